@@ -1,0 +1,178 @@
+/** Registered applications: their credentials, their scopes, and the user they act as (wire.md §2, §4). */
+import { z } from 'zod';
+import { type Administration, administer, type Stamp, setByService } from '../administration.ts';
+import type { Actor } from '../audit.ts';
+import type { Clock, Ids, Random } from '../ids.ts';
+import {
+  SCOPES_PER_APPLICATION_MAX,
+  SECRET_OVERLAP_MAX_SECONDS,
+  TOKEN_VALIDITY_DEFAULT_SECONDS,
+  TOKEN_VALIDITY_MAX_SECONDS,
+  TOKEN_VALIDITY_MIN_SECONDS,
+} from '../limits.ts';
+import { Refusal, refuseField } from '../refusal.ts';
+import { displayName, distinct, id, instant, isoInstant } from '../schemas.ts';
+import type { Application } from '../store/applications.ts';
+import type { Store } from '../store/store.ts';
+import { validate } from '../validation.ts';
+import { hashCredential, mintCredential } from './credential.ts';
+
+export const applicationInput = z.strictObject({
+  name: displayName,
+  userId: z.string().max(64),
+  accessTokenValiditySeconds: z
+    .int()
+    .min(TOKEN_VALIDITY_MIN_SECONDS)
+    .max(TOKEN_VALIDITY_MAX_SECONDS)
+    .default(TOKEN_VALIDITY_DEFAULT_SECONDS),
+  scopes: distinct(z.string().max(128), SCOPES_PER_APPLICATION_MAX).default([]),
+  active: z.boolean().default(true),
+});
+type ApplicationInput = z.infer<typeof applicationInput>;
+
+export const applicationView = z
+  .object({
+    id,
+    name: z.string(),
+    userId: z.string(),
+    clientId: z.string(),
+    accessTokenValiditySeconds: z.int(),
+    scopes: z.array(z.string()),
+    active: z.boolean(),
+    /** While a replaced secret still counts: until when. */
+    previousSecretExpiresAt: instant.nullable(),
+    createdAt: instant,
+    updatedAt: instant,
+  })
+  .meta({ id: 'Application' });
+export const applicationWithSecret = applicationView
+  .extend({ clientSecret: z.string().meta({ description: 'Shown this once.' }) })
+  .meta({ id: 'ApplicationWithSecret' });
+export type ApplicationView = z.infer<typeof applicationView>;
+
+export const regenerateInput = z.strictObject({
+  overlapSeconds: z.int().min(0).max(SECRET_OVERLAP_MAX_SECONDS).default(0),
+  revokeTokens: z.boolean().default(false),
+});
+
+/** An application with the secret that was just made: the only time it is in the clear. */
+export type WithSecret = { readonly application: Application; readonly clientSecret: string };
+
+export type Applications = Omit<Administration<Application>, 'create'> & {
+  create(body: unknown, actor: Actor): Promise<WithSecret>;
+  /** A new secret; the one before stays valid for `overlapSeconds`, the one before that ends at once. */
+  regenerateSecret(id: string, body: unknown, actor: Actor): Promise<WithSecret>;
+  /** Refuses every token issued so far. */
+  revokeTokens(id: string, actor: Actor): Promise<Application>;
+};
+
+type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly random: Random };
+
+export function createApplications({ store, clock, ids, random }: Dependencies): Applications {
+  const reserved = setByService('id', 'clientId', 'clientSecret', 'previousSecretExpiresAt', 'createdAt', 'updatedAt');
+  const build = async (input: ApplicationInput, before: Application | null, stamp: Stamp): Promise<Application> => {
+    await refuseUnknownUser(store, input.userId, before);
+    await refuseUnknownScopes(store, input.scopes);
+    const switchedOff = before?.active === true && !input.active;
+    return {
+      ...stamp,
+      ...input,
+      scopes: input.scopes.toSorted(),
+      clientId: before?.clientId ?? mintCredential('spc', random),
+      // `create` puts the hash of the new secret in its place.
+      secretHash: before?.secretHash ?? NO_SECRET,
+      previousSecretHash: before?.previousSecretHash ?? null,
+      previousSecretExpiresAt: before?.previousSecretExpiresAt ?? null,
+      tokensRevokedThrough: switchedOff ? ids.rowKey() : (before?.tokensRevokedThrough ?? 0),
+    };
+  };
+  const administration = administer<Application, ApplicationInput>(
+    {
+      name: 'application',
+      store: store.applications,
+      input: applicationInput,
+      reserved: { create: reserved, patch: reserved },
+      writable: ({ name, userId, accessTokenValiditySeconds, scopes, active }) => ({
+        name,
+        userId,
+        accessTokenValiditySeconds,
+        scopes,
+        active,
+      }),
+      build,
+      referrers: async () => [],
+      unique: {},
+      audited: (application) => application,
+    },
+    { clock, ids },
+  );
+  return {
+    ...administration,
+    create: async (body, actor) => {
+      const clientSecret = mintCredential('sps', random);
+      const secretHash = hashCredential(clientSecret);
+      const application = await administration.create(body, actor, (built) => ({ ...built, secretHash }));
+      return { application, clientSecret };
+    },
+    regenerateSecret: async (id, body, actor) => {
+      const { overlapSeconds, revokeTokens } = validate(regenerateInput, body);
+      const clientSecret = mintCredential('sps', random);
+      const application = await administration.change(id, 'regenerate-secret', actor, (before, stamp) => ({
+        ...before,
+        updatedAt: stamp.updatedAt,
+        secretHash: hashCredential(clientSecret),
+        previousSecretHash: overlapSeconds === 0 ? null : before.secretHash,
+        previousSecretExpiresAt: overlapSeconds === 0 ? null : stamp.updatedAt + overlapSeconds * 1000,
+        tokensRevokedThrough: revokeTokens ? ids.rowKey() : before.tokensRevokedThrough,
+      }));
+      return { application, clientSecret };
+    },
+    revokeTokens: (id, actor) =>
+      administration.change(id, 'revoke-tokens', actor, (before, { updatedAt }) => ({
+        ...before,
+        updatedAt,
+        tokensRevokedThrough: ids.rowKey(),
+      })),
+  };
+}
+
+export function viewApplication(application: Application, now: number): ApplicationView {
+  const { id, name, userId, clientId, accessTokenValiditySeconds, scopes, active } = application;
+  const until = application.previousSecretExpiresAt;
+  return {
+    id,
+    name,
+    userId,
+    clientId,
+    accessTokenValiditySeconds,
+    scopes: [...scopes],
+    active,
+    previousSecretExpiresAt: until !== null && until > now ? isoInstant(until) : null,
+    createdAt: isoInstant(application.createdAt),
+    updatedAt: isoInstant(application.updatedAt),
+  };
+}
+
+/** The hash of nothing. */
+const NO_SECRET: Uint8Array = new Uint8Array(32);
+
+async function refuseUnknownUser(store: Store, userId: string, before: Application | null): Promise<void> {
+  if (userId === before?.userId) return;
+  const user = await store.users.get(userId);
+  if (user === null) throw refuseField('userId', 'is not the id of a user');
+  if (!user.active) throw refuseField('userId', 'is the id of a user that is not active');
+}
+
+async function refuseUnknownScopes(store: Store, scopes: readonly string[]): Promise<void> {
+  const declared = new Set((await store.products.all()).flatMap((product) => product.scopes.map(({ name }) => name)));
+  const details = scopes
+    .map((scope, at) => ({
+      field: `scopes[${at}]`,
+      problem: `${JSON.stringify(scope)} is not a scope of any product`,
+      scope,
+    }))
+    .filter(({ scope }) => !declared.has(scope))
+    .map(({ field, problem }) => ({ field, problem }));
+  const [first] = details;
+  if (first !== undefined) throw new Refusal('validation_failed', `${first.field} ${first.problem}`, { details });
+}

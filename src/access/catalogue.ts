@@ -1,0 +1,194 @@
+/**
+ * The API catalogue: which scope and permission a request needs (wire.md §3). It is closed: what no rule names is refused.
+ * "The longest literal match wins" decides between rules that match one path (`indexPatterns`); rules that match exactly
+ * the same paths are conflicts, to be found by `conflictsOf` before a product is stored.
+ */
+import { RULES_PER_PRODUCT_MAX } from '../limits.ts';
+import type { FieldProblem } from '../refusal.ts';
+import { findPattern, indexPatterns, type PatternIndex } from './catalogue-index.ts';
+import { type PatternSegment, parsePattern, patternShape } from './catalogue-pattern.ts';
+import { rawReserved } from './path.ts';
+import { SCOPE_NAME } from './scope.ts';
+
+export { type PatternSegment, type PatternVerdict, parsePattern } from './catalogue-pattern.ts';
+
+/** `permission` is what the bound user needs; without it, the permission with the scope's name. */
+export type Rule = {
+  readonly methods: readonly string[];
+  readonly path: string;
+  readonly scope: string;
+  readonly permission?: string;
+};
+export type Product = {
+  readonly id: string;
+  readonly name: string;
+  readonly scopes: readonly { readonly name: string; readonly description: string }[];
+  readonly rules: readonly Rule[];
+};
+
+/** Made by `compileCatalogue`, read by `matchRule`: an index per method. */
+export type Catalogue = ReadonlyMap<string, PatternIndex<CompiledRule>>;
+
+/** `params` are as the path has them, percent-encoded; the segments of a `{rest*}` are joined by slashes. */
+export type RuleMatch = {
+  readonly scope: string;
+  readonly permission: string;
+  readonly pattern: string;
+  readonly productName: string;
+  readonly params: Readonly<Record<string, string>>;
+};
+
+/** A rule that takes the paths of one before it. Fields are relative to their product: `rules[3].path`. */
+export type RuleConflict = FieldProblem & {
+  readonly productId: string;
+  readonly otherProductId: string;
+  readonly otherField: string;
+};
+
+/**
+ * Compiles products in which `problemsOf` finds nothing. Where rules conflict nonetheless, the earlier product's wins.
+ * A `HEAD` request is matched as `GET` by every `GET` rule that has no `HEAD` rule of the same shape beside it.
+ *
+ * @throws TypeError for a path that is no pattern: to leave its rule out could hand its paths to a wider one.
+ */
+export function compileCatalogue(products: readonly Product[]): Catalogue {
+  const byMethod = new Map<string, CompiledRule[]>();
+  for (const product of products) {
+    for (const rule of product.rules) {
+      const compiled = compileRule(product, rule);
+      for (const method of rule.methods) {
+        const rules = byMethod.get(method) ?? [];
+        rules.push(compiled);
+        byMethod.set(method, rules);
+      }
+    }
+  }
+  const heads = byMethod.get('HEAD');
+  // Of two with one shape the earlier wins, so HEAD rules go first.
+  if (heads !== undefined) byMethod.set('HEAD', [...heads, ...(byMethod.get('GET') ?? [])]);
+  const catalogue = new Map([...byMethod].map(([method, rules]) => [method, indexPatterns(rules)]));
+  const gets = catalogue.get('GET');
+  if (heads === undefined && gets !== undefined) catalogue.set('HEAD', gets);
+  return catalogue;
+}
+
+/**
+ * What a request needs, or null when no rule names it. `path` is what `canonicalPath` gave, as text or as segments; an empty
+ * segment, so a trailing slash too, matches nothing. Nor does a path that gets another rule once its encoded reserved
+ * characters are raw (`/users/%40me` beside a rule for `/users/@me`): the server behind may read either. Cost: see `catalogue-index.ts`.
+ */
+export function matchRule(catalogue: Catalogue, method: string, path: string | readonly string[]): RuleMatch | null {
+  const index = catalogue.get(method);
+  if (index === undefined) return null;
+  const segments = typeof path === 'string' ? path.slice(1).split('/') : path;
+  if (segments.includes('')) return null;
+  const rule = findPattern(index, segments);
+  if (rule === undefined) return null;
+  if (segments.some(isEncoded) && findPattern(index, segments.map(rawReserved)) !== rule) return null;
+  const { scope, permission, pattern, productName } = rule;
+  return { scope, permission, pattern, productName, params: paramsOf(rule, segments) };
+}
+
+/** What is wrong with a product by itself; fields are relative to it, as `rules[0].scope`. */
+export function problemsOf(product: Product): FieldProblem[] {
+  const problems: FieldProblem[] = [];
+  const check = (fine: boolean, field: string, problem: string): void => {
+    if (!fine) problems.push({ field, problem });
+  };
+  const declared = new Set<string>();
+  for (const [at, { name }] of product.scopes.entries()) {
+    check(SCOPE_NAME.test(name), `scopes[${at}].name`, 'is not of the form <resource>:<action>');
+    check(!declared.has(name), `scopes[${at}].name`, 'repeats an earlier scope');
+    declared.add(name);
+  }
+  check(product.rules.length <= RULES_PER_PRODUCT_MAX, 'rules', `has more than ${RULES_PER_PRODUCT_MAX} items`);
+  for (const [at, rule] of product.rules.slice(0, RULES_PER_PRODUCT_MAX).entries()) {
+    check(rule.methods.length > 0, `rules[${at}].methods`, 'is empty');
+    const methods = new Set<string>();
+    for (const [i, method] of rule.methods.entries()) {
+      check(METHOD.test(method), `rules[${at}].methods[${i}]`, 'is not a method in upper case');
+      check(!methods.has(method), `rules[${at}].methods[${i}]`, 'repeats an earlier method');
+      methods.add(method);
+    }
+    const pattern = parsePattern(rule.path);
+    if (!pattern.ok) check(false, `rules[${at}].path`, pattern.description);
+    check(declared.has(rule.scope), `rules[${at}].scope`, 'is not a scope of this product');
+    const { permission } = rule;
+    check(
+      permission === undefined || PERMISSION_NAME.test(permission),
+      `rules[${at}].permission`,
+      'is not a permission name',
+    );
+  }
+  return problems;
+}
+
+/**
+ * Every rule that matches exactly the paths of an earlier one for the same method, be it for another scope or the same. Put
+ * the product that is about to change last: conflicts are reported of the later rule. Paths that are no patterns are skipped.
+ */
+export function conflictsOf(products: readonly Product[]): RuleConflict[] {
+  const conflicts: RuleConflict[] = [];
+  const owners = new Map<string, { product: Product; rule: Rule; field: string }>();
+  for (const product of products) {
+    for (const [at, rule] of product.rules.entries()) {
+      const pattern = parsePattern(rule.path);
+      if (!pattern.ok) continue;
+      const field = `rules[${at}].path`;
+      for (const method of new Set(rule.methods)) {
+        const key = `${method} ${patternShape(pattern.segments)}`;
+        const other = owners.get(key);
+        if (other === undefined) owners.set(key, { product, rule, field });
+        else {
+          const problem = `takes ${method} ${rule.path} for ${needs(rule)}, but ${other.field} of product ${other.product.name} takes ${method} ${other.rule.path} for ${needs(other.rule)}`;
+          conflicts.push({
+            field,
+            problem,
+            productId: product.id,
+            otherProductId: other.product.id,
+            otherField: other.field,
+          });
+        }
+      }
+    }
+  }
+  return conflicts;
+}
+
+type CompiledRule = Omit<RuleMatch, 'params'> & {
+  readonly segments: readonly PatternSegment[];
+  readonly params: readonly { readonly name: string; readonly at: number; readonly rest: boolean }[];
+};
+
+/** A token of RFC 9110 §9.1; methods are case-sensitive and registered in upper case. */
+const METHOD = /^[A-Z][A-Z-]{0,19}$/;
+const PERMISSION_NAME = /^[A-Za-z0-9._:/-]{1,128}$/;
+const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
+
+function compileRule(product: Product, rule: Rule): CompiledRule {
+  const pattern = parsePattern(rule.path);
+  if (!pattern.ok) throw new TypeError(`product ${product.name}: ${rule.path} ${pattern.description}`);
+  const { segments } = pattern;
+  const params = segments.flatMap((segment, at) =>
+    segment.kind === 'literal' ? [] : [{ name: segment.name, at, rest: segment.kind === 'rest' }],
+  );
+  const { scope, permission = scope, path } = rule;
+  return { scope, permission, pattern: path, productName: product.name, segments, params };
+}
+
+function paramsOf(rule: CompiledRule, segments: readonly string[]): Readonly<Record<string, string>> {
+  if (rule.params.length === 0) return NO_PARAMS;
+  const params: Record<string, string> = {};
+  for (const { name, at, rest } of rule.params) {
+    params[name] = rest ? segments.slice(at).join('/') : (segments[at] as string);
+  }
+  return params;
+}
+
+function isEncoded(segment: string): boolean {
+  return segment.includes('%');
+}
+
+function needs({ scope, permission = scope }: Rule): string {
+  return permission === scope ? scope : `${scope} with permission ${permission}`;
+}

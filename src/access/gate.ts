@@ -1,0 +1,126 @@
+/**
+ * The gate (wire.md §3): who calls, and may they. Every answer is read from the store as it is now; none is kept, so that a
+ * revoked token, a switched-off application or user, or a lost permission counts from the next call on.
+ */
+import { timingSafeEqual } from 'node:crypto';
+import type { Actor } from '../audit.ts';
+import type { Clock } from '../ids.ts';
+import { AUTHORIZATION_BYTES } from '../limits.ts';
+import { Refusal } from '../refusal.ts';
+import type { Store } from '../store/store.ts';
+import type { TokenGrant } from '../store/tokens.ts';
+import type { Constraints } from '../store/users.ts';
+import { type Catalogue, matchRule, type RuleMatch } from './catalogue.ts';
+import { hashCredential, tokenRowKey } from './credential.ts';
+
+/** An application that called with a valid token, and the user it acts as. */
+export type Caller = {
+  readonly actor: Actor;
+  readonly applicationId: string;
+  readonly clientId: string;
+  readonly scope: readonly string[];
+  readonly userId: string;
+  readonly userName: string;
+  readonly permissions: readonly string[];
+  readonly constraints: Constraints;
+  readonly expiresAt: number;
+};
+
+export type Gate = {
+  /** The caller behind the `Authorization` header; `values` are all that were sent. Throws 401 (RFC 6750 §3). */
+  authenticate(values: readonly string[]): Promise<Caller>;
+  /** The rule that lets the caller do this. Throws 401: `insufficient_scope` or `insufficient_permission`. */
+  authorize(caller: Caller, method: string, segments: readonly string[]): RuleMatch;
+};
+
+type Dependencies = { readonly store: Store; readonly clock: Clock; readonly catalogue: () => Catalogue };
+
+export function createGate({ store, clock, catalogue }: Dependencies): Gate {
+  return {
+    authenticate: async (values) => {
+      const token = bearerToken(values);
+      const grant = await findGrant(store, token, clock());
+      if (grant === null) throw invalidToken('the access token is unknown, expired or revoked');
+      return {
+        actor: `application:${grant.applicationId}`,
+        applicationId: grant.applicationId,
+        clientId: grant.clientId,
+        scope: grant.scope === '' ? [] : grant.scope.split(' '),
+        userId: grant.userId,
+        userName: grant.userName,
+        permissions: grant.permissions,
+        constraints: grant.constraints,
+        expiresAt: grant.expiresAt,
+      };
+    },
+    authorize: (caller, method, segments) => {
+      const rule = matchRule(catalogue(), method, segments);
+      if (rule === null) {
+        throw unauthorized('insufficient_scope', 'no rule of the API catalogue names this path and method', {});
+      }
+      const { scope, permission } = rule;
+      if (!caller.scope.includes(scope)) {
+        throw unauthorized('insufficient_scope', `the access token lacks the scope ${scope}`, { scope });
+      }
+      if (!caller.permissions.includes(permission)) {
+        throw unauthorized(
+          'insufficient_permission',
+          `the user ${caller.userName} lacks the permission ${permission}`,
+          {},
+        );
+      }
+      return rule;
+    },
+  };
+}
+
+/**
+ * The token behind `text` with its application and user, if it is worth anything at `now`. A wrong checksum costs no look-up; the
+ * row key in the token proves nothing until the hash of the whole token is equal.
+ */
+export async function findGrant(store: Store, text: string, now: number): Promise<TokenGrant | null> {
+  const key = tokenRowKey(text);
+  if (key === null) return null;
+  const grant = await store.tokens.find(key);
+  if (grant === null || !timingSafeEqual(grant.hash, hashCredential(text))) return null;
+  const alive = grant.expiresAt > now && grant.key > grant.tokensRevokedThrough;
+  return alive && grant.applicationActive && grant.userActive ? grant : null;
+}
+
+/** For an API that finds that the user's constraints exclude the object (wire.md §3). */
+export function insufficientPermission(description: string): Refusal {
+  return unauthorized('insufficient_permission', description, {});
+}
+
+// RFC 6750 §2.1; the scheme's case is irrelevant (RFC 9110 §11.1).
+const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
+
+function bearerToken(values: readonly string[]): string {
+  const [value] = values;
+  if (value === undefined) {
+    throw new Refusal('unauthorized', 'an access token is required', { headers: { 'WWW-Authenticate': 'Bearer' } });
+  }
+  if (values.length > 1) throw invalidToken('the Authorization header was sent more than once');
+  const token = value.length > AUTHORIZATION_BYTES ? undefined : BEARER.exec(value)?.[1];
+  if (token === undefined) throw invalidToken('the Authorization header is not of the form Bearer <token>');
+  return token;
+}
+
+function invalidToken(description: string): Refusal {
+  return unauthorized('invalid_token', description, {});
+}
+
+/** RFC 6750 §3: what is quoted holds neither quotes nor backslashes, since scopes and user names of ours are kept from it. */
+function unauthorized(
+  code: 'invalid_token' | 'insufficient_scope' | 'insufficient_permission',
+  description: string,
+  attributes: Readonly<Record<string, string>>,
+): Refusal {
+  const pairs = Object.entries({ error: code, error_description: quotable(description), ...attributes });
+  const challenge = pairs.map(([name, value]) => `${name}="${value}"`).join(', ');
+  return new Refusal(code, description, { headers: { 'WWW-Authenticate': `Bearer ${challenge}` } });
+}
+
+function quotable(text: string): string {
+  return text.replace(/[^\x20-\x7e]|["\\]/g, '?');
+}

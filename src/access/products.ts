@@ -1,0 +1,154 @@
+/** The API catalogue as a resource, and the compiled form of it that the gate asks (wire.md §3, §4). */
+import { z } from 'zod';
+import { type Administration, administer, setByService } from '../administration.ts';
+import type { Clock, Ids } from '../ids.ts';
+import { RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../limits.ts';
+import { type FieldProblem, Refusal } from '../refusal.ts';
+import { displayName, id, instant, isoInstant } from '../schemas.ts';
+import type { ApiProduct } from '../store/products.ts';
+import type { Store } from '../store/store.ts';
+import { BUILT_IN_PRODUCTS } from './built-in.ts';
+import { type Catalogue, compileCatalogue, conflictsOf, type Product, problemsOf } from './catalogue.ts';
+
+const scope = z.strictObject({ name: z.string().max(128), description: z.string().max(500).default('') });
+const rule = z.strictObject({
+  methods: z.array(z.string().max(20)).min(1).max(10),
+  path: z.string().max(1000),
+  scope: z.string().max(128),
+  permission: z.string().max(128).optional(),
+});
+
+export const productInput = z.strictObject({
+  name: displayName,
+  scopes: z.array(scope).max(SCOPES_PER_PRODUCT_MAX).default([]),
+  rules: z.array(rule).max(RULES_PER_PRODUCT_MAX).default([]),
+});
+type ProductInput = z.infer<typeof productInput>;
+
+export const productView = z
+  .object({
+    id,
+    name: z.string(),
+    builtIn: z.boolean(),
+    scopes: z.array(z.object({ name: z.string(), description: z.string() })),
+    rules: z.array(
+      z.object({
+        methods: z.array(z.string()),
+        path: z.string(),
+        scope: z.string(),
+        permission: z.string().optional(),
+      }),
+    ),
+    createdAt: instant,
+    updatedAt: instant,
+  })
+  .meta({ id: 'Product' });
+export type ProductView = z.infer<typeof productView>;
+
+export type Products = Administration<ApiProduct> & {
+  /** The catalogue as the gate asks it. */
+  compiled(): Catalogue;
+  /** Reads the catalogue anew: at start, after a change, and when another process may have changed it. */
+  refresh(): Promise<void>;
+};
+
+export function createProducts({ store, clock, ids }: { store: Store; clock: Clock; ids: Ids }): Products {
+  const reserved = setByService('id', 'builtIn', 'createdAt', 'updatedAt');
+  let catalogue: Catalogue = compileCatalogue([]);
+  const refresh = async (): Promise<void> => {
+    catalogue = compileCatalogue(await store.products.all());
+  };
+  const administration = administer<ApiProduct, ProductInput>(
+    {
+      name: 'product',
+      store: store.products,
+      input: productInput,
+      reserved: { create: reserved, patch: reserved },
+      writable: ({ name, scopes, rules }) => ({ name, scopes, rules }),
+      build: async (input, before, stamp) => {
+        const rules = input.rules.map(({ permission, ...needed }) =>
+          permission === undefined ? needed : { ...needed, permission },
+        );
+        const product: ApiProduct = { ...stamp, ...input, rules, builtIn: false };
+        const others = (await store.products.all()).filter((other) => other.id !== product.id);
+        refuseProblems(problemsOf(product), 'validation_failed');
+        refuseProblems([...conflictsOf([...others, product]), ...takenScopes(product, others)], 'conflict');
+        if (before !== null) await refuseHeldScopes(store, before, product);
+        return product;
+      },
+      referrers: async ({ scopes }) =>
+        holders(
+          store,
+          scopes.map(({ name }) => name),
+        ),
+      unique: { 'product.name': 'name' },
+      audited: (product) => product,
+      readOnly: ({ builtIn, name }) => (builtIn ? `the product ${name} is built in and cannot be changed` : null),
+    },
+    { clock, ids },
+  );
+  const refreshing = async <T>(changed: Promise<T>): Promise<T> => {
+    const result = await changed;
+    await refresh();
+    return result;
+  };
+  return {
+    ...administration,
+    create: (body, actor) => refreshing(administration.create(body, actor)),
+    patch: (id, patch, actor) => refreshing(administration.patch(id, patch, actor)),
+    remove: (id, actor) => refreshing(administration.remove(id, actor)),
+    compiled: () => catalogue,
+    refresh,
+  };
+}
+
+/** Writes the built-in products of this version, keeping when they first came. */
+export async function installBuiltInProducts(store: Store, now: number): Promise<void> {
+  const known = new Map((await store.products.all()).map((product) => [product.id, product]));
+  const current = BUILT_IN_PRODUCTS.map((product: Product) => {
+    const before = known.get(product.id);
+    const same =
+      before !== undefined &&
+      JSON.stringify([before.scopes, before.rules]) === JSON.stringify([product.scopes, product.rules]);
+    return { ...product, builtIn: true, createdAt: before?.createdAt ?? now, updatedAt: same ? before.updatedAt : now };
+  });
+  await store.products.replaceBuiltIn(current);
+}
+
+export function viewProduct({ scopes, rules, createdAt, updatedAt, ...product }: ApiProduct): ProductView {
+  return {
+    ...product,
+    scopes: [...scopes],
+    rules: rules.map((needed) => ({ ...needed, methods: [...needed.methods] })),
+    createdAt: isoInstant(createdAt),
+    updatedAt: isoInstant(updatedAt),
+  };
+}
+
+function refuseProblems(problems: readonly FieldProblem[], code: 'validation_failed' | 'conflict'): void {
+  const [first] = problems;
+  if (first === undefined) return;
+  const details = problems.map(({ field, problem }) => ({ field, problem }));
+  throw new Refusal(code, `${first.field} ${first.problem}`, { details });
+}
+
+/** A scope belongs to one product: an application that holds it must not gain another product's paths by accident. */
+function takenScopes(product: ApiProduct, others: readonly ApiProduct[]): FieldProblem[] {
+  const owner = new Map(others.flatMap((other) => other.scopes.map(({ name }) => [name, other.name])));
+  return product.scopes.flatMap(({ name }, at) =>
+    owner.has(name) ? [{ field: `scopes[${at}].name`, problem: `is a scope of product ${owner.get(name)}` }] : [],
+  );
+}
+
+async function refuseHeldScopes(store: Store, before: ApiProduct, after: ApiProduct): Promise<void> {
+  const kept = new Set(after.scopes.map(({ name }) => name));
+  const dropped = before.scopes.map(({ name }) => name).filter((name) => !kept.has(name));
+  const held = dropped.length === 0 ? [] : await holders(store, dropped);
+  if (held.length > 0) {
+    throw new Refusal('in_use', `scopes that this would remove (${dropped.join(', ')}) are held by ${held.join(', ')}`);
+  }
+}
+
+async function holders(store: Store, scopes: readonly string[]): Promise<string[]> {
+  return (await store.applications.holding(scopes)).map(({ id, name }) => `application ${name} (${id})`);
+}

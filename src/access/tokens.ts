@@ -1,0 +1,98 @@
+/** The client credentials grant (RFC 6749 §4.4, wire.md §2): who asks, for which scopes, and the token that is issued. */
+import { timingSafeEqual } from 'node:crypto';
+import { type Clock, type Ids, type Random, rowKeyTime } from '../ids.ts';
+import { Refusal } from '../refusal.ts';
+import type { Client } from '../store/applications.ts';
+import type { Store } from '../store/store.ts';
+import { credentialBytes, hashCredential, mintToken } from './credential.ts';
+import { findGrant } from './gate.ts';
+import { grantScope, parseScope } from './scope.ts';
+
+export type ClientCredentials = { readonly clientId: string; readonly clientSecret: string };
+export type TokenRequest = ClientCredentials & { readonly grantType: string; readonly scope: string | undefined };
+export type IssuedToken = { readonly accessToken: string; readonly expiresInSeconds: number; readonly scope: string };
+
+/** RFC 7662 §2.2, the members that a token of ours has. */
+export type Introspection =
+  | { readonly active: false }
+  | {
+      readonly active: true;
+      readonly scope: string;
+      readonly client_id: string;
+      readonly username: string;
+      readonly token_type: 'Bearer';
+      readonly exp: number;
+      readonly iat: number;
+      readonly sub: string;
+    };
+
+export type Tokens = {
+  /** The application behind the credentials. Throws `invalid_client`, the same for every reason. */
+  authenticate(credentials: ClientCredentials): Promise<Client>;
+  issue(request: TokenRequest): Promise<IssuedToken>;
+  introspect(token: string): Promise<Introspection>;
+  /** RFC 7009: forgets a token of this client; one that is unknown or another's is left alone, and that is no error. */
+  revoke(token: string, client: Client): Promise<void>;
+};
+
+type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly random: Random };
+
+/** Compared where there is no application, so that an unknown client takes the time of a wrong secret. */
+const NO_HASH: Uint8Array = new Uint8Array(32);
+
+export function createTokens({ store, clock, ids, random }: Dependencies): Tokens {
+  const authenticate = async ({ clientId, clientSecret }: ClientCredentials): Promise<Client> => {
+    const client = credentialBytes('spc', clientId) === null ? null : await store.applications.getClient(clientId);
+    const hash = hashCredential(clientSecret);
+    const now = clock();
+    const current = timingSafeEqual(client?.secretHash ?? NO_HASH, hash);
+    const previous = timingSafeEqual(client?.previousSecretHash ?? NO_HASH, hash);
+    const matches = current || (previous && now < (client?.previousSecretExpiresAt ?? 0));
+    if (client === null || !matches || !client.active || !client.userActive) {
+      throw new Refusal('invalid_client', 'the client credentials are not valid');
+    }
+    return client;
+  };
+  return {
+    authenticate,
+    issue: async (request) => {
+      if (request.grantType !== 'client_credentials') {
+        throw new Refusal('unsupported_grant_type', 'the only grant type supported is client_credentials');
+      }
+      const client = await authenticate(request);
+      const requested = parseScope(request.scope);
+      const verdict = requested.ok ? grantScope(requested, client.scopes) : requested;
+      if (!verdict.ok) throw new Refusal(verdict.code, verdict.description);
+      const scope = verdict.granted.join(' ');
+      const key = ids.rowKey();
+      const accessToken = mintToken(key, random);
+      const expiresInSeconds = client.accessTokenValiditySeconds;
+      await store.tokens.issue({
+        key,
+        hash: hashCredential(accessToken),
+        applicationId: client.id,
+        scope,
+        expiresAt: clock() + expiresInSeconds * 1000,
+      });
+      return { accessToken, expiresInSeconds, scope };
+    },
+    introspect: async (token) => {
+      const grant = await findGrant(store, token, clock());
+      if (grant === null) return { active: false };
+      return {
+        active: true,
+        scope: grant.scope,
+        client_id: grant.clientId,
+        username: grant.userName,
+        token_type: 'Bearer',
+        exp: Math.floor(grant.expiresAt / 1000),
+        iat: Math.floor(rowKeyTime(grant.key) / 1000),
+        sub: grant.userId,
+      };
+    },
+    revoke: async (token, client) => {
+      const grant = await findGrant(store, token, clock());
+      if (grant !== null) await store.tokens.revoke(grant.key, client.id);
+    },
+  };
+}

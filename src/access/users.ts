@@ -1,0 +1,84 @@
+/** Portal accounts as resources: who they are, and what their applications may do (wire.md §3, §4). */
+import { z } from 'zod';
+import { type Administration, administer, setByService } from '../administration.ts';
+import type { Clock, Ids } from '../ids.ts';
+import { PERMISSIONS_MAX } from '../limits.ts';
+import { displayName, distinct, id, instant, isoInstant } from '../schemas.ts';
+import type { Store } from '../store/store.ts';
+import type { User } from '../store/users.ts';
+
+const permission: z.ZodType<string> = z
+  .string()
+  .regex(/^[A-Za-z0-9._:/-]{1,128}$/, 'must be 1 to 128 letters, digits or . _ : / -');
+const constraints = z.strictObject({
+  divisions: distinct(z.string().min(1).max(100), 1000).optional(),
+});
+
+export const userInput = z.strictObject({
+  userName: z.string().regex(/^[^\s\p{Cc}]{1,100}$/u, 'must be 1 to 100 characters without spaces'),
+  displayName: displayName.nullable().default(null),
+  email: z.email('must be an email address').max(254).nullable().default(null),
+  active: z.boolean().default(true),
+  role: z.enum(['administrator', 'operator', 'viewer', 'service']).default('service'),
+  permissions: distinct(permission, PERMISSIONS_MAX).default([]),
+  constraints: constraints.default({}),
+});
+export type UserInput = z.infer<typeof userInput>;
+
+export const userView = z
+  .object({
+    id,
+    userName: z.string(),
+    displayName: z.string().nullable(),
+    email: z.string().nullable(),
+    active: z.boolean(),
+    role: z.enum(['administrator', 'operator', 'viewer', 'service']),
+    permissions: z.array(z.string()),
+    constraints: z.object({ divisions: z.array(z.string()).optional() }),
+    createdAt: instant,
+    updatedAt: instant,
+  })
+  .meta({ id: 'User' });
+export type UserView = z.infer<typeof userView>;
+
+export type Users = Administration<User>;
+
+export function createUsers({ store, clock, ids }: { store: Store; clock: Clock; ids: Ids }): Users {
+  const reserved = setByService('id', 'createdAt', 'updatedAt');
+  return administer<User, UserInput>(
+    {
+      name: 'user',
+      store: store.users,
+      input: userInput,
+      reserved: { create: reserved, patch: reserved },
+      writable: ({ id, createdAt, updatedAt, passwordHash, ...rest }) => rest,
+      build: async (input, before, stamp) => ({
+        ...stamp,
+        ...input,
+        constraints: definedOnly(input.constraints),
+        permissions: input.permissions.toSorted(),
+        passwordHash: before?.passwordHash ?? null,
+      }),
+      referrers: async ({ id }) =>
+        (await store.applications.ofUser(id)).map(({ id, name }) => `application ${name} (${id})`),
+      unique: { 'user_account.user_name': 'userName' },
+      audited: (user) => user,
+    },
+    { clock, ids },
+  );
+}
+
+export function viewUser({ passwordHash, createdAt, updatedAt, ...user }: User): UserView {
+  const { divisions } = user.constraints;
+  return {
+    ...user,
+    permissions: [...user.permissions],
+    constraints: divisions === undefined ? {} : { divisions: [...divisions] },
+    createdAt: isoInstant(createdAt),
+    updatedAt: isoInstant(updatedAt),
+  };
+}
+
+function definedOnly({ divisions }: UserInput['constraints']): User['constraints'] {
+  return divisions === undefined ? {} : { divisions };
+}

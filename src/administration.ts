@@ -1,0 +1,160 @@
+/**
+ * What is the same for every administered resource (wire.md §4): checked input, audited changes, merge patches, pages, and
+ * deletion only when nothing refers to it. What differs is said in a `Resource`.
+ */
+import type { z } from 'zod';
+import { type Actor, changesBetween } from './audit.ts';
+import { type Clock, type Ids, isUuidV7 } from './ids.ts';
+import { Refusal, refuseField } from './refusal.ts';
+import { ConstraintViolation, retryStale } from './store/database.ts';
+import type { Administered, ResourceStore } from './store/resource.ts';
+import { isObject, mergePatch, validate } from './validation.ts';
+
+export type Resource<Record extends Administered, Input> = {
+  /** Singular, as in audit actions and messages: `application`. */
+  readonly name: string;
+  readonly store: ResourceStore<Record>;
+  readonly input: z.ZodType<Input>;
+  /** Why a field is refused although a reader knows it: set by the service, or only at creation. */
+  readonly reserved: { readonly create: Reserved; readonly patch: Reserved };
+  /** What a caller could have sent to make this record: the target that a patch merges into. */
+  writable(record: Record): unknown;
+  /** Applies the rules that bind beyond the schema and makes the record. `before` is null for a new one. Throws `Refusal`. */
+  build(input: Input, before: Record | null, stamp: Stamp): Promise<Record>;
+  /** Names what refers to the record, to say why it stays. */
+  referrers(record: Record): Promise<readonly string[]>;
+  /** The field behind each unique column, such as `{'user_account.user_name': 'userName'}`. */
+  readonly unique: Readonly<{ [column: string]: string }>;
+  /** The record as the audit log compares it; secrets are `Secret` or end in `Hash`. */
+  audited(record: Record): Readonly<{ [field: string]: unknown }>;
+  /** Why the record may not be changed or deleted at all, or null. */
+  readOnly?(record: Record): string | null;
+};
+
+type Reserved = Readonly<{ [field: string]: string }>;
+
+/** Identity and instants of the record to be written. `updatedAt` is later than that of the one before, also within a millisecond. */
+export type Stamp = { readonly id: string; readonly createdAt: number; readonly updatedAt: number };
+
+export type Administration<Record> = {
+  /** `complete` adds what only the caller knows, such as the hash of a secret that it will show. */
+  create(body: unknown, actor: Actor, complete?: (record: Record) => Record): Promise<Record>;
+  get(id: string): Promise<Record>;
+  list(after: string, limit: number): Promise<Record[]>;
+  patch(id: string, patch: unknown, actor: Actor): Promise<Record>;
+  /** Applies a change of the service's own and audits it under `verb`. */
+  change(
+    id: string,
+    verb: string,
+    actor: Actor,
+    next: (before: Record, stamp: Stamp) => Promise<Record> | Record,
+  ): Promise<Record>;
+  remove(id: string, actor: Actor): Promise<void>;
+};
+
+export function administer<Rec extends Administered & { readonly createdAt: number }, Input>(
+  resource: Resource<Rec, Input>,
+  { clock, ids }: { readonly clock: Clock; readonly ids: Ids },
+): Administration<Rec> {
+  const { name, store } = resource;
+
+  const entry = (verb: string, actor: Actor, before: Rec | null, after: Rec | null, at: number) => ({
+    id: ids.uuid(),
+    at,
+    actor,
+    action: `${name}.${verb}`,
+    target: `${name}:${(after ?? before)?.id}`,
+    changes: changesBetween(before && resource.audited(before), after && resource.audited(after)),
+  });
+
+  const get = async (id: string): Promise<Rec> => {
+    const record = isUuidV7(id) ? await store.get(id) : null;
+    if (record === null) throw new Refusal('not_found', `there is no ${name} ${id.slice(0, 64)}`);
+    return record;
+  };
+
+  const refuseReadOnly = (record: Rec): void => {
+    const reason = resource.readOnly?.(record) ?? null;
+    if (reason !== null) throw new Refusal('read_only', reason);
+  };
+
+  const change: Administration<Rec>['change'] = (id, verb, actor, next) =>
+    retryStale(async () => {
+      const before = await get(id);
+      refuseReadOnly(before);
+      const updatedAt = Math.max(clock(), before.updatedAt + 1);
+      const after = await next(before, { id, createdAt: before.createdAt, updatedAt });
+      await refusingDuplicates(
+        resource.unique,
+        store.update(after, before, entry(verb, actor, before, after, updatedAt)),
+      );
+      return after;
+    });
+
+  return {
+    get,
+    change,
+    list: (after, limit) => store.list(after, limit),
+    create: async (body, actor, complete = (record) => record) => {
+      const input = validate(resource.input, body, resource.reserved.create);
+      const now = clock();
+      const record = complete(await resource.build(input, null, { id: ids.uuid(), createdAt: now, updatedAt: now }));
+      await refusingDuplicates(resource.unique, store.insert(record, entry('create', actor, null, record, now)));
+      return record;
+    },
+    patch: (id, patch, actor) => {
+      if (!isObject(patch)) throw refuseField('body', 'must be an object');
+      refuseReserved(patch, resource.reserved.patch);
+      return change(id, 'update', actor, (before, stamp) =>
+        resource.build(validate(resource.input, mergePatch(resource.writable(before), patch)), before, stamp),
+      );
+    },
+    remove: async (id, actor) => {
+      const record = await get(id);
+      refuseReadOnly(record);
+      const refuseInUse = async (): Promise<void> => {
+        const referrers = await resource.referrers(record);
+        if (referrers.length > 0) {
+          throw new Refusal('in_use', `the ${name} is used by ${referrers.join(', ')}`, {
+            details: referrers.map((referrer) => ({ field: 'id', problem: `is used by ${referrer}` })),
+          });
+        }
+      };
+      await refuseInUse();
+      try {
+        await store.remove(id, entry('delete', actor, record, null, clock()));
+      } catch (error) {
+        // A referrer came between the look and the deletion.
+        if (error instanceof ConstraintViolation && error.kind === 'foreign_key') await refuseInUse();
+        throw error;
+      }
+    },
+  };
+}
+
+/** A patch may name a field to be refused even with null, which would otherwise only remove what is not there. */
+function refuseReserved(patch: Readonly<{ [field: string]: unknown }>, reserved: Reserved): void {
+  for (const [field, problem] of Object.entries(reserved)) {
+    if (Object.hasOwn(patch, field)) throw refuseField(field, problem);
+  }
+}
+
+/** Waits for a write and turns the violation of a unique column into 409 with the field named. */
+export async function refusingDuplicates(
+  unique: Readonly<{ [column: string]: string }>,
+  write: Promise<void>,
+): Promise<void> {
+  try {
+    await write;
+  } catch (error) {
+    if (!(error instanceof ConstraintViolation) || error.kind !== 'unique') throw error;
+    const field = error.columns.map((column) => unique[column]).find((known) => known !== undefined);
+    if (field === undefined) throw error;
+    throw refuseField(field, 'is taken', 'conflict');
+  }
+}
+
+/** The reason given for fields that only the service sets. */
+export function setByService(...fields: readonly string[]): Reserved {
+  return Object.fromEntries(fields.map((field) => [field, 'is set by the service']));
+}

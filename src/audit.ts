@@ -1,0 +1,54 @@
+/** What the audit log says of a change: who did what to which thing, and what differs, with every secret masked. */
+import type { Secret } from './secret.ts';
+
+/** Who acts: `application:<id>`, `user:<id>`, `command-line`, or `service` for what Sallyport does by itself. */
+export type Actor = string;
+export const SERVICE: Actor = 'service';
+export const COMMAND_LINE: Actor = 'command-line';
+
+export type Change = { readonly from: unknown; readonly to: unknown };
+export type Changes = Readonly<Record<string, Change>>;
+
+export type AuditEntry = {
+  readonly id: string;
+  readonly at: number;
+  readonly actor: Actor;
+  /** `<resource>.<verb>`, such as `application.regenerate-secret`. */
+  readonly action: string;
+  /** `<resource>:<id>`. */
+  readonly target: string;
+  readonly changes: Changes;
+};
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The fields that differ. `before` is null for what is new, `after` null for what is gone; instants of writing are left out. */
+export function changesBetween(before: Fields | null, after: Fields | null): Changes {
+  const changes: Record<string, Change> = {};
+  for (const field of new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])) {
+    if (field === 'createdAt' || field === 'updatedAt') continue;
+    const from = before?.[field] ?? null;
+    const to = after?.[field] ?? null;
+    if (comparable(from) !== comparable(to)) changes[field] = { from: masked(field, from), to: masked(field, to) };
+  }
+  return changes;
+}
+
+const HASHES = /hash$/i;
+
+/** Secrets compare by what they are and show as `[secret]`; hashes of secrets are secrets too. */
+function masked(field: string, value: unknown): unknown {
+  return value !== null && HASHES.test(field) ? '[secret]' : value;
+}
+
+function comparable(value: unknown): string {
+  if (isSecret(value)) return `secret ${value.reveal()}`;
+  if (value !== null && typeof value === 'object' && !Array.isArray(value) && !(value instanceof Uint8Array)) {
+    return JSON.stringify(Object.entries(value).map(([name, member]) => [name, comparable(member)]));
+  }
+  return value instanceof Uint8Array ? Buffer.from(value).toString('hex') : JSON.stringify(value);
+}
+
+function isSecret(value: unknown): value is Secret {
+  return value !== null && typeof value === 'object' && 'reveal' in value && typeof value.reveal === 'function';
+}

@@ -1,0 +1,92 @@
+/** From the error codes of Node, OpenSSL and undici to the closed list of outcomes. */
+
+import { errors } from 'undici';
+import { EGRESS_REFUSED } from './egress.ts';
+import type { ErrorClass } from './outcome.ts';
+
+export type Classified = { readonly errorClass: ErrorClass; readonly message: string };
+
+/** An error of ours that knows its class already; its message is shown as it is. */
+export function deliveryError(errorClass: ErrorClass, message: string, cause?: unknown): Error {
+  return Object.assign(new Error(message, { cause }), { errorClass });
+}
+
+/**
+ * What an error says of the delivery. Its class is found by its `code`; the message is made from the code, never from
+ * request or answer, so that no secret can stand in it. What is unknown is `internal`: a fault of ours until shown otherwise.
+ */
+export function classifyError(error: unknown): Classified {
+  const { code, message, errorClass } = describe(error);
+  if (errorClass !== undefined) return { errorClass, message };
+  if (code === EGRESS_REFUSED) return { errorClass: 'egress_refused', message };
+  if (code === 'UND_ERR_SOCKET' && message.startsWith('bad ')) {
+    return { errorClass: 'malformed_response', message: 'the receiver answered what had not been asked for' };
+  }
+  // undici's parser errors come without a code; what they say is one of the parser's own fixed sentences.
+  if (error instanceof errors.HTTPParserError) return { errorClass: 'malformed_response', message };
+  const known = RULES.find(({ codes }) => codes.test(code)) ?? UNKNOWN;
+  return { errorClass: known.errorClass, message: `${known.message} (${code || 'no code'})` };
+}
+
+/** The first rule whose pattern fits wins. */
+const RULES: readonly { readonly codes: RegExp; readonly errorClass: ErrorClass; readonly message: string }[] = [
+  rule(
+    /^(?:ENOTFOUND|ENODATA|EAI_\w+|ESERVFAIL|EREFUSED|ENONAME|EBADNAME|EBADRESP|ETIMEOUT)$/,
+    'dns',
+    'the host name could not be resolved',
+  ),
+  rule(/^ECONNREFUSED$/, 'connect', 'the connection was refused: nothing listens there'),
+  rule(
+    /^(?:EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ENETDOWN|EADDRNOTAVAIL|EACCES|EPERM)$/,
+    'connect',
+    'the address cannot be reached from here',
+  ),
+  rule(/^CERT_HAS_EXPIRED$/, 'tls_expired', "the receiver's certificate has expired"),
+  rule(/^CERT_NOT_YET_VALID$/, 'tls_expired', "the receiver's certificate is not valid yet"),
+  rule(
+    /^(?:ERR_TLS_CERT_ALTNAME_\w+|HOSTNAME_MISMATCH)$/,
+    'tls_wrong_host',
+    "the receiver's certificate is not for this host",
+  ),
+  rule(
+    /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN)$/,
+    'tls_untrusted',
+    "the receiver's certificate is self-signed",
+  ),
+  rule(
+    /^(?:UNABLE_TO_\w+|CERT_\w+|INVALID_(?:CA|PURPOSE)|PATH_LENGTH_EXCEEDED|CRL_\w+)$/,
+    'tls_untrusted',
+    "the receiver's certificate is not trusted",
+  ),
+  rule(/CERTIFICATE_REQUIRED$/, 'tls', 'the receiver asks for a client certificate'),
+  rule(/^ERR_SSL_.*(?:PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL)$/, 'tls', 'the receiver speaks no TLS 1.2 or newer'),
+  rule(/^(?:ERR_SSL_|ERR_OSSL_|ERR_TLS_|EPROTO$)/, 'tls', 'the TLS handshake failed'),
+  rule(
+    /^(?:ETIMEDOUT|ERR_SOCKET_CONNECTION_TIMEOUT|UND_ERR_\w+_TIMEOUT)$/,
+    'timeout',
+    'the address did not answer in time',
+  ),
+  rule(
+    /^(?:ECONNRESET|ECONNABORTED|EPIPE|UND_ERR_SOCKET)$/,
+    'reset',
+    'the connection was closed before the answer was complete',
+  ),
+  rule(/^UND_ERR_HEADERS_OVERFLOW$/, 'response_too_large', "the answer's headers are too large"),
+  rule(/^UND_ERR_RES_CONTENT_LENGTH_MISMATCH$/, 'malformed_response', 'the answer is not valid HTTP'),
+];
+
+const UNKNOWN = rule(/./, 'internal', 'the request could not be made');
+
+function rule(codes: RegExp, errorClass: ErrorClass, message: string): (typeof RULES)[number] {
+  return { codes, errorClass, message };
+}
+
+type Described = { readonly code: string; readonly message: string; readonly errorClass?: ErrorClass };
+
+/** When every address of a name failed, Node throws one error for all; the first address stands for them. */
+function describe(error: unknown): Described {
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
+  if (!(first instanceof Error)) return { code: '', message: '' };
+  const { code, errorClass } = first as { code?: unknown; errorClass?: ErrorClass };
+  return { code: typeof code === 'string' ? code : '', message: first.message, ...(errorClass && { errorClass }) };
+}

@@ -1,0 +1,93 @@
+/** Opens one verified TLS connection to a receiver, directly or through the proxy, and measures its steps. */
+
+import type { LookupAddress } from 'node:dns';
+import type { LookupFunction } from 'node:net';
+import { type SecureContext, type TLSSocket, connect as tlsConnect } from 'node:tls';
+import { ADDRESS_ATTEMPT_MS } from '../limits.ts';
+import { deliveryError } from './classify.ts';
+import { type EgressPolicy, guardedLookup, isLiteral, type Resolve, resolveChecked } from './egress.ts';
+import { type ConnectProxy, openTunnel } from './proxy.ts';
+import { tlsOptions } from './tls.ts';
+
+export type Route = {
+  readonly egress: EgressPolicy;
+  readonly proxy: ConnectProxy | null;
+  readonly resolve: Resolve | undefined;
+};
+
+/** Where to: a name or address without brackets. An address must have been judged by `hostVerdict` before. */
+export type Destination = { readonly host: string; readonly port: number; readonly secureContext: SecureContext };
+
+/** Filled in as the steps are done, so that a connection that fails still tells how far it came. */
+export type ConnectSteps = { dnsMs: number | null; connectMs: number | null; tlsMs: number | null };
+
+/**
+ * Rejects with Node's error, or one of class `proxy`, or `EGRESS_REFUSED`. Has no time-out of its own: `signal`
+ * destroys whatever is under way.
+ */
+export async function openConnection(
+  { host, port, secureContext }: Destination,
+  route: Route,
+  steps: ConnectSteps,
+  signal: AbortSignal,
+): Promise<TLSSocket> {
+  const lap = stopwatch();
+  const options = tlsOptions(host, secureContext);
+  if (route.proxy === null) {
+    const lookup = timedLookup(guardedLookup(route.egress, route.resolve), () => (steps.dnsMs = lap()));
+    const happyEyeballs = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: ADDRESS_ATTEMPT_MS };
+    const socket = tlsConnect({ ...options, ...happyEyeballs, port, lookup });
+    socket.once('connect', () => (steps.connectMs = lap()));
+    return await secured(socket, steps, lap, signal);
+  }
+  const addresses = isLiteral(host) ? [{ address: host }] : await resolveChecked(host, route.egress, route.resolve);
+  if (!isLiteral(host)) steps.dnsMs = lap();
+  signal.throwIfAborted();
+  const tunnel = await openTunnel(
+    route.proxy,
+    addresses.map(({ address }) => address),
+    port,
+    signal,
+  );
+  steps.connectMs = lap();
+  return await secured(tlsConnect({ ...options, socket: tunnel }), steps, lap, signal);
+}
+
+/** The error listener stays: between this promise and whoever awaits it, an error must not be without one. */
+function secured(socket: TLSSocket, steps: ConnectSteps, lap: () => number, signal: AbortSignal): Promise<TLSSocket> {
+  return new Promise((resolve, reject) => {
+    const abort = (): unknown => socket.destroy(new Error('given up'));
+    signal.addEventListener('abort', abort, { once: true });
+    socket.setNoDelay(true);
+    socket.on('error', (error: NodeJS.ErrnoException) => {
+      const inHandshake = steps.connectMs !== null && error.code === 'ECONNRESET';
+      reject(inHandshake ? deliveryError('tls', 'the receiver broke off the TLS handshake', error) : error);
+    });
+    socket.once('close', () => signal.removeEventListener('abort', abort));
+    socket.once('secureConnect', () => {
+      steps.tlsMs = lap();
+      signal.removeEventListener('abort', abort);
+      resolve(socket);
+    });
+    if (signal.aborted) abort();
+  });
+}
+
+function timedLookup(lookup: LookupFunction, onDone: () => void): LookupFunction {
+  return (hostname, options, callback) => {
+    lookup(hostname, options, (error, answer: string | LookupAddress[], family) => {
+      onDone();
+      callback(error, answer, family);
+    });
+  };
+}
+
+/** Milliseconds since the last call, or since it was made. */
+function stopwatch(): () => number {
+  let from = performance.now();
+  return () => {
+    const since = from;
+    from = performance.now();
+    return Math.round(from - since);
+  };
+}

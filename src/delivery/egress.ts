@@ -1,0 +1,122 @@
+/**
+ * The egress guard (wire.md §5): nothing is sent to an address that is not public unless the operator allowed it.
+ * The verdicts are pure; `guardedLookup` puts them between DNS and the connection, so that an answer that changes
+ * between check and connection (rebinding) changes nothing: only checked addresses are handed on.
+ */
+
+import { promises as dns, type LookupAddress, type LookupOptions } from 'node:dns';
+import type { LookupFunction } from 'node:net';
+import { carriedIpv4, rangeOf } from './address-ranges.ts';
+import { type Cidr, cidrContains, formatAddress, parseAddress, unmapped } from './ip-address.ts';
+
+/** What may be connected to although it is not public (`SALLYPORT_EGRESS_ALLOW`). */
+export type EgressPolicy = { readonly allow: readonly Cidr[] };
+
+/** `range` is the block that the address was refused for, such as `10.0.0.0/8`, or `invalid` for what is no address. */
+export type EgressVerdict =
+  | { readonly ok: true }
+  | { readonly ok: false; readonly range: string; readonly description: string };
+
+/** Every address of a name, or a rejection with the DNS error's `code`. */
+export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>;
+
+/** The `code` of the error that `guardedLookup` and `resolveChecked` fail with when an address is refused. */
+export const EGRESS_REFUSED = 'EGRESS_REFUSED';
+
+/**
+ * Judges one address. IPv6 forms that carry an IPv4 address are judged by it, and the allow list may name either: the
+ * IPv6 address as it stands or the IPv4 inside.
+ */
+export function addressVerdict(address: string, policy: EgressPolicy): EgressVerdict {
+  const parsed = parseAddress(address);
+  if (parsed === null) return { ok: false, range: 'invalid', description: `"${address}" is not an IP address` };
+  const bytes = unmapped(parsed);
+  if (allowed(bytes, policy)) return { ok: true };
+  const carried = bytes.length === 16 ? carriedIpv4(bytes) : { wholly: false, addresses: [] };
+  const own = carried.wholly ? null : rangeOf(bytes);
+  if (own !== null) return { ok: false, range: own.text, description: `${address} is ${own.kind} (${own.text})` };
+  for (const inside of carried.addresses) {
+    const range = allowed(inside, policy) ? null : rangeOf(inside);
+    if (range === null) continue;
+    const description = `${address} carries ${formatAddress(inside)}, which is ${range.kind} (${range.text})`;
+    return { ok: false, range: range.text, description };
+  }
+  return { ok: true };
+}
+
+/**
+ * Judges the `hostname` of a URL. An IP literal, bracketed or not, never reaches a resolver and is judged here; a name
+ * passes, whatever it is called, because it is what it resolves to that counts. Trailing dots hide nothing.
+ */
+export function hostVerdict(hostname: string, policy: EgressPolicy): EgressVerdict {
+  const host = bareHost(hostname);
+  if (host === '') return { ok: false, range: 'invalid', description: 'the URL has no host' };
+  return isLiteral(host) ? addressVerdict(host, policy) : { ok: true };
+}
+
+/** The host of a URL as resolvers and certificates know it: no brackets, no trailing dots. */
+export function bareHost(hostname: string): string {
+  return hostname.replace(/\.+$/, '').replace(/^\[(.*)\]$/, '$1');
+}
+
+/** Whether a bare host is an address and no name. */
+export function isLiteral(host: string): boolean {
+  return host.includes(':') || parseAddress(host) !== null;
+}
+
+/**
+ * Resolves a name and checks every address of the answer: one that is refused refuses the name, and no answer or a
+ * failing resolver is a failure. Rejects with `code` `EGRESS_REFUSED` or the DNS error's.
+ */
+export async function resolveChecked(
+  hostname: string,
+  policy: EgressPolicy,
+  resolve: Resolve = resolveAll,
+): Promise<LookupAddress[]> {
+  const answers = await resolve(hostname);
+  if (answers.length === 0) throw dnsError('ENOTFOUND', hostname);
+  for (const { address } of answers) {
+    const verdict = addressVerdict(address, policy);
+    if (!verdict.ok) throw Object.assign(new Error(`${hostname}: ${verdict.description}`), { code: EGRESS_REFUSED });
+  }
+  // The family follows from the text that was checked, not from what the resolver says of it.
+  return answers.map(({ address }) => ({ address, family: address.includes(':') ? 6 : 4 }));
+}
+
+/** A `lookup` for Node's sockets that answers with checked addresses or not at all; see `resolveChecked`. */
+export function guardedLookup(policy: EgressPolicy, resolve: Resolve = resolveAll): LookupFunction {
+  return (hostname, options, callback) => {
+    resolveChecked(hostname, policy, resolve).then(
+      (checked) => {
+        const wanted = checked.filter(({ family }) => isWanted(family, options));
+        const [first] = wanted;
+        if (first === undefined) callback(dnsError('ENOTFOUND', hostname), '');
+        else if (options.all === true) callback(null, wanted);
+        else callback(null, first.address, first.family);
+      },
+      (error: unknown) => callback(asDnsError(error, hostname), ''),
+    );
+  };
+}
+
+function allowed(bytes: Uint8Array, policy: EgressPolicy): boolean {
+  return policy.allow.some((cidr) => cidrContains(cidr, bytes));
+}
+
+function resolveAll(hostname: string): Promise<LookupAddress[]> {
+  return dns.lookup(hostname, { all: true });
+}
+
+function isWanted(family: number, { family: wanted }: LookupOptions): boolean {
+  return wanted === undefined || wanted === 0 || family === (wanted === 'IPv6' ? 6 : wanted === 'IPv4' ? 4 : wanted);
+}
+
+/** A failure without a code would pass for a fault of ours. */
+function asDnsError(error: unknown, hostname: string): NodeJS.ErrnoException {
+  const coded = error instanceof Error && 'code' in error && typeof error.code === 'string';
+  return coded ? (error as NodeJS.ErrnoException) : dnsError('EAI_FAIL', hostname);
+}
+
+function dnsError(code: string, hostname: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(`${hostname} could not be resolved (${code})`), { code });
+}

@@ -1,0 +1,98 @@
+/** What became of one request to a receiver, as data from a closed list, and what to do about each kind of failure. */
+
+export type ErrorClass =
+  | 'dns'
+  | 'connect'
+  | 'tls_untrusted'
+  | 'tls_expired'
+  | 'tls_wrong_host'
+  | 'tls'
+  | 'timeout'
+  | 'egress_refused'
+  | 'reset'
+  | 'response_too_large'
+  | 'malformed_response'
+  | 'proxy'
+  | 'oauth_token'
+  | 'encryption'
+  | 'http_status'
+  | 'internal';
+
+/**
+ * How long each step took, in whole milliseconds; null where the step was not reached or not needed: a kept-alive
+ * connection has no `dnsMs`, `connectMs` and `tlsMs`, an IP literal no `dnsMs`. `connectMs` is TCP, or with a proxy all
+ * until its tunnel stands; `firstByteMs` runs from the request being written to the head of the answer; `totalMs` from
+ * the call to its end, waiting for a free connection included.
+ */
+export type Timings = {
+  readonly dnsMs: number | null;
+  readonly connectMs: number | null;
+  readonly tlsMs: number | null;
+  readonly firstByteMs: number | null;
+  readonly totalMs: number | null;
+};
+
+/** Header names are in lower case, repeated ones joined by ", "; the body is as sent, never decompressed. */
+export type Answer = {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** At most `RESPONSE_READ_BYTES`. */
+  readonly body: Uint8Array;
+  /** The body went on beyond `body`: at the bound, or where the connection failed. */
+  readonly truncated: boolean;
+};
+
+/**
+ * `ok` means delivered: a 2xx status arrived. Any other status is a failure of class `http_status` with the answer.
+ * Other failures carry the answer as far as it had arrived, or null.
+ */
+export type Outcome =
+  | { readonly ok: true; readonly answer: Answer; readonly timings: Timings }
+  | {
+      readonly ok: false;
+      readonly errorClass: ErrorClass;
+      readonly message: string;
+      readonly advice: string;
+      readonly answer: Answer | null;
+      readonly timings: Timings;
+    };
+
+export type Failure = Extract<Outcome, { ok: false }>;
+
+/** No step was reached: the timings of a failure before anything was sent. */
+export const NO_TIMINGS: Timings = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: null };
+
+/** A failed outcome; `answer` and `timings` default to none. */
+export function failure(
+  errorClass: ErrorClass,
+  message: string,
+  { answer = null, timings = NO_TIMINGS }: { readonly answer?: Answer | null; readonly timings?: Timings } = {},
+): Failure {
+  return { ok: false, errorClass, message, advice: adviceFor(errorClass), answer, timings };
+}
+
+/** One sentence for the operator: what to look at or change. */
+export function adviceFor(errorClass: ErrorClass): string {
+  return ADVICE[errorClass];
+}
+
+const ADVICE: Readonly<Record<ErrorClass, string>> = {
+  dns: 'Check the host name in the URL and that it resolves from this machine.',
+  connect:
+    'Check that the receiver runs, listens on this port, and that firewalls between here and there let it through.',
+  tls_untrusted:
+    'Have the receiver send its whole certificate chain, or put the authority that issued it into SALLYPORT_CA_FILE.',
+  tls_expired: "Renew the receiver's certificate, and check the clocks of both machines.",
+  tls_wrong_host: 'Use a host name that the certificate names, or have a certificate issued for this one.',
+  tls: 'Check that the receiver speaks TLS 1.2 or newer, and whether it asks for a client certificate.',
+  timeout: 'Have the receiver answer first and work afterwards, or raise timeoutSeconds of the webhook.',
+  egress_refused: 'Use a public address, or allow this one in SALLYPORT_EGRESS_ALLOW if it is meant to be reached.',
+  reset: "Look into the receiver's log: it, or something before it, closed the connection before it had answered.",
+  response_too_large: 'Have the receiver answer with fewer and shorter headers.',
+  malformed_response: 'Check that the port speaks HTTP/1.1 over TLS and that nothing between rewrites the answer.',
+  proxy: 'Check SALLYPORT_EGRESS_PROXY, and that the proxy runs and allows CONNECT to this address and port.',
+  oauth_token: "Check token URL, client id, client secret and scopes of the endpoint against the token server's log.",
+  encryption: "Check the webhook's encryption key: it must exist, be unexpired and be able to encrypt.",
+  http_status: "Look into the receiver's log for why it answered so; redirects are not followed.",
+  internal: "Look into this service's log; the receiver was not at fault.",
+};

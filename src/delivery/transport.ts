@@ -1,0 +1,116 @@
+/**
+ * Sends requests to receivers: HTTPS only, addresses guarded, every step bounded in time and bytes (wire.md §5).
+ * Whatever happens comes back as an outcome.
+ */
+
+import { createHash } from 'node:crypto';
+import { ORIGINS_MAX } from '../limits.ts';
+import { attempt } from './attempt.ts';
+import { classifyError, deliveryError } from './classify.ts';
+import type { Destination } from './connect.ts';
+import { type Connections, createConnections } from './connections.ts';
+import { bareHost, type EgressPolicy, hostVerdict, type Resolve } from './egress.ts';
+import { failure, type Outcome } from './outcome.ts';
+import { parseProxyUrl } from './proxy.ts';
+import { type ClientCertificate, makeSecureContext, readAuthorities } from './tls.ts';
+
+export type TransportOptions = {
+  readonly egress: EgressPolicy;
+  /** Further authorities to trust, in PEM (`SALLYPORT_CA_FILE`). */
+  readonly caPem: string | null;
+  /** `http://[user:password@]host:port` of a CONNECT proxy (`SALLYPORT_EGRESS_PROXY`). */
+  readonly proxyUrl: string | null;
+  /** In place of the system's resolver. */
+  readonly resolve?: Resolve | undefined;
+};
+
+export type TransportRequest = {
+  readonly url: URL;
+  /** By name, or flat: name, value, name, value, … `host` and `content-length` are made here and passed over. */
+  readonly headers: Readonly<Record<string, string>> | readonly string[];
+  readonly body: Uint8Array;
+  /** For everything from the call to the last byte: DNS, connecting, TLS, waiting, reading. */
+  readonly timeoutMs: number;
+  readonly clientCertificate?: ClientCertificate | null | undefined;
+  /** Ends the request at once, with an outcome of class `internal`. */
+  readonly signal?: AbortSignal | undefined;
+};
+
+export type Transport = {
+  /**
+   * Sends one POST and never rejects. Nothing is sent twice by itself: a kept-alive connection that the receiver
+   * closes in the moment it is used again gives `reset` with `answer` null and `timings.connectMs` null.
+   */
+  post(request: TransportRequest): Promise<Outcome>;
+  /** Refuses new requests, waits for those under way, and closes every connection. */
+  close(): Promise<void>;
+};
+
+/** Throws where `caPem` or `proxyUrl` cannot be read. */
+export function createTransport({ egress, caPem, proxyUrl, resolve }: TransportOptions): Transport {
+  const authorities = caPem === null ? [] : readAuthorities(caPem);
+  const route = { egress, proxy: proxyUrl === null ? null : parseProxyUrl(proxyUrl), resolve };
+  const withoutCertificate = makeSecureContext(authorities, null);
+  const origins = new Map<string, Connections>();
+  const underWay = new Set<Promise<Outcome>>();
+  let closed = false;
+
+  async function send(request: TransportRequest): Promise<Outcome> {
+    try {
+      if (closed) throw deliveryError('internal', 'the service is stopping');
+      if (request.url.protocol !== 'https:') throw deliveryError('internal', 'only https URLs are sent to');
+      // Node asks no `lookup` about an IP literal, so it is judged here, at every request.
+      const verdict = hostVerdict(request.url.hostname, egress);
+      if (!verdict.ok) throw deliveryError('egress_refused', verdict.description);
+      const connections = connectionsTo(request.url, request.clientCertificate ?? null);
+      return await attempt({ ...request, headers: flat(request.headers) }, connections);
+    } catch (error) {
+      const { errorClass, message } = classifyError(error);
+      return failure(errorClass, message);
+    }
+  }
+
+  /** A connection made with one client certificate never carries a request with another, or none. */
+  function connectionsTo(url: URL, client: ClientCertificate | null): Connections {
+    const key = client === null ? url.origin : `${url.origin} ${fingerprint(client)}`;
+    const connections = origins.get(key) ?? createConnections(url.origin, destination(url, client), route);
+    origins.delete(key);
+    origins.set(key, connections);
+    const [oldest] = origins;
+    if (origins.size > ORIGINS_MAX && oldest !== undefined) {
+      origins.delete(oldest[0]);
+      void oldest[1].close();
+    }
+    return connections;
+  }
+
+  function destination(url: URL, client: ClientCertificate | null): Destination {
+    const secureContext = client === null ? withoutCertificate : makeSecureContext(authorities, client);
+    return { host: bareHost(url.hostname), port: Number(url.port || 443), secureContext };
+  }
+
+  return {
+    async post(request) {
+      const outcome = send(request);
+      underWay.add(outcome);
+      await outcome;
+      underWay.delete(outcome);
+      return outcome;
+    },
+    async close() {
+      closed = true;
+      await Promise.all(underWay);
+      await Promise.all([...origins.values()].map((connections) => connections.close()));
+    },
+  };
+}
+
+function flat(headers: TransportRequest['headers']): readonly string[] {
+  const pairs = Array.isArray(headers) ? headers : Object.entries(headers).flat();
+  const made = new Set(['host', 'content-length']);
+  return pairs.filter((_, i) => !made.has((pairs[i - (i % 2)] ?? '').toLowerCase()));
+}
+
+function fingerprint({ certificate, privateKey }: ClientCertificate): string {
+  return createHash('sha256').update(`${certificate}\0${privateKey}`).digest('base64');
+}

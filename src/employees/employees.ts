@@ -1,0 +1,130 @@
+/** The employees API (wire.md §3): a guarded API whose every change queues its event in the same transaction. */
+import { z } from 'zod';
+import { type Caller, insufficientPermission } from '../access/gate.ts';
+import { refusingDuplicates } from '../administration.ts';
+import { makeEvent } from '../events/event.ts';
+import { type Clock, type Ids, isUuidV7 } from '../ids.ts';
+import { Refusal, refuseField } from '../refusal.ts';
+import { id, instant, isoInstant } from '../schemas.ts';
+import { retryStale } from '../store/database.ts';
+import type { Employee } from '../store/employees.ts';
+import type { NewEvent } from '../store/events.ts';
+import type { Store } from '../store/store.ts';
+import { isObject, mergePatch, validate } from '../validation.ts';
+
+const personName = z
+  .string()
+  .regex(/^(?=.*\S)[^\p{Cc}]{1,200}$/u, 'must be 1 to 200 characters, not blank, without control characters');
+const reference = z.string().regex(/^[^\p{Cc}]{1,128}$/u, 'must be 1 to 128 characters without control characters');
+
+export const employeeInput = z.strictObject({
+  externalId: reference.nullable().default(null),
+  userName: reference,
+  firstName: personName,
+  lastName: personName,
+  email: z.email('must be an email address').max(254),
+  division: reference,
+  managerId: reference.nullable().default(null),
+  hireDate: z.iso.date('must be a date, as 2026-11-21').nullable().default(null),
+  active: z.boolean().default(true),
+});
+type EmployeeInput = z.infer<typeof employeeInput>;
+
+export const employeeView = z
+  .object({
+    userId: id,
+    externalId: z.string().nullable(),
+    userName: z.string(),
+    firstName: z.string(),
+    lastName: z.string(),
+    email: z.string(),
+    division: z.string(),
+    managerId: z.string().nullable(),
+    hireDate: z.string().nullable(),
+    active: z.boolean(),
+    createdAt: instant,
+    updatedAt: instant,
+  })
+  .meta({ id: 'Employee' });
+export type EmployeeView = z.infer<typeof employeeView>;
+
+export type Employees = {
+  create(body: unknown, caller: Caller): Promise<Employee>;
+  get(userId: string, caller: Caller): Promise<Employee>;
+  list(page: { division: string | undefined; after: string; limit: number }, caller: Caller): Promise<Employee[]>;
+  replace(userId: string, body: unknown, caller: Caller): Promise<Employee>;
+  patch(userId: string, patch: unknown, caller: Caller): Promise<Employee>;
+};
+
+type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly wake: () => void };
+
+const RESERVED = Object.fromEntries(
+  ['userId', 'createdAt', 'updatedAt'].map((field) => [field, 'is set by the service']),
+);
+const UNIQUE = { 'employee.user_name': 'userName', 'employee.external_id': 'externalId' };
+
+export function createEmployees({ store, clock, ids, wake }: Dependencies): Employees {
+  const eventFor = (type: string, employee: Employee, caller: Caller): NewEvent =>
+    makeEvent({ type, data: viewEmployee(employee), actorId: caller.userId }, { ids, now: employee.updatedAt });
+
+  const get = async (userId: string, caller: Caller): Promise<Employee> => {
+    const employee = isUuidV7(userId) ? await store.employees.get(userId) : null;
+    if (employee === null) throw new Refusal('not_found', `there is no employee ${userId.slice(0, 64)}`);
+    refuseDivision(employee.division, caller);
+    return employee;
+  };
+
+  const change = (userId: string, caller: Caller, next: (before: Employee) => EmployeeInput): Promise<Employee> =>
+    retryStale(async () => {
+      const before = await get(userId, caller);
+      const input = next(before);
+      refuseDivision(input.division, caller);
+      const after = { ...before, ...input, updatedAt: Math.max(clock(), before.updatedAt + 1) };
+      await refusingDuplicates(
+        UNIQUE,
+        store.employees.update(after, before, eventFor('employee.updated', after, caller)),
+      );
+      wake();
+      return after;
+    });
+
+  return {
+    get,
+    create: async (body, caller) => {
+      const input = validate(employeeInput, body, RESERVED);
+      refuseDivision(input.division, caller);
+      const now = clock();
+      const employee = { userId: ids.uuid(), ...input, createdAt: now, updatedAt: now };
+      await refusingDuplicates(
+        UNIQUE,
+        store.employees.insert(employee, eventFor('employee.created', employee, caller)),
+      );
+      wake();
+      return employee;
+    },
+    list: async ({ division, after, limit }, caller) => {
+      if (division !== undefined) refuseDivision(division, caller);
+      const divisions = division === undefined ? (caller.constraints.divisions ?? null) : [division];
+      return store.employees.list({ divisions, after, limit });
+    },
+    replace: (userId, body, caller) => change(userId, caller, () => validate(employeeInput, body, RESERVED)),
+    patch: (userId, patch, caller) => {
+      if (!isObject(patch)) throw refuseField('body', 'must be an object');
+      return change(userId, caller, (before) => validate(employeeInput, mergePatch(writable(before), patch), RESERVED));
+    },
+  };
+}
+
+export function viewEmployee({ createdAt, updatedAt, ...employee }: Employee): EmployeeView {
+  return { ...employee, createdAt: isoInstant(createdAt), updatedAt: isoInstant(updatedAt) };
+}
+
+function writable({ userId, createdAt, updatedAt, ...employee }: Employee): EmployeeInput {
+  return employee;
+}
+
+function refuseDivision(division: string, { constraints, userName }: Caller): void {
+  if (constraints.divisions !== undefined && !constraints.divisions.includes(division)) {
+    throw insufficientPermission(`the user ${userName} is constrained to other divisions`);
+  }
+}

@@ -1,0 +1,131 @@
+/** The kinds of event (wire.md §4), built-in and the company's own, and what an event of each must hold. */
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { z } from 'zod';
+import { type Administration, administer, setByService } from '../administration.ts';
+import type { Clock, Ids } from '../ids.ts';
+import { EVENT_TYPE_SCHEMAS_CACHED } from '../limits.ts';
+import { type FieldProblem, refuseField } from '../refusal.ts';
+import { id, instant, isoInstant } from '../schemas.ts';
+import type { EventType } from '../store/event-types.ts';
+import type { Store } from '../store/store.ts';
+
+const NAME = /^[a-z][a-z0-9_-]{0,63}\.[a-z][a-z0-9_-]{0,63}$/;
+
+export const eventTypeInput = z.strictObject({
+  name: z.string().regex(NAME, 'must be of the form <category>.<name>, in lower case'),
+  description: z.string().max(1000).default(''),
+  encryptionRequired: z.boolean().default(false),
+  dataSchema: z.record(z.string(), z.unknown()).nullable().default(null),
+});
+type EventTypeInput = z.infer<typeof eventTypeInput>;
+
+export const eventTypeView = z
+  .object({
+    id,
+    name: z.string(),
+    description: z.string(),
+    encryptionRequired: z.boolean(),
+    builtIn: z.boolean(),
+    dataSchema: z.record(z.string(), z.unknown()).nullable(),
+    createdAt: instant,
+    updatedAt: instant,
+  })
+  .meta({ id: 'EventType' });
+export type EventTypeView = z.infer<typeof eventTypeView>;
+
+export type EventTypes = Administration<EventType> & {
+  /** What keeps data from being an event of this type, or null. */
+  problemOf(type: string, data: unknown): Promise<FieldProblem | null>;
+};
+
+/** Only the service says these; nobody else may publish one. */
+export const STATUS_CATEGORY = 'webhook.';
+/** Every type of this category goes out encrypted. */
+export const EMPLOYEE_CATEGORY = 'employee.';
+
+export function createEventTypes({ store, clock, ids }: { store: Store; clock: Clock; ids: Ids }): EventTypes {
+  const reserved = setByService('id', 'builtIn', 'createdAt', 'updatedAt');
+  const validators = createValidators();
+  return {
+    ...administer<EventType, EventTypeInput>(
+      {
+        name: 'event-type',
+        store: store.eventTypes,
+        input: eventTypeInput,
+        reserved: {
+          create: reserved,
+          patch: { ...reserved, name: 'cannot be changed: webhooks subscribe to it by name' },
+        },
+        writable: ({ name, description, encryptionRequired, dataSchema }) => ({
+          name,
+          description,
+          encryptionRequired,
+          dataSchema,
+        }),
+        build: async (input, _before, stamp) => {
+          if (input.name.startsWith(STATUS_CATEGORY))
+            throw refuseField('name', `is in the category ${STATUS_CATEGORY}* of the service itself`);
+          if (input.dataSchema !== null) validators.refuseInvalid(input.dataSchema);
+          const encryptionRequired = input.encryptionRequired || input.name.startsWith(EMPLOYEE_CATEGORY);
+          return { ...stamp, ...input, encryptionRequired, builtIn: false };
+        },
+        referrers: async ({ name }) =>
+          (await store.webhooks.ofPattern(name)).map((webhook) => `webhook ${webhook.name} (${webhook.id})`),
+        unique: { 'event_type.name': 'name' },
+        audited: (eventType) => eventType,
+        readOnly: ({ builtIn, name }) => (builtIn ? `the event type ${name} is built in and cannot be changed` : null),
+      },
+      { clock, ids },
+    ),
+    problemOf: async (type, data) => {
+      const eventType = await store.eventTypes.getByName(type);
+      if (eventType === null) return { field: 'type', problem: 'is not the name of an event type' };
+      if (type.startsWith(STATUS_CATEGORY))
+        return { field: 'type', problem: 'is an event type that only the service publishes' };
+      return eventType.dataSchema === null ? null : validators.problemOf(eventType, eventType.dataSchema, data);
+    },
+  };
+}
+
+export function viewEventType({ createdAt, updatedAt, ...eventType }: EventType): EventTypeView {
+  return { ...eventType, createdAt: isoInstant(createdAt), updatedAt: isoInstant(updatedAt) };
+}
+
+type Validators = {
+  refuseInvalid(schema: object): void;
+  problemOf(eventType: EventType, schema: object, data: unknown): FieldProblem | null;
+};
+
+/** JSON Schema 2020-12. Compiled validators are kept per version of their event type, a bounded number of them. */
+function createValidators(): Validators {
+  const compiled = new Map<string, ValidateFunction>();
+  const compile = (schema: object): ValidateFunction =>
+    new Ajv2020({ strict: false, validateFormats: false }).compile(schema);
+  return {
+    refuseInvalid: (schema) => {
+      try {
+        compile(schema);
+      } catch (error) {
+        throw refuseField(
+          'dataSchema',
+          `is not a JSON Schema: ${error instanceof Error ? error.message.slice(0, 300) : ''}`,
+        );
+      }
+    },
+    problemOf: ({ id, updatedAt }, schema, data) => {
+      const version = `${id} ${updatedAt}`;
+      const validator = compiled.get(version) ?? compile(schema);
+      compiled.set(version, validator);
+      for (const oldest of compiled.keys()) {
+        if (compiled.size <= EVENT_TYPE_SCHEMAS_CACHED) break;
+        compiled.delete(oldest);
+      }
+      if (validator(data)) return null;
+      const [error] = validator.errors ?? [];
+      return {
+        field: `data${(error?.instancePath ?? '').replaceAll('/', '.')}`,
+        problem: error?.message ?? "does not satisfy the event type's schema",
+      };
+    },
+  };
+}

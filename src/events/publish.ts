@@ -1,0 +1,79 @@
+/** Ingest (wire.md §4): events from outside are checked whole, then appended all or none, durable before the answer. */
+import { z } from 'zod';
+import type { Clock, Ids } from '../ids.ts';
+import { EVENT_DATA_BYTES, EVENTS_PER_REQUEST, IDEMPOTENCY_KEY_MAX_LENGTH, IDEMPOTENCY_MS } from '../limits.ts';
+import { type FieldProblem, Refusal } from '../refusal.ts';
+import type { Accepted, NewEvent } from '../store/events.ts';
+import type { Store } from '../store/store.ts';
+import { isObject, validate } from '../validation.ts';
+import { makeEvent } from './event.ts';
+import type { EventTypes } from './event-types.ts';
+
+const reference = z.string().min(1).max(200);
+
+export const eventInput = z.strictObject({
+  type: z.string().max(130),
+  data: z.record(z.string(), z.unknown()),
+  subject: reference.nullish(),
+  correlationId: reference.nullish(),
+  actorId: reference.nullish(),
+  idempotencyKey: z.string().min(1).max(IDEMPOTENCY_KEY_MAX_LENGTH).nullish(),
+});
+export const eventBatchInput = z.strictObject({ events: z.array(eventInput).min(1).max(EVENTS_PER_REQUEST) });
+
+export const acceptedView = z
+  .object({
+    accepted: z.int(),
+    duplicates: z.int(),
+    events: z.array(z.object({ id: z.string(), duplicate: z.boolean() })),
+  })
+  .meta({ id: 'Accepted' });
+export type AcceptedView = z.infer<typeof acceptedView>;
+
+export type Publish = (body: unknown, publisher: string) => Promise<AcceptedView>;
+
+type Dependencies = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly eventTypes: Pick<EventTypes, 'problemOf'>;
+  /** Tells the dispatcher that there may be work. */
+  readonly wake: () => void;
+};
+
+/** `publisher` is whose idempotency keys these are: two applications may use the same ones. */
+export function createPublish({ store, clock, ids, eventTypes, wake }: Dependencies): Publish {
+  return async (body, publisher) => {
+    const batch = isObject(body) && Object.hasOwn(body, 'events');
+    const inputs = batch ? validate(eventBatchInput, body).events : [validate(eventInput, body)];
+    const now = clock();
+    const events: NewEvent[] = [];
+    const details: FieldProblem[] = [];
+    for (const [at, { idempotencyKey, ...draft }] of inputs.entries()) {
+      const event = makeEvent(draft, { ids, now });
+      const problem = (await eventTypes.problemOf(draft.type, draft.data)) ?? oversize(event);
+      if (problem !== null) details.push({ ...problem, field: `${batch ? `events[${at}].` : ''}${problem.field}` });
+      const key = idempotencyKey ?? null;
+      const idempotency = key === null ? null : { publisher, key, expiresAt: now + IDEMPOTENCY_MS };
+      events.push({ ...event, idempotency });
+    }
+    const [first] = details;
+    if (first !== undefined) {
+      throw new Refusal('validation_failed', `${first.field} ${first.problem}`, { details: details.slice(0, 20) });
+    }
+    const accepted = await store.events.publish(events);
+    wake();
+    return summary(accepted);
+  };
+}
+
+function oversize({ dataJson }: NewEvent): FieldProblem | null {
+  const size = Buffer.byteLength(dataJson);
+  if (size <= EVENT_DATA_BYTES) return null;
+  return { field: 'data', problem: `has ${size} bytes of JSON, more than ${EVENT_DATA_BYTES}` };
+}
+
+function summary(events: readonly Accepted[]): AcceptedView {
+  const duplicates = events.filter(({ duplicate }) => duplicate).length;
+  return { accepted: events.length - duplicates, duplicates, events: [...events] };
+}

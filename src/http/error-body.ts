@@ -1,0 +1,36 @@
+/** The error body of wire.md §1: the one form that every refusal and fault of the API takes. */
+import { z } from 'zod';
+import type { Refusal } from '../refusal.ts';
+import type { Reply } from './route.ts';
+
+export const errorBodySchema = z
+  .object({
+    status: z.string().meta({ description: 'The HTTP status', examples: ['400'] }),
+    timeStamp: z.string().meta({ examples: ['2026-11-21T05:00:00+0000'] }),
+    error: z.object({
+      errorId: z.string().meta({ format: 'uuid', description: 'Also in the log line of the request' }),
+      message: z.string().nullable(),
+      code: z.string(),
+      description: z.string(),
+      details: z.array(z.object({ field: z.string(), problem: z.string() })).nullable(),
+    }),
+  })
+  .meta({ id: 'Error' });
+
+export function errorReply(refusal: Refusal, errorId: string, now: number): Reply {
+  return {
+    status: refusal.status,
+    headers: refusal.headers,
+    body: {
+      status: String(refusal.status),
+      timeStamp: `${new Date(now).toISOString().slice(0, 19)}+0000`,
+      error: {
+        errorId,
+        message: null,
+        code: refusal.code,
+        description: refusal.message,
+        details: refusal.details,
+      },
+    },
+  };
+}

@@ -1,0 +1,84 @@
+/** A route as data: what it takes, what it answers, and who may call it. The server serves it, OpenAPI describes it. */
+import type { IncomingMessage } from 'node:http';
+import type { z } from 'zod';
+import type { Caller } from '../access/gate.ts';
+import { ADMIN_REQUEST_BYTES } from '../limits.ts';
+import type { Refusal } from '../refusal.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+export type Reply = {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as JSON; a string or bytes are sent as they are, with the `Content-Type` given in `headers`. */
+  readonly body?: unknown;
+};
+
+/** One request on its way through a route. */
+export type Call = {
+  readonly request: IncomingMessage;
+  readonly method: string;
+  /** Path parameters, percent-decoded. */
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
+  /** The parsed body, not yet checked against a schema; undefined where the route takes none. */
+  readonly body: unknown;
+  /** The media type of the body, in lower case and without parameters. */
+  readonly mediaType: string;
+  /** Who calls; null on an open route. */
+  readonly caller: Caller | null;
+  /** The address that the request came from, as far as trusted proxies tell it. */
+  readonly remoteAddress: string;
+  /** Aborted when the client has gone. */
+  readonly signal: AbortSignal;
+};
+
+/** How a body is read: the media types taken, each with its parser, and the most bytes. */
+export type BodyRule = {
+  readonly maxBytes: number;
+  readonly types: readonly (
+    | 'application/json'
+    | 'application/merge-patch+json'
+    | 'application/x-www-form-urlencoded'
+  )[];
+  /** May be missing: the parsed body is then an empty object. */
+  readonly optional?: boolean;
+  /** What OpenAPI shows. */
+  readonly schema: z.ZodType;
+};
+
+export type ReplyDescription = { readonly description: string; readonly schema?: z.ZodType };
+
+export type Route = {
+  readonly method: Method;
+  /** As in the API catalogue: `{name}` takes one segment. */
+  readonly path: string;
+  /** `guarded`: a valid token and a rule of the catalogue. `open`: none, or checks of the route's own. */
+  readonly access: 'guarded' | 'open';
+  readonly summary: string;
+  readonly tag: string;
+  readonly query?: Readonly<Record<string, { readonly schema: z.ZodType; readonly description: string }>>;
+  readonly body?: BodyRule;
+  readonly replies: Readonly<Record<number, ReplyDescription>>;
+  /** Any method is answered by this route (forward auth). */
+  readonly anyMethod?: boolean;
+  respond(call: Call): Promise<Reply>;
+  /** How a refusal is worded where the route speaks another dialect than the error body (RFC 6749 §5.2); null: the error body. */
+  refuse?(refusal: Refusal, request: IncomingMessage): Reply | null;
+};
+
+/** A JSON body of the administration API. */
+export function jsonBody(schema: z.ZodType, more: Partial<BodyRule> = {}): BodyRule {
+  return { maxBytes: ADMIN_REQUEST_BYTES, types: ['application/json'], schema, ...more };
+}
+
+/** A merge patch (RFC 7396): every field may be missing, and null removes it. */
+export function patchBody(schema: z.ZodType): BodyRule {
+  return jsonBody(schema, { types: ['application/merge-patch+json', 'application/json'] });
+}
+
+/** The caller of a guarded route. */
+export function callerOf({ caller }: Call): Caller {
+  if (caller === null) throw new Error('an open route asked for its caller');
+  return caller;
+}

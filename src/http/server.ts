@@ -1,0 +1,130 @@
+/**
+ * One request's walk: route, gate, body, answer. Every refusal becomes the error body here, every fault a 500 that tells
+ * nothing but its `errorId`; either way one line is logged.
+ */
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Caller, Gate } from '../access/gate.ts';
+import type { Clock } from '../ids.ts';
+import type { Log } from '../log.ts';
+import { Refusal } from '../refusal.ts';
+import { readBody } from './body.ts';
+import { errorReply } from './error-body.ts';
+import type { Reply, Route } from './route.ts';
+import { createRouter } from './router.ts';
+
+export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+
+type Dependencies = {
+  readonly routes: readonly Route[];
+  readonly gate: Gate;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Where a request came from, as far as trusted proxies tell it. */
+  readonly remoteAddress: (request: IncomingMessage) => string;
+};
+
+/** What the log line of a request says beside its status and duration. */
+type Trace = { route: Route | null; caller: Caller | null; errorId: string | null };
+
+export function createRequestHandler({ routes, gate, clock, log, remoteAddress }: Dependencies): RequestHandler {
+  const router = createRouter(routes);
+
+  const answer = async (request: IncomingMessage, trace: Trace, signal: AbortSignal): Promise<Reply> => {
+    const method = request.method ?? 'GET';
+    const { route, params, segments } = router.route(method, request.url ?? '/');
+    trace.route = route;
+    if (route.access === 'guarded') {
+      trace.caller = await gate.authenticate(request.headersDistinct.authorization ?? []);
+      gate.authorize(trace.caller, method, segments);
+    }
+    const query = new URLSearchParams(request.url?.split('?').slice(1).join('?'));
+    refuseUnknownQuery(route, query);
+    const { body, mediaType } = route.body === undefined ? NO_BODY : await readBody(request, route.body);
+    const { caller } = trace;
+    return route.respond({
+      request,
+      method,
+      params,
+      query,
+      body,
+      mediaType,
+      caller,
+      remoteAddress: remoteAddress(request),
+      signal,
+    });
+  };
+
+  const refuse = (error: unknown, request: IncomingMessage, trace: Trace): Reply => {
+    trace.errorId = randomUUID();
+    if (!(error instanceof Refusal)) log.error({ errorId: trace.errorId, err: error }, 'request failed');
+    const refusal =
+      error instanceof Refusal ? error : new Refusal('server_error', 'the request failed for a reason of ours');
+    return trace.route?.refuse?.(refusal, request) ?? errorReply(refusal, trace.errorId, clock());
+  };
+
+  return async (request, response) => {
+    const startedAt = performance.now();
+    const trace: Trace = { route: null, caller: null, errorId: null };
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    let reply: Reply;
+    try {
+      reply = await answer(request, trace, gone.signal);
+    } catch (error) {
+      reply = refuse(error, request, trace);
+    }
+    send(request, response, reply);
+    log.info(
+      {
+        method: request.method,
+        path: request.url?.split('?', 1)[0]?.slice(0, 500),
+        status: reply.status,
+        durationMs: Math.round((performance.now() - startedAt) * 10) / 10,
+        remoteAddress: remoteAddress(request),
+        ...(trace.caller === null ? {} : { clientId: trace.caller.clientId }),
+        ...(trace.errorId === null ? {} : { errorId: trace.errorId }),
+      },
+      'request',
+    );
+  };
+}
+
+const NO_BODY = { body: undefined, mediaType: '' };
+export const JSON_TYPE = 'application/json;charset=UTF-8';
+
+function send(request: IncomingMessage, response: ServerResponse, reply: Reply): void {
+  if (response.destroyed) return;
+  const raw = typeof reply.body === 'string' || reply.body instanceof Uint8Array;
+  const payload =
+    reply.body === undefined ? '' : raw ? (reply.body as string | Uint8Array) : JSON.stringify(reply.body);
+  const headers: Record<string, string | number> = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' };
+  if (reply.body !== undefined) headers['Content-Type'] = JSON_TYPE;
+  if (reply.status !== 204) headers['Content-Length'] = Buffer.byteLength(payload);
+  Object.assign(headers, reply.headers);
+  // What the client still sends would be read as the next request, or for nothing: the connection ends instead.
+  if (!request.complete && hasBody(request)) headers.Connection = 'close';
+  response.writeHead(reply.status, headers);
+  response.end(request.method === 'HEAD' ? undefined : payload);
+}
+
+function hasBody(request: IncomingMessage): boolean {
+  return request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0;
+}
+
+function refuseUnknownQuery(route: Route, query: URLSearchParams): void {
+  if (route.anyMethod === true || route.body?.types.includes('application/x-www-form-urlencoded')) return;
+  for (const name of query.keys()) {
+    const field = name.replace(/[^\x20-\x7e]/g, '?').slice(0, 64);
+    if (route.query?.[name] === undefined) {
+      throw new Refusal('validation_failed', `${field} is not a known query parameter`, {
+        details: [{ field, problem: 'is not a known query parameter' }],
+      });
+    }
+    if (query.getAll(name).length > 1) {
+      throw new Refusal('validation_failed', `${field} was given more than once`, {
+        details: [{ field, problem: 'was given more than once' }],
+      });
+    }
+  }
+}

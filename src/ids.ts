@@ -1,0 +1,105 @@
+/**
+ * Identifiers that are ordered by time (RFC 9562 UUIDv7), and the integer row keys inside them.
+ *
+ * A row key is `milliseconds × 2048 + counter`, below 2⁵³ until the year 2109, so that rows which are written in order
+ * are stored in order. The UUID of a thing that has a row key carries it in its first 60 bits; nothing else needs an index.
+ */
+
+/** Milliseconds since 1970, as `Date.now`. */
+export type Clock = () => number;
+/** `size` unpredictable bytes. */
+export type Random = (size: number) => Uint8Array;
+
+export type Ids = {
+  /** The next row key: larger than every one before from this source. */
+  rowKey(): number;
+  /** A UUIDv7 whose row key is `rowKeyOf(uuid)`. */
+  uuid(): string;
+};
+
+const COUNTERS_PER_MS = 2048;
+
+/**
+ * A source of keys and UUIDs. Within a millisecond the counter runs on from a random start in its lower half, so that two
+ * processes on one database rarely meet; where they do, the primary key says so and the writer tries again.
+ * More than 1,024 in a millisecond borrow from the next one: order is kept, the time in the key runs ahead by a little.
+ */
+export function createIds(clock: Clock, random: Random): Ids {
+  let last = 0;
+  const rowKey = (): number => {
+    const earliest = clock() * COUNTERS_PER_MS;
+    if (earliest + COUNTERS_PER_MS / 2 > last) {
+      const [high = 0, low = 0] = random(2);
+      last = Math.max(last + 1, earliest + (((high << 8) | low) % (COUNTERS_PER_MS / 2)));
+    } else {
+      last += 1;
+    }
+    return last;
+  };
+  return { rowKey, uuid: () => uuidWithRowKey(rowKey(), random) };
+}
+
+/** The row key that a UUIDv7 of ours carries. The caller compares the whole id with the stored one. */
+export function rowKeyOf(uuid: string): number {
+  return millisecondsOf(uuid) * COUNTERS_PER_MS + (Number.parseInt(uuid.slice(15, 18), 16) % COUNTERS_PER_MS);
+}
+
+/** The first row key of a millisecond: rows written at or after `at` have this key or a larger one. */
+export function firstRowKeyAt(at: number): number {
+  return at * COUNTERS_PER_MS;
+}
+
+/** The millisecond a row key was made in. */
+export function rowKeyTime(rowKey: number): number {
+  return Math.floor(rowKey / COUNTERS_PER_MS);
+}
+
+const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+/** Whether `text` is a UUIDv7 in lower case; nothing else is ever an id of ours. */
+export function isUuidV7(text: string): boolean {
+  return UUID_V7.test(text);
+}
+
+/** Where a delivery stands: its id says it, so no index of ids is kept. */
+export type DeliveryAddress = { readonly createdAt: number; readonly webhookNumber: number; readonly offset: number };
+
+/** The UUIDv7 of a delivery: the event's millisecond, then 26 bits of webhook number and 48 bits of offset. */
+export function deliveryId({ createdAt, webhookNumber, offset }: DeliveryAddress): string {
+  const a = webhookNumber >> 14;
+  const b = (2n << 62n) | (BigInt(webhookNumber & 0x3fff) << 48n) | BigInt(offset);
+  const tail = b.toString(16);
+  return formatUuid(createdAt, a, tail);
+}
+
+/** The inverse of `deliveryId`; null for what is not a UUIDv7. Whether such a delivery exists is for the store to say. */
+export function deliveryAddress(id: string): DeliveryAddress | null {
+  if (!isUuidV7(id)) return null;
+  const a = Number.parseInt(id.slice(15, 18), 16);
+  const b = BigInt(`0x${id.slice(19, 23)}${id.slice(24)}`);
+  return {
+    createdAt: millisecondsOf(id),
+    webhookNumber: a * 16384 + Number((b >> 48n) & 0x3fffn),
+    offset: Number(b & 0xffff_ffff_ffffn),
+  };
+}
+
+function uuidWithRowKey(rowKey: number, random: Random): string {
+  const bytes = random(8);
+  bytes[0] = ((bytes[0] ?? 0) & 0x3f) | 0x80;
+  let tail = '';
+  for (const byte of bytes) tail += HEX[byte];
+  return formatUuid(rowKeyTime(rowKey), rowKey % COUNTERS_PER_MS, tail);
+}
+
+function formatUuid(at: number, randA: number, tail: string): string {
+  const time = at.toString(16).padStart(12, '0');
+  const a = randA.toString(16).padStart(3, '0');
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${a}-${tail.slice(0, 4)}-${tail.slice(4)}`;
+}
+
+function millisecondsOf(uuid: string): number {
+  return Number.parseInt(uuid.slice(0, 8) + uuid.slice(9, 13), 16);
+}
+
+const HEX: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));

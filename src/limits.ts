@@ -1,0 +1,101 @@
+/** Every bound of the service in one place. Sizes are bytes, spans milliseconds, unless the name says otherwise. */
+
+// Requests that come in (wire.md §1).
+export const TOKEN_REQUEST_BYTES: number = 16 * 1024;
+export const ADMIN_REQUEST_BYTES: number = 1024 * 1024;
+export const EVENT_REQUEST_BYTES: number = 8 * 1024 * 1024;
+export const EVENTS_PER_REQUEST = 1000;
+export const EVENT_DATA_BYTES: number = 256 * 1024;
+/** A bearer token has 64 characters; what is longer than this is refused unread. */
+export const AUTHORIZATION_BYTES: number = 8 * 1024;
+export const PAGE_DEFAULT = 50;
+export const PAGE_MAX = 200;
+
+// Tokens (wire.md §2).
+export const NAMED_SCOPES_MAX = 20;
+export const SCOPE_NAME_LENGTH_MAX = 128;
+/** Room for 20 names of full length, thrice over. */
+export const SCOPE_TEXT_LENGTH_MAX: number = 8 * 1024;
+export const TOKEN_VALIDITY_MIN_SECONDS = 300;
+export const TOKEN_VALIDITY_MAX_SECONDS = 86_400;
+export const TOKEN_VALIDITY_DEFAULT_SECONDS = 3600;
+export const SECRET_OVERLAP_MAX_SECONDS = 604_800;
+
+// Paths and the rules that name them (wire.md §3).
+export const REQUEST_TARGET_BYTES: number = 8 * 1024;
+export const PATTERN_SEGMENTS_MAX = 32;
+export const RULES_PER_PRODUCT_MAX = 1000;
+
+// Webhooks (wire.md §4).
+export const CUSTOM_HEADERS_MAX = 4;
+export const BATCH_RECORDS_MAX = 1000;
+export const BATCH_RECORDS_DEFAULT = 100;
+export const BATCH_BYTES: number = 1024 * 1024;
+export const HEARTBEAT_DEFAULT_SECONDS = 300;
+export const HEARTBEAT_MAX_SECONDS = 86_400;
+export const ATTEMPT_TIMEOUT_DEFAULT_SECONDS = 15;
+export const ATTEMPT_TIMEOUT_MAX_SECONDS = 60;
+export const ATTEMPTS_DEFAULT = 20;
+export const ATTEMPTS_MAX = 100;
+
+// What is read of a receiver's answer, and what is kept of it (wire.md §5).
+export const RESPONSE_READ_BYTES: number = 64 * 1024;
+export const RESPONSE_KEPT_BYTES: number = 4 * 1024;
+export const RETRY_AFTER_MAX_MS = 86_400_000;
+export const BACKOFF_FIRST_MS = 5000;
+export const BACKOFF_MAX_MS: number = 12 * 3_600_000;
+export const LINEAR_STEP_MS = 30_000;
+
+// What both sides of the wire hold to (wire.md §5); receivers use these too.
+/** Names in `SignedHeaders` a receiver accepts; the service signs at most six. */
+export const SIGNED_HEADERS_MAX = 16;
+/** How far a signed date may be from the receiver's clock, either way. */
+export const SIGNATURE_TOLERANCE_SECONDS = 300;
+export const CHALLENGE_TOKEN_BYTES = 32;
+/** Signatures in one `webhook-signature` header that are compared. */
+export const WEBHOOK_SIGNATURES_MAX = 16;
+export const PGP_KEY_BYTES: number = 64 * 1024;
+/** Parsed PGP keys kept in memory, of each kind; the least recently used goes first. */
+export const PGP_KEYS_CACHED = 64;
+/** RSA keys with fewer bits than this are refused. */
+export const PGP_RSA_MIN_BITS = 2048;
+/** A PGP message that unpacks to more than this is refused; the service itself never packs inside PGP. */
+export const PGP_UNPACKED_BYTES: number = 64 * 1024 * 1024;
+
+// Connections to receivers (wire.md §5).
+export const RESPONSE_HEADER_BYTES: number = 16 * 1024;
+/** Receivers whose connections are kept; the one unused longest gives way. With a CA file each client certificate among them costs 1 MB. */
+export const ORIGINS_MAX = 256;
+export const CONNECTIONS_PER_ORIGIN_MAX = 64;
+/** Below the 5 s after which Node's own servers close, so that a request rarely meets a connection being closed. */
+export const IDLE_CONNECTION_MS = 4000;
+/** The most that a receiver's `Keep-Alive: timeout=` can make of it. */
+export const IDLE_CONNECTION_MAX_MS = 60_000;
+/** How long one address of several has to connect before the next is tried. Node's 250 ms is too short for far receivers. */
+export const ADDRESS_ATTEMPT_MS = 1000;
+export const PROXY_ADDRESSES_TRIED = 4;
+
+// Administered resources (wire.md §4).
+export const SCOPES_PER_PRODUCT_MAX = 1000;
+export const PERMISSIONS_MAX = 1000;
+export const SCOPES_PER_APPLICATION_MAX = 1000;
+
+// Events (wire.md §4).
+export const IDEMPOTENCY_MS: number = 24 * 3_600_000;
+export const IDEMPOTENCY_KEY_MAX_LENGTH = 255;
+export const EVENT_TYPE_SCHEMAS_CACHED = 500;
+
+// The server (wire.md §1, §6).
+/** How long a request's body may take to arrive. */
+export const REQUEST_BODY_MS = 30_000;
+
+// Endpoints (wire.md §4).
+export const URL_MAX_LENGTH = 2048;
+export const SHARED_SECRET_MAX_LENGTH = 512;
+export const CERTIFICATE_BYTES: number = 64 * 1024;
+/** How long an endpoint has to answer its challenge. */
+export const CHALLENGE_TIMEOUT_MS = 10_000;
+export const OAUTH_TOKEN_EXPIRATION_MAX_MINUTES: number = 30 * 24 * 60;
+export const SECRET_ACTIVATION_MAX_SECONDS = 604_800;
+export const EVENT_PATTERNS_MAX = 100;
+export const RECORDS_PER_SECOND_MAX = 1_000_000;

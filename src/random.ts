@@ -1,0 +1,19 @@
+/** Unpredictable bytes for the process, drawn from the system in large pools: a call a token would cost more than the token. */
+import { randomFillSync } from 'node:crypto';
+
+const POOL_BYTES = 16 * 1024;
+const pool: Buffer = Buffer.alloc(POOL_BYTES);
+let used = POOL_BYTES;
+
+/** `size` random bytes, each handed out once and wiped from the pool. */
+export function randomBytes(size: number): Uint8Array {
+  if (size > POOL_BYTES) return randomFillSync(new Uint8Array(size));
+  if (used + size > POOL_BYTES) {
+    randomFillSync(pool);
+    used = 0;
+  }
+  const bytes = Uint8Array.prototype.slice.call(pool, used, used + size);
+  pool.fill(0, used, used + size);
+  used += size;
+  return bytes;
+}

@@ -1,0 +1,63 @@
+/**
+ * An expected refusal of a request: the one error class that reaches a caller as itself (wire.md §1).
+ * Everything else that is thrown is a fault: answered 500, logged, nothing of it leaked.
+ */
+
+/** The HTTP status of each code; a code that is not here does not compile. */
+export const REFUSAL_STATUS = {
+  invalid_request: 400,
+  validation_failed: 400,
+  malformed_json: 400,
+  invalid_client: 400,
+  invalid_scope: 400,
+  unsupported_grant_type: 400,
+  ambiguous_path: 400,
+  unauthorized: 401,
+  invalid_token: 401,
+  insufficient_scope: 401,
+  insufficient_permission: 401,
+  not_found: 404,
+  method_not_allowed: 405,
+  request_timeout: 408,
+  conflict: 409,
+  in_use: 409,
+  read_only: 409,
+  not_verified: 409,
+  invalid_state: 409,
+  content_too_large: 413,
+  unsupported_media_type: 415,
+  too_many_requests: 429,
+  server_error: 500,
+  unavailable: 503,
+} as const;
+
+export type RefusalCode = keyof typeof REFUSAL_STATUS;
+
+/** One field of a request and what is wrong with it, e.g. `{field: 'scopes[2]', problem: 'is not a scope of any product'}`. */
+export type FieldProblem = { readonly field: string; readonly problem: string };
+
+export class Refusal extends Error {
+  readonly code: RefusalCode;
+  readonly status: number;
+  readonly details: readonly FieldProblem[] | null;
+  /** Response headers that belong to this refusal, such as `WWW-Authenticate`, `Allow` or `Retry-After`. */
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    code: RefusalCode,
+    description: string,
+    more: { details?: readonly FieldProblem[]; headers?: Readonly<Record<string, string>> } = {},
+  ) {
+    super(description);
+    this.name = 'Refusal';
+    this.code = code;
+    this.status = REFUSAL_STATUS[code];
+    this.details = more.details ?? null;
+    this.headers = more.headers ?? {};
+  }
+}
+
+/** Refuses one field: 400 with the field both in the sentence and in `details`. */
+export function refuseField(field: string, problem: string, code: RefusalCode = 'validation_failed'): Refusal {
+  return new Refusal(code, `${field} ${problem}`, { details: [{ field, problem }] });
+}

@@ -1,0 +1,48 @@
+/** Schemas that several resources share. A schema both checks requests and documents them (OpenAPI). */
+import { z } from 'zod';
+
+/** A name that people read: no control characters, not blank at either end. */
+export const displayName: z.ZodType<string> = z
+  .string()
+  .min(1)
+  .max(200)
+  .regex(/^(?!\s)[^\p{Cc}]*(?<!\s)$/u, 'must not begin or end with a space, or hold control characters');
+
+/** A name that is written in configuration and headers. */
+export const plainName: z.ZodType<string> = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9._@-]{0,99}$/,
+    'must be 1 to 100 letters, digits, dots, dashes, underscores or @, beginning with a letter or digit',
+  );
+
+export const id: z.ZodType<string> = z.string().meta({ format: 'uuid', description: 'UUIDv7' });
+
+export const instant: z.ZodType<string> = z
+  .string()
+  .meta({ format: 'date-time', description: 'ISO 8601 UTC with milliseconds', examples: ['2026-11-21T05:00:00.000Z'] });
+
+/** The same instant for those who write it (wire.md §1). */
+export function isoInstant(at: number): string;
+export function isoInstant(at: number | null): string | null;
+export function isoInstant(at: number | null): string | null {
+  return at === null ? null : new Date(at).toISOString();
+}
+
+/** A list without repeats. */
+export function distinct<Item extends string>(item: z.ZodType<Item>, max: number): z.ZodType<Item[]> {
+  return z
+    .array(item)
+    .max(max)
+    .superRefine((items, context) => {
+      for (const [at, value] of items.entries()) {
+        if (items.indexOf(value) < at)
+          context.addIssue({ code: 'custom', path: [at], message: 'repeats an earlier item' });
+      }
+    });
+}
+
+/** `GET` of a list (wire.md §1). */
+export function page<Item>(item: z.ZodType<Item>): z.ZodType<{ items: Item[]; nextCursor: string | null }> {
+  return z.object({ items: z.array(item), nextCursor: z.string().nullable() });
+}

@@ -1,0 +1,72 @@
+/** Registered applications (`application`). */
+import type { Database } from './database.ts';
+import { type ResourceStore, readOne, resourceStore } from './resource.ts';
+import { bytes, bytesOrNull, flag, json, number, numberOrNull, table, text } from './table.ts';
+
+export type Application = {
+  readonly id: string;
+  readonly name: string;
+  readonly userId: string;
+  readonly clientId: string;
+  readonly secretHash: Uint8Array;
+  readonly previousSecretHash: Uint8Array | null;
+  readonly previousSecretExpiresAt: number | null;
+  readonly accessTokenValiditySeconds: number;
+  readonly scopes: readonly string[];
+  readonly active: boolean;
+  /** Tokens whose row key is not above this one are refused: one write revokes them all. */
+  readonly tokensRevokedThrough: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+};
+
+/** An application as the token endpoint needs it. */
+export type Client = Application & { readonly userActive: boolean };
+
+const APPLICATION = table<Application>('application', 'id', {
+  id: text,
+  name: text,
+  userId: text,
+  clientId: text,
+  secretHash: bytes,
+  previousSecretHash: bytesOrNull,
+  previousSecretExpiresAt: numberOrNull,
+  accessTokenValiditySeconds: number,
+  scopes: json<readonly string[]>(),
+  active: flag,
+  tokensRevokedThrough: number,
+  createdAt: number,
+  updatedAt: number,
+});
+
+const GET_CLIENT = `
+  SELECT ${APPLICATION.columns('a')}, u.active AS user_active
+  FROM application AS a JOIN user_account AS u ON u.id = a.user_id
+  WHERE a.client_id = @clientId`;
+// Served by application_user.
+const OF_USER = `SELECT ${APPLICATION.columns()} FROM application WHERE user_id = @userId ORDER BY id LIMIT 10`;
+const WITH_SCOPE = `
+  SELECT ${APPLICATION.columns()} FROM application
+  WHERE EXISTS (SELECT 1 FROM json_each(application.scopes) AS held JOIN json_each(@scopes) AS asked ON asked.value = held.value)
+  ORDER BY id LIMIT 10`;
+
+export type ApplicationStore = ResourceStore<Application> & {
+  getClient(clientId: string): Promise<Client | null>;
+  /** The first few applications bound to a user, to name those that keep it from being deleted. */
+  ofUser(userId: string): Promise<Application[]>;
+  /** The first few applications that hold any of these scopes. */
+  holding(scopes: readonly string[]): Promise<Application[]>;
+};
+
+export function applicationStore(db: Database): ApplicationStore {
+  return {
+    ...resourceStore(db, 'application', APPLICATION),
+    getClient: async (clientId) => {
+      const row = await db.get(GET_CLIENT, { clientId });
+      const application = readOne(APPLICATION, row);
+      return application === null ? null : { ...application, userActive: row?.user_active === 1 };
+    },
+    ofUser: async (userId) => (await db.all(OF_USER, { userId })).map(APPLICATION.read),
+    holding: async (scopes) => (await db.all(WITH_SCOPE, { scopes: JSON.stringify(scopes) })).map(APPLICATION.read),
+  };
+}

@@ -1,0 +1,85 @@
+/** The audit log: appended in the transaction of the change itself, each entry chained to the one before by its hash. */
+import { createHash } from 'node:crypto';
+import type { AuditEntry, Changes } from '../audit.ts';
+import type { Database, Row, Statement } from './database.ts';
+
+/** An entry as it is kept. */
+export type AuditRecord = AuditEntry & { readonly number: number };
+
+// The hash is computed where the entry's place in the chain is decided: inside the transaction.
+const APPEND = `
+  INSERT INTO audit (number, id, at, actor, action, target, changes, previous_hash, hash)
+  SELECT last.number + 1, @id, @at, @actor, @action, @target, @changes, last.hash, sha256_hex(last.hash || @content)
+  FROM (SELECT 0 AS number, '' AS hash UNION ALL SELECT * FROM (SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1)
+        ORDER BY number DESC LIMIT 1) AS last`;
+const COLUMNS = 'number, id, at, actor, action, target, changes';
+const GET = `SELECT ${COLUMNS} FROM audit WHERE id = @id`;
+const NUMBER_OF = 'SELECT number FROM audit WHERE id = @id';
+const LIST = `SELECT ${COLUMNS} FROM audit WHERE number < @before ORDER BY number DESC LIMIT @limit`;
+const CHAIN = `SELECT ${COLUMNS}, previous_hash, hash FROM audit WHERE number > @after ORDER BY number LIMIT 1000`;
+
+export function auditStatement(entry: AuditEntry): Statement {
+  const changes = JSON.stringify(entry.changes);
+  const { id, at, actor, action, target } = entry;
+  return {
+    sql: APPEND,
+    params: { id, at, actor, action, target, changes, content: chainedContent({ ...entry, changesJson: changes }) },
+    expectChanges: 1,
+  };
+}
+
+export type AuditStore = {
+  get(id: string): Promise<AuditRecord | null>;
+  /** Newest first; `before` is the id of the last entry of the page before, or null. */
+  list(before: string | null, limit: number): Promise<AuditRecord[]>;
+  /** The number of the first entry that does not fit its chain, or null when all do. */
+  firstBroken(): Promise<number | null>;
+};
+
+export function auditStore(db: Database): AuditStore {
+  return {
+    get: async (id) => {
+      const row = await db.get(GET, { id });
+      return row === undefined ? null : read(row);
+    },
+    list: async (before, limit) => {
+      const from =
+        before === null ? Number.MAX_SAFE_INTEGER : Number((await db.get(NUMBER_OF, { id: before }))?.number ?? 0);
+      return (await db.all(LIST, { before: from, limit })).map(read);
+    },
+    firstBroken: async () => {
+      let after = 0;
+      let previous = '';
+      for (;;) {
+        const rows = await db.all(CHAIN, { after });
+        if (rows.length === 0) return null;
+        for (const row of rows) {
+          const content = chainedContent({ ...read(row), changesJson: String(row.changes) });
+          const hash = createHash('sha256')
+            .update(previous + content)
+            .digest('hex');
+          if (row.number !== after + 1 || row.previous_hash !== previous || row.hash !== hash)
+            return Number(row.number);
+          previous = hash;
+          after += 1;
+        }
+      }
+    },
+  };
+}
+
+function chainedContent(entry: Omit<AuditEntry, 'changes'> & { readonly changesJson: string }): string {
+  return JSON.stringify([entry.id, entry.at, entry.actor, entry.action, entry.target, entry.changesJson]);
+}
+
+function read(row: Row): AuditRecord {
+  return {
+    number: Number(row.number),
+    id: String(row.id),
+    at: Number(row.at),
+    actor: String(row.actor),
+    action: String(row.action),
+    target: String(row.target),
+    changes: JSON.parse(String(row.changes)) as Changes,
+  };
+}

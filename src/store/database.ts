@@ -1,0 +1,57 @@
+/**
+ * The port to SQL: what a table's module may ask of a database. One driver answers it per database.
+ *
+ * A transaction is a list of statements, all or none, never a callback that could be interleaved: so a driver may put the
+ * lists of many requests into one commit and still undo any one of them alone.
+ */
+
+export type SqlValue = string | number | bigint | Uint8Array | null;
+export type Parameters = Readonly<Record<string, SqlValue>>;
+export type Row = Readonly<Record<string, SqlValue>>;
+
+/** A statement with its named parameters (`@name` in the text). `expectChanges` undoes the whole list when another number of rows changed. */
+export type Statement = { readonly sql: string; readonly params: Parameters; readonly expectChanges?: number };
+/** How many rows a statement changed, and the rows it returned. */
+export type StatementResult = { readonly changes: number; readonly rows: readonly Row[] };
+
+/** An answer that a driver may give at once (SQLite) or later (PostgreSQL). */
+export type Answer<T> = T | Promise<T>;
+
+export type Database = {
+  get(sql: string, params: Parameters): Answer<Row | undefined>;
+  all(sql: string, params: Parameters): Answer<Row[]>;
+  /** Runs the list as one transaction. Resolves once it is durable; rejects with nothing of it kept. */
+  commit(statements: readonly Statement[]): Promise<readonly StatementResult[]>;
+  close(): Answer<void>;
+};
+
+/** A list was undone because a constraint of the schema refused it. `columns` are `table.column` names, where the database says. */
+export class ConstraintViolation extends Error {
+  readonly kind: 'unique' | 'foreign_key' | 'check';
+  readonly columns: readonly string[];
+  constructor(kind: 'unique' | 'foreign_key' | 'check', columns: readonly string[], options: ErrorOptions = {}) {
+    super(`${kind} constraint: ${columns.join(', ')}`, options);
+    this.name = 'ConstraintViolation';
+    this.kind = kind;
+    this.columns = columns;
+  }
+}
+
+/** A list was undone because a row was no longer as the caller had read it. Read again and decide again. */
+export class StaleWrite extends Error {
+  constructor(sql: string, expected: number, changed: number) {
+    super(`expected ${expected} changed rows, got ${changed}: ${sql.trim().split('\n', 1)[0]}`);
+    this.name = 'StaleWrite';
+  }
+}
+
+/** Decides and writes again while what was read turns out to be stale; gives up after 20 rounds with the last error. */
+export async function retryStale<T>(decide: () => Promise<T>): Promise<T> {
+  for (let round = 1; ; round += 1) {
+    try {
+      return await decide();
+    } catch (error) {
+      if (!(error instanceof StaleWrite) || round === 20) throw error;
+    }
+  }
+}

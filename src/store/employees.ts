@@ -1,0 +1,78 @@
+/** Employees (`employee`): each change is one transaction with its event. */
+
+import type { Database } from './database.ts';
+import type { NewEvent } from './events.ts';
+import { publishStatements } from './events.ts';
+import { readOne } from './resource.ts';
+import { flag, number, table, text, textOrNull } from './table.ts';
+
+export type Employee = {
+  readonly userId: string;
+  readonly externalId: string | null;
+  readonly userName: string;
+  readonly firstName: string;
+  readonly lastName: string;
+  readonly email: string;
+  readonly division: string;
+  readonly managerId: string | null;
+  readonly hireDate: string | null;
+  readonly active: boolean;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+};
+
+const EMPLOYEE = table<Employee>('employee', 'userId', {
+  userId: text,
+  externalId: textOrNull,
+  userName: text,
+  firstName: text,
+  lastName: text,
+  email: text,
+  division: text,
+  managerId: textOrNull,
+  hireDate: textOrNull,
+  active: flag,
+  createdAt: number,
+  updatedAt: number,
+});
+
+const GET = `SELECT ${EMPLOYEE.columns()} FROM employee WHERE user_id = @userId`;
+const LIST = `SELECT ${EMPLOYEE.columns()} FROM employee WHERE user_id > @after ORDER BY user_id LIMIT @limit`;
+// Served by employee_division, one range per division; the divisions of a constraint are few.
+const LIST_DIVISIONS = `
+  SELECT ${EMPLOYEE.columns()} FROM employee
+  WHERE division IN (SELECT value FROM json_each(@divisions)) AND user_id > @after ORDER BY user_id LIMIT @limit`;
+const UNCHANGED = 'UPDATE employee SET updated_at = updated_at WHERE user_id = @userId AND updated_at = @updatedAt';
+
+export type EmployeeStore = {
+  get(userId: string): Promise<Employee | null>;
+  /** In order of creation; `divisions` null: of every division. */
+  list(page: { divisions: readonly string[] | null; after: string; limit: number }): Promise<Employee[]>;
+  insert(employee: Employee, event: NewEvent): Promise<void>;
+  /** Throws `StaleWrite` when the row is no longer as `before` was read. */
+  update(employee: Employee, before: Employee, event: NewEvent): Promise<void>;
+};
+
+export function employeeStore(db: Database): EmployeeStore {
+  return {
+    get: async (userId) => readOne(EMPLOYEE, await db.get(GET, { userId })),
+    list: async ({ divisions, after, limit }) => {
+      const rows =
+        divisions === null
+          ? db.all(LIST, { after, limit })
+          : db.all(LIST_DIVISIONS, { divisions: JSON.stringify(divisions), after, limit });
+      return (await rows).map(EMPLOYEE.read);
+    },
+    insert: async (employee, event) => {
+      await db.commit([EMPLOYEE.insert(employee), ...publishStatements(event)]);
+    },
+    update: async (employee, before, event) => {
+      const { userId, updatedAt } = before;
+      await db.commit([
+        { sql: UNCHANGED, params: { userId, updatedAt }, expectChanges: 1 },
+        EMPLOYEE.update(employee),
+        ...publishStatements(event),
+      ]);
+    },
+  };
+}

@@ -1,0 +1,95 @@
+/** Customers' endpoints (`endpoint`). */
+import type { Secret } from '../secret.ts';
+import type { Database } from './database.ts';
+import { type ResourceStore, resourceStore } from './resource.ts';
+import {
+  flag,
+  json,
+  number,
+  numberOrNull,
+  oneOf,
+  sealed,
+  sealedOrNull,
+  type Table,
+  table,
+  text,
+  textOrNull,
+} from './table.ts';
+import type { Vault } from './vault.ts';
+
+/** What the last ownership challenge brought (wire.md §5). */
+export type Verification = {
+  readonly at: number;
+  readonly verified: boolean;
+  readonly responseStatus: number | null;
+  readonly responseBody: string | null;
+  readonly error: string | null;
+};
+
+export type Endpoint = {
+  readonly id: string;
+  readonly name: string;
+  readonly url: string;
+  readonly apiKey: Secret;
+  readonly secret: Secret;
+  /** Signs in place of `secret` from `nextSecretAt` on. */
+  readonly nextSecret: Secret | null;
+  readonly nextSecretAt: number | null;
+  readonly contentEncoding: 'gzip' | null;
+  readonly tokenChallenge: boolean;
+  readonly verified: boolean;
+  readonly enabled: boolean;
+  /** Nobody asked for it to be off: it is switched on when its challenge succeeds. */
+  readonly enableWhenVerified: boolean;
+  readonly oauthClientId: string | null;
+  readonly oauthClientSecret: Secret | null;
+  readonly oauthTokenUrl: string | null;
+  readonly oauthTokenExpirationMinutes: number | null;
+  readonly oauthScopes: string | null;
+  readonly clientCertificate: string | null;
+  readonly clientPrivateKey: Secret | null;
+  readonly clientCertificateExpiresAt: number | null;
+  readonly lastVerification: Verification | null;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+};
+
+export function endpointTable(vault: Vault): Table<Endpoint> {
+  return table<Endpoint>('endpoint', 'id', {
+    id: text,
+    name: text,
+    url: text,
+    apiKey: sealed(vault),
+    secret: sealed(vault),
+    nextSecret: sealedOrNull(vault),
+    nextSecretAt: numberOrNull,
+    contentEncoding: oneOf<'gzip' | null>(),
+    tokenChallenge: flag,
+    verified: flag,
+    enabled: flag,
+    enableWhenVerified: flag,
+    oauthClientId: textOrNull,
+    oauthClientSecret: sealedOrNull(vault),
+    oauthTokenUrl: textOrNull,
+    oauthTokenExpirationMinutes: numberOrNull,
+    oauthScopes: textOrNull,
+    clientCertificate: textOrNull,
+    clientPrivateKey: sealedOrNull(vault),
+    clientCertificateExpiresAt: numberOrNull,
+    lastVerification: json<Verification | null>(),
+    createdAt: number,
+    updatedAt: number,
+  });
+}
+
+export type EndpointStore = ResourceStore<Endpoint>;
+
+export function endpointStore(db: Database, vault: Vault): EndpointStore {
+  return resourceStore(db, 'endpoint', endpointTable(vault));
+}
+
+/** The secret that signs at `now`: the rotated one once its time has come. */
+export function signingSecret(endpoint: Endpoint, now: number): Secret {
+  const { nextSecret, nextSecretAt } = endpoint;
+  return nextSecret !== null && nextSecretAt !== null && nextSecretAt <= now ? nextSecret : endpoint.secret;
+}

@@ -1,0 +1,48 @@
+/** The kinds of event that may be published (`event_type`). */
+import type { Database } from './database.ts';
+import { type ResourceStore, readOne, resourceStore } from './resource.ts';
+import { flag, json, number, table, text } from './table.ts';
+
+export type EventType = {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string;
+  readonly encryptionRequired: boolean;
+  readonly builtIn: boolean;
+  /** A JSON Schema that the data of such an event must satisfy. */
+  readonly dataSchema: Readonly<Record<string, unknown>> | null;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+};
+
+const EVENT_TYPE = table<EventType>('event_type', 'id', {
+  id: text,
+  name: text,
+  description: text,
+  encryptionRequired: flag,
+  builtIn: flag,
+  dataSchema: json<Readonly<Record<string, unknown>> | null>(),
+  createdAt: number,
+  updatedAt: number,
+});
+
+const GET_BY_NAME = `SELECT ${EVENT_TYPE.columns()} FROM event_type WHERE name = @name`;
+const ALL = `SELECT ${EVENT_TYPE.columns()} FROM event_type ORDER BY id`;
+const FORGET_BUILT_IN = 'DELETE FROM event_type WHERE built_in = 1';
+
+export type EventTypeStore = ResourceStore<EventType> & {
+  getByName(name: string): Promise<EventType | null>;
+  all(): Promise<EventType[]>;
+  /** Replaces every built-in event type by those of this version. */
+  replaceBuiltIn(eventTypes: readonly EventType[]): Promise<void>;
+};
+
+export function eventTypeStore(db: Database): EventTypeStore {
+  return {
+    ...resourceStore(db, 'event_type', EVENT_TYPE),
+    getByName: async (name) => readOne(EVENT_TYPE, await db.get(GET_BY_NAME, { name })),
+    all: async () => (await db.all(ALL, {})).map(EVENT_TYPE.read),
+    replaceBuiltIn: async (eventTypes) =>
+      void (await db.commit([{ sql: FORGET_BUILT_IN, params: {} }, ...eventTypes.map(EVENT_TYPE.insert)])),
+  };
+}

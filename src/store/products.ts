@@ -1,0 +1,47 @@
+/** API products: the catalogue that the gate reads (`product`). */
+import type { Rule } from '../access/catalogue.ts';
+import type { Database, Statement } from './database.ts';
+import { type ResourceStore, resourceStore } from './resource.ts';
+import { flag, json, number, table, text } from './table.ts';
+
+export type ProductScope = { readonly name: string; readonly description: string };
+
+export type ApiProduct = {
+  readonly id: string;
+  readonly name: string;
+  readonly builtIn: boolean;
+  readonly scopes: readonly ProductScope[];
+  readonly rules: readonly Rule[];
+  readonly createdAt: number;
+  readonly updatedAt: number;
+};
+
+const PRODUCT = table<ApiProduct>('product', 'id', {
+  id: text,
+  name: text,
+  builtIn: flag,
+  scopes: json<readonly ProductScope[]>(),
+  rules: json<readonly Rule[]>(),
+  createdAt: number,
+  updatedAt: number,
+});
+
+const ALL = `SELECT ${PRODUCT.columns()} FROM product ORDER BY id`;
+const FORGET_BUILT_IN = 'DELETE FROM product WHERE built_in = 1';
+
+export type ProductStore = ResourceStore<ApiProduct> & {
+  all(): Promise<ApiProduct[]>;
+  /** Replaces every built-in product by those of this version. */
+  replaceBuiltIn(products: readonly ApiProduct[]): Promise<void>;
+};
+
+export function productStore(db: Database): ProductStore {
+  return {
+    ...resourceStore(db, 'product', PRODUCT),
+    all: async () => (await db.all(ALL, {})).map(PRODUCT.read),
+    replaceBuiltIn: async (products) => {
+      const forget: Statement = { sql: FORGET_BUILT_IN, params: {} };
+      await db.commit([forget, ...products.map(PRODUCT.insert)]);
+    },
+  };
+}

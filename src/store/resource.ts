@@ -1,0 +1,58 @@
+/** The verbs that every administered table has: one row by id, a page in order of creation, and audited changes. */
+import type { AuditEntry } from '../audit.ts';
+import { auditStatement } from './audit.ts';
+import type { Database, Row, Statement } from './database.ts';
+import type { Table } from './table.ts';
+
+export type ResourceStore<T> = {
+  get(id: string): Promise<T | null>;
+  /** Up to `limit` rows whose id comes after `after` (the empty text is before all), in order of creation. */
+  list(after: string, limit: number): Promise<T[]>;
+  insert(record: T, audit: AuditEntry): Promise<void>;
+  /** Writes the row if it is still as `before` was read; throws `StaleWrite` when another write came between. */
+  update(record: T, before: T, audit: AuditEntry): Promise<void>;
+  remove(id: string, audit: AuditEntry): Promise<void>;
+};
+
+/** What a record needs to be administered. `updatedAt` grows with every write and so tells a stale one. */
+export type Administered = { readonly id: string; readonly updatedAt: number };
+
+export function resourceStore<T extends Administered>(
+  db: Database,
+  name: string,
+  table: Table<T>,
+  /** Rows of other tables that live and die with this one. */
+  dependents: { readonly onInsert?: (record: T) => Statement[]; readonly onUpdate?: (record: T) => Statement[] } = {},
+): ResourceStore<T> {
+  const getSql = `SELECT ${table.columns()} FROM ${name} WHERE id = @id`;
+  const listSql = `SELECT ${table.columns()} FROM ${name} WHERE id > @after ORDER BY id LIMIT @limit`;
+  const removeSql = `DELETE FROM ${name} WHERE id = @id`;
+  const unchangedSql = `UPDATE ${name} SET updated_at = updated_at WHERE id = @id AND updated_at = @updatedAt`;
+  const unchanged = ({ id, updatedAt }: T): Statement => ({
+    sql: unchangedSql,
+    params: { id, updatedAt },
+    expectChanges: 1,
+  });
+  return {
+    get: async (id) => readOne(table, await db.get(getSql, { id })),
+    list: async (after, limit) => (await db.all(listSql, { after, limit })).map(table.read),
+    insert: async (record, audit) => {
+      await db.commit([table.insert(record), ...(dependents.onInsert?.(record) ?? []), auditStatement(audit)]);
+    },
+    update: async (record, before, audit) => {
+      await db.commit([
+        unchanged(before),
+        table.update(record),
+        ...(dependents.onUpdate?.(record) ?? []),
+        auditStatement(audit),
+      ]);
+    },
+    remove: async (id, audit) => {
+      await db.commit([{ sql: removeSql, params: { id }, expectChanges: 1 }, auditStatement(audit)]);
+    },
+  };
+}
+
+export function readOne<T>(table: Table<T>, row: Row | undefined): T | null {
+  return row === undefined ? null : table.read(row);
+}

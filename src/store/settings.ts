@@ -1,0 +1,34 @@
+/** Facts about this database itself (`setting`). */
+import type { Database } from './database.ts';
+import type { Vault } from './vault.ts';
+
+const GET = 'SELECT value FROM setting WHERE name = @name';
+const INSERT = 'INSERT INTO setting (name, value) VALUES (@name, @value)';
+const MASTER_KEY_CHECK = 'master_key_check';
+const WORD = 'sallyport';
+
+export type SettingStore = {
+  /**
+   * On a new database remembers the master key by a sealed word; on any other checks the key against it.
+   * Throws when the key is another one: nothing sealed could be read, and what were sealed anew could not be read later.
+   */
+  checkMasterKey(): Promise<void>;
+};
+
+export function settingStore(db: Database, vault: Vault): SettingStore {
+  const place = `setting.value:${MASTER_KEY_CHECK}`;
+  return {
+    checkMasterKey: async () => {
+      const row = await db.get(GET, { name: MASTER_KEY_CHECK });
+      if (row === undefined) {
+        await db.commit([{ sql: INSERT, params: { name: MASTER_KEY_CHECK, value: vault.seal(WORD, place) } }]);
+        return;
+      }
+      try {
+        vault.unseal(row.value as Uint8Array, place);
+      } catch {
+        throw new Error('the master key is not the one that this database was made with');
+      }
+    },
+  };
+}

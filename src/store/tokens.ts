@@ -1,0 +1,93 @@
+/** Issued access tokens (`access_token`), and all that the gate needs to know of one in a single look-up. */
+import { firstRowKeyAt } from '../ids.ts';
+import type { Database } from './database.ts';
+import type { Constraints } from './users.ts';
+
+export type AccessToken = {
+  /** Row key, ordered by time: the first 8 bytes of the token carry it. It proves nothing. */
+  readonly key: number;
+  readonly hash: Uint8Array;
+  readonly applicationId: string;
+  /** Granted scopes, sorted, space-delimited. */
+  readonly scope: string;
+  readonly expiresAt: number;
+};
+
+/** A token with its application and bound user as they are now. */
+export type TokenGrant = AccessToken & {
+  readonly clientId: string;
+  readonly applicationActive: boolean;
+  readonly tokensRevokedThrough: number;
+  readonly userId: string;
+  readonly userName: string;
+  readonly userActive: boolean;
+  readonly permissions: readonly string[];
+  readonly constraints: Constraints;
+};
+
+const INSERT = `
+  INSERT INTO access_token (key, hash, application_id, scope, expires_at)
+  VALUES (@key, @hash, @applicationId, @scope, @expiresAt)`;
+const GET = `
+  SELECT t.key, t.hash, t.application_id, t.scope, t.expires_at, a.client_id, a.active AS application_active,
+         a.tokens_revoked_through, u.id AS user_id, u.user_name, u.active AS user_active, u.permissions, u.constraints
+  FROM access_token AS t
+  JOIN application AS a ON a.id = t.application_id
+  JOIN user_account AS u ON u.id = a.user_id
+  WHERE t.key = @key`;
+const REVOKE = 'DELETE FROM access_token WHERE key = @key AND application_id = @applicationId';
+// Walks the primary key from its old end, so that no index on expiry is paid for at every issue.
+const PURGE = `
+  DELETE FROM access_token WHERE key IN (
+    SELECT key FROM access_token WHERE key > @after ORDER BY key LIMIT @limit) AND expires_at <= @now`;
+const NEXT =
+  'SELECT max(key) AS last, count(*) AS seen FROM (SELECT key FROM access_token WHERE key > @after ORDER BY key LIMIT @limit)';
+
+export type TokenStore = {
+  issue(token: AccessToken): Promise<void>;
+  find(key: number): Promise<TokenGrant | null>;
+  /** Forgets one token of an application; no error when there is none. */
+  revoke(key: number, applicationId: string): Promise<void>;
+  /**
+   * One step of the sweep of expired tokens: looks at up to `limit` rows after `after` and deletes those expired.
+   * Answers where the next step begins, or null at the end of the table.
+   */
+  purgeStep(
+    after: number,
+    limit: number,
+    now: number,
+  ): Promise<{ readonly next: number | null; readonly purged: number }>;
+};
+
+export function tokenStore(db: Database): TokenStore {
+  return {
+    issue: async (token) => void (await db.commit([{ sql: INSERT, params: token, expectChanges: 1 }])),
+    find: async (key) => {
+      const row = await db.get(GET, { key });
+      if (row === undefined) return null;
+      return {
+        key,
+        hash: row.hash as Uint8Array,
+        applicationId: String(row.application_id),
+        scope: String(row.scope),
+        expiresAt: Number(row.expires_at),
+        clientId: String(row.client_id),
+        applicationActive: row.application_active === 1,
+        tokensRevokedThrough: Number(row.tokens_revoked_through),
+        userId: String(row.user_id),
+        userName: String(row.user_name),
+        userActive: row.user_active === 1,
+        permissions: JSON.parse(String(row.permissions)) as readonly string[],
+        constraints: JSON.parse(String(row.constraints)) as Constraints,
+      };
+    },
+    revoke: async (key, applicationId) => void (await db.commit([{ sql: REVOKE, params: { key, applicationId } }])),
+    purgeStep: async (after, limit, now) => {
+      const seen = await db.get(NEXT, { after, limit });
+      if (seen === undefined || seen.seen === 0) return { next: null, purged: 0 };
+      const [result] = await db.commit([{ sql: PURGE, params: { after, limit, now } }]);
+      const atEnd = Number(seen.seen) < limit || Number(seen.last) >= firstRowKeyAt(now);
+      return { next: atEnd ? null : Number(seen.last), purged: result?.changes ?? 0 };
+    },
+  };
+}

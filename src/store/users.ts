@@ -1,0 +1,61 @@
+/** Portal accounts (`user_account`). */
+import type { Ids } from '../ids.ts';
+import type { Database, Statement } from './database.ts';
+import { type ResourceStore, readOne, resourceStore } from './resource.ts';
+import { flag, json, number, oneOf, table, text, textOrNull } from './table.ts';
+
+export type Role = 'administrator' | 'operator' | 'viewer' | 'service';
+/** What a user is limited to; a name that is absent limits nothing. */
+export type Constraints = { readonly divisions?: readonly string[] };
+
+export type User = {
+  readonly id: string;
+  readonly userName: string;
+  readonly displayName: string | null;
+  readonly email: string | null;
+  readonly active: boolean;
+  readonly role: Role;
+  readonly permissions: readonly string[];
+  readonly constraints: Constraints;
+  readonly passwordHash: string | null;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+};
+
+const USER = table<User>('user_account', 'id', {
+  id: text,
+  userName: text,
+  displayName: textOrNull,
+  email: textOrNull,
+  active: flag,
+  role: oneOf<Role>(),
+  permissions: json<readonly string[]>(),
+  constraints: json<Constraints>(),
+  passwordHash: textOrNull,
+  createdAt: number,
+  updatedAt: number,
+});
+
+const GET_BY_NAME = `SELECT ${USER.columns()} FROM user_account WHERE user_name = @userName`;
+const IS_EMPTY = 'SELECT NOT EXISTS (SELECT 1 FROM user_account) AS empty';
+
+export type UserStore = ResourceStore<User> & {
+  getByName(userName: string): Promise<User | null>;
+  isEmpty(): Promise<boolean>;
+};
+
+// A user that is switched off takes its tokens along for good: switching it on again does not bring them back.
+const END_TOKENS =
+  'UPDATE application SET tokens_revoked_through = max(tokens_revoked_through, @through) WHERE user_id = @userId';
+
+export function userStore(db: Database, ids: Ids): UserStore {
+  const endTokens = (user: User): Statement => ({
+    sql: END_TOKENS,
+    params: { userId: user.id, through: ids.rowKey() },
+  });
+  return {
+    ...resourceStore(db, 'user_account', USER, { onUpdate: (user) => (user.active ? [] : [endTokens(user)]) }),
+    getByName: async (userName) => readOne(USER, await db.get(GET_BY_NAME, { userName })),
+    isEmpty: async () => (await db.get(IS_EMPTY, {}))?.empty === 1,
+  };
+}

@@ -1,0 +1,183 @@
+/** Webhooks (`webhook`, `subscription`) and where the service is with each (`webhook_progress`). */
+import type { AuditEntry } from '../audit.ts';
+import type { CustomHeader } from '../wire/signature.ts';
+import { auditStatement } from './audit.ts';
+import type { Database, Row, Statement } from './database.ts';
+import { type NewEvent, publishStatements } from './events.ts';
+import { flag, json, number, numberOrNull, oneOf, type Table, table, text, textOrNull } from './table.ts';
+
+export type WebhookState = 'stopped' | 'started' | 'running' | 'failing' | 'failed';
+
+export type WebhookConfiguration = {
+  readonly id: string;
+  readonly name: string;
+  readonly endpointId: string;
+  readonly eventTypes: readonly string[];
+  readonly customHeaders: readonly CustomHeader[];
+  readonly encryptionKeyName: string | null;
+  readonly ordered: boolean;
+  readonly maxBatchRecords: number;
+  readonly maxRecordsPerSecond: number | null;
+  readonly retryPolicy: 'exponential' | 'linear';
+  readonly maxAttempts: number;
+  readonly standardWebhooks: boolean;
+  readonly heartbeatSeconds: number;
+  readonly timeoutSeconds: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+};
+
+export type Progress = {
+  readonly webhookNumber: number;
+  readonly state: WebhookState;
+  readonly stateReason: string | null;
+  readonly stateDetail: string | null;
+  readonly stateAt: number;
+  readonly sessionId: string | null;
+  readonly sessionAt: number | null;
+  /** The offset that the next record will get. */
+  readonly nextOffset: number;
+  /** Records from here on belong to no batch yet. */
+  readonly cursorOffset: number;
+  readonly wakeAt: number | null;
+  readonly sentAt: number | null;
+  readonly failingSinceAt: number | null;
+  readonly failureStreak: number;
+  readonly probeAt: number | null;
+  readonly deadStreak: number;
+};
+
+export type Webhook = WebhookConfiguration & { readonly progress: Progress };
+
+export const WEBHOOK: Table<WebhookConfiguration> = table<WebhookConfiguration>('webhook', 'id', {
+  id: text,
+  name: text,
+  endpointId: text,
+  eventTypes: json<readonly string[]>(),
+  customHeaders: json<readonly CustomHeader[]>(),
+  encryptionKeyName: textOrNull,
+  ordered: flag,
+  maxBatchRecords: number,
+  maxRecordsPerSecond: numberOrNull,
+  retryPolicy: oneOf<'exponential' | 'linear'>(),
+  maxAttempts: number,
+  standardWebhooks: flag,
+  heartbeatSeconds: number,
+  timeoutSeconds: number,
+  createdAt: number,
+  updatedAt: number,
+});
+
+export const PROGRESS: Table<Progress> = table<Progress>('webhook_progress', 'webhookNumber', {
+  webhookNumber: number,
+  state: oneOf<WebhookState>(),
+  stateReason: textOrNull,
+  stateDetail: textOrNull,
+  stateAt: number,
+  sessionId: textOrNull,
+  sessionAt: numberOrNull,
+  nextOffset: number,
+  cursorOffset: number,
+  wakeAt: numberOrNull,
+  sentAt: numberOrNull,
+  failingSinceAt: numberOrNull,
+  failureStreak: number,
+  probeAt: numberOrNull,
+  deadStreak: number,
+});
+
+const SELECT = `
+  SELECT ${WEBHOOK.columns('w')}, ${PROGRESS.columns('p')}
+  FROM webhook AS w JOIN webhook_progress AS p ON p.webhook_number = w.number`;
+const GET = `${SELECT} WHERE w.id = @id`;
+const LIST = `${SELECT} WHERE w.id > @after ORDER BY w.id LIMIT @limit`;
+const OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId ORDER BY w.number LIMIT 10`;
+const OF_KEY = `${SELECT} WHERE w.encryption_key_name = @name ORDER BY w.number LIMIT 10`;
+const OF_PATTERN = `${SELECT} WHERE w.number IN (SELECT webhook_number FROM subscription WHERE pattern = @pattern) LIMIT 10`;
+
+const BEGIN_PROGRESS = `
+  INSERT INTO webhook_progress (webhook_number, state, state_at, next_offset, cursor_offset, failure_streak, dead_streak)
+  SELECT number, 'stopped', created_at, 0, 0, 0, 0 FROM webhook WHERE id = @id`;
+const UNSUBSCRIBE = 'DELETE FROM subscription WHERE webhook_number = (SELECT number FROM webhook WHERE id = @id)';
+const SUBSCRIBE = `
+  INSERT INTO subscription (pattern, webhook_number)
+  SELECT pattern.value, w.number FROM webhook AS w, json_each(w.event_types) AS pattern WHERE w.id = @id`;
+const UNCHANGED = 'UPDATE webhook SET updated_at = updated_at WHERE id = @id AND updated_at = @updatedAt';
+const REMOVE = 'DELETE FROM webhook WHERE id = @id';
+const SET_STATE = `
+  UPDATE webhook_progress
+  SET state = @state, state_reason = @stateReason, state_detail = @stateDetail, state_at = @stateAt,
+      session_id = @sessionId, session_at = @sessionAt, wake_at = @wakeAt, failing_since_at = @failingSinceAt,
+      failure_streak = @failureStreak, probe_at = @probeAt, dead_streak = @deadStreak
+  WHERE webhook_number = @webhookNumber AND state = @stateBefore`;
+// A webhook that starts has nobody sending for it: what was waiting for a retry is due now.
+const DUE_NOW = `
+  UPDATE batch SET next_attempt_at = @now
+  WHERE webhook_number = @webhookNumber AND state = 'pending' AND next_attempt_at > @now AND lease_owner IS NULL`;
+
+export type WebhookStore = {
+  get(id: string): Promise<Webhook | null>;
+  list(after: string, limit: number): Promise<Webhook[]>;
+  /** The first few webhooks that use an endpoint, a key, or a pattern of event types. */
+  ofEndpoint(endpointId: string): Promise<Webhook[]>;
+  ofKey(name: string): Promise<Webhook[]>;
+  ofPattern(pattern: string): Promise<Webhook[]>;
+  insert(webhook: WebhookConfiguration, audit: AuditEntry): Promise<void>;
+  /** Throws `StaleWrite` when the row is no longer as `before` was read. */
+  update(webhook: WebhookConfiguration, before: WebhookConfiguration, audit: AuditEntry): Promise<void>;
+  remove(id: string, audit: AuditEntry): Promise<void>;
+  /** Starts or stops: writes the state with the event that tells of it. Throws `StaleWrite` if the state was another by then. */
+  setState(change: StateChange, audit: AuditEntry): Promise<void>;
+};
+
+/** `progress` as it shall be, given that its state still is `stateBefore`; `event` tells subscribers. */
+export type StateChange = { readonly progress: Progress; readonly stateBefore: WebhookState; readonly event: NewEvent };
+
+/** The statements of a state change, for the transaction of what caused it. */
+export function stateStatements({ progress, stateBefore, event }: StateChange): Statement[] {
+  const { nextOffset, cursorOffset, sentAt, ...written } = progress;
+  return [{ sql: SET_STATE, params: { ...written, stateBefore }, expectChanges: 1 }, ...publishStatements(event)];
+}
+
+export function webhookStore(db: Database): WebhookStore {
+  const many = async (sql: string, params: Readonly<Record<string, string | number>>): Promise<Webhook[]> =>
+    (await db.all(sql, params)).map(readWebhook);
+  return {
+    get: async (id) => (await many(GET, { id }))[0] ?? null,
+    list: (after, limit) => many(LIST, { after, limit }),
+    ofEndpoint: (endpointId) => many(OF_ENDPOINT, { endpointId }),
+    ofKey: (name) => many(OF_KEY, { name }),
+    ofPattern: (pattern) => many(OF_PATTERN, { pattern }),
+    insert: async (webhook, audit) => {
+      const { id } = webhook;
+      await db.commit([
+        WEBHOOK.insert(webhook),
+        { sql: BEGIN_PROGRESS, params: { id } },
+        { sql: SUBSCRIBE, params: { id } },
+        auditStatement(audit),
+      ]);
+    },
+    update: async (webhook, before, audit) => {
+      const { id } = webhook;
+      await db.commit([
+        { sql: UNCHANGED, params: { id, updatedAt: before.updatedAt }, expectChanges: 1 },
+        WEBHOOK.update(webhook),
+        { sql: UNSUBSCRIBE, params: { id } },
+        { sql: SUBSCRIBE, params: { id } },
+        auditStatement(audit),
+      ]);
+    },
+    remove: async (id, audit) => {
+      await db.commit([{ sql: REMOVE, params: { id }, expectChanges: 1 }, auditStatement(audit)]);
+    },
+    setState: async (change, audit) => {
+      const { webhookNumber, state, stateAt } = change.progress;
+      const dueNow: Statement = { sql: DUE_NOW, params: { webhookNumber, now: stateAt } };
+      await db.commit([...stateStatements(change), ...(state === 'started' ? [dueNow] : []), auditStatement(audit)]);
+    },
+  };
+}
+
+export function readWebhook(row: Row): Webhook {
+  return { ...WEBHOOK.read(row), progress: PROGRESS.read(row) };
+}

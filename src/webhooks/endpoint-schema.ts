@@ -1,0 +1,133 @@
+/** What may be said of an endpoint, and what a reader sees of it (wire.md §4). */
+import { z } from 'zod';
+import {
+  CERTIFICATE_BYTES,
+  OAUTH_TOKEN_EXPIRATION_MAX_MINUTES,
+  SECRET_ACTIVATION_MAX_SECONDS,
+  SHARED_SECRET_MAX_LENGTH,
+  URL_MAX_LENGTH,
+} from '../limits.ts';
+import { displayName, id, instant, isoInstant } from '../schemas.ts';
+import type { Endpoint } from '../store/endpoints.ts';
+
+const sharedSecret = z.string().min(1).max(SHARED_SECRET_MAX_LENGTH);
+/** RFC 6749 Appendix A: client ids, secrets and scopes are visible ASCII. */
+const visible = z.string().regex(/^[\x20-\x7e]{1,512}$/, 'must be 1 to 512 visible ASCII characters');
+
+const oauthInput = z.strictObject({
+  clientId: visible,
+  clientSecret: visible,
+  tokenUrl: z.string().max(URL_MAX_LENGTH),
+  tokenExpirationMinutes: z.int().min(1).max(OAUTH_TOKEN_EXPIRATION_MAX_MINUTES).default(60),
+  scopes: visible.nullable().default(null),
+});
+
+export const endpointInput = z.strictObject({
+  name: displayName,
+  url: z.string().min(1).max(URL_MAX_LENGTH),
+  apiKey: z
+    .string()
+    .regex(/^[0-9a-fA-F]{32}$/, 'must be 32 hexadecimal digits')
+    .optional()
+    .meta({ description: 'Made if absent.' }),
+  secret: sharedSecret.optional().meta({ description: 'Base64, or text. Made if absent: Base64 of 32 random bytes.' }),
+  contentEncoding: z.literal('gzip').nullable().default(null),
+  tokenChallenge: z.boolean().default(false),
+  enabled: z
+    .boolean()
+    .optional()
+    .meta({
+      description: 'At creation true if absent; with tokenChallenge on it takes effect with the verification.',
+      default: true,
+    }),
+  oauth: oauthInput.nullable().default(null),
+  clientCertificate: z
+    .strictObject({ certificate: z.string().max(CERTIFICATE_BYTES), privateKey: z.string().max(CERTIFICATE_BYTES) })
+    .nullable()
+    .default(null),
+});
+export type EndpointInput = z.infer<typeof endpointInput>;
+
+export const endpointView = z
+  .object({
+    id,
+    name: z.string(),
+    url: z.string(),
+    apiKey: z.string(),
+    contentEncoding: z.literal('gzip').nullable(),
+    tokenChallenge: z.boolean(),
+    verified: z.boolean(),
+    enabled: z.boolean(),
+    oauth: z
+      .object({
+        clientId: z.string(),
+        tokenUrl: z.string(),
+        tokenExpirationMinutes: z.int(),
+        scopes: z.string().nullable(),
+      })
+      .nullable(),
+    clientCertificate: z.object({ certificate: z.string(), expiresAt: instant }).nullable(),
+    secretActivatesAt: instant
+      .nullable()
+      .meta({ description: 'When the rotated secret begins to sign; null when none waits.' }),
+    lastVerification: z
+      .object({
+        at: instant,
+        verified: z.boolean(),
+        responseStatus: z.int().nullable(),
+        responseBody: z.string().nullable(),
+        error: z.string().nullable(),
+      })
+      .nullable(),
+    createdAt: instant,
+    updatedAt: instant,
+  })
+  .meta({ id: 'Endpoint' });
+export type EndpointView = z.infer<typeof endpointView>;
+
+export const endpointWithSecret = endpointView
+  .extend({ secret: z.string().meta({ description: 'Shown this once.' }) })
+  .meta({ id: 'EndpointWithSecret' });
+
+export const rotateInput = z.strictObject({
+  secret: sharedSecret.optional(),
+  activateAfterSeconds: z.int().min(0).max(SECRET_ACTIVATION_MAX_SECONDS).default(0),
+});
+
+export function viewEndpoint(endpoint: Endpoint, now: number): EndpointView {
+  const {
+    oauthClientId,
+    oauthTokenUrl,
+    clientCertificate,
+    clientCertificateExpiresAt,
+    lastVerification,
+    nextSecretAt,
+  } = endpoint;
+  return {
+    id: endpoint.id,
+    name: endpoint.name,
+    url: endpoint.url,
+    apiKey: endpoint.apiKey.reveal(),
+    contentEncoding: endpoint.contentEncoding,
+    tokenChallenge: endpoint.tokenChallenge,
+    verified: endpoint.verified,
+    enabled: endpoint.enabled,
+    oauth:
+      oauthClientId === null || oauthTokenUrl === null
+        ? null
+        : {
+            clientId: oauthClientId,
+            tokenUrl: oauthTokenUrl,
+            tokenExpirationMinutes: endpoint.oauthTokenExpirationMinutes ?? 60,
+            scopes: endpoint.oauthScopes,
+          },
+    clientCertificate:
+      clientCertificate === null
+        ? null
+        : { certificate: clientCertificate, expiresAt: isoInstant(clientCertificateExpiresAt ?? 0) },
+    secretActivatesAt: nextSecretAt !== null && nextSecretAt > now ? isoInstant(nextSecretAt) : null,
+    lastVerification: lastVerification === null ? null : { ...lastVerification, at: isoInstant(lastVerification.at) },
+    createdAt: isoInstant(endpoint.createdAt),
+    updatedAt: isoInstant(endpoint.updatedAt),
+  };
+}

@@ -1,0 +1,191 @@
+/** Endpoints (wire.md §4): what binds beyond their fields, their verification, and the rotation of their secret. */
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { type Administration, administer, type Stamp, setByService } from '../administration.ts';
+import type { Actor } from '../audit.ts';
+import type { EgressPolicy } from '../delivery/egress.ts';
+import type { Clock, Ids, Random } from '../ids.ts';
+import { Refusal, refuseField } from '../refusal.ts';
+import { type Secret, secret } from '../secret.ts';
+import { type Endpoint, signingSecret } from '../store/endpoints.ts';
+import type { Store } from '../store/store.ts';
+import { validate } from '../validation.ts';
+import { type EndpointInput, endpointInput, rotateInput } from './endpoint-schema.ts';
+import { refuseUnsafeUrl } from './url.ts';
+import type { Challenge } from './verification.ts';
+
+export type Endpoints = Administration<Endpoint> & {
+  /** Challenges the endpoint now and keeps the result; a success enables it unless `enabled: false` was asked for. */
+  verify(id: string, actor: Actor): Promise<Endpoint>;
+  /** A new secret, given or made; it is in the reply alone and signs after `activateAfterSeconds`. */
+  rotateSecret(
+    id: string,
+    body: unknown,
+    actor: Actor,
+  ): Promise<{ readonly endpoint: Endpoint; readonly newSecret: Secret }>;
+};
+
+type Dependencies = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly random: Random;
+  readonly egress: EgressPolicy;
+  readonly challenge: Challenge;
+};
+
+export function createEndpoints({ store, clock, ids, random, egress, challenge }: Dependencies): Endpoints {
+  const service = setByService('id', 'verified', 'lastVerification', 'secretActivatesAt', 'createdAt', 'updatedAt');
+
+  /** Runs the challenge where it is due and switches the endpoint on or off by its result. */
+  const settle = async (endpoint: Endpoint, wanted: boolean, due: boolean): Promise<Endpoint> => {
+    const lastVerification = due ? await challenge(endpoint) : endpoint.lastVerification;
+    const verified = due ? lastVerification?.verified === true : endpoint.verified;
+    const usable = verified || !endpoint.tokenChallenge;
+    return { ...endpoint, lastVerification, verified, enabled: wanted && usable, enableWhenVerified: wanted };
+  };
+
+  const build = async (input: EndpointInput, before: Endpoint | null, stamp: Stamp): Promise<Endpoint> => {
+    refuseUnsafeUrl('url', input.url, egress);
+    if (input.oauth !== null) refuseUnsafeUrl('oauth.tokenUrl', input.oauth.tokenUrl, egress);
+    const moved = before !== null && before.url !== input.url;
+    const verified = before !== null && !moved && before.verified;
+    const due = input.tokenChallenge && !verified && (moved || before?.tokenChallenge !== true);
+    const wanted = input.enabled ?? before?.enableWhenVerified ?? true;
+    if (before !== null && input.enabled === true && input.tokenChallenge && !verified && !due) {
+      throw new Refusal('not_verified', 'enabled must be false until the endpoint is verified', {
+        details: [{ field: 'enabled', problem: 'must be false until the endpoint is verified' }],
+      });
+    }
+    const endpoint: Endpoint = {
+      ...stamp,
+      name: input.name,
+      url: input.url,
+      apiKey: secret(input.apiKey ?? Buffer.from(random(16)).toString('hex')),
+      secret: before?.secret ?? secret(input.secret ?? madeSecret(random)),
+      nextSecret: before?.nextSecret ?? null,
+      nextSecretAt: before?.nextSecretAt ?? null,
+      contentEncoding: input.contentEncoding,
+      tokenChallenge: input.tokenChallenge,
+      verified,
+      enabled: false,
+      enableWhenVerified: wanted,
+      ...oauthColumns(input.oauth),
+      ...certificateColumns(input.clientCertificate, clock()),
+      lastVerification: moved ? null : (before?.lastVerification ?? null),
+    };
+    return settle(endpoint, wanted, due);
+  };
+
+  const administration = administer<Endpoint, EndpointInput>(
+    {
+      name: 'endpoint',
+      store: store.endpoints,
+      input: endpointInput,
+      reserved: { create: service, patch: { ...service, secret: 'is changed by rotate-secret' } },
+      writable,
+      build,
+      referrers: async ({ id }) =>
+        (await store.webhooks.ofEndpoint(id)).map((webhook) => `webhook ${webhook.name} (${webhook.id})`),
+      unique: {},
+      audited: (endpoint) => endpoint,
+    },
+    { clock, ids },
+  );
+
+  return {
+    ...administration,
+    verify: (id, actor) =>
+      administration.change(id, 'verify', actor, (before, { updatedAt }) =>
+        settle({ ...before, updatedAt }, before.enableWhenVerified, true),
+      ),
+    rotateSecret: async (id, body, actor) => {
+      const input = validate(rotateInput, body);
+      const newSecret = secret(input.secret ?? madeSecret(random));
+      const endpoint = await administration.change(id, 'rotate-secret', actor, (before, { updatedAt }) => {
+        const later = input.activateAfterSeconds > 0;
+        return {
+          ...before,
+          updatedAt,
+          secret: later ? signingSecret(before, updatedAt) : newSecret,
+          nextSecret: later ? newSecret : null,
+          nextSecretAt: later ? updatedAt + input.activateAfterSeconds * 1000 : null,
+        };
+      });
+      return { endpoint, newSecret };
+    },
+  };
+}
+
+function madeSecret(random: Random): string {
+  return Buffer.from(random(32)).toString('base64');
+}
+
+/** The target of a merge patch. Nested secrets stay when the patch does not name them; `enabled` is asked for or not, never merged. */
+function writable(endpoint: Endpoint): EndpointInput {
+  const { oauthClientId, oauthClientSecret, oauthTokenUrl, clientCertificate, clientPrivateKey } = endpoint;
+  return {
+    name: endpoint.name,
+    url: endpoint.url,
+    apiKey: endpoint.apiKey.reveal(),
+    contentEncoding: endpoint.contentEncoding,
+    tokenChallenge: endpoint.tokenChallenge,
+    oauth:
+      oauthClientId === null || oauthClientSecret === null || oauthTokenUrl === null
+        ? null
+        : {
+            clientId: oauthClientId,
+            clientSecret: oauthClientSecret.reveal(),
+            tokenUrl: oauthTokenUrl,
+            tokenExpirationMinutes: endpoint.oauthTokenExpirationMinutes ?? 60,
+            scopes: endpoint.oauthScopes,
+          },
+    clientCertificate:
+      clientCertificate === null || clientPrivateKey === null
+        ? null
+        : { certificate: clientCertificate, privateKey: clientPrivateKey.reveal() },
+  };
+}
+
+type OauthColumns = Pick<Endpoint, Extract<keyof Endpoint, `oauth${string}`>>;
+
+function oauthColumns(oauth: EndpointInput['oauth']): OauthColumns {
+  return {
+    oauthClientId: oauth?.clientId ?? null,
+    oauthClientSecret: oauth === null ? null : secret(oauth.clientSecret),
+    oauthTokenUrl: oauth?.tokenUrl ?? null,
+    oauthTokenExpirationMinutes: oauth?.tokenExpirationMinutes ?? null,
+    oauthScopes: oauth?.scopes ?? null,
+  };
+}
+
+type CertificateColumns = Pick<Endpoint, 'clientCertificate' | 'clientPrivateKey' | 'clientCertificateExpiresAt'>;
+
+function certificateColumns(given: EndpointInput['clientCertificate'], now: number): CertificateColumns {
+  if (given === null) return { clientCertificate: null, clientPrivateKey: null, clientCertificateExpiresAt: null };
+  const certificate = parsed(
+    'clientCertificate.certificate',
+    'is not a certificate in PEM',
+    () => new X509Certificate(given.certificate),
+  );
+  const privateKey = parsed('clientCertificate.privateKey', 'is not an unencrypted private key in PEM', () =>
+    createPrivateKey(given.privateKey),
+  );
+  if (!certificate.checkPrivateKey(privateKey)) {
+    throw refuseField('clientCertificate.privateKey', 'is not the key of the certificate');
+  }
+  const expiresAt = Date.parse(certificate.validTo);
+  if (expiresAt <= now) throw refuseField('clientCertificate.certificate', 'has expired');
+  return {
+    clientCertificate: given.certificate,
+    clientPrivateKey: secret(given.privateKey),
+    clientCertificateExpiresAt: expiresAt,
+  };
+}
+
+function parsed<T>(field: string, problem: string, parse: () => T): T {
+  try {
+    return parse();
+  } catch {
+    throw refuseField(field, problem);
+  }
+}

@@ -1,0 +1,74 @@
+/** Key management (wire.md §4): only keys that can encrypt are taken, each other one refused with its own message. */
+import { z } from 'zod';
+import { type Administration, administer, setByService } from '../administration.ts';
+import type { Clock, Ids } from '../ids.ts';
+import { PGP_KEY_BYTES } from '../limits.ts';
+import { refuseField } from '../refusal.ts';
+import { id, instant, isoInstant, plainName } from '../schemas.ts';
+import type { PgpKey } from '../store/keys.ts';
+import type { Store } from '../store/store.ts';
+import { inspectPublicKey } from '../wire/pgp.ts';
+
+export const keyInput = z.strictObject({ name: plainName, publicKey: z.string().min(1).max(PGP_KEY_BYTES) });
+type KeyInput = z.infer<typeof keyInput>;
+
+export const keyView = z
+  .object({
+    id,
+    name: z.string(),
+    publicKey: z.string().meta({ description: 'ASCII armor' }),
+    fingerprint: z.string(),
+    algorithm: z.string(),
+    expiresAt: instant.nullable(),
+    expired: z.boolean(),
+    createdAt: instant,
+    updatedAt: instant,
+  })
+  .meta({ id: 'Key' });
+export type KeyView = z.infer<typeof keyView>;
+
+export type Keys = Administration<PgpKey>;
+
+export function createKeys({ store, clock, ids }: { store: Store; clock: Clock; ids: Ids }): Keys {
+  const reserved = setByService('id', 'fingerprint', 'algorithm', 'expiresAt', 'expired', 'createdAt', 'updatedAt');
+  return administer<PgpKey, KeyInput>(
+    {
+      name: 'key',
+      store: store.keys,
+      input: keyInput,
+      reserved: { create: reserved, patch: reserved },
+      writable: ({ name, publicKey }) => ({ name, publicKey }),
+      build: async ({ name, publicKey }, before, stamp) => {
+        if (before?.publicKey === publicKey) return { ...before, ...stamp, name };
+        const verdict = await inspectPublicKey(publicKey, clock());
+        if (!verdict.ok) throw refuseField('publicKey', `is refused (${verdict.code}): ${verdict.description}`);
+        const { fingerprint, algorithm, expiresAt } = verdict;
+        return { ...stamp, name, publicKey, fingerprint, algorithm, expiresAt, warnedDays: null };
+      },
+      referrers: async ({ name }) =>
+        (await store.webhooks.ofKey(name)).map((webhook) => `webhook ${webhook.name} (${webhook.id})`),
+      unique: { 'pgp_key.name': 'name' },
+      audited: ({ warnedDays, ...key }) => key,
+    },
+    { clock, ids },
+  );
+}
+
+export function isExpired({ expiresAt }: Pick<PgpKey, 'expiresAt'>, now: number): boolean {
+  return expiresAt !== null && expiresAt <= now;
+}
+
+export function viewKey(key: PgpKey, now: number): KeyView {
+  const { id, name, publicKey, fingerprint, algorithm } = key;
+  return {
+    id,
+    name,
+    publicKey,
+    fingerprint,
+    algorithm,
+    expiresAt: isoInstant(key.expiresAt),
+    expired: isExpired(key, now),
+    createdAt: isoInstant(key.createdAt),
+    updatedAt: isoInstant(key.updatedAt),
+  };
+}

@@ -1,0 +1,25 @@
+/** The events that tell subscribers of a webhook's own changes (wire.md §5): `webhook.started`, `.running`, `.stopped`, … */
+import { makeEvent } from '../events/event.ts';
+import type { Ids } from '../ids.ts';
+import { isoInstant } from '../schemas.ts';
+import type { NewEvent } from '../store/events.ts';
+import type { Progress, StateChange, Webhook } from '../store/webhooks.ts';
+import { stateReasonText } from './view.ts';
+
+/** The change to `after` with its event, ready for the transaction that causes it. */
+export function stateChange(webhook: Webhook, after: Progress, ids: Ids): StateChange {
+  return { progress: after, stateBefore: webhook.progress.state, event: statusEvent(webhook, after, ids) };
+}
+
+function statusEvent(webhook: Webhook, after: Progress, ids: Ids): NewEvent {
+  const data = {
+    webhookId: webhook.id,
+    webhookName: webhook.name,
+    endpointId: webhook.endpointId,
+    state: after.state,
+    previousState: webhook.progress.state,
+    reason: stateReasonText(after),
+    at: isoInstant(after.stateAt),
+  };
+  return makeEvent({ type: `webhook.${after.state}`, data }, { ids, now: after.stateAt });
+}

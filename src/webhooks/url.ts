@@ -1,0 +1,17 @@
+/** Which URLs the service will send to (wire.md §4): `https:`, no credentials, no fragment, and no address that is refused on sight. */
+import { type EgressPolicy, hostVerdict } from '../delivery/egress.ts';
+import { URL_MAX_LENGTH } from '../limits.ts';
+import { refuseField } from '../refusal.ts';
+
+/** Throws a refusal that names `field`. A host name is checked again by what it resolves to, at every connection. */
+export function refuseUnsafeUrl(field: string, text: string, egress: EgressPolicy): void {
+  if (text.length > URL_MAX_LENGTH) throw refuseField(field, `must have at most ${URL_MAX_LENGTH} characters`);
+  if (/[\s\p{Cc}]/u.test(text)) throw refuseField(field, 'must not hold spaces or control characters');
+  const url = URL.parse(text);
+  if (url === null) throw refuseField(field, 'is not an absolute URL');
+  if (url.protocol !== 'https:') throw refuseField(field, 'must begin with https:');
+  if (url.username !== '' || url.password !== '') throw refuseField(field, 'must not hold credentials');
+  if (url.hash !== '' || text.includes('#')) throw refuseField(field, 'must not hold a fragment');
+  const verdict = hostVerdict(url.hostname, egress);
+  if (!verdict.ok) throw refuseField(field, `names an address that is not sent to: ${verdict.description}`);
+}

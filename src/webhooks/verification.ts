@@ -1,0 +1,61 @@
+/** The token challenge (wire.md §5): proves that whoever answers at an endpoint holds its secret. */
+import type { Outcome } from '../delivery/outcome.ts';
+import type { Transport } from '../delivery/transport.ts';
+import type { Clock, Random } from '../ids.ts';
+import { CHALLENGE_TIMEOUT_MS, RESPONSE_KEPT_BYTES } from '../limits.ts';
+import { type Endpoint, signingSecret, type Verification } from '../store/endpoints.ts';
+import { USER_AGENT } from '../version.ts';
+import { challengeBody, challengeHeader, newChallengeToken, verifyChallengeAnswer } from '../wire/challenge.ts';
+import { pathAndQuery } from '../wire/signature.ts';
+
+export type Challenge = (endpoint: Endpoint) => Promise<Verification>;
+
+type Dependencies = { readonly transport: Transport; readonly clock: Clock; readonly random: Random };
+
+/** Sends one challenge. Never throws: whatever went wrong stands in the result. */
+export function createChallenge({ transport, clock, random }: Dependencies): Challenge {
+  return async (endpoint) => {
+    const url = new URL(endpoint.url);
+    const token = newChallengeToken(random);
+    const at = clock();
+    const secret = signingSecret(endpoint, at).reveal();
+    const outcome = await transport.post({
+      url,
+      headers: {
+        'content-type': 'application/json',
+        'user-agent': USER_AGENT,
+        'x-api-key': endpoint.apiKey.reveal(),
+        [challengeHeader]: token,
+      },
+      body: Buffer.from(challengeBody(endpoint.id)),
+      timeoutMs: CHALLENGE_TIMEOUT_MS,
+      clientCertificate: clientCertificateOf(endpoint),
+    });
+    const error = problemOf(outcome, { pathAndQuery: pathAndQuery(url), token, secret });
+    const { answer } = outcome;
+    return {
+      at,
+      verified: error === null,
+      responseStatus: answer?.status ?? null,
+      responseBody: answer === null ? null : Buffer.from(answer.body.subarray(0, RESPONSE_KEPT_BYTES)).toString('utf8'),
+      error,
+    };
+  };
+}
+
+export function clientCertificateOf(endpoint: Endpoint): { certificate: string; privateKey: string } | null {
+  const { clientCertificate, clientPrivateKey } = endpoint;
+  if (clientCertificate === null || clientPrivateKey === null) return null;
+  return { certificate: clientCertificate, privateKey: clientPrivateKey.reveal() };
+}
+
+function problemOf(
+  outcome: Outcome,
+  challenge: { pathAndQuery: string; token: string; secret: string },
+): string | null {
+  const { answer } = outcome;
+  if (answer === null) return outcome.ok ? 'no answer' : `${outcome.errorClass}: ${outcome.message}`;
+  if (answer.status !== 200) return `the endpoint answered ${answer.status}, wanted 200`;
+  const verdict = verifyChallengeAnswer(challenge, answer.headers[challengeHeader]);
+  return verdict.ok ? null : `${verdict.code}: ${verdict.description}`;
+}

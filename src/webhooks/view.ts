@@ -1,0 +1,70 @@
+/** A webhook as readers see it (wire.md §4). */
+import { z } from 'zod';
+import { adviceFor, type ErrorClass } from '../delivery/outcome.ts';
+import { id, instant, isoInstant } from '../schemas.ts';
+import type { Progress, Webhook } from '../store/webhooks.ts';
+import { STATE_REASONS, type StopReason } from './lifecycle.ts';
+
+export const webhookView = z
+  .object({
+    id,
+    name: z.string(),
+    endpointId: z.string(),
+    eventTypes: z.array(z.string()),
+    customHeaders: z.array(z.object({ name: z.string(), value: z.string() })),
+    encryptionKeyName: z.string().nullable(),
+    ordered: z.boolean(),
+    maxBatchRecords: z.int(),
+    maxRecordsPerSecond: z.number().nullable(),
+    retry: z.object({ policy: z.enum(['exponential', 'linear']), maxAttempts: z.int() }),
+    standardWebhooks: z.boolean(),
+    heartbeatSeconds: z.int(),
+    timeoutSeconds: z.int(),
+    state: z.enum(['stopped', 'started', 'running', 'failing', 'failed']),
+    stateReason: z
+      .string()
+      .nullable()
+      .meta({ description: 'A code; for a failing webhook followed by what the last attempt met.' }),
+    stateDescription: z.string().nullable().meta({ description: 'What the reason means and what to do about it.' }),
+    stateChangedAt: instant,
+    sessionId: z.string().nullable(),
+    createdAt: instant,
+    updatedAt: instant,
+  })
+  .meta({ id: 'Webhook' });
+export type WebhookView = z.infer<typeof webhookView>;
+
+export function viewWebhook({ progress, retryPolicy, maxAttempts, ...webhook }: Webhook): WebhookView {
+  return {
+    id: webhook.id,
+    name: webhook.name,
+    endpointId: webhook.endpointId,
+    eventTypes: [...webhook.eventTypes],
+    customHeaders: webhook.customHeaders.map(({ name, value }) => ({ name, value })),
+    encryptionKeyName: webhook.encryptionKeyName,
+    ordered: webhook.ordered,
+    maxBatchRecords: webhook.maxBatchRecords,
+    maxRecordsPerSecond: webhook.maxRecordsPerSecond,
+    retry: { policy: retryPolicy, maxAttempts },
+    standardWebhooks: webhook.standardWebhooks,
+    heartbeatSeconds: webhook.heartbeatSeconds,
+    timeoutSeconds: webhook.timeoutSeconds,
+    state: progress.state,
+    stateReason: stateReasonText(progress),
+    stateDescription: stateDescription(progress),
+    stateChangedAt: isoInstant(progress.stateAt),
+    sessionId: progress.sessionId,
+    createdAt: isoInstant(webhook.createdAt),
+    updatedAt: isoInstant(webhook.updatedAt),
+  };
+}
+
+/** The code alone where it says all, else with what the other side answered: `oauth_token: the token endpoint answered 401 …`. */
+export function stateReasonText({ stateReason, stateDetail }: Progress): string | null {
+  return stateReason === null || stateDetail === null ? stateReason : `${stateReason}: ${stateDetail}`;
+}
+
+function stateDescription({ stateReason }: Progress): string | null {
+  if (stateReason === null) return null;
+  return STATE_REASONS[stateReason as StopReason] ?? adviceFor(stateReason as ErrorClass);
+}

@@ -1,0 +1,77 @@
+/** What may be said of a webhook (wire.md §4). */
+import { z } from 'zod';
+import {
+  ATTEMPT_TIMEOUT_DEFAULT_SECONDS,
+  ATTEMPT_TIMEOUT_MAX_SECONDS,
+  ATTEMPTS_DEFAULT,
+  ATTEMPTS_MAX,
+  BATCH_RECORDS_DEFAULT,
+  BATCH_RECORDS_MAX,
+  CUSTOM_HEADERS_MAX,
+  EVENT_PATTERNS_MAX,
+  HEARTBEAT_DEFAULT_SECONDS,
+  HEARTBEAT_MAX_SECONDS,
+  RECORDS_PER_SECOND_MAX,
+} from '../limits.ts';
+import { displayName, distinct } from '../schemas.ts';
+
+/** Set by the service itself on every request, so no custom header may have these names. */
+const SERVICE_HEADERS: ReadonlySet<string> = new Set([
+  'x-api-key',
+  'x-content-sha256',
+  'x-challenge-sha256',
+  'x-content-encrypted',
+  'x-pgp-key-name',
+  'x-original-encoding',
+]);
+
+const customHeader = z.strictObject({
+  name: z
+    .string()
+    .regex(/^[xX]-[a-zA-Z0-9-]{0,25}$/, 'must be x- and up to 25 letters, digits or dashes')
+    .refine((name) => !SERVICE_HEADERS.has(name.toLowerCase()), 'is a header of the service itself'),
+  value: z.string().regex(/^[a-zA-Z0-9\-_,.]{0,1000}$/, 'must be up to 1000 letters, digits or - _ , .'),
+});
+
+const customHeaders = z
+  .array(customHeader)
+  .max(CUSTOM_HEADERS_MAX)
+  .superRefine((headers, context) => {
+    const names = headers.map(({ name }) => name.toLowerCase());
+    for (const [at, name] of names.entries()) {
+      if (names.indexOf(name) < at)
+        context.addIssue({ code: 'custom', path: [at, 'name'], message: 'repeats an earlier header' });
+    }
+  });
+
+const EVENT_PATTERN = /^(\*|[a-z][a-z0-9_-]{0,63}\.(\*|[a-z][a-z0-9_-]{0,63}))$/;
+
+export const webhookInput = z.strictObject({
+  name: displayName,
+  endpointId: z.string().max(64),
+  eventTypes: distinct(
+    z.string().regex(EVENT_PATTERN, 'must be the name of an event type, <category>.* or *'),
+    EVENT_PATTERNS_MAX,
+  ).refine((patterns) => patterns.length > 0, 'must have at least 1 item'),
+  customHeaders: customHeaders.default([]),
+  encryptionKeyName: z.string().max(100).nullable().default(null),
+  ordered: z.boolean().default(false),
+  maxBatchRecords: z.int().min(1).max(BATCH_RECORDS_MAX).default(BATCH_RECORDS_DEFAULT),
+  maxRecordsPerSecond: z.number().min(0.01).max(RECORDS_PER_SECOND_MAX).nullable().default(null),
+  retry: z
+    .strictObject({
+      policy: z.enum(['exponential', 'linear']).default('exponential'),
+      maxAttempts: z.int().min(1).max(ATTEMPTS_MAX).default(ATTEMPTS_DEFAULT),
+    })
+    .default({ policy: 'exponential', maxAttempts: ATTEMPTS_DEFAULT }),
+  standardWebhooks: z.boolean().default(false),
+  heartbeatSeconds: z.int().min(0).max(HEARTBEAT_MAX_SECONDS).default(HEARTBEAT_DEFAULT_SECONDS),
+  timeoutSeconds: z.int().min(1).max(ATTEMPT_TIMEOUT_MAX_SECONDS).default(ATTEMPT_TIMEOUT_DEFAULT_SECONDS),
+});
+export type WebhookInput = z.infer<typeof webhookInput>;
+
+export const replayInput = z.strictObject({
+  since: z.iso.datetime('must be an instant, as 2026-11-21T05:00:00.000Z').optional(),
+  until: z.iso.datetime('must be an instant, as 2026-11-21T05:00:00.000Z').optional(),
+  states: distinct(z.enum(['pending', 'delivered', 'dead', 'discarded']), 4).default(['dead']),
+});

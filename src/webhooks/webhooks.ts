@@ -1,0 +1,181 @@
+/** Webhooks (wire.md §4, §5): which events go where, the key rule, starting, stopping, and replaying a stretch of the log. */
+import { type Administration, administer, type Stamp, setByService } from '../administration.ts';
+import type { Actor } from '../audit.ts';
+import type { Clock, Ids } from '../ids.ts';
+import { Refusal, refuseField } from '../refusal.ts';
+import { retryStale } from '../store/database.ts';
+import type { DeliveryState } from '../store/deliveries.ts';
+import type { Store } from '../store/store.ts';
+import type { Progress, Webhook } from '../store/webhooks.ts';
+import { validate } from '../validation.ts';
+import { encryptionNeed, matchingTypes } from './encryption-rule.ts';
+import { isExpired } from './keys.ts';
+import { isRunnable, startedProgress, stoppedProgress } from './lifecycle.ts';
+import { stateChange } from './status-event.ts';
+import { replayInput, type WebhookInput, webhookInput } from './webhook-schema.ts';
+
+export type Webhooks = Administration<Webhook> & {
+  start(id: string, actor: Actor): Promise<Webhook>;
+  stop(id: string, actor: Actor): Promise<Webhook>;
+  /** Sends records again whose events happened from `since` on and before `until`; answers how many. */
+  replay(id: string, body: unknown, actor: Actor): Promise<{ readonly replayed: number }>;
+};
+
+type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly wake: () => void };
+
+/** Replaying these makes sense: pending ones are under way, discarded ones are gone. */
+const REPLAYABLE: readonly DeliveryState[] = ['delivered', 'dead'];
+
+export function createWebhooks({ store, clock, ids, wake }: Dependencies): Webhooks {
+  const reserved = setByService(
+    'id',
+    'state',
+    'stateReason',
+    'stateDescription',
+    'stateChangedAt',
+    'sessionId',
+    'createdAt',
+    'updatedAt',
+  );
+  const administration = administer<Webhook, WebhookInput>(
+    {
+      name: 'webhook',
+      store: store.webhooks,
+      input: webhookInput,
+      reserved: { create: reserved, patch: reserved },
+      writable,
+      build: async (input, before, stamp) => {
+        await refuseBrokenRules(store, input, clock());
+        return { ...configuration(input, stamp), progress: before?.progress ?? newProgress(stamp.createdAt) };
+      },
+      referrers: async () => [],
+      unique: {},
+      audited: ({ progress, ...webhook }) => webhook,
+    },
+    { clock, ids },
+  );
+
+  const setState = (id: string, verb: 'start' | 'stop', actor: Actor): Promise<Webhook> =>
+    retryStale(async () => {
+      const webhook = await administration.get(id);
+      const { progress } = webhook;
+      const now = clock();
+      if (isRunnable(progress.state) === (verb === 'start') && progress.state !== 'failed') return webhook;
+      if (verb === 'start') await refuseStart(store, webhook, now);
+      const after =
+        verb === 'start'
+          ? startedProgress(progress, { sessionId: ids.uuid(), now })
+          : stoppedProgress(progress, 'stop', 'stopped_by_administrator', now);
+      await store.webhooks.setState(stateChange(webhook, after, ids), {
+        id: ids.uuid(),
+        at: now,
+        actor,
+        action: `webhook.${verb}`,
+        target: `webhook:${id}`,
+        changes: { state: { from: progress.state, to: after.state } },
+      });
+      wake();
+      return { ...webhook, progress: after };
+    });
+
+  return {
+    ...administration,
+    patch: async (id, patch, actor) => {
+      const webhook = await administration.patch(id, patch, actor);
+      wake();
+      return webhook;
+    },
+    start: (id, actor) => setState(id, 'start', actor),
+    stop: (id, actor) => setState(id, 'stop', actor),
+    replay: async (id, body, actor) => {
+      const { since, until, states } = validate(replayInput, body);
+      const at = states.findIndex((state) => !REPLAYABLE.includes(state));
+      if (at >= 0) throw refuseField(`states[${at}]`, `must be one of ${REPLAYABLE.join(', ')}`);
+      const { progress } = await administration.get(id);
+      const now = clock();
+      const from = since === undefined ? 0 : Date.parse(since);
+      const to = until === undefined ? now + 1 : Date.parse(until);
+      if (to <= from) throw refuseField('until', 'must be later than since');
+      const webhookNumber = progress.webhookNumber;
+      const range = await store.deliveries.offsetsBetween(webhookNumber, from, to);
+      if (range === null) return { replayed: 0 };
+      const replayed = await store.deliveries.replay(
+        { webhookNumber, ...range, states, now, newIds: [ids.uuid(), ids.uuid()] },
+        {
+          id: ids.uuid(),
+          at: now,
+          actor,
+          action: 'webhook.replay',
+          target: `webhook:${id}`,
+          changes: { records: { from: null, to: { since: since ?? null, until: until ?? null, states } } },
+        },
+      );
+      wake();
+      return { replayed };
+    },
+  };
+}
+
+function writable(webhook: Webhook): WebhookInput {
+  const { progress, id, createdAt, updatedAt, retryPolicy, maxAttempts, eventTypes, customHeaders, ...rest } = webhook;
+  return {
+    ...rest,
+    eventTypes: [...eventTypes],
+    customHeaders: customHeaders.map((header) => ({ ...header })),
+    retry: { policy: retryPolicy, maxAttempts },
+  };
+}
+
+function configuration({ retry, ...input }: WebhookInput, stamp: Stamp): Omit<Webhook, 'progress'> {
+  return { ...stamp, ...input, retryPolicy: retry.policy, maxAttempts: retry.maxAttempts };
+}
+
+/** A new webhook as its reply shows it; the store gives it its number. */
+function newProgress(now: number): Progress {
+  return {
+    webhookNumber: 0,
+    state: 'stopped',
+    stateReason: null,
+    stateDetail: null,
+    stateAt: now,
+    sessionId: null,
+    sessionAt: null,
+    nextOffset: 0,
+    cursorOffset: 0,
+    wakeAt: null,
+    sentAt: null,
+    failingSinceAt: null,
+    failureStreak: 0,
+    probeAt: null,
+    deadStreak: 0,
+  };
+}
+
+async function refuseBrokenRules(store: Store, input: WebhookInput, now: number): Promise<void> {
+  if ((await store.endpoints.get(input.endpointId)) === null)
+    throw refuseField('endpointId', 'is not the id of an endpoint');
+  const eventTypes = await store.eventTypes.all();
+  for (const [at, pattern] of input.eventTypes.entries()) {
+    if (!pattern.endsWith('*') && matchingTypes(pattern, eventTypes).length === 0) {
+      throw refuseField(`eventTypes[${at}]`, 'is not the name of an event type');
+    }
+  }
+  const key = input.encryptionKeyName === null ? null : await store.keys.getByName(input.encryptionKeyName);
+  if (input.encryptionKeyName !== null && key === null)
+    throw refuseField('encryptionKeyName', 'is not the name of a key');
+  if (key !== null && isExpired(key, now)) throw refuseField('encryptionKeyName', 'names a key that has expired');
+  const need = key === null ? encryptionNeed(input.eventTypes, eventTypes) : null;
+  if (need !== null) throw refuseField('encryptionKeyName', `is required: ${need} must be encrypted`);
+}
+
+async function refuseStart(store: Store, webhook: Webhook, now: number): Promise<void> {
+  const endpoint = await store.endpoints.get(webhook.endpointId);
+  if (endpoint?.enabled !== true) {
+    const reason = endpoint?.tokenChallenge === true && !endpoint.verified ? 'not verified' : 'not enabled';
+    throw new Refusal('invalid_state', `the webhook cannot start: its endpoint is ${reason}`);
+  }
+  const key = webhook.encryptionKeyName === null ? null : await store.keys.getByName(webhook.encryptionKeyName);
+  if (key !== null && isExpired(key, now)) {
+    throw new Refusal('invalid_state', `the webhook cannot start: its key ${key.name} has expired`);
+  }
+}

@@ -1,0 +1,97 @@
+/** Whether a PGP key can be used to encrypt at some moment, and if not, which of the reasons to tell (wire.md §4, `/keys`). */
+import type { AlgorithmInfo, Key, Subkey } from 'openpgp';
+import { PGP_KEY_BYTES, PGP_RSA_MIN_BITS } from '../limits.ts';
+import type { KeyFailureCode, KeyVerdict } from './pgp.ts';
+import { type Failure, failure } from './verdict.ts';
+
+/** Key flags 0x04 and 0x08: encrypt communications, encrypt storage (RFC 9580 §5.2.3.29). */
+const ENCRYPTION_FLAGS = 0x0c;
+
+/** What the armored text shows before it is parsed: null, or why it is refused. */
+export function refuseArmor(armored: string): Failure<KeyFailureCode> | null {
+  if (armored.length > PGP_KEY_BYTES) {
+    return failure('malformed_key', `the key has ${armored.length} characters, ${PGP_KEY_BYTES} are allowed`);
+  }
+  if (armored.includes('-----BEGIN PGP PRIVATE KEY BLOCK-----')) return refusePrivate();
+  const blocks = armored.split('-----BEGIN PGP ').length - 1;
+  if (blocks === 1 && armored.includes('-----BEGIN PGP PUBLIC KEY BLOCK-----')) return null;
+  if (blocks > 1) return failure('malformed_key', `one armored public key is wanted, the text holds ${blocks} blocks`);
+  return failure('malformed_key', 'the text is not an armored PGP public key (-----BEGIN PGP PUBLIC KEY BLOCK-----)');
+}
+
+export function refusePrivate(): Failure<KeyFailureCode> {
+  return failure('private_key', 'this is a private key: keep it to yourself and give its public half');
+}
+
+/** Judges one parsed public key at `now` (epoch milliseconds). Verifies its self-signatures, so it costs about 1 ms once. */
+export async function judgeKey(key: Key, now: number): Promise<KeyVerdict> {
+  const date = new Date(now);
+  if (await key.isRevoked(undefined, undefined, date)) return failure('revoked_key', 'the key is revoked');
+  const keyExpiresAt = Number((await key.getExpirationTime()) ?? Number.NaN);
+  if (Number.isNaN(keyExpiresAt)) {
+    const { algorithm, curve, bits } = key.getAlgorithmInfo();
+    const kind = `${algorithm}, ${curve ?? bits ?? 'no size'}`;
+    return failure('cannot_encrypt', `the key has no self-signature that can be verified here (${kind})`);
+  }
+  if (keyExpiresAt <= now) return expired('the key', keyExpiresAt);
+  const created = key.getCreationTime().getTime();
+  if (created > now) return failure('cannot_encrypt', `the key is not valid before ${new Date(created).toISOString()}`);
+  const chosen = await key.getEncryptionKey(undefined, date).catch((error: Error) => error);
+  const weak = weakness(key) ?? (chosen instanceof Error ? null : weakness(chosen));
+  if (weak !== null) return weak;
+  if (chosen instanceof Error) return whyNoneEncrypts(key, date, chosen);
+  const subkey = key.subkeys.find((candidate) => candidate === chosen);
+  const subkeyExpiresAt = Number((await subkey?.getExpirationTime(date)) ?? Number.POSITIVE_INFINITY);
+  const expiresAt = Math.min(keyExpiresAt, subkeyExpiresAt);
+  return {
+    ok: true,
+    fingerprint: key.getFingerprint().toUpperCase(),
+    algorithm: algorithmName(chosen.getAlgorithmInfo()),
+    expiresAt: expiresAt === Number.POSITIVE_INFINITY ? null : expiresAt,
+  };
+}
+
+/** The newest subkey that was meant for encryption says why the key encrypts no more; without one it never did. */
+async function whyNoneEncrypts(key: Key, date: Date, error: Error): Promise<Failure<KeyFailureCode>> {
+  const newestFirst = key.subkeys.toSorted((a, b) => b.getCreationTime().getTime() - a.getCreationTime().getTime());
+  for (const subkey of newestFirst) {
+    const bindings = subkey.bindingSignatures.filter(
+      (binding) => ((binding.keyFlags?.[0] ?? 0) & ENCRYPTION_FLAGS) > 0,
+    );
+    for (const binding of bindings) {
+      if (await subkey.isRevoked(binding, key.keyPacket, date)) {
+        return failure('revoked_key', `the key's encryption subkey ${nameOf(subkey)} is revoked`);
+      }
+      const expiresAt = Number((await subkey.getExpirationTime(date)) ?? Number.POSITIVE_INFINITY);
+      if (expiresAt <= date.getTime()) return expired(`the key's encryption subkey ${nameOf(subkey)}`, expiresAt);
+      const weak = weakness(subkey);
+      if (weak !== null) return weak;
+    }
+  }
+  return failure('cannot_encrypt', `the key has no part that can be used to encrypt (${firstLine(error)})`);
+}
+
+function weakness(key: Key | Subkey): Failure<KeyFailureCode> | null {
+  const { algorithm, bits } = key.getAlgorithmInfo();
+  if (!algorithm.startsWith('rsa') || bits === undefined || bits >= PGP_RSA_MIN_BITS) return null;
+  return failure('weak_key', `RSA with ${bits} bits is too weak, ${PGP_RSA_MIN_BITS} are the least`);
+}
+
+/** The library's reason; further lines may be a module path. */
+export function firstLine(error: Error): string {
+  return error.message.split('\n', 1).join();
+}
+
+function expired(what: string, at: number): Failure<KeyFailureCode> {
+  return failure('expired_key', `${what} expired on ${new Date(at).toISOString()}`);
+}
+
+function nameOf(subkey: Subkey): string {
+  return subkey.getKeyID().toHex().toUpperCase();
+}
+
+/** `rsa4096`, `curve25519`, `nistp256`, `x448`. */
+function algorithmName({ algorithm, bits, curve }: AlgorithmInfo): string {
+  if (curve !== undefined) return curve.replace(/Legacy$/, '').toLowerCase();
+  return algorithm.startsWith('rsa') ? `rsa${bits}` : algorithm.toLowerCase();
+}

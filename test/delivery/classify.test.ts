@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { classifyError, deliveryError } from '../../src/delivery/classify.ts';
+import { adviceFor, type ErrorClass } from '../../src/delivery/outcome.ts';
+
+const CLASSES: Readonly<Record<ErrorClass, readonly string[]>> = {
+  dns: ['ENOTFOUND', 'EAI_AGAIN', 'EAI_FAIL', 'ENODATA', 'ESERVFAIL'],
+  connect: ['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH'],
+  tls_untrusted: [
+    'DEPTH_ZERO_SELF_SIGNED_CERT',
+    'SELF_SIGNED_CERT_IN_CHAIN',
+    'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+    'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+    'CERT_REVOKED',
+    'INVALID_PURPOSE',
+  ],
+  tls_expired: ['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID'],
+  tls_wrong_host: ['ERR_TLS_CERT_ALTNAME_INVALID', 'HOSTNAME_MISMATCH'],
+  tls: [
+    'EPROTO',
+    'ERR_SSL_WRONG_VERSION_NUMBER',
+    'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED',
+    'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION',
+    'ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE',
+  ],
+  timeout: ['ETIMEDOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'UND_ERR_CONNECT_TIMEOUT'],
+  egress_refused: ['EGRESS_REFUSED'],
+  reset: ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'],
+  response_too_large: ['UND_ERR_HEADERS_OVERFLOW'],
+  malformed_response: ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH'],
+  proxy: [],
+  oauth_token: [],
+  encryption: [],
+  http_status: [],
+  internal: ['UND_ERR_INVALID_ARG', 'EMFILE', 'ERR_INVALID_ARG_TYPE', ''],
+};
+
+test('each error code has its class and its advice, and its message repeats nothing of the error', () => {
+  for (const [errorClass, codes] of Object.entries(CLASSES) as [ErrorClass, readonly string[]][]) {
+    assert.match(adviceFor(errorClass), /^[A-Z].+\.$/s);
+    for (const code of codes) {
+      const classified = classifyError(Object.assign(new Error('password=hunter2'), { code }));
+      assert.equal(classified.errorClass, errorClass, code);
+      if (errorClass !== 'egress_refused') assert.doesNotMatch(classified.message, /hunter2/);
+    }
+  }
+});
+
+test('when every address failed, the first stands for all', () => {
+  const errors = ['ENETUNREACH', 'ECONNREFUSED'].map((code) => Object.assign(new Error(code), { code }));
+  assert.match(classifyError(new AggregateError(errors)).message, /ENETUNREACH/);
+  assert.equal(classifyError(new AggregateError([])).errorClass, 'internal');
+});
+
+test('an error of ours keeps its class and its message', () => {
+  assert.deepEqual(classifyError(deliveryError('proxy', 'why')), { errorClass: 'proxy', message: 'why' });
+});
+
+test('what is no error, or has no code, is a fault of ours', () => {
+  for (const thrown of [undefined, null, 'text', 7, {}, new Error('x'), Object.assign(new Error('x'), { code: 7 })]) {
+    assert.equal(classifyError(thrown).errorClass, 'internal');
+  }
+});
+
+test('the message says what the code means where that helps', () => {
+  const message = (code: string): string => classifyError(Object.assign(new Error(), { code })).message;
+  assert.match(message('ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION'), /^the receiver speaks no TLS 1\.2 or newer/);
+  assert.match(message('ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED'), /^the receiver asks for a client certificate/);
+  assert.match(message('CERT_NOT_YET_VALID'), /not valid yet/);
+});

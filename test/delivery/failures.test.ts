@@ -1,0 +1,237 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { test } from 'node:test';
+import type { Resolve } from '../../src/delivery/egress.ts';
+import { deferred } from '../support/deferred.ts';
+import { startHttpsServer, startRawTlsServer, startTcpServer } from '../support/https-server.ts';
+import { makeCertificates } from '../support/tls.ts';
+import { allowing, failed, loopbackTransport, requestTo, resolvingTo } from '../support/transport.ts';
+
+const certificates = makeCertificates({ names: ['receiver.test', '127.0.0.1', '::1'] });
+const { ca: caPem, server: identity } = certificates;
+
+/** Resolves once the client's first bytes have come. */
+function firstBytes(socket: Socket): Promise<unknown> {
+  return once(socket, 'data');
+}
+
+test('nothing that listens is a failure to connect', async (t) => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  const { post } = loopbackTransport(t, { caPem });
+  const { message, timings, answer } = failed(await post(requestTo(`https://receiver.test:${port}/`)), 'connect');
+  assert.match(message, /ECONNREFUSED/);
+  assert.deepEqual([typeof timings.dnsMs, timings.tlsMs, timings.firstByteMs, answer], ['number', null, null, null]);
+  const both = loopbackTransport(t, { caPem, resolve: resolvingTo('127.0.0.1', '127.0.0.2') });
+  failed(await both.post(requestTo(`https://receiver.test:${port}/`)), 'connect');
+});
+
+test('a name that does not resolve, and one without addresses, fail closed', async (t) => {
+  const failing: Resolve = () => Promise.reject(Object.assign(new Error('no'), { code: 'ENOTFOUND' }));
+  for (const resolve of [failing, resolvingTo()]) {
+    const { post } = loopbackTransport(t, { caPem, resolve });
+    const { message, timings } = failed(await post(requestTo('https://receiver.test/')), 'dns');
+    assert.match(message, /could not be resolved \(ENOTFOUND\)/);
+    assert.equal(timings.connectMs, null);
+  }
+});
+
+test('what the receiver breaks off is reset, with the answer as far as it had come', async (t) => {
+  let reply = '';
+  const port = await startRawTlsServer(t, identity, async (socket) => {
+    await firstBytes(socket);
+    if (reply === '') socket.destroy();
+    else socket.write(reply, () => socket.destroy());
+  });
+  const { post } = loopbackTransport(t, { caPem });
+  const url = `https://receiver.test:${port}/`;
+  assert.equal(failed(await post(requestTo(url)), 'reset').answer, null);
+  reply = 'HTTP/1.1 200 OK\r\nContent-Le';
+  assert.equal(failed(await post(requestTo(url)), 'reset').answer, null);
+  reply = 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf';
+  const { answer } = failed(await post(requestTo(url)), 'reset');
+  assert.deepEqual(
+    [answer?.status, answer?.truncated, Buffer.from(answer?.body ?? []).toString()],
+    [200, true, 'half'],
+  );
+});
+
+test('an answer that is not HTTP is malformed', async (t) => {
+  const answers = [
+    'garbage\r\n\r\n',
+    'HTTP/1.1 abc OK\r\n\r\n',
+    'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab',
+    'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
+    'HTTP/1.1 200 OK\r\nBad Header: x\r\n\r\n',
+    'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n',
+  ];
+  let reply = '';
+  const port = await startRawTlsServer(t, identity, async (socket) => {
+    await firstBytes(socket);
+    socket.write(reply);
+  });
+  const { post } = loopbackTransport(t, { caPem });
+  for (reply of answers) failed(await post(requestTo(`https://receiver.test:${port}/`)), 'malformed_response');
+});
+
+test('bytes that follow an answer unasked spoil neither it nor the next', async (t) => {
+  const port = await startRawTlsServer(t, identity, async (socket) => {
+    await firstBytes(socket);
+    socket.write('HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 500 Forged\r\nContent-Length: 0\r\n\r\n');
+  });
+  const { post } = loopbackTransport(t, { caPem });
+  for (let i = 0; i < 3; i++) {
+    const outcome = await post(requestTo(`https://receiver.test:${port}/`));
+    assert.ok(outcome.ok && outcome.answer.status === 204);
+  }
+});
+
+test('the total time-out cuts off every step, and says which', async (t) => {
+  const closed = deferred();
+  const silent = await startTcpServer(t, () => {});
+  /** Answers a first request, so that the second finds a connection, and then goes on as it is told. */
+  const startSlow = (goOn: (socket: Socket) => void): Promise<number> =>
+    startRawTlsServer(t, identity, async (socket) => {
+      await firstBytes(socket);
+      const next = firstBytes(socket);
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
+      await next;
+      goOn(socket);
+    });
+  const drip = (socket: Socket, head: string, drop: string): void => {
+    socket.write(head);
+    const dripping = setInterval(() => socket.write(drop), 5);
+    socket.once('close', () => {
+      clearInterval(dripping);
+      closed.resolve();
+    });
+  };
+  const never: Resolve = () => new Promise(() => {});
+  const table = [
+    { port: silent, warm: false, resolve: never, at: /the host name was being resolved$/, status: undefined },
+    { port: silent, warm: false, at: /the TLS handshake was under way$/, status: undefined },
+    { port: await startSlow(() => {}), warm: true, at: /the receiver had not begun to answer$/, status: undefined },
+    {
+      port: await startSlow((socket) => drip(socket, 'HTTP/1.1 200 OK\r\n', 'x-a: b\r\n')),
+      warm: true,
+      at: /the receiver had not begun to answer$/,
+      status: undefined,
+    },
+    {
+      port: await startSlow((socket) => drip(socket, 'HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n', 'x')),
+      warm: true,
+      at: /the answer was being read$/,
+      status: 200,
+    },
+  ];
+  for (const { port, warm, at, status, ...options } of table) {
+    const { post } = loopbackTransport(t, { caPem, ...options });
+    const url = `https://receiver.test:${port}/`;
+    if (warm) assert.ok((await post(requestTo(url))).ok);
+    const outcome = failed(await post(requestTo(url, { timeoutMs: 300 })), 'timeout');
+    assert.match(outcome.message, at);
+    assert.equal(outcome.answer?.status, status);
+    assert.ok((outcome.timings.totalMs ?? 0) >= 299);
+  }
+  await closed.promise;
+});
+
+test('a kept-alive connection that the receiver closes while it is idle is replaced unnoticed', async (t) => {
+  const closed = deferred();
+  const receiver = await startHttpsServer(identity, {
+    answer: (_seen, response) => {
+      const { socket } = response;
+      socket?.once('close', () => closed.resolve());
+      response.end(() => socket?.end());
+    },
+  });
+  t.after(() => receiver.close());
+  const { post } = loopbackTransport(t, { caPem });
+  assert.ok((await post(requestTo(`https://receiver.test:${receiver.port}/`))).ok);
+  await closed.promise;
+  const { ok, timings } = await post(requestTo(`https://receiver.test:${receiver.port}/`));
+  assert.ok(ok && timings.tlsMs !== null);
+  assert.deepEqual([receiver.connections(), receiver.requests.length], [2, 2]);
+});
+
+test('a kept-alive connection that is closed on the next request is reset, told apart, and nothing is sent twice', async (t) => {
+  let requests = 0;
+  const port = await startRawTlsServer(t, identity, (socket) => {
+    socket.on('data', () => {
+      requests += 1;
+      if (requests === 2) socket.destroy();
+      else socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
+    });
+  });
+  const { post } = loopbackTransport(t, { caPem });
+  const url = `https://receiver.test:${port}/`;
+  assert.ok((await post(requestTo(url))).ok);
+  const { answer, timings } = failed(await post(requestTo(url)), 'reset');
+  assert.deepEqual([answer, timings.connectMs], [null, null]);
+  assert.equal(requests, 2);
+  assert.ok((await post(requestTo(url))).ok);
+});
+
+test('an address that is not public is not connected to, be it resolved or literal', async (t) => {
+  let connections = 0;
+  const port = await startTcpServer(t, () => {
+    connections += 1;
+  });
+  const refusing = allowing();
+  const { post } = loopbackTransport(t, { caPem, egress: refusing });
+  const { message, advice } = failed(await post(requestTo(`https://receiver.test:${port}/`)), 'egress_refused');
+  assert.equal(message, 'receiver.test: 127.0.0.1 is loopback (127.0.0.0/8)');
+  assert.match(advice, /SALLYPORT_EGRESS_ALLOW/);
+  for (const host of [
+    '127.0.0.1',
+    '2130706433',
+    '0x7f.1',
+    '[::1]',
+    '[::ffff:127.0.0.1]',
+    '[64:ff9b::127.0.0.1]',
+    '127.0.0.1.',
+  ]) {
+    failed(await post(requestTo(`https://${host}:${port}/`)), 'egress_refused');
+  }
+  for (const addresses of [['127.0.0.1', '10.0.0.1'], ['::ffff:10.0.0.1'], ['127.0.0.1', 'fe80::1']]) {
+    const mixed = loopbackTransport(t, { caPem, resolve: resolvingTo(...addresses) });
+    failed(await mixed.post(requestTo(`https://receiver.test:${port}/`)), 'egress_refused');
+  }
+  const byDefault = loopbackTransport(t, { caPem, egress: refusing, resolve: undefined });
+  failed(await byDefault.post(requestTo(`https://localhost:${port}/`)), 'egress_refused');
+  assert.equal(connections, 0);
+});
+
+test('a name is resolved once a connection and only what was checked is connected to', async (t) => {
+  const receiver = await startHttpsServer(identity, { answer: { headers: { connection: 'close' } } });
+  t.after(() => receiver.close());
+  let questions = 0;
+  const rebinding: Resolve = async () => {
+    questions += 1;
+    return [{ address: questions % 2 === 1 ? '127.0.0.1' : '127.0.0.66', family: 4 }];
+  };
+  const { post } = loopbackTransport(t, { caPem, egress: allowing('127.0.0.1'), resolve: rebinding });
+  const url = `https://receiver.test:${receiver.port}/`;
+  assert.ok((await post(requestTo(url))).ok);
+  assert.equal(questions, 1);
+  failed(await post(requestTo(url)), 'egress_refused');
+  assert.deepEqual([questions, receiver.connections()], [2, 1]);
+});
+
+test('addresses are tried in turn until one connects', async (t) => {
+  const receiver = await startHttpsServer(identity);
+  t.after(() => receiver.close());
+  for (const addresses of [
+    ['::1', '127.0.0.1'],
+    ['127.0.0.2', '127.0.0.1'],
+    ['127.0.0.1', '::1'],
+  ]) {
+    const { post } = loopbackTransport(t, { caPem, resolve: resolvingTo(...addresses) });
+    assert.ok((await post(requestTo(`https://receiver.test:${receiver.port}/`))).ok, addresses.join());
+  }
+});

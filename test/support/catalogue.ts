@@ -1,0 +1,26 @@
+/** Rules and products as tests write them, and random ones that overlap and conflict often. */
+import fc from 'fast-check';
+import type { Product, Rule } from '../../src/access/catalogue.ts';
+
+export function rule(methods: string, path: string, scope = 'a:view', more: { permission?: string } = {}): Rule {
+  return { methods: methods.split(' '), path, scope, ...more };
+}
+
+/** A product that declares `a:view`, the scope that `rule` gives. */
+export function product(name: string, ...rules: Rule[]): Product {
+  return { id: `id of ${name}`, name, scopes: [{ name: 'a:view', description: '' }], rules };
+}
+
+export const word: fc.Arbitrary<string> = fc.constantFrom('a', 'b', 'c');
+const patterns = fc
+  .tuple(
+    fc.array(fc.oneof(word, fc.constant('{}')), { maxLength: 5 }),
+    fc.option(fc.constantFrom('{*}', 'a', '{}'), { nil: '{}' }),
+  )
+  .map(([parts, last]) => [...parts, last].map((part, at) => part.replace('{', `{p${at}`)).join('/'));
+const methods = fc.constantFrom('GET', 'HEAD', 'POST', 'GET POST');
+/** Methods, path and a number to tell the rule by. */
+export const randomRules: fc.Arbitrary<[string, string, number][]> = fc.array(
+  fc.tuple(methods, patterns, fc.nat(999)),
+  { maxLength: 60 },
+);

@@ -1,0 +1,10 @@
+/** A promise that is settled from outside, for tests that wait for something to have happened. */
+export type Deferred<T> = { readonly promise: Promise<T>; resolve(value: T): void };
+
+export function deferred<T = void>(): Deferred<T> {
+  let resolve: (value: T) => void = () => {};
+  const promise = new Promise<T>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve: (value) => resolve(value) };
+}

@@ -1,0 +1,121 @@
+/** A throw-away certificate authority and what it issues, made on the spot with the `openssl` program. */
+
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** Certificate and private key in PEM. */
+export type Identity = { readonly certificate: string; readonly privateKey: string };
+
+export type IssueOptions = {
+  /** DNS names and IP addresses that it is for; the default is `localhost`, `127.0.0.1` and `::1`. */
+  readonly names?: readonly string[];
+  /** Days until it expires; negative: that long ago. */
+  readonly days?: number;
+};
+
+export type Certificates = {
+  /** The authority's own certificate, in PEM. */
+  readonly ca: string;
+  /** A server certificate as the options asked for. */
+  readonly server: Identity;
+  /** For `names`, but not trusted: signed by an authority of the same name with another key. */
+  readonly untrusted: Identity;
+  /** For `names`, but a day past its end. */
+  readonly expired: Identity;
+  /** Valid, for `elsewhere.example` alone. */
+  readonly wrongHost: Identity;
+  /** For a client, from the same authority. */
+  readonly client: Identity;
+  /** A further one, to order. */
+  issue(options?: IssueOptions): Identity;
+};
+
+const DAY_MS = 86_400_000;
+
+export function makeCertificates({
+  names = ['localhost', '127.0.0.1', '::1'],
+  days = 30,
+}: IssueOptions = {}): Certificates {
+  const authority = makeAuthority();
+  const issue = (options: IssueOptions = {}): Identity => issueFrom(authority, { names, days, ...options });
+  return {
+    ca: authority.certificate,
+    server: issue(),
+    untrusted: issueFrom(makeAuthority(), { names, days }),
+    expired: issue({ days: -1 }),
+    wrongHost: issue({ names: ['elsewhere.example'] }),
+    client: issue({ names: ['client.example'] }),
+    issue,
+  };
+}
+
+function makeAuthority(): Identity {
+  return inFolder((folder) => {
+    openssl(
+      folder,
+      `req -x509 ${NEW_KEY} -keyout key -out certificate -days 365 -subj /CN=Throw-away -addext keyUsage=keyCertSign`,
+    );
+    return readIdentity(folder);
+  });
+}
+
+function issueFrom(authority: Identity, { names, days }: Required<IssueOptions>): Identity {
+  return inFolder((folder) => {
+    const write = (name: string, text: string): void => writeFileSync(join(folder, name), text);
+    write('ca', authority.certificate);
+    write('ca.key', authority.privateKey);
+    write('index', '');
+    const alternatives = names.map((name) => `${isIP(name) === 0 ? 'DNS' : 'IP'}:${name}`).join(',');
+    write('config', `${CA_CONFIG}subjectAltName=${alternatives}\n`);
+    openssl(folder, `req ${NEW_KEY} -keyout key -out request -subj /CN=${names[0]}`);
+    const until = Date.now() + days * DAY_MS;
+    const dates = `-startdate ${asn1Time(Math.min(Date.now(), until) - DAY_MS)} -enddate ${asn1Time(until)}`;
+    openssl(folder, `ca -batch -notext -config config -in request -out certificate ${dates}`);
+    return readIdentity(folder);
+  });
+}
+
+const NEW_KEY = '-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes';
+
+/** `openssl ca` wants its settings in a file; it is the one subcommand that takes an end in the past in every version. */
+const CA_CONFIG = `[ca]
+default_ca=authority
+[authority]
+certificate=ca
+private_key=ca.key
+database=index
+new_certs_dir=.
+rand_serial=yes
+default_md=sha256
+policy=policy
+x509_extensions=leaf
+[policy]
+commonName=supplied
+[leaf]
+basicConstraints=CA:FALSE
+`;
+
+function asn1Time(at: number): string {
+  return `${new Date(at).toISOString().replace(/[-:T]/g, '').slice(0, 14)}Z`;
+}
+
+function readIdentity(folder: string): Identity {
+  const read = (name: string): string => readFileSync(join(folder, name), 'utf8');
+  return { certificate: read('certificate'), privateKey: read('key') };
+}
+
+function openssl(folder: string, command: string): void {
+  execFileSync('openssl', command.split(' '), { cwd: folder, stdio: 'pipe' });
+}
+
+function inFolder<T>(work: (folder: string) => T): T {
+  const folder = mkdtempSync(join(tmpdir(), 'certificates-'));
+  try {
+    return work(folder);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}

@@ -1,0 +1,47 @@
+/** A transport that may reach this machine's loopback addresses, and short ways to use it in tests. */
+
+import type { TestContext } from 'node:test';
+import type { EgressPolicy, Resolve } from '../../src/delivery/egress.ts';
+import { parseCidr } from '../../src/delivery/ip-address.ts';
+import type { ErrorClass, Failure, Outcome } from '../../src/delivery/outcome.ts';
+import {
+  createTransport,
+  type Transport,
+  type TransportOptions,
+  type TransportRequest,
+} from '../../src/delivery/transport.ts';
+
+export function allowing(...blocks: readonly string[]): EgressPolicy {
+  return {
+    allow: blocks.map((block) => {
+      const verdict = parseCidr(block);
+      if (!verdict.ok) throw new Error(verdict.description);
+      return verdict.cidr;
+    }),
+  };
+}
+
+export const LOOPBACK: EgressPolicy = allowing('127.0.0.0/8', '::1');
+
+/** Resolves any name to these addresses. */
+export function resolvingTo(...addresses: readonly string[]): Resolve {
+  return async () => addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
+}
+
+/** Names resolve to 127.0.0.1 unless `options` say otherwise. Closed when the test ends. */
+export function loopbackTransport(t: TestContext, options: Partial<TransportOptions>): Transport {
+  const defaults = { egress: LOOPBACK, caPem: null, proxyUrl: null, resolve: resolvingTo('127.0.0.1') };
+  const transport = createTransport({ ...defaults, ...options });
+  t.after(() => transport.close());
+  return transport;
+}
+
+export function requestTo(url: string, more: Partial<TransportRequest> = {}): TransportRequest {
+  return { url: new URL(url), headers: {}, body: Buffer.from('{}'), timeoutMs: 10_000, ...more };
+}
+
+/** The failure that an outcome is; throws, showing the outcome, if it is another or none. */
+export function failed(outcome: Outcome, errorClass: ErrorClass): Failure {
+  if (!outcome.ok && outcome.errorClass === errorClass) return outcome;
+  throw new Error(`expected ${errorClass}, got ${JSON.stringify(outcome)}`);
+}

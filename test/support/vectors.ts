@@ -1,0 +1,50 @@
+/** The known answers in test/vectors, computed without this project's code. Published, so that receivers can run them too. */
+import { readFileSync } from 'node:fs';
+
+export type DeliveryVector = {
+  readonly name: string;
+  readonly url: string;
+  readonly secret: string;
+  readonly keyHex: string;
+  readonly bodyBase64: string;
+  readonly date: string;
+  readonly customHeaders: readonly { readonly name: string; readonly value: string }[];
+  readonly contentSha256: string;
+  readonly stringToSign: string;
+  readonly authorization: string;
+};
+
+export type ChallengeVector = {
+  readonly name: string;
+  readonly url: string;
+  readonly secret: string;
+  readonly token: string;
+  readonly message: string;
+  readonly signature: string;
+};
+
+/** `timestamp` in epoch seconds; `id` with its `msg_`. */
+export type StandardWebhookVector = {
+  readonly secret: string;
+  readonly id: string;
+  readonly timestamp: number;
+  readonly bodyBase64: string;
+  readonly signature: string;
+};
+
+export type SigningVectors = {
+  readonly delivery: readonly DeliveryVector[];
+  readonly challenge: readonly ChallengeVector[];
+  readonly standardWebhooks: readonly StandardWebhookVector[];
+};
+
+export type PgpVectorName = 'curve25519' | 'expired' | 'revoked' | 'rsa2048' | 'rsa4096' | 'sign-only' | 'weak-rsa1024';
+
+const folder = new URL('../vectors/', import.meta.url);
+
+export const signingVectors: SigningVectors = JSON.parse(readFileSync(new URL('signing.json', folder), 'utf8'));
+
+/** One of the armored public keys, valid at `2026-11-21T05:00:00Z` unless its name says otherwise. */
+export function pgpVector(name: PgpVectorName): string {
+  return readFileSync(new URL(`pgp/${name}.public.asc`, folder), 'utf8');
+}

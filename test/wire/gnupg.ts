@@ -1,0 +1,60 @@
+/** A throw-away GnuPG with its own home, its agent stopped at the end: the other implementation that PGP is tested against. */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export type Gnupg = {
+  /** Makes a key pair without a passphrase and without an end, and gives both halves armored. */
+  readonly makeKey: (name: string, algorithm: keyof typeof PARAMETERS) => { publicKey: string; privateKey: string };
+  readonly decrypt: (message: Uint8Array) => Buffer;
+  /** Encrypts for a key made here. */
+  readonly encrypt: (name: string, body: Uint8Array, options: readonly string[]) => Buffer;
+  /** The packets of a message, one a line, as `--list-packets` prints them. */
+  readonly listPackets: (message: Uint8Array) => string;
+  readonly close: () => void;
+};
+
+const PARAMETERS = {
+  rsa2048: signAndEncrypt('RSA\nKey-Length: 2048', 'RSA\nSubkey-Length: 2048'),
+  /** One key for everything, without a subkey. */
+  rsa2048Single: 'Key-Type: RSA\nKey-Length: 2048\nKey-Usage: sign,cert,encrypt',
+  curve25519: signAndEncrypt('EDDSA\nKey-Curve: ed25519', 'ECDH\nSubkey-Curve: cv25519'),
+  nistp256: signAndEncrypt('ECDSA\nKey-Curve: nistp256', 'ECDH\nSubkey-Curve: nistp256'),
+  brainpoolP256r1: signAndEncrypt('ECDSA\nKey-Curve: brainpoolP256r1', 'ECDH\nSubkey-Curve: brainpoolP256r1'),
+} as const;
+
+export function startGnupg(): Gnupg {
+  const home = mkdtempSync(join(tmpdir(), 'gpg-'));
+  const run = (options: readonly string[], input: Uint8Array | string = ''): Buffer =>
+    execFileSync('gpg', ['--homedir', home, '--batch', '--quiet', '--trust-model', 'always', ...options], {
+      input,
+      stdio: ['pipe', 'pipe', 'pipe'],
+      maxBuffer: 128 * 1024 * 1024,
+    });
+  return {
+    makeKey(name, algorithm) {
+      const parameters = join(home, `${name}.parameters`);
+      writeFileSync(
+        parameters,
+        `%no-protection\n${PARAMETERS[algorithm]}\nName-Email: ${name}@example.com\nExpire-Date: 0\n%commit\n`,
+      );
+      run(['--generate-key', parameters]);
+      return {
+        publicKey: run(['--armor', '--export', `${name}@example.com`]).toString(),
+        privateKey: run(['--armor', '--export-secret-keys', `${name}@example.com`]).toString(),
+      };
+    },
+    decrypt: (message) => run(['--decrypt'], message),
+    encrypt: (name, body, options) => run([...options, '--recipient', `${name}@example.com`, '--encrypt'], body),
+    listPackets: (message) => run(['--list-packets'], message).toString(),
+    close() {
+      execFileSync('gpgconf', ['--homedir', home, '--kill', 'gpg-agent']);
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
+
+function signAndEncrypt(primary: string, subkey: string): string {
+  return `Key-Type: ${primary}\nKey-Usage: sign,cert\nSubkey-Type: ${subkey}\nSubkey-Usage: encrypt`;
+}

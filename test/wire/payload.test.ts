@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict';
+import { before, describe, it } from 'node:test';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import * as openpgp from 'openpgp';
+import { decodePayload, encodePayload, type PayloadDecoding, type PayloadFailureCode } from '../../src/wire/payload.ts';
+import { decryptBinary, keyErrorCode } from '../../src/wire/pgp.ts';
+import { pgpVector } from '../support/vectors.ts';
+
+const NOW = Date.now() + 1000;
+const BODY = new TextEncoder().encode('{"records":[]}');
+const JSON_TYPE = { 'content-type': 'application/json' };
+const PGP_TYPE = {
+  'content-type': 'application/octet-stream',
+  'x-content-encrypted': 'true',
+  'x-pgp-key-name': 'payroll-2026',
+};
+
+describe('payloads', () => {
+  let encryption: { keyName: string; publicKey: string };
+  let decrypt: NonNullable<PayloadDecoding['decrypt']>;
+
+  before(async () => {
+    const pair = await openpgp.generateKey({ type: 'ecc', userIDs: { email: 'payload@example.com' } });
+    encryption = { keyName: 'payroll-2026', publicKey: pair.publicKey };
+    decrypt = (bytes) => decryptBinary(bytes, pair.privateKey);
+  });
+
+  describe('encoding', () => {
+    it('sends a plain body as it is', async () => {
+      const payload = await encodePayload(BODY, { gzip: false, encryption: null, now: NOW });
+      assert.deepEqual(payload, { bytes: BODY, headers: JSON_TYPE });
+    });
+
+    it('says Content-Encoding for a compressed body', async () => {
+      const { bytes, headers } = await encodePayload(BODY, { gzip: true, encryption: null, now: NOW });
+      assert.deepEqual(headers, { ...JSON_TYPE, 'content-encoding': 'gzip' });
+      assert.ok(gunzipSync(bytes).equals(BODY));
+    });
+
+    it('names the key of an encrypted body and no encoding', async () => {
+      const { bytes, headers } = await encodePayload(BODY, { gzip: false, encryption, now: NOW });
+      assert.deepEqual(headers, PGP_TYPE);
+      const decrypted = await decrypt(bytes, '');
+      assert.ok(decrypted.ok && Buffer.from(decrypted.bytes).equals(BODY));
+    });
+
+    it('compresses, then encrypts, and says so in x-original-encoding alone', async () => {
+      const { bytes, headers } = await encodePayload(BODY, { gzip: true, encryption, now: NOW });
+      assert.deepEqual(headers, { ...PGP_TYPE, 'x-original-encoding': 'gzip' });
+      const decrypted = await decrypt(bytes, '');
+      assert.ok(decrypted.ok && gunzipSync(decrypted.bytes).equals(BODY));
+    });
+
+    it('sends nothing in clear if the key cannot be used', async () => {
+      const expired = { keyName: 'old', publicKey: pgpVector('expired') };
+      await assert.rejects(
+        encodePayload(BODY, { gzip: false, encryption: expired, now: NOW }),
+        (error) => keyErrorCode(error) === 'expired_key',
+      );
+    });
+  });
+
+  describe('decoding', () => {
+    it('gives back any body in every encoding', async () => {
+      const one = fc.record({ body: fc.uint8Array({ maxLength: 5000 }), gzip: fc.boolean(), encrypted: fc.boolean() });
+      await fc.assert(
+        fc.asyncProperty(one, async ({ body, gzip, encrypted }) => {
+          const encoding = { gzip, encryption: encrypted ? encryption : null, now: NOW };
+          const { bytes, headers } = await encodePayload(body, encoding);
+          const verdict = await decodePayload(bytes, headers, { decrypt, maxBytes: 5000 });
+          assert.ok(verdict.ok, JSON.stringify(verdict));
+          assert.ok(Buffer.from(verdict.body).equals(body));
+        }),
+        { numRuns: 60 },
+      );
+    });
+
+    it('hands the key’s name to what decrypts', async () => {
+      const names: string[] = [];
+      await decodePayload(BODY, PGP_TYPE, {
+        maxBytes: 100,
+        decrypt: async (bytes, keyName) => {
+          names.push(keyName);
+          return { ok: true, bytes };
+        },
+      });
+      assert.deepEqual(names, ['payroll-2026']);
+    });
+
+    it('takes a charset, other letter case and header names in any case', async () => {
+      const headers = { 'Content-Type': 'Application/JSON; charset=utf-8', 'Content-Encoding': 'GZIP' };
+      const verdict = await decodePayload(gzipSync(BODY), headers, { maxBytes: 100 });
+      assert.ok(verdict.ok && Buffer.from(verdict.body).equals(BODY));
+    });
+
+    it('stops unpacking a gzip bomb at the bound', async () => {
+      const bomb = gzipSync(new Uint8Array(50 * 1024 * 1024));
+      const headers = { ...JSON_TYPE, 'content-encoding': 'gzip' };
+      const peak = process.memoryUsage().arrayBuffers;
+      const verdict = await decodePayload(bomb, headers, { maxBytes: 1024 * 1024 });
+      assert.ok(!verdict.ok && verdict.code === 'too_large');
+      assert.equal(verdict.description, 'the decoded body has more than the 1048576 bytes allowed');
+      assert.ok(process.memoryUsage().arrayBuffers - peak < 10 * 1024 * 1024);
+    });
+
+    it('counts all members of a gzip together', async () => {
+      const headers = { ...JSON_TYPE, 'content-encoding': 'gzip' };
+      const bytes = Buffer.concat([gzipSync(BODY), gzipSync(BODY)]);
+      assert.ok((await decodePayload(bytes, headers, { maxBytes: 2 * BODY.length })).ok);
+      assert.ok(!(await decodePayload(bytes, headers, { maxBytes: 2 * BODY.length - 1 })).ok);
+    });
+
+    it('takes a body that is as long as allowed and none that is longer', async () => {
+      for (const gzip of [false, true]) {
+        for (const encrypted of [false, true]) {
+          const encoding = { gzip, encryption: encrypted ? encryption : null, now: NOW };
+          const { bytes, headers } = await encodePayload(BODY, encoding);
+          assert.ok((await decodePayload(bytes, headers, { decrypt, maxBytes: BODY.length })).ok);
+          const verdict = await decodePayload(bytes, headers, { decrypt, maxBytes: BODY.length - 1 });
+          assert.ok(!verdict.ok && verdict.code === 'too_large');
+        }
+      }
+    });
+
+    const gzipped = { ...JSON_TYPE, 'content-encoding': 'gzip' };
+    const cases: [string, Uint8Array, Record<string, string>, PayloadFailureCode][] = [
+      ['no content type', BODY, {}, 'unsupported_content_type'],
+      ['another content type', BODY, { 'content-type': 'text/plain' }, 'unsupported_content_type'],
+      ['JSON as the type of an encrypted body', BODY, { ...PGP_TYPE, ...JSON_TYPE }, 'unsupported_content_type'],
+      ['another encoding', BODY, { ...JSON_TYPE, 'content-encoding': 'br' }, 'unsupported_encoding'],
+      ['another encoding inside', BODY, { ...PGP_TYPE, 'x-original-encoding': 'br' }, 'unsupported_encoding'],
+      ['both encodings', BODY, { ...PGP_TYPE, 'content-encoding': 'gzip' }, 'contradicting_headers'],
+      ['an inner encoding in clear', BODY, { ...JSON_TYPE, 'x-original-encoding': 'gzip' }, 'contradicting_headers'],
+      ['x-content-encrypted: false', BODY, { ...JSON_TYPE, 'x-content-encrypted': 'false' }, 'contradicting_headers'],
+      [
+        'an encrypted body without the key’s name',
+        BODY,
+        { 'content-type': 'application/octet-stream', 'x-content-encrypted': 'true' },
+        'contradicting_headers',
+      ],
+      ['what does not decrypt', BODY, PGP_TYPE, 'decryption_failed'],
+      ['what is no gzip', BODY, gzipped, 'malformed_gzip'],
+      ['an empty gzip', new Uint8Array(0), gzipped, 'malformed_gzip'],
+      ['a gzip that is cut', gzipSync(BODY).subarray(0, -1), gzipped, 'malformed_gzip'],
+    ];
+    for (const [what, bytes, headers, code] of cases) {
+      it(`refuses ${what}`, async () => {
+        const verdict = await decodePayload(bytes, headers, { decrypt, maxBytes: 100 });
+        assert.ok(!verdict.ok);
+        assert.equal(verdict.code, code);
+      });
+    }
+
+    it('refuses an encrypted body where there is nothing to decrypt it with', async () => {
+      const verdict = await decodePayload(BODY, PGP_TYPE, { maxBytes: 100 });
+      assert.ok(!verdict.ok && verdict.code === 'no_decryption');
+    });
+
+    it('lets a fault of what decrypts through as a fault', async () => {
+      const fault = new Error('no such file');
+      const failing = { maxBytes: 100, decrypt: () => Promise.reject(fault) };
+      await assert.rejects(decodePayload(BODY, PGP_TYPE, failing), fault);
+    });
+
+    it('never throws, whatever the bytes and headers', async () => {
+      const names = [
+        'content-type',
+        'content-encoding',
+        'x-content-encrypted',
+        'x-original-encoding',
+        'x-pgp-key-name',
+      ];
+      const values = ['application/json', 'application/octet-stream', 'gzip', 'true', 'key', ''];
+      const headers = fc.dictionary(fc.constantFrom(...names), fc.constantFrom(...values));
+      await fc.assert(
+        fc.asyncProperty(fc.uint8Array(), headers, async (bytes, given) => {
+          const verdict = await decodePayload(bytes, given, { decrypt, maxBytes: 1000 });
+          if (verdict.ok) assert.ok(Buffer.from(verdict.body).equals(bytes));
+        }),
+        { numRuns: 300 },
+      );
+    });
+  });
+});
