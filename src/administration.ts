@@ -8,7 +8,7 @@ import { type Clock, type Ids, isUuidV7 } from './ids.ts';
 import { Refusal, refuseField } from './refusal.ts';
 import { ConstraintViolation, retryStale } from './store/database.ts';
 import type { Administered, ResourceStore } from './store/resource.ts';
-import { isObject, mergePatch, validate } from './validation.ts';
+import { mergePatch, refusePatch, validate } from './validation.ts';
 
 export type Resource<Record extends Administered, Input> = {
   /** Singular, as in audit actions and messages: `application`. */
@@ -97,46 +97,32 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
     list: (after, limit) => store.list(after, limit),
     create: async (body, actor, complete = (record) => record) => {
       const input = validate(resource.input, body, resource.reserved.create);
-      const now = clock();
-      const record = complete(await resource.build(input, null, { id: ids.uuid(), createdAt: now, updatedAt: now }));
-      await refusingDuplicates(resource.unique, store.insert(record, entry('create', actor, null, record, now)));
-      return record;
+      return retryStale(async () => {
+        const now = clock();
+        const record = complete(await resource.build(input, null, { id: ids.uuid(), createdAt: now, updatedAt: now }));
+        await refusingDuplicates(resource.unique, store.insert(record, entry('create', actor, null, record, now)));
+        return record;
+      });
     },
-    patch: (id, patch, actor) => {
-      if (!isObject(patch)) throw refuseField('body', 'must be an object');
-      refuseReserved(patch, resource.reserved.patch);
+    patch: async (id, patch, actor) => {
+      refusePatch(resource.input, patch, resource.reserved.patch);
       return change(id, 'update', actor, (before, stamp) =>
         resource.build(validate(resource.input, mergePatch(resource.writable(before), patch)), before, stamp),
       );
     },
-    remove: async (id, actor) => {
-      const record = await get(id);
-      refuseReadOnly(record);
-      const refuseInUse = async (): Promise<void> => {
+    remove: (id, actor) =>
+      retryStale(async () => {
+        const record = await get(id);
+        refuseReadOnly(record);
         const referrers = await resource.referrers(record);
         if (referrers.length > 0) {
           throw new Refusal('in_use', `the ${name} is used by ${referrers.join(', ')}`, {
             details: referrers.map((referrer) => ({ field: 'id', problem: `is used by ${referrer}` })),
           });
         }
-      };
-      await refuseInUse();
-      try {
         await store.remove(id, entry('delete', actor, record, null, clock()));
-      } catch (error) {
-        // A referrer came between the look and the deletion.
-        if (error instanceof ConstraintViolation && error.kind === 'foreign_key') await refuseInUse();
-        throw error;
-      }
-    },
+      }),
   };
-}
-
-/** A patch may name a field to be refused even with null, which would otherwise only remove what is not there. */
-function refuseReserved(patch: Readonly<{ [field: string]: unknown }>, reserved: Reserved): void {
-  for (const [field, problem] of Object.entries(reserved)) {
-    if (Object.hasOwn(patch, field)) throw refuseField(field, problem);
-  }
 }
 
 /** Waits for a write and turns the violation of a unique column into 409 with the field named. */

@@ -8,6 +8,8 @@ export const EVENTS_PER_REQUEST = 1000;
 export const EVENT_DATA_BYTES: number = 256 * 1024;
 /** A bearer token has 64 characters; what is longer than this is refused unread. */
 export const AUTHORIZATION_BYTES: number = 8 * 1024;
+/** Levels of lists and objects in a value that is walked by recursion. */
+export const JSON_DEPTH_MAX = 100;
 export const PAGE_DEFAULT = 50;
 export const PAGE_MAX = 200;
 
@@ -20,6 +22,12 @@ export const TOKEN_VALIDITY_MIN_SECONDS = 300;
 export const TOKEN_VALIDITY_MAX_SECONDS = 86_400;
 export const TOKEN_VALIDITY_DEFAULT_SECONDS = 3600;
 export const SECRET_OVERLAP_MAX_SECONDS = 604_800;
+/** Failed authentications within the window, of one client id from one network and of any, before further tries get 429. */
+export const CLIENT_FAILURES_MAX = 10;
+export const NETWORK_FAILURES_MAX = 100;
+export const FAILURE_WINDOW_MS = 60_000;
+/** Failures kept in memory, about 15 MB at most; beyond it the networks that were quiet longest are forgotten. */
+export const FAILURES_REMEMBERED_MAX = 100_000;
 
 // Paths and the rules that name them (wire.md §3).
 export const REQUEST_TARGET_BYTES: number = 8 * 1024;
@@ -79,6 +87,7 @@ export const PROXY_ADDRESSES_TRIED = 4;
 export const SCOPES_PER_PRODUCT_MAX = 1000;
 export const PERMISSIONS_MAX = 1000;
 export const SCOPES_PER_APPLICATION_MAX = 1000;
+export const PASSWORD_MAX_LENGTH = 256;
 
 // Events (wire.md §4).
 export const IDEMPOTENCY_MS: number = 24 * 3_600_000;
@@ -99,3 +108,37 @@ export const OAUTH_TOKEN_EXPIRATION_MAX_MINUTES: number = 30 * 24 * 60;
 export const SECRET_ACTIVATION_MAX_SECONDS = 604_800;
 export const EVENT_PATTERNS_MAX = 100;
 export const RECORDS_PER_SECOND_MAX = 1_000_000;
+/** Attempts of one delivery that a reader is shown. */
+export const ATTEMPTS_SHOWN = 200;
+
+// The dispatcher (wire.md §5).
+/** What a record adds to a batch beside its data: ids, names and punctuation, never more than this. */
+export const RECORD_OVERHEAD_BYTES = 1024;
+/** Requests under way at once, in all and to one endpoint: slow endpoints cannot use up the whole. */
+export const DELIVERIES_IN_FLIGHT = 64;
+export const DELIVERIES_IN_FLIGHT_PER_ENDPOINT = 8;
+/** How often the outbox is looked at without being told; also bounds how late a retry begins. */
+export const POLL_MS = 250;
+/** Webhooks looked at in one round. */
+export const WEBHOOKS_PER_ROUND = 64;
+/** What a lease lasts beyond the time that the attempt itself may take. */
+export const LEASE_MARGIN_MS = 30_000;
+/** While an endpoint fails: how long after the first failure it is tried again, doubling up to the second figure. */
+export const PROBE_FIRST_MS = 1000;
+export const PROBE_MAX_MS = 300_000;
+/** How long a stop waits for what is under way (wire.md §6). */
+export const DRAIN_MS = 10_000;
+
+// Tokens from customers' authorization servers (wire.md §5).
+export const OAUTH_TIMEOUT_MS = 10_000;
+/** A token is renewed this long before its end, or a tenth of its lifetime before if that is less. */
+export const OAUTH_EARLY_MS = 60_000;
+export const OAUTH_CACHED = 10_000;
+/** How much of a refusal of the token endpoint is quoted in the error. */
+export const OAUTH_ANSWER_SHOWN_LENGTH = 500;
+/** Waiting records whose sizes are read for one claim. */
+export const WAITING_READ_MAX = 8000;
+export const REQUEST_HEADER_BYTES: number = 16 * 1024;
+/** How long the headers of a request may take, and the whole of it. */
+export const HEADERS_MS = 10_000;
+export const REQUEST_MS = 60_000;

@@ -27,6 +27,7 @@ export const REFUSAL_STATUS = {
   content_too_large: 413,
   unsupported_media_type: 415,
   too_many_requests: 429,
+  headers_too_large: 431,
   server_error: 500,
   unavailable: 503,
 } as const;

@@ -1,6 +1,7 @@
 /** Turns what a schema finds wrong into a refusal that names each field (wire.md §1). */
 import type { z } from 'zod';
-import { type FieldProblem, Refusal } from './refusal.ts';
+import { JSON_DEPTH_MAX } from './limits.ts';
+import { type FieldProblem, Refusal, refuseField } from './refusal.ts';
 
 /** More problems than this are not listed: the first ones are what a caller mends. */
 const PROBLEMS_MAX = 20;
@@ -10,18 +11,44 @@ const PROBLEMS_MAX = 20;
  * `reserved` says why a field that the schema does not know is refused, where there is more to say than "unknown".
  */
 export function validate<T>(schema: z.ZodType<T>, value: unknown, reserved: Readonly<Record<string, string>> = {}): T {
-  const result = schema.safeParse(value);
+  const result = schema.safeParse(value, { reportInput: true });
   if (result.success) return result.data;
-  const problems = result.error.issues.flatMap((issue) => problemsOf(issue, reserved)).slice(0, PROBLEMS_MAX);
-  const [first] = problems;
-  const more = problems.length > 1 ? `, and ${problems.length - 1} more` : '';
-  throw new Refusal(
-    'validation_failed',
-    first === undefined ? 'the request is not valid' : `${first.field} ${first.problem}${more}`,
-    {
-      details: problems,
-    },
-  );
+  throw refuseIssues(result.error.issues, reserved);
+}
+
+/**
+ * Checks a merge patch (RFC 7396) on `target`, what a caller could have sent to make the record, and returns what that
+ * makes of it. What the patch names must be known even where it is only removed: `{"nmae": null}` is a mistake too.
+ */
+export function validatePatch<T>(
+  schema: z.ZodType<T>,
+  target: unknown,
+  patch: unknown,
+  reserved: Readonly<Record<string, string>> = {},
+): T {
+  refusePatch(schema, patch, reserved);
+  return validate(schema, mergePatch(target, patch), reserved);
+}
+
+/** The part of `validatePatch` that needs no target: refuses what is no patch, or names what may not be patched. */
+export function refusePatch(
+  schema: z.ZodType,
+  patch: unknown,
+  reserved: Readonly<Record<string, string>>,
+): asserts patch is Readonly<Record<string, unknown>> {
+  if (!isObject(patch)) throw refuseField('body', 'must be an object');
+  if (isDeeperThan(JSON_DEPTH_MAX, patch)) throw refuseField('body', `must not be nested deeper than ${JSON_DEPTH_MAX}`);
+  for (const [field, problem] of Object.entries(reserved)) {
+    if (Object.hasOwn(patch, field)) throw refuseField(field, problem);
+  }
+  const unknown = schema.safeParse(patch).error?.issues.filter(({ code }) => code === 'unrecognized_keys') ?? [];
+  if (unknown.length > 0) throw refuseIssues(unknown, reserved);
+}
+
+/** Whether lists and objects are nested in more than `depth` levels. Whoever walks a value by recursion asks this first. */
+export function isDeeperThan(depth: number, value: unknown): boolean {
+  if (value === null || typeof value !== 'object') return false;
+  return depth === 0 || Object.values(value).some((member) => isDeeperThan(depth - 1, member));
 }
 
 /** RFC 7396: members of the patch replace those of the target, null removes, objects merge. Neither argument is changed. */
@@ -45,13 +72,21 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return value !== null && typeof value === 'object' && !Array.isArray(value);
 }
 
+function refuseIssues(issues: readonly z.core.$ZodIssue[], reserved: Readonly<Record<string, string>>): Refusal {
+  const details = issues.flatMap((issue) => problemsOf(issue, reserved)).slice(0, PROBLEMS_MAX);
+  const [first] = details;
+  const more = details.length > 1 ? `, and ${details.length - 1} more` : '';
+  const description = first === undefined ? 'the request is not valid' : `${first.field} ${first.problem}${more}`;
+  return new Refusal('validation_failed', description, { details });
+}
+
 function problemsOf(issue: z.core.$ZodIssue, reserved: Readonly<Record<string, string>>): FieldProblem[] {
   const field = fieldName(issue.path);
   switch (issue.code) {
     case 'unrecognized_keys':
       return issue.keys.map((key) => ({
         field: fieldName([...issue.path, key]),
-        problem: (issue.path.length === 0 ? reserved[key] : undefined) ?? 'is not a known field',
+        problem: (issue.path.length === 0 && Object.hasOwn(reserved, key) ? reserved[key] : null) ?? 'is not a known field',
       }));
     case 'invalid_type':
       return [{ field, problem: issue.input === undefined ? 'is required' : `must be ${expectation(issue.expected)}` }];
@@ -67,7 +102,7 @@ function problemsOf(issue: z.core.$ZodIssue, reserved: Readonly<Record<string, s
 }
 
 /** `rules[0].scope`; the whole body is `body`. */
-function fieldName(path: readonly PropertyKey[]): string {
+export function fieldName(path: readonly PropertyKey[]): string {
   let name = '';
   for (const step of path) {
     if (typeof step === 'number') name += `[${step}]`;
@@ -78,7 +113,7 @@ function fieldName(path: readonly PropertyKey[]): string {
 
 /** A caller's own field name goes back to it, but short and in visible ASCII. */
 function printable(name: string): string {
-  return name.replace(/[^\x20-\x7e]/g, '?').slice(0, 64);
+  return name === '' ? '""' : name.slice(0, 64).replace(/[^\x20-\x7e]/g, '?');
 }
 
 const EXPECTATIONS: Readonly<Record<string, string>> = {

@@ -56,19 +56,9 @@ export function createGate({ store, clock, catalogue }: Dependencies): Gate {
     authorize: (caller, method, segments) => {
       const rule = matchRule(catalogue(), method, segments);
       if (rule === null) {
-        throw unauthorized('insufficient_scope', 'no rule of the API catalogue names this path and method', {});
+        throw insufficientScope('no rule of the API catalogue names this path and method');
       }
-      const { scope, permission } = rule;
-      if (!caller.scope.includes(scope)) {
-        throw unauthorized('insufficient_scope', `the access token lacks the scope ${scope}`, { scope });
-      }
-      if (!caller.permissions.includes(permission)) {
-        throw unauthorized(
-          'insufficient_permission',
-          `the user ${caller.userName} lacks the permission ${permission}`,
-          {},
-        );
-      }
+      requireScope(caller, rule);
       return rule;
     },
   };
@@ -85,6 +75,24 @@ export async function findGrant(store: Store, text: string, now: number): Promis
   if (grant === null || !timingSafeEqual(grant.hash, hashCredential(text))) return null;
   const alive = grant.expiresAt > now && grant.key > grant.tokensRevokedThrough;
   return alive && grant.applicationActive && grant.userActive ? grant : null;
+}
+
+/** Throws 401 unless the token or application holds the scope, and its user the permission. */
+export function requireScope(
+  holder: Pick<Caller, 'scope' | 'userName' | 'permissions'>,
+  { scope, permission }: { readonly scope: string; readonly permission: string },
+): void {
+  if (!holder.scope.includes(scope)) {
+    throw unauthorized('insufficient_scope', `the scope ${scope} is required for this`, { scope });
+  }
+  if (!holder.permissions.includes(permission)) {
+    throw insufficientPermission(`the user ${holder.userName} lacks the permission ${permission}`);
+  }
+}
+
+/** For a request that no rule of the catalogue can be found for. */
+export function insufficientScope(description: string): Refusal {
+  return unauthorized('insufficient_scope', description, {});
 }
 
 /** For an API that finds that the user's constraints exclude the object (wire.md §3). */

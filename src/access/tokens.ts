@@ -9,7 +9,6 @@ import { findGrant } from './gate.ts';
 import { grantScope, parseScope } from './scope.ts';
 
 export type ClientCredentials = { readonly clientId: string; readonly clientSecret: string };
-export type TokenRequest = ClientCredentials & { readonly grantType: string; readonly scope: string | undefined };
 export type IssuedToken = { readonly accessToken: string; readonly expiresInSeconds: number; readonly scope: string };
 
 /** RFC 7662 §2.2, the members that a token of ours has. */
@@ -29,7 +28,8 @@ export type Introspection =
 export type Tokens = {
   /** The application behind the credentials. Throws `invalid_client`, the same for every reason. */
   authenticate(credentials: ClientCredentials): Promise<Client>;
-  issue(request: TokenRequest): Promise<IssuedToken>;
+  /** A token of a client that has just been authenticated, for `scope` as it was asked for. Throws `invalid_scope`. */
+  issue(client: Client, scope: string | undefined): Promise<IssuedToken>;
   introspect(token: string): Promise<Introspection>;
   /** RFC 7009: forgets a token of this client; one that is unknown or another's is left alone, and that is no error. */
   revoke(token: string, client: Client): Promise<void>;
@@ -55,12 +55,8 @@ export function createTokens({ store, clock, ids, random }: Dependencies): Token
   };
   return {
     authenticate,
-    issue: async (request) => {
-      if (request.grantType !== 'client_credentials') {
-        throw new Refusal('unsupported_grant_type', 'the only grant type supported is client_credentials');
-      }
-      const client = await authenticate(request);
-      const requested = parseScope(request.scope);
+    issue: async (client, text) => {
+      const requested = parseScope(text);
       const verdict = requested.ok ? grantScope(requested, client.scopes) : requested;
       if (!verdict.ok) throw new Refusal(verdict.code, verdict.description);
       const scope = verdict.granted.join(' ');

@@ -4,13 +4,13 @@ import { type Caller, insufficientPermission } from '../access/gate.ts';
 import { refusingDuplicates } from '../administration.ts';
 import { makeEvent } from '../events/event.ts';
 import { type Clock, type Ids, isUuidV7 } from '../ids.ts';
-import { Refusal, refuseField } from '../refusal.ts';
+import { Refusal } from '../refusal.ts';
 import { id, instant, isoInstant } from '../schemas.ts';
 import { retryStale } from '../store/database.ts';
 import type { Employee } from '../store/employees.ts';
 import type { NewEvent } from '../store/events.ts';
 import type { Store } from '../store/store.ts';
-import { isObject, mergePatch, validate } from '../validation.ts';
+import { validate, validatePatch } from '../validation.ts';
 
 const personName = z
   .string()
@@ -108,10 +108,8 @@ export function createEmployees({ store, clock, ids, wake }: Dependencies): Empl
       return store.employees.list({ divisions, after, limit });
     },
     replace: (userId, body, caller) => change(userId, caller, () => validate(employeeInput, body, RESERVED)),
-    patch: (userId, patch, caller) => {
-      if (!isObject(patch)) throw refuseField('body', 'must be an object');
-      return change(userId, caller, (before) => validate(employeeInput, mergePatch(writable(before), patch), RESERVED));
-    },
+    patch: (userId, patch, caller) =>
+      change(userId, caller, (before) => validatePatch(employeeInput, writable(before), patch, RESERVED)),
   };
 }
 

@@ -4,10 +4,11 @@ import { z } from 'zod';
 import { type Administration, administer, setByService } from '../administration.ts';
 import type { Clock, Ids } from '../ids.ts';
 import { EVENT_TYPE_SCHEMAS_CACHED } from '../limits.ts';
-import { type FieldProblem, refuseField } from '../refusal.ts';
+import { type FieldProblem, Refusal, refuseField } from '../refusal.ts';
 import { id, instant, isoInstant } from '../schemas.ts';
 import type { EventType } from '../store/event-types.ts';
 import type { Store } from '../store/store.ts';
+import { fieldName } from '../validation.ts';
 
 const NAME = /^[a-z][a-z0-9_-]{0,63}\.[a-z][a-z0-9_-]{0,63}$/;
 
@@ -62,11 +63,12 @@ export function createEventTypes({ store, clock, ids }: { store: Store; clock: C
           encryptionRequired,
           dataSchema,
         }),
-        build: async (input, _before, stamp) => {
+        build: async (input, before, stamp) => {
           if (input.name.startsWith(STATUS_CATEGORY))
             throw refuseField('name', `is in the category ${STATUS_CATEGORY}* of the service itself`);
           if (input.dataSchema !== null) validators.refuseInvalid(input.dataSchema);
           const encryptionRequired = input.encryptionRequired || input.name.startsWith(EMPLOYEE_CATEGORY);
+          if (encryptionRequired && before?.encryptionRequired !== true) await refuseUnencrypted(store, input.name);
           return { ...stamp, ...input, encryptionRequired, builtIn: false };
         },
         referrers: async ({ name }) =>
@@ -87,6 +89,15 @@ export function createEventTypes({ store, clock, ids }: { store: Store; clock: C
   };
 }
 
+/** What is sent in clear already cannot be made secret under its subscribers: they must have a key, or unsubscribe, first. */
+async function refuseUnencrypted(store: Store, type: string): Promise<void> {
+  const webhooks = (await store.webhooks.unencryptedOf(type)).map(({ id, name }) => `webhook ${name} (${id})`);
+  if (webhooks.length === 0) return;
+  throw new Refusal('conflict', `encryptionRequired cannot be: ${webhooks.join(', ')} would get it without encryption`, {
+    details: webhooks.map((webhook) => ({ field: 'encryptionRequired', problem: `conflicts with ${webhook}, which has no key` })),
+  });
+}
+
 export function viewEventType({ createdAt, updatedAt, ...eventType }: EventType): EventTypeView {
   return { ...eventType, createdAt: isoInstant(createdAt), updatedAt: isoInstant(updatedAt) };
 }
@@ -103,6 +114,8 @@ function createValidators(): Validators {
     new Ajv2020({ strict: false, validateFormats: false }).compile(schema);
   return {
     refuseInvalid: (schema) => {
+      // The library's own extension: such a validator answers with a promise, which would pass for yes.
+      if ('$async' in schema) throw refuseField('dataSchema', 'must not hold $async');
       try {
         compile(schema);
       } catch (error) {
@@ -123,9 +136,15 @@ function createValidators(): Validators {
       if (validator(data)) return null;
       const [error] = validator.errors ?? [];
       return {
-        field: `data${(error?.instancePath ?? '').replaceAll('/', '.')}`,
+        field: fieldName(['data', ...steps(error?.instancePath ?? '')]),
         problem: error?.message ?? "does not satisfy the event type's schema",
       };
     },
   };
+}
+
+/** The steps of a JSON Pointer (RFC 6901); digits are taken for the index of a list, as nearly always. */
+function steps(pointer: string): (string | number)[] {
+  const names = pointer.split('/').slice(1);
+  return names.map((name) => (/^\d{1,9}$/.test(name) ? Number(name) : name.replaceAll('~1', '/').replaceAll('~0', '~')));
 }

@@ -1,11 +1,11 @@
 /** Ingest (wire.md §4): events from outside are checked whole, then appended all or none, durable before the answer. */
 import { z } from 'zod';
 import type { Clock, Ids } from '../ids.ts';
-import { EVENT_DATA_BYTES, EVENTS_PER_REQUEST, IDEMPOTENCY_KEY_MAX_LENGTH, IDEMPOTENCY_MS } from '../limits.ts';
+import { EVENT_DATA_BYTES, EVENTS_PER_REQUEST, IDEMPOTENCY_KEY_MAX_LENGTH, IDEMPOTENCY_MS, JSON_DEPTH_MAX } from '../limits.ts';
 import { type FieldProblem, Refusal } from '../refusal.ts';
 import type { Accepted, NewEvent } from '../store/events.ts';
 import type { Store } from '../store/store.ts';
-import { isObject, validate } from '../validation.ts';
+import { isDeeperThan, isObject, validate } from '../validation.ts';
 import { makeEvent } from './event.ts';
 import type { EventTypes } from './event-types.ts';
 
@@ -50,9 +50,15 @@ export function createPublish({ store, clock, ids, eventTypes, wake }: Dependenc
     const events: NewEvent[] = [];
     const details: FieldProblem[] = [];
     for (const [at, { idempotencyKey, ...draft }] of inputs.entries()) {
+      const refuse = ({ field, problem }: FieldProblem): unknown =>
+        details.push({ field: `${batch ? `events[${at}].` : ''}${field}`, problem });
+      if (isDeeperThan(JSON_DEPTH_MAX, draft.data)) {
+        refuse({ field: 'data', problem: `must not be nested deeper than ${JSON_DEPTH_MAX}` });
+        continue;
+      }
       const event = makeEvent(draft, { ids, now });
       const problem = (await eventTypes.problemOf(draft.type, draft.data)) ?? oversize(event);
-      if (problem !== null) details.push({ ...problem, field: `${batch ? `events[${at}].` : ''}${problem.field}` });
+      if (problem !== null) refuse(problem);
       const key = idempotencyKey ?? null;
       const idempotency = key === null ? null : { publisher, key, expiresAt: now + IDEMPOTENCY_MS };
       events.push({ ...event, idempotency });

@@ -2,30 +2,24 @@
 import type { IncomingMessage } from 'node:http';
 import { REQUEST_BODY_MS } from '../limits.ts';
 import { Refusal } from '../refusal.ts';
+import { parseForm } from './form.ts';
 import type { BodyRule } from './route.ts';
 
 export type ReadBody = { readonly body: unknown; readonly mediaType: string };
 
 /** Throws 400 (malformed), 408 (too slow), 413 (too large) or 415 (media type, charset, or content coding). */
-export async function readBody(request: IncomingMessage, rule: BodyRule): Promise<ReadBody> {
+export async function readBody(
+  request: IncomingMessage,
+  rule: BodyRule,
+  timeoutMs: number = REQUEST_BODY_MS,
+): Promise<ReadBody> {
   const mediaType = checkedMediaType(request, rule);
   const declared = Number(request.headers['content-length'] ?? 0);
   if (declared > rule.maxBytes) throw tooLarge(rule.maxBytes);
-  const bytes = await readBytes(request, rule.maxBytes);
+  const bytes = await readBytes(request, rule.maxBytes, timeoutMs);
   if (bytes.length === 0 && rule.optional === true) return { body: {}, mediaType };
   const text = decodeUtf8(bytes);
   return { body: mediaType === 'application/x-www-form-urlencoded' ? parseForm(text) : parseJson(text), mediaType };
-}
-
-/** The form's parameters, each given once (RFC 6749 §3.2). An empty value counts as not given. */
-function parseForm(text: string): Readonly<Record<string, string>> {
-  const form: Record<string, string> = Object.create(null) as Record<string, string>;
-  for (const [name, value] of new URLSearchParams(text)) {
-    if (Object.hasOwn(form, name))
-      throw new Refusal('invalid_request', `the parameter ${printable(name)} was sent more than once`);
-    form[name] = value;
-  }
-  return form;
 }
 
 function parseJson(text: string): unknown {
@@ -39,6 +33,8 @@ function parseJson(text: string): unknown {
 
 function checkedMediaType(request: IncomingMessage, rule: BodyRule): string {
   const header = request.headers['content-type'];
+  // Node keeps the first of several, a proxy before us may have read the last.
+  if (timesSent(request, 'content-type') > 1) throw unsupported('the Content-Type was sent more than once');
   if (header === undefined) {
     if (rule.optional === true && !hasBody(request)) return '';
     throw unsupported(`a Content-Type is required: ${rule.types.join(' or ')}`);
@@ -49,44 +45,51 @@ function checkedMediaType(request: IncomingMessage, rule: BodyRule): string {
   const charset = parameters.find((parameter) => parameter.startsWith('charset='))?.slice('charset='.length);
   if (charset !== undefined && !/^"?utf-?8"?$/.test(charset)) throw unsupported('the charset must be UTF-8');
   const coding = request.headers['content-encoding'];
-  if (coding !== undefined && coding !== 'identity') throw unsupported('the body must not have a Content-Encoding');
+  if (coding !== undefined && coding.toLowerCase() !== 'identity')
+    throw unsupported('the body must not have a Content-Encoding');
   return type;
+}
+
+function timesSent({ rawHeaders }: IncomingMessage, name: string): number {
+  let times = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const sent = rawHeaders[at] as string;
+    if (sent.length === name.length && sent.toLowerCase() === name) times += 1;
+  }
+  return times;
 }
 
 function hasBody(request: IncomingMessage): boolean {
   return request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0;
 }
 
-function readBytes(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+function readBytes(request: IncomingMessage, maxBytes: number, timeoutMs: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
-    const timer = setTimeout(
-      () =>
-        finish(() =>
-          reject(
-            new Refusal('request_timeout', 'the body did not arrive in time', { headers: { Connection: 'close' } }),
-          ),
-        ),
-      REQUEST_BODY_MS,
-    );
-    const finish = (settle: () => void): void => {
+    const settle = (): void => {
       clearTimeout(timer);
-      request.removeAllListeners('data');
-      request.removeAllListeners('end');
-      settle();
+      request.off('data', take).off('end', finish);
     };
-    request.on('data', (chunk: Buffer) => {
+    const refuse = (refusal: Refusal): void => {
+      settle();
+      reject(refusal);
+    };
+    const take = (chunk: Buffer): void => {
       size += chunk.length;
-      if (size > maxBytes) finish(() => reject(tooLarge(maxBytes)));
+      if (size > maxBytes) refuse(tooLarge(maxBytes));
       else chunks.push(chunk);
-    });
-    request.once('end', () =>
-      finish(() => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))),
-    );
-    request.once('error', (error) => finish(() => reject(error)));
+    };
+    const finish = (): void => {
+      settle();
+      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
+    };
+    const timer = setTimeout(() => refuse(tooSlow()), timeoutMs);
+    request.on('data', take).once('end', finish);
+    // A client that goes away in the middle of its body is no fault of ours. Both stay on: an error without a listener would be.
+    request.once('error', () => refuse(cutShort()));
     request.once('close', () => {
-      if (!request.complete) finish(() => reject(new Refusal('invalid_request', 'the body ended before it was whole')));
+      if (!request.complete) refuse(cutShort());
     });
   });
 }
@@ -101,17 +104,21 @@ function decodeUtf8(bytes: Uint8Array): string {
   }
 }
 
-/** The rest of such a body is not read: the connection ends with the answer. */
+// The rest of a body that is too large or too slow is not read: the connection ends with the answer.
+const CLOSING = { headers: { Connection: 'close' } };
+
 function tooLarge(maxBytes: number): Refusal {
-  return new Refusal('content_too_large', `the body has more than ${maxBytes} bytes`, {
-    headers: { Connection: 'close' },
-  });
+  return new Refusal('content_too_large', `the body has more than ${maxBytes} bytes`, CLOSING);
+}
+
+function tooSlow(): Refusal {
+  return new Refusal('request_timeout', 'the body did not arrive in time', CLOSING);
+}
+
+function cutShort(): Refusal {
+  return new Refusal('invalid_request', 'the body ended before it was whole', CLOSING);
 }
 
 function unsupported(description: string): Refusal {
   return new Refusal('unsupported_media_type', description);
-}
-
-function printable(text: string): string {
-  return text.replace(/[^\x20-\x7e]/g, '?').slice(0, 64);
 }

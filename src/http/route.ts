@@ -1,6 +1,6 @@
 /** A route as data: what it takes, what it answers, and who may call it. The server serves it, OpenAPI describes it. */
 import type { IncomingMessage } from 'node:http';
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { Caller } from '../access/gate.ts';
 import { ADMIN_REQUEST_BYTES } from '../limits.ts';
 import type { Refusal } from '../refusal.ts';
@@ -63,8 +63,11 @@ export type Route = {
   /** Any method is answered by this route (forward auth). */
   readonly anyMethod?: boolean;
   respond(call: Call): Promise<Reply>;
-  /** How a refusal is worded where the route speaks another dialect than the error body (RFC 6749 §5.2); null: the error body. */
-  refuse?(refusal: Refusal, request: IncomingMessage): Reply | null;
+  /**
+   * How a refusal is worded where the route speaks another dialect than the error body (RFC 6749 §5.2): its own reply, or
+   * another refusal for the error body; null leaves it as it is.
+   */
+  refuse?(refusal: Refusal, request: IncomingMessage): Reply | Refusal | null;
 };
 
 /** A JSON body of the administration API. */
@@ -82,3 +85,6 @@ export function callerOf({ caller }: Call): Caller {
   if (caller === null) throw new Error('an open route asked for its caller');
   return caller;
 }
+
+/** The body of an action that takes none: missing, or an empty object. */
+export const emptyInput = z.strictObject({});

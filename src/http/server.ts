@@ -22,12 +22,20 @@ type Dependencies = {
   readonly log: Log;
   /** Where a request came from, as far as trusted proxies tell it. */
   readonly remoteAddress: (request: IncomingMessage) => string;
+  /** How long a body may take to arrive; REQUEST_BODY_MS unless given. */
+  readonly bodyTimeoutMs?: number;
 };
 
 /** What the log line of a request says beside its status and duration. */
-type Trace = { route: Route | null; caller: Caller | null; errorId: string | null };
+type Trace = {
+  readonly remoteAddress: string;
+  route: Route | null;
+  caller: Caller | null;
+  errorId: string | null;
+};
 
-export function createRequestHandler({ routes, gate, clock, log, remoteAddress }: Dependencies): RequestHandler {
+export function createRequestHandler(dependencies: Dependencies): RequestHandler {
+  const { routes, gate, clock, log, bodyTimeoutMs } = dependencies;
   const router = createRouter(routes);
 
   const answer = async (request: IncomingMessage, trace: Trace, signal: AbortSignal): Promise<Reply> => {
@@ -40,8 +48,8 @@ export function createRequestHandler({ routes, gate, clock, log, remoteAddress }
     }
     const query = new URLSearchParams(request.url?.split('?').slice(1).join('?'));
     refuseUnknownQuery(route, query);
-    const { body, mediaType } = route.body === undefined ? NO_BODY : await readBody(request, route.body);
-    const { caller } = trace;
+    const { body, mediaType } = route.body === undefined ? NO_BODY : await readBody(request, route.body, bodyTimeoutMs);
+    const { caller, remoteAddress } = trace;
     return route.respond({
       request,
       method,
@@ -50,7 +58,7 @@ export function createRequestHandler({ routes, gate, clock, log, remoteAddress }
       body,
       mediaType,
       caller,
-      remoteAddress: remoteAddress(request),
+      remoteAddress,
       signal,
     });
   };
@@ -60,12 +68,15 @@ export function createRequestHandler({ routes, gate, clock, log, remoteAddress }
     if (!(error instanceof Refusal)) log.error({ errorId: trace.errorId, err: error }, 'request failed');
     const refusal =
       error instanceof Refusal ? error : new Refusal('server_error', 'the request failed for a reason of ours');
-    return trace.route?.refuse?.(refusal, request) ?? errorReply(refusal, trace.errorId, clock());
+    const worded = trace.route?.refuse?.(refusal, request) ?? refusal;
+    return worded instanceof Refusal ? errorReply(worded, trace.errorId, clock()) : worded;
   };
 
   return async (request, response) => {
     const startedAt = performance.now();
-    const trace: Trace = { route: null, caller: null, errorId: null };
+    // Read at once: a socket that has been closed no longer knows its peer.
+    const remoteAddress = dependencies.remoteAddress(request);
+    const trace: Trace = { remoteAddress, route: null, caller: null, errorId: null };
     const gone = new AbortController();
     response.once('close', () => gone.abort());
     let reply: Reply;
@@ -81,7 +92,7 @@ export function createRequestHandler({ routes, gate, clock, log, remoteAddress }
         path: request.url?.split('?', 1)[0]?.slice(0, 500),
         status: reply.status,
         durationMs: Math.round((performance.now() - startedAt) * 10) / 10,
-        remoteAddress: remoteAddress(request),
+        remoteAddress,
         ...(trace.caller === null ? {} : { clientId: trace.caller.clientId }),
         ...(trace.errorId === null ? {} : { errorId: trace.errorId }),
       },

@@ -1,6 +1,7 @@
 /** Attempts (`attempt`): every request that was sent for a webhook, and what came of it. */
-import type { Timings } from '../delivery/outcome.ts';
+
 import { rowKeyOf } from '../ids.ts';
+import type { Timings } from '../outbound/outcome.ts';
 import type { Database, Row, Statement } from './database.ts';
 
 export type AttemptKind = 'delivery' | 'heartbeat' | 'test';
@@ -51,12 +52,14 @@ export function attemptStatement(attempt: AttemptRecord): Statement {
 }
 
 export type AttemptStore = {
+  insert(attempt: AttemptRecord): Promise<void>;
   /** The attempts that carried a record, oldest first. */
   ofRecord(webhookNumber: number, offset: number, limit: number): Promise<AttemptRecord[]>;
 };
 
 export function attemptStore(db: Database): AttemptStore {
   return {
+    insert: async (attempt) => void (await db.commit([attemptStatement(attempt)])),
     ofRecord: async (webhookNumber, offset, limit) =>
       (await db.all(OF_RECORD, { webhookNumber, offset, limit })).map(read),
   };

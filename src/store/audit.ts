@@ -54,7 +54,7 @@ export function auditStore(db: Database): AuditStore {
         const rows = await db.all(CHAIN, { after });
         if (rows.length === 0) return null;
         for (const row of rows) {
-          const content = chainedContent({ ...read(row), changesJson: String(row.changes) });
+          const content = chainedContent({ ...readPlain(row), changesJson: String(row.changes) });
           const hash = createHash('sha256')
             .update(previous + content)
             .digest('hex');
@@ -73,6 +73,11 @@ function chainedContent(entry: Omit<AuditEntry, 'changes'> & { readonly changesJ
 }
 
 function read(row: Row): AuditRecord {
+  return { ...readPlain(row), changes: JSON.parse(String(row.changes)) as Changes };
+}
+
+/** All but the changes, whose text is checked as it stands: once tampered with, it may not be JSON any more. */
+function readPlain(row: Row): Omit<AuditRecord, 'changes'> {
   return {
     number: Number(row.number),
     id: String(row.id),
@@ -80,6 +85,5 @@ function read(row: Row): AuditRecord {
     actor: String(row.actor),
     action: String(row.action),
     target: String(row.target),
-    changes: JSON.parse(String(row.changes)) as Changes,
   };
 }

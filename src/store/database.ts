@@ -45,13 +45,20 @@ export class StaleWrite extends Error {
   }
 }
 
-/** Decides and writes again while what was read turns out to be stale; gives up after 20 rounds with the last error. */
+/**
+ * Decides and writes again while what was read turns out to be stale: a row changed, or what it refers to or is referred to
+ * by came or went. Gives up after 20 rounds with the last error.
+ */
 export async function retryStale<T>(decide: () => Promise<T>): Promise<T> {
   for (let round = 1; ; round += 1) {
     try {
       return await decide();
     } catch (error) {
-      if (!(error instanceof StaleWrite) || round === 20) throw error;
+      if (!isStale(error) || round === 20) throw error;
     }
   }
+}
+
+function isStale(error: unknown): boolean {
+  return error instanceof StaleWrite || (error instanceof ConstraintViolation && error.kind === 'foreign_key');
 }

@@ -1,11 +1,12 @@
-/** What the dispatcher reads and writes: due webhooks, claims of batches, and the outcomes of attempts. */
+/** What the dispatcher reads, and its claims: due webhooks, due batches, the records in them. */
+
+import { RECORD_OVERHEAD_BYTES } from '../limits.ts';
 import type { EnvelopeRecord } from '../wire/envelope.ts';
-import { type AttemptRecord, attemptStatement } from './attempts.ts';
 import type { Database, Row, Statement } from './database.ts';
 import { type Endpoint, endpointTable } from './endpoints.ts';
 import { PGP_KEY, type PgpKey } from './keys.ts';
 import type { Vault } from './vault.ts';
-import { readWebhook, type StateChange, stateStatements, type Webhook, type WebhookState } from './webhooks.ts';
+import { readWebhook, type Webhook } from './webhooks.ts';
 
 /** A webhook with all that a delivery needs to know of it. */
 export type Route = { readonly webhook: Webhook; readonly endpoint: Endpoint; readonly key: PgpKey | null };
@@ -41,35 +42,6 @@ export type Claim = {
   readonly session: { readonly id: string; readonly at: number };
 };
 
-/** What becomes of a batch after an attempt. */
-export type BatchFate =
-  | { readonly kind: 'delivered' | 'dead'; readonly at: number }
-  | { readonly kind: 'retry'; readonly at: number; readonly contentRefusals: number }
-  | { readonly kind: 'release'; readonly at: number }
-  | { readonly kind: 'halve'; readonly at: number; readonly halfIds: readonly [string, string] };
-
-export type Settlement = {
-  readonly webhookNumber: number;
-  readonly owner: string;
-  readonly attempt: AttemptRecord | null;
-  readonly batch: Batch | null;
-  readonly fate: BatchFate | null;
-  readonly health: Health;
-  /** The state that the decision was made on; `StaleWrite` if it is another by now. */
-  readonly stateBefore: WebhookState;
-  readonly change: StateChange | null;
-};
-
-/** The part of a webhook's progress that every outcome may change. */
-export type Health = {
-  readonly sentAt: number | null;
-  readonly failingSinceAt: number | null;
-  readonly failureStreak: number;
-  readonly probeAt: number | null;
-  readonly deadStreak: number;
-  readonly wakeAt: number;
-};
-
 /** Later than any instant: what never comes. */
 export const NEVER = 9_000_000_000_000;
 
@@ -90,6 +62,12 @@ const RECORDS = `
   FROM outbox AS o CROSS JOIN event AS e ON e.key = o.event_key
   WHERE o.webhook_number = @webhookNumber AND o.record_offset BETWEEN @first AND @last
   ORDER BY o.record_offset`;
+// `octet_length` reads the row's header, not the payload.
+const WAITING = `
+  SELECT o.record_offset, coalesce(octet_length(e.data), 0) + ${RECORD_OVERHEAD_BYTES} AS bytes
+  FROM outbox AS o CROSS JOIN event AS e ON e.key = o.event_key
+  WHERE o.webhook_number = @webhookNumber AND o.record_offset >= @cursor
+  ORDER BY o.record_offset LIMIT @limit`;
 const CLAIM_RETRY = `
   UPDATE batch SET lease_owner = @owner, next_attempt_at = @leaseExpiresAt, attempt_count = @attemptNumber
   WHERE webhook_number = @webhookNumber AND first_offset = @firstOffset AND id = @id
@@ -105,28 +83,13 @@ const MOVE_CURSOR = `
         (SELECT min(next_attempt_at) FROM batch WHERE batch.webhook_number = @webhookNumber AND batch.state = 'pending'),
         @idleAt)) END), ${NEVER})
   WHERE webhook_number = @webhookNumber AND cursor_offset = @cursorBefore AND state IN ('started', 'running', 'failing')`;
+const WAKE = `
+  UPDATE webhook_progress SET wake_at = min(coalesce(wake_at, @at), @at)
+  WHERE webhook_number = @webhookNumber AND state IN ('started', 'running', 'failing')`;
 const SLEEP = `UPDATE webhook_progress SET wake_at = NULL WHERE webhook_number = @webhookNumber AND state NOT IN ('started', 'running', 'failing')`;
 const RELEASE_ALL = `UPDATE batch SET lease_owner = NULL, next_attempt_at = min(next_attempt_at, @now) WHERE state = 'pending' AND lease_owner IS NOT NULL`;
 const WAKE_ALL = `
   UPDATE webhook_progress SET wake_at = min(coalesce(wake_at, @now), @now) WHERE state IN ('started', 'running', 'failing')`;
-
-const HELD = `webhook_number = @webhookNumber AND first_offset = @firstOffset AND id = @id AND lease_owner = @owner`;
-const SETTLE = `
-  UPDATE batch SET state = @state, next_attempt_at = NULL, lease_owner = NULL, settled_at = @at WHERE ${HELD}`;
-const RETRY = `
-  UPDATE batch SET next_attempt_at = @at, lease_owner = NULL, content_refusals = @contentRefusals WHERE ${HELD}`;
-const RELEASE = `
-  UPDATE batch SET next_attempt_at = @at, lease_owner = NULL, attempt_count = attempt_count - 1 WHERE ${HELD}`;
-const TAKE_APART = `DELETE FROM batch WHERE ${HELD}`;
-const ADD_HALF = `
-  INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at)
-  VALUES (@webhookNumber, @firstOffset, @lastOffset, @id, 'pending', 0, 1, @at)`;
-const HEALTH = `
-  UPDATE webhook_progress
-  SET sent_at = @sentAt, failing_since_at = @failingSinceAt, failure_streak = @failureStreak, probe_at = @probeAt,
-      dead_streak = @deadStreak,
-      wake_at = CASE WHEN state IN ('started', 'running', 'failing') THEN min(coalesce(wake_at, @wakeAt), @wakeAt) END
-  WHERE webhook_number = @webhookNumber AND state = @stateBefore`;
 
 export type DispatchStore = {
   dueWebhooks(now: number, limit: number): Promise<number[]>;
@@ -135,14 +98,20 @@ export type DispatchStore = {
   dueBatches(webhookNumber: number, now: number, limit: number): Promise<Batch[]>;
   /** The pending batch with the lowest offset, and when it is due: all that an ordered webhook may send. */
   firstPending(webhookNumber: number): Promise<{ readonly batch: Batch; readonly dueAt: number } | null>;
+  /** The bytes of payload of the records that wait, from the cursor on: what a batch is cut by. */
+  waiting(
+    webhookNumber: number,
+    cursor: number,
+    limit: number,
+  ): Promise<{ readonly offset: number; readonly bytes: number }[]>;
   /** Records by offset, both ends included. */
   records(webhookNumber: number, first: number, last: number): Promise<LogRecord[]>;
   /** Takes the batches on lease and moves the cursor. Throws `StaleWrite` if another claim or a stop came first. */
   claim(claim: Claim): Promise<void>;
+  /** Has a runnable webhook looked at by `at` at the latest. */
+  wake(webhookNumber: number, at: number): Promise<void>;
   /** Forgets the wake-up of a webhook that no longer runs. */
   sleep(webhookNumber: number): Promise<void>;
-  /** Writes what became of an attempt. Throws `StaleWrite` if the lease was lost or the webhook's state is another by now. */
-  settle(settlement: Settlement): Promise<void>;
   /** At start, when nobody else can hold a lease: gives back whatever a killed process had claimed. */
   releaseAll(now: number): Promise<void>;
 };
@@ -176,11 +145,16 @@ export function dispatchStore(db: Database, vault: Vault): DispatchStore {
       const row = await db.get(FIRST_PENDING, { webhookNumber });
       return row === undefined ? null : { batch: readBatch(webhookNumber, row), dueAt: Number(row.next_attempt_at) };
     },
+    waiting: async (webhookNumber, cursor, limit) =>
+      (await db.all(WAITING, { webhookNumber, cursor, limit })).map((row) => ({
+        offset: Number(row.record_offset),
+        bytes: Number(row.bytes),
+      })),
     records: async (webhookNumber, first, last) =>
       (await db.all(RECORDS, { webhookNumber, first, last })).map(readRecord),
     claim: async (claim) => void (await db.commit(claimStatements(claim))),
+    wake: async (webhookNumber, at) => void (await db.commit([{ sql: WAKE, params: { webhookNumber, at } }])),
     sleep: async (webhookNumber) => void (await db.commit([{ sql: SLEEP, params: { webhookNumber } }])),
-    settle: async (settlement) => void (await db.commit(settleStatements(settlement))),
     releaseAll: async (now) =>
       void (await db.commit([
         { sql: RELEASE_ALL, params: { now } },
@@ -214,47 +188,6 @@ function claimStatements(claim: Claim): Statement[] {
       expectChanges: 1,
     },
   ];
-}
-
-function settleStatements({
-  webhookNumber,
-  owner,
-  attempt,
-  batch,
-  fate,
-  health,
-  stateBefore,
-  change,
-}: Settlement): Statement[] {
-  return [
-    ...(batch === null || fate === null ? [] : fateStatements(batch, fate, owner)),
-    ...(attempt === null ? [] : [attemptStatement(attempt)]),
-    { sql: HEALTH, params: { ...health, webhookNumber, stateBefore }, expectChanges: 1 },
-    ...(change === null ? [] : stateStatements(change)),
-  ];
-}
-
-function fateStatements(batch: Batch, fate: BatchFate, owner: string): Statement[] {
-  const { webhookNumber, firstOffset, lastOffset, id } = batch;
-  const held = { webhookNumber, firstOffset, id, owner };
-  const at = fate.at;
-  switch (fate.kind) {
-    case 'retry':
-      return [{ sql: RETRY, params: { ...held, at, contentRefusals: fate.contentRefusals }, expectChanges: 1 }];
-    case 'release':
-      return [{ sql: RELEASE, params: { ...held, at }, expectChanges: 1 }];
-    case 'halve': {
-      const middle = firstOffset + Math.floor((lastOffset - firstOffset) / 2);
-      const [left, right] = fate.halfIds;
-      return [
-        { sql: TAKE_APART, params: held, expectChanges: 1 },
-        { sql: ADD_HALF, params: { webhookNumber, firstOffset, lastOffset: middle, id: left, at } },
-        { sql: ADD_HALF, params: { webhookNumber, firstOffset: middle + 1, lastOffset, id: right, at } },
-      ];
-    }
-    default:
-      return [{ sql: SETTLE, params: { ...held, state: fate.kind, at }, expectChanges: 1 }];
-  }
 }
 
 function readBatch(webhookNumber: number, row: Row): Batch {

@@ -51,7 +51,7 @@ export function publishStatements(event: NewEvent): Statement[] {
   const key = rowKeyOf(event.id);
   const { id, type, dataJson: data, subject, correlationId, actorId, createdAt, idempotency } = event;
   const row = { key, id, type, data, subject, correlationId, actorId, createdAt };
-  const category = `${type.slice(0, type.indexOf('.'))}.*`;
+  const category = categoryPattern(type);
   const fanOut: Statement[] = [
     { sql: FAN_OUT, params: { key, id, type, category } },
     { sql: ADVANCE, params: { key, id, type, category, createdAt } },
@@ -63,6 +63,11 @@ export function publishStatements(event: NewEvent): Statement[] {
     { sql: INSERT_ONCE, params: { ...row, publisher, idempotencyKey } },
     ...fanOut,
   ];
+}
+
+/** The pattern that takes every event of the type's category: `employee.*`. */
+export function categoryPattern(type: string): string {
+  return `${type.slice(0, type.indexOf('.'))}.*`;
 }
 
 export type EventStore = {

@@ -7,7 +7,13 @@ const INSERT = 'INSERT INTO setting (name, value) VALUES (@name, @value)';
 const MASTER_KEY_CHECK = 'master_key_check';
 const WORD = 'sallyport';
 
+const PROVE = `
+  INSERT INTO setting (name, value) VALUES ('written_at', @value)
+  ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
+
 export type SettingStore = {
+  /** Writes and syncs a small row: rejects when the database cannot be written. */
+  proveWritable(now: number): Promise<void>;
   /**
    * On a new database remembers the master key by a sealed word; on any other checks the key against it.
    * Throws when the key is another one: nothing sealed could be read, and what were sealed anew could not be read later.
@@ -18,6 +24,7 @@ export type SettingStore = {
 export function settingStore(db: Database, vault: Vault): SettingStore {
   const place = `setting.value:${MASTER_KEY_CHECK}`;
   return {
+    proveWritable: async (now) => void (await db.commit([{ sql: PROVE, params: { value: Buffer.from(String(now)) } }])),
     checkMasterKey: async () => {
       const row = await db.get(GET, { name: MASTER_KEY_CHECK });
       if (row === undefined) {

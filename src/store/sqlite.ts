@@ -67,7 +67,8 @@ export function openSqlite(path: string, options: { nativeBinding?: string } = {
       connection.exec('RELEASE unit');
       return results;
     } catch (error) {
-      connection.exec('ROLLBACK TO unit; RELEASE unit');
+      // After a full disk or an I/O error the whole transaction is gone, and the savepoint with it.
+      if (connection.inTransaction) connection.exec('ROLLBACK TO unit; RELEASE unit');
       throw error;
     }
   };

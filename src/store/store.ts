@@ -13,6 +13,7 @@ import { type EventStore, eventStore } from './events.ts';
 import { type KeyStore, keyStore } from './keys.ts';
 import { type ProductStore, productStore } from './products.ts';
 import { type SettingStore, settingStore } from './settings.ts';
+import { type SettlementStore, settlementStore } from './settlement.ts';
 import { type TokenStore, tokenStore } from './tokens.ts';
 import { type UserStore, userStore } from './users.ts';
 import type { Vault } from './vault.ts';
@@ -30,6 +31,7 @@ export type Store = {
   readonly webhooks: WebhookStore;
   readonly events: EventStore;
   readonly dispatch: DispatchStore;
+  readonly settlements: SettlementStore;
   readonly deliveries: DeliveryStore;
   readonly attempts: AttemptStore;
   readonly audit: AuditStore;
@@ -49,6 +51,7 @@ export function createStore(db: Database, vault: Vault, ids: Ids): Store {
     webhooks: webhookStore(db),
     events: eventStore(db),
     dispatch: dispatchStore(db, vault),
+    settlements: settlementStore(db),
     deliveries: deliveryStore(db),
     attempts: attemptStore(db),
     audit: auditStore(db),

@@ -3,7 +3,7 @@ import type { AuditEntry } from '../audit.ts';
 import type { CustomHeader } from '../wire/signature.ts';
 import { auditStatement } from './audit.ts';
 import type { Database, Row, Statement } from './database.ts';
-import { type NewEvent, publishStatements } from './events.ts';
+import { categoryPattern, type NewEvent, publishStatements } from './events.ts';
 import { flag, json, number, numberOrNull, oneOf, type Table, table, text, textOrNull } from './table.ts';
 
 export type WebhookState = 'stopped' | 'started' | 'running' | 'failing' | 'failed';
@@ -95,6 +95,10 @@ const OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId ORDER BY w.numb
 const OF_KEY = `${SELECT} WHERE w.encryption_key_name = @name ORDER BY w.number LIMIT 10`;
 const OF_PATTERN = `${SELECT} WHERE w.number IN (SELECT webhook_number FROM subscription WHERE pattern = @pattern) LIMIT 10`;
 
+const UNENCRYPTED = `${SELECT}
+  WHERE w.encryption_key_name IS NULL
+    AND w.number IN (SELECT webhook_number FROM subscription WHERE pattern IN (@type, @category, '*')) LIMIT 10`;
+
 const BEGIN_PROGRESS = `
   INSERT INTO webhook_progress (webhook_number, state, state_at, next_offset, cursor_offset, failure_streak, dead_streak)
   SELECT number, 'stopped', created_at, 0, 0, 0, 0 FROM webhook WHERE id = @id`;
@@ -108,7 +112,7 @@ const SET_STATE = `
   UPDATE webhook_progress
   SET state = @state, state_reason = @stateReason, state_detail = @stateDetail, state_at = @stateAt,
       session_id = @sessionId, session_at = @sessionAt, wake_at = @wakeAt, failing_since_at = @failingSinceAt,
-      failure_streak = @failureStreak, probe_at = @probeAt, dead_streak = @deadStreak
+      sent_at = @sentAt, failure_streak = @failureStreak, probe_at = @probeAt, dead_streak = @deadStreak
   WHERE webhook_number = @webhookNumber AND state = @stateBefore`;
 // A webhook that starts has nobody sending for it: what was waiting for a retry is due now.
 const DUE_NOW = `
@@ -122,6 +126,8 @@ export type WebhookStore = {
   ofEndpoint(endpointId: string): Promise<Webhook[]>;
   ofKey(name: string): Promise<Webhook[]>;
   ofPattern(pattern: string): Promise<Webhook[]>;
+  /** The first few webhooks that get events of this type and have no key to encrypt them. */
+  unencryptedOf(type: string): Promise<Webhook[]>;
   insert(webhook: WebhookConfiguration, audit: AuditEntry): Promise<void>;
   /** Throws `StaleWrite` when the row is no longer as `before` was read. */
   update(webhook: WebhookConfiguration, before: WebhookConfiguration, audit: AuditEntry): Promise<void>;
@@ -135,7 +141,7 @@ export type StateChange = { readonly progress: Progress; readonly stateBefore: W
 
 /** The statements of a state change, for the transaction of what caused it. */
 export function stateStatements({ progress, stateBefore, event }: StateChange): Statement[] {
-  const { nextOffset, cursorOffset, sentAt, ...written } = progress;
+  const { nextOffset, cursorOffset, ...written } = progress;
   return [{ sql: SET_STATE, params: { ...written, stateBefore }, expectChanges: 1 }, ...publishStatements(event)];
 }
 
@@ -148,6 +154,7 @@ export function webhookStore(db: Database): WebhookStore {
     ofEndpoint: (endpointId) => many(OF_ENDPOINT, { endpointId }),
     ofKey: (name) => many(OF_KEY, { name }),
     ofPattern: (pattern) => many(OF_PATTERN, { pattern }),
+    unencryptedOf: (type) => many(UNENCRYPTED, { type, category: categoryPattern(type) }),
     insert: async (webhook, audit) => {
       const { id } = webhook;
       await db.commit([

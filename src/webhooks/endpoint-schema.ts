@@ -33,13 +33,10 @@ export const endpointInput = z.strictObject({
   secret: sharedSecret.optional().meta({ description: 'Base64, or text. Made if absent: Base64 of 32 random bytes.' }),
   contentEncoding: z.literal('gzip').nullable().default(null),
   tokenChallenge: z.boolean().default(false),
-  enabled: z
-    .boolean()
-    .optional()
-    .meta({
-      description: 'At creation true if absent; with tokenChallenge on it takes effect with the verification.',
-      default: true,
-    }),
+  enabled: z.boolean().optional().meta({
+    description: 'At creation true if absent; with tokenChallenge on it takes effect with the verification.',
+    default: true,
+  }),
   oauth: oauthInput.nullable().default(null),
   clientCertificate: z
     .strictObject({ certificate: z.string().max(CERTIFICATE_BYTES), privateKey: z.string().max(CERTIFICATE_BYTES) })

@@ -2,8 +2,8 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { type Administration, administer, type Stamp, setByService } from '../administration.ts';
 import type { Actor } from '../audit.ts';
-import type { EgressPolicy } from '../delivery/egress.ts';
 import type { Clock, Ids, Random } from '../ids.ts';
+import type { EgressPolicy } from '../outbound/egress.ts';
 import { Refusal, refuseField } from '../refusal.ts';
 import { type Secret, secret } from '../secret.ts';
 import { type Endpoint, signingSecret } from '../store/endpoints.ts';
@@ -45,8 +45,10 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge }
   };
 
   const build = async (input: EndpointInput, before: Endpoint | null, stamp: Stamp): Promise<Endpoint> => {
-    refuseUnsafeUrl('url', input.url, egress);
-    if (input.oauth !== null) refuseUnsafeUrl('oauth.tokenUrl', input.oauth.tokenUrl, egress);
+    // Only what is new is judged: an endpoint can be switched off although its address or certificate is refused by now.
+    if (input.url !== before?.url) refuseUnsafeUrl('url', input.url, egress);
+    const tokenUrl = input.oauth?.tokenUrl ?? null;
+    if (tokenUrl !== null && tokenUrl !== before?.oauthTokenUrl) refuseUnsafeUrl('oauth.tokenUrl', tokenUrl, egress);
     const moved = before !== null && before.url !== input.url;
     const verified = before !== null && !moved && before.verified;
     const due = input.tokenChallenge && !verified && (moved || before?.tokenChallenge !== true);
@@ -70,7 +72,7 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge }
       enabled: false,
       enableWhenVerified: wanted,
       ...oauthColumns(input.oauth),
-      ...certificateColumns(input.clientCertificate, clock()),
+      ...certificateColumns(input.clientCertificate, before, clock()),
       lastVerification: moved ? null : (before?.lastVerification ?? null),
     };
     return settle(endpoint, wanted, due);
@@ -160,8 +162,16 @@ function oauthColumns(oauth: EndpointInput['oauth']): OauthColumns {
 
 type CertificateColumns = Pick<Endpoint, 'clientCertificate' | 'clientPrivateKey' | 'clientCertificateExpiresAt'>;
 
-function certificateColumns(given: EndpointInput['clientCertificate'], now: number): CertificateColumns {
+function certificateColumns(
+  given: EndpointInput['clientCertificate'],
+  before: CertificateColumns | null,
+  now: number,
+): CertificateColumns {
   if (given === null) return { clientCertificate: null, clientPrivateKey: null, clientCertificateExpiresAt: null };
+  if (given.certificate === before?.clientCertificate && given.privateKey === before.clientPrivateKey?.reveal()) {
+    const { clientCertificate, clientPrivateKey, clientCertificateExpiresAt } = before;
+    return { clientCertificate, clientPrivateKey, clientCertificateExpiresAt };
+  }
   const certificate = parsed(
     'clientCertificate.certificate',
     'is not a certificate in PEM',

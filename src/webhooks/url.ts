@@ -1,6 +1,7 @@
 /** Which URLs the service will send to (wire.md §4): `https:`, no credentials, no fragment, and no address that is refused on sight. */
-import { type EgressPolicy, hostVerdict } from '../delivery/egress.ts';
+
 import { URL_MAX_LENGTH } from '../limits.ts';
+import { type EgressPolicy, hostVerdict } from '../outbound/egress.ts';
 import { refuseField } from '../refusal.ts';
 
 /** Throws a refusal that names `field`. A host name is checked again by what it resolves to, at every connection. */

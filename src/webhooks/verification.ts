@@ -1,8 +1,10 @@
 /** The token challenge (wire.md §5): proves that whoever answers at an endpoint holds its secret. */
-import type { Outcome } from '../delivery/outcome.ts';
-import type { Transport } from '../delivery/transport.ts';
+
 import type { Clock, Random } from '../ids.ts';
 import { CHALLENGE_TIMEOUT_MS, RESPONSE_KEPT_BYTES } from '../limits.ts';
+import { clientCertificateOf } from '../outbound/client-certificate.ts';
+import type { Outcome } from '../outbound/outcome.ts';
+import type { Transport } from '../outbound/transport.ts';
 import { type Endpoint, signingSecret, type Verification } from '../store/endpoints.ts';
 import { USER_AGENT } from '../version.ts';
 import { challengeBody, challengeHeader, newChallengeToken, verifyChallengeAnswer } from '../wire/challenge.ts';
@@ -41,12 +43,6 @@ export function createChallenge({ transport, clock, random }: Dependencies): Cha
       error,
     };
   };
-}
-
-export function clientCertificateOf(endpoint: Endpoint): { certificate: string; privateKey: string } | null {
-  const { clientCertificate, clientPrivateKey } = endpoint;
-  if (clientCertificate === null || clientPrivateKey === null) return null;
-  return { certificate: clientCertificate, privateKey: clientPrivateKey.reveal() };
 }
 
 function problemOf(

@@ -1,6 +1,6 @@
 /** A webhook as readers see it (wire.md §4). */
 import { z } from 'zod';
-import { adviceFor, type ErrorClass } from '../delivery/outcome.ts';
+import { adviceFor, type ErrorClass } from '../outbound/outcome.ts';
 import { id, instant, isoInstant } from '../schemas.ts';
 import type { Progress, Webhook } from '../store/webhooks.ts';
 import { STATE_REASONS, type StopReason } from './lifecycle.ts';

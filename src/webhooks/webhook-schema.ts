@@ -75,3 +75,5 @@ export const replayInput = z.strictObject({
   until: z.iso.datetime('must be an instant, as 2026-11-21T05:00:00.000Z').optional(),
   states: distinct(z.enum(['pending', 'delivered', 'dead', 'discarded']), 4).default(['dead']),
 });
+
+export const replayedView = z.object({ replayed: z.int() }).meta({ id: 'Replayed' });

@@ -16,8 +16,9 @@ export function encodeBase64Url(bytes: Uint8Array): string {
 }
 
 /**
- * Decodes the one text that `encodeBase64` gives for some bytes, or answers null: standard alphabet, padded, a length
- * that is a multiple of 4, unused bits zero (RFC 4648 §3.5). The empty text is null too: an empty secret is no Base64.
+ * Decodes Base64 as wire.md §5 means it, or answers null: standard alphabet, padded, a length that is a multiple of 4.
+ * Unused bits of the last letter are ignored (RFC 4648 §3.5 leaves that to the decoder), so several texts give the same
+ * bytes: compare encoded texts, never decoded ones. The empty text is null: an empty secret is no Base64.
  */
 export function decodeStrictBase64(text: string): Uint8Array | null {
   if (text === '' || !SHAPE.test(text)) return null;
@@ -34,8 +35,7 @@ export function decodeStrictBase64(text: string): Uint8Array | null {
       bytes[length++] = bits >> bitCount;
     }
   }
-  const unusedBits = bits & ((1 << bitCount) - 1);
-  return unusedBits === 0 ? bytes : null;
+  return bytes;
 }
 
 function encode(bytes: Uint8Array, alphabet: string): string {

@@ -1,15 +1,15 @@
 /** A transport that may reach this machine's loopback addresses, and short ways to use it in tests. */
 
 import type { TestContext } from 'node:test';
-import type { EgressPolicy, Resolve } from '../../src/delivery/egress.ts';
-import { parseCidr } from '../../src/delivery/ip-address.ts';
-import type { ErrorClass, Failure, Outcome } from '../../src/delivery/outcome.ts';
+import type { EgressPolicy, Resolve } from '../../src/outbound/egress.ts';
+import { parseCidr } from '../../src/outbound/ip-address.ts';
+import type { ErrorClass, Failure, Outcome } from '../../src/outbound/outcome.ts';
 import {
   createTransport,
   type Transport,
   type TransportOptions,
   type TransportRequest,
-} from '../../src/delivery/transport.ts';
+} from '../../src/outbound/transport.ts';
 
 export function allowing(...blocks: readonly string[]): EgressPolicy {
   return {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { test } from 'node:test';
-import type { Resolve } from '../../src/delivery/egress.ts';
+import type { Resolve } from '../../src/outbound/egress.ts';
 import { deferred } from '../support/deferred.ts';
 import { startHttpsServer, startRawTlsServer, startTcpServer } from '../support/https-server.ts';
 import { makeCertificates } from '../support/tls.ts';

@@ -8,8 +8,8 @@ import {
   hostVerdict,
   type Resolve,
   resolveChecked,
-} from '../../src/delivery/egress.ts';
-import { parseCidr } from '../../src/delivery/ip-address.ts';
+} from '../../src/outbound/egress.ts';
+import { parseCidr } from '../../src/outbound/ip-address.ts';
 
 const NOTHING: EgressPolicy = { allow: [] };
 

@@ -10,7 +10,7 @@ import {
   parseAddress,
   parseCidr,
   unmapped,
-} from '../../src/delivery/ip-address.ts';
+} from '../../src/outbound/ip-address.ts';
 
 const addressBytes = fc.oneof(
   fc.uint8Array({ minLength: 4, maxLength: 4 }),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { parseProxyUrl } from '../../src/delivery/proxy.ts';
+import { parseProxyUrl } from '../../src/outbound/proxy.ts';
 import { startHttpsServer, startTcpServer } from '../support/https-server.ts';
 import { makeCertificates } from '../support/tls.ts';
 import { allowing, failed, loopbackTransport, requestTo, resolvingTo } from '../support/transport.ts';

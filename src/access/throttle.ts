@@ -1,0 +1,100 @@
+/**
+ * Brute force (wire.md §2): failed authentications of the last minute, by the network they came from. Ten of one client id, or a
+ * hundred of any, close the door to that client id, or to everyone, from that network and from nowhere else.
+ *
+ * One log per network serves both bounds. A closed door records nothing, so a log never holds more than a hundred failures; nor
+ * does a client id that keeps failing use up its neighbours' hundred once it has had its ten.
+ */
+import { hash } from 'node:crypto';
+import {
+  CLIENT_FAILURES_MAX,
+  FAILURE_WINDOW_MS,
+  FAILURES_REMEMBERED_MAX,
+  NETWORK_FAILURES_MAX,
+} from '../limits.ts';
+
+/** Whose authentication it is. `network` stands for one subscriber: an IPv4 address, or the /64 of an IPv6 one. */
+export type Attempt = {
+  readonly network: string;
+  /** As it was sent, whether there is such a client or not; null where credentials name none (a bearer token). */
+  readonly clientId: string | null;
+};
+
+/**
+ * Ask `blockedForMs` before the credentials are looked at, and afterwards ask again or `countFailure`, in the same turn as the
+ * outcome is used. The second question is what holds against attempts made side by side: however many were let through together,
+ * only the outcomes of the first ten (or hundred) failures are ever told, and a success after them is not. Counting attempts
+ * before their outcome is known would bound that too, but would refuse a client that makes eleven good requests at once.
+ */
+export type Throttle = {
+  /** How long until such an attempt is let through again, or null when it is now. */
+  blockedForMs(attempt: Attempt, now: number): number | null;
+  /** Counts a failure and answers null, unless the door has closed meanwhile: then nothing is counted, and the answer is as above. */
+  countFailure(attempt: Attempt, now: number): number | null;
+};
+
+/** `remembered`: failures kept in memory, of all networks together. */
+export function createThrottle(remembered: number = FAILURES_REMEMBERED_MAX): Throttle {
+  /** In order of their last failure. */
+  const logs = new Map<string, readonly Failure[]>();
+  let size = 0;
+
+  const forget = (network: string): void => {
+    size -= logs.get(network)?.length ?? 0;
+    logs.delete(network);
+  };
+
+  const blockedForMs = ({ network, clientId }: Attempt, now: number): number | null => {
+    const log = logs.get(network);
+    if (log === undefined) return null;
+    const recent = recentOf(log, now);
+    const client = digest(clientId);
+    const ofClient = client === null ? [] : recent.filter((failure) => failure.client === client);
+    const waitMs = Math.max(
+      untilBelow(CLIENT_FAILURES_MAX, ofClient, now),
+      untilBelow(NETWORK_FAILURES_MAX, recent, now),
+    );
+    return waitMs === 0 ? null : waitMs;
+  };
+
+  return {
+    blockedForMs,
+    countFailure: (attempt, now) => {
+      const waitMs = blockedForMs(attempt, now);
+      if (waitMs !== null) return waitMs;
+      const { network, clientId } = attempt;
+      const log = [...recentOf(logs.get(network) ?? [], now), { at: now, client: digest(clientId) }];
+      forget(network);
+      logs.set(network, log);
+      size += log.length;
+      for (const [quietest, failures] of logs) {
+        const stale = !isRecent(failures.at(-1)?.at ?? 0, now);
+        if (quietest === network || (!stale && size <= remembered)) break;
+        forget(quietest);
+      }
+      return null;
+    },
+  };
+}
+
+/** `client` is a digest: what a caller sends as its id may be long. */
+type Failure = { readonly at: number; readonly client: string | null };
+
+function digest(clientId: string | null): string | null {
+  return clientId === null ? null : hash('sha256', clientId, 'base64');
+}
+
+function recentOf(log: readonly Failure[], now: number): readonly Failure[] {
+  return log.filter(({ at }) => isRecent(at, now));
+}
+
+/** A clock that was set back leaves failures in the future; those count for a minute at most too. */
+function isRecent(at: number, now: number): boolean {
+  return Math.abs(now - at) < FAILURE_WINDOW_MS;
+}
+
+/** How long until fewer than `max` failures of these are within the window; 0 when that is so now. */
+function untilBelow(max: number, failures: readonly Failure[], now: number): number {
+  const leaving = failures.at(-max);
+  return leaving === undefined ? 0 : Math.min(leaving.at + FAILURE_WINDOW_MS - now, FAILURE_WINDOW_MS);
+}

@@ -1,0 +1,72 @@
+/** Everything but the doors: what the server, an embedding program and the commands share. */
+import { type Config, ConfigurationError, readSettingFile } from './config.ts';
+import { type Data, openData } from './data-folder.ts';
+import { type FirstCredentials, makeFirstCredentials } from './first-start.ts';
+import type { Log } from './log.ts';
+import type { EgressPolicy } from './outbound/egress.ts';
+import { createTransport, type Transport } from './outbound/transport.ts';
+import { createServices, type Services } from './services.ts';
+
+export type Composed = Omit<Data, 'firstCredentials' | 'firstStart'> & {
+  readonly egress: EgressPolicy;
+  readonly transport: Transport;
+  readonly services: Services;
+  /** Not null until `credentialsShown`, which whoever shows them calls; a start that was cut short before shows them again. */
+  readonly firstCredentials: FirstCredentials | null;
+  credentialsShown(): Promise<void>;
+  /** Tells that there may be work to deliver. */
+  wake(): void;
+  /** Who is told. Without a listener nobody is, and the dispatcher of a server beside this process finds the work by itself. */
+  onWake(listener: () => void): void;
+  close(): Promise<void>;
+};
+
+export type ComposeOptions = {
+  /** This process is the one server of the data folder. */
+  readonly exclusive: boolean;
+  readonly log: Log;
+};
+
+/** Opens the data folder and puts the use cases together. Throws `ConfigurationError` or `DataFolderError`. */
+export async function compose(config: Config, { exclusive, log }: ComposeOptions): Promise<Composed> {
+  const egress: EgressPolicy = { allow: config.egressAllow };
+  const transport = openTransport(config, egress);
+  const { firstCredentials, firstStart, ...data } = await openData(config, { exclusive });
+  let listener: (() => void) | null = null;
+  const wake = (): void => listener?.();
+  const close = async (): Promise<void> => {
+    await transport.close();
+    await data.close();
+  };
+  try {
+    const services = createServices({ ...data, egress, transport, wake });
+    await services.products.refresh();
+    const credentials = exclusive && firstStart ? await makeFirstCredentials({ ...data, firstCredentials }) : null;
+    if (credentials !== null) log.info({ dataDir: data.dataDir }, 'first start: made the first credentials');
+    return {
+      ...data,
+      egress,
+      transport,
+      services,
+      firstCredentials: credentials,
+      credentialsShown: () => firstCredentials.forget(),
+      wake,
+      onWake: (next) => {
+        listener = next;
+      },
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function openTransport({ caFile, egressProxy }: Config, egress: EgressPolicy): Transport {
+  const caPem = caFile === null ? null : readSettingFile('caFile', caFile);
+  try {
+    return createTransport({ egress, caPem, proxyUrl: egressProxy?.reveal() ?? null });
+  } catch (cause) {
+    throw new ConfigurationError(`SALLYPORT_CA_FILE: ${caFile}: ${(cause as Error).message}`, { cause });
+  }
+}

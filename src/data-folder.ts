@@ -1,0 +1,175 @@
+/**
+ * The data folder: made at the first start, opened at every other, and refused with a plain sentence where it is not
+ * what it should be. One server at a time; the other commands work beside it.
+ */
+import { mkdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { installBuiltInProducts } from './access/products.ts';
+import { readAsset } from './assets.ts';
+import type { Config } from './config.ts';
+import { installBuiltInEventTypes } from './events/built-in.ts';
+import { type Clock, createIds, type Ids, type Random } from './ids.ts';
+import { randomBytes } from './random.ts';
+import { type FirstCredentialStore, firstCredentialStore } from './store/first-credentials.ts';
+import { type FolderLock, lockFolder } from './store/folder-lock.ts';
+import { makeMasterKey, readMasterKey } from './store/master-key.ts';
+import { makePrivateFile } from './store/private-file.ts';
+import { createSchema, examineSchema } from './store/schema.ts';
+import { openSqlite, type SqliteDatabase } from './store/sqlite.ts';
+import { createStore, type Store } from './store/store.ts';
+import { createVault, type Vault } from './store/vault.ts';
+
+export type Data = {
+  readonly dataDir: string;
+  readonly db: SqliteDatabase;
+  readonly store: Store;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly random: Random;
+  readonly firstCredentials: FirstCredentialStore;
+  /** Nobody has seen the first credentials yet: a new folder, or one whose first start was cut short. */
+  readonly firstStart: boolean;
+  close(): Promise<void>;
+};
+
+/** A data folder that cannot be used; the message says why and what to do. */
+export class DataFolderError extends Error {
+  constructor(message: string, options: ErrorOptions = {}) {
+    super(message, options);
+    this.name = 'DataFolderError';
+  }
+}
+
+export const DATABASE_FILE = 'sallyport.db';
+
+export function databasePath({ dataDir }: Pick<Config, 'dataDir'>): string {
+  return join(dataDir, DATABASE_FILE);
+}
+
+export function masterKeyPath({ dataDir, masterKeyFile }: Pick<Config, 'dataDir' | 'masterKeyFile'>): string {
+  return masterKeyFile ?? join(dataDir, 'master.key');
+}
+
+/**
+ * Opens the data of `config`. `exclusive` is for the one server of a folder: it takes the lock, makes what is missing and
+ * installs what is built in. Without it the folder must have had its first start. Throws `DataFolderError`.
+ *
+ * The effects of a first start come in an order in which each needs only those before it, and each is looked for before
+ * it is done: folder, lock, master key, database file, schema, master key check, what is built in. So a start that was
+ * cut short between any two is finished by the next one, and no key is ever made for a database that was sealed with another.
+ */
+export async function openData(config: Config, { exclusive }: { readonly exclusive: boolean }): Promise<Data> {
+  const lock = exclusive ? takeFolder(config.dataDir) : null;
+  let db: SqliteDatabase | null = null;
+  try {
+    const masterKey = findMasterKey(config, exclusive);
+    db = await openDatabase(config, exclusive);
+    return await openStore(config, db, masterKey, lock);
+  } catch (error) {
+    await db?.close();
+    lock?.release();
+    throw error;
+  }
+}
+
+async function openStore(
+  config: Config,
+  db: SqliteDatabase,
+  masterKey: Uint8Array,
+  lock: FolderLock | null,
+): Promise<Data> {
+  const clock = Date.now;
+  const random = randomBytes;
+  const ids = createIds(clock, random);
+  const vault = createVault(masterKey, random);
+  const store = createStore(db, vault, ids);
+  const firstCredentials = firstCredentialStore(db, vault);
+  // The first user comes after the master key check, which only the server may write.
+  if (lock === null && (await store.users.isEmpty())) throw notStarted(config);
+  await checkMasterKey(config, store);
+  if (lock !== null) {
+    await installBuiltInProducts(store, clock());
+    await installBuiltInEventTypes(store, clock());
+  }
+  const firstStart = (await store.users.isEmpty()) || (await firstCredentials.get()) !== null;
+  const close = async (): Promise<void> => {
+    await db.close();
+    lock?.release();
+  };
+  return { dataDir: config.dataDir, db, store, vault, clock, ids, random, firstCredentials, firstStart, close };
+}
+
+function takeFolder(dataDir: string): FolderLock {
+  const lock = explaining(`the data folder ${dataDir} cannot be used`, () => {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    return lockFolder(dataDir);
+  });
+  if (lock === null) {
+    throw new DataFolderError(`the data folder ${dataDir} is in use: another sallyport serves it`);
+  }
+  return lock;
+}
+
+function findMasterKey(config: Config, exclusive: boolean): Uint8Array {
+  const path = masterKeyPath(config);
+  const verdict = readMasterKey(path);
+  if (verdict.ok) return verdict.key;
+  if (verdict.code !== 'missing') throw new DataFolderError(verdict.description);
+  if (hasDatabase(config)) {
+    throw new DataFolderError(
+      `${verdict.description}, but there is a database in ${config.dataDir} whose secrets only that key can read: put the key back`,
+    );
+  }
+  if (!exclusive) throw notStarted(config);
+  return explaining(`the master key ${path} cannot be made`, () => makeMasterKey(path, randomBytes));
+}
+
+async function openDatabase(config: Config, exclusive: boolean): Promise<SqliteDatabase> {
+  if (!exclusive && !hasDatabase(config)) throw notStarted(config);
+  const path = databasePath(config);
+  const db = explaining(`the database ${path} cannot be opened`, () => {
+    makePrivateFile(path);
+    return openSqlite(path);
+  });
+  try {
+    const verdict = explaining(`the database ${path} cannot be read`, () => examineSchema(db));
+    if (!verdict.ok) throw new DataFolderError(`the database ${path} cannot be used: ${verdict.description}`);
+    if (verdict.state === 'empty') {
+      if (!exclusive) throw notStarted(config);
+      createSchema(db, readAsset('schema.sql'));
+    }
+    return db;
+  } catch (error) {
+    await db.close();
+    throw error;
+  }
+}
+
+/** An empty file is what a first start leaves that was cut short before it wrote anything. */
+function hasDatabase(config: Config): boolean {
+  return (statSync(databasePath(config), { throwIfNoEntry: false })?.size ?? 0) > 0;
+}
+
+async function checkMasterKey(config: Config, store: Store): Promise<void> {
+  try {
+    await store.settings.checkMasterKey();
+  } catch (cause) {
+    throw new DataFolderError(`${masterKeyPath(config)}: ${(cause as Error).message}`, { cause });
+  }
+}
+
+function notStarted({ dataDir }: Config): DataFolderError {
+  return new DataFolderError(
+    `there is no data in ${dataDir} yet, or its first start was cut short: run sallyport init, or sallyport serve`,
+  );
+}
+
+/** Says of an error of the system or of SQLite what it came from. */
+function explaining<T>(what: string, work: () => T): T {
+  try {
+    return work();
+  } catch (cause) {
+    throw new DataFolderError(`${what}: ${(cause as Error).message}`, { cause });
+  }
+}

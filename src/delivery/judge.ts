@@ -1,0 +1,105 @@
+/** What an outcome means for the batch, the webhook's health and its state (wire.md §5). Pure. */
+import { PROBE_FIRST_MS, PROBE_MAX_MS } from '../limits.ts';
+import type { Outcome } from '../outbound/outcome.ts';
+import type { Batch } from '../store/dispatch.ts';
+import type { BatchFate, Health } from '../store/settlement.ts';
+import type { Progress, WebhookConfiguration } from '../store/webhooks.ts';
+import { giveUpReason, type LifecycleEvent, type StopReason } from '../webhooks/lifecycle.ts';
+import { nextDelayMs, parseRetryAfter } from './retry.ts';
+
+export type Judgement = {
+  /** Null for a heartbeat, which carries no records. */
+  readonly fate: BatchFate | null;
+  readonly health: Health;
+  /** What the state machine is told; a stop has its reason. */
+  readonly event: LifecycleEvent;
+  readonly stopReason: StopReason | null;
+};
+
+export type Case = {
+  readonly outcome: Outcome;
+  readonly batch: Batch | null;
+  readonly webhook: Pick<WebhookConfiguration, 'retryPolicy' | 'maxAttempts'>;
+  readonly progress: Progress;
+  readonly startedAt: number;
+  readonly now: number;
+  readonly jitter: () => number;
+  readonly halfIds: readonly [string, string];
+};
+
+export function judge(question: Case): Judgement {
+  return question.outcome.ok ? delivered(question) : failed(question, question.outcome);
+}
+
+type FailedOutcome = Extract<Outcome, { ok: false }>;
+
+/** 4xx that speak of the caller, the address or the moment rather than of what was sent. */
+const NOT_OF_CONTENT: ReadonlySet<number> = new Set([401, 403, 404, 407, 408, 410, 425, 429]);
+
+/** The status of the endpoint's own answer; a token endpoint's answer is not the endpoint's. */
+function statusOf({ errorClass, answer }: FailedOutcome): number | null {
+  return errorClass === 'http_status' ? (answer?.status ?? null) : null;
+}
+
+function delivered({ batch, startedAt, now }: Case): Judgement {
+  return {
+    fate: batch === null ? null : { kind: 'delivered', at: now },
+    health: { ...HEALTHY, sentAt: startedAt, wakeAt: now },
+    event: 'succeeded',
+    stopReason: null,
+  };
+}
+
+function failed(question: Case, outcome: FailedOutcome): Judgement {
+  const { batch, progress, startedAt, now } = question;
+  const status = statusOf(outcome);
+  const ofContent = status !== null && status >= 400 && status < 500 && !NOT_OF_CONTENT.has(status);
+  const fate = batch === null ? null : failedFate(question, batch, outcome, status, ofContent);
+  const failureStreak = ofContent ? progress.failureStreak : progress.failureStreak + 1;
+  const health: Health = {
+    stateReason: outcome.errorClass,
+    stateDetail: outcome.message,
+    sentAt: startedAt,
+    failingSinceAt: progress.failingSinceAt ?? now,
+    failureStreak,
+    probeAt: ofContent ? progress.probeAt : now + probeDelayMs(failureStreak),
+    deadStreak: fate?.kind === 'dead' ? progress.deadStreak + 1 : progress.deadStreak,
+    wakeAt: now,
+  };
+  const stopReason = status === 410 ? 'endpoint_gone' : giveUpReason(health, now);
+  const event = status === 410 ? 'stop' : stopReason === null ? 'failed' : 'gave_up';
+  return { fate, health, event, stopReason };
+}
+
+function failedFate(
+  { webhook, now, jitter, halfIds }: Case,
+  batch: Batch,
+  { answer }: FailedOutcome,
+  status: number | null,
+  ofContent: boolean,
+): BatchFate {
+  // Gone is said of the endpoint, not of the records: they stay as they are, due when the webhook starts again.
+  if (status === 410) return { kind: 'release', at: now };
+  const contentRefusals = ofContent ? batch.contentRefusals + 1 : 0;
+  const divisible = batch.lastOffset > batch.firstOffset;
+  if (divisible && (status === 413 || contentRefusals >= 2)) return { kind: 'halve', at: now, halfIds };
+  const { attemptNumber } = batch;
+  if (attemptNumber >= webhook.maxAttempts) return { kind: 'dead', at: now };
+  const retryAfterMs = parseRetryAfter(answer?.headers['retry-after'], now);
+  const delayMs = nextDelayMs({ policy: webhook.retryPolicy, attemptNumber, random: jitter, retryAfterMs });
+  return { kind: 'retry', at: now + delayMs, contentRefusals };
+}
+
+/** 1 s after the first failure, then 2, 4, 8 … up to 5 minutes: earlier than any batch's own retry, so a lone one is never held up. */
+function probeDelayMs(failureStreak: number): number {
+  return Math.min(PROBE_FIRST_MS * 2 ** (failureStreak - 1), PROBE_MAX_MS);
+}
+
+const HEALTHY = {
+  stateReason: null,
+  stateDetail: null,
+  failingSinceAt: null,
+  failureStreak: 0,
+  probeAt: null,
+  deadStreak: 0,
+} as const;

@@ -1,0 +1,42 @@
+/** The event types of Sallyport itself (wire.md §4): read-only, rewritten at every start. */
+import type { EventType } from '../store/event-types.ts';
+import type { Store } from '../store/store.ts';
+import { EMPLOYEE_CATEGORY } from './event-types.ts';
+
+type BuiltInEventType = Pick<EventType, 'id' | 'name' | 'description' | 'encryptionRequired'>;
+
+const DESCRIPTIONS: readonly (readonly [number: string, name: string, description: string])[] = [
+  ['01', 'employee.created', 'An employee was created.'],
+  ['02', 'employee.updated', 'An employee was changed.'],
+  ['11', 'webhook.started', 'A webhook was started; its first delivery or heartbeat is pending.'],
+  ['12', 'webhook.running', "A webhook's last attempt succeeded."],
+  ['13', 'webhook.stopped', 'A webhook was stopped, by an administrator or for the reason given.'],
+  ['14', 'webhook.failing', "A webhook's last attempt failed."],
+  ['15', 'webhook.failed', 'The service gave a webhook up after failing for too long.'],
+  ['16', 'webhook.key_expiring', 'A PGP key or client certificate of a webhook expires soon.'],
+  ['17', 'webhook.test', 'A test that an administrator asked for.'],
+];
+
+export const BUILT_IN_EVENT_TYPES: readonly BuiltInEventType[] = DESCRIPTIONS.map(([number, name, description]) => ({
+  id: `0193a1f0-0000-7000-8000-0000000001${number}`,
+  name,
+  description,
+  encryptionRequired: name.startsWith(EMPLOYEE_CATEGORY),
+}));
+
+/** Writes the built-in event types of this version, keeping when they first came. */
+export async function installBuiltInEventTypes(store: Store, now: number): Promise<void> {
+  const known = new Map((await store.eventTypes.all()).map((eventType) => [eventType.id, eventType]));
+  const current = BUILT_IN_EVENT_TYPES.map((eventType): EventType => {
+    const before = known.get(eventType.id);
+    const same = before?.name === eventType.name && before.description === eventType.description;
+    return {
+      ...eventType,
+      builtIn: true,
+      dataSchema: null,
+      createdAt: before?.createdAt ?? now,
+      updatedAt: same ? before.updatedAt : now,
+    };
+  });
+  await store.eventTypes.replaceBuiltIn(current);
+}

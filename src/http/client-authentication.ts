@@ -1,0 +1,116 @@
+/**
+ * Who calls an OAuth endpoint: client credentials from the `Authorization` header or from the body, never both (RFC 6749 §2.3.1),
+ * checked behind the throttle (wire.md §2 "Brute force").
+ */
+import type { Attempt, Throttle } from '../access/throttle.ts';
+import type { ClientCredentials, Tokens } from '../access/tokens.ts';
+import type { Clock } from '../ids.ts';
+import { AUTHORIZATION_BYTES } from '../limits.ts';
+import { Refusal } from '../refusal.ts';
+import type { Client } from '../store/applications.ts';
+import { decodeStrictBase64 } from '../wire/base64.ts';
+import { decodeFormText } from './form.ts';
+import { BASIC_CHALLENGE } from './oauth-error.ts';
+import { isForm, type Parameters } from './oauth-parameters.ts';
+import { networkOf } from './remote-address.ts';
+import type { Call } from './route.ts';
+
+export type ClientAuthentication = {
+  /**
+   * The client behind a call. Throws `invalid_client`, the same for every reason that lies in the credentials; `invalid_request` for
+   * credentials in two places or malformed ones; 429 with `Retry-After` after too many failures.
+   */
+  client(call: Call, parameters: Parameters): Promise<Client>;
+  /** Any check of credentials, with its failures counted: those that throw `invalid_client` or `invalid_token`. */
+  throttled<T>(call: Call, clientId: string | null, check: () => Promise<T>): Promise<T>;
+};
+
+type Dependencies = {
+  readonly tokens: Pick<Tokens, 'authenticate'>;
+  readonly throttle: Throttle;
+  readonly clock: Clock;
+};
+
+export function createClientAuthentication({ tokens, throttle, clock }: Dependencies): ClientAuthentication {
+  const throttled: ClientAuthentication['throttled'] = async (call, clientId, check) => {
+    const attempt: Attempt = { network: networkOf(call.remoteAddress), clientId };
+    refuseBlocked(throttle.blockedForMs(attempt, clock()));
+    try {
+      const checked = await check();
+      refuseBlocked(throttle.blockedForMs(attempt, clock()));
+      return checked;
+    } catch (error) {
+      if (isFailedAuthentication(error)) refuseBlocked(throttle.countFailure(attempt, clock()));
+      throw error;
+    }
+  };
+  return {
+    throttled,
+    client: (call, parameters) => {
+      const credentials = credentialsOf(call, parameters);
+      return throttled(call, credentials.clientId, () => tokens.authenticate(credentials));
+    },
+  };
+}
+
+/** Where the credentials of a call are. Throws 400 `invalid_request` for a repeated header, or for credentials in the body beside one. */
+export function credentialPlace({ request }: Call, parameters: Parameters): 'header' | 'body' {
+  if (request.headers.authorization === undefined) return 'body';
+  if ((request.headersDistinct.authorization?.length ?? 0) > 1) {
+    throw new Refusal('invalid_request', 'the Authorization header was sent more than once');
+  }
+  if (parameters.optional('client_id') !== undefined || parameters.optional('client_secret') !== undefined) {
+    throw new Refusal('invalid_request', 'client credentials were sent both in the Authorization header and in the body');
+  }
+  return 'header';
+}
+
+function credentialsOf(call: Call, parameters: Parameters): ClientCredentials {
+  if (credentialPlace(call, parameters) === 'header') return basicCredentials(call.request.headers.authorization ?? '');
+  if (isForm(call.mediaType) && parameters.optional('client_id') === undefined) {
+    // RFC 6749 §5.2 counts "no client authentication included" as this.
+    throw new Refusal('invalid_client', 'client credentials are required', {
+      headers: { 'WWW-Authenticate': BASIC_CHALLENGE },
+    });
+  }
+  return { clientId: parameters.required('client_id'), clientSecret: parameters.required('client_secret') };
+}
+
+const BASIC = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i;
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** RFC 6749 §2.3.1: the id and the secret are form-encoded before they are joined by a colon and Base64-encoded. */
+function basicCredentials(header: string): ClientCredentials {
+  if (!/^basic(?: |$)/i.test(header)) {
+    throw new Refusal('invalid_client', 'of the authentication schemes only Basic is taken here');
+  }
+  const base64 = header.length > AUTHORIZATION_BYTES ? undefined : BASIC.exec(header)?.[1];
+  const bytes = base64 === undefined ? null : decodeStrictBase64(base64);
+  const text = bytes === null ? null : decodeUtf8(bytes);
+  const colon = text?.indexOf(':') ?? -1;
+  const clientId = text === null || colon === -1 ? null : decodeFormText(text.slice(0, colon));
+  const clientSecret = text === null || colon === -1 ? null : decodeFormText(text.slice(colon + 1));
+  if (clientId === null || clientSecret === null) {
+    throw new Refusal('invalid_request', 'the Authorization header is not Basic with a form-encoded client id and secret');
+  }
+  return { clientId, clientSecret };
+}
+
+function decodeUtf8(bytes: Uint8Array): string | null {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+function isFailedAuthentication(error: unknown): boolean {
+  return error instanceof Refusal && (error.code === 'invalid_client' || error.code === 'invalid_token');
+}
+
+function refuseBlocked(waitMs: number | null): void {
+  if (waitMs === null) return;
+  throw new Refusal('too_many_requests', 'too many failed authentications came from this address', {
+    headers: { 'Retry-After': String(Math.ceil(waitMs / 1000)) },
+  });
+}

@@ -1,0 +1,38 @@
+/** Lists (wire.md §1): `?limit=` and `?cursor=`, and the reply around a page. A cursor is the id of the page's last item. */
+import { z } from 'zod';
+import { isUuidV7 } from '../ids.ts';
+import { PAGE_DEFAULT, PAGE_MAX } from '../limits.ts';
+import { refuseField } from '../refusal.ts';
+import type { Reply, Route } from './route.ts';
+
+export type PageQuery = { readonly limit: number; readonly cursor: string | null };
+
+export const PAGE_QUERY: NonNullable<Route['query']> = {
+  limit: { schema: z.int().min(1).max(PAGE_MAX).default(PAGE_DEFAULT), description: 'How many items at most.' },
+  cursor: { schema: z.string(), description: '`nextCursor` of the page before.' },
+};
+
+/** Throws 400 naming the parameter. */
+export function readPageQuery(query: URLSearchParams): PageQuery {
+  const limit = query.get('limit') ?? String(PAGE_DEFAULT);
+  if (!/^\d{1,3}$/.test(limit) || Number(limit) < 1 || Number(limit) > PAGE_MAX) {
+    throw refuseField('limit', `must be an integer from 1 to ${PAGE_MAX}`);
+  }
+  const cursor = query.get('cursor');
+  if (cursor !== null && !isUuidV7(cursor)) throw refuseField('cursor', 'is not a cursor of this service');
+  return { limit: Number(limit), cursor };
+}
+
+/** Reads one item more than asked for, to know whether another page follows. */
+export async function pageReply<Item>(
+  { limit }: PageQuery,
+  read: (limit: number) => Promise<readonly Item[]>,
+  view: (item: Item) => unknown,
+  idOf: (item: Item) => string,
+): Promise<Reply> {
+  const found = await read(limit + 1);
+  const items = found.slice(0, limit);
+  const last = items.at(-1);
+  const nextCursor = found.length > limit && last !== undefined ? idOf(last) : null;
+  return { status: 200, body: { items: items.map(view), nextCursor } };
+}

@@ -1,0 +1,126 @@
+/** The five routes that every administered resource has (wire.md §4): list, create, read, merge-patch, delete. */
+import type { z } from 'zod';
+import type { Actor } from '../audit.ts';
+import { page } from '../schemas.ts';
+import { PAGE_QUERY, pageReply, readPageQuery } from './paging.ts';
+import { type Call, callerOf, jsonBody, patchBody, type Reply, type Route } from './route.ts';
+
+export const EDGE = '/services/api/x/edge/v1';
+
+export type ResourceRoutes<Record> = {
+  /** In the path and as the tag: `applications`. */
+  readonly path: string;
+  /** Singular, for summaries: `application`. */
+  readonly noun: string;
+  readonly input: z.ZodType;
+  readonly view: z.ZodType;
+  /** What `POST` answers, where it shows a secret once. */
+  readonly createdView?: z.ZodType;
+  readonly administration: {
+    get(id: string): Promise<Record>;
+    list(after: string, limit: number): Promise<Record[]>;
+    patch(id: string, patch: unknown, actor: Actor): Promise<Record>;
+    remove(id: string, actor: Actor): Promise<void>;
+  };
+  /** Creates and answers the body of the reply. */
+  create(body: unknown, actor: Actor): Promise<{ readonly id: string }>;
+  show(record: Record): { readonly id: string };
+};
+
+export function resourceRoutes<Record>(resource: ResourceRoutes<Record>): Route[] {
+  const { path, noun, input, view, createdView = view, administration, create, show } = resource;
+  const collection = `${EDGE}/${path}`;
+  const item = `${collection}/{id}`;
+  const shared = { access: 'guarded', tag: path } as const;
+  return [
+    {
+      ...shared,
+      method: 'GET',
+      path: collection,
+      summary: `List ${path}, in order of creation`,
+      query: PAGE_QUERY,
+      replies: { 200: { description: `A page of ${path}`, schema: page(view) } },
+      respond: ({ query }) => {
+        const asked = readPageQuery(query);
+        return pageReply(
+          asked,
+          (limit) => administration.list(asked.cursor ?? '', limit),
+          show,
+          (record) => show(record).id,
+        );
+      },
+    },
+    {
+      ...shared,
+      method: 'POST',
+      path: collection,
+      summary: `Create ${article(noun)}`,
+      body: jsonBody(input),
+      replies: { 201: { description: `The ${noun}`, schema: createdView } },
+      respond: async (call) => created(collection, await create(call.body, callerOf(call).actor)),
+    },
+    {
+      ...shared,
+      method: 'GET',
+      path: item,
+      summary: `Read ${article(noun)}`,
+      replies: { 200: { description: `The ${noun}`, schema: view } },
+      respond: async (call) => ok(show(await administration.get(idOf(call)))),
+    },
+    {
+      ...shared,
+      method: 'PATCH',
+      path: item,
+      summary: `Change ${article(noun)} (RFC 7396)`,
+      body: patchBody(input),
+      replies: { 200: { description: `The ${noun} as it is now`, schema: view } },
+      respond: async (call) => ok(show(await administration.patch(idOf(call), call.body, callerOf(call).actor))),
+    },
+    {
+      ...shared,
+      method: 'DELETE',
+      path: item,
+      summary: `Delete ${article(noun)}`,
+      replies: { 204: { description: 'It is gone' } },
+      respond: async (call) => {
+        await administration.remove(idOf(call), callerOf(call).actor);
+        return { status: 204 };
+      },
+    },
+  ];
+}
+
+/** `POST {collection}/{id}/{verb}`. */
+export function actionRoute(
+  path: string,
+  verb: string,
+  summary: string,
+  more: Pick<Route, 'body' | 'replies'> & { respond(call: Call, id: string, actor: Actor): Promise<Reply> },
+): Route {
+  const { respond, ...described } = more;
+  return {
+    ...described,
+    method: 'POST',
+    path: `${EDGE}/${path}/{id}/${verb}`,
+    access: 'guarded',
+    tag: path,
+    summary,
+    respond: (call) => respond(call, idOf(call), callerOf(call).actor),
+  };
+}
+
+export function ok(body: unknown): Reply {
+  return { status: 200, body };
+}
+
+export function created(collection: string, body: { readonly id: string }): Reply {
+  return { status: 201, headers: { Location: `${collection}/${body.id}` }, body };
+}
+
+export function idOf({ params }: Call): string {
+  return params.id ?? '';
+}
+
+function article(noun: string): string {
+  return /^[aeiou]/i.test(noun) ? `an ${noun}` : `a ${noun}`;
+}

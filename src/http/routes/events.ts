@@ -1,0 +1,159 @@
+/** Events, deliveries and the audit log (wire.md §4). */
+import { z } from 'zod';
+import { acceptedView, eventBatchInput, eventInput } from '../../events/publish.ts';
+import { EVENT_REQUEST_BYTES } from '../../limits.ts';
+import { Refusal, refuseField } from '../../refusal.ts';
+import { id, instant, isoInstant, page } from '../../schemas.ts';
+import type { Services } from '../../services.ts';
+import type { AuditRecord } from '../../store/audit.ts';
+import type { DeliveryFilter, DeliveryState } from '../../store/deliveries.ts';
+import type { Store } from '../../store/store.ts';
+import { validate } from '../../validation.ts';
+import { deliveryView, deliveryWithAttempts, viewAttempt, viewDelivery } from '../../webhooks/deliveries.ts';
+import { PAGE_QUERY, pageReply, readPageQuery } from '../paging.ts';
+import { actionRoute, EDGE, idOf, ok } from '../resource-routes.ts';
+import { callerOf, emptyInput, jsonBody, type Route } from '../route.ts';
+
+type Dependencies = {
+  readonly services: Pick<Services, 'publish' | 'deliveries'>;
+  readonly store: Pick<Store, 'audit'>;
+};
+
+const state = z.enum(['pending', 'delivered', 'dead', 'discarded']);
+const moment = z.iso.datetime({ offset: true });
+
+const auditView = z
+  .object({
+    id,
+    at: instant,
+    actor: z.string(),
+    action: z.string(),
+    target: z.string(),
+    changes: z.record(z.string(), z.object({ from: z.unknown(), to: z.unknown() })),
+  })
+  .meta({ id: 'AuditEntry' });
+
+export function eventRoutes({ services: { publish, deliveries }, store: { audit } }: Dependencies): Route[] {
+  return [
+    {
+      method: 'POST',
+      path: `${EDGE}/events`,
+      access: 'guarded',
+      tag: 'events',
+      summary: 'Publish one event or up to 1,000, all or none; durable before the reply',
+      body: jsonBody(z.union([eventInput, eventBatchInput]), { maxBytes: EVENT_REQUEST_BYTES }),
+      replies: { 202: { description: 'Accepted', schema: acceptedView } },
+      respond: async (call) => ({ status: 202, body: await publish(call.body, callerOf(call).applicationId) }),
+    },
+    {
+      method: 'GET',
+      path: `${EDGE}/deliveries`,
+      access: 'guarded',
+      tag: 'deliveries',
+      summary: 'List deliveries, the newest event first',
+      query: {
+        ...PAGE_QUERY,
+        webhookId: { schema: z.string(), description: 'Of this webhook.' },
+        state: { schema: state, description: 'In this state.' },
+        eventType: { schema: z.string(), description: 'Of this event type.' },
+        since: { schema: moment, description: 'Of events that happened then or later.' },
+        until: { schema: moment, description: 'Of events that happened before.' },
+      },
+      replies: { 200: { description: 'A page of deliveries', schema: page(deliveryView) } },
+      respond: ({ query }) => {
+        const asked = readPageQuery(query);
+        const filter = readFilter(query);
+        return pageReply(
+          asked,
+          (limit) => deliveries.list(filter, asked.cursor, limit),
+          viewDelivery,
+          ({ id }) => id,
+        );
+      },
+    },
+    {
+      method: 'GET',
+      path: `${EDGE}/deliveries/{id}`,
+      access: 'guarded',
+      tag: 'deliveries',
+      summary: 'Read a delivery with its attempts',
+      replies: { 200: { description: 'The delivery', schema: deliveryWithAttempts } },
+      respond: async (call) => {
+        const { delivery, attempts } = await deliveries.get(idOf(call));
+        return ok({ ...viewDelivery(delivery), attempts: attempts.map(viewAttempt) });
+      },
+    },
+    actionRoute('deliveries', 'replay', 'Send a delivered or dead delivery again', {
+      body: jsonBody(emptyInput, { optional: true }),
+      replies: { 200: { description: 'The delivery as it is now', schema: deliveryView } },
+      respond: async ({ body }, id, actor) => {
+        validate(emptyInput, body);
+        return ok(viewDelivery(await deliveries.replay(id, actor)));
+      },
+    }),
+    {
+      method: 'GET',
+      path: `${EDGE}/audit`,
+      access: 'guarded',
+      tag: 'audit',
+      summary: 'List the audit log, the newest entry first',
+      query: PAGE_QUERY,
+      replies: { 200: { description: 'A page of entries', schema: page(auditView) } },
+      respond: ({ query }) => {
+        const asked = readPageQuery(query);
+        return pageReply(
+          asked,
+          (limit) => audit.list(asked.cursor, limit),
+          viewAudit,
+          ({ id }) => id,
+        );
+      },
+    },
+    {
+      method: 'GET',
+      path: `${EDGE}/audit/{id}`,
+      access: 'guarded',
+      tag: 'audit',
+      summary: 'Read an audit entry',
+      replies: { 200: { description: 'The entry', schema: auditView } },
+      respond: async (call) => {
+        const entry = await audit.get(idOf(call));
+        if (entry === null) throw new Refusal('not_found', 'there is no such audit entry');
+        return ok(viewAudit(entry));
+      },
+    },
+  ];
+}
+
+type Filter = Omit<DeliveryFilter, 'webhookNumber'> & { webhookId?: string };
+
+function readFilter(query: URLSearchParams): Filter {
+  const webhookId = query.get('webhookId');
+  const eventType = query.get('eventType');
+  const since = readMoment(query, 'since');
+  const until = readMoment(query, 'until');
+  return {
+    ...(webhookId === null ? {} : { webhookId }),
+    ...(eventType === null ? {} : { eventType }),
+    ...(query.has('state') ? { state: readState(query.get('state')) } : {}),
+    ...(since === null ? {} : { since }),
+    ...(until === null ? {} : { until }),
+  };
+}
+
+function readState(text: string | null): DeliveryState {
+  const parsed = state.safeParse(text);
+  if (!parsed.success) throw refuseField('state', `must be one of ${state.options.join(', ')}`);
+  return parsed.data;
+}
+
+function readMoment(query: URLSearchParams, name: string): number | null {
+  const text = query.get(name);
+  if (text === null) return null;
+  if (!moment.safeParse(text).success) throw refuseField(name, 'must be an instant, as 2026-11-21T05:00:00.000Z');
+  return Date.parse(text);
+}
+
+function viewAudit({ id, at, actor, action, target, changes }: AuditRecord): Record<string, unknown> {
+  return { id, at: isoInstant(at), actor, action, target, changes };
+}

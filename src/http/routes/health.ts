@@ -1,0 +1,47 @@
+/** `/livez` and `/readyz` (wire.md §6). */
+import { z } from 'zod';
+import type { Dispatcher } from '../../delivery/dispatcher.ts';
+import type { Clock } from '../../ids.ts';
+import type { Log } from '../../log.ts';
+import { Refusal } from '../../refusal.ts';
+import type { Store } from '../../store/store.ts';
+import { ok } from '../resource-routes.ts';
+import type { Route } from '../route.ts';
+
+type Dependencies = {
+  readonly store: Pick<Store, 'settings'>;
+  readonly dispatcher: Pick<Dispatcher, 'isAlive'>;
+  readonly clock: Clock;
+  readonly log: Log;
+};
+
+const healthView = z.object({ status: z.literal('ok') }).meta({ id: 'Health' });
+
+export function healthRoutes({ store, dispatcher, clock, log }: Dependencies): Route[] {
+  const shared = { method: 'GET', access: 'open', tag: 'operation' } as const;
+  return [
+    {
+      ...shared,
+      path: '/livez',
+      summary: 'The process answers',
+      replies: { 200: { description: 'It does', schema: healthView } },
+      respond: async () => ok({ status: 'ok' }),
+    },
+    {
+      ...shared,
+      path: '/readyz',
+      summary: 'The database can be written and the dispatcher is alive',
+      replies: { 200: { description: 'Both', schema: healthView }, 503: { description: 'Not both' } },
+      respond: async () => {
+        if (!dispatcher.isAlive()) throw new Refusal('unavailable', 'the dispatcher is not running');
+        try {
+          await store.settings.proveWritable(clock());
+        } catch (error) {
+          log.error({ err: error }, 'the database cannot be written');
+          throw new Refusal('unavailable', 'the database cannot be written');
+        }
+        return ok({ status: 'ok' });
+      },
+    },
+  ];
+}

@@ -1,0 +1,118 @@
+/** Endpoints, keys, event types and webhooks (wire.md §4). */
+import type { TestDelivery } from '../../delivery/test-delivery.ts';
+import { eventTypeInput, eventTypeView, viewEventType } from '../../events/event-types.ts';
+import type { Clock } from '../../ids.ts';
+import type { Services } from '../../services.ts';
+import type { Endpoint } from '../../store/endpoints.ts';
+import type { PgpKey } from '../../store/keys.ts';
+import { validate } from '../../validation.ts';
+import { attemptView, viewAttempt } from '../../webhooks/deliveries.ts';
+import {
+  endpointInput,
+  endpointView,
+  endpointWithSecret,
+  rotateInput,
+  viewEndpoint,
+} from '../../webhooks/endpoint-schema.ts';
+import { keyInput, keyView, viewKey } from '../../webhooks/keys.ts';
+import { viewWebhook, webhookView } from '../../webhooks/view.ts';
+import { replayedView, replayInput, webhookInput } from '../../webhooks/webhook-schema.ts';
+import { actionRoute, ok, resourceRoutes } from '../resource-routes.ts';
+import { emptyInput, jsonBody, type Route } from '../route.ts';
+
+type Dependencies = {
+  readonly services: Pick<Services, 'endpoints' | 'keys' | 'eventTypes' | 'webhooks'>;
+  readonly clock: Clock;
+  readonly testDelivery: TestDelivery;
+};
+
+export function webhookRoutes({
+  services: { endpoints, keys, eventTypes, webhooks },
+  clock,
+  testDelivery,
+}: Dependencies): Route[] {
+  const showEndpoint = (endpoint: Endpoint) => viewEndpoint(endpoint, clock());
+  const showKey = (key: PgpKey) => viewKey(key, clock());
+  const noBody = jsonBody(emptyInput, { optional: true });
+  return [
+    ...resourceRoutes({
+      path: 'endpoints',
+      noun: 'endpoint',
+      input: endpointInput,
+      view: endpointView,
+      createdView: endpointWithSecret,
+      administration: endpoints,
+      create: async (body, actor) => {
+        const endpoint = await endpoints.create(body, actor);
+        return { ...showEndpoint(endpoint), secret: endpoint.secret.reveal() };
+      },
+      show: showEndpoint,
+    }),
+    actionRoute('endpoints', 'verify', 'Challenge the endpoint now', {
+      body: noBody,
+      replies: { 200: { description: 'The endpoint with the result in `lastVerification`', schema: endpointView } },
+      respond: async ({ body }, id, actor) => {
+        validate(emptyInput, body);
+        return ok(showEndpoint(await endpoints.verify(id, actor)));
+      },
+    }),
+    actionRoute('endpoints', 'rotate-secret', 'Replace the secret, shown this once', {
+      body: jsonBody(rotateInput, { optional: true }),
+      replies: { 200: { description: 'The endpoint with its new secret', schema: endpointWithSecret } },
+      respond: async ({ body }, id, actor) => {
+        const { endpoint, newSecret } = await endpoints.rotateSecret(id, body, actor);
+        return ok({ ...showEndpoint(endpoint), secret: newSecret.reveal() });
+      },
+    }),
+    ...resourceRoutes({
+      path: 'keys',
+      noun: 'key',
+      input: keyInput,
+      view: keyView,
+      administration: keys,
+      create: async (body, actor) => showKey(await keys.create(body, actor)),
+      show: showKey,
+    }),
+    ...resourceRoutes({
+      path: 'event-types',
+      noun: 'event type',
+      input: eventTypeInput,
+      view: eventTypeView,
+      administration: eventTypes,
+      create: async (body, actor) => viewEventType(await eventTypes.create(body, actor)),
+      show: viewEventType,
+    }),
+    ...resourceRoutes({
+      path: 'webhooks',
+      noun: 'webhook',
+      input: webhookInput,
+      view: webhookView,
+      administration: webhooks,
+      create: async (body, actor) => viewWebhook(await webhooks.create(body, actor)),
+      show: viewWebhook,
+    }),
+    ...(['start', 'stop'] as const).map((verb) =>
+      actionRoute('webhooks', verb, verb === 'start' ? 'Start delivering' : 'Stop delivering; records wait', {
+        body: noBody,
+        replies: { 200: { description: 'The webhook as it is now', schema: webhookView } },
+        respond: async ({ body }, id, actor) => {
+          validate(emptyInput, body);
+          return ok(viewWebhook(await webhooks[verb](id, actor)));
+        },
+      }),
+    ),
+    actionRoute('webhooks', 'test', 'Send a `webhook.test` record now and answer with the attempt', {
+      body: noBody,
+      replies: { 200: { description: 'The attempt, delivered or not', schema: attemptView } },
+      respond: async ({ body }, id, actor) => {
+        validate(emptyInput, body);
+        return ok(viewAttempt(await testDelivery(id, actor)));
+      },
+    }),
+    actionRoute('webhooks', 'replay', 'Send records again', {
+      body: jsonBody(replayInput, { optional: true }),
+      replies: { 200: { description: 'How many records are due again', schema: replayedView } },
+      respond: async ({ body }, id, actor) => ok(await webhooks.replay(id, body, actor)),
+    }),
+  ];
+}

@@ -1,0 +1,59 @@
+/** The use cases of the service, put together from what they need: a store, a clock, randomness, and a way out. */
+import { type Applications, createApplications } from './access/applications.ts';
+import { createProducts, type Products } from './access/products.ts';
+import { createTokens, type Tokens } from './access/tokens.ts';
+import { createUsers, type Users } from './access/users.ts';
+import { createEmployees, type Employees } from './employees/employees.ts';
+import { createEventTypes, type EventTypes } from './events/event-types.ts';
+import { createPublish, type Publish } from './events/publish.ts';
+import type { Clock, Ids, Random } from './ids.ts';
+import type { EgressPolicy } from './outbound/egress.ts';
+import type { Transport } from './outbound/transport.ts';
+import type { Store } from './store/store.ts';
+import { createDeliveries, type Deliveries } from './webhooks/deliveries.ts';
+import { createEndpoints, type Endpoints } from './webhooks/endpoints.ts';
+import { createKeys, type Keys } from './webhooks/keys.ts';
+import { createChallenge } from './webhooks/verification.ts';
+import { createWebhooks, type Webhooks } from './webhooks/webhooks.ts';
+
+export type Services = {
+  readonly users: Users;
+  readonly products: Products;
+  readonly applications: Applications;
+  readonly tokens: Tokens;
+  readonly employees: Employees;
+  readonly eventTypes: EventTypes;
+  readonly publish: Publish;
+  readonly endpoints: Endpoints;
+  readonly keys: Keys;
+  readonly webhooks: Webhooks;
+  readonly deliveries: Deliveries;
+};
+
+export type ServiceDependencies = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly random: Random;
+  readonly egress: EgressPolicy;
+  readonly transport: Transport;
+  /** Tells the dispatcher that there may be work. */
+  readonly wake: () => void;
+};
+
+export function createServices(dependencies: ServiceDependencies): Services {
+  const eventTypes = createEventTypes(dependencies);
+  return {
+    users: createUsers(dependencies),
+    products: createProducts(dependencies),
+    applications: createApplications(dependencies),
+    tokens: createTokens(dependencies),
+    employees: createEmployees(dependencies),
+    eventTypes,
+    publish: createPublish({ ...dependencies, eventTypes }),
+    endpoints: createEndpoints({ ...dependencies, challenge: createChallenge(dependencies) }),
+    keys: createKeys(dependencies),
+    webhooks: createWebhooks(dependencies),
+    deliveries: createDeliveries(dependencies),
+  };
+}
