@@ -1,7 +1,7 @@
 /** Everything but the doors: what the server, an embedding program and the commands share. */
 import { type Config, ConfigurationError, readSettingFile } from './config.ts';
-import { type Data, openData } from './data-folder.ts';
-import { type FirstCredentials, makeFirstCredentials } from './first-start.ts';
+import { type Data, type FirstCredentials, openData } from './data-folder.ts';
+import { makeFirstCredentials } from './first-start.ts';
 import type { Log } from './log.ts';
 import type { EgressPolicy } from './outbound/egress.ts';
 import { createTransport, type Transport } from './outbound/transport.ts';

@@ -8,15 +8,6 @@ import { type Secret, secret } from './secret.ts';
 /** The value, or what is wrong with the text, to follow the setting's name: `must be …`. */
 export type Reading<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problem: string };
 
-export type CommandLineSetting = {
-  readonly variable: string;
-  /** Without its dashes. */
-  readonly flag: string;
-  /** How help shows what it takes: `<file>`. */
-  readonly value: string;
-  readonly description: string;
-};
-
 export function readPath(text: string): Reading<string> {
   return text === '' || text.includes('\0') ? refused('must be a path') : read(resolve(text));
 }

@@ -1,7 +1,7 @@
 /** What an operator may set (wire.md §6): the `SALLYPORT_` variables, and the flags of the same meaning, as a `Config`. */
 import { readFileSync } from 'node:fs';
+import { SETTING_NAMES, SETTINGS, type SettingName } from './config-names.ts';
 import {
-  type CommandLineSetting,
   type Reading,
   readCidrs,
   readHost,
@@ -38,8 +38,6 @@ export type Config = {
   readonly logLevel: LogLevel;
 };
 
-export type SettingName = keyof Config;
-
 /** A setting that cannot be used: the message names its variable or flag, says what is allowed, and shows no secret. */
 export class ConfigurationError extends Error {
   constructor(message: string, options: ErrorOptions = {}) {
@@ -48,116 +46,27 @@ export class ConfigurationError extends Error {
   }
 }
 
-/** `fallback` is the text that stands for a setting that is not set; null stays null. */
-type Setting<T> = CommandLineSetting & { read(text: string): Reading<T>; readonly fallback: string | null };
-
-const file = { value: '<file>', read: readPath, fallback: null };
-
-const SETTINGS: { readonly [Name in SettingName]: Setting<Config[Name]> } = {
-  dataDir: {
-    variable: 'SALLYPORT_DATA',
-    flag: 'data',
-    value: '<folder>',
-    description: 'Where everything is kept (./data)',
-    read: readPath,
-    fallback: './data',
-  },
-  host: {
-    variable: 'SALLYPORT_HOST',
-    flag: 'host',
-    value: '<address>',
-    description: 'The address to listen on (127.0.0.1)',
-    read: readHost,
-    fallback: '127.0.0.1',
-  },
-  port: {
-    variable: 'SALLYPORT_PORT',
-    flag: 'port',
-    value: '<number>',
-    description: 'The port to listen on; 0 takes any free one (8080)',
-    read: readPort,
-    fallback: '8080',
-  },
-  publicUrl: {
-    variable: 'SALLYPORT_PUBLIC_URL',
-    flag: 'public-url',
-    value: '<url>',
-    description: 'The address that clients see, such as https://edge.example',
-    read: readOrigin,
-    fallback: null,
-  },
-  tlsCertFile: {
-    ...file,
-    variable: 'SALLYPORT_TLS_CERT_FILE',
-    flag: 'tls-cert-file',
-    description: "The server's certificate and chain in PEM; without it plain HTTP is served",
-  },
-  tlsKeyFile: {
-    ...file,
-    variable: 'SALLYPORT_TLS_KEY_FILE',
-    flag: 'tls-key-file',
-    description: "The certificate's private key in PEM",
-  },
-  masterKeyFile: {
-    ...file,
-    variable: 'SALLYPORT_MASTER_KEY_FILE',
-    flag: 'master-key-file',
-    description: 'The key under which secrets are kept (master.key in the data folder)',
-  },
-  caFile: {
-    ...file,
-    variable: 'SALLYPORT_CA_FILE',
-    flag: 'ca-file',
-    description: 'Further authorities in PEM that endpoints may have their certificates from',
-  },
-  egressAllow: {
-    variable: 'SALLYPORT_EGRESS_ALLOW',
-    flag: 'egress-allow',
-    value: '<blocks>',
-    description: 'CIDR blocks that may be sent to although they are not public, comma-separated',
-    read: readCidrs,
-    fallback: '',
-  },
-  egressProxy: {
-    variable: 'SALLYPORT_EGRESS_PROXY',
-    flag: 'egress-proxy',
-    value: '<url>',
-    description: 'An HTTP CONNECT proxy for everything outbound, as http://[user:password@]host:port',
-    read: readProxy,
-    fallback: null,
-  },
-  trustedProxies: {
-    variable: 'SALLYPORT_TRUSTED_PROXIES',
-    flag: 'trusted-proxies',
-    value: '<blocks>',
-    description: 'CIDR blocks of the proxies whose X-Forwarded-For counts, comma-separated',
-    read: readCidrs,
-    fallback: '',
-  },
-  databaseUrl: {
-    variable: 'SALLYPORT_DATABASE_URL',
-    flag: 'database-url',
-    value: '<url>',
-    description: 'For PostgreSQL, which this version does not have yet',
-    read: refusePostgres,
-    fallback: null,
-  },
-  logLevel: {
-    variable: 'SALLYPORT_LOG_LEVEL',
-    flag: 'log-level',
-    value: '<level>',
-    description: `How much is logged: ${LOG_LEVELS.join(', ')} (info)`,
-    read: readOneOf(LOG_LEVELS),
-    fallback: 'info',
-  },
+type Reader<T> = {
+  read(text: string): Reading<T>;
+  /** The text that stands for a setting that is not set; null stays null. */
+  readonly fallback: string | null;
 };
 
-export const SETTING_NAMES: readonly SettingName[] = Object.keys(SETTINGS) as SettingName[];
-
-/** How a setting is named and described on the command line. */
-export function settingOnCommandLine(name: SettingName): CommandLineSetting {
-  return SETTINGS[name];
-}
+const READERS: { readonly [Name in SettingName]: Reader<Config[Name]> } = {
+  dataDir: { read: readPath, fallback: './data' },
+  host: { read: readHost, fallback: '127.0.0.1' },
+  port: { read: readPort, fallback: '8080' },
+  publicUrl: { read: readOrigin, fallback: null },
+  tlsCertFile: { read: readPath, fallback: null },
+  tlsKeyFile: { read: readPath, fallback: null },
+  masterKeyFile: { read: readPath, fallback: null },
+  caFile: { read: readPath, fallback: null },
+  egressAllow: { read: readCidrs, fallback: '' },
+  egressProxy: { read: readProxy, fallback: null },
+  trustedProxies: { read: readCidrs, fallback: '' },
+  databaseUrl: { read: refusePostgres, fallback: null },
+  logLevel: { read: readOneOf(LOG_LEVELS), fallback: 'info' },
+};
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -201,7 +110,8 @@ function refuseUnknown(env: Environment): void {
 }
 
 function readSetting(name: SettingName, env: Environment, flags: Environment): Config[SettingName] {
-  const { variable, flag, read, fallback }: Setting<Config[SettingName]> = SETTINGS[name];
+  const { variable, flag } = SETTINGS[name];
+  const { read, fallback }: Reader<Config[SettingName]> = READERS[name];
   const set = env[variable] === '' ? undefined : env[variable];
   const text = flags[flag] ?? set ?? fallback;
   if (text === null) return null;

@@ -33,6 +33,15 @@ export type Data = {
   close(): Promise<void>;
 };
 
+/** What a first start shows, once. */
+export type FirstCredentials = {
+  readonly dataDir: string;
+  readonly adminUserName: string;
+  readonly adminPassword: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+};
+
 /** A data folder that cannot be used; the message says why and what to do. */
 export class DataFolderError extends Error {
   constructor(message: string, options: ErrorOptions = {}) {

@@ -8,21 +8,12 @@ import { ADMINISTRATION_SCOPES, BUILT_IN_SCOPES } from './access/built-in.ts';
 import { hashCredential, mintCredential } from './access/credential.ts';
 import { hashPassword, makePassword } from './access/password.ts';
 import { type AuditEntry, changesBetween, SERVICE } from './audit.ts';
-import type { Data } from './data-folder.ts';
+import type { Data, FirstCredentials } from './data-folder.ts';
 import type { Ids } from './ids.ts';
 import { TOKEN_VALIDITY_DEFAULT_SECONDS } from './limits.ts';
 import type { Application } from './store/applications.ts';
 import type { PendingCredentials } from './store/first-credentials.ts';
 import type { User } from './store/users.ts';
-
-/** What a first start shows, once. */
-export type FirstCredentials = {
-  readonly dataDir: string;
-  readonly adminUserName: string;
-  readonly adminPassword: string;
-  readonly clientId: string;
-  readonly clientSecret: string;
-};
 
 const ADMIN_USER_NAME = 'admin';
 const APPLICATION_NAME = 'administration';

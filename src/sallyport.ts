@@ -4,20 +4,21 @@
  *     const sallyport = await createSallyport(readConfig(process.env, {}));
  *     const { url } = await sallyport.start();
  */
-import { readFileSync } from 'node:fs';
-import { createGate } from './access/gate.ts';
+import { createGate, type Gate } from './access/gate.ts';
 import { createThrottle } from './access/throttle.ts';
-import { compose } from './compose.ts';
-import type { Config } from './config.ts';
+import { type Composed, compose } from './compose.ts';
+import { type Config, readSettingFile } from './config.ts';
 import type { FirstCredentials } from './data-folder.ts';
 import { createClaimWork } from './delivery/claim.ts';
-import { createDispatcher } from './delivery/dispatcher.ts';
+import { createDispatcher, type Dispatcher } from './delivery/dispatcher.ts';
 import { createOauthTokens } from './delivery/oauth.ts';
-import { createSend } from './delivery/send.ts';
+import { createSend, type Send } from './delivery/send.ts';
 import { createSettle } from './delivery/settle.ts';
 import { createTestDelivery } from './delivery/test-delivery.ts';
+import { createClientAuthentication } from './http/client-authentication.ts';
 import { createListener } from './http/listener.ts';
 import { createRemoteAddress } from './http/remote-address.ts';
+import type { Route } from './http/route.ts';
 import { accessRoutes } from './http/routes/access.ts';
 import { discoveryRoutes } from './http/routes/discovery.ts';
 import { employeeRoutes } from './http/routes/employees.ts';
@@ -36,14 +37,118 @@ export type Sallyport = {
   /** Answers requests in somebody else's `node:http` server. */
   readonly handler: RequestHandler;
   readonly services: Services;
-  /** On the first start of a data folder: what was made for the first administrator. Shown once. */
+  /** What was made for the first administrator at the first start of a data folder; null once it was shown. */
   readonly firstCredentials: FirstCredentials | null;
+  /** Whoever has shown the first credentials says so: they are forgotten. */
+  credentialsShown(): Promise<void>;
   /** Publishes from inside the embedding program: one event or `{events: […]}`, as `POST /events` takes. Durable when it resolves. */
-  readonly publish: (body: unknown) => ReturnType<Services['publish']>;
-  /** Listens and begins to deliver; `url` is where. */
+  publish(body: unknown): ReturnType<Services['publish']>;
+  /** Begins to deliver, and listens; answers where. */
   start(): Promise<{ readonly url: string }>;
-  /** Only delivers: for a program that has `handler` in a server of its own. */
+  /** Begins to deliver without listening: for a program that has `handler` in a server of its own. */
   startDelivery(): Promise<void>;
   /** Stops accepting, finishes what is under way (10 s at most), and closes the data folder. */
   stop(): Promise<void>;
 };
+
+/** The publisher of events that the embedding program publishes; idempotency keys are its own. */
+const EMBEDDING_PROGRAM = 'embedding-program';
+
+/** Opens the data folder, making it at the first start. Throws `ConfigurationError` or `DataFolderError`. */
+export async function createSallyport(config: Config, log: Log = createLog(config.logLevel)): Promise<Sallyport> {
+  const tls = readTls(config);
+  const composed = await compose(config, { exclusive: true, log });
+  const { store, clock, services } = composed;
+  const { send, dispatcher } = createDelivery(composed, log);
+  composed.onWake(dispatcher.wake);
+  const gate = createGate({ store, clock, catalogue: services.products.compiled });
+  const remoteAddress = createRemoteAddress(config.trustedProxies);
+  let address = '';
+  const issuer = (): string => config.publicUrl ?? address;
+  const routes = [
+    ...authorizationServer({ ...composed, gate, issuer }),
+    ...administration({ ...composed, dispatcher, log, send }),
+  ];
+  const handler = createRequestHandler({ routes, gate, clock, log, remoteAddress });
+  const listener = createListener({ handler, tls, clock, log });
+  return {
+    handler,
+    services,
+    firstCredentials: composed.firstCredentials,
+    credentialsShown: composed.credentialsShown,
+    publish: (body) => services.publish(body, EMBEDDING_PROGRAM),
+    startDelivery: dispatcher.start,
+    start: async () => {
+      const port = await listener.listen(config.host, config.port);
+      address = `${tls === null ? 'http' : 'https'}://${hostInUrl(config.host)}:${port}`;
+      const url = issuer();
+      await dispatcher.start();
+      log.info({ url }, 'listening');
+      return { url };
+    },
+    stop: async () => {
+      await Promise.all([listener.close(), dispatcher.stop()]);
+      await composed.close();
+      log.info('stopped');
+    },
+  };
+}
+
+function createDelivery(
+  { store, clock, ids, random, transport }: Composed,
+  log: Log,
+): { send: Send; dispatcher: Dispatcher } {
+  const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }), clock });
+  const jitter = (): number => Buffer.from(random(4)).readUInt32BE() / 2 ** 32;
+  const dispatcher = createDispatcher({
+    store,
+    clock,
+    log,
+    send,
+    claimWork: createClaimWork({ store, clock, ids }),
+    settle: createSettle({ store, clock, ids, jitter, log }),
+    newId: ids.uuid,
+    owner: ids.uuid(),
+  });
+  return { send, dispatcher };
+}
+
+function authorizationServer({
+  services: { tokens },
+  store: { users, products },
+  clock,
+  gate,
+  issuer,
+}: Composed & { readonly gate: Gate; readonly issuer: () => string }): Route[] {
+  const authentication = createClientAuthentication({ tokens, throttle: createThrottle(), clock });
+  return [
+    ...tokenRoutes({ tokens, authentication }),
+    ...introspectionRoutes({ tokens, authentication, gate, users }),
+    ...revocationRoutes({ tokens, authentication }),
+    ...discoveryRoutes({ issuer, products }),
+    ...forwardAuthRoutes({ gate }),
+  ];
+}
+
+type Doors = Composed & { readonly dispatcher: Dispatcher; readonly log: Log; readonly send: Send };
+
+function administration({ services, store, clock, ids, send, dispatcher, log }: Doors): Route[] {
+  const testDelivery = createTestDelivery({ store, clock, ids, send, webhooks: services.webhooks });
+  return [
+    ...accessRoutes({ services, clock }),
+    ...webhookRoutes({ services, clock, testDelivery }),
+    ...eventRoutes({ services, store }),
+    ...employeeRoutes(services),
+    ...healthRoutes({ store, dispatcher, clock, log }),
+  ];
+}
+
+function readTls({ tlsCertFile, tlsKeyFile }: Config): { cert: string; key: string } | null {
+  if (tlsCertFile === null || tlsKeyFile === null) return null;
+  return { cert: readSettingFile('tlsCertFile', tlsCertFile), key: readSettingFile('tlsKeyFile', tlsKeyFile) };
+}
+
+function hostInUrl(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return 'localhost';
+  return host.includes(':') ? `[${host}]` : host;
+}

@@ -6,18 +6,13 @@
  * does a client id that keeps failing use up its neighbours' hundred once it has had its ten.
  */
 import { hash } from 'node:crypto';
-import {
-  CLIENT_FAILURES_MAX,
-  FAILURE_WINDOW_MS,
-  FAILURES_REMEMBERED_MAX,
-  NETWORK_FAILURES_MAX,
-} from '../limits.ts';
+import { CLIENT_FAILURES_MAX, FAILURE_WINDOW_MS, FAILURES_REMEMBERED_MAX, NETWORK_FAILURES_MAX } from '../limits.ts';
 
 /** Whose authentication it is. `network` stands for one subscriber: an IPv4 address, or the /64 of an IPv6 one. */
 export type Attempt = {
   readonly network: string;
-  /** As it was sent, whether there is such a client or not; null where credentials name none (a bearer token). */
-  readonly clientId: string | null;
+  /** As it was sent, whether there is such a client or not. */
+  readonly clientId: string;
 };
 
 /**
@@ -49,7 +44,7 @@ export function createThrottle(remembered: number = FAILURES_REMEMBERED_MAX): Th
     if (log === undefined) return null;
     const recent = recentOf(log, now);
     const client = digest(clientId);
-    const ofClient = client === null ? [] : recent.filter((failure) => failure.client === client);
+    const ofClient = recent.filter((failure) => failure.client === client);
     const waitMs = Math.max(
       untilBelow(CLIENT_FAILURES_MAX, ofClient, now),
       untilBelow(NETWORK_FAILURES_MAX, recent, now),
@@ -78,10 +73,10 @@ export function createThrottle(remembered: number = FAILURES_REMEMBERED_MAX): Th
 }
 
 /** `client` is a digest: what a caller sends as its id may be long. */
-type Failure = { readonly at: number; readonly client: string | null };
+type Failure = { readonly at: number; readonly client: string };
 
-function digest(clientId: string | null): string | null {
-  return clientId === null ? null : hash('sha256', clientId, 'base64');
+function digest(clientId: string): string {
+  return hash('sha256', clientId, 'base64');
 }
 
 function recentOf(log: readonly Failure[], now: number): readonly Failure[] {

@@ -8,7 +8,6 @@ import type { Clock } from '../ids.ts';
 import { AUTHORIZATION_BYTES } from '../limits.ts';
 import { Refusal } from '../refusal.ts';
 import type { Client } from '../store/applications.ts';
-import { decodeStrictBase64 } from '../wire/base64.ts';
 import { decodeFormText } from './form.ts';
 import { BASIC_CHALLENGE } from './oauth-error.ts';
 import { isForm, type Parameters } from './oauth-parameters.ts';
@@ -17,12 +16,10 @@ import type { Call } from './route.ts';
 
 export type ClientAuthentication = {
   /**
-   * The client behind a call. Throws `invalid_client`, the same for every reason that lies in the credentials; `invalid_request` for
-   * credentials in two places or malformed ones; 429 with `Retry-After` after too many failures.
+   * The client behind a call. Throws `invalid_client`, the same for every reason that lies in the credentials; `invalid_request`
+   * for credentials in two places or malformed ones; 429 with `Retry-After` after too many failures.
    */
   client(call: Call, parameters: Parameters): Promise<Client>;
-  /** Any check of credentials, with its failures counted: those that throw `invalid_client` or `invalid_token`. */
-  throttled<T>(call: Call, clientId: string | null, check: () => Promise<T>): Promise<T>;
 };
 
 type Dependencies = {
@@ -31,24 +28,19 @@ type Dependencies = {
   readonly clock: Clock;
 };
 
+/** One for all routes: a door that guesses at one of them have closed is closed at the others too. */
 export function createClientAuthentication({ tokens, throttle, clock }: Dependencies): ClientAuthentication {
-  const throttled: ClientAuthentication['throttled'] = async (call, clientId, check) => {
-    const attempt: Attempt = { network: networkOf(call.remoteAddress), clientId };
-    refuseBlocked(throttle.blockedForMs(attempt, clock()));
-    try {
-      const checked = await check();
-      refuseBlocked(throttle.blockedForMs(attempt, clock()));
-      return checked;
-    } catch (error) {
-      if (isFailedAuthentication(error)) refuseBlocked(throttle.countFailure(attempt, clock()));
-      throw error;
-    }
-  };
   return {
-    throttled,
-    client: (call, parameters) => {
+    client: async (call, parameters) => {
       const credentials = credentialsOf(call, parameters);
-      return throttled(call, credentials.clientId, () => tokens.authenticate(credentials));
+      const attempt: Attempt = { network: networkOf(call.remoteAddress), clientId: credentials.clientId };
+      refuseBlocked(throttle.blockedForMs(attempt, clock()));
+      const client = await tokens.authenticate(credentials).catch((error: unknown) => {
+        if (isFailedAuthentication(error)) refuseBlocked(throttle.countFailure(attempt, clock()));
+        throw error;
+      });
+      refuseBlocked(throttle.blockedForMs(attempt, clock()));
+      return client;
     },
   };
 }
@@ -60,7 +52,10 @@ export function credentialPlace({ request }: Call, parameters: Parameters): 'hea
     throw new Refusal('invalid_request', 'the Authorization header was sent more than once');
   }
   if (parameters.optional('client_id') !== undefined || parameters.optional('client_secret') !== undefined) {
-    throw new Refusal('invalid_request', 'client credentials were sent both in the Authorization header and in the body');
+    throw new Refusal(
+      'invalid_request',
+      'client credentials were sent both in the Authorization header and in the body',
+    );
   }
   return 'header';
 }
@@ -85,13 +80,15 @@ function basicCredentials(header: string): ClientCredentials {
     throw new Refusal('invalid_client', 'of the authentication schemes only Basic is taken here');
   }
   const base64 = header.length > AUTHORIZATION_BYTES ? undefined : BASIC.exec(header)?.[1];
-  const bytes = base64 === undefined ? null : decodeStrictBase64(base64);
-  const text = bytes === null ? null : decodeUtf8(bytes);
+  const text = base64 === undefined ? null : decodeUtf8(Buffer.from(base64, 'base64'));
   const colon = text?.indexOf(':') ?? -1;
   const clientId = text === null || colon === -1 ? null : decodeFormText(text.slice(0, colon));
   const clientSecret = text === null || colon === -1 ? null : decodeFormText(text.slice(colon + 1));
   if (clientId === null || clientSecret === null) {
-    throw new Refusal('invalid_request', 'the Authorization header is not Basic with a form-encoded client id and secret');
+    throw new Refusal(
+      'invalid_request',
+      'the Authorization header is not Basic with a form-encoded client id and secret',
+    );
   }
   return { clientId, clientSecret };
 }
@@ -105,7 +102,7 @@ function decodeUtf8(bytes: Uint8Array): string | null {
 }
 
 function isFailedAuthentication(error: unknown): boolean {
-  return error instanceof Refusal && (error.code === 'invalid_client' || error.code === 'invalid_token');
+  return error instanceof Refusal && error.code === 'invalid_client';
 }
 
 function refuseBlocked(waitMs: number | null): void {

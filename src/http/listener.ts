@@ -26,14 +26,17 @@ type ListenerOptions = {
 
 export function createListener({ handler, tls, clock, log }: ListenerOptions): Listener {
   const limits = { maxHeaderSize: REQUEST_HEADER_BYTES, headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS };
-  const server: Server = tls === null ? createHttpServer(limits) : createHttpsServer({ ...limits, ...tls, minVersion: 'TLSv1.2' });
+  const server: Server =
+    tls === null ? createHttpServer(limits) : createHttpsServer({ ...limits, ...tls, minVersion: 'TLSv1.2' });
   server.on('request', (request, response) => {
     handler(request, response).catch((error: unknown) => {
       log.error({ err: error }, 'a request broke off');
       response.destroy();
     });
   });
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuseMalformed(error, socket, clock(), log));
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) =>
+    refuseMalformed(error, socket, clock(), log),
+  );
   return {
     listen: (host, port) =>
       new Promise((resolve, reject) => {
@@ -61,7 +64,8 @@ function refuseMalformed(error: NodeJS.ErrnoException, socket: Socket, now: numb
     socket.destroy();
     return;
   }
-  const [code, description] = MALFORMED[error.code ?? ''] ?? (['invalid_request', 'the request is not valid HTTP'] as const);
+  const [code, description] =
+    MALFORMED[error.code ?? ''] ?? (['invalid_request', 'the request is not valid HTTP'] as const);
   const errorId = randomUUID();
   const { status, body } = errorReply(new Refusal(code, description), errorId, now);
   const text = JSON.stringify(body);

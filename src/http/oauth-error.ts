@@ -11,7 +11,8 @@ export function refuseInDialect(refusal: Refusal, { headers }: IncomingMessage):
   }
   const isClientRefused = refusal.code === 'invalid_client';
   // A client that used the header is told the scheme (RFC 6749 §5.2), and so is one that sent no credentials at all.
-  const challenge = isClientRefused && headers.authorization !== undefined ? { 'WWW-Authenticate': BASIC_CHALLENGE } : {};
+  const challenge =
+    isClientRefused && headers.authorization !== undefined ? { 'WWW-Authenticate': BASIC_CHALLENGE } : {};
   return {
     status: isClientRefused ? 401 : refusal.status,
     headers: { Pragma: 'no-cache', ...challenge, ...refusal.headers },

@@ -1,0 +1,99 @@
+/** `sallyport deliveries …`: what was sent, what came of it, and sending again. */
+import { COMMAND_LINE } from '../audit.ts';
+import type { DeliveryState } from '../store/deliveries.ts';
+import { viewAttempt, viewDelivery } from '../webhooks/deliveries.ts';
+import { type CommandGroup, type Invocation, type Operand, UsageError } from './command.ts';
+import { given, PAGE_OPTIONS, readPage } from './input.ts';
+import { DATA_SETTINGS, withData } from './open.ts';
+import { printPage, printRecord, recordText, tableText } from './output.ts';
+
+const ID: Operand = { name: 'id', description: "The delivery's id" };
+const STATES: readonly DeliveryState[] = ['pending', 'delivered', 'dead', 'discarded'];
+
+export const deliveryCommands: CommandGroup = [
+  {
+    name: 'deliveries list',
+    summary: 'List deliveries, newest event first',
+    options: {
+      webhook: { value: '<id>', description: 'Only those of this webhook' },
+      state: { value: '<state>', description: `Only those in this state: ${STATES.join(', ')}` },
+      'event-type': { value: '<type>', description: 'Only those of events of this type' },
+      since: { value: '<instant>', description: 'Only events from here on, as 2026-11-21T05:00:00.000Z' },
+      until: { value: '<instant>', description: 'Only events before this' },
+      ...PAGE_OPTIONS,
+    },
+    settings: DATA_SETTINGS,
+    json: true,
+    run: (invocation) => {
+      const filter = given({
+        webhookId: invocation.text('webhook'),
+        state: readState(invocation),
+        eventType: invocation.text('event-type'),
+        since: readInstant(invocation, 'since'),
+        until: readInstant(invocation, 'until'),
+      });
+      return withData(invocation, async ({ services }) => {
+        const page = await readPage(
+          invocation,
+          (before, limit) => services.deliveries.list(filter, before, limit),
+          viewDelivery,
+        );
+        await printPage(invocation, page, ['id', 'eventType', 'offset', 'state', 'attemptCount', 'createdAt']);
+        return 0;
+      });
+    },
+  },
+  {
+    name: 'deliveries show',
+    summary: 'Show a delivery and its attempts',
+    operands: [ID],
+    settings: DATA_SETTINGS,
+    json: true,
+    run: (invocation) =>
+      withData(invocation, async ({ services }) => {
+        const found = await services.deliveries.get(invocation.operand('id'));
+        const delivery = viewDelivery(found.delivery);
+        const attempts = found.attempts.map(viewAttempt);
+        const columns = ['startedAt', 'attemptNumber', 'delivered', 'responseStatus', 'error', 'advice'];
+        const text = (): string =>
+          `${recordText(delivery)}\n${attempts.length === 0 ? 'No attempt yet.\n' : tableText(attempts, columns)}`;
+        await invocation.terminal.out(invocation.json ? `${JSON.stringify({ ...delivery, attempts })}\n` : text());
+        return 0;
+      }),
+  },
+  {
+    name: 'deliveries replay',
+    summary: 'Send a delivery again that is dead or was delivered',
+    operands: [ID],
+    settings: DATA_SETTINGS,
+    json: true,
+    run: (invocation) =>
+      withData(invocation, async ({ services }) => {
+        const delivery = await services.deliveries.replay(invocation.operand('id'), COMMAND_LINE);
+        await printRecord(invocation, viewDelivery(delivery));
+        return 0;
+      }),
+  },
+];
+
+function readState({ command, text }: Invocation): DeliveryState | undefined {
+  const wanted = text('state');
+  const state = STATES.find((known) => known === wanted);
+  if (wanted !== undefined && state === undefined) {
+    throw new UsageError(`--state must be one of ${STATES.join(', ')}`, command.name);
+  }
+  return state;
+}
+
+/** ISO 8601 with its zone: without one it would mean another instant on another machine. */
+const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/;
+
+function readInstant({ command, text }: Invocation, option: string): number | undefined {
+  const instant = text(option);
+  if (instant === undefined) return undefined;
+  const at = INSTANT.test(instant) ? Date.parse(instant) : Number.NaN;
+  if (Number.isNaN(at)) {
+    throw new UsageError(`--${option} must be an instant, as 2026-11-21T05:00:00.000Z`, command.name);
+  }
+  return at;
+}

@@ -1,0 +1,109 @@
+/** `sallyport endpoint …`: the HTTPS addresses that webhooks send to. */
+import { COMMAND_LINE } from '../audit.ts';
+import { viewEndpoint } from '../webhooks/endpoint-schema.ts';
+import type { CommandGroup, Operand } from './command.ts';
+import { given, PAGE_OPTIONS, readJsonObject, readPage, readText } from './input.ts';
+import { DATA_SETTINGS, OUTBOUND_SETTINGS, withData } from './open.ts';
+import { printPage, printRecord } from './output.ts';
+
+const ID: Operand = { name: 'id', description: "The endpoint's id" };
+const SECRET = '<text|@file|->';
+const ONCE = 'The secret is shown this once.';
+
+export const endpointCommands: CommandGroup = [
+  {
+    name: 'endpoint create',
+    summary: 'Create an endpoint and print its secret',
+    explanation:
+      'With --token-challenge the endpoint is challenged now, and enabled once it has answered rightly.\n--fields holds any further field of POST /services/api/x/edge/v1/endpoints, such as oauth or clientCertificate.',
+    options: {
+      name: { value: '<name>', required: true, description: 'What people call it' },
+      url: { value: '<url>', required: true, description: 'Where it is: https: without credentials or fragment' },
+      secret: { value: SECRET, description: 'The secret that signs; made if absent. @ reads a file, - standard input' },
+      'api-key': { value: '<hex>', description: '32 hexadecimal digits, sent as x-api-key; made if absent' },
+      gzip: { description: 'Compress deliveries' },
+      'token-challenge': { description: 'Have the endpoint prove that it holds the secret' },
+      disabled: { description: 'Leave it switched off' },
+      fields: { value: '<json|@file|->', description: 'Further fields as a JSON object' },
+    },
+    settings: OUTBOUND_SETTINGS,
+    json: true,
+    run: (invocation) =>
+      withData(invocation, async ({ services, clock }) => {
+        const secret = invocation.text('secret');
+        const body = {
+          ...(await readJsonObject(invocation, 'fields')),
+          ...given({
+            name: invocation.text('name'),
+            url: invocation.text('url'),
+            apiKey: invocation.text('api-key'),
+            secret: secret === undefined ? undefined : (await readText(invocation, secret)).trimEnd(),
+            contentEncoding: invocation.given('gzip') ? 'gzip' : undefined,
+            tokenChallenge: invocation.given('token-challenge') ? true : undefined,
+            enabled: invocation.given('disabled') ? false : undefined,
+          }),
+        };
+        const endpoint = await services.endpoints.create(body, COMMAND_LINE);
+        const shown = { ...viewEndpoint(endpoint, clock()), secret: endpoint.secret.reveal() };
+        await printRecord(invocation, shown, ONCE);
+        return 0;
+      }),
+  },
+  {
+    name: 'endpoint list',
+    summary: 'List the endpoints',
+    options: PAGE_OPTIONS,
+    settings: DATA_SETTINGS,
+    json: true,
+    run: (invocation) =>
+      withData(invocation, async ({ services, clock }) => {
+        const page = await readPage(
+          invocation,
+          (after, limit) => services.endpoints.list(after ?? '', limit),
+          (endpoint) => viewEndpoint(endpoint, clock()),
+        );
+        await printPage(invocation, page, ['id', 'name', 'url', 'verified', 'enabled']);
+        return 0;
+      }),
+  },
+  {
+    name: 'endpoint verify',
+    summary: 'Challenge an endpoint to prove that it holds its secret',
+    explanation: 'Fails (exit status 1) unless the endpoint answers rightly.',
+    operands: [ID],
+    settings: OUTBOUND_SETTINGS,
+    json: true,
+    run: (invocation) =>
+      withData(invocation, async ({ services, clock }) => {
+        const endpoint = await services.endpoints.verify(invocation.operand('id'), COMMAND_LINE);
+        await printRecord(invocation, viewEndpoint(endpoint, clock()));
+        return endpoint.verified ? 0 : 1;
+      }),
+  },
+  {
+    name: 'endpoint rotate-secret',
+    summary: 'Give an endpoint a new secret',
+    operands: [ID],
+    options: {
+      secret: { value: SECRET, description: 'The new secret; made if absent. @ reads a file, - standard input' },
+      'activate-after-seconds': {
+        value: '<number>',
+        description: 'When it begins to sign, so that the receiver can take both until then (0: at once)',
+      },
+    },
+    settings: DATA_SETTINGS,
+    json: true,
+    run: (invocation) =>
+      withData(invocation, async ({ services, clock }) => {
+        const secret = invocation.text('secret');
+        const body = given({
+          secret: secret === undefined ? undefined : (await readText(invocation, secret)).trimEnd(),
+          activateAfterSeconds: invocation.integer('activate-after-seconds'),
+        });
+        const id = invocation.operand('id');
+        const { endpoint, newSecret } = await services.endpoints.rotateSecret(id, body, COMMAND_LINE);
+        await printRecord(invocation, { ...viewEndpoint(endpoint, clock()), secret: newSecret.reveal() }, ONCE);
+        return 0;
+      }),
+  },
+];

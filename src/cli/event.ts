@@ -1,0 +1,80 @@
+/** `sallyport event …`: events and their types. */
+import { COMMAND_LINE } from '../audit.ts';
+import { viewEventType } from '../events/event-types.ts';
+import type { CommandGroup } from './command.ts';
+import { given, PAGE_OPTIONS, readJsonObject, readPage } from './input.ts';
+import { DATA_SETTINGS, withData } from './open.ts';
+import { printPage, printRecord, recordText } from './output.ts';
+
+export const eventCommands: CommandGroup = [
+  {
+    name: 'event publish',
+    summary: 'Publish an event',
+    explanation: 'The data folder is that of SALLYPORT_DATA: --data is the event here.',
+    options: {
+      type: { value: '<type>', required: true, description: 'The event type, such as order.placed' },
+      data: { value: '<json|@file|->', required: true, description: 'What happened, as a JSON object' },
+      subject: { value: '<text>', description: 'The person that it is about' },
+      'correlation-id': { value: '<text>', description: 'What it belongs together with; made if absent' },
+      'actor-id': { value: '<text>', description: 'The user who caused it' },
+      'idempotency-key': { value: '<text>', description: 'The same key within 24 hours publishes nothing again' },
+    },
+    settings: ['masterKeyFile'],
+    json: true,
+    run: (invocation) =>
+      withData(invocation, async ({ services }) => {
+        const event = given({
+          type: invocation.text('type'),
+          data: await readJsonObject(invocation, 'data'),
+          subject: invocation.text('subject'),
+          correlationId: invocation.text('correlation-id'),
+          actorId: invocation.text('actor-id'),
+          idempotencyKey: invocation.text('idempotency-key'),
+        });
+        const accepted = await services.publish(event, COMMAND_LINE);
+        const { terminal, json } = invocation;
+        await terminal.out(json ? `${JSON.stringify(accepted)}\n` : accepted.events.map(recordText).join(''));
+        return 0;
+      }),
+  },
+  {
+    name: 'event types',
+    summary: 'List the event types',
+    options: PAGE_OPTIONS,
+    settings: DATA_SETTINGS,
+    json: true,
+    run: (invocation) =>
+      withData(invocation, async ({ services }) => {
+        const page = await readPage(
+          invocation,
+          (after, limit) => services.eventTypes.list(after ?? '', limit),
+          viewEventType,
+        );
+        await printPage(invocation, page, ['name', 'encryptionRequired', 'builtIn', 'description']);
+        return 0;
+      }),
+  },
+  {
+    name: 'event type-create',
+    summary: 'Create an event type',
+    options: {
+      name: { value: '<name>', required: true, description: 'Its name, <category>.<name>, in lower case' },
+      description: { value: '<text>', description: 'When such an event happens' },
+      'encryption-required': { description: 'Send such events encrypted only' },
+      'data-schema': { value: '<json|@file|->', description: 'A JSON Schema that their data must satisfy' },
+    },
+    settings: DATA_SETTINGS,
+    json: true,
+    run: (invocation) =>
+      withData(invocation, async ({ services }) => {
+        const body = given({
+          name: invocation.text('name'),
+          description: invocation.text('description'),
+          encryptionRequired: invocation.given('encryption-required'),
+          dataSchema: await readJsonObject(invocation, 'data-schema'),
+        });
+        await printRecord(invocation, viewEventType(await services.eventTypes.create(body, COMMAND_LINE)));
+        return 0;
+      }),
+  },
+];

@@ -1,0 +1,66 @@
+/** The commands that there are. A group's code is loaded when it is needed, so that `sallyport version` answers at once. */
+import type { CommandGroup } from './command.ts';
+
+export type GroupEntry = {
+  readonly name: string;
+  readonly summary: string;
+  load(): Promise<CommandGroup>;
+};
+
+export const GROUPS: readonly GroupEntry[] = [
+  {
+    name: 'serve',
+    summary: 'Run the service',
+    load: async () => (await import('./serve.ts')).serveCommands,
+  },
+  {
+    name: 'init',
+    summary: 'Make the data folder and the first credentials',
+    load: async () => (await import('./init.ts')).initCommands,
+  },
+  {
+    name: 'application',
+    summary: 'Register applications and their client credentials',
+    load: async () => (await import('./application.ts')).applicationCommands,
+  },
+  {
+    name: 'user',
+    summary: 'Create and list the users that applications act as',
+    load: async () => (await import('./user.ts')).userCommands,
+  },
+  {
+    name: 'endpoint',
+    summary: 'Create, verify and list the endpoints that webhooks send to',
+    load: async () => (await import('./endpoint.ts')).endpointCommands,
+  },
+  {
+    name: 'key',
+    summary: 'Import and list the PGP keys that deliveries are encrypted for',
+    load: async () => (await import('./key.ts')).keyCommands,
+  },
+  {
+    name: 'webhook',
+    summary: 'Create, start, stop, replay and list webhooks',
+    load: async () => (await import('./webhook.ts')).webhookCommands,
+  },
+  {
+    name: 'event',
+    summary: 'Publish events; create and list event types',
+    load: async () => (await import('./event.ts')).eventCommands,
+  },
+  {
+    name: 'deliveries',
+    summary: 'List, show and replay deliveries',
+    load: async () => (await import('./deliveries.ts')).deliveryCommands,
+  },
+  {
+    name: 'doctor',
+    summary: 'Check the data folder and the settings',
+    load: async () => (await import('./doctor.ts')).doctorCommands,
+  },
+  {
+    name: 'version',
+    summary: 'Print the version',
+    load: async () => (await import('./version.ts')).versionCommands,
+  },
+];

@@ -1,0 +1,65 @@
+/** The help texts, made from what the commands declare. */
+import { allOptions, type Command, type CommandGroup, type Option } from './command.ts';
+import type { GroupEntry } from './groups.ts';
+
+/** `sallyport --help`. */
+export function overviewHelp(groups: readonly GroupEntry[]): string {
+  return `Sallyport: access tokens with scopes on the way in, signed webhook deliveries on the way out.
+
+Usage: sallyport <command> [<arguments>]
+
+${columns(groups.map(({ name, summary }) => [name, summary]))}
+sallyport help <command> says more of each.
+Settings are SALLYPORT_ variables; sallyport serve --help names them.
+Exit status: 0 done, 1 failed, 2 wrong usage or settings.
+`;
+}
+
+/** `sallyport application --help`: a group of one command is that command's help. */
+export function groupHelp({ name, summary }: GroupEntry, commands: CommandGroup): string {
+  const [only] = commands;
+  if (only !== undefined && commands.length === 1) return commandHelp(only);
+  return `${summary}.
+
+Usage: sallyport ${name} <command> [<arguments>]
+
+${columns(commands.map((command) => [command.name, command.summary]))}
+sallyport help ${name} <command> says more of each.
+`;
+}
+
+/** `sallyport application create --help`. */
+export function commandHelp(command: Command): string {
+  const { name, summary, explanation, operands = [] } = command;
+  const options = Object.entries(allOptions(command));
+  const required = options
+    .filter(([, option]) => option.required === true)
+    .map(([option, { value }]) => ` --${option} ${value}`);
+  const usage = [`sallyport ${name}`, ...operands.map((operand) => ` <${operand.name}>`), ...required].join('');
+  const described = operands.map((operand): [string, string] => [`<${operand.name}>`, operand.description]);
+  return [
+    `${summary}.\n`,
+    `Usage: ${usage} [<options>]\n`,
+    ...(explanation === undefined ? [] : [`${explanation}\n`]),
+    ...(described.length === 0 ? [] : [columns(described)]),
+    columns(
+      options.map(([option, { value, description, many }]) => [
+        optionText(option, value),
+        repeatable(description, many),
+      ]),
+    ),
+  ].join('\n');
+}
+
+function optionText(name: string, value: Option['value']): string {
+  return value === undefined ? `--${name}` : `--${name} ${value}`;
+}
+
+function repeatable(description: string, many: Option['many']): string {
+  return many === true ? `${description}; may be repeated` : description;
+}
+
+function columns(lines: readonly (readonly [string, string])[]): string {
+  const width = Math.max(...lines.map(([left]) => left.length));
+  return lines.map(([left, right]) => `  ${left.padEnd(width)}  ${right}\n`).join('');
+}

@@ -1,0 +1,87 @@
+/** What commands take in: text from an argument, a file or standard input, JSON, and pages of lists. */
+import { readFileSync } from 'node:fs';
+import { isUuidV7 } from '../ids.ts';
+import { EVENT_REQUEST_BYTES, PAGE_DEFAULT, PAGE_MAX } from '../limits.ts';
+import { isObject } from '../validation.ts';
+import { type Invocation, type Option, UsageError } from './command.ts';
+import type { Page } from './output.ts';
+
+/** A command that could not do what it was asked for; the message says why. */
+export class CommandError extends Error {
+  constructor(message: string, options: ErrorOptions = {}) {
+    super(message, options);
+    this.name = 'CommandError';
+  }
+}
+
+/** The text itself, of the file behind `@<file>`, or of standard input for `-`. */
+export async function readText({ terminal }: Invocation, given: string): Promise<string> {
+  if (given === '-') return readStandardInput(terminal);
+  return given.startsWith('@') ? readFile(given.slice(1)) : given;
+}
+
+/** The text of a named file, or of standard input for `-`. */
+export async function readFileOrInput({ terminal }: Invocation, name: string): Promise<string> {
+  return name === '-' ? readStandardInput(terminal) : readFile(name);
+}
+
+/** The JSON object that an option holds, as `readText` finds it; undefined where it was not given. */
+export async function readJsonObject(
+  invocation: Invocation,
+  option: string,
+): Promise<Readonly<Record<string, unknown>> | undefined> {
+  const given = invocation.text(option);
+  if (given === undefined) return undefined;
+  const text = await readText(invocation, given);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new CommandError(`--${option} is not JSON`);
+  }
+  if (!isObject(value)) throw new CommandError(`--${option} is not a JSON object`);
+  return value;
+}
+
+/** A request body of the fields that were given. */
+export function given(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+export const PAGE_OPTIONS: Readonly<Record<string, Option>> = {
+  limit: { value: '<number>', description: `How many at most, 1 to ${PAGE_MAX} (${PAGE_DEFAULT})` },
+  cursor: { value: '<cursor>', description: 'Where the page before ended' },
+};
+
+/** One page as the options ask for it. `fetch` answers up to `limit` after the one with id `after`, or from the beginning. */
+export async function readPage<T extends { readonly id: string }>(
+  invocation: Invocation,
+  fetch: (after: string | null, limit: number) => Promise<readonly T[]>,
+  view: (item: T) => Page['items'][number],
+): Promise<Page> {
+  const limit = invocation.integer('limit') ?? PAGE_DEFAULT;
+  if (limit < 1 || limit > PAGE_MAX) {
+    throw new UsageError(`--limit must be a whole number from 1 to ${PAGE_MAX}`, invocation.command.name);
+  }
+  const cursor = invocation.text('cursor') ?? null;
+  if (cursor !== null && !isUuidV7(cursor))
+    throw new UsageError('--cursor is not one that was given', invocation.command.name);
+  // One more than asked for shows whether there is a next page.
+  const found = await fetch(cursor, limit + 1);
+  const items = found.slice(0, limit);
+  return { items: items.map(view), nextCursor: found.length > limit ? (items.at(-1)?.id ?? null) : null };
+}
+
+function readFile(name: string): string {
+  try {
+    return readFileSync(name, 'utf8');
+  } catch (cause) {
+    throw new CommandError(`${name} cannot be read (${(cause as NodeJS.ErrnoException).code})`, { cause });
+  }
+}
+
+async function readStandardInput(terminal: Invocation['terminal']): Promise<string> {
+  const text = await terminal.read(EVENT_REQUEST_BYTES);
+  if (text === null) throw new CommandError(`standard input has more than ${EVENT_REQUEST_BYTES} bytes`);
+  return text;
+}

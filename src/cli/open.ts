@@ -1,0 +1,24 @@
+/** Commands work on the data folder itself, beside a server that may be running on it. */
+import type { Composed } from '../compose.ts';
+import type { SettingName } from '../config-names.ts';
+import type { ExitCode, Invocation } from './command.ts';
+
+/** Where the data is: what every command that works on it takes as flags. */
+export const DATA_SETTINGS: readonly SettingName[] = ['dataDir', 'masterKeyFile'];
+/** And how to reach endpoints, for commands that do. */
+export const OUTBOUND_SETTINGS: readonly SettingName[] = [...DATA_SETTINGS, 'caFile', 'egressAllow', 'egressProxy'];
+
+/** Opens the folder, lets `work` use it, and closes it whatever happens. */
+export async function withData(
+  invocation: Invocation,
+  work: (composed: Composed) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const config = await invocation.config();
+  const [{ compose }, { createLog }] = await Promise.all([import('../compose.ts'), import('../log.ts')]);
+  const composed = await compose(config, { exclusive: false, log: createLog('warn') });
+  try {
+    return await work(composed);
+  } finally {
+    await composed.close();
+  }
+}

@@ -1,0 +1,84 @@
+/** Finds the command that was asked for, runs it, and turns what it throws into a message and an exit status. */
+import { type Command, type CommandGroup, parseInvocation, UsageError } from './command.ts';
+import { GROUPS, type GroupEntry } from './groups.ts';
+import { commandHelp, groupHelp, overviewHelp } from './help.ts';
+import type { Terminal } from './terminal.ts';
+
+/** Runs `sallyport <words…>`. Answers the exit status: 0 done, 1 failed, 2 wrong usage or settings (wire.md §6). */
+export async function run(words: readonly string[], terminal: Terminal): Promise<number> {
+  try {
+    return await dispatch(words, terminal);
+  } catch (error) {
+    return await explain(error, terminal);
+  }
+}
+
+async function dispatch(words: readonly string[], terminal: Terminal): Promise<number> {
+  const [first, ...rest] = words;
+  if (first === undefined) throw new UsageError('a command is missing', '');
+  if (first === '--help' || first === '-h' || (first === 'help' && rest.length === 0)) {
+    await terminal.out(overviewHelp(GROUPS));
+    return 0;
+  }
+  if (first === 'help') return dispatch([...rest, '--help'], terminal);
+  if (first === '--version') return dispatch(['version', ...rest], terminal);
+
+  const group = GROUPS.find(({ name }) => name === first);
+  if (group === undefined) throw new UsageError(`there is no command ${JSON.stringify(first)}`, '');
+  const commands = await group.load();
+  const command = commandOf(commands, words);
+  if (command === undefined) return groupAlone(group, commands, rest[0], terminal);
+  const invocation = parseInvocation(command, words.slice(command.name.split(' ').length), terminal);
+  if (invocation !== null) return command.run(invocation);
+  await terminal.out(commandHelp(command));
+  return 0;
+}
+
+function commandOf(commands: CommandGroup, [first, second]: readonly string[]): Command | undefined {
+  return commands.find(({ name }) => name === first || name === `${first} ${second}`);
+}
+
+/** A group was named without one of its commands. */
+async function groupAlone(
+  group: GroupEntry,
+  commands: CommandGroup,
+  word: string | undefined,
+  terminal: Terminal,
+): Promise<number> {
+  if (word === '--help' || word === '-h') {
+    await terminal.out(groupHelp(group, commands));
+    return 0;
+  }
+  const known = commands.map(({ name }) => name.slice(group.name.length + 1)).join(', ');
+  const problem = word === undefined ? 'a command is missing' : `there is no ${JSON.stringify(word)}`;
+  throw new UsageError(`${problem}; those that there are: ${known}`, group.name);
+}
+
+/** Errors that commands expect, by name: importing their classes would load all that they come with. */
+const EXPECTED: ReadonlySet<string> = new Set(['CommandError', 'DataFolderError', 'Refusal']);
+
+async function explain(error: unknown, terminal: Terminal): Promise<number> {
+  if (error instanceof UsageError) {
+    const topic = error.topic === '' ? '' : ` ${error.topic}`;
+    await terminal.err(`sallyport${topic}: ${error.message}\nSee: sallyport${topic} --help\n`);
+    return 2;
+  }
+  if (error instanceof Error && error.name === 'ConfigurationError') {
+    await terminal.err(`sallyport: ${error.message}\n`);
+    return 2;
+  }
+  if (error instanceof Error && EXPECTED.has(error.name)) {
+    await terminal.err(`sallyport: ${error.message}\n${detailLines(error)}`);
+    return 1;
+  }
+  const fault = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  await terminal.err(`sallyport: this is a fault of the program: ${fault}\n`);
+  return 1;
+}
+
+/** What a refusal says of each field, where that is more than its sentence. */
+function detailLines(error: Error): string {
+  const details = 'details' in error && Array.isArray(error.details) ? error.details : [];
+  if (details.length < 2) return '';
+  return details.map(({ field, problem }) => `  ${field} ${problem}\n`).join('');
+}

@@ -1,0 +1,42 @@
+/** What a command sees of the process it runs in. */
+
+export type Terminal = {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Writes to standard output, where only what was asked for goes. Resolves once it is handed to the system. */
+  out(text: string): Promise<void>;
+  /** Writes to standard error. */
+  err(text: string): Promise<void>;
+  /** Standard input to its end, or null where it has more than this. */
+  read(limitBytes: number): Promise<string | null>;
+};
+
+export function processTerminal(): Terminal {
+  return {
+    env: process.env,
+    out: writerTo(process.stdout),
+    err: writerTo(process.stderr),
+    read: async (limitBytes) => {
+      const chunks: Buffer[] = [];
+      let size = 0;
+      for await (const chunk of process.stdin) {
+        size += (chunk as Buffer).length;
+        if (size > limitBytes) return null;
+        chunks.push(chunk as Buffer);
+      }
+      return Buffer.concat(chunks).toString('utf8');
+    },
+  };
+}
+
+function writerTo(stream: NodeJS.WriteStream): (text: string) => Promise<void> {
+  // The callback of the write says it as well; an event without a listener would end the process.
+  stream.on('error', () => {});
+  return (text) =>
+    new Promise((resolve, reject) => {
+      stream.write(text, (error) => {
+        // A reader that has seen enough (`| head -1`) closes the pipe: that is no failure of the command.
+        if (error == null || (error as NodeJS.ErrnoException).code === 'EPIPE') resolve();
+        else reject(error);
+      });
+    });
+}

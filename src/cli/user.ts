@@ -1,0 +1,60 @@
+/** `sallyport user …`: the portal accounts that applications act as. */
+import { hashPassword, makePassword } from '../access/password.ts';
+import { viewUser } from '../access/users.ts';
+import { COMMAND_LINE } from '../audit.ts';
+import type { CommandGroup } from './command.ts';
+import { given, PAGE_OPTIONS, readPage } from './input.ts';
+import { DATA_SETTINGS, withData } from './open.ts';
+import { printPage, printRecord } from './output.ts';
+
+export const userCommands: CommandGroup = [
+  {
+    name: 'user create',
+    summary: 'Create a user',
+    options: {
+      'user-name': { value: '<name>', required: true, description: 'What the user signs in with' },
+      'display-name': { value: '<name>', description: 'What people call the user' },
+      email: { value: '<address>', description: 'An email address' },
+      role: { value: '<role>', description: 'administrator, operator, viewer or service (service)' },
+      permission: { value: '<name>', many: true, description: 'A permission, such as employees:view' },
+      division: { value: '<name>', many: true, description: 'Limits the user to this division' },
+      'with-password': { description: 'Make a password and print it, once' },
+    },
+    settings: DATA_SETTINGS,
+    json: true,
+    run: (invocation) =>
+      withData(invocation, async ({ services, random }) => {
+        const divisions = invocation.texts('division');
+        const body = given({
+          userName: invocation.text('user-name'),
+          displayName: invocation.text('display-name'),
+          email: invocation.text('email'),
+          role: invocation.text('role'),
+          permissions: invocation.texts('permission'),
+          constraints: divisions.length === 0 ? undefined : { divisions },
+        });
+        if (!invocation.given('with-password')) {
+          await printRecord(invocation, viewUser(await services.users.create(body, COMMAND_LINE)));
+          return 0;
+        }
+        const password = makePassword(random);
+        const passwordHash = await hashPassword(password, random);
+        const user = await services.users.create(body, COMMAND_LINE, (built) => ({ ...built, passwordHash }));
+        await printRecord(invocation, { ...viewUser(user), password }, 'The password is shown this once.');
+        return 0;
+      }),
+  },
+  {
+    name: 'user list',
+    summary: 'List the users',
+    options: PAGE_OPTIONS,
+    settings: DATA_SETTINGS,
+    json: true,
+    run: (invocation) =>
+      withData(invocation, async ({ services }) => {
+        const page = await readPage(invocation, (after, limit) => services.users.list(after ?? '', limit), viewUser);
+        await printPage(invocation, page, ['id', 'userName', 'displayName', 'role', 'active']);
+        return 0;
+      }),
+  },
+];

@@ -1,0 +1,122 @@
+/** `sallyport webhook …`: which events go where. */
+import { COMMAND_LINE } from '../audit.ts';
+import { viewWebhook } from '../webhooks/view.ts';
+import { type CommandGroup, type Invocation, type Operand, UsageError } from './command.ts';
+import { given, PAGE_OPTIONS, readJsonObject, readPage } from './input.ts';
+import { DATA_SETTINGS, withData } from './open.ts';
+import { printPage, printRecord } from './output.ts';
+
+const ID: Operand = { name: 'id', description: "The webhook's id" };
+
+export const webhookCommands: CommandGroup = [
+  {
+    name: 'webhook create',
+    summary: 'Create a webhook, stopped',
+    explanation:
+      '--fields holds any further field of POST /services/api/x/edge/v1/webhooks, such as retry or maxRecordsPerSecond.',
+    options: {
+      name: { value: '<name>', required: true, description: 'What people call it' },
+      endpoint: { value: '<id>', required: true, description: 'The endpoint that it sends to' },
+      event: { value: '<type>', many: true, required: true, description: 'An event type, <category>.* or *' },
+      key: { value: '<name>', description: 'The PGP key to encrypt for; employee events need one' },
+      header: { value: '<name: value>', many: true, description: 'A custom header, such as "x-tenant: 17"' },
+      ordered: { description: 'Send a batch only after the one before is delivered or dead' },
+      'standard-webhooks': { description: 'Sign as Standard Webhooks has it, too' },
+      fields: { value: '<json|@file|->', description: 'Further fields as a JSON object' },
+    },
+    settings: DATA_SETTINGS,
+    json: true,
+    run: (invocation) =>
+      withData(invocation, async ({ services }) => {
+        const headers = invocation.texts('header').map((header) => customHeader(invocation, header));
+        const body = {
+          ...(await readJsonObject(invocation, 'fields')),
+          ...given({
+            name: invocation.text('name'),
+            endpointId: invocation.text('endpoint'),
+            eventTypes: invocation.texts('event'),
+            encryptionKeyName: invocation.text('key'),
+            customHeaders: headers.length === 0 ? undefined : headers,
+            ordered: invocation.given('ordered') ? true : undefined,
+            standardWebhooks: invocation.given('standard-webhooks') ? true : undefined,
+          }),
+        };
+        await printRecord(invocation, viewWebhook(await services.webhooks.create(body, COMMAND_LINE)));
+        return 0;
+      }),
+  },
+  {
+    name: 'webhook list',
+    summary: 'List the webhooks and their states',
+    options: PAGE_OPTIONS,
+    settings: DATA_SETTINGS,
+    json: true,
+    run: (invocation) =>
+      withData(invocation, async ({ services }) => {
+        const page = await readPage(
+          invocation,
+          (after, limit) => services.webhooks.list(after ?? '', limit),
+          viewWebhook,
+        );
+        await printPage(invocation, page, ['id', 'name', 'state', 'stateReason', 'eventTypes', 'endpointId']);
+        return 0;
+      }),
+  },
+  {
+    name: 'webhook start',
+    summary: 'Start a webhook: what waits for it is sent',
+    operands: [ID],
+    settings: DATA_SETTINGS,
+    json: true,
+    run: (invocation) =>
+      withData(invocation, async ({ services }) => {
+        const webhook = await services.webhooks.start(invocation.operand('id'), COMMAND_LINE);
+        await printRecord(invocation, viewWebhook(webhook));
+        return 0;
+      }),
+  },
+  {
+    name: 'webhook stop',
+    summary: 'Stop a webhook: its records wait',
+    operands: [ID],
+    settings: DATA_SETTINGS,
+    json: true,
+    run: (invocation) =>
+      withData(invocation, async ({ services }) => {
+        const webhook = await services.webhooks.stop(invocation.operand('id'), COMMAND_LINE);
+        await printRecord(invocation, viewWebhook(webhook));
+        return 0;
+      }),
+  },
+  {
+    name: 'webhook replay',
+    summary: 'Send records again that are dead or were delivered',
+    operands: [ID],
+    options: {
+      since: { value: '<instant>', description: 'Only events from here on, as 2026-11-21T05:00:00.000Z' },
+      until: { value: '<instant>', description: 'Only events before this' },
+      state: { value: '<state>', many: true, description: 'dead or delivered (dead)' },
+    },
+    settings: DATA_SETTINGS,
+    json: true,
+    run: (invocation) =>
+      withData(invocation, async ({ services }) => {
+        const states = invocation.texts('state');
+        const body = given({
+          since: invocation.text('since'),
+          until: invocation.text('until'),
+          states: states.length === 0 ? undefined : states,
+        });
+        await printRecord(invocation, await services.webhooks.replay(invocation.operand('id'), body, COMMAND_LINE));
+        return 0;
+      }),
+  },
+];
+
+function customHeader({ command }: Invocation, header: string): { readonly name: string; readonly value: string } {
+  const [, name, value] = /^([^:\s]+):\s*(.*)$/.exec(header) ?? [];
+  if (name === undefined || value === undefined) {
+    throw new UsageError(`--header ${JSON.stringify(header)} is not of the form "<name>: <value>"`, command.name);
+  }
+  return { name, value };
+}

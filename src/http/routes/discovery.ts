@@ -1,0 +1,66 @@
+/** Authorization server metadata (RFC 8414), so that a client needs to know the issuer and nothing else. */
+import { z } from 'zod';
+import type { ProductStore } from '../../store/products.ts';
+import type { Route } from '../route.ts';
+import { INTROSPECTION_PATH } from './introspection.ts';
+import { REVOCATION_PATH } from './revocation.ts';
+import { GRANT_TYPE, TOKEN_PATH } from './token.ts';
+
+export const DISCOVERY_PATH = '/.well-known/oauth-authorization-server';
+
+const CLIENT_METHODS = ['client_secret_basic', 'client_secret_post'];
+
+const metadata = z
+  .object({
+    issuer: z.string(),
+    token_endpoint: z.string(),
+    introspection_endpoint: z.string(),
+    revocation_endpoint: z.string(),
+    scopes_supported: z.array(z.string()),
+    response_types_supported: z.array(z.string()),
+    grant_types_supported: z.array(z.string()),
+    token_endpoint_auth_methods_supported: z.array(z.string()),
+    introspection_endpoint_auth_methods_supported: z.array(z.string()),
+    revocation_endpoint_auth_methods_supported: z.array(z.string()),
+  })
+  .meta({ id: 'AuthorizationServerMetadata' });
+
+type Dependencies = {
+  /** The public address as configured, else the one listened on, which is known only once the server listens. Given to the letter. */
+  readonly issuer: () => string;
+  readonly products: Pick<ProductStore, 'all'>;
+};
+
+export function discoveryRoutes({ issuer, products }: Dependencies): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: DISCOVERY_PATH,
+      access: 'open',
+      tag: 'oauth',
+      summary: 'Authorization server metadata',
+      replies: { 200: { description: 'The metadata', schema: metadata } },
+      respond: async () => {
+        const base = issuer().replace(/\/$/, '');
+        const scopes = (await products.all()).flatMap((product) => product.scopes.map(({ name }) => name));
+        return {
+          status: 200,
+          body: {
+            issuer: issuer(),
+            token_endpoint: base + TOKEN_PATH,
+            introspection_endpoint: base + INTROSPECTION_PATH,
+            revocation_endpoint: base + REVOCATION_PATH,
+            scopes_supported: scopes.sort(),
+            // Required by §2, and empty because there is no authorization endpoint.
+            response_types_supported: [],
+            grant_types_supported: [GRANT_TYPE],
+            token_endpoint_auth_methods_supported: CLIENT_METHODS,
+            // A token type may stand here beside client authentication methods (§2).
+            introspection_endpoint_auth_methods_supported: [...CLIENT_METHODS, 'Bearer'],
+            revocation_endpoint_auth_methods_supported: CLIENT_METHODS,
+          } satisfies z.infer<typeof metadata>,
+        };
+      },
+    },
+  ];
+}

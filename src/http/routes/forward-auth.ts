@@ -1,0 +1,111 @@
+/**
+ * Forward auth (wire.md §3): a proxy asks whether a request may pass, and gets the caller's identity in headers to hand on to the
+ * API behind it.
+ */
+import type { IncomingMessage } from 'node:http';
+import { type Caller, type Gate, insufficientScope } from '../../access/gate.ts';
+import { canonicalPath } from '../../access/path.ts';
+import { Refusal } from '../../refusal.ts';
+import { errorBodySchema } from '../error-body.ts';
+import type { Route } from '../route.ts';
+
+export const FORWARD_AUTH_PATH = '/services/api/oauth2/forward-auth';
+
+/** Every one is in every answer, so that the proxy has one to put in the place of whatever a client sent under that name. */
+const IDENTITY: Readonly<Record<string, (caller: Caller) => string>> = {
+  'X-Auth-Client-Id': (caller) => caller.clientId,
+  'X-Auth-User-Id': (caller) => caller.userId,
+  'X-Auth-User-Name': (caller) => headerSafe(caller.userName),
+  'X-Auth-Scope': (caller) => caller.scope.join(' '),
+  'X-Auth-Permissions': (caller) => caller.permissions.join(' '),
+};
+
+type Dialect = { readonly method: string; readonly uri: string };
+const TRAEFIK_AND_CADDY: Dialect = { method: 'x-forwarded-method', uri: 'x-forwarded-uri' };
+const NGINX: Dialect = { method: 'x-original-method', uri: 'x-original-uri' };
+
+export function forwardAuthRoutes({ gate }: { readonly gate: Gate }): Route[] {
+  return [
+    {
+      method: 'GET',
+      anyMethod: true,
+      path: FORWARD_AUTH_PATH,
+      access: 'open',
+      tag: 'oauth',
+      summary: 'Whether the request that a proxy describes in X-Forwarded-* or X-Original-* headers may pass',
+      replies: {
+        200: { description: 'It may; the caller is in the X-Auth-* headers' },
+        401: { description: 'It may not; the X-Auth-* headers are empty', schema: errorBodySchema },
+      },
+      respond: async ({ request }) => {
+        const caller = await gate.authenticate(request.headersDistinct.authorization ?? []);
+        const { method, uri } = forwardedRequest(request);
+        const path = canonicalPath(uri);
+        if (!path.ok) throw insufficientScope(path.description);
+        gate.authorize(caller, method, path.segments);
+        return { status: 200, headers: identityHeaders(caller) };
+      },
+      refuse: (refusal, request) => {
+        const headers = { ...refusal.headers, ...identityHeaders(null) };
+        // nginx makes a 500 of its own of anything but 2xx, 401 and 403, and says in its log that the answer was unexpected.
+        const answerable = refusal.status === 401 || !speaks(request, NGINX);
+        return answerable
+          ? new Refusal(refusal.code, refusal.message, { headers })
+          : new Refusal('unauthorized', refusal.message, { headers: { ...headers, 'WWW-Authenticate': 'Bearer' } });
+      },
+    },
+  ];
+}
+
+/**
+ * The request that the proxy asks about. A proxy that sets one dialect hands on whatever a client wrote in the other, so one that is
+ * there in part, twice, or beside another with other values may be a forgery: it is refused.
+ */
+function forwardedRequest(request: IncomingMessage): Dialect {
+  refuseAliases(request);
+  const spoken = [TRAEFIK_AND_CADDY, NGINX].filter((dialect) => speaks(request, dialect));
+  const [first, second] = spoken.map(({ method, uri }) => ({ method: only(request, method), uri: only(request, uri) }));
+  if (first === undefined) throw insufficientScope('the proxy sent no X-Forwarded-Method and X-Forwarded-Uri');
+  if (second !== undefined && (second.method !== first.method || second.uri !== first.uri)) {
+    throw insufficientScope('the X-Forwarded-* and X-Original-* headers tell of different requests');
+  }
+  return first;
+}
+
+function speaks({ headers }: IncomingMessage, { method, uri }: Dialect): boolean {
+  return headers[method] !== undefined || headers[uri] !== undefined;
+}
+
+function only({ headersDistinct }: IncomingMessage, name: string): string {
+  const [value, ...more] = headersDistinct[name] ?? [];
+  if (value === undefined || more.length > 0) throw insufficientScope(`the header ${name} must be sent once`);
+  return value;
+}
+
+/** Servers that read CGI variables take `X_Auth_User_Id` for `X-Auth-User-Id`, and no proxy would overwrite it. */
+function refuseAliases({ headers }: IncomingMessage): void {
+  for (const name of Object.keys(headers)) {
+    if (name.includes('_') && RESERVED.has(name.replaceAll('_', '-'))) {
+      throw insufficientScope('a header has the name of one of ours, with underscores');
+    }
+  }
+}
+
+const RESERVED: ReadonlySet<string> = new Set(
+  [...Object.keys(IDENTITY), ...Object.values(TRAEFIK_AND_CADDY), ...Object.values(NGINX)].map((name) =>
+    name.toLowerCase(),
+  ),
+);
+
+function identityHeaders(caller: Caller | null): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(IDENTITY).map(([name, read]) => [name, caller === null ? '' : read(caller)]),
+  );
+}
+
+/** A user's name may have any letters: what is not visible ASCII, and `%` and `,`, goes percent-encoded in UTF-8. */
+function headerSafe(text: string): string {
+  return text.replace(/[^\x21-\x7e]+|[%,]/gu, (unsafe) =>
+    Buffer.from(unsafe).toString('hex').toUpperCase().replace(/../g, '%$&'),
+  );
+}

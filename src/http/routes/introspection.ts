@@ -1,0 +1,84 @@
+/** Token introspection (RFC 7662): what a token is worth now, told only to applications that may ask (wire.md §2). */
+import { z } from 'zod';
+import { type Caller, type Gate, requireScope } from '../../access/gate.ts';
+import type { Tokens } from '../../access/tokens.ts';
+import type { UserStore } from '../../store/users.ts';
+import { type ClientAuthentication, credentialPlace } from '../client-authentication.ts';
+import { errorBodySchema } from '../error-body.ts';
+import { refuseInDialect } from '../oauth-error.ts';
+import { type Parameters, parametersOf } from '../oauth-parameters.ts';
+import type { Call, Route } from '../route.ts';
+import { oauthBody } from './token.ts';
+
+export const INTROSPECTION_PATH = '/services/api/oauth2/introspect';
+const INTROSPECT = { scope: 'tokens:introspect', permission: 'tokens:introspect' };
+
+const introspectionRequest = z
+  .looseObject({
+    token: z.string(),
+    token_type_hint: z.string().optional().meta({ description: 'Ignored: there are only access tokens' }),
+  })
+  .meta({ id: 'IntrospectionRequest' });
+
+const introspectionResponse = z
+  .object({
+    active: z.boolean().meta({ description: 'All else is left out where this is false' }),
+    scope: z.string().optional(),
+    client_id: z.string().optional(),
+    username: z.string().optional(),
+    token_type: z.literal('Bearer').optional(),
+    exp: z.int().optional().meta({ description: 'Seconds since 1970' }),
+    iat: z.int().optional(),
+    sub: z.string().optional().meta({ description: 'The id of the user that the application acts as' }),
+  })
+  .meta({ id: 'IntrospectionResponse' });
+
+type Dependencies = {
+  readonly tokens: Pick<Tokens, 'introspect'>;
+  readonly authentication: ClientAuthentication;
+  readonly gate: Pick<Gate, 'authenticate'>;
+  readonly users: Pick<UserStore, 'get'>;
+};
+
+type Holder = Pick<Caller, 'scope' | 'userName' | 'permissions'>;
+
+export function introspectionRoutes({ tokens, authentication, gate, users }: Dependencies): Route[] {
+  /** RFC 7662 §2.1: by client credentials, or by a bearer token of the caller's own. */
+  const holderOf = async (call: Call, parameters: Parameters): Promise<Holder> => {
+    const { authorization } = call.request.headers;
+    if (credentialPlace(call, parameters) === 'header' && /^bearer(?: |$)/i.test(authorization ?? '')) {
+      return gate.authenticate([authorization ?? '']);
+    }
+    const { scopes, userId } = await authentication.client(call, parameters);
+    const user = await users.get(userId);
+    return { scope: scopes, userName: user?.userName ?? userId, permissions: user?.permissions ?? [] };
+  };
+
+  return [
+    {
+      method: 'POST',
+      path: INTROSPECTION_PATH,
+      access: 'open',
+      tag: 'oauth',
+      summary: 'Introspect an access token',
+      body: oauthBody(introspectionRequest),
+      replies: {
+        200: { description: 'What the token is worth now', schema: introspectionResponse },
+        400: { description: 'Refused; a form is answered as RFC 6749 §5.2 says', schema: errorBodySchema },
+        401: { description: 'The caller may not introspect tokens', schema: errorBodySchema },
+        429: { description: 'Too many failed authentications; see `Retry-After`', schema: errorBodySchema },
+      },
+      respond: async (call) => {
+        const parameters = parametersOf(call);
+        // Before the token is so much as read: who may not ask gets the same answer whatever it holds.
+        requireScope(await holderOf(call, parameters), INTROSPECT);
+        return {
+          status: 200,
+          headers: { Pragma: 'no-cache' },
+          body: await tokens.introspect(parameters.required('token')),
+        };
+      },
+      refuse: refuseInDialect,
+    },
+  ];
+}

@@ -1,0 +1,49 @@
+/** Token revocation (RFC 7009): a client gives back a token of its own. */
+import { z } from 'zod';
+import type { Tokens } from '../../access/tokens.ts';
+import type { ClientAuthentication } from '../client-authentication.ts';
+import { errorBodySchema } from '../error-body.ts';
+import { refuseInDialect } from '../oauth-error.ts';
+import { parametersOf } from '../oauth-parameters.ts';
+import type { Route } from '../route.ts';
+import { oauthBody, oauthErrorSchema } from './token.ts';
+
+export const REVOCATION_PATH = '/services/api/oauth2/revoke';
+
+const revocationRequest = z
+  .looseObject({
+    clientId: z.string().meta({ description: 'Or `client_id`; may be sent by HTTP Basic instead' }),
+    clientSecret: z.string().meta({ description: 'Or `client_secret`, likewise' }),
+    token: z.string(),
+    token_type_hint: z.string().optional().meta({ description: 'Ignored: there are only access tokens' }),
+  })
+  .meta({ id: 'RevocationRequest' });
+
+type Dependencies = { readonly tokens: Pick<Tokens, 'revoke'>; readonly authentication: ClientAuthentication };
+
+export function revocationRoutes({ tokens, authentication }: Dependencies): Route[] {
+  return [
+    {
+      method: 'POST',
+      path: REVOCATION_PATH,
+      access: 'open',
+      tag: 'oauth',
+      summary: 'Revoke an access token of the calling application',
+      body: oauthBody(revocationRequest),
+      replies: {
+        200: { description: 'The token is not valid, be it that it never was' },
+        400: { description: 'Refused; a form is answered as RFC 6749 §5.2 says', schema: errorBodySchema },
+        401: { description: 'To a form: the client credentials are not valid', schema: oauthErrorSchema },
+        429: { description: 'Too many failed authentications; see `Retry-After`', schema: errorBodySchema },
+      },
+      respond: async (call) => {
+        const parameters = parametersOf(call);
+        const client = await authentication.client(call, parameters);
+        // Answered once the store has it: a failure there must not look like a revoked token.
+        await tokens.revoke(parameters.required('token'), client);
+        return { status: 200 };
+      },
+      refuse: refuseInDialect,
+    },
+  ];
+}

@@ -1,0 +1,93 @@
+/** The token endpoint (RFC 6749 §4.4, wire.md §2): the client credentials grant, in JSON and as a form. */
+import { z } from 'zod';
+import type { Tokens } from '../../access/tokens.ts';
+import { TOKEN_REQUEST_BYTES } from '../../limits.ts';
+import { Refusal } from '../../refusal.ts';
+import type { ClientAuthentication } from '../client-authentication.ts';
+import { errorBodySchema } from '../error-body.ts';
+import { refuseInDialect } from '../oauth-error.ts';
+import { parametersOf } from '../oauth-parameters.ts';
+import type { BodyRule, Route } from '../route.ts';
+
+export const TOKEN_PATH = '/services/api/oauth2/token';
+export const GRANT_TYPE = 'client_credentials';
+
+/** What RFC 6749 §5.2 makes of a refusal. */
+export const oauthErrorSchema = z
+  .object({ error: z.string(), error_description: z.string() })
+  .meta({ id: 'OAuthError' });
+
+const tokenRequest = z
+  .looseObject({
+    clientId: z.string().meta({ description: 'Or `client_id`; a form may send it by HTTP Basic instead' }),
+    clientSecret: z.string().meta({ description: 'Or `client_secret`, likewise' }),
+    grantType: z.literal(GRANT_TYPE).meta({ description: 'Or `grant_type`' }),
+    scope: z
+      .string()
+      .optional()
+      .meta({
+        description: 'At most 20 names separated by spaces, in any order; absent, empty or `all`: every registered one',
+        examples: ['employees:view employees:edit'],
+      }),
+  })
+  .meta({ id: 'TokenRequest' });
+
+const tokenResponse = z
+  .object({
+    access_token: z.string(),
+    expires_in: z.int().meta({ description: 'Seconds' }),
+    scope: z.string().meta({ description: 'The granted scopes, sorted' }),
+    token_type: z.literal('Bearer'),
+  })
+  .meta({ id: 'TokenResponse' });
+
+/** What the OAuth endpoints take: both dialects, told apart by the media type. */
+export function oauthBody(schema: z.ZodType): BodyRule {
+  return { maxBytes: TOKEN_REQUEST_BYTES, types: ['application/json', 'application/x-www-form-urlencoded'], schema };
+}
+
+type Dependencies = { readonly tokens: Pick<Tokens, 'issue'>; readonly authentication: ClientAuthentication };
+
+export function tokenRoutes({ tokens, authentication }: Dependencies): Route[] {
+  return [
+    {
+      method: 'POST',
+      path: TOKEN_PATH,
+      access: 'open',
+      tag: 'oauth',
+      summary: 'Get an access token',
+      body: oauthBody(tokenRequest),
+      replies: {
+        200: { description: 'The token', schema: tokenResponse },
+        400: { description: 'Refused; a form is answered as RFC 6749 §5.2 says', schema: errorBodySchema },
+        401: { description: 'To a form: the client credentials are not valid', schema: oauthErrorSchema },
+        429: { description: 'Too many failed authentications; see `Retry-After`', schema: errorBodySchema },
+      },
+      respond: async (call) => {
+        const parameters = parametersOf(call);
+        const grantType = parameters.required('grant_type');
+        if (grantType !== GRANT_TYPE) {
+          throw new Refusal('unsupported_grant_type', `the only grant type supported is ${GRANT_TYPE}`);
+        }
+        const scope = parameters.optional('scope');
+        const client = await authentication.client(call, parameters);
+        const token = await tokens.issue(client, scope);
+        return {
+          status: 200,
+          headers: { Pragma: 'no-cache' },
+          body: {
+            access_token: token.accessToken,
+            expires_in: token.expiresInSeconds,
+            scope: token.scope,
+            token_type: 'Bearer',
+          },
+        };
+      },
+      refuse: (refusal, request) => {
+        const fault = refusal.code === 'server_error';
+        const named = fault ? new Refusal('server_error', 'failed to generate an access token') : refusal;
+        return refuseInDialect(named, request) ?? named;
+      },
+    },
+  ];
+}

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { decodeFormText, parseForm } from '../../src/http/form.ts';
+import { refused } from '../support/refusals.ts';
+
+describe('a form', () => {
+  it('is read as URLSearchParams writes it', () => {
+    const names = fc.uniqueArray(fc.string({ unit: 'grapheme' }), { maxLength: 8 });
+    fc.assert(
+      fc.property(names, fc.array(fc.string({ unit: 'grapheme' }), { minLength: 8, maxLength: 8 }), (keys, values) => {
+        const pairs = keys.map((key, at): [string, string] => [key, values[at] ?? '']);
+        assert.deepEqual(Object.entries(parseForm(new URLSearchParams(pairs).toString())).sort(), pairs.sort());
+      }),
+    );
+  });
+
+  it('may hold empty pairs, names without a value, and values with equals signs', () => {
+    assert.deepEqual({ ...parseForm('&a=1&&b&c==x=&') }, { a: '1', b: '', c: '=x=' });
+  });
+
+  it('may hold names that objects have of themselves', () => {
+    assert.deepEqual(Object.entries(parseForm('__proto__=1&constructor=2')), [
+      ['__proto__', '1'],
+      ['constructor', '2'],
+    ]);
+  });
+
+  for (const [what, text, says] of [
+    ['a repeated name', 'a=1&b=2&a=1', 'the parameter a was sent more than once'],
+    ['a name repeated in another spelling', 'a=1&%61=2', 'the parameter a was sent more than once'],
+    ['a name repeated without a value', 'a=1&a', 'the parameter a was sent more than once'],
+    ['a percent sign alone', 'a=100%', 'broken or not UTF-8'],
+    ['a percent sign without hex digits', 'a=%zz', 'broken or not UTF-8'],
+    ['an escape that is not UTF-8', 'a=%ff', 'broken or not UTF-8'],
+    ['an overlong escape', 'a=%c0%af', 'broken or not UTF-8'],
+    ['an encoded surrogate', '%ed%a0%80=a', 'broken or not UTF-8'],
+  ] as const) {
+    it(`is refused for ${what}`, () => refused(() => parseForm(text), { code: 'invalid_request', says }));
+  }
+
+  it('decodes a plus sign as a space and an encoded one as itself', () => {
+    assert.equal(decodeFormText('a+b%2Bc%20d'), 'a b+c d');
+  });
+});

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Statement } from '../../src/store/database.ts';
+import { holdLock } from '../support/lock-holder.ts';
+import { openTestDatabase } from '../support/store.ts';
+
+const write = (name: string): Statement => ({
+  sql: 'INSERT INTO setting (name, value) VALUES (@name, @value)',
+  params: { name, value: Buffer.from(name) },
+});
+const OTHER = "INSERT INTO setting VALUES ('other', x'00')";
+const NAMES = 'SELECT name FROM setting ORDER BY name';
+
+describe('while another process holds the file', () => {
+  it('writes wait and then go on, reads go on meanwhile, and the event loop never stops', async (t) => {
+    const { path, database } = openTestDatabase(t);
+    const holder = await holdLock(t, path, OTHER);
+    let done = 0;
+    const commits = ['a', 'b', 'c'].map((name) => database.commit([write(name)]).then(() => (done += 1)));
+    // Only a loop that turns can do this, and only then is the other process told to let go.
+    for (let turns = 0; turns < 50; turns++) {
+      await turn();
+      assert.deepEqual(database.all(NAMES, {}), []);
+    }
+    commits.push(database.commit([write('d')]).then(() => (done += 1)));
+    assert.equal(done, 0);
+    await holder.release();
+    await Promise.all(commits);
+    assert.deepEqual(
+      (database.all(NAMES, {}) as { name: string }[]).map(({ name }) => name),
+      ['a', 'b', 'c', 'd', 'other'],
+    );
+  });
+
+  it('a try takes only a few milliseconds of the event loop', async (t) => {
+    const { path, database } = openTestDatabase(t);
+    await holdLock(t, path);
+    // What SQLite itself would wait at each try; longer waits belong to timers.
+    assert.ok(Number(database.connection.pragma('busy_timeout', { simple: true })) <= 10);
+  });
+
+  it('writes are refused after ten seconds of that, with nothing of them kept, and later ones go on', async (t) => {
+    t.mock.timers.enable({ apis: ['Date', 'setTimeout'] });
+    const { path, database } = openTestDatabase(t);
+    const holder = await holdLock(t, path, OTHER);
+    const refused = assert.rejects(database.commit([write('a')]), /database is locked/);
+    await turn();
+    await turn();
+    t.mock.timers.tick(9_990);
+    t.mock.timers.tick(30);
+    await refused;
+    t.mock.timers.reset();
+    const later = database.commit([write('b')]);
+    await holder.release();
+    await later;
+    assert.deepEqual(database.all(NAMES, {}), [{ name: 'b' }, { name: 'other' }]);
+  });
+
+  it('closing does not wait for it: what still waits is refused', async (t) => {
+    const { path, database } = openTestDatabase(t);
+    const holder = await holdLock(t, path, OTHER);
+    const refused = assert.rejects(database.commit([write('a')]), /the database was closed/);
+    database.close();
+    await refused;
+    await holder.release();
+  });
+});

@@ -1,0 +1,42 @@
+/** Another process that holds a database's write lock until it is told to let go. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { TestContext } from 'node:test';
+
+export type LockHolder = {
+  /** Commits what the other process wrote, and waits until it has ended. */
+  release(): Promise<void>;
+};
+
+const PROGRAM = `
+  const Database = require('better-sqlite3');
+  const [path, sql] = process.argv.slice(1);
+  const db = new Database(path);
+  db.exec('BEGIN IMMEDIATE');
+  if (sql !== undefined) db.exec(sql);
+  process.stdout.write('held');
+  process.stdin.once('data', () => {
+    db.exec('COMMIT');
+    db.close();
+    process.exit(0);
+  });`;
+
+/** Resolves once the lock is held; `sql` is run under it. */
+export async function holdLock(t: TestContext, path: string, ...sql: readonly string[]): Promise<LockHolder> {
+  const child: ChildProcess = spawn(process.execPath, ['-e', PROGRAM, '--', path, ...sql], {
+    cwd: fileURLToPath(new URL('../..', import.meta.url)),
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const ended = once(child, 'exit');
+  if (child.stdout === null || child.stdin === null) throw new Error('no pipes');
+  await once(child.stdout, 'data');
+  const { stdin } = child;
+  return {
+    release: async () => {
+      stdin.write('go');
+      await ended;
+    },
+  };
+}

@@ -1,0 +1,109 @@
+/** The use cases on a real store, and short ways to make what a test is not about. */
+import type { TestContext } from 'node:test';
+import type { WithSecret } from '../../src/access/applications.ts';
+import { type Caller, createGate, type Gate } from '../../src/access/gate.ts';
+import { installBuiltInProducts } from '../../src/access/products.ts';
+import type { EgressPolicy } from '../../src/outbound/egress.ts';
+import { randomBytes } from '../../src/random.ts';
+import { createServices, type Services } from '../../src/services.ts';
+import type { Endpoint } from '../../src/store/endpoints.ts';
+import type { PgpKey } from '../../src/store/keys.ts';
+import type { User } from '../../src/store/users.ts';
+import type { Webhook } from '../../src/store/webhooks.ts';
+import { openTestStore, type TestStore } from './store.ts';
+import { LOOPBACK, loopbackTransport } from './transport.ts';
+import { type PgpVectorName, pgpVector } from './vectors.ts';
+
+export const ACTOR = 'application:test';
+
+export type TestServices = TestStore &
+  Services & {
+    readonly gate: Gate;
+    /** How often the dispatcher was told that there may be work. */
+    wakes(): number;
+  };
+
+export type TestServiceOptions = {
+  readonly now?: number;
+  readonly egress?: EgressPolicy;
+  /** Further authorities that the transport trusts, in PEM. */
+  readonly caPem?: string;
+};
+
+export async function openTestServices(t: TestContext, options: TestServiceOptions = {}): Promise<TestServices> {
+  const { now, egress = LOOPBACK, caPem = null } = options;
+  const testStore = await openTestStore(t, now === undefined ? {} : { now });
+  let wakes = 0;
+  const services = createServices({
+    ...testStore,
+    random: randomBytes,
+    egress,
+    transport: loopbackTransport(t, { egress, caPem }),
+    wake: () => {
+      wakes += 1;
+    },
+  });
+  await installBuiltInProducts(testStore.store, testStore.clock());
+  await services.products.refresh();
+  const gate = createGate({ ...testStore, catalogue: services.products.compiled });
+  return { ...testStore, ...services, gate, wakes: () => wakes };
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+let made = 0;
+function unique(what: string): string {
+  made += 1;
+  return `${what}-${made}`;
+}
+
+export function makeUser({ users }: Services, more: Fields = {}): Promise<User> {
+  return users.create({ userName: unique('user'), ...more }, ACTOR);
+}
+
+/** An application of a user of its own, unless `userId` is given. */
+export async function makeApplication(services: Services, more: Fields = {}): Promise<WithSecret> {
+  const userId = more.userId ?? (await makeUser(services)).id;
+  return services.applications.create({ name: unique('application'), ...more, userId }, ACTOR);
+}
+
+/** Whoever calls with a token of all the scopes, for a user with permissions of the same names. */
+export async function makeCaller(services: TestServices, scopes: readonly string[], user: Fields = {}): Promise<Caller> {
+  const { id } = await makeUser(services, { permissions: scopes, ...user });
+  const { application, clientSecret } = await makeApplication(services, { userId: id, scopes });
+  return services.gate.authenticate([`Bearer ${await tokenOf(services, application.clientId, clientSecret)}`]);
+}
+
+/** An access token of every scope that the application holds. */
+export async function tokenOf({ tokens }: Services, clientId: string, clientSecret: string): Promise<string> {
+  const client = await tokens.authenticate({ clientId, clientSecret });
+  return (await tokens.issue(client, undefined)).accessToken;
+}
+
+/** Enabled, without a challenge: nothing is sent to it. */
+export function makeEndpoint({ endpoints }: Services, more: Fields = {}): Promise<Endpoint> {
+  return endpoints.create({ name: unique('endpoint'), url: 'https://receiver.example/hook', ...more }, ACTOR);
+}
+
+export function makeKey({ keys }: Services, vector: PgpVectorName = 'curve25519'): Promise<PgpKey> {
+  return keys.create({ name: unique('key'), publicKey: pgpVector(vector) }, ACTOR);
+}
+
+/** At an endpoint of its own, unless `endpointId` is given; with an encryption key for `'key'`. */
+export async function makeWebhook(
+  services: Services,
+  eventTypes: readonly string[],
+  { key, ...more }: Fields & { readonly key?: boolean } = {},
+): Promise<Webhook> {
+  const endpointId = more.endpointId ?? (await makeEndpoint(services)).id;
+  const encryptionKeyName = key === true ? (await makeKey(services)).name : null;
+  return services.webhooks.create(
+    { name: unique('webhook'), eventTypes, encryptionKeyName, ...more, endpointId },
+    ACTOR,
+  );
+}
+
+/** A type that anybody may publish. */
+export async function makeEventType({ eventTypes }: Services, name: string, more: Fields = {}): Promise<void> {
+  await eventTypes.create({ name, ...more }, ACTOR);
+}

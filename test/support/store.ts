@@ -1,0 +1,91 @@
+/** A real store for tests: an SQLite file in a temporary folder with the schema applied, and a clock that stands still until it is moved. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { installBuiltInProducts } from '../../src/access/products.ts';
+import type { AuditEntry } from '../../src/audit.ts';
+import { installBuiltInEventTypes } from '../../src/events/built-in.ts';
+import { type Clock, createIds, type Ids } from '../../src/ids.ts';
+import { randomBytes } from '../../src/random.ts';
+import type { Row } from '../../src/store/database.ts';
+import { createSchema } from '../../src/store/schema.ts';
+import { openSqlite, type SqliteDatabase } from '../../src/store/sqlite.ts';
+import { createStore, type Store } from '../../src/store/store.ts';
+import { createVault, MASTER_KEY_BYTES, type Vault } from '../../src/store/vault.ts';
+
+/** When the tests' clock starts: the moment at which the PGP keys in test/vectors are what their names say. */
+export const NOW: number = Date.parse('2026-11-21T05:00:00.000Z');
+
+export type TestStore = {
+  readonly path: string;
+  readonly database: SqliteDatabase;
+  readonly vault: Vault;
+  readonly store: Store;
+  readonly ids: Ids;
+  readonly clock: Clock;
+  /** Moves the clock on, or with a negative number back. */
+  advance(ms: number): void;
+  /** Rows that a statement returns, for looking behind the store. */
+  rows(sql: string): Row[];
+  /** An audit entry for verbs of the store that ask for one. */
+  entry(): AuditEntry;
+};
+
+/** The folder of a test that needs files; removed when the test ends. */
+export function temporaryFolder(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'store-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** A new database with the schema in it and nothing else. Closed and removed when the test ends. */
+export function openTestDatabase(t: TestContext): { readonly path: string; readonly database: SqliteDatabase } {
+  const path = join(temporaryFolder(t), 'sallyport.db');
+  const database = openSqlite(path);
+  t.after(() => database.close());
+  createSchema(database, readFileSync(new URL('../../schema.sql', import.meta.url), 'utf8'));
+  return { path, database };
+}
+
+/** A store under a random master key, with the built-in products and event types. */
+export async function openTestStore(t: TestContext, { now = NOW }: { now?: number } = {}): Promise<TestStore> {
+  const { path, database } = openTestDatabase(t);
+  let at = now;
+  const clock = (): number => at;
+  const ids = createIds(clock, randomBytes);
+  const vault = createVault(randomBytes(MASTER_KEY_BYTES), randomBytes);
+  const store = createStore(database, vault, ids);
+  await installBuiltInProducts(store, now);
+  await installBuiltInEventTypes(store, now);
+  return {
+    path,
+    database,
+    vault,
+    store,
+    ids,
+    clock,
+    advance: (ms) => {
+      at += ms;
+    },
+    rows: (sql) => database.connection.prepare(sql).all() as Row[],
+    entry: () => ({ id: ids.uuid(), at, actor: 'service', action: 'test.change', target: 'test:1', changes: {} }),
+  };
+}
+
+/** Every row of every table. */
+export function contents({ connection }: SqliteDatabase): Readonly<Record<string, readonly unknown[]>> {
+  const tables = connection.prepare("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").all();
+  return Object.fromEntries(
+    (tables as { name: string }[]).map(({ name }) => [name, connection.prepare(`SELECT * FROM ${name}`).all()]),
+  );
+}
+
+/** Does the work and asserts that it left every table as it was. */
+export async function leavingNothing<T>({ database }: Pick<TestStore, 'database'>, work: () => Promise<T>): Promise<T> {
+  const before = contents(database);
+  const result = await work();
+  assert.deepEqual(contents(database), before);
+  return result;
+}
