@@ -2,6 +2,7 @@
 import { type Config, ConfigurationError, readSettingFile } from './config.ts';
 import { type Data, type FirstCredentials, openData } from './data-folder.ts';
 import { makeFirstCredentials } from './first-start.ts';
+import type { Clock } from './ids.ts';
 import type { Log } from './log.ts';
 import type { EgressPolicy } from './outbound/egress.ts';
 import { createTransport, type Transport } from './outbound/transport.ts';
@@ -25,13 +26,15 @@ export type ComposeOptions = {
   /** This process is the one server of the data folder. */
   readonly exclusive: boolean;
   readonly log: Log;
+  /** The system's where absent. */
+  readonly clock?: Clock;
 };
 
 /** Opens the data folder and puts the use cases together. Throws `ConfigurationError` or `DataFolderError`. */
-export async function compose(config: Config, { exclusive, log }: ComposeOptions): Promise<Composed> {
+export async function compose(config: Config, { log, ...options }: ComposeOptions): Promise<Composed> {
   const egress: EgressPolicy = { allow: config.egressAllow };
   const transport = openTransport(config, egress);
-  const { firstCredentials, firstStart, ...data } = await openData(config, { exclusive });
+  const { firstCredentials, firstStart, ...data } = await openData(config, options);
   let listener: (() => void) | null = null;
   const wake = (): void => listener?.();
   const close = async (): Promise<void> => {
@@ -41,7 +44,8 @@ export async function compose(config: Config, { exclusive, log }: ComposeOptions
   try {
     const services = createServices({ ...data, egress, transport, wake });
     await services.products.refresh();
-    const credentials = exclusive && firstStart ? await makeFirstCredentials({ ...data, firstCredentials }) : null;
+    const credentials =
+      options.exclusive && firstStart ? await makeFirstCredentials({ ...data, firstCredentials }) : null;
     if (credentials !== null) log.info({ dataDir: data.dataDir }, 'first start: made the first credentials');
     return {
       ...data,

@@ -68,13 +68,16 @@ export function masterKeyPath({ dataDir, masterKeyFile }: Pick<Config, 'dataDir'
  * it is done: folder, lock, master key, database file, schema, master key check, what is built in. So a start that was
  * cut short between any two is finished by the next one, and no key is ever made for a database that was sealed with another.
  */
-export async function openData(config: Config, { exclusive }: { readonly exclusive: boolean }): Promise<Data> {
+export async function openData(
+  config: Config,
+  { exclusive, clock = Date.now }: { readonly exclusive: boolean; readonly clock?: Clock },
+): Promise<Data> {
   const lock = exclusive ? takeFolder(config.dataDir) : null;
   let db: SqliteDatabase | null = null;
   try {
     const masterKey = findMasterKey(config, exclusive);
     db = await openDatabase(config, exclusive);
-    return await openStore(config, db, masterKey, lock);
+    return await openStore(config, db, masterKey, lock, clock);
   } catch (error) {
     await db?.close();
     lock?.release();
@@ -87,8 +90,8 @@ async function openStore(
   db: SqliteDatabase,
   masterKey: Uint8Array,
   lock: FolderLock | null,
+  clock: Clock,
 ): Promise<Data> {
-  const clock = Date.now;
   const random = randomBytes;
   const ids = createIds(clock, random);
   const vault = createVault(masterKey, random);

@@ -142,3 +142,12 @@ export const REQUEST_HEADER_BYTES: number = 16 * 1024;
 /** How long the headers of a request may take, and the whole of it. */
 export const HEADERS_MS = 10_000;
 export const REQUEST_MS = 60_000;
+
+// What `sallyport doctor` finds worth a word (wire.md §6).
+/** Keys and certificates that expire sooner than this. */
+export const EXPIRY_WARNING_MS: number = 30 * 86_400_000;
+/** Free space of the data folder's disk: a warning below the first, a problem below the second. */
+export const DISK_FREE_LOW_BYTES: number = 1024 * 1024 * 1024;
+export const DISK_FREE_MIN_BYTES: number = 100 * 1024 * 1024;
+/** How far what is recorded may be ahead of the clock. */
+export const CLOCK_BEHIND_MAX_MS = 60_000;

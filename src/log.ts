@@ -5,11 +5,11 @@ export type Log = Pick<pino.Logger, 'debug' | 'info' | 'warn' | 'error'>;
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** Writes to standard error, so that standard output stays for what commands print. */
-export function createLog(level: LogLevel): Log {
+/** Writes to standard error unless told otherwise, so that standard output stays for what commands print. */
+export function createLog(level: LogLevel, destination: pino.DestinationStream = pino.destination(2)): Log {
   return pino(
     { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err: describeError } },
-    pino.destination(2),
+    destination,
   );
 }
 

@@ -30,6 +30,7 @@ import { revocationRoutes } from './http/routes/revocation.ts';
 import { tokenRoutes } from './http/routes/token.ts';
 import { webhookRoutes } from './http/routes/webhooks.ts';
 import { createRequestHandler, type RequestHandler } from './http/server.ts';
+import type { Clock } from './ids.ts';
 import { createLog, type Log } from './log.ts';
 import type { Services } from './services.ts';
 
@@ -54,10 +55,17 @@ export type Sallyport = {
 /** The publisher of events that the embedding program publishes; idempotency keys are its own. */
 const EMBEDDING_PROGRAM = 'embedding-program';
 
-/** Opens the data folder, making it at the first start. Throws `ConfigurationError` or `DataFolderError`. */
-export async function createSallyport(config: Config, log: Log = createLog(config.logLevel)): Promise<Sallyport> {
+/**
+ * Opens the data folder, making it at the first start. Throws `ConfigurationError` or `DataFolderError`.
+ * The `clock` of `overrides` is what everything here takes for the time, so that days can pass within a test.
+ */
+export async function createSallyport(
+  config: Config,
+  log: Log = createLog(config.logLevel),
+  overrides: { readonly clock?: Clock } = {},
+): Promise<Sallyport> {
   const tls = readTls(config);
-  const composed = await compose(config, { exclusive: true, log });
+  const composed = await compose(config, { exclusive: true, log, ...overrides });
   const { store, clock, services } = composed;
   const { send, dispatcher } = createDelivery(composed, log);
   composed.onWake(dispatcher.wake);

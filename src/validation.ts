@@ -37,7 +37,8 @@ export function refusePatch(
   reserved: Readonly<Record<string, string>>,
 ): asserts patch is Readonly<Record<string, unknown>> {
   if (!isObject(patch)) throw refuseField('body', 'must be an object');
-  if (isDeeperThan(JSON_DEPTH_MAX, patch)) throw refuseField('body', `must not be nested deeper than ${JSON_DEPTH_MAX}`);
+  if (isDeeperThan(JSON_DEPTH_MAX, patch))
+    throw refuseField('body', `must not be nested deeper than ${JSON_DEPTH_MAX}`);
   for (const [field, problem] of Object.entries(reserved)) {
     if (Object.hasOwn(patch, field)) throw refuseField(field, problem);
   }
@@ -86,7 +87,8 @@ function problemsOf(issue: z.core.$ZodIssue, reserved: Readonly<Record<string, s
     case 'unrecognized_keys':
       return issue.keys.map((key) => ({
         field: fieldName([...issue.path, key]),
-        problem: (issue.path.length === 0 && Object.hasOwn(reserved, key) ? reserved[key] : null) ?? 'is not a known field',
+        problem:
+          (issue.path.length === 0 && Object.hasOwn(reserved, key) ? reserved[key] : null) ?? 'is not a known field',
       }));
     case 'invalid_type':
       return [{ field, problem: issue.input === undefined ? 'is required' : `must be ${expectation(issue.expected)}` }];

@@ -22,7 +22,12 @@ describe('the changes of an audit entry', () => {
     ['0 and "0" as two things', { a: 0 }, { a: '0' }, { a: { from: 0, to: '0' } }],
     ['no instants of writing', { createdAt: 1, updatedAt: 1, at: 1 }, { createdAt: 2, updatedAt: 2, at: 1 }, {}],
     ['no secret that stayed the same', { a: secret('one') }, { a: secret('one') }, {}],
-    ['a changed secret, masked', { a: secret('one') }, { a: secret('two') }, { a: { from: '[secret]', to: '[secret]' } }],
+    [
+      'a changed secret, masked',
+      { a: secret('one') },
+      { a: secret('two') },
+      { a: { from: '[secret]', to: '[secret]' } },
+    ],
     ['a new secret, masked', { a: null }, { a: secret('one') }, { a: { from: null, to: '[secret]' } }],
     ['a removed secret, masked', { a: secret('one') }, { a: null }, { a: { from: '[secret]', to: null } }],
     ['a text that became a secret', { a: '[secret]' }, { a: secret('x') }, { a: { from: '[secret]', to: '[secret]' } }],
@@ -38,7 +43,12 @@ describe('the changes of an audit entry', () => {
       { secretHash: Buffer.from('two'), passwordHash: 'scrypt$1' },
       { secretHash: { from: '[secret]', to: '[secret]' }, passwordHash: { from: null, to: '[secret]' } },
     ],
-    ['no hash that stayed the same', { secretHash: Buffer.from('one') }, { secretHash: new Uint8Array([111, 110, 101]) }, {}],
+    [
+      'no hash that stayed the same',
+      { secretHash: Buffer.from('one') },
+      { secretHash: new Uint8Array([111, 110, 101]) },
+      {},
+    ],
   ];
   for (const [what, before, after, changes] of table) {
     it(`name ${what}`, () => assert.deepEqual(written(before, after), changes));
@@ -51,7 +61,11 @@ describe('the changes of an audit entry', () => {
       fc.property(fields, text, text, (field, one, two) => {
         const before = { [field]: secret(one), secretHash: Buffer.from(one), previousSecretHash: null };
         const after = { [field]: secret(two), secretHash: Buffer.from(two), previousSecretHash: Buffer.from(one) };
-        const log = JSON.stringify([changesBetween(before, after), changesBetween(null, after), changesBetween(after, null)]);
+        const log = JSON.stringify([
+          changesBetween(before, after),
+          changesBetween(null, after),
+          changesBetween(after, null),
+        ]);
         for (const told of [one, two]) {
           assert.ok(!log.includes(told));
           assert.ok(!log.includes(Buffer.from(told).toString('hex')));

@@ -1,15 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import {
-  createIds,
-  deliveryAddress,
-  deliveryId,
-  firstRowKeyAt,
-  isUuidV7,
-  rowKeyOf,
-  rowKeyTime,
-} from '../src/ids.ts';
+import { createIds, deliveryAddress, deliveryId, firstRowKeyAt, isUuidV7, rowKeyOf, rowKeyTime } from '../src/ids.ts';
 import { randomBytes } from '../src/random.ts';
 
 /** Until the year 2109, when row keys would reach 2⁵³. */
@@ -87,7 +79,7 @@ describe('row keys and UUIDs', () => {
     'another version': '0193a1f0-0000-4000-8000-000000000001',
     'another variant': '0193a1f0-0000-7000-c000-000000000001',
     'upper case': '0193A1F0-0000-7000-8000-000000000001',
-    'braces': '{0193a1f0-0000-7000-8000-000000000001}',
+    braces: '{0193a1f0-0000-7000-8000-000000000001}',
     'a line feed after it': '0193a1f0-0000-7000-8000-000000000001\n',
     'no dashes': '0193a1f0000070008000000000000001',
   };

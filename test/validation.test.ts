@@ -14,10 +14,15 @@ const schema = z.strictObject({
   coding: z.literal('gzip').nullable().default(null),
   tags: z.array(z.string()).min(1).max(2).default(['x']),
   email: z.email('must be an email address').nullable().default(null),
-  inner: z.strictObject({ code: z.string().regex(/^[a-z]+$/, 'must be lower case'), size: z.int().default(1) }).optional(),
+  inner: z
+    .strictObject({ code: z.string().regex(/^[a-z]+$/, 'must be lower case'), size: z.int().default(1) })
+    .optional(),
   extra: z.record(z.string(), z.unknown()).default({}),
   at: z.iso.datetime('must be an instant').optional(),
-  rule: z.string().default('').refine((text) => text !== 'bad', 'Is a bad rule'),
+  rule: z
+    .string()
+    .default('')
+    .refine((text) => text !== 'bad', 'Is a bad rule'),
 });
 const reserved = { id: 'is set by the service' };
 
@@ -39,7 +44,17 @@ describe('validate', () => {
   it('gives what the schema makes of a value, defaults filled in', () => {
     const value = validate(schema, { name: 'abc', count: 3 });
     assert.deepEqual(value, {
-      ...{ name: 'abc', count: 3, on: false, mode: 'fast', coding: null, tags: ['x'], email: null, extra: {}, rule: '' },
+      ...{
+        name: 'abc',
+        count: 3,
+        on: false,
+        mode: 'fast',
+        coding: null,
+        tags: ['x'],
+        email: null,
+        extra: {},
+        rule: '',
+      },
     });
   });
 
@@ -160,7 +175,15 @@ describe('validatePatch', () => {
 
 describe('isDeeperThan', () => {
   it('counts levels of lists and objects, the outermost included', () => {
-    for (const [value, levels] of [[1, 0], ['x', 0], [null, 0], [{}, 1], [[], 1], [{ a: [] }, 2], [[1, [{ a: 2 }]], 3]] as const) {
+    for (const [value, levels] of [
+      [1, 0],
+      ['x', 0],
+      [null, 0],
+      [{}, 1],
+      [[], 1],
+      [{ a: [] }, 2],
+      [[1, [{ a: 2 }]], 3],
+    ] as const) {
       assert.equal(isDeeperThan(levels, value), false);
       if (levels > 0) assert.equal(isDeeperThan(levels - 1, value), true);
     }

@@ -3,8 +3,8 @@ import { viewApplication } from '../access/applications.ts';
 import { COMMAND_LINE } from '../audit.ts';
 import type { Composed } from '../compose.ts';
 import { isUuidV7 } from '../ids.ts';
-import type { CommandGroup, Operand } from './command.ts';
-import { CommandError, given, PAGE_OPTIONS, readPage } from './input.ts';
+import { CommandError, type CommandGroup, type Operand } from './command.ts';
+import { given, PAGE_OPTIONS, readPage } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
 import { printPage, printRecord } from './output.ts';
 

@@ -4,7 +4,7 @@ import type { Config } from '../config.ts';
 import { SETTINGS, type SettingName } from '../config-names.ts';
 import type { Terminal } from './terminal.ts';
 
-/** 0 done, 1 failed; 2, wrong usage, is thrown as `UsageError` (wire.md §6). */
+/** 0 done, 1 failed; 2, wrong usage or settings, is thrown as `UsageError` (wire.md §6). */
 export type ExitCode = 0 | 1;
 
 export type Operand = { readonly name: string; readonly description: string };
@@ -58,6 +58,14 @@ export class UsageError extends Error {
     super(message);
     this.name = 'UsageError';
     this.topic = topic;
+  }
+}
+
+/** A command that could not do what it was asked for; the message says why. */
+export class CommandError extends Error {
+  constructor(message: string, options: ErrorOptions = {}) {
+    super(message, options);
+    this.name = 'CommandError';
   }
 }
 

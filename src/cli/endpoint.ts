@@ -1,7 +1,7 @@
 /** `sallyport endpoint …`: the HTTPS addresses that webhooks send to. */
 import { COMMAND_LINE } from '../audit.ts';
 import { viewEndpoint } from '../webhooks/endpoint-schema.ts';
-import type { CommandGroup, Operand } from './command.ts';
+import type { CommandGroup, Operand, Option } from './command.ts';
 import { given, PAGE_OPTIONS, readJsonObject, readPage, readText } from './input.ts';
 import { DATA_SETTINGS, OUTBOUND_SETTINGS, withData } from './open.ts';
 import { printPage, printRecord } from './output.ts';
@@ -9,6 +9,12 @@ import { printPage, printRecord } from './output.ts';
 const ID: Operand = { name: 'id', description: "The endpoint's id" };
 const SECRET = '<text|@file|->';
 const ONCE = 'The secret is shown this once.';
+const ACTIVATION: Readonly<Record<string, Option>> = {
+  'activate-after-seconds': {
+    value: '<number>',
+    description: 'When it takes the place of the old one, so that the receiver can take both until then (0: at once)',
+  },
+};
 
 export const endpointCommands: CommandGroup = [
   {
@@ -86,10 +92,7 @@ export const endpointCommands: CommandGroup = [
     operands: [ID],
     options: {
       secret: { value: SECRET, description: 'The new secret; made if absent. @ reads a file, - standard input' },
-      'activate-after-seconds': {
-        value: '<number>',
-        description: 'When it begins to sign, so that the receiver can take both until then (0: at once)',
-      },
+      ...ACTIVATION,
     },
     settings: DATA_SETTINGS,
     json: true,
@@ -103,6 +106,27 @@ export const endpointCommands: CommandGroup = [
         const id = invocation.operand('id');
         const { endpoint, newSecret } = await services.endpoints.rotateSecret(id, body, COMMAND_LINE);
         await printRecord(invocation, { ...viewEndpoint(endpoint, clock()), secret: newSecret.reveal() }, ONCE);
+        return 0;
+      }),
+  },
+  {
+    name: 'endpoint rotate-api-key',
+    summary: 'Give an endpoint a new API key',
+    operands: [ID],
+    options: {
+      'api-key': { value: '<hex>', description: 'The new key, 32 hexadecimal digits; made if absent' },
+      ...ACTIVATION,
+    },
+    settings: DATA_SETTINGS,
+    json: true,
+    run: (invocation) =>
+      withData(invocation, async ({ services, clock }) => {
+        const body = given({
+          apiKey: invocation.text('api-key'),
+          activateAfterSeconds: invocation.integer('activate-after-seconds'),
+        });
+        const endpoint = await services.endpoints.rotateApiKey(invocation.operand('id'), body, COMMAND_LINE);
+        await printRecord(invocation, viewEndpoint(endpoint, clock()));
         return 0;
       }),
   },

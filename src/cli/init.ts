@@ -1,7 +1,6 @@
 /** `sallyport init`. */
-import type { CommandGroup } from './command.ts';
+import { CommandError, type CommandGroup } from './command.ts';
 import { firstCredentialsText } from './first-credentials.ts';
-import { CommandError } from './input.ts';
 import { DATA_SETTINGS } from './open.ts';
 
 export const initCommands: CommandGroup = [
@@ -22,8 +21,8 @@ export const initCommands: CommandGroup = [
           throw new CommandError(`${config.dataDir} has had its first start: its credentials were shown then`);
         }
         const { terminal, json } = invocation;
-        await terminal.out(json ? `${JSON.stringify(credentials)}\n` : firstCredentialsText(credentials));
-        await composed.credentialsShown();
+        const text = json ? `${JSON.stringify(credentials)}\n` : firstCredentialsText(credentials);
+        if (await terminal.out(text)) await composed.credentialsShown();
       } finally {
         await composed.close();
       }

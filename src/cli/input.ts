@@ -3,16 +3,8 @@ import { readFileSync } from 'node:fs';
 import { isUuidV7 } from '../ids.ts';
 import { EVENT_REQUEST_BYTES, PAGE_DEFAULT, PAGE_MAX } from '../limits.ts';
 import { isObject } from '../validation.ts';
-import { type Invocation, type Option, UsageError } from './command.ts';
+import { CommandError, type Invocation, type Option, UsageError } from './command.ts';
 import type { Page } from './output.ts';
-
-/** A command that could not do what it was asked for; the message says why. */
-export class CommandError extends Error {
-  constructor(message: string, options: ErrorOptions = {}) {
-    super(message, options);
-    this.name = 'CommandError';
-  }
-}
 
 /** The text itself, of the file behind `@<file>`, or of standard input for `-`. */
 export async function readText({ terminal }: Invocation, given: string): Promise<string> {

@@ -15,7 +15,7 @@ export type Page = { readonly items: readonly Shown[]; readonly nextCursor: stri
 
 /** Prints a page; people see these columns of it. */
 export async function printPage({ terminal, json }: Invocation, page: Page, columns: readonly string[]): Promise<void> {
-  if (json) return terminal.out(`${JSON.stringify(page)}\n`);
+  if (json) return void (await terminal.out(`${JSON.stringify(page)}\n`));
   const more = page.nextCursor === null ? '' : `\nThere are more: --cursor ${page.nextCursor}\n`;
   await terminal.out(page.items.length === 0 ? 'None.\n' : tableText(page.items, columns) + more);
 }

@@ -2,9 +2,8 @@
 import { SETTING_NAMES } from '../config-names.ts';
 import type { FirstCredentials } from '../data-folder.ts';
 import { VERSION } from '../version.ts';
-import type { CommandGroup, Invocation } from './command.ts';
+import { CommandError, type CommandGroup, type Invocation } from './command.ts';
 import { firstCredentialsText } from './first-credentials.ts';
-import { CommandError } from './input.ts';
 
 export const serveCommands: CommandGroup = [
   {
@@ -22,8 +21,9 @@ export const serveCommands: CommandGroup = [
       const sallyport = await createSallyport(config);
       try {
         const { url } = await sallyport.start();
-        await announce(invocation, url, config.dataDir, sallyport.firstCredentials);
-        if (sallyport.firstCredentials !== null) await sallyport.credentialsShown();
+        const { firstCredentials } = sallyport;
+        const isRead = await announce(invocation, url, config.dataDir, firstCredentials);
+        if (isRead && firstCredentials !== null) await sallyport.credentialsShown();
         await signalled;
       } catch (error) {
         await sallyport.stop();
@@ -35,15 +35,16 @@ export const serveCommands: CommandGroup = [
   },
 ];
 
+/** Answers whether somebody reads it. */
 async function announce(
   { terminal, json }: Invocation,
   url: string,
   dataDir: string,
   credentials: FirstCredentials | null,
-): Promise<void> {
+): Promise<boolean> {
   if (json) return terminal.out(`${JSON.stringify({ url, dataDir, ...credentials })}\n`);
   const shown = credentials === null ? '' : `\n${firstCredentialsText(credentials)}`;
-  await terminal.out(`Sallyport ${VERSION} listens on ${url}\n${shown}`);
+  return terminal.out(`Sallyport ${VERSION} listens on ${url}\n${shown}`);
 }
 
 /** Resolves at the first SIGTERM or SIGINT; a second one ends the process at once, as it would have without us. */

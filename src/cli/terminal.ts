@@ -1,11 +1,15 @@
 /** What a command sees of the process it runs in. */
+import { CommandError } from './command.ts';
 
 export type Terminal = {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Writes to standard output, where only what was asked for goes. Resolves once it is handed to the system. */
-  out(text: string): Promise<void>;
+  /**
+   * Writes to standard output, where only what was asked for goes. Resolves once it is handed to the system; false means
+   * that nobody reads it. Throws `CommandError` where it cannot be written.
+   */
+  out(text: string): Promise<boolean>;
   /** Writes to standard error. */
-  err(text: string): Promise<void>;
+  err(text: string): Promise<boolean>;
   /** Standard input to its end, or null where it has more than this. */
   read(limitBytes: number): Promise<string | null>;
 };
@@ -28,15 +32,16 @@ export function processTerminal(): Terminal {
   };
 }
 
-function writerTo(stream: NodeJS.WriteStream): (text: string) => Promise<void> {
+function writerTo(stream: NodeJS.WriteStream): (text: string) => Promise<boolean> {
   // The callback of the write says it as well; an event without a listener would end the process.
   stream.on('error', () => {});
   return (text) =>
     new Promise((resolve, reject) => {
       stream.write(text, (error) => {
+        const code = (error as NodeJS.ErrnoException | null | undefined)?.code;
         // A reader that has seen enough (`| head -1`) closes the pipe: that is no failure of the command.
-        if (error == null || (error as NodeJS.ErrnoException).code === 'EPIPE') resolve();
-        else reject(error);
+        if (error == null || code === 'EPIPE') resolve(error == null);
+        else reject(new CommandError(`the output cannot be written (${code})`, { cause: error }));
       });
     });
 }

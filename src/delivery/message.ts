@@ -1,6 +1,6 @@
 /** The request that carries a batch (wire.md §5): envelope, encodings, signature or bearer, and every header. */
 import type { Endpoint } from '../store/endpoints.ts';
-import { signingSecret } from '../store/endpoints.ts';
+import { currentApiKey, signingSecret } from '../store/endpoints.ts';
 import type { PgpKey } from '../store/keys.ts';
 import type { WebhookConfiguration } from '../store/webhooks.ts';
 import { USER_AGENT } from '../version.ts';
@@ -47,7 +47,7 @@ export async function buildMessage({ webhook, endpoint, key, now, ...parts }: Me
     body,
     headers: {
       'user-agent': USER_AGENT,
-      'x-api-key': endpoint.apiKey.reveal(),
+      'x-api-key': currentApiKey(endpoint, now).reveal(),
       ...payload.headers,
       ...security,
       ...Object.fromEntries(customHeaders.map(({ name, value }) => [name, value])),

@@ -57,13 +57,27 @@ export function createSettle({ store, clock, ids, jitter, log }: Dependencies): 
       sent,
     );
     const settled = { webhookNumber, owner, attempt, batch, fate: judgement.fate };
-    if (!isRunnable(progress.state)) return store.settlements.settleStopped(settled);
-    await store.settlements.settle({
-      ...settled,
-      health: judgement.health,
-      stateBefore: progress.state,
-      change: changeOf(webhook, judgement, now, ids),
-    });
+    if (isRunnable(progress.state)) {
+      const change = changeOf(webhook, judgement, now, ids);
+      await store.settlements.settle({ ...settled, health: judgement.health, stateBefore: progress.state, change });
+    } else {
+      await store.settlements.settleStopped(settled);
+    }
+    const { kind, batchId, firstOffset, lastOffset, attemptNumber, responseStatus, errorClass } = attempt;
+    log.debug(
+      {
+        webhookId: webhook.id,
+        kind,
+        batchId,
+        firstOffset,
+        lastOffset,
+        attemptNumber,
+        responseStatus,
+        errorClass,
+        fate: judgement.fate?.kind,
+      },
+      'attempt',
+    );
   };
 
   const untilWritten = async (job: Job, attempt: () => Promise<void>): Promise<void> => {

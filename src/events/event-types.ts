@@ -93,9 +93,16 @@ export function createEventTypes({ store, clock, ids }: { store: Store; clock: C
 async function refuseUnencrypted(store: Store, type: string): Promise<void> {
   const webhooks = (await store.webhooks.unencryptedOf(type)).map(({ id, name }) => `webhook ${name} (${id})`);
   if (webhooks.length === 0) return;
-  throw new Refusal('conflict', `encryptionRequired cannot be: ${webhooks.join(', ')} would get it without encryption`, {
-    details: webhooks.map((webhook) => ({ field: 'encryptionRequired', problem: `conflicts with ${webhook}, which has no key` })),
-  });
+  throw new Refusal(
+    'conflict',
+    `encryptionRequired cannot be: ${webhooks.join(', ')} would get it without encryption`,
+    {
+      details: webhooks.map((webhook) => ({
+        field: 'encryptionRequired',
+        problem: `conflicts with ${webhook}, which has no key`,
+      })),
+    },
+  );
 }
 
 export function viewEventType({ createdAt, updatedAt, ...eventType }: EventType): EventTypeView {
@@ -146,5 +153,7 @@ function createValidators(): Validators {
 /** The steps of a JSON Pointer (RFC 6901); digits are taken for the index of a list, as nearly always. */
 function steps(pointer: string): (string | number)[] {
   const names = pointer.split('/').slice(1);
-  return names.map((name) => (/^\d{1,9}$/.test(name) ? Number(name) : name.replaceAll('~1', '/').replaceAll('~0', '~')));
+  return names.map((name) =>
+    /^\d{1,9}$/.test(name) ? Number(name) : name.replaceAll('~1', '/').replaceAll('~0', '~'),
+  );
 }

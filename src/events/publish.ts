@@ -1,7 +1,13 @@
 /** Ingest (wire.md §4): events from outside are checked whole, then appended all or none, durable before the answer. */
 import { z } from 'zod';
 import type { Clock, Ids } from '../ids.ts';
-import { EVENT_DATA_BYTES, EVENTS_PER_REQUEST, IDEMPOTENCY_KEY_MAX_LENGTH, IDEMPOTENCY_MS, JSON_DEPTH_MAX } from '../limits.ts';
+import {
+  EVENT_DATA_BYTES,
+  EVENTS_PER_REQUEST,
+  IDEMPOTENCY_KEY_MAX_LENGTH,
+  IDEMPOTENCY_MS,
+  JSON_DEPTH_MAX,
+} from '../limits.ts';
 import { type FieldProblem, Refusal } from '../refusal.ts';
 import type { Accepted, NewEvent } from '../store/events.ts';
 import type { Store } from '../store/store.ts';

@@ -13,6 +13,8 @@ export type ResourceRoutes<Record> = {
   /** Singular, for summaries: `application`. */
   readonly noun: string;
   readonly input: z.ZodType;
+  /** `input` without what a patch may not name, where there is such. */
+  readonly patchInput?: z.ZodType;
   readonly view: z.ZodType;
   /** What `POST` answers, where it shows a secret once. */
   readonly createdView?: z.ZodType;
@@ -28,15 +30,17 @@ export type ResourceRoutes<Record> = {
 };
 
 export function resourceRoutes<Record>(resource: ResourceRoutes<Record>): Route[] {
-  const { path, noun, input, view, createdView = view, administration, create, show } = resource;
+  const { path, noun, input, patchInput = input, view, createdView = view, administration, create, show } = resource;
   const collection = `${EDGE}/${path}`;
   const item = `${collection}/{id}`;
   const shared = { access: 'guarded', tag: path } as const;
+  const name = pascalCase(noun);
   return [
     {
       ...shared,
       method: 'GET',
       path: collection,
+      operationId: `list${pascalCase(path)}`,
       summary: `List ${path}, in order of creation`,
       query: PAGE_QUERY,
       replies: { 200: { description: `A page of ${path}`, schema: page(view) } },
@@ -54,6 +58,7 @@ export function resourceRoutes<Record>(resource: ResourceRoutes<Record>): Route[
       ...shared,
       method: 'POST',
       path: collection,
+      operationId: `create${name}`,
       summary: `Create ${article(noun)}`,
       body: jsonBody(input),
       replies: { 201: { description: `The ${noun}`, schema: createdView } },
@@ -63,6 +68,7 @@ export function resourceRoutes<Record>(resource: ResourceRoutes<Record>): Route[
       ...shared,
       method: 'GET',
       path: item,
+      operationId: `get${name}`,
       summary: `Read ${article(noun)}`,
       replies: { 200: { description: `The ${noun}`, schema: view } },
       respond: async (call) => ok(show(await administration.get(idOf(call)))),
@@ -71,8 +77,9 @@ export function resourceRoutes<Record>(resource: ResourceRoutes<Record>): Route[
       ...shared,
       method: 'PATCH',
       path: item,
+      operationId: `update${name}`,
       summary: `Change ${article(noun)} (RFC 7396)`,
-      body: patchBody(input),
+      body: patchBody(patchInput),
       replies: { 200: { description: `The ${noun} as it is now`, schema: view } },
       respond: async (call) => ok(show(await administration.patch(idOf(call), call.body, callerOf(call).actor))),
     },
@@ -80,6 +87,7 @@ export function resourceRoutes<Record>(resource: ResourceRoutes<Record>): Route[
       ...shared,
       method: 'DELETE',
       path: item,
+      operationId: `delete${name}`,
       summary: `Delete ${article(noun)}`,
       replies: { 204: { description: 'It is gone' } },
       respond: async (call) => {
@@ -95,7 +103,7 @@ export function actionRoute(
   path: string,
   verb: string,
   summary: string,
-  more: Pick<Route, 'body' | 'replies'> & { respond(call: Call, id: string, actor: Actor): Promise<Reply> },
+  more: Pick<Route, 'operationId' | 'description' | 'body' | 'replies'> & { respond(call: Call, id: string, actor: Actor): Promise<Reply> },
 ): Route {
   const { respond, ...described } = more;
   return {
@@ -119,6 +127,10 @@ export function created(collection: string, body: { readonly id: string }): Repl
 
 export function idOf({ params }: Call): string {
   return params.id ?? '';
+}
+
+function pascalCase(words: string): string {
+  return words.replace(/(?:^|[ -])(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
 function article(noun: string): string {

@@ -45,9 +45,24 @@ export type BodyRule = {
   readonly optional?: boolean;
   /** What OpenAPI shows. */
   readonly schema: z.ZodType;
+  /** What it shows of a form, where that has other names than JSON. */
+  readonly formSchema?: z.ZodType;
 };
 
-export type ReplyDescription = { readonly description: string; readonly schema?: z.ZodType };
+export type ReplyDescription = {
+  readonly description: string;
+  readonly schema?: z.ZodType;
+  /** Of a body that is not JSON. */
+  readonly mediaType?: string;
+  /** Headers that are in every such reply, each with what it says. */
+  readonly headers?: Readonly<Record<string, string>>;
+};
+
+/** How an open route's caller may prove who it is, and the scope that it needs then. */
+export type OpenAuthentication = {
+  readonly by: readonly ('body' | 'basic' | 'bearer')[];
+  readonly scope?: string;
+};
 
 export type Route = {
   readonly method: Method;
@@ -55,13 +70,23 @@ export type Route = {
   readonly path: string;
   /** `guarded`: a valid token and a rule of the catalogue. `open`: none, or checks of the route's own. */
   readonly access: 'guarded' | 'open';
+  /** The name of the operation in OpenAPI, which clients are generated from. A route without one is no part of the described API. */
+  readonly operationId?: string;
   readonly summary: string;
+  /** What the summary has no room for, in CommonMark. */
+  readonly description?: string;
   readonly tag: string;
+  /** Of an open route that checks its caller itself. */
+  readonly authentication?: OpenAuthentication;
+  /** Request headers that it reads beside the usual ones, each with what it says. */
+  readonly headers?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, { readonly schema: z.ZodType; readonly description: string }>>;
   readonly body?: BodyRule;
   readonly replies: Readonly<Record<number, ReplyDescription>>;
   /** Any method is answered by this route (forward auth). */
   readonly anyMethod?: boolean;
+  /** The body of a refusal, where it may be another than the error body. */
+  readonly refusal?: z.ZodType;
   respond(call: Call): Promise<Reply>;
   /**
    * How a refusal is worded where the route speaks another dialect than the error body (RFC 6749 §5.2): its own reply, or

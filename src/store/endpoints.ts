@@ -35,6 +35,9 @@ export type Endpoint = {
   /** Signs in place of `secret` from `nextSecretAt` on. */
   readonly nextSecret: Secret | null;
   readonly nextSecretAt: number | null;
+  /** Is sent in place of `apiKey` from `nextApiKeyAt` on. */
+  readonly nextApiKey: Secret | null;
+  readonly nextApiKeyAt: number | null;
   readonly contentEncoding: 'gzip' | null;
   readonly tokenChallenge: boolean;
   readonly verified: boolean;
@@ -63,6 +66,8 @@ export function endpointTable(vault: Vault): Table<Endpoint> {
     secret: sealed(vault),
     nextSecret: sealedOrNull(vault),
     nextSecretAt: numberOrNull,
+    nextApiKey: sealedOrNull(vault),
+    nextApiKeyAt: numberOrNull,
     contentEncoding: oneOf<'gzip' | null>(),
     tokenChallenge: flag,
     verified: flag,
@@ -89,7 +94,15 @@ export function endpointStore(db: Database, vault: Vault): EndpointStore {
 }
 
 /** The secret that signs at `now`: the rotated one once its time has come. */
-export function signingSecret(endpoint: Endpoint, now: number): Secret {
-  const { nextSecret, nextSecretAt } = endpoint;
-  return nextSecret !== null && nextSecretAt !== null && nextSecretAt <= now ? nextSecret : endpoint.secret;
+export function signingSecret({ secret, nextSecret, nextSecretAt }: Endpoint, now: number): Secret {
+  return effective(secret, nextSecret, nextSecretAt, now);
+}
+
+/** The API key that is sent at `now`. */
+export function currentApiKey({ apiKey, nextApiKey, nextApiKeyAt }: Endpoint, now: number): Secret {
+  return effective(apiKey, nextApiKey, nextApiKeyAt, now);
+}
+
+function effective(current: Secret, next: Secret | null, nextAt: number | null, now: number): Secret {
+  return next !== null && nextAt !== null && nextAt <= now ? next : current;
 }

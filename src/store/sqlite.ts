@@ -21,6 +21,9 @@ const UNITS_PER_COMMIT = 512;
 /** How long a writer in another process may hold the file before what waits here is refused. */
 const BUSY_GIVE_UP_MS = 10_000;
 const BUSY_PAUSE_MS = 20;
+/** How long SQLite itself may wait: once at the opening, when a crashed process's log may have to be recovered, and at each try. */
+const OPENING_WAIT_MS = 5000;
+const BUSY_WAIT_MS = 5;
 
 type Unit = {
   readonly statements: readonly Statement[];
@@ -35,13 +38,13 @@ export type SqliteDatabase = Database & {
 
 /** Opens the file, making it if there is none. Throws what SQLite says when it cannot. */
 export function openSqlite(path: string, options: { nativeBinding?: string } = {}): SqliteDatabase {
-  const connection = new BetterSqlite3(path, options);
-  // A short wait only: the event loop stands still meanwhile. Longer ones are waited out in `flush`.
-  connection.pragma('busy_timeout = 50');
+  const connection = new BetterSqlite3(path, { ...options, timeout: OPENING_WAIT_MS });
   connection.pragma('journal_mode = WAL');
   connection.pragma('synchronous = FULL');
   connection.pragma('foreign_keys = ON');
   connection.pragma('trusted_schema = OFF');
+  // The event loop stands still while SQLite waits for another process; longer waits are waited out in `flush`.
+  connection.pragma(`busy_timeout = ${BUSY_WAIT_MS}`);
   connection.function('sha256_hex', { deterministic: true, directOnly: true }, (text) =>
     createHash('sha256').update(String(text)).digest('hex'),
   );

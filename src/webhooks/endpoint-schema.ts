@@ -8,8 +8,9 @@ import {
   URL_MAX_LENGTH,
 } from '../limits.ts';
 import { displayName, id, instant, isoInstant } from '../schemas.ts';
-import type { Endpoint } from '../store/endpoints.ts';
+import { currentApiKey, type Endpoint } from '../store/endpoints.ts';
 
+const apiKey = z.string().regex(/^[0-9a-fA-F]{32}$/, 'must be 32 hexadecimal digits');
 const sharedSecret = z.string().min(1).max(SHARED_SECRET_MAX_LENGTH);
 /** RFC 6749 Appendix A: client ids, secrets and scopes are visible ASCII. */
 const visible = z.string().regex(/^[\x20-\x7e]{1,512}$/, 'must be 1 to 512 visible ASCII characters');
@@ -25,11 +26,7 @@ const oauthInput = z.strictObject({
 export const endpointInput = z.strictObject({
   name: displayName,
   url: z.string().min(1).max(URL_MAX_LENGTH),
-  apiKey: z
-    .string()
-    .regex(/^[0-9a-fA-F]{32}$/, 'must be 32 hexadecimal digits')
-    .optional()
-    .meta({ description: 'Made if absent.' }),
+  apiKey: apiKey.optional().meta({ description: 'Made if absent.' }),
   secret: sharedSecret.optional().meta({ description: 'Base64, or text. Made if absent: Base64 of 32 random bytes.' }),
   contentEncoding: z.literal('gzip').nullable().default(null),
   tokenChallenge: z.boolean().default(false),
@@ -67,6 +64,8 @@ export const endpointView = z
     secretActivatesAt: instant
       .nullable()
       .meta({ description: 'When the rotated secret begins to sign; null when none waits.' }),
+    nextApiKey: z.string().nullable().meta({ description: 'The rotated API key that waits; null when none does.' }),
+    apiKeyActivatesAt: instant.nullable(),
     lastVerification: z
       .object({
         at: instant,
@@ -91,6 +90,11 @@ export const rotateInput = z.strictObject({
   activateAfterSeconds: z.int().min(0).max(SECRET_ACTIVATION_MAX_SECONDS).default(0),
 });
 
+export const rotateApiKeyInput = z.strictObject({
+  apiKey: apiKey.optional(),
+  activateAfterSeconds: z.int().min(0).max(SECRET_ACTIVATION_MAX_SECONDS).default(0),
+});
+
 export function viewEndpoint(endpoint: Endpoint, now: number): EndpointView {
   const {
     oauthClientId,
@@ -100,11 +104,13 @@ export function viewEndpoint(endpoint: Endpoint, now: number): EndpointView {
     lastVerification,
     nextSecretAt,
   } = endpoint;
+  const { nextApiKey, nextApiKeyAt } = endpoint;
+  const keyWaits = nextApiKeyAt !== null && nextApiKeyAt > now;
   return {
     id: endpoint.id,
     name: endpoint.name,
     url: endpoint.url,
-    apiKey: endpoint.apiKey.reveal(),
+    apiKey: currentApiKey(endpoint, now).reveal(),
     contentEncoding: endpoint.contentEncoding,
     tokenChallenge: endpoint.tokenChallenge,
     verified: endpoint.verified,
@@ -123,6 +129,8 @@ export function viewEndpoint(endpoint: Endpoint, now: number): EndpointView {
         ? null
         : { certificate: clientCertificate, expiresAt: isoInstant(clientCertificateExpiresAt ?? 0) },
     secretActivatesAt: nextSecretAt !== null && nextSecretAt > now ? isoInstant(nextSecretAt) : null,
+    nextApiKey: keyWaits ? (nextApiKey?.reveal() ?? null) : null,
+    apiKeyActivatesAt: keyWaits ? isoInstant(nextApiKeyAt) : null,
     lastVerification: lastVerification === null ? null : { ...lastVerification, at: isoInstant(lastVerification.at) },
     createdAt: isoInstant(endpoint.createdAt),
     updatedAt: isoInstant(endpoint.updatedAt),

@@ -6,10 +6,10 @@ import type { Clock, Ids, Random } from '../ids.ts';
 import type { EgressPolicy } from '../outbound/egress.ts';
 import { Refusal, refuseField } from '../refusal.ts';
 import { type Secret, secret } from '../secret.ts';
-import { type Endpoint, signingSecret } from '../store/endpoints.ts';
+import { currentApiKey, type Endpoint, signingSecret } from '../store/endpoints.ts';
 import type { Store } from '../store/store.ts';
 import { validate } from '../validation.ts';
-import { type EndpointInput, endpointInput, rotateInput } from './endpoint-schema.ts';
+import { type EndpointInput, endpointInput, rotateApiKeyInput, rotateInput } from './endpoint-schema.ts';
 import { refuseUnsafeUrl } from './url.ts';
 import type { Challenge } from './verification.ts';
 
@@ -22,6 +22,8 @@ export type Endpoints = Administration<Endpoint> & {
     body: unknown,
     actor: Actor,
   ): Promise<{ readonly endpoint: Endpoint; readonly newSecret: Secret }>;
+  /** A new API key, given or made, that is sent after `activateAfterSeconds`. */
+  rotateApiKey(id: string, body: unknown, actor: Actor): Promise<Endpoint>;
 };
 
 type Dependencies = {
@@ -34,7 +36,16 @@ type Dependencies = {
 };
 
 export function createEndpoints({ store, clock, ids, random, egress, challenge }: Dependencies): Endpoints {
-  const service = setByService('id', 'verified', 'lastVerification', 'secretActivatesAt', 'createdAt', 'updatedAt');
+  const service = setByService(
+    'id',
+    'verified',
+    'lastVerification',
+    'secretActivatesAt',
+    'nextApiKey',
+    'apiKeyActivatesAt',
+    'createdAt',
+    'updatedAt',
+  );
 
   /** Runs the challenge where it is due and switches the endpoint on or off by its result. */
   const settle = async (endpoint: Endpoint, wanted: boolean, due: boolean): Promise<Endpoint> => {
@@ -62,7 +73,7 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge }
       ...stamp,
       name: input.name,
       url: input.url,
-      apiKey: secret(input.apiKey ?? Buffer.from(random(16)).toString('hex')),
+      ...apiKeyColumns(input.apiKey ?? madeApiKey(random), before),
       secret: before?.secret ?? secret(input.secret ?? madeSecret(random)),
       nextSecret: before?.nextSecret ?? null,
       nextSecretAt: before?.nextSecretAt ?? null,
@@ -115,7 +126,36 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge }
       });
       return { endpoint, newSecret };
     },
+    rotateApiKey: (id, body, actor) => {
+      const input = validate(rotateApiKeyInput, body);
+      const newApiKey = secret(input.apiKey ?? madeApiKey(random));
+      return administration.change(id, 'rotate-api-key', actor, (before, { updatedAt }) => {
+        const later = input.activateAfterSeconds > 0;
+        return {
+          ...before,
+          updatedAt,
+          apiKey: later ? currentApiKey(before, updatedAt) : newApiKey,
+          nextApiKey: later ? newApiKey : null,
+          nextApiKeyAt: later ? updatedAt + input.activateAfterSeconds * 1000 : null,
+        };
+      });
+    },
   };
+}
+
+function madeApiKey(random: Random): string {
+  return Buffer.from(random(16)).toString('hex');
+}
+
+/** A scheduled API key stays scheduled unless another one is given. */
+function apiKeyColumns(
+  given: string,
+  before: Endpoint | null,
+): Pick<Endpoint, 'apiKey' | 'nextApiKey' | 'nextApiKeyAt'> {
+  if (before === null || before.apiKey.reveal() !== given)
+    return { apiKey: secret(given), nextApiKey: null, nextApiKeyAt: null };
+  const { apiKey, nextApiKey, nextApiKeyAt } = before;
+  return { apiKey, nextApiKey, nextApiKeyAt };
 }
 
 function madeSecret(random: Random): string {

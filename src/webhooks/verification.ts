@@ -5,7 +5,7 @@ import { CHALLENGE_TIMEOUT_MS, RESPONSE_KEPT_BYTES } from '../limits.ts';
 import { clientCertificateOf } from '../outbound/client-certificate.ts';
 import type { Outcome } from '../outbound/outcome.ts';
 import type { Transport } from '../outbound/transport.ts';
-import { type Endpoint, signingSecret, type Verification } from '../store/endpoints.ts';
+import { currentApiKey, type Endpoint, signingSecret, type Verification } from '../store/endpoints.ts';
 import { USER_AGENT } from '../version.ts';
 import { challengeBody, challengeHeader, newChallengeToken, verifyChallengeAnswer } from '../wire/challenge.ts';
 import { pathAndQuery } from '../wire/signature.ts';
@@ -26,7 +26,7 @@ export function createChallenge({ transport, clock, random }: Dependencies): Cha
       headers: {
         'content-type': 'application/json',
         'user-agent': USER_AGENT,
-        'x-api-key': endpoint.apiKey.reveal(),
+        'x-api-key': currentApiKey(endpoint, at).reveal(),
         [challengeHeader]: token,
       },
       body: Buffer.from(challengeBody(endpoint.id)),

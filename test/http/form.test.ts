@@ -36,7 +36,9 @@ describe('a form', () => {
     ['an overlong escape', 'a=%c0%af', 'broken or not UTF-8'],
     ['an encoded surrogate', '%ed%a0%80=a', 'broken or not UTF-8'],
   ] as const) {
-    it(`is refused for ${what}`, () => refused(() => parseForm(text), { code: 'invalid_request', says }));
+    it(`is refused for ${what}`, async () => {
+      await refused(() => parseForm(text), { code: 'invalid_request', says });
+    });
   }
 
   it('decodes a plus sign as a space and an encoded one as itself', () => {

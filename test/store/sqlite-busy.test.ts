@@ -61,7 +61,7 @@ describe('while another process holds the file', () => {
     const { path, database } = openTestDatabase(t);
     const holder = await holdLock(t, path, OTHER);
     const refused = assert.rejects(database.commit([write('a')]), /the database was closed/);
-    database.close();
+    await database.close();
     await refused;
     await holder.release();
   });

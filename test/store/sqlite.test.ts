@@ -27,7 +27,8 @@ const insert = (id: number, more: Readonly<Record<string, string | number>> = {}
   sql: 'INSERT INTO thing (id, name, size, parent, late) VALUES (@id, @name, @size, @parent, @late)',
   params: { id, name: `thing ${id}`, size: null, parent: null, late: null, ...more },
 });
-const named = (db: SqliteDatabase): unknown[] => (db.all('SELECT name FROM thing ORDER BY id', {}) as { name: string }[]).map(({ name }) => name);
+const named = (db: SqliteDatabase): unknown[] =>
+  (db.all('SELECT name FROM thing ORDER BY id', {}) as { name: string }[]).map(({ name }) => name);
 
 /** What another process sees: only what was committed. */
 function countSeenElsewhere(path: string): unknown {
@@ -57,7 +58,10 @@ describe('group commit', () => {
     assert.equal(countSeenElsewhere(path), 0);
     await Promise.all(commits);
     assert.deepEqual(statements, ['seen: 300']);
-    assert.deepEqual(named(db), Array.from({ length: 300 }, (_, id) => `thing ${id}`));
+    assert.deepEqual(
+      named(db),
+      Array.from({ length: 300 }, (_, id) => `thing ${id}`),
+    );
   });
 
   it('lets more than one commit’s worth wait for the next, and forgets none', async (t) => {
@@ -116,14 +120,21 @@ describe('group commit', () => {
     const { db } = open(t);
     const [, second] = await Promise.all([
       db.commit([insert(1)]),
-      db.commit([{ sql: "UPDATE thing SET name = 'seen' WHERE id = 1 RETURNING id, name", params: {}, expectChanges: 1 }]),
+      db.commit([
+        { sql: "UPDATE thing SET name = 'seen' WHERE id = 1 RETURNING id, name", params: {}, expectChanges: 1 },
+      ]),
     ]);
     assert.deepEqual(second, [{ changes: 1, rows: [{ id: 1, name: 'seen' }] }]);
   });
 
   it('gives the changes and rows of each statement of a list', async (t) => {
     const { db } = open(t);
-    const results = await db.commit([insert(1), insert(2), { sql: 'DELETE FROM thing', params: {} }, { sql: 'SELECT 5 AS five', params: {} }]);
+    const results = await db.commit([
+      insert(1),
+      insert(2),
+      { sql: 'DELETE FROM thing', params: {} },
+      { sql: 'SELECT 5 AS five', params: {} },
+    ]);
     assert.deepEqual(results, [
       { changes: 1, rows: [] },
       { changes: 1, rows: [] },
@@ -158,7 +169,11 @@ describe('a commit that fails as a whole', () => {
   it('rejects every list in it, keeps nothing, and the next commit goes on', async (t) => {
     const { path, db } = open(t);
     // A deferred reference to nothing is found at COMMIT, when each list for itself has passed.
-    const errors = await outcomes([db.commit([insert(1)]), db.commit([insert(2, { late: 9 })]), db.commit([insert(3)])]);
+    const errors = await outcomes([
+      db.commit([insert(1)]),
+      db.commit([insert(2, { late: 9 })]),
+      db.commit([insert(3)]),
+    ]);
     for (const error of errors) assert.match(String(error), /FOREIGN KEY constraint failed/);
     assert.equal(db.connection.inTransaction, false);
     assert.equal(countSeenElsewhere(path), 0);
@@ -171,7 +186,11 @@ describe('a commit that fails as a whole', () => {
     await db.commit([insert(1)]);
     const pages = Number(db.connection.pragma('page_count', { simple: true }));
     db.connection.pragma(`max_page_count = ${pages}`);
-    const errors = await outcomes([db.commit([insert(2)]), db.commit([insert(3, { name: 'x'.repeat(100_000) })]), db.commit([insert(4)])]);
+    const errors = await outcomes([
+      db.commit([insert(2)]),
+      db.commit([insert(3, { name: 'x'.repeat(100_000) })]),
+      db.commit([insert(4)]),
+    ]);
     for (const error of errors) assert.match(String(error), /database or disk is full/);
     assert.equal(countSeenElsewhere(path), 1);
     db.connection.pragma(`max_page_count = ${pages + 1000}`);

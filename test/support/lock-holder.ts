@@ -1,8 +1,8 @@
 /** Another process that holds a database's write lock until it is told to let go. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import type { TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
 
 export type LockHolder = {
   /** Commits what the other process wrote, and waits until it has ended. */

@@ -68,7 +68,11 @@ export async function makeApplication(services: Services, more: Fields = {}): Pr
 }
 
 /** Whoever calls with a token of all the scopes, for a user with permissions of the same names. */
-export async function makeCaller(services: TestServices, scopes: readonly string[], user: Fields = {}): Promise<Caller> {
+export async function makeCaller(
+  services: TestServices,
+  scopes: readonly string[],
+  user: Fields = {},
+): Promise<Caller> {
   const { id } = await makeUser(services, { permissions: scopes, ...user });
   const { application, clientSecret } = await makeApplication(services, { userId: id, scopes });
   return services.gate.authenticate([`Bearer ${await tokenOf(services, application.clientId, clientSecret)}`]);

@@ -50,11 +50,13 @@ export function accessRoutes({ services: { users, products, applications }, cloc
       show,
     }),
     actionRoute('applications', 'regenerate-secret', 'Make a new client secret, shown this once', {
+      operationId: 'regenerateApplicationSecret',
       body: jsonBody(regenerateInput, { optional: true }),
       replies: { 200: { description: 'The application with its new secret', schema: applicationWithSecret } },
       respond: async ({ body }, id, actor) => ok(showWithSecret(await applications.regenerateSecret(id, body, actor))),
     }),
     actionRoute('applications', 'revoke-tokens', 'Refuse every token issued to the application so far', {
+      operationId: 'revokeApplicationTokens',
       body: jsonBody(emptyInput, { optional: true }),
       replies: { 200: { description: 'The application', schema: applicationView } },
       respond: async ({ body }, id, actor) => {

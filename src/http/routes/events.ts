@@ -40,6 +40,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       path: `${EDGE}/events`,
       access: 'guarded',
       tag: 'events',
+      operationId: 'publishEvents',
       summary: 'Publish one event or up to 1,000, all or none; durable before the reply',
       body: jsonBody(z.union([eventInput, eventBatchInput]), { maxBytes: EVENT_REQUEST_BYTES }),
       replies: { 202: { description: 'Accepted', schema: acceptedView } },
@@ -50,6 +51,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       path: `${EDGE}/deliveries`,
       access: 'guarded',
       tag: 'deliveries',
+      operationId: 'listDeliveries',
       summary: 'List deliveries, the newest event first',
       query: {
         ...PAGE_QUERY,
@@ -76,6 +78,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       path: `${EDGE}/deliveries/{id}`,
       access: 'guarded',
       tag: 'deliveries',
+      operationId: 'getDelivery',
       summary: 'Read a delivery with its attempts',
       replies: { 200: { description: 'The delivery', schema: deliveryWithAttempts } },
       respond: async (call) => {
@@ -84,6 +87,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       },
     },
     actionRoute('deliveries', 'replay', 'Send a delivered or dead delivery again', {
+      operationId: 'replayDelivery',
       body: jsonBody(emptyInput, { optional: true }),
       replies: { 200: { description: 'The delivery as it is now', schema: deliveryView } },
       respond: async ({ body }, id, actor) => {
@@ -96,6 +100,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       path: `${EDGE}/audit`,
       access: 'guarded',
       tag: 'audit',
+      operationId: 'listAuditEntries',
       summary: 'List the audit log, the newest entry first',
       query: PAGE_QUERY,
       replies: { 200: { description: 'A page of entries', schema: page(auditView) } },
@@ -114,6 +119,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       path: `${EDGE}/audit/{id}`,
       access: 'guarded',
       tag: 'audit',
+      operationId: 'getAuditEntry',
       summary: 'Read an audit entry',
       replies: { 200: { description: 'The entry', schema: auditView } },
       respond: async (call) => {

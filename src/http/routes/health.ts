@@ -23,6 +23,7 @@ export function healthRoutes({ store, dispatcher, clock, log }: Dependencies): R
     {
       ...shared,
       path: '/livez',
+      operationId: 'getLiveness',
       summary: 'The process answers',
       replies: { 200: { description: 'It does', schema: healthView } },
       respond: async () => ok({ status: 'ok' }),
@@ -30,6 +31,7 @@ export function healthRoutes({ store, dispatcher, clock, log }: Dependencies): R
     {
       ...shared,
       path: '/readyz',
+      operationId: 'getReadiness',
       summary: 'The database can be written and the dispatcher is alive',
       replies: { 200: { description: 'Both', schema: healthView }, 503: { description: 'Not both' } },
       respond: async () => {

@@ -1,6 +1,6 @@
 /** Endpoints, keys, event types and webhooks (wire.md §4). */
 import type { TestDelivery } from '../../delivery/test-delivery.ts';
-import { eventTypeInput, eventTypeView, viewEventType } from '../../events/event-types.ts';
+import { eventTypeInput, eventTypePatch, eventTypeView, viewEventType } from '../../events/event-types.ts';
 import type { Clock } from '../../ids.ts';
 import type { Services } from '../../services.ts';
 import type { Endpoint } from '../../store/endpoints.ts';
@@ -9,8 +9,10 @@ import { validate } from '../../validation.ts';
 import { attemptView, viewAttempt } from '../../webhooks/deliveries.ts';
 import {
   endpointInput,
+  endpointPatch,
   endpointView,
   endpointWithSecret,
+  rotateApiKeyInput,
   rotateInput,
   viewEndpoint,
 } from '../../webhooks/endpoint-schema.ts';
@@ -39,6 +41,7 @@ export function webhookRoutes({
       path: 'endpoints',
       noun: 'endpoint',
       input: endpointInput,
+      patchInput: endpointPatch,
       view: endpointView,
       createdView: endpointWithSecret,
       administration: endpoints,
@@ -49,6 +52,7 @@ export function webhookRoutes({
       show: showEndpoint,
     }),
     actionRoute('endpoints', 'verify', 'Challenge the endpoint now', {
+      operationId: 'verifyEndpoint',
       body: noBody,
       replies: { 200: { description: 'The endpoint with the result in `lastVerification`', schema: endpointView } },
       respond: async ({ body }, id, actor) => {
@@ -57,12 +61,19 @@ export function webhookRoutes({
       },
     }),
     actionRoute('endpoints', 'rotate-secret', 'Replace the secret, shown this once', {
+      operationId: 'rotateEndpointSecret',
       body: jsonBody(rotateInput, { optional: true }),
       replies: { 200: { description: 'The endpoint with its new secret', schema: endpointWithSecret } },
       respond: async ({ body }, id, actor) => {
         const { endpoint, newSecret } = await endpoints.rotateSecret(id, body, actor);
         return ok({ ...showEndpoint(endpoint), secret: newSecret.reveal() });
       },
+    }),
+    actionRoute('endpoints', 'rotate-api-key', 'Replace the API key', {
+      operationId: 'rotateEndpointApiKey',
+      body: jsonBody(rotateApiKeyInput, { optional: true }),
+      replies: { 200: { description: 'The endpoint', schema: endpointView } },
+      respond: async ({ body }, id, actor) => ok(showEndpoint(await endpoints.rotateApiKey(id, body, actor))),
     }),
     ...resourceRoutes({
       path: 'keys',
@@ -77,6 +88,7 @@ export function webhookRoutes({
       path: 'event-types',
       noun: 'event type',
       input: eventTypeInput,
+      patchInput: eventTypePatch,
       view: eventTypeView,
       administration: eventTypes,
       create: async (body, actor) => viewEventType(await eventTypes.create(body, actor)),
@@ -93,6 +105,7 @@ export function webhookRoutes({
     }),
     ...(['start', 'stop'] as const).map((verb) =>
       actionRoute('webhooks', verb, verb === 'start' ? 'Start delivering' : 'Stop delivering; records wait', {
+        operationId: `${verb}Webhook`,
         body: noBody,
         replies: { 200: { description: 'The webhook as it is now', schema: webhookView } },
         respond: async ({ body }, id, actor) => {
@@ -102,6 +115,7 @@ export function webhookRoutes({
       }),
     ),
     actionRoute('webhooks', 'test', 'Send a `webhook.test` record now and answer with the attempt', {
+      operationId: 'testWebhook',
       body: noBody,
       replies: { 200: { description: 'The attempt, delivered or not', schema: attemptView } },
       respond: async ({ body }, id, actor) => {
@@ -110,6 +124,7 @@ export function webhookRoutes({
       },
     }),
     actionRoute('webhooks', 'replay', 'Send records again', {
+      operationId: 'replayWebhook',
       body: jsonBody(replayInput, { optional: true }),
       replies: { 200: { description: 'How many records are due again', schema: replayedView } },
       respond: async ({ body }, id, actor) => ok(await webhooks.replay(id, body, actor)),

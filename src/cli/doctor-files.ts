@@ -1,0 +1,90 @@
+/** What the doctor looks at outside the database: the folder, its files' permissions, the disk, and files that settings name. */
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { accessSync, constants, statfsSync, statSync } from 'node:fs';
+import { type Config, readSettingFile } from '../config.ts';
+import { databasePath, masterKeyPath } from '../data-folder.ts';
+import { DISK_FREE_LOW_BYTES, DISK_FREE_MIN_BYTES, EXPIRY_WARNING_MS } from '../limits.ts';
+import { readAuthorities } from '../outbound/tls.ts';
+import { readMasterKey } from '../store/master-key.ts';
+import { exposedMode } from '../store/private-file.ts';
+import { type Finding, finding, ok, problem, warning } from './doctor-finding.ts';
+
+export async function examineFiles(config: Config, now: number): Promise<Finding[]> {
+  return [
+    await finding('data folder', () => examineFolder(config)),
+    await finding('file permissions', () => examinePermissions(config)),
+    await finding('master key', () => examineMasterKey(config)),
+    await finding('disk space', () => examineDisk(config)),
+    ...(config.caFile === null ? [] : [await finding('CA file', () => examineAuthorities(config.caFile ?? '', now))]),
+    ...(config.tlsCertFile === null ? [] : [await finding('TLS certificate', () => examineTls(config, now))]),
+  ];
+}
+
+function examineFolder({ dataDir }: Config): Finding {
+  const stat = statSync(dataDir, { throwIfNoEntry: false });
+  if (stat === undefined)
+    return problem('data folder', `there is no ${dataDir}: run sallyport init, or sallyport serve`);
+  if (!stat.isDirectory()) return problem('data folder', `${dataDir} is not a folder`);
+  accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
+  return ok('data folder', dataDir);
+}
+
+/** The key's own file is judged with the key. */
+function examinePermissions(config: Config): Finding {
+  const check = 'file permissions';
+  const database = databasePath(config);
+  const files = [database, `${database}-wal`, `${database}-shm`].filter(exists);
+  const exposed = files.filter((path) => exposedMode(path) !== null);
+  if (exposed.length > 0) {
+    const list = exposed.join(' ');
+    return problem(check, `others than the owner can reach ${list}; run: chmod 600 ${list}`);
+  }
+  const mode = exists(config.dataDir) ? exposedMode(config.dataDir) : null;
+  if (mode === null) return ok(check, 'only the owner can reach the data');
+  const advice = `others than the owner can reach the folder ${config.dataDir} (mode ${mode}); run: chmod 700 ${config.dataDir}`;
+  return /[2367]/.test(mode.slice(-2)) ? problem(check, advice) : warning(check, advice);
+}
+
+function examineMasterKey(config: Config): Finding {
+  const path = masterKeyPath(config);
+  const verdict = readMasterKey(path);
+  return verdict.ok ? ok('master key', path) : problem('master key', verdict.description);
+}
+
+function examineDisk({ dataDir }: Config): Finding {
+  const { bavail, bsize } = statfsSync(dataDir);
+  const free = bavail * bsize;
+  const detail = `${Math.floor(free / (1024 * 1024))} MiB are free`;
+  if (free < DISK_FREE_MIN_BYTES) return problem('disk space', `${detail}: make room before writes fail`);
+  return free < DISK_FREE_LOW_BYTES ? warning('disk space', detail) : ok('disk space', detail);
+}
+
+function examineAuthorities(path: string, now: number): Finding {
+  const authorities = readAuthorities(readSettingFile('caFile', path)).map((pem) => new X509Certificate(pem));
+  const expired = authorities.filter(({ validTo }) => Date.parse(validTo) <= now);
+  if (expired.length > 0) {
+    return warning('CA file', `expired: ${expired.map(({ subject }) => subject.replaceAll('\n', ', ')).join('; ')}`);
+  }
+  return ok('CA file', `${authorities.length} ${authorities.length === 1 ? 'authority' : 'authorities'} in ${path}`);
+}
+
+function examineTls({ tlsCertFile, tlsKeyFile }: Config, now: number): Finding {
+  const check = 'TLS certificate';
+  const certificate = new X509Certificate(readSettingFile('tlsCertFile', tlsCertFile ?? ''));
+  const key = createPrivateKey(readSettingFile('tlsKeyFile', tlsKeyFile ?? ''));
+  if (!certificate.checkPrivateKey(key)) return problem(check, `${tlsKeyFile} is not the key of ${tlsCertFile}`);
+  return judgeExpiry(check, tlsCertFile ?? '', Date.parse(certificate.validTo), now);
+}
+
+/** The same words for everything that expires and is in use. */
+export function judgeExpiry(check: string, what: string, expiresAt: number, now: number): Finding {
+  const day = new Date(expiresAt).toISOString().slice(0, 10);
+  if (expiresAt <= now) return problem(check, `${what} expired on ${day}`);
+  return expiresAt - now < EXPIRY_WARNING_MS
+    ? warning(check, `${what} expires on ${day}`)
+    : ok(check, `${what} is valid until ${day}`);
+}
+
+function exists(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false }) !== undefined;
+}

@@ -1,0 +1,28 @@
+/** `sallyport doctor`: looks for what is wrong before it hurts. Changes nothing and may run beside a server. */
+import { SETTING_NAMES } from '../config-names.ts';
+import type { CommandGroup } from './command.ts';
+import { printable } from './output.ts';
+
+export const doctorCommands: CommandGroup = [
+  {
+    name: 'doctor',
+    summary: 'Check the data folder and the settings',
+    explanation: 'Fails (exit status 1) when something is wrong; a warning is not. The whole database file is read.',
+    settings: SETTING_NAMES,
+    json: true,
+    run: async (invocation) => {
+      const config = await invocation.config();
+      const [{ examineFiles }, { examineDatabase }] = await Promise.all([
+        import('./doctor-files.ts'),
+        import('./doctor-database.ts'),
+      ]);
+      const now = Date.now();
+      const checks = [...(await examineFiles(config, now)), ...(await examineDatabase(config, now))];
+      const healthy = checks.every(({ status }) => status !== 'problem');
+      const lines = checks.map(({ check, status, detail }) => `${status.padEnd(7)}  ${check}: ${printable(detail)}\n`);
+      const { terminal, json } = invocation;
+      await terminal.out(json ? `${JSON.stringify({ ok: healthy, checks })}\n` : lines.join(''));
+      return healthy ? 0 : 1;
+    },
+  },
+];

@@ -1,0 +1,22 @@
+/** Takes work that holds the thread one piece at a time, each in a turn of the event loop of its own. */
+
+export type Turns = <T>(work: () => Promise<T>) => Promise<T>;
+
+/**
+ * A queue of its own. Between two pieces the event loop comes round once, so that timers, requests and answers wait for one
+ * piece at most, however many were asked for at once.
+ */
+export function createTurns(): Turns {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const result = last.then(nextTurn).then(work);
+    last = result.catch(() => undefined);
+    return result;
+  };
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+}

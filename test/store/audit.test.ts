@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import type { AuditEntry } from '../../src/audit.ts';
+import { auditStatement } from '../../src/store/audit.ts';
+import { ConstraintViolation } from '../../src/store/database.ts';
+import { openTestStore, type TestStore } from '../support/store.ts';
+
+type Chain = TestStore & { readonly entries: readonly AuditEntry[] };
+
+/** A store with a few entries, each written by a transaction of its own. */
+async function chainOf(t: TestContext, length: number): Promise<Chain> {
+  const testStore = await openTestStore(t);
+  const entries = Array.from({ length }, (_, n) => ({
+    ...testStore.entry(),
+    action: `thing.change-${n}`,
+    changes: { name: { from: n, to: `ünïcödé "quoted" \\ \u0000 ${n}` } },
+  }));
+  await Promise.all(entries.map((entry) => testStore.database.commit([auditStatement(entry)])));
+  return { ...testStore, entries };
+}
+
+describe('the audit log', () => {
+  it('numbers entries without gaps in the order of commit, also those of one commit', async (t) => {
+    const { store, rows, entries } = await chainOf(t, 50);
+    const kept = rows('SELECT number, id, previous_hash, hash FROM audit ORDER BY number');
+    assert.deepEqual(
+      kept.map(({ number, id }) => [number, id]),
+      entries.map(({ id }, n) => [n + 1, id]),
+    );
+    assert.equal(kept[0]?.previous_hash, '');
+    for (const [n, { previous_hash }] of kept.slice(1).entries()) assert.equal(previous_hash, kept[n]?.hash);
+    assert.equal(await store.audit.firstBroken(), null);
+  });
+
+  it('keeps entries as they were given, and lists them newest first, page by page', async (t) => {
+    const { store, entries } = await chainOf(t, 7);
+    const newestFirst = entries.toReversed();
+    const pages: unknown[] = [];
+    for (let before: string | null = null; ; ) {
+      const page = await store.audit.list(before, 3);
+      if (page.length === 0) break;
+      pages.push(page.map(({ number, ...entry }) => entry));
+      before = page.at(-1)?.id ?? null;
+    }
+    assert.deepEqual(pages, [newestFirst.slice(0, 3), newestFirst.slice(3, 6), newestFirst.slice(6)]);
+    const [first] = entries;
+    assert.deepEqual(await store.audit.get(first?.id ?? ''), { ...first, number: 1 });
+    assert.equal(await store.audit.get('unknown'), null);
+    assert.deepEqual(await store.audit.list('unknown', 3), []);
+  });
+
+  it('has no entry of a change that was undone, and no gap where it would have been', async (t) => {
+    const { store, database, rows, entry } = await chainOf(t, 2);
+    const taken = { sql: "INSERT INTO setting VALUES ('a', x'00')", params: {} };
+    await database.commit([taken]);
+    const [undone] = await Promise.allSettled([
+      database.commit([auditStatement(entry()), taken]),
+      database.commit([auditStatement(entry())]),
+    ]);
+    assert.ok(undone.status === 'rejected' && undone.reason instanceof ConstraintViolation);
+    assert.deepEqual(rows('SELECT number FROM audit'), [{ number: 1 }, { number: 2 }, { number: 3 }]);
+    assert.equal(await store.audit.firstBroken(), null);
+  });
+
+  const tampering: readonly [what: string, sql: string][] = [
+    ['another id', "UPDATE audit SET id = 'x' WHERE number = 4"],
+    ['another instant', 'UPDATE audit SET at = at + 1 WHERE number = 4'],
+    ['another actor', "UPDATE audit SET actor = 'user:1' WHERE number = 4"],
+    ['another action', "UPDATE audit SET action = 'thing.create' WHERE number = 4"],
+    ['another target', "UPDATE audit SET target = 'test:2' WHERE number = 4"],
+    ['other changes', "UPDATE audit SET changes = '{}' WHERE number = 4"],
+    ['the same changes written differently', "UPDATE audit SET changes = ' ' || changes WHERE number = 4"],
+    ['another previous hash', "UPDATE audit SET previous_hash = 'x' WHERE number = 4"],
+    ['another hash', "UPDATE audit SET hash = 'x' WHERE number = 4"],
+    ['its place taken by the entry before', 'UPDATE audit SET number = 100 WHERE number = 4; UPDATE audit SET number = 4 WHERE number = 3; UPDATE audit SET number = 3 WHERE number = 100'],
+    ['been removed', 'DELETE FROM audit WHERE number = 4'],
+    ['been removed, with the later ones moved up', 'DELETE FROM audit WHERE number = 4; UPDATE audit SET number = number - 1 WHERE number > 4'],
+    ['a forged one put before it', "UPDATE audit SET number = -number WHERE number >= 4; UPDATE audit SET number = 1 - number WHERE number < 0; INSERT INTO audit SELECT 4, 'forged', at, actor, action, target, changes, previous_hash, hash FROM audit WHERE number = 5"],
+    ['no longer any JSON in it', "PRAGMA ignore_check_constraints = ON; UPDATE audit SET changes = 'x' WHERE number = 4"],
+  ];
+  for (const [what, sql] of tampering) {
+    it(`shows where an entry has ${what}`, async (t) => {
+      const { store, database } = await chainOf(t, 8);
+      database.connection.exec(sql);
+      const broken = await store.audit.firstBroken();
+      assert.ok(broken !== null && broken >= 3 && broken <= 5, `first broken: ${broken}`);
+    });
+  }
+
+  it('is checked whole, beyond what is read at once', async (t) => {
+    const { store, database } = await chainOf(t, 2500);
+    assert.equal(await store.audit.firstBroken(), null);
+    database.connection.exec('UPDATE audit SET at = 0 WHERE number = 2400');
+    assert.equal(await store.audit.firstBroken(), 2400);
+  });
+});

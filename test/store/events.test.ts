@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { ConstraintViolation } from '../../src/store/database.ts';
+import type { NewEvent } from '../../src/store/events.ts';
+import { publishStatements } from '../../src/store/events.ts';
+import { logs, newEvent, subscribe } from '../support/events.ts';
+import { leavingNothing, openTestStore } from '../support/store.ts';
+
+const HOUR_MS = 3_600_000;
+
+describe('publishing', () => {
+  it('appends an event once to the log of each webhook that wants it: by name, category or all, or by several of these', async (t) => {
+    const s = await openTestStore(t);
+    const byName = await subscribe(s, ['order.placed']);
+    const byCategory = await subscribe(s, ['order.*']);
+    const all = await subscribe(s, ['*']);
+    const thrice = await subscribe(s, ['*', 'order.*', 'order.placed']);
+    const others = await subscribe(s, ['order.paid', 'orders.*', 'ord.*', 'placed.*', 'stock.placed']);
+    const events = ['order.placed', 'order.paid', 'stock.placed'].map((type) => newEvent(s, type));
+    await s.store.events.publish(events);
+    const [placed, paid, stock] = events.map(({ id }) => id);
+    assert.deepEqual(
+      logs(s),
+      new Map([
+        [byName, [[0, placed]]],
+        [byCategory, [[0, placed], [1, paid]]],
+        [all, [[0, placed], [1, paid], [2, stock]]],
+        [thrice, [[0, placed], [1, paid], [2, stock]]],
+        [others, [[0, paid], [1, stock]]],
+      ]),
+    );
+  });
+
+  it('keeps an event that nobody wants, and hands it to no webhook that comes later', async (t) => {
+    const s = await openTestStore(t);
+    const event = newEvent(s, 'order.placed', { subject: 'somebody', actorId: 'actor', dataJson: '{"ü":"\\ud800"}' });
+    assert.deepEqual(await s.store.events.publish([event]), [{ id: event.id, duplicate: false }]);
+    await subscribe(s, ['*']);
+    assert.equal(logs(s).size, 0);
+    const { id, type, correlationId: correlation_id, createdAt: created_at, dataJson: data } = event;
+    assert.deepEqual(s.rows('SELECT id, type, data, subject, correlation_id, actor_id, created_at FROM event'), [
+      { id, type, data, subject: 'somebody', correlation_id, actor_id: 'actor', created_at },
+    ]);
+  });
+
+  it('numbers each log from 0 without gaps or repeats, whatever is published at the same time', async (t) => {
+    const s = await openTestStore(t);
+    const types = ['order.placed', 'order.paid', 'stock.low'];
+    const webhooks = await Promise.all([['order.*'], ['*'], ['stock.low'], ['order.paid', 'stock.*']].map((p) => subscribe(s, p)));
+    const requests = fc.array(fc.array(fc.constantFrom(...types), { minLength: 1, maxLength: 8 }), { maxLength: 30 });
+    await fc.assert(
+      fc.asyncProperty(requests, async (published) => {
+        await Promise.all(published.map((batch) => s.store.events.publish(batch.map((type) => newEvent(s, type)))));
+        for (const [webhook, log] of logs(s)) {
+          assert.deepEqual(log.map(([offset]) => offset), log.map((_, n) => n), `webhook ${webhook}`);
+          assert.equal(new Set(log.map(([, id]) => id)).size, log.length);
+        }
+        const next = s.rows('SELECT webhook_number, next_offset FROM webhook_progress ORDER BY webhook_number');
+        const sizes = logs(s);
+        assert.deepEqual(next.map(({ next_offset }) => next_offset), webhooks.map((number) => sizes.get(number)?.length ?? 0));
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it('keeps the events of one request together and in their order', async (t) => {
+    const s = await openTestStore(t);
+    const number = await subscribe(s, ['*']);
+    const batches = Array.from({ length: 20 }, () => Array.from({ length: 7 }, () => newEvent(s, 'order.placed')));
+    await Promise.all(batches.map((batch) => s.store.events.publish(batch)));
+    const log = logs(s).get(number)?.map(([, id]) => id) ?? [];
+    assert.equal(log.length, 140);
+    for (const batch of batches) {
+      const ids = batch.map(({ id }) => id);
+      const at = log.indexOf(ids[0] ?? '');
+      assert.deepEqual(log.slice(at, at + 7), ids);
+    }
+  });
+
+  it('leaves nothing behind when its transaction is refused: no event, no record, no key, no offset used up', async (t) => {
+    const s = await openTestStore(t);
+    const number = await subscribe(s, ['*']);
+    const event = newEvent(s, 'order.placed', { idempotency: { publisher: 'a', key: 'k', expiresAt: s.clock() + HOUR_MS } });
+    await leavingNothing(s, async () => {
+      const broken = { sql: 'INSERT INTO setting (name, value) VALUES (NULL, NULL)', params: {} };
+      await assert.rejects(s.database.commit([...publishStatements(event), broken]), /NOT NULL/);
+    });
+    await leavingNothing(s, async () => {
+      const taken = newEvent(s, 'order.placed', { id: event.id, idempotency: null });
+      await assert.rejects(s.store.events.publish([event, taken]), ConstraintViolation);
+    });
+    await s.store.events.publish([event]);
+    assert.deepEqual(logs(s).get(number), [[0, event.id]]);
+  });
+
+  it('wakes running webhooks that got something, no stopped one, and never later than it was to wake', async (t) => {
+    const s = await openTestStore(t);
+    const [stopped, sooner, later, idle, untouched] = await Promise.all(
+      [['order.*'], ['order.*'], ['order.*'], ['order.*'], ['stock.*']].map((patterns) => subscribe(s, patterns)),
+    );
+    const now = s.clock();
+    const run = s.database.connection.prepare("UPDATE webhook_progress SET state = 'running', wake_at = ? WHERE webhook_number = ?");
+    for (const [number, wakeAt] of [[sooner, now - 5], [later, now + 5], [idle, null], [untouched, now + 5]]) run.run(wakeAt, number);
+    await s.store.events.publish([newEvent(s, 'order.placed')]);
+    assert.deepEqual(
+      s.rows('SELECT wake_at FROM webhook_progress ORDER BY webhook_number').map(({ wake_at }) => wake_at),
+      [null, now - 5, now, now, now + 5],
+      `stopped ${stopped}`,
+    );
+  });
+});
+
+describe('an idempotency key', () => {
+  const keyed = (s: Parameters<typeof newEvent>[0], key: string, publisher = 'application 1'): NewEvent =>
+    newEvent(s, 'order.placed', { idempotency: { publisher, key, expiresAt: s.clock() + 24 * HOUR_MS } });
+
+  it('stands for the first event: the same key gives its id again and appends nothing', async (t) => {
+    const s = await openTestStore(t);
+    const number = await subscribe(s, ['*']);
+    const first = keyed(s, 'k');
+    assert.deepEqual(await s.store.events.publish([first]), [{ id: first.id, duplicate: false }]);
+    await leavingNothing(s, async () => {
+      assert.deepEqual(await s.store.events.publish([keyed(s, 'k')]), [{ id: first.id, duplicate: true }]);
+    });
+    assert.deepEqual(logs(s).get(number), [[0, first.id]]);
+  });
+
+  it('counts within one request too, whose other events are appended without a gap', async (t) => {
+    const s = await openTestStore(t);
+    const number = await subscribe(s, ['*']);
+    const [a, again, b, plain, bAgain] = [keyed(s, 'a'), keyed(s, 'a'), keyed(s, 'b'), newEvent(s, 'order.placed'), keyed(s, 'b')];
+    assert.deepEqual(await s.store.events.publish([a, again, b, plain, bAgain]), [
+      { id: a.id, duplicate: false },
+      { id: a.id, duplicate: true },
+      { id: b.id, duplicate: false },
+      { id: plain.id, duplicate: false },
+      { id: b.id, duplicate: true },
+    ]);
+    assert.deepEqual(logs(s).get(number), [[0, a.id], [1, b.id], [2, plain.id]]);
+  });
+
+  it('decides between requests at the same time: one event, and every answer names it', async (t) => {
+    const s = await openTestStore(t);
+    const number = await subscribe(s, ['*']);
+    const answers = await Promise.all(Array.from({ length: 50 }, () => s.store.events.publish([keyed(s, 'k')])));
+    assert.equal(new Set(answers.map(([answer]) => answer?.id)).size, 1);
+    assert.equal(answers.filter(([answer]) => answer?.duplicate === false).length, 1);
+    assert.equal(logs(s).get(number)?.length, 1);
+  });
+
+  it('is its publisher’s own', async (t) => {
+    const s = await openTestStore(t);
+    const [mine, theirs] = [keyed(s, 'k', 'application 1'), keyed(s, 'k', 'application 2')];
+    assert.deepEqual(await s.store.events.publish([mine, theirs]), [
+      { id: mine.id, duplicate: false },
+      { id: theirs.id, duplicate: false },
+    ]);
+  });
+
+  it('is free again after 24 hours to the millisecond, and then stands for the new event', async (t) => {
+    const s = await openTestStore(t);
+    const first = keyed(s, 'k');
+    await s.store.events.publish([first]);
+    s.advance(24 * HOUR_MS - 1);
+    assert.deepEqual(await s.store.events.publish([keyed(s, 'k')]), [{ id: first.id, duplicate: true }]);
+    s.advance(1);
+    const second = keyed(s, 'k');
+    assert.deepEqual(await s.store.events.publish([second]), [{ id: second.id, duplicate: false }]);
+    assert.deepEqual(await s.store.events.publish([keyed(s, 'k')]), [{ id: second.id, duplicate: true }]);
+    assert.equal(s.rows('SELECT id FROM event').length, 2);
+  });
+});

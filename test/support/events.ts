@@ -1,0 +1,74 @@
+/** Events as they come into the store, and webhooks subscribed to them, without what the use cases above ask for. */
+import type { NewEvent } from '../../src/store/events.ts';
+import type { WebhookConfiguration } from '../../src/store/webhooks.ts';
+import type { TestStore } from './store.ts';
+
+export function newEvent({ ids, clock }: TestStore, type: string, more: Partial<NewEvent> = {}): NewEvent {
+  return {
+    id: ids.uuid(),
+    type,
+    dataJson: '{"n":1}',
+    subject: null,
+    correlationId: ids.uuid(),
+    actorId: null,
+    createdAt: clock(),
+    idempotency: null,
+    ...more,
+  };
+}
+
+/** Makes a webhook at an endpoint of its own and returns its number. */
+export async function subscribe(
+  testStore: TestStore,
+  eventTypes: readonly string[],
+  more: Partial<WebhookConfiguration> = {},
+): Promise<number> {
+  const { ids, clock, entry, database, store } = testStore;
+  const id = ids.uuid();
+  const now = clock();
+  database.connection
+    .prepare(
+      `INSERT INTO endpoint (id, name, url, api_key, secret, token_challenge, verified, enabled, enable_when_verified, created_at, updated_at)
+       VALUES (?, 'receiver', 'https://receiver.example/', x'00', x'00', 0, 0, 1, 1, ?, ?)`,
+    )
+    .run(id, now, now);
+  const webhookId = ids.uuid();
+  await store.webhooks.insert(
+    {
+      id: webhookId,
+      name: `for ${eventTypes.join(' ')}`,
+      endpointId: id,
+      eventTypes,
+      customHeaders: [],
+      encryptionKeyName: null,
+      ordered: false,
+      maxBatchRecords: 100,
+      maxRecordsPerSecond: null,
+      retryPolicy: 'exponential',
+      maxAttempts: 20,
+      standardWebhooks: false,
+      heartbeatSeconds: 300,
+      timeoutSeconds: 15,
+      createdAt: now,
+      updatedAt: now,
+      ...more,
+    },
+    entry(),
+  );
+  const webhook = await store.webhooks.get(webhookId);
+  if (webhook === null) throw new Error('the webhook was not made');
+  return webhook.progress.webhookNumber;
+}
+
+/** The log of every webhook: offset and id of the event. */
+export function logs({ rows }: TestStore): Map<number, [offset: number, eventId: string][]> {
+  const found = new Map<number, [number, string][]>();
+  const sql = `SELECT o.webhook_number, o.record_offset, e.id FROM outbox AS o LEFT JOIN event AS e ON e.key = o.event_key
+    ORDER BY o.webhook_number, o.record_offset`;
+  for (const { webhook_number, record_offset, id } of rows(sql)) {
+    const log = found.get(Number(webhook_number)) ?? [];
+    log.push([Number(record_offset), String(id)]);
+    found.set(Number(webhook_number), log);
+  }
+  return found;
+}
