@@ -39,10 +39,17 @@ export function distinct<Item extends string>(item: z.ZodType<Item>, max: number
         if (items.indexOf(value) < at)
           context.addIssue({ code: 'custom', path: [at], message: 'repeats an earlier item' });
       }
-    });
+    })
+    .meta({ uniqueItems: true });
 }
 
 /** `GET` of a list (wire.md §1). */
 export function page<Item>(item: z.ZodType<Item>): z.ZodType<{ items: Item[]; nextCursor: string | null }> {
-  return z.object({ items: z.array(item), nextCursor: z.string().nullable() });
+  const nextCursor = z
+    .string()
+    .nullable()
+    .meta({ description: 'The `cursor` of the next page; null on the last one.' });
+  const list = z.object({ items: z.array(item), nextCursor });
+  const itemId = item.meta()?.id;
+  return itemId === undefined ? list : list.meta({ id: `${itemId}Page`, description: 'One page of a list.' });
 }

@@ -17,17 +17,21 @@ import type { Store } from '../store/store.ts';
 import { validate } from '../validation.ts';
 import { hashCredential, mintCredential } from './credential.ts';
 
-export const applicationInput = z.strictObject({
-  name: displayName,
-  userId: z.string().max(64),
-  accessTokenValiditySeconds: z
-    .int()
-    .min(TOKEN_VALIDITY_MIN_SECONDS)
-    .max(TOKEN_VALIDITY_MAX_SECONDS)
-    .default(TOKEN_VALIDITY_DEFAULT_SECONDS),
-  scopes: distinct(z.string().max(128), SCOPES_PER_APPLICATION_MAX).default([]),
-  active: z.boolean().default(true),
-});
+export const applicationInput = z
+  .strictObject({
+    name: displayName,
+    userId: z.string().max(64).meta({ description: 'The user that it acts as.' }),
+    accessTokenValiditySeconds: z
+      .int()
+      .min(TOKEN_VALIDITY_MIN_SECONDS)
+      .max(TOKEN_VALIDITY_MAX_SECONDS)
+      .default(TOKEN_VALIDITY_DEFAULT_SECONDS),
+    scopes: distinct(z.string().max(128), SCOPES_PER_APPLICATION_MAX)
+      .default([])
+      .meta({ description: 'What it may have in its tokens.' }),
+    active: z.boolean().default(true),
+  })
+  .meta({ id: 'ApplicationInput', description: 'A registered application.' });
 type ApplicationInput = z.infer<typeof applicationInput>;
 
 export const applicationView = z
@@ -39,21 +43,29 @@ export const applicationView = z
     accessTokenValiditySeconds: z.int(),
     scopes: z.array(z.string()),
     active: z.boolean(),
-    /** While a replaced secret still counts: until when. */
-    previousSecretExpiresAt: instant.nullable(),
+    previousSecretExpiresAt: instant
+      .nullable()
+      .meta({ description: 'While a replaced secret still counts: until when.' }),
     createdAt: instant,
     updatedAt: instant,
   })
-  .meta({ id: 'Application' });
+  .meta({ id: 'Application', description: 'A registered application.' });
 export const applicationWithSecret = applicationView
   .extend({ clientSecret: z.string().meta({ description: 'Shown this once.' }) })
-  .meta({ id: 'ApplicationWithSecret' });
+  .meta({ id: 'ApplicationWithSecret', description: 'An application with the client secret that was just made.' });
 export type ApplicationView = z.infer<typeof applicationView>;
 
-export const regenerateInput = z.strictObject({
-  overlapSeconds: z.int().min(0).max(SECRET_OVERLAP_MAX_SECONDS).default(0),
-  revokeTokens: z.boolean().default(false),
-});
+export const regenerateInput = z
+  .strictObject({
+    overlapSeconds: z
+      .int()
+      .min(0)
+      .max(SECRET_OVERLAP_MAX_SECONDS)
+      .default(0)
+      .meta({ description: 'How long the replaced secret still counts.' }),
+    revokeTokens: z.boolean().default(false).meta({ description: 'Refuses every token issued so far, too.' }),
+  })
+  .meta({ id: 'RegenerateSecretInput', description: 'What becomes of the replaced secret, and of tokens.' });
 
 /** An application with the secret that was just made: the only time it is in the clear. */
 export type WithSecret = { readonly application: Application; readonly clientSecret: string };

@@ -13,16 +13,31 @@ import { type Catalogue, compileCatalogue, conflictsOf, type Product, problemsOf
 const scope = z.strictObject({ name: z.string().max(128), description: z.string().max(500).default('') });
 const rule = z.strictObject({
   methods: z.array(z.string().max(20)).min(1).max(10),
-  path: z.string().max(1000),
+  path: z
+    .string()
+    .max(1000)
+    .meta({
+      description: '`{name}` matches one segment, a last `{name*}` the rest.',
+      examples: ['/services/api/x/files/{path*}'],
+    }),
   scope: z.string().max(128),
-  permission: z.string().max(128).optional(),
+  permission: z
+    .string()
+    .max(128)
+    .optional()
+    .meta({ description: "What the user needs; absent: the permission with the scope's name." }),
 });
 
-export const productInput = z.strictObject({
-  name: displayName,
-  scopes: z.array(scope).max(SCOPES_PER_PRODUCT_MAX).default([]),
-  rules: z.array(rule).max(RULES_PER_PRODUCT_MAX).default([]),
-});
+export const productInput = z
+  .strictObject({
+    name: displayName,
+    scopes: z.array(scope).max(SCOPES_PER_PRODUCT_MAX).default([]),
+    rules: z.array(rule).max(RULES_PER_PRODUCT_MAX).default([]).meta({ description: 'What no rule names is refused.' }),
+  })
+  .meta({
+    id: 'ProductInput',
+    description: 'An API with its scopes, and the rules that say which request needs which.',
+  });
 type ProductInput = z.infer<typeof productInput>;
 
 export const productView = z
@@ -42,7 +57,7 @@ export const productView = z
     createdAt: instant,
     updatedAt: instant,
   })
-  .meta({ id: 'Product' });
+  .meta({ id: 'Product', description: 'An API with its scopes and rules.' });
 export type ProductView = z.infer<typeof productView>;
 
 export type Products = Administration<ApiProduct> & {

@@ -14,15 +14,19 @@ const constraints = z.strictObject({
   divisions: distinct(z.string().min(1).max(100), 1000).optional(),
 });
 
-export const userInput = z.strictObject({
-  userName: z.string().regex(/^[^\s\p{Cc}]{1,100}$/u, 'must be 1 to 100 characters without spaces'),
-  displayName: displayName.nullable().default(null),
-  email: z.email('must be an email address').max(254).nullable().default(null),
-  active: z.boolean().default(true),
-  role: z.enum(['administrator', 'operator', 'viewer', 'service']).default('service'),
-  permissions: distinct(permission, PERMISSIONS_MAX).default([]),
-  constraints: constraints.default({}),
-});
+export const userInput = z
+  .strictObject({
+    userName: z.string().regex(/^[^\s\p{Cc}]{1,100}$/u, 'must be 1 to 100 characters without spaces'),
+    displayName: displayName.nullable().default(null),
+    email: z.email('must be an email address').max(254).nullable().default(null),
+    active: z.boolean().default(true),
+    role: z.enum(['administrator', 'operator', 'viewer', 'service']).default('service'),
+    permissions: distinct(permission, PERMISSIONS_MAX)
+      .default([])
+      .meta({ description: 'What its applications may do, whatever their scopes.' }),
+    constraints: constraints.default({}).meta({ description: 'Limits to what the permissions reach; none: no limit.' }),
+  })
+  .meta({ id: 'UserInput', description: 'A portal account.' });
 export type UserInput = z.infer<typeof userInput>;
 
 export const userView = z
@@ -38,7 +42,7 @@ export const userView = z
     createdAt: instant,
     updatedAt: instant,
   })
-  .meta({ id: 'User' });
+  .meta({ id: 'User', description: 'A portal account, and what its applications may do.' });
 export type UserView = z.infer<typeof userView>;
 
 export type Users = Administration<User>;

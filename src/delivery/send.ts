@@ -1,7 +1,7 @@
 /** One attempt: the message is built, sent, and its outcome brought into the form that is kept. */
 import type { Clock } from '../ids.ts';
 import { RESPONSE_KEPT_BYTES } from '../limits.ts';
-import { clientCertificateOf } from '../outbound/client-certificate.ts';
+import { clientCertificateOf } from '../webhooks/client-certificate.ts';
 import { type Failure, failure, type Outcome } from '../outbound/outcome.ts';
 import type { Transport } from '../outbound/transport.ts';
 import type { AttemptRecord } from '../store/attempts.ts';

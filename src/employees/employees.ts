@@ -17,17 +17,19 @@ const personName = z
   .regex(/^(?=.*\S)[^\p{Cc}]{1,200}$/u, 'must be 1 to 200 characters, not blank, without control characters');
 const reference = z.string().regex(/^[^\p{Cc}]{1,128}$/u, 'must be 1 to 128 characters without control characters');
 
-export const employeeInput = z.strictObject({
-  externalId: reference.nullable().default(null),
-  userName: reference,
-  firstName: personName,
-  lastName: personName,
-  email: z.email('must be an email address').max(254),
-  division: reference,
-  managerId: reference.nullable().default(null),
-  hireDate: z.iso.date('must be a date, as 2026-11-21').nullable().default(null),
-  active: z.boolean().default(true),
-});
+export const employeeInput = z
+  .strictObject({
+    externalId: reference.nullable().default(null).meta({ description: 'An id of another system; unique.' }),
+    userName: reference.meta({ description: 'Unique.' }),
+    firstName: personName,
+    lastName: personName,
+    email: z.email('must be an email address').max(254),
+    division: reference,
+    managerId: reference.nullable().default(null),
+    hireDate: z.iso.date('must be a date, as 2026-11-21').nullable().default(null),
+    active: z.boolean().default(true),
+  })
+  .meta({ id: 'EmployeeInput', description: 'An employee as the HR system tells it.' });
 type EmployeeInput = z.infer<typeof employeeInput>;
 
 export const employeeView = z
@@ -45,7 +47,7 @@ export const employeeView = z
     createdAt: instant,
     updatedAt: instant,
   })
-  .meta({ id: 'Employee' });
+  .meta({ id: 'Employee', description: 'An employee.' });
 export type EmployeeView = z.infer<typeof employeeView>;
 
 export type Employees = {

@@ -12,12 +12,24 @@ import { fieldName } from '../validation.ts';
 
 const NAME = /^[a-z][a-z0-9_-]{0,63}\.[a-z][a-z0-9_-]{0,63}$/;
 
-export const eventTypeInput = z.strictObject({
-  name: z.string().regex(NAME, 'must be of the form <category>.<name>, in lower case'),
-  description: z.string().max(1000).default(''),
-  encryptionRequired: z.boolean().default(false),
-  dataSchema: z.record(z.string(), z.unknown()).nullable().default(null),
-});
+export const eventTypeInput = z
+  .strictObject({
+    name: z.string().regex(NAME, 'must be of the form <category>.<name>, in lower case'),
+    description: z.string().max(1000).default(''),
+    encryptionRequired: z
+      .boolean()
+      .default(false)
+      .meta({ description: 'Goes out encrypted or not at all; always so for `employee.*`.' }),
+    dataSchema: z
+      .record(z.string(), z.unknown())
+      .nullable()
+      .default(null)
+      .meta({ description: 'A JSON Schema (2020-12) that `data` of such events must satisfy.' }),
+  })
+  .meta({ id: 'EventTypeInput', description: "A kind of event of the company's own." });
+export const eventTypePatch = eventTypeInput
+  .omit({ name: true })
+  .meta({ id: 'EventTypePatch', description: eventTypeInput.description });
 type EventTypeInput = z.infer<typeof eventTypeInput>;
 
 export const eventTypeView = z
@@ -31,7 +43,7 @@ export const eventTypeView = z
     createdAt: instant,
     updatedAt: instant,
   })
-  .meta({ id: 'EventType' });
+  .meta({ id: 'EventType', description: 'A kind of event; webhooks subscribe to it by name.' });
 export type EventTypeView = z.infer<typeof eventTypeView>;
 
 export type EventTypes = Administration<EventType> & {

@@ -17,15 +17,26 @@ import type { EventTypes } from './event-types.ts';
 
 const reference = z.string().min(1).max(200);
 
-export const eventInput = z.strictObject({
-  type: z.string().max(130),
-  data: z.record(z.string(), z.unknown()),
-  subject: reference.nullish(),
-  correlationId: reference.nullish(),
-  actorId: reference.nullish(),
-  idempotencyKey: z.string().min(1).max(IDEMPOTENCY_KEY_MAX_LENGTH).nullish(),
-});
-export const eventBatchInput = z.strictObject({ events: z.array(eventInput).min(1).max(EVENTS_PER_REQUEST) });
+export const eventInput = z
+  .strictObject({
+    type: z.string().max(130).meta({ description: 'The name of an event type.' }),
+    data: z.record(z.string(), z.unknown()).meta({ description: `At most ${EVENT_DATA_BYTES} bytes of JSON.` }),
+    subject: reference
+      .nullish()
+      .meta({ description: 'Whom it is about: what is erased when that person asks for it.' }),
+    correlationId: reference.nullish().meta({ description: 'Handed on to receivers; made if absent.' }),
+    actorId: reference.nullish().meta({ description: 'Who caused it.' }),
+    idempotencyKey: z
+      .string()
+      .min(1)
+      .max(IDEMPOTENCY_KEY_MAX_LENGTH)
+      .nullish()
+      .meta({ description: 'For 24 hours, an event with the same key is this one again.' }),
+  })
+  .meta({ id: 'EventInput', description: 'An event.' });
+export const eventBatchInput = z
+  .strictObject({ events: z.array(eventInput).min(1).max(EVENTS_PER_REQUEST) })
+  .meta({ id: 'EventBatchInput', description: 'Events that are accepted all or none.' });
 
 export const acceptedView = z
   .object({
@@ -33,7 +44,7 @@ export const acceptedView = z
     duplicates: z.int(),
     events: z.array(z.object({ id: z.string(), duplicate: z.boolean() })),
   })
-  .meta({ id: 'Accepted' });
+  .meta({ id: 'Accepted', description: 'What became of each event, in the order of the request.' });
 export type AcceptedView = z.infer<typeof acceptedView>;
 
 export type Publish = (body: unknown, publisher: string) => Promise<AcceptedView>;

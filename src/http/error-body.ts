@@ -10,12 +10,15 @@ export const errorBodySchema = z
     error: z.object({
       errorId: z.string().meta({ format: 'uuid', description: 'Also in the log line of the request' }),
       message: z.string().nullable(),
-      code: z.string(),
-      description: z.string(),
-      details: z.array(z.object({ field: z.string(), problem: z.string() })).nullable(),
+      code: z.string().meta({ description: 'For programs; each status names those that it may have' }),
+      description: z.string().meta({ description: 'What was wrong, and with which field' }),
+      details: z
+        .array(z.object({ field: z.string(), problem: z.string() }))
+        .nullable()
+        .meta({ description: 'One by one, where fields of the request are wrong' }),
     }),
   })
-  .meta({ id: 'Error' });
+  .meta({ id: 'Error', description: 'Every refusal and fault of the API.' });
 
 export function errorReply(refusal: Refusal, errorId: string, now: number): Reply {
   return {

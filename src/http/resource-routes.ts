@@ -103,7 +103,9 @@ export function actionRoute(
   path: string,
   verb: string,
   summary: string,
-  more: Pick<Route, 'operationId' | 'description' | 'body' | 'replies'> & { respond(call: Call, id: string, actor: Actor): Promise<Reply> },
+  more: Pick<Route, 'operationId' | 'description' | 'body' | 'replies'> & {
+    respond(call: Call, id: string, actor: Actor): Promise<Reply>;
+  },
 ): Route {
   const { respond, ...described } = more;
   return {

@@ -35,7 +35,7 @@ export const attemptView = z
       totalMs: milliseconds,
     }),
   })
-  .meta({ id: 'Attempt' });
+  .meta({ id: 'Attempt', description: 'One request to a receiver, and what came of it.' });
 export type AttemptView = z.infer<typeof attemptView>;
 
 export const deliveryView = z
@@ -52,10 +52,10 @@ export const deliveryView = z
     createdAt: instant,
     updatedAt: instant,
   })
-  .meta({ id: 'Delivery' });
+  .meta({ id: 'Delivery', description: "One event in a webhook's log, and whether it has arrived." });
 export const deliveryWithAttempts = deliveryView
   .extend({ attempts: z.array(attemptView) })
-  .meta({ id: 'DeliveryWithAttempts' });
+  .meta({ id: 'DeliveryWithAttempts', description: 'A delivery with the requests that carried it.' });
 export type DeliveryView = z.infer<typeof deliveryView>;
 
 export type Deliveries = {

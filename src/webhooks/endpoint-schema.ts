@@ -23,23 +23,34 @@ const oauthInput = z.strictObject({
   scopes: visible.nullable().default(null),
 });
 
-export const endpointInput = z.strictObject({
-  name: displayName,
-  url: z.string().min(1).max(URL_MAX_LENGTH),
-  apiKey: apiKey.optional().meta({ description: 'Made if absent.' }),
-  secret: sharedSecret.optional().meta({ description: 'Base64, or text. Made if absent: Base64 of 32 random bytes.' }),
-  contentEncoding: z.literal('gzip').nullable().default(null),
-  tokenChallenge: z.boolean().default(false),
-  enabled: z.boolean().optional().meta({
-    description: 'At creation true if absent; with tokenChallenge on it takes effect with the verification.',
-    default: true,
-  }),
-  oauth: oauthInput.nullable().default(null),
-  clientCertificate: z
-    .strictObject({ certificate: z.string().max(CERTIFICATE_BYTES), privateKey: z.string().max(CERTIFICATE_BYTES) })
-    .nullable()
-    .default(null),
-});
+export const endpointInput = z
+  .strictObject({
+    name: displayName,
+    url: z.string().min(1).max(URL_MAX_LENGTH).meta({ description: '`https:`, without credentials or fragment.' }),
+    apiKey: apiKey.optional().meta({ description: 'Sent as `X-Api-Key`. Made if absent.' }),
+    secret: sharedSecret
+      .optional()
+      .meta({ description: 'Base64, or text. Made if absent: Base64 of 32 random bytes.' }),
+    contentEncoding: z.literal('gzip').nullable().default(null),
+    tokenChallenge: z.boolean().default(false).meta({ description: 'Must answer a challenge before it is enabled.' }),
+    enabled: z.boolean().optional().meta({
+      description: 'At creation true if absent; with tokenChallenge on it takes effect with the verification.',
+      default: true,
+    }),
+    oauth: oauthInput
+      .nullable()
+      .default(null)
+      .meta({ description: 'Requests carry a bearer token from this server in place of a signature.' }),
+    clientCertificate: z
+      .strictObject({ certificate: z.string().max(CERTIFICATE_BYTES), privateKey: z.string().max(CERTIFICATE_BYTES) })
+      .nullable()
+      .default(null)
+      .meta({ description: 'For mutual TLS, both in PEM. The private key is never returned.' }),
+  })
+  .meta({ id: 'EndpointInput', description: 'Where deliveries go, and how they prove who sent them.' });
+export const endpointPatch = endpointInput
+  .omit({ secret: true })
+  .meta({ id: 'EndpointPatch', description: endpointInput.description });
 export type EndpointInput = z.infer<typeof endpointInput>;
 
 export const endpointView = z
@@ -78,22 +89,27 @@ export const endpointView = z
     createdAt: instant,
     updatedAt: instant,
   })
-  .meta({ id: 'Endpoint' });
+  .meta({ id: 'Endpoint', description: 'Where deliveries go. Its secret is shown when it is made and never again.' });
 export type EndpointView = z.infer<typeof endpointView>;
 
 export const endpointWithSecret = endpointView
   .extend({ secret: z.string().meta({ description: 'Shown this once.' }) })
-  .meta({ id: 'EndpointWithSecret' });
+  .meta({ id: 'EndpointWithSecret', description: 'An endpoint with the secret that was just made.' });
 
-export const rotateInput = z.strictObject({
-  secret: sharedSecret.optional(),
-  activateAfterSeconds: z.int().min(0).max(SECRET_ACTIVATION_MAX_SECONDS).default(0),
-});
+const activateAfterSeconds = z
+  .int()
+  .min(0)
+  .max(SECRET_ACTIVATION_MAX_SECONDS)
+  .default(0)
+  .meta({ description: 'How long the old one is still used, so that the receiver can hold both in between.' });
 
-export const rotateApiKeyInput = z.strictObject({
-  apiKey: apiKey.optional(),
-  activateAfterSeconds: z.int().min(0).max(SECRET_ACTIVATION_MAX_SECONDS).default(0),
-});
+export const rotateInput = z
+  .strictObject({ secret: sharedSecret.optional().meta({ description: 'Made if absent.' }), activateAfterSeconds })
+  .meta({ id: 'RotateSecretInput', description: 'The new secret, and when it begins to sign.' });
+
+export const rotateApiKeyInput = z
+  .strictObject({ apiKey: apiKey.optional().meta({ description: 'Made if absent.' }), activateAfterSeconds })
+  .meta({ id: 'RotateApiKeyInput', description: 'The new API key, and when it begins to be sent.' });
 
 export function viewEndpoint(endpoint: Endpoint, now: number): EndpointView {
   const {

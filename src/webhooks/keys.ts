@@ -9,7 +9,12 @@ import type { PgpKey } from '../store/keys.ts';
 import type { Store } from '../store/store.ts';
 import { inspectPublicKey } from '../wire/pgp.ts';
 
-export const keyInput = z.strictObject({ name: plainName, publicKey: z.string().min(1).max(PGP_KEY_BYTES) });
+export const keyInput = z
+  .strictObject({
+    name: plainName,
+    publicKey: z.string().min(1).max(PGP_KEY_BYTES).meta({ description: 'ASCII armor; a key that can encrypt.' }),
+  })
+  .meta({ id: 'KeyInput', description: 'A PGP public key under a name that webhooks refer to.' });
 type KeyInput = z.infer<typeof keyInput>;
 
 export const keyView = z
@@ -24,7 +29,7 @@ export const keyView = z
     createdAt: instant,
     updatedAt: instant,
   })
-  .meta({ id: 'Key' });
+  .meta({ id: 'Key', description: 'A PGP public key that deliveries are encrypted to.' });
 export type KeyView = z.infer<typeof keyView>;
 
 export type Keys = Administration<PgpKey>;

@@ -2,7 +2,7 @@
 
 import type { Clock, Random } from '../ids.ts';
 import { CHALLENGE_TIMEOUT_MS, RESPONSE_KEPT_BYTES } from '../limits.ts';
-import { clientCertificateOf } from '../outbound/client-certificate.ts';
+import { clientCertificateOf } from './client-certificate.ts';
 import type { Outcome } from '../outbound/outcome.ts';
 import type { Transport } from '../outbound/transport.ts';
 import { currentApiKey, type Endpoint, signingSecret, type Verification } from '../store/endpoints.ts';

@@ -31,7 +31,7 @@ export const webhookView = z
     createdAt: instant,
     updatedAt: instant,
   })
-  .meta({ id: 'Webhook' });
+  .meta({ id: 'Webhook', description: 'Which events go to which endpoint, and how that is going.' });
 export type WebhookView = z.infer<typeof webhookView>;
 
 export function viewWebhook({ progress, retryPolicy, maxAttempts, ...webhook }: Webhook): WebhookView {

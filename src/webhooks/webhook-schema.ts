@@ -46,34 +46,65 @@ const customHeaders = z
 
 const EVENT_PATTERN = /^(\*|[a-z][a-z0-9_-]{0,63}\.(\*|[a-z][a-z0-9_-]{0,63}))$/;
 
-export const webhookInput = z.strictObject({
-  name: displayName,
-  endpointId: z.string().max(64),
-  eventTypes: distinct(
-    z.string().regex(EVENT_PATTERN, 'must be the name of an event type, <category>.* or *'),
-    EVENT_PATTERNS_MAX,
-  ).refine((patterns) => patterns.length > 0, 'must have at least 1 item'),
-  customHeaders: customHeaders.default([]),
-  encryptionKeyName: z.string().max(100).nullable().default(null),
-  ordered: z.boolean().default(false),
-  maxBatchRecords: z.int().min(1).max(BATCH_RECORDS_MAX).default(BATCH_RECORDS_DEFAULT),
-  maxRecordsPerSecond: z.number().min(0.01).max(RECORDS_PER_SECOND_MAX).nullable().default(null),
-  retry: z
-    .strictObject({
-      policy: z.enum(['exponential', 'linear']).default('exponential'),
-      maxAttempts: z.int().min(1).max(ATTEMPTS_MAX).default(ATTEMPTS_DEFAULT),
-    })
-    .default({ policy: 'exponential', maxAttempts: ATTEMPTS_DEFAULT }),
-  standardWebhooks: z.boolean().default(false),
-  heartbeatSeconds: z.int().min(0).max(HEARTBEAT_MAX_SECONDS).default(HEARTBEAT_DEFAULT_SECONDS),
-  timeoutSeconds: z.int().min(1).max(ATTEMPT_TIMEOUT_MAX_SECONDS).default(ATTEMPT_TIMEOUT_DEFAULT_SECONDS),
-});
+export const webhookInput = z
+  .strictObject({
+    name: displayName,
+    endpointId: z.string().max(64),
+    eventTypes: distinct(
+      z.string().regex(EVENT_PATTERN, 'must be the name of an event type, <category>.* or *'),
+      EVENT_PATTERNS_MAX,
+    )
+      .refine((patterns) => patterns.length > 0, 'must have at least 1 item')
+      .meta({ minItems: 1, description: 'Names of event types, `<category>.*` or `*`.' }),
+    customHeaders: customHeaders
+      .default([])
+      .meta({ description: 'Sent with every request; no header of the service itself, each name once.' }),
+    encryptionKeyName: z
+      .string()
+      .max(100)
+      .nullable()
+      .default(null)
+      .meta({ description: 'The name of a PGP key; needed where an event type requires encryption.' }),
+    ordered: z
+      .boolean()
+      .default(false)
+      .meta({ description: 'One batch at a time: a failing one holds up what follows.' }),
+    maxBatchRecords: z.int().min(1).max(BATCH_RECORDS_MAX).default(BATCH_RECORDS_DEFAULT),
+    maxRecordsPerSecond: z.number().min(0.01).max(RECORDS_PER_SECOND_MAX).nullable().default(null),
+    retry: z
+      .strictObject({
+        policy: z.enum(['exponential', 'linear']).default('exponential'),
+        maxAttempts: z.int().min(1).max(ATTEMPTS_MAX).default(ATTEMPTS_DEFAULT),
+      })
+      .default({ policy: 'exponential', maxAttempts: ATTEMPTS_DEFAULT }),
+    standardWebhooks: z
+      .boolean()
+      .default(false)
+      .meta({
+        description: 'Adds the headers of Standard Webhooks (`webhook-id`, `webhook-timestamp`, `webhook-signature`).',
+      }),
+    heartbeatSeconds: z
+      .int()
+      .min(0)
+      .max(HEARTBEAT_MAX_SECONDS)
+      .default(HEARTBEAT_DEFAULT_SECONDS)
+      .meta({ description: 'An empty batch after this long without events; 0 for none.' }),
+    timeoutSeconds: z.int().min(1).max(ATTEMPT_TIMEOUT_MAX_SECONDS).default(ATTEMPT_TIMEOUT_DEFAULT_SECONDS),
+  })
+  .meta({ id: 'WebhookInput', description: 'Which events go to which endpoint, and how.' });
 export type WebhookInput = z.infer<typeof webhookInput>;
 
-export const replayInput = z.strictObject({
-  since: z.iso.datetime('must be an instant, as 2026-11-21T05:00:00.000Z').optional(),
-  until: z.iso.datetime('must be an instant, as 2026-11-21T05:00:00.000Z').optional(),
-  states: distinct(z.enum(['pending', 'delivered', 'dead', 'discarded']), 4).default(['dead']),
-});
+export const replayInput = z
+  .strictObject({
+    since: z.iso.datetime('must be an instant, as 2026-11-21T05:00:00.000Z').optional(),
+    until: z.iso.datetime('must be an instant, as 2026-11-21T05:00:00.000Z').optional(),
+    states: distinct(z.enum(['pending', 'delivered', 'dead', 'discarded']), 4).default(['dead']),
+  })
+  .meta({
+    id: 'ReplayInput',
+    description: 'Which records to send again: of events from `since` on and before `until`.',
+  });
 
-export const replayedView = z.object({ replayed: z.int() }).meta({ id: 'Replayed' });
+export const replayedView = z
+  .object({ replayed: z.int() })
+  .meta({ id: 'Replayed', description: 'How many records are due again.' });

@@ -43,10 +43,17 @@ export type HttpsServer = {
   close(): Promise<void>;
 };
 
-/** `tls`: further options, such as `{requestCert: true, rejectUnauthorized: true, ca}` for mutual TLS. */
+export type HttpsServerOptions = {
+  /** Further options, such as `{requestCert: true, rejectUnauthorized: true, ca}` for mutual TLS. */
+  readonly tls?: TlsOptions;
+  readonly answer?: PlannedAnswer;
+  /** Any free one where absent. */
+  readonly port?: number;
+};
+
 export async function startHttpsServer(
   identity: Identity,
-  { tls = {}, answer = {} }: { readonly tls?: TlsOptions; readonly answer?: PlannedAnswer } = {},
+  { tls = {}, answer = {}, port: wantedPort = 0 }: HttpsServerOptions = {},
 ): Promise<HttpsServer> {
   const requests: SeenRequest[] = [];
   const unread: SeenRequest[] = [];
@@ -69,7 +76,7 @@ export async function startHttpsServer(
   server.on('secureConnection', () => {
     connections += 1;
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(wantedPort, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
 
   return {

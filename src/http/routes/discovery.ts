@@ -23,7 +23,7 @@ const metadata = z
     introspection_endpoint_auth_methods_supported: z.array(z.string()),
     revocation_endpoint_auth_methods_supported: z.array(z.string()),
   })
-  .meta({ id: 'AuthorizationServerMetadata' });
+  .meta({ id: 'AuthorizationServerMetadata', description: 'What a client needs to know of the authorization server.' });
 
 type Dependencies = {
   /** The public address as configured, else the one listened on, which is known only once the server listens. Given to the letter. */
@@ -38,6 +38,7 @@ export function discoveryRoutes({ issuer, products }: Dependencies): Route[] {
       path: DISCOVERY_PATH,
       access: 'open',
       tag: 'oauth',
+      operationId: 'getAuthorizationServerMetadata',
       summary: 'Authorization server metadata',
       replies: { 200: { description: 'The metadata', schema: metadata } },
       respond: async () => {

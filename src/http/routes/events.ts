@@ -31,7 +31,7 @@ const auditView = z
     target: z.string(),
     changes: z.record(z.string(), z.object({ from: z.unknown(), to: z.unknown() })),
   })
-  .meta({ id: 'AuditEntry' });
+  .meta({ id: 'AuditEntry', description: 'Who changed what; secrets are masked.' });
 
 export function eventRoutes({ services: { publish, deliveries }, store: { audit } }: Dependencies): Route[] {
   return [

@@ -6,7 +6,6 @@ import type { IncomingMessage } from 'node:http';
 import { type Caller, type Gate, insufficientScope } from '../../access/gate.ts';
 import { canonicalPath } from '../../access/path.ts';
 import { Refusal } from '../../refusal.ts';
-import { errorBodySchema } from '../error-body.ts';
 import type { Route } from '../route.ts';
 
 export const FORWARD_AUTH_PATH = '/services/api/oauth2/forward-auth';
@@ -20,6 +19,11 @@ const IDENTITY: Readonly<Record<string, (caller: Caller) => string>> = {
   'X-Auth-Permissions': (caller) => caller.permissions.join(' '),
 };
 
+/** The same headers for OpenAPI. */
+const DESCRIBED: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.keys(IDENTITY).map((name) => [name, 'Empty where there is no such value.']),
+);
+
 type Dialect = { readonly method: string; readonly uri: string };
 const TRAEFIK_AND_CADDY: Dialect = { method: 'x-forwarded-method', uri: 'x-forwarded-uri' };
 const NGINX: Dialect = { method: 'x-original-method', uri: 'x-original-uri' };
@@ -32,10 +36,19 @@ export function forwardAuthRoutes({ gate }: { readonly gate: Gate }): Route[] {
       path: FORWARD_AUTH_PATH,
       access: 'open',
       tag: 'oauth',
+      operationId: 'forwardAuth',
+      authentication: { by: ['bearer'] },
       summary: 'Whether the request that a proxy describes in X-Forwarded-* or X-Original-* headers may pass',
+      description: 'Takes any method. One pair of headers is needed; both must tell of the same request.',
+      headers: {
+        'X-Forwarded-Method': 'The method of the request in question, from Traefik or Caddy.',
+        'X-Forwarded-Uri': 'Its path and query.',
+        'X-Original-Method': 'The method of the request in question, from nginx.',
+        'X-Original-URI': 'Its path and query.',
+      },
       replies: {
-        200: { description: 'It may; the caller is in the X-Auth-* headers' },
-        401: { description: 'It may not; the X-Auth-* headers are empty', schema: errorBodySchema },
+        200: { description: 'It may; the caller is in the X-Auth-* headers', headers: DESCRIBED },
+        401: { description: 'It may not; the X-Auth-* headers are empty', headers: DESCRIBED },
       },
       respond: async ({ request }) => {
         const caller = await gate.authenticate(request.headersDistinct.authorization ?? []);

@@ -15,7 +15,7 @@ type Dependencies = {
   readonly log: Log;
 };
 
-const healthView = z.object({ status: z.literal('ok') }).meta({ id: 'Health' });
+const healthView = z.object({ status: z.literal('ok') }).meta({ id: 'Health', description: 'All is well.' });
 
 export function healthRoutes({ store, dispatcher, clock, log }: Dependencies): Route[] {
   const shared = { method: 'GET', access: 'open', tag: 'operation' } as const;

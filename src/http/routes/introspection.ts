@@ -4,21 +4,30 @@ import { type Caller, type Gate, requireScope } from '../../access/gate.ts';
 import type { Tokens } from '../../access/tokens.ts';
 import type { UserStore } from '../../store/users.ts';
 import { type ClientAuthentication, credentialPlace } from '../client-authentication.ts';
-import { errorBodySchema } from '../error-body.ts';
 import { refuseInDialect } from '../oauth-error.ts';
 import { type Parameters, parametersOf } from '../oauth-parameters.ts';
 import type { Call, Route } from '../route.ts';
-import { oauthBody } from './token.ts';
+import { formCredentials, oauthBody, oauthRefusal } from './token.ts';
 
 export const INTROSPECTION_PATH = '/services/api/oauth2/introspect';
 const INTROSPECT = { scope: 'tokens:introspect', permission: 'tokens:introspect' };
 
+const subject = {
+  token: z.string(),
+  token_type_hint: z.string().optional().meta({ description: 'Ignored: there are only access tokens' }),
+};
+
 const introspectionRequest = z
   .looseObject({
-    token: z.string(),
-    token_type_hint: z.string().optional().meta({ description: 'Ignored: there are only access tokens' }),
+    ...subject,
+    clientId: z.string().optional().meta({ description: 'Or `client_id`; without it the header says who asks' }),
+    clientSecret: z.string().optional().meta({ description: 'Or `client_secret`, likewise' }),
   })
-  .meta({ id: 'IntrospectionRequest' });
+  .meta({ id: 'IntrospectionRequest', description: 'The token in question.' });
+
+const introspectionForm = z
+  .looseObject({ ...subject, ...formCredentials })
+  .meta({ id: 'IntrospectionForm', description: 'The token in question (RFC 7662 §2.1).' });
 
 const introspectionResponse = z
   .object({
@@ -31,7 +40,7 @@ const introspectionResponse = z
     iat: z.int().optional(),
     sub: z.string().optional().meta({ description: 'The id of the user that the application acts as' }),
   })
-  .meta({ id: 'IntrospectionResponse' });
+  .meta({ id: 'IntrospectionResponse', description: 'What the token is worth now (RFC 7662 §2.2).' });
 
 type Dependencies = {
   readonly tokens: Pick<Tokens, 'introspect'>;
@@ -60,14 +69,17 @@ export function introspectionRoutes({ tokens, authentication, gate, users }: Dep
       path: INTROSPECTION_PATH,
       access: 'open',
       tag: 'oauth',
+      operationId: 'introspectToken',
+      authentication: { by: ['body', 'basic', 'bearer'], scope: INTROSPECT.scope },
       summary: 'Introspect an access token',
-      body: oauthBody(introspectionRequest),
+      body: oauthBody(introspectionRequest, introspectionForm),
       replies: {
         200: { description: 'What the token is worth now', schema: introspectionResponse },
-        400: { description: 'Refused; a form is answered as RFC 6749 §5.2 says', schema: errorBodySchema },
-        401: { description: 'The caller may not introspect tokens', schema: errorBodySchema },
-        429: { description: 'Too many failed authentications; see `Retry-After`', schema: errorBodySchema },
+        400: { description: 'Refused; a form is answered as RFC 6749 §5.2 says' },
+        401: { description: 'The caller may not introspect tokens' },
+        429: { description: 'Too many failed authentications; see `Retry-After`' },
       },
+      refusal: oauthRefusal,
       respond: async (call) => {
         const parameters = parametersOf(call);
         // Before the token is so much as read: who may not ask gets the same answer whatever it holds.

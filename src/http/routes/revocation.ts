@@ -2,22 +2,29 @@
 import { z } from 'zod';
 import type { Tokens } from '../../access/tokens.ts';
 import type { ClientAuthentication } from '../client-authentication.ts';
-import { errorBodySchema } from '../error-body.ts';
 import { refuseInDialect } from '../oauth-error.ts';
 import { parametersOf } from '../oauth-parameters.ts';
 import type { Route } from '../route.ts';
-import { oauthBody, oauthErrorSchema } from './token.ts';
+import { formCredentials, oauthBody, oauthRefusal } from './token.ts';
 
 export const REVOCATION_PATH = '/services/api/oauth2/revoke';
 
+const subject = {
+  token: z.string(),
+  token_type_hint: z.string().optional().meta({ description: 'Ignored: there are only access tokens' }),
+};
+
 const revocationRequest = z
   .looseObject({
-    clientId: z.string().meta({ description: 'Or `client_id`; may be sent by HTTP Basic instead' }),
-    clientSecret: z.string().meta({ description: 'Or `client_secret`, likewise' }),
-    token: z.string(),
-    token_type_hint: z.string().optional().meta({ description: 'Ignored: there are only access tokens' }),
+    clientId: z.string().optional().meta({ description: 'Or `client_id`; may be sent by HTTP Basic instead' }),
+    clientSecret: z.string().optional().meta({ description: 'Or `client_secret`, likewise' }),
+    ...subject,
   })
-  .meta({ id: 'RevocationRequest' });
+  .meta({ id: 'RevocationRequest', description: 'The token to revoke, and whose it is.' });
+
+const revocationForm = z
+  .looseObject({ ...formCredentials, ...subject })
+  .meta({ id: 'RevocationForm', description: 'The token to revoke, and whose it is (RFC 7009 §2.1).' });
 
 type Dependencies = { readonly tokens: Pick<Tokens, 'revoke'>; readonly authentication: ClientAuthentication };
 
@@ -28,14 +35,17 @@ export function revocationRoutes({ tokens, authentication }: Dependencies): Rout
       path: REVOCATION_PATH,
       access: 'open',
       tag: 'oauth',
+      operationId: 'revokeToken',
+      authentication: { by: ['body', 'basic'] },
       summary: 'Revoke an access token of the calling application',
-      body: oauthBody(revocationRequest),
+      body: oauthBody(revocationRequest, revocationForm),
       replies: {
         200: { description: 'The token is not valid, be it that it never was' },
-        400: { description: 'Refused; a form is answered as RFC 6749 §5.2 says', schema: errorBodySchema },
-        401: { description: 'To a form: the client credentials are not valid', schema: oauthErrorSchema },
-        429: { description: 'Too many failed authentications; see `Retry-After`', schema: errorBodySchema },
+        400: { description: 'Refused; a form is answered as RFC 6749 §5.2 says' },
+        401: { description: 'To a form: the client credentials are not valid' },
+        429: { description: 'Too many failed authentications; see `Retry-After`' },
       },
+      refusal: oauthRefusal,
       respond: async (call) => {
         const parameters = parametersOf(call);
         const client = await authentication.client(call, parameters);

@@ -13,24 +13,39 @@ export const TOKEN_PATH = '/services/api/oauth2/token';
 export const GRANT_TYPE = 'client_credentials';
 
 /** What RFC 6749 §5.2 makes of a refusal. */
-export const oauthErrorSchema = z
+const oauthErrorSchema = z
   .object({ error: z.string(), error_description: z.string() })
-  .meta({ id: 'OAuthError' });
+  .meta({ id: 'OAuthError', description: 'A refusal as RFC 6749 §5.2 words it, to a request that came as a form.' });
+
+/** How the OAuth endpoints refuse: the first to JSON, the second to a form. */
+export const oauthRefusal: z.ZodType = z.union([errorBodySchema, oauthErrorSchema]);
+
+const scope = z
+  .string()
+  .optional()
+  .meta({
+    description: 'At most 20 names separated by spaces, in any order; absent, empty or `all`: every registered one',
+    examples: ['employees:view employees:edit'],
+  });
+
+/** The client's credentials in a form. */
+export const formCredentials = {
+  client_id: z.string().optional().meta({ description: 'Here, or by HTTP Basic' }),
+  client_secret: z.string().optional().meta({ description: 'Likewise' }),
+};
+
+const tokenForm = z
+  .looseObject({ grant_type: z.literal(GRANT_TYPE), scope, ...formCredentials })
+  .meta({ id: 'TokenForm', description: 'The client credentials grant (RFC 6749 §4.4.2).' });
 
 const tokenRequest = z
   .looseObject({
-    clientId: z.string().meta({ description: 'Or `client_id`; a form may send it by HTTP Basic instead' }),
-    clientSecret: z.string().meta({ description: 'Or `client_secret`, likewise' }),
+    clientId: z.string().meta({ description: 'Or `client_id`' }),
+    clientSecret: z.string().meta({ description: 'Or `client_secret`' }),
     grantType: z.literal(GRANT_TYPE).meta({ description: 'Or `grant_type`' }),
-    scope: z
-      .string()
-      .optional()
-      .meta({
-        description: 'At most 20 names separated by spaces, in any order; absent, empty or `all`: every registered one',
-        examples: ['employees:view employees:edit'],
-      }),
+    scope,
   })
-  .meta({ id: 'TokenRequest' });
+  .meta({ id: 'TokenRequest', description: 'The client credentials grant in JSON. Other members are ignored.' });
 
 const tokenResponse = z
   .object({
@@ -39,11 +54,12 @@ const tokenResponse = z
     scope: z.string().meta({ description: 'The granted scopes, sorted' }),
     token_type: z.literal('Bearer'),
   })
-  .meta({ id: 'TokenResponse' });
+  .meta({ id: 'TokenResponse', description: 'An access token (RFC 6749 §5.1).' });
 
 /** What the OAuth endpoints take: both dialects, told apart by the media type. */
-export function oauthBody(schema: z.ZodType): BodyRule {
-  return { maxBytes: TOKEN_REQUEST_BYTES, types: ['application/json', 'application/x-www-form-urlencoded'], schema };
+export function oauthBody(schema: z.ZodType, formSchema: z.ZodType): BodyRule {
+  const types = ['application/json', 'application/x-www-form-urlencoded'] as const;
+  return { maxBytes: TOKEN_REQUEST_BYTES, types, schema, formSchema };
 }
 
 type Dependencies = { readonly tokens: Pick<Tokens, 'issue'>; readonly authentication: ClientAuthentication };
@@ -55,14 +71,17 @@ export function tokenRoutes({ tokens, authentication }: Dependencies): Route[] {
       path: TOKEN_PATH,
       access: 'open',
       tag: 'oauth',
+      operationId: 'issueToken',
+      authentication: { by: ['body', 'basic'] },
       summary: 'Get an access token',
-      body: oauthBody(tokenRequest),
+      body: oauthBody(tokenRequest, tokenForm),
       replies: {
         200: { description: 'The token', schema: tokenResponse },
-        400: { description: 'Refused; a form is answered as RFC 6749 §5.2 says', schema: errorBodySchema },
-        401: { description: 'To a form: the client credentials are not valid', schema: oauthErrorSchema },
-        429: { description: 'Too many failed authentications; see `Retry-After`', schema: errorBodySchema },
+        400: { description: 'Refused; a form is answered as RFC 6749 §5.2 says' },
+        401: { description: 'To a form: the client credentials are not valid' },
+        429: { description: 'Too many failed authentications; see `Retry-After`' },
       },
+      refusal: oauthRefusal,
       respond: async (call) => {
         const parameters = parametersOf(call);
         const grantType = parameters.required('grant_type');

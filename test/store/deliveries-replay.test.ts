@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { deliveryId } from '../../src/ids.ts';
+import type { DeliveryState } from '../../src/store/deliveries.ts';
+import { newEvent, subscribe } from '../support/events.ts';
+import { NOW, openTestStore, type TestStore } from '../support/store.ts';
+
+const RECORDS = 24;
+const settledStates = ['delivered', 'dead', 'discarded'] as const;
+
+type Step =
+  | { readonly kind: 'replay'; readonly first: number; readonly length: number; readonly states: readonly DeliveryState[] }
+  /** The batch that holds this record gets an outcome. */
+  | { readonly kind: 'settle'; readonly offset: number; readonly state: (typeof settledStates)[number] };
+
+const offset = fc.nat(RECORDS - 1);
+const steps: fc.Arbitrary<Step[]> = fc.array(
+  fc.oneof(
+    fc.record({
+      kind: fc.constant('replay' as const),
+      first: offset,
+      length: fc.integer({ min: 1, max: RECORDS }),
+      states: fc.subarray(['delivered', 'dead'] as const),
+    }),
+    fc.record({ kind: fc.constant('settle' as const), offset, state: fc.constantFrom(...settledStates) }),
+  ),
+  { minLength: 1, maxLength: 25 },
+);
+/** Batches as sizes and states, from offset 0 on; what they do not reach waits behind the cursor. */
+const layout = fc.array(fc.tuple(fc.integer({ min: 1, max: 6 }), fc.constantFrom('pending', ...settledStates)), { maxLength: 8 });
+
+type ModelRecord = { state: DeliveryState; attempts: number };
+type BatchRow = { first_offset: number; last_offset: number; id: string; state: string; attempt_count: number; next_attempt_at: number | null; lease_owner: string | null };
+
+async function logOf(s: TestStore): Promise<number> {
+  const number = await subscribe(s, ['*']);
+  await s.store.events.publish(Array.from({ length: RECORDS }, () => newEvent(s, 'order.placed')));
+  s.database.connection.exec("UPDATE webhook_progress SET state = 'running'");
+  return number;
+}
+
+function layBatches({ database, ids }: TestStore, number: number, batches: readonly (readonly [number, DeliveryState])[]): ModelRecord[] {
+  database.connection.prepare('DELETE FROM batch').run();
+  const model: ModelRecord[] = [];
+  const insert = database.connection.prepare(
+    `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, settled_at)
+     VALUES (?, ?, ?, ?, ?, 3, 1, ?, ?)`,
+  );
+  for (const [size, state] of batches) {
+    const first = model.length;
+    const last = Math.min(first + size, RECORDS) - 1;
+    if (last < first) break;
+    insert.run(number, first, last, ids.uuid(), state, state === 'pending' ? NOW + 500 : null, state === 'pending' ? null : NOW - 500);
+    for (let at = first; at <= last; at++) model.push({ state, attempts: 3 });
+  }
+  database.connection.prepare('UPDATE webhook_progress SET cursor_offset = ?').run(model.length);
+  return model;
+}
+
+const batchesOf = ({ rows }: TestStore): BatchRow[] => rows('SELECT * FROM batch ORDER BY first_offset') as BatchRow[];
+
+function assertMatches(batches: readonly BatchRow[], model: readonly ModelRecord[]): void {
+  let next = 0;
+  for (const batch of batches) {
+    assert.equal(batch.first_offset, next, 'batches cover every offset below the cursor exactly once');
+    assert.ok(batch.last_offset >= batch.first_offset);
+    for (let at = batch.first_offset; at <= batch.last_offset; at++) {
+      assert.deepEqual({ state: batch.state, attempts: batch.attempt_count }, model[at], `record ${at}`);
+    }
+    next = batch.last_offset + 1;
+  }
+  assert.equal(next, model.length);
+  assert.equal(new Set(batches.map(({ id }) => id)).size, batches.length, 'no two batches have one id');
+}
+
+describe('replaying', () => {
+  it('makes exactly the asked-for settled records pending, whatever batches they are in, and counts them', async (t) => {
+    const s = await openTestStore(t);
+    const number = await logOf(s);
+    await fc.assert(
+      fc.asyncProperty(layout, steps, async (batches, todo) => {
+        const model = layBatches(s, number, batches);
+        for (const step of todo) {
+          if (step.kind === 'settle') {
+            const batch = batchesOf(s).find((row) => row.first_offset <= step.offset && row.last_offset >= step.offset);
+            if (batch === undefined) continue;
+            s.database.connection
+              .prepare('UPDATE batch SET state = ?, next_attempt_at = NULL, settled_at = ?, attempt_count = 3 WHERE first_offset = ?')
+              .run(step.state, NOW, batch.first_offset);
+            for (let at = batch.first_offset; at <= batch.last_offset; at++) model[at] = { state: step.state, attempts: 3 };
+            continue;
+          }
+          const [first, last] = [step.first, step.first + step.length - 1];
+          const hit = model.filter(({ state }, at) => at >= first && at <= last && step.states.includes(state));
+          const newIds = [s.ids.uuid(), s.ids.uuid()] as const;
+          const range = { webhookNumber: number, first, last, states: step.states, now: NOW, newIds };
+          assert.equal(await s.store.deliveries.replay(range, s.entry()), hit.length);
+          for (const record of hit) Object.assign(record, { state: 'pending', attempts: 0 });
+          assertMatches(batchesOf(s), model);
+        }
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it('makes them due at once, free of any lease and of what their content was refused for', async (t) => {
+    const s = await openTestStore(t);
+    const number = await logOf(s);
+    layBatches(s, number, [[4, 'delivered'], [4, 'dead'], [4, 'pending']]);
+    const newIds = ['left', 'right'] as const;
+    await s.store.deliveries.replay({ webhookNumber: number, first: 2, last: 9, states: ['delivered', 'dead'], now: NOW, newIds }, s.entry());
+    assert.deepEqual(
+      s.rows('SELECT first_offset, last_offset, state, content_refusals, next_attempt_at, settled_at, lease_owner FROM batch'),
+      [
+        { first_offset: 0, last_offset: 1, state: 'delivered', content_refusals: 1, next_attempt_at: null, settled_at: NOW - 500, lease_owner: null },
+        { first_offset: 2, last_offset: 3, state: 'pending', content_refusals: 0, next_attempt_at: NOW, settled_at: null, lease_owner: null },
+        { first_offset: 4, last_offset: 7, state: 'pending', content_refusals: 0, next_attempt_at: NOW, settled_at: null, lease_owner: null },
+        { first_offset: 8, last_offset: 11, state: 'pending', content_refusals: 1, next_attempt_at: NOW + 500, settled_at: null, lease_owner: null },
+      ],
+    );
+  });
+
+  it('wakes a running webhook, not a stopped one, and leaves every other webhook alone', async (t) => {
+    const s = await openTestStore(t);
+    const number = await logOf(s);
+    const other = await subscribe(s, ['*']);
+    layBatches(s, number, [[4, 'dead']]);
+    s.database.connection.prepare("INSERT INTO batch VALUES (?, 0, 3, 'x', 'dead', 1, 0, NULL, NULL, 1)").run(other);
+    const replay = () =>
+      s.store.deliveries.replay({ webhookNumber: number, first: 0, last: 1, states: ['dead'], now: NOW, newIds: [s.ids.uuid(), s.ids.uuid()] }, s.entry());
+    const wakes = () => s.rows('SELECT wake_at FROM webhook_progress ORDER BY webhook_number').map(({ wake_at }) => wake_at);
+    s.database.connection.exec('UPDATE webhook_progress SET wake_at = NULL');
+    assert.equal(await replay(), 2);
+    assert.deepEqual(wakes(), [NOW, null]);
+    s.database.connection.exec("UPDATE webhook_progress SET wake_at = NULL, state = 'stopped'");
+    s.database.connection.exec("UPDATE batch SET state = 'dead', next_attempt_at = NULL, settled_at = 1");
+    assert.equal(await replay(), 2);
+    assert.deepEqual(wakes(), [null, null]);
+    assert.deepEqual(s.rows(`SELECT first_offset, last_offset, state FROM batch WHERE webhook_number = ${other}`), [
+      { first_offset: 0, last_offset: 3, state: 'dead' },
+    ]);
+  });
+
+  it('shows in the delivery itself: pending, with no attempt counted', async (t) => {
+    const s = await openTestStore(t);
+    const number = await logOf(s);
+    layBatches(s, number, [[5, 'dead']]);
+    const at = (position: number) => ({ createdAt: NOW, webhookNumber: number, offset: position });
+    const get = async (position: number) => {
+      const [row] = s.rows(`SELECT event_key FROM outbox WHERE webhook_number = ${number} AND record_offset = ${position}`);
+      const address = { ...at(position), createdAt: Math.floor(Number(row?.event_key) / 2048) };
+      const delivery = await s.store.deliveries.get(address);
+      assert.equal(delivery?.id, deliveryId(address));
+      return [delivery?.state, delivery?.attemptCount, delivery?.nextAttemptAt, delivery?.settledAt];
+    };
+    assert.deepEqual(await get(2), ['dead', 3, null, NOW - 500]);
+    await s.store.deliveries.replay({ webhookNumber: number, first: 2, last: 2, states: ['dead'], now: NOW, newIds: ['l', 'r'] }, s.entry());
+    assert.deepEqual(await get(1), ['dead', 3, null, NOW - 500]);
+    assert.deepEqual(await get(2), ['pending', 0, NOW, null]);
+    assert.deepEqual(await get(3), ['dead', 3, null, NOW - 500]);
+    assert.deepEqual(await get(9), ['pending', 0, null, null]);
+  });
+});

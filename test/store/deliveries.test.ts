@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import fc from 'fast-check';
+import { deliveryAddress, deliveryId } from '../../src/ids.ts';
+import type { Delivery, DeliveryFilter } from '../../src/store/deliveries.ts';
+import { newEvent, subscribe } from '../support/events.ts';
+import { NOW, openTestStore, type TestStore } from '../support/store.ts';
+
+const MINUTE_MS = 60_000;
+
+/** Two webhooks, one wanting all, with 30 events a minute apart from NOW on; batches of every state and records behind the cursor. */
+async function filled(t: TestContext): Promise<TestStore & { readonly all: number; readonly some: number }> {
+  const s = await openTestStore(t);
+  const all = await subscribe(s, ['*']);
+  const some = await subscribe(s, ['order.placed']);
+  for (let n = 0; n < 30; n++) {
+    await s.store.events.publish([newEvent(s, n % 3 === 0 ? 'order.placed' : 'stock.low')]);
+    s.advance(MINUTE_MS);
+  }
+  const batch = s.database.connection.prepare(
+    `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, settled_at)
+     VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?)`,
+  );
+  const states = ['delivered', 'dead', 'pending', 'discarded'] as const;
+  for (const [number, size] of [[all, 5], [some, 2]] as const) {
+    for (const [n, state] of states.entries()) {
+      const pending = state === 'pending';
+      batch.run(number, n * size, (n + 1) * size - 1, s.ids.uuid(), state, n, pending ? NOW : null, pending ? null : NOW + n);
+    }
+    s.database.connection.prepare('UPDATE webhook_progress SET cursor_offset = ? WHERE webhook_number = ?').run(4 * size, number);
+  }
+  return { ...s, all, some };
+}
+
+const newestFirst = (a: Delivery, b: Delivery): number => b.createdAt - a.createdAt || b.webhookNumber - a.webhookNumber;
+
+async function everyPage(s: TestStore, filter: DeliveryFilter, limit: number): Promise<Delivery[]> {
+  const found: Delivery[] = [];
+  for (let before: string | null = null; ; before = found.at(-1)?.id ?? null) {
+    const page = await s.store.deliveries.list(filter, before === null ? null : deliveryAddress(before), limit);
+    assert.ok(page.length <= limit);
+    found.push(...page);
+    if (page.length < limit) return found;
+  }
+}
+
+describe('the deliveries', () => {
+  it('are one for each record of each webhook, with the state of its batch, or pending where it has none', async (t) => {
+    const s = await filled(t);
+    const every = await s.store.deliveries.list({}, null, 1000);
+    assert.equal(every.length, 40);
+    assert.equal(new Set(every.map(({ id }) => id)).size, 40);
+    const ofSome = every.filter(({ webhookNumber }) => webhookNumber === s.some);
+    assert.deepEqual(
+      ofSome.map(({ offset, state, attemptCount, eventType }) => [offset, state, attemptCount, eventType]),
+      [
+        ...[[9, 'pending', 0], [8, 'pending', 0], [7, 'discarded', 3], [6, 'discarded', 3], [5, 'pending', 2]],
+        ...[[4, 'pending', 2], [3, 'dead', 1], [2, 'dead', 1], [1, 'delivered', 0], [0, 'delivered', 0]],
+      ].map((row) => [...row, 'order.placed']),
+    );
+    for (const delivery of every) {
+      assert.deepEqual(await s.store.deliveries.get(deliveryAddress(delivery.id) ?? assert.fail()), delivery);
+    }
+  });
+
+  it('are found by any filters together, page by page, newest event first', async (t) => {
+    const s = await filled(t);
+    const every = await s.store.deliveries.list({}, null, 1000);
+    assert.deepEqual(every, every.toSorted(newestFirst));
+    const instant = fc.integer({ min: -1, max: 31 }).map((minute) => NOW + minute * MINUTE_MS);
+    const filters = fc.record(
+      {
+        webhookNumber: fc.constantFrom(s.all, s.some, 99),
+        state: fc.constantFrom('pending', 'delivered', 'dead', 'discarded'),
+        eventType: fc.constantFrom('order.placed', 'stock.low', 'stock'),
+        since: instant,
+        until: instant,
+      },
+      { requiredKeys: [] },
+    ) as fc.Arbitrary<DeliveryFilter>;
+    await fc.assert(
+      fc.asyncProperty(filters, fc.integer({ min: 1, max: 50 }), async (filter, limit) => {
+        const wanted = every.filter(
+          (delivery) =>
+            (filter.webhookNumber ?? delivery.webhookNumber) === delivery.webhookNumber &&
+            (filter.state ?? delivery.state) === delivery.state &&
+            (filter.eventType ?? delivery.eventType) === delivery.eventType &&
+            delivery.createdAt >= (filter.since ?? 0) &&
+            delivery.createdAt < (filter.until ?? Number.MAX_SAFE_INTEGER),
+        );
+        assert.deepEqual(await everyPage(s, filter, limit), wanted);
+      }),
+    );
+  });
+
+  it('are not found by an id that is right but for one part', async (t) => {
+    const s = await filled(t);
+    const [delivery] = await s.store.deliveries.list({}, null, 1);
+    const address = deliveryAddress(delivery?.id ?? '') ?? assert.fail();
+    assert.deepEqual(await s.store.deliveries.get(address), delivery);
+    for (const wrong of [{ createdAt: address.createdAt + 1 }, { offset: 5000 }, { webhookNumber: 99 }]) {
+      assert.equal(await s.store.deliveries.get({ ...address, ...wrong }), null);
+    }
+  });
+
+  it('go on after a cursor of a record that is gone with nothing, and do not start over', async (t) => {
+    const s = await filled(t);
+    const gone = deliveryAddress(deliveryId({ createdAt: NOW, webhookNumber: 99, offset: 3 }));
+    assert.deepEqual(await s.store.deliveries.list({}, gone, 10), []);
+  });
+
+  it('of an erased event are discarded unless they were settled before', async (t) => {
+    const s = await filled(t);
+    s.database.connection.exec('UPDATE event SET data = NULL');
+    const every = await s.store.deliveries.list({ webhookNumber: s.some }, null, 100);
+    const states = ['discarded', 'discarded', 'discarded', 'discarded', 'discarded', 'discarded', 'dead', 'dead', 'delivered', 'delivered'];
+    assert.deepEqual(every.map(({ state }) => state), states);
+    assert.equal((await s.store.deliveries.list({ state: 'pending' }, null, 100)).length, 0);
+    assert.equal((await s.store.deliveries.list({ state: 'discarded' }, null, 100)).length, 26);
+  });
+});
+
+describe('the offsets of a stretch of time', () => {
+  it('are those of the events from since on and before until', async (t) => {
+    const s = await filled(t);
+    const between = (number: number, from: number, to: number) =>
+      s.store.deliveries.offsetsBetween(number, NOW + from * MINUTE_MS, NOW + to * MINUTE_MS);
+    assert.deepEqual(await between(s.all, 0, 30), { first: 0, last: 29 });
+    assert.deepEqual(await between(s.all, 3, 5), { first: 3, last: 4 });
+    assert.deepEqual(await between(s.some, 3, 10), { first: 1, last: 3 });
+    assert.deepEqual(await between(s.some, -5, 1), { first: 0, last: 0 });
+    assert.equal(await between(s.some, 1, 3), null);
+    assert.equal(await between(s.all, 30, 60), null);
+    assert.equal(await between(99, 0, 60), null);
+  });
+});

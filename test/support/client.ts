@@ -1,0 +1,121 @@
+/** A small client of the API: JSON in, JSON out, and nothing hidden of what came back. */
+import assert from 'node:assert/strict';
+
+export type ApiReply<T> = {
+  readonly status: number;
+  readonly headers: Headers;
+  /** The parsed JSON; text where it is none, undefined where there was nothing. */
+  readonly body: T;
+};
+
+/** The error body of wire.md §1. */
+export type ErrorBody = {
+  readonly status: string;
+  readonly timeStamp: string;
+  readonly error: {
+    readonly errorId: string;
+    readonly message: string | null;
+    readonly code: string;
+    readonly description: string;
+    readonly details: readonly { readonly field: string; readonly problem: string }[] | null;
+  };
+};
+
+export type Page<T> = { readonly items: readonly T[]; readonly nextCursor: string | null };
+
+type Send = <T = unknown>(path: string, body?: unknown, headers?: Record<string, string>) => Promise<ApiReply<T>>;
+
+/** Paths that begin with `/` are taken as they are; others are below the administration API. */
+export type ApiClient = {
+  readonly url: string;
+  readonly get: <T = unknown>(path: string, headers?: Record<string, string>) => Promise<ApiReply<T>>;
+  readonly post: Send;
+  readonly put: Send;
+  readonly patch: Send;
+  readonly delete: <T = unknown>(path: string, headers?: Record<string, string>) => Promise<ApiReply<T>>;
+  /** Any method; a body that is text or bytes goes out as it is. */
+  readonly send: <T = unknown>(method: string, path: string, init?: ApiRequest) => Promise<ApiReply<T>>;
+  /** The same service with another token, or with none. */
+  readonly as: (token: string | null) => ApiClient;
+};
+
+export type ApiRequest = { readonly body?: unknown; readonly headers?: Record<string, string> };
+
+export const EDGE = '/services/api/x/edge/v1';
+export const EMPLOYEES = '/services/api/x/users/v1/employees';
+export const TOKEN = '/services/api/oauth2/token';
+
+export function createClient(url: string, token: string | null): ApiClient {
+  const send: ApiClient['send'] = async <T>(method: string, path: string, { body, headers = {} }: ApiRequest = {}) => {
+    const raw = body === undefined || typeof body === 'string' || body instanceof Uint8Array;
+    const response = await fetch(url + (path.startsWith('/') ? path : `${EDGE}/${path}`), {
+      method,
+      redirect: 'error',
+      headers: {
+        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: raw ? (body as string) : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, body: parse(text, response.headers) as T };
+  };
+  return {
+    url,
+    send,
+    get: (path, headers) => send('GET', path, { ...(headers && { headers }) }),
+    post: (path, body, headers) => send('POST', path, { body, ...(headers && { headers }) }),
+    put: (path, body, headers) => send('PUT', path, { body, ...(headers && { headers }) }),
+    patch: (path, body, headers) => send('PATCH', path, { body, ...(headers && { headers }) }),
+    delete: (path, headers) => send('DELETE', path, { ...(headers && { headers }) }),
+    as: (other) => createClient(url, other),
+  };
+}
+
+function parse(text: string, headers: Headers): unknown {
+  if (text === '') return undefined;
+  return headers.get('content-type')?.startsWith('application/json') ? (JSON.parse(text) as unknown) : text;
+}
+
+export type Credentials = { readonly clientId: string; readonly clientSecret: string };
+
+/** An access token from the token endpoint; of every registered scope unless some are named. */
+export async function tokenFor(url: string, { clientId, clientSecret }: Credentials, scope?: string): Promise<string> {
+  const body = { clientId, clientSecret, grantType: 'client_credentials', ...(scope !== undefined && { scope }) };
+  const { access_token: token } = await succeeded<{ access_token: string }>(createClient(url, null).post(TOKEN, body));
+  return token;
+}
+
+/** The body of a reply that has to be a success; the assertion shows the body otherwise. */
+export async function succeeded<T>(sent: Promise<ApiReply<unknown>>): Promise<T> {
+  const { status, body } = await sent;
+  assert.ok(status >= 200 && status < 300, `${status} ${JSON.stringify(body)}`);
+  return body as T;
+}
+
+/** The error of a reply that has to be a refusal of this status, its body held to the letter of wire.md §1. */
+export async function refusalOf(sent: Promise<ApiReply<unknown>>, status: number): Promise<ErrorBody['error']> {
+  const reply = await sent;
+  assert.equal(reply.status, status, JSON.stringify(reply.body));
+  return errorOf(reply);
+}
+
+export function errorOf({ status, headers, body }: ApiReply<unknown>): ErrorBody['error'] {
+  const shown = JSON.stringify(body);
+  assert.equal(headers.get('content-type'), 'application/json;charset=UTF-8', shown);
+  const { error, ...outside } = body as ErrorBody;
+  assert.deepEqual(Object.keys(body as ErrorBody), ['status', 'timeStamp', 'error'], shown);
+  assert.equal(outside.status, String(status), shown);
+  assert.match(outside.timeStamp, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+0000$/);
+  assert.deepEqual(Object.keys(error), ['errorId', 'message', 'code', 'description', 'details'], shown);
+  assert.match(error.errorId, /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/, shown);
+  assert.ok(error.message === null || typeof error.message === 'string', shown);
+  assert.match(error.code, /^[a-z]+(?:_[a-z0-9]+)*$/, shown);
+  assert.ok(error.description.length > 0, shown);
+  if (error.details !== null) {
+    assert.ok(Array.isArray(error.details) && error.details.length > 0, shown);
+    for (const detail of error.details) assert.deepEqual(Object.keys(detail), ['field', 'problem'], shown);
+  }
+  return error;
+}

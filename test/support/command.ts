@@ -1,0 +1,110 @@
+/** The real command in a process of its own, on a data folder of the test's. */
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import type { FirstCredentials } from '../../src/data-folder.ts';
+
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+/** Node 22 says at every start that type stripping is an experiment. */
+const FLAGS = ['--disable-warning=ExperimentalWarning'];
+
+export type CommandResult = {
+  /** null: ended by a signal. */
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+};
+
+export type CommandOptions = {
+  readonly env?: Readonly<Record<string, string>>;
+  /** What it reads from standard input. */
+  readonly input?: string;
+};
+
+/** A name in a temporary folder, where nothing is yet. Removed when the test ends. */
+export function unusedFolder(t: { after(fn: () => void): void }): string {
+  const parent = mkdtempSync(join(tmpdir(), 'command-'));
+  t.after(() => rmSync(parent, { recursive: true, force: true }));
+  return join(parent, 'data');
+}
+
+/** Runs `sallyport <args…>` to its end. */
+export async function sallyport(
+  args: readonly string[],
+  { env = {}, input = '' }: CommandOptions = {},
+): Promise<CommandResult> {
+  const child = start(args, env);
+  child.stdin.end(input);
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const [status] = (await once(child, 'close')) as [number | null];
+  return { status, stdout, stderr };
+}
+
+/** Runs a command that must succeed, with `--json` added, and reads what it printed. */
+export async function sallyportJson<T>(args: readonly string[], options: CommandOptions = {}): Promise<T> {
+  const { status, stdout, stderr } = await sallyport([...args, '--json'], options);
+  if (status !== 0) throw new Error(`sallyport ${args.join(' ')} ended with ${status}: ${stderr}`);
+  return JSON.parse(stdout) as T;
+}
+
+export type Served = {
+  readonly pid: number;
+  /** The first line of standard output. */
+  readonly announcement: { readonly url: string; readonly dataDir: string } & Partial<FirstCredentials>;
+  /** All of standard output so far. */
+  stdout(): string;
+  /** Sends a signal and answers how the process ended. */
+  end(signal: NodeJS.Signals): Promise<{ readonly status: number | null; readonly signal: NodeJS.Signals | null }>;
+};
+
+/** Starts `sallyport serve --json` on any free port and waits until it listens. Killed when the test ends. */
+export async function serve(
+  t: TestContext,
+  dataDir: string,
+  { args = [], env = {} }: { readonly args?: readonly string[]; readonly env?: Readonly<Record<string, string>> } = {},
+): Promise<Served> {
+  const child = start(['serve', '--json', '--port', '0', '--data', dataDir, ...args], env);
+  t.after(() => child.kill('SIGKILL'));
+  const ended = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
+  let stdout = '';
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const announced = new Promise<void>((resolve) => {
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      stdout += text;
+      if (stdout.includes('\n')) resolve();
+    });
+  });
+  await Promise.race([
+    announced,
+    ended.then(([status]) => Promise.reject(new Error(`serve ended with ${status}: ${stderr}`))),
+  ]);
+  return {
+    pid: child.pid ?? 0,
+    announcement: JSON.parse(stdout.slice(0, stdout.indexOf('\n'))) as Served['announcement'],
+    stdout: () => stdout,
+    end: async (signal) => {
+      child.kill(signal);
+      const [status, endedBy] = await ended;
+      return { status, signal: endedBy };
+    },
+  };
+}
+
+function start(args: readonly string[], env: Readonly<Record<string, string>>): ChildProcessWithoutNullStreams {
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('SALLYPORT_'));
+  return spawn(process.execPath, [...FLAGS, MAIN, ...args], { env: { ...Object.fromEntries(inherited), ...env } });
+}

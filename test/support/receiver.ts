@@ -1,0 +1,189 @@
+/**
+ * A customer's receiver on a real HTTPS server. Each path is an endpoint of its own: it answers the token challenge, and of
+ * every delivery it checks API key and signature or bearer token, decrypts, unzips, parses and records.
+ */
+import { randomBytes } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
+import type { TestContext } from 'node:test';
+import { challengeAnswer, challengeHeader } from '../../src/wire/challenge.ts';
+import { verifyDelivery } from '../../src/wire/delivery-signature.ts';
+import { type Envelope, parseEnvelope, type ReceivedRecord } from '../../src/wire/envelope.ts';
+import { equalText, sha256Base64 } from '../../src/wire/hash.ts';
+import { decodePayload } from '../../src/wire/payload.ts';
+import { decryptBinary } from '../../src/wire/pgp.ts';
+import type { Verdict } from '../../src/wire/verdict.ts';
+import { cleanUp } from './cleanup.ts';
+import { type PlannedAnswer, type SeenRequest, startHttpsServer } from './https-server.ts';
+import { createMailbox } from './mailbox.ts';
+import type { Identity } from './tls.ts';
+
+/** One delivery that passed every check, or a heartbeat, which has no records. */
+export type Delivery = {
+  readonly request: SeenRequest;
+  readonly envelope: Envelope;
+  readonly records: readonly ReceivedRecord[];
+  /** The decoded body. */
+  readonly json: string;
+};
+
+export type ReceivingEndpoint = {
+  readonly url: string;
+  readonly path: string;
+  /** What both sides know: to be given at the creation of the endpoint. */
+  readonly secret: string;
+  readonly apiKey: string;
+  readonly deliveries: readonly Delivery[];
+  /** The token challenges it has answered. */
+  readonly challenges: readonly SeenRequest[];
+  /** The next delivery that no `next()` has returned yet. Rejects where what came is not a delivery in order. */
+  next(): Promise<Delivery>;
+  /** How to answer deliveries from now on; 204 until this is called. */
+  answer(plan: (delivery: Delivery) => PlannedAnswer | Promise<PlannedAnswer>): void;
+  /** How to answer the token challenge; rightly until this is called. */
+  answerChallenge(plan: PlannedAnswer): void;
+};
+
+export type EndpointOptions = {
+  readonly secret?: string;
+  /** Private keys, armored, by the name that the service knows the key by. */
+  readonly privateKeys?: Readonly<Record<string, string>>;
+  /** Deliveries carry one of these bearer tokens in place of a signature. */
+  readonly bearerTokens?: ReadonlySet<string>;
+};
+
+export type Receiver = {
+  readonly port: number;
+  readonly origin: string;
+  /** Everything that was sent here, whatever it was. */
+  readonly requests: readonly SeenRequest[];
+  connections(): number;
+  endpoint(path: string, options?: EndpointOptions): ReceivingEndpoint;
+  /** A path for something else than deliveries, such as a token endpoint. */
+  route(path: string, answer: (request: SeenRequest) => PlannedAnswer): void;
+  close(): Promise<void>;
+};
+
+export type ReceiverOptions = {
+  /** The time by which dates are judged; the service's, where a test has moved it on. */
+  readonly clock?: () => number;
+  /** The port to listen on; any free one where absent. */
+  readonly port?: number;
+};
+
+const BODY_BYTES = 64 * 1024 * 1024;
+
+export async function startReceiver(
+  t: TestContext,
+  identity: Identity,
+  { clock = Date.now, port = 0 }: ReceiverOptions = {},
+): Promise<Receiver> {
+  const routes = new Map<string, (request: SeenRequest) => PlannedAnswer | Promise<PlannedAnswer>>();
+  const server = await startHttpsServer(identity, {
+    port,
+    answer: async (request, response) => {
+      const route = routes.get(request.url);
+      await carryOut(route === undefined ? { status: 404 } : await route(request), request, response);
+    },
+  });
+  cleanUp(t, () => server.close());
+
+  const endpoint: Receiver['endpoint'] = (path, options = {}) => {
+    const { secret = randomBytes(32).toString('base64') } = options;
+    const apiKey = randomBytes(16).toString('hex');
+    const deliveries: Delivery[] = [];
+    const challenges: SeenRequest[] = [];
+    const mailbox = createMailbox<Delivery>(`a delivery to ${path}`);
+    let plan: Parameters<ReceivingEndpoint['answer']>[0] = () => ({ status: 204 });
+    let challengePlan: PlannedAnswer | null = null;
+
+    routes.set(path, async (request) => {
+      if (request.headers['x-api-key'] !== apiKey) return refused(mailbox, 'x-api-key is not the one that was agreed');
+      const token = request.headers[challengeHeader];
+      if (typeof token === 'string') {
+        challenges.push(request);
+        const answer = challengeAnswer({ pathAndQuery: request.url, token, secret });
+        return challengePlan ?? { headers: { [challengeHeader]: answer } };
+      }
+      const read = await readDelivery(request, { ...options, secret, now: clock() });
+      if (!read.ok) return refused(mailbox, `${read.code}: ${read.description}`);
+      deliveries.push(read.delivery);
+      mailbox.put(read.delivery);
+      return plan(read.delivery);
+    });
+    return {
+      url: server.origin + path,
+      path,
+      secret,
+      apiKey,
+      deliveries,
+      challenges,
+      next: mailbox.take,
+      answer: (next) => {
+        plan = next;
+      },
+      answerChallenge: (next) => {
+        challengePlan = next;
+      },
+    };
+  };
+
+  return {
+    port: server.port,
+    origin: server.origin,
+    requests: server.requests,
+    connections: server.connections,
+    endpoint,
+    route: (path, answer) => void routes.set(path, answer),
+    close: server.close,
+  };
+}
+
+function refused(mailbox: { fail(reason: string): void }, reason: string): PlannedAnswer {
+  mailbox.fail(reason);
+  return { status: 400, body: reason };
+}
+
+type Reading = EndpointOptions & { readonly secret: string; readonly now: number };
+
+/** What a customer's receiver does: trust nothing before the signature, then undo the encodings in their order. */
+async function readDelivery(
+  request: SeenRequest,
+  { secret, privateKeys = {}, bearerTokens, now }: Reading,
+): Promise<Verdict<string, { readonly delivery: Delivery }>> {
+  const { method, url, headers, body } = request;
+  const trusted =
+    bearerTokens === undefined
+      ? verifyDelivery({ method, pathAndQuery: url, headers, body, secrets: [secret], now })
+      : verifyBearer(request, bearerTokens);
+  if (!trusted.ok) return trusted;
+  const decoded = await decodePayload(body, headers, {
+    maxBytes: BODY_BYTES,
+    decrypt: async (bytes, keyName) => {
+      const privateKey = privateKeys[keyName];
+      if (privateKey === undefined) return { ok: false, code: 'no_key', description: `there is no key ${keyName}` };
+      return decryptBinary(bytes, privateKey);
+    },
+  });
+  if (!decoded.ok) return decoded;
+  const json = Buffer.from(decoded.body).toString('utf8');
+  const parsed = parseEnvelope(json);
+  if (!parsed.ok) return parsed;
+  const { envelope } = parsed;
+  return { ok: true, delivery: { request, envelope, records: envelope.records, json } };
+}
+
+function verifyBearer({ headers, body }: SeenRequest, tokens: ReadonlySet<string>): Verdict<string> {
+  const [scheme, token = ''] = headers.authorization?.split(' ') ?? [];
+  if (scheme !== 'Bearer' || !tokens.has(token)) {
+    return { ok: false, code: 'wrong_token', description: 'the bearer token is not one that was issued' };
+  }
+  return equalText(sha256Base64(body), String(headers['x-content-sha256']))
+    ? { ok: true }
+    : { ok: false, code: 'wrong_content_hash', description: 'x-content-sha256 is not that of the body' };
+}
+
+async function carryOut(planned: PlannedAnswer, request: SeenRequest, response: ServerResponse): Promise<void> {
+  if (typeof planned === 'function') return planned(request, response);
+  const { status = 200, headers = {}, body = '' } = planned;
+  response.writeHead(status, headers).end(body);
+}

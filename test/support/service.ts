@@ -1,0 +1,156 @@
+/** The whole service for a test: in this process with a clock that can be moved on, or as a process of its own. */
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { readConfig } from '../../src/config.ts';
+import type { FirstCredentials } from '../../src/data-folder.ts';
+import { createLog, type LogLevel } from '../../src/log.ts';
+import { createSallyport } from '../../src/sallyport.ts';
+import { cleanUp } from './cleanup.ts';
+import { type ApiClient, createClient, tokenFor } from './client.ts';
+import { createLogReader, type LogReader } from './log-reader.ts';
+
+export type ServiceOptions = {
+  /** The data folder of an earlier service, which has stopped, and its credentials; a new folder where absent. */
+  readonly after?: Pick<Service, 'dataDir' | 'credentials'>;
+  /** Authorities to trust, in PEM. */
+  readonly ca?: string;
+  /** The default is `debug`, at which every attempt is logged. */
+  readonly logLevel?: LogLevel;
+  /** Further settings. */
+  readonly env?: Readonly<Record<string, string>>;
+};
+
+export type Service = {
+  readonly url: string;
+  readonly dataDir: string;
+  readonly credentials: FirstCredentials;
+  /** A client with every administration scope. */
+  readonly admin: ApiClient;
+  readonly log: LogReader;
+};
+
+export type TestService = Service & {
+  /** Stops it as SIGTERM would. It stops by itself when the test ends. */
+  stop(): Promise<void>;
+};
+
+export type ServiceInProcess = TestService & {
+  readonly clock: () => number;
+  /** Moves the service's clock on. It goes on by itself too. */
+  advance(ms: number): void;
+};
+
+/** How a process ended. */
+export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null };
+
+export type ServiceProcess = TestService & {
+  readonly exited: Promise<Exit>;
+  /** Sends the signal; `exited` says when it is over. */
+  kill(signal: NodeJS.Signals): void;
+};
+
+/** Starts the service in this process, listening on a free port, allowed to send to this machine. */
+export async function startService(t: TestContext, options: ServiceOptions = {}): Promise<ServiceInProcess> {
+  const dataDir = options.after?.dataDir ?? temporaryFolder(t);
+  let ahead = 0;
+  const clock = (): number => Date.now() + ahead;
+  const log = createLogReader();
+  const config = readConfig(environment(t, dataDir, options));
+  const sallyport = await createSallyport(config, createLog(config.logLevel, { write: log.take }), { clock });
+  const stop = once(() => sallyport.stop());
+  cleanUp(t, stop);
+  const credentials = sallyport.firstCredentials ?? options.after?.credentials;
+  assert.ok(credentials, 'a data folder that is not new needs its credentials');
+  await sallyport.credentialsShown();
+  const { url } = await sallyport.start();
+  const admin = createClient(url, await tokenFor(url, credentials));
+  const advance = (ms: number): void => {
+    ahead += ms;
+  };
+  return { url, dataDir, credentials, admin, log, clock, advance, stop };
+}
+
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+
+/** Starts `sallyport serve` as a process of its own. What the test leaves running is killed. */
+export async function spawnService(t: TestContext, options: ServiceOptions = {}): Promise<ServiceProcess> {
+  const dataDir = options.after?.dataDir ?? temporaryFolder(t);
+  const { NODE_V8_COVERAGE: coverage, PATH } = process.env;
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', MAIN, 'serve', '--json'], {
+    env: {
+      PATH,
+      ...(coverage === undefined ? {} : { NODE_V8_COVERAGE: coverage }),
+      ...environment(t, dataDir, options),
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const log = createLogReader();
+  child.stderr.setEncoding('utf8').on('data', log.take);
+  const exited = new Promise<Exit>((resolve) => child.once('close', (code, signal) => resolve({ code, signal })));
+  cleanUp(t, async () => {
+    child.kill('SIGKILL');
+    await exited;
+  });
+  const announced = await firstLine(child, exited, log);
+  const { url, clientId } = JSON.parse(announced) as { url: string; clientId?: string };
+  const credentials = clientId === undefined ? options.after?.credentials : (JSON.parse(announced) as FirstCredentials);
+  assert.ok(credentials, 'a data folder that is not new needs its credentials');
+  const admin = createClient(url, await tokenFor(url, credentials));
+  const kill = (signal: NodeJS.Signals): void => void child.kill(signal);
+  const stop = once(async () => {
+    kill('SIGTERM');
+    assert.deepEqual(await exited, { code: 0, signal: null }, log.text());
+  });
+  return { url, dataDir, credentials, admin, log, exited, kill, stop };
+}
+
+function environment(t: TestContext, dataDir: string, options: ServiceOptions): Record<string, string> {
+  const { ca, logLevel = 'debug', env = {} } = options;
+  return {
+    SALLYPORT_DATA: dataDir,
+    SALLYPORT_PORT: '0',
+    SALLYPORT_EGRESS_ALLOW: '127.0.0.0/8,::1',
+    SALLYPORT_LOG_LEVEL: logLevel,
+    ...(ca === undefined ? {} : { SALLYPORT_CA_FILE: caFile(t, ca) }),
+    ...env,
+  };
+}
+
+function caFile(t: TestContext, ca: string): string {
+  const path = join(temporaryFolder(t), 'ca.pem');
+  writeFileSync(path, ca);
+  return path;
+}
+
+/** Removed when the test ends. */
+export function temporaryFolder(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'));
+  cleanUp(t, () => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+function once(work: () => Promise<void>): () => Promise<void> {
+  let done: Promise<void> | null = null;
+  return () => {
+    done ??= work();
+    return done;
+  };
+}
+
+/** The first line on standard output; rejects with the log when the process ends before. */
+function firstLine(child: ChildProcess, exited: Promise<Exit>, log: LogReader): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+      const end = text.indexOf('\n');
+      if (end >= 0) resolve(text.slice(0, end));
+    });
+    void exited.then(({ code, signal }) => reject(new Error(`serve ended (${signal ?? code}): ${log.text()}`)));
+  });
+}
