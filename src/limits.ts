@@ -151,3 +151,5 @@ export const DISK_FREE_LOW_BYTES: number = 1024 * 1024 * 1024;
 export const DISK_FREE_MIN_BYTES: number = 100 * 1024 * 1024;
 /** How far what is recorded may be ahead of the clock. */
 export const CLOCK_BEHIND_MAX_MS = 60_000;
+/** How soon a change of the catalogue counts that another process made. */
+export const CATALOGUE_WATCH_MS = 1000;

@@ -15,6 +15,7 @@ import { createOauthTokens } from './delivery/oauth.ts';
 import { createSend, type Send } from './delivery/send.ts';
 import { createSettle } from './delivery/settle.ts';
 import { createTestDelivery } from './delivery/test-delivery.ts';
+import { createEmbedding, type Embedding } from './embedding.ts';
 import { createClientAuthentication } from './http/client-authentication.ts';
 import { createListener } from './http/listener.ts';
 import { createRemoteAddress } from './http/remote-address.ts';
@@ -31,11 +32,17 @@ import { tokenRoutes } from './http/routes/token.ts';
 import { webhookRoutes } from './http/routes/webhooks.ts';
 import { createRequestHandler, type RequestHandler } from './http/server.ts';
 import type { Clock } from './ids.ts';
+import { CATALOGUE_WATCH_MS } from './limits.ts';
 import { createLog, type Log } from './log.ts';
+import { Refusal } from './refusal.ts';
 import type { Services } from './services.ts';
 
-export type Sallyport = {
-  /** Answers requests in somebody else's `node:http` server. */
+export { type Config, ConfigurationError, defaultConfig, readConfig } from './config.ts';
+export { DataFolderError } from './data-folder.ts';
+export { type Caller, callerOf, type Embedding, type Middleware } from './embedding.ts';
+
+export type Sallyport = Embedding & {
+  /** Answers every request, those at paths that are not Sallyport's with 404. */
   readonly handler: RequestHandler;
   readonly services: Services;
   /** What was made for the first administrator at the first start of a data folder; null once it was shown. */
@@ -46,7 +53,7 @@ export type Sallyport = {
   publish(body: unknown): ReturnType<Services['publish']>;
   /** Begins to deliver, and listens; answers where. */
   start(): Promise<{ readonly url: string }>;
-  /** Begins to deliver without listening: for a program that has `handler` in a server of its own. */
+  /** Begins to deliver without listening: for a program that has `middleware` in a server of its own. */
   startDelivery(): Promise<void>;
   /** Stops accepting, finishes what is under way (10 s at most), and closes the data folder. */
   stop(): Promise<void>;
@@ -71,30 +78,41 @@ export async function createSallyport(
   composed.onWake(dispatcher.wake);
   const gate = createGate({ store, clock, catalogue: services.products.compiled });
   const remoteAddress = createRemoteAddress(config.trustedProxies);
-  let address = '';
-  const issuer = (): string => config.publicUrl ?? address;
+  let address: string | null = null;
+  const issuer = (): string => config.publicUrl ?? address ?? refuseUnknownAddress();
   const routes = [
     ...authorizationServer({ ...composed, gate, issuer }),
     ...administration({ ...composed, dispatcher, log, send }),
   ];
+  let catalogueWatch: NodeJS.Timeout | null = null;
+  const startDelivery = async (): Promise<void> => {
+    await dispatcher.start();
+    catalogueWatch = setInterval(() => {
+      services.products
+        .refreshIfChanged()
+        .catch((error: unknown) => log.error({ err: error }, 'the API catalogue could not be read'));
+    }, CATALOGUE_WATCH_MS);
+  };
   const handler = createRequestHandler({ routes, gate, clock, log, remoteAddress });
   const listener = createListener({ handler, tls, clock, log });
   return {
+    ...createEmbedding({ routes, handler, gate, clock, log, remoteAddress }),
     handler,
     services,
     firstCredentials: composed.firstCredentials,
     credentialsShown: composed.credentialsShown,
     publish: (body) => services.publish(body, EMBEDDING_PROGRAM),
-    startDelivery: dispatcher.start,
+    startDelivery,
     start: async () => {
       const port = await listener.listen(config.host, config.port);
       address = `${tls === null ? 'http' : 'https'}://${hostInUrl(config.host)}:${port}`;
       const url = issuer();
-      await dispatcher.start();
+      await startDelivery();
       log.info({ url }, 'listening');
       return { url };
     },
     stop: async () => {
+      if (catalogueWatch !== null) clearInterval(catalogueWatch);
       await Promise.all([listener.close(), dispatcher.stop()]);
       await composed.close();
       log.info('stopped');
@@ -154,6 +172,14 @@ function administration({ services, store, clock, ids, send, dispatcher, log }: 
 function readTls({ tlsCertFile, tlsKeyFile }: Config): { cert: string; key: string } | null {
   if (tlsCertFile === null || tlsKeyFile === null) return null;
   return { cert: readSettingFile('tlsCertFile', tlsCertFile), key: readSettingFile('tlsKeyFile', tlsKeyFile) };
+}
+
+/** In a program that listens by itself nobody but its operator knows where. */
+function refuseUnknownAddress(): never {
+  throw new Refusal(
+    'unavailable',
+    'SALLYPORT_PUBLIC_URL is not set, and it takes the address that clients see to do this',
+  );
 }
 
 function hostInUrl(host: string): string {

@@ -149,7 +149,10 @@ test('a variable that is no setting is refused by name, with those that there ar
 });
 
 test('TLS takes certificate and key, and refuses one without the other', () => {
-  assert.match(refusal({ SALLYPORT_TLS_CERT_FILE: 'a' }), /^SALLYPORT_TLS_CERT_FILE is set without SALLYPORT_TLS_KEY_FILE/);
+  assert.match(
+    refusal({ SALLYPORT_TLS_CERT_FILE: 'a' }),
+    /^SALLYPORT_TLS_CERT_FILE is set without SALLYPORT_TLS_KEY_FILE/,
+  );
   assert.match(refusal({}, { 'tls-key-file': 'a' }), /^SALLYPORT_TLS_KEY_FILE is set without SALLYPORT_TLS_CERT_FILE/);
 });
 

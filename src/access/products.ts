@@ -63,14 +63,18 @@ export type ProductView = z.infer<typeof productView>;
 export type Products = Administration<ApiProduct> & {
   /** The catalogue as the gate asks it. */
   compiled(): Catalogue;
-  /** Reads the catalogue anew: at start, after a change, and when another process may have changed it. */
+  /** Reads the catalogue anew. */
   refresh(): Promise<void>;
+  /** The same if another process has changed it: a command beside a running server, whose change so counts within a second. */
+  refreshIfChanged(): Promise<void>;
 };
 
 export function createProducts({ store, clock, ids }: { store: Store; clock: Clock; ids: Ids }): Products {
   const reserved = setByService('id', 'builtIn', 'createdAt', 'updatedAt');
   let catalogue: Catalogue = compileCatalogue([]);
+  let version = '';
   const refresh = async (): Promise<void> => {
+    version = await store.products.version();
     catalogue = compileCatalogue(await store.products.all());
   };
   const administration = administer<ApiProduct, ProductInput>(
@@ -114,6 +118,9 @@ export function createProducts({ store, clock, ids }: { store: Store; clock: Clo
     remove: (id, actor) => refreshing(administration.remove(id, actor)),
     compiled: () => catalogue,
     refresh,
+    refreshIfChanged: async () => {
+      if ((await store.products.version()) !== version) await refresh();
+    },
   };
 }
 

@@ -62,9 +62,8 @@ export function createThrottle(remembered: number = FAILURES_REMEMBERED_MAX): Th
       forget(network);
       logs.set(network, log);
       size += log.length;
-      for (const [quietest, failures] of logs) {
-        const stale = !isRecent(failures.at(-1)?.at ?? 0, now);
-        if (quietest === network || (!stale && size <= remembered)) break;
+      for (const quietest of logs.keys()) {
+        if (size <= remembered || quietest === network) break;
         forget(quietest);
       }
       return null;
@@ -79,13 +78,9 @@ function digest(clientId: string): string {
   return hash('sha256', clientId, 'base64');
 }
 
-function recentOf(log: readonly Failure[], now: number): readonly Failure[] {
-  return log.filter(({ at }) => isRecent(at, now));
-}
-
 /** A clock that was set back leaves failures in the future; those count for a minute at most too. */
-function isRecent(at: number, now: number): boolean {
-  return Math.abs(now - at) < FAILURE_WINDOW_MS;
+function recentOf(log: readonly Failure[], now: number): readonly Failure[] {
+  return log.filter(({ at }) => Math.abs(now - at) < FAILURE_WINDOW_MS);
 }
 
 /** How long until fewer than `max` failures of these are within the window; 0 when that is so now. */

@@ -8,7 +8,8 @@ import { DRAIN_MS, HEADERS_MS, REQUEST_HEADER_BYTES, REQUEST_MS } from '../limit
 import type { Log } from '../log.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
 import { errorReply } from './error-body.ts';
-import { JSON_TYPE, type RequestHandler } from './server.ts';
+import { JSON_TYPE } from './respond.ts';
+import type { RequestHandler } from './server.ts';
 
 export type Listener = {
   /** Begins to accept; answers the port, which is another than asked for when that was 0. Rejects when the port is taken. */

@@ -14,6 +14,8 @@ export type Routed = {
 export type Router = {
   /** Throws 400 for an ambiguous path, 404 for an unknown one, 405 with `Allow` for a known one with another method. */
   route(method: string, target: string): Routed;
+  /** Whether a path is one that this router has, with whatever method. An ambiguous one is not. */
+  knows(target: string): boolean;
 };
 
 type Entry = { readonly segments: readonly PatternSegment[]; readonly methods: Map<string, Route> };
@@ -28,13 +30,18 @@ export function createRouter(routes: readonly Route[]): Router {
     entries.set(route.path, entry);
   }
   const index: PatternIndex<Entry> = indexPatterns([...entries.values()]);
+  const find = (segments: readonly string[]): Entry | undefined =>
+    segments.includes('') ? undefined : findPattern(index, segments);
   return {
+    knows: (target) => {
+      const path = canonicalPath(target);
+      return path.ok && find(path.segments) !== undefined;
+    },
     route: (method, target) => {
       const path = canonicalPath(target);
       if (!path.ok) throw new Refusal(path.code, path.description);
-      const entry = findPattern(index, path.segments);
-      if (entry === undefined || path.segments.includes(''))
-        throw new Refusal('not_found', 'there is nothing at this path');
+      const entry = find(path.segments);
+      if (entry === undefined) throw new Refusal('not_found', 'there is nothing at this path');
       const route = entry.methods.get(method === 'HEAD' ? 'GET' : method) ?? entry.methods.get(ANY);
       if (route === undefined) {
         const allowed = [...entry.methods.keys()].sort();

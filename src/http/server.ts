@@ -10,6 +10,7 @@ import type { Log } from '../log.ts';
 import { Refusal } from '../refusal.ts';
 import { readBody } from './body.ts';
 import { errorReply } from './error-body.ts';
+import { asRefusal, loggedPath, sendReply } from './respond.ts';
 import type { Reply, Route } from './route.ts';
 import { createRouter } from './router.ts';
 
@@ -65,9 +66,7 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
 
   const refuse = (error: unknown, request: IncomingMessage, trace: Trace): Reply => {
     trace.errorId = randomUUID();
-    if (!(error instanceof Refusal)) log.error({ errorId: trace.errorId, err: error }, 'request failed');
-    const refusal =
-      error instanceof Refusal ? error : new Refusal('server_error', 'the request failed for a reason of ours');
+    const refusal = asRefusal(error, trace.errorId, log);
     const worded = trace.route?.refuse?.(refusal, request) ?? refusal;
     return worded instanceof Refusal ? errorReply(worded, trace.errorId, clock()) : worded;
   };
@@ -85,11 +84,11 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
     } catch (error) {
       reply = refuse(error, request, trace);
     }
-    send(request, response, reply);
+    sendReply(request, response, reply);
     log.info(
       {
         method: request.method,
-        path: request.url?.split('?', 1)[0]?.slice(0, 500),
+        path: loggedPath(request),
         status: reply.status,
         durationMs: Math.round((performance.now() - startedAt) * 10) / 10,
         remoteAddress,
@@ -102,26 +101,6 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
 }
 
 const NO_BODY = { body: undefined, mediaType: '' };
-export const JSON_TYPE = 'application/json;charset=UTF-8';
-
-function send(request: IncomingMessage, response: ServerResponse, reply: Reply): void {
-  if (response.destroyed) return;
-  const raw = typeof reply.body === 'string' || reply.body instanceof Uint8Array;
-  const payload =
-    reply.body === undefined ? '' : raw ? (reply.body as string | Uint8Array) : JSON.stringify(reply.body);
-  const headers: Record<string, string | number> = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' };
-  if (reply.body !== undefined) headers['Content-Type'] = JSON_TYPE;
-  if (reply.status !== 204) headers['Content-Length'] = Buffer.byteLength(payload);
-  Object.assign(headers, reply.headers);
-  // What the client still sends would be read as the next request, or for nothing: the connection ends instead.
-  if (!request.complete && hasBody(request)) headers.Connection = 'close';
-  response.writeHead(reply.status, headers);
-  response.end(request.method === 'HEAD' ? undefined : payload);
-}
-
-function hasBody(request: IncomingMessage): boolean {
-  return request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0;
-}
 
 function refuseUnknownQuery(route: Route, query: URLSearchParams): void {
   if (route.anyMethod === true || route.body?.types.includes('application/x-www-form-urlencoded')) return;

@@ -18,6 +18,8 @@ export function lockFolder(folder: string): FolderLock | null {
   makePrivateFile(path);
   const connection = new BetterSqlite3(path, { timeout: WAIT_MS });
   try {
+    // No journal file beside it: nothing is ever written.
+    connection.pragma('journal_mode = MEMORY');
     connection.exec('BEGIN EXCLUSIVE');
     return { release: () => void connection.close() };
   } catch (error) {

@@ -27,10 +27,13 @@ const PRODUCT = table<ApiProduct>('product', 'id', {
 });
 
 const ALL = `SELECT ${PRODUCT.columns()} FROM product ORDER BY id`;
+const VERSION = `SELECT count(*) || ' ' || coalesce(max(updated_at), 0) || ' ' || coalesce(max(id), '') AS version FROM product`;
 const FORGET_BUILT_IN = 'DELETE FROM product WHERE built_in = 1';
 
 export type ProductStore = ResourceStore<ApiProduct> & {
   all(): Promise<ApiProduct[]>;
+  /** Another text after every change, whoever made it. */
+  version(): Promise<string>;
   /** Replaces every built-in product by those of this version. */
   replaceBuiltIn(products: readonly ApiProduct[]): Promise<void>;
 };
@@ -39,6 +42,7 @@ export function productStore(db: Database): ProductStore {
   return {
     ...resourceStore(db, 'product', PRODUCT),
     all: async () => (await db.all(ALL, {})).map(PRODUCT.read),
+    version: async () => String((await db.get(VERSION, {}))?.version),
     replaceBuiltIn: async (products) => {
       const forget: Statement = { sql: FORGET_BUILT_IN, params: {} };
       await db.commit([forget, ...products.map(PRODUCT.insert)]);

@@ -2,13 +2,13 @@
 
 import type { Clock, Random } from '../ids.ts';
 import { CHALLENGE_TIMEOUT_MS, RESPONSE_KEPT_BYTES } from '../limits.ts';
-import { clientCertificateOf } from './client-certificate.ts';
 import type { Outcome } from '../outbound/outcome.ts';
 import type { Transport } from '../outbound/transport.ts';
 import { currentApiKey, type Endpoint, signingSecret, type Verification } from '../store/endpoints.ts';
 import { USER_AGENT } from '../version.ts';
 import { challengeBody, challengeHeader, newChallengeToken, verifyChallengeAnswer } from '../wire/challenge.ts';
 import { pathAndQuery } from '../wire/signature.ts';
+import { clientCertificateOf } from './client-certificate.ts';
 
 export type Challenge = (endpoint: Endpoint) => Promise<Verification>;
 

@@ -77,12 +77,9 @@ export const webhookInput = z
         maxAttempts: z.int().min(1).max(ATTEMPTS_MAX).default(ATTEMPTS_DEFAULT),
       })
       .default({ policy: 'exponential', maxAttempts: ATTEMPTS_DEFAULT }),
-    standardWebhooks: z
-      .boolean()
-      .default(false)
-      .meta({
-        description: 'Adds the headers of Standard Webhooks (`webhook-id`, `webhook-timestamp`, `webhook-signature`).',
-      }),
+    standardWebhooks: z.boolean().default(false).meta({
+      description: 'Adds the headers of Standard Webhooks (`webhook-id`, `webhook-timestamp`, `webhook-signature`).',
+    }),
     heartbeatSeconds: z
       .int()
       .min(0)
@@ -98,7 +95,12 @@ export const replayInput = z
   .strictObject({
     since: z.iso.datetime('must be an instant, as 2026-11-21T05:00:00.000Z').optional(),
     until: z.iso.datetime('must be an instant, as 2026-11-21T05:00:00.000Z').optional(),
-    states: distinct(z.enum(['pending', 'delivered', 'dead', 'discarded']), 4).default(['dead']),
+    states: distinct(z.enum(['pending', 'delivered', 'dead', 'discarded']), 4)
+      .optional()
+      .meta({
+        description:
+          'If absent: delivered and dead ones of the range that since or until gives; without a range the dead ones.',
+      }),
   })
   .meta({
     id: 'ReplayInput',

@@ -88,7 +88,9 @@ export function createWebhooks({ store, clock, ids, wake }: Dependencies): Webho
     start: (id, actor) => setState(id, 'start', actor),
     stop: (id, actor) => setState(id, 'stop', actor),
     replay: async (id, body, actor) => {
-      const { since, until, states } = validate(replayInput, body);
+      const { since, until, ...asked } = validate(replayInput, body);
+      // Without a range, everything ever delivered would go out again.
+      const states = asked.states ?? (since === undefined && until === undefined ? ['dead' as const] : REPLAYABLE);
       const at = states.findIndex((state) => !REPLAYABLE.includes(state));
       if (at >= 0) throw refuseField(`states[${at}]`, `must be one of ${REPLAYABLE.join(', ')}`);
       const { progress } = await administration.get(id);

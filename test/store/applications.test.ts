@@ -7,7 +7,14 @@ import { leavingNothing, NOW } from '../support/store.ts';
 
 describe('the application store', () => {
   const application = (id: string, userId: string, more: Partial<Application> = {}): Application => ({
-    ...{ id, userId, name: id, clientId: `client ${id}`, secretHash: Buffer.alloc(32, 1), scopes: ['a:view', 'b:view'] },
+    ...{
+      id,
+      userId,
+      name: id,
+      clientId: `client ${id}`,
+      secretHash: Buffer.alloc(32, 1),
+      scopes: ['a:view', 'b:view'],
+    },
     ...{ previousSecretHash: null, previousSecretExpiresAt: null, accessTokenValiditySeconds: 3600, active: true },
     ...{ tokensRevokedThrough: 2 ** 53 - 1, createdAt: NOW, updatedAt: NOW },
     ...more,
@@ -16,7 +23,10 @@ describe('the application store', () => {
   it('finds a client by its id, with whether its user is active', async (t) => {
     const s = await openTestServices(t);
     const { id: userId } = await makeUser(s);
-    const kept = application('1', userId, { previousSecretHash: Buffer.alloc(32, 2), previousSecretExpiresAt: NOW + 1 });
+    const kept = application('1', userId, {
+      previousSecretHash: Buffer.alloc(32, 2),
+      previousSecretExpiresAt: NOW + 1,
+    });
     await s.store.applications.insert(kept, s.entry());
     assert.deepEqual(await s.store.applications.get('1'), kept);
     assert.deepEqual(await s.store.applications.getClient('client 1'), { ...kept, userActive: true });
@@ -68,6 +78,8 @@ describe('the application store', () => {
   it('does not let a user go that an application acts as', async (t) => {
     const s = await openTestServices(t);
     const { application: bound } = await makeApplication(s);
-    await leavingNothing(s, () => assert.rejects(s.store.users.remove(bound.userId, s.entry()), { kind: 'foreign_key' }));
+    await leavingNothing(s, () =>
+      assert.rejects(s.store.users.remove(bound.userId, s.entry()), { kind: 'foreign_key' }),
+    );
   });
 });

@@ -72,11 +72,23 @@ describe('the audit log', () => {
     ['the same changes written differently', "UPDATE audit SET changes = ' ' || changes WHERE number = 4"],
     ['another previous hash', "UPDATE audit SET previous_hash = 'x' WHERE number = 4"],
     ['another hash', "UPDATE audit SET hash = 'x' WHERE number = 4"],
-    ['its place taken by the entry before', 'UPDATE audit SET number = 100 WHERE number = 4; UPDATE audit SET number = 4 WHERE number = 3; UPDATE audit SET number = 3 WHERE number = 100'],
+    [
+      'its place taken by the entry before',
+      'UPDATE audit SET number = 100 WHERE number = 4; UPDATE audit SET number = 4 WHERE number = 3; UPDATE audit SET number = 3 WHERE number = 100',
+    ],
     ['been removed', 'DELETE FROM audit WHERE number = 4'],
-    ['been removed, with the later ones moved up', 'DELETE FROM audit WHERE number = 4; UPDATE audit SET number = number - 1 WHERE number > 4'],
-    ['a forged one put before it', "UPDATE audit SET number = -number WHERE number >= 4; UPDATE audit SET number = 1 - number WHERE number < 0; INSERT INTO audit SELECT 4, 'forged', at, actor, action, target, changes, previous_hash, hash FROM audit WHERE number = 5"],
-    ['no longer any JSON in it', "PRAGMA ignore_check_constraints = ON; UPDATE audit SET changes = 'x' WHERE number = 4"],
+    [
+      'been removed, with the later ones moved up',
+      'DELETE FROM audit WHERE number = 4; UPDATE audit SET number = number - 1 WHERE number > 4',
+    ],
+    [
+      'a forged one put before it',
+      "UPDATE audit SET number = -number WHERE number >= 4; UPDATE audit SET number = 1 - number WHERE number < 0; INSERT INTO audit SELECT 4, 'forged', at, actor, action, target, changes, previous_hash, hash FROM audit WHERE number = 5",
+    ],
+    [
+      'no longer any JSON in it',
+      "PRAGMA ignore_check_constraints = ON; UPDATE audit SET changes = 'x' WHERE number = 4",
+    ],
   ];
   for (const [what, sql] of tampering) {
     it(`shows where an entry has ${what}`, async (t) => {

@@ -10,7 +10,12 @@ const RECORDS = 24;
 const settledStates = ['delivered', 'dead', 'discarded'] as const;
 
 type Step =
-  | { readonly kind: 'replay'; readonly first: number; readonly length: number; readonly states: readonly DeliveryState[] }
+  | {
+      readonly kind: 'replay';
+      readonly first: number;
+      readonly length: number;
+      readonly states: readonly DeliveryState[];
+    }
   /** The batch that holds this record gets an outcome. */
   | { readonly kind: 'settle'; readonly offset: number; readonly state: (typeof settledStates)[number] };
 
@@ -28,10 +33,20 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
   { minLength: 1, maxLength: 25 },
 );
 /** Batches as sizes and states, from offset 0 on; what they do not reach waits behind the cursor. */
-const layout = fc.array(fc.tuple(fc.integer({ min: 1, max: 6 }), fc.constantFrom('pending', ...settledStates)), { maxLength: 8 });
+const layout = fc.array(fc.tuple(fc.integer({ min: 1, max: 6 }), fc.constantFrom('pending', ...settledStates)), {
+  maxLength: 8,
+});
 
 type ModelRecord = { state: DeliveryState; attempts: number };
-type BatchRow = { first_offset: number; last_offset: number; id: string; state: string; attempt_count: number; next_attempt_at: number | null; lease_owner: string | null };
+type BatchRow = {
+  first_offset: number;
+  last_offset: number;
+  id: string;
+  state: string;
+  attempt_count: number;
+  next_attempt_at: number | null;
+  lease_owner: string | null;
+};
 
 async function logOf(s: TestStore): Promise<number> {
   const number = await subscribe(s, ['*']);
@@ -40,7 +55,11 @@ async function logOf(s: TestStore): Promise<number> {
   return number;
 }
 
-function layBatches({ database, ids }: TestStore, number: number, batches: readonly (readonly [number, DeliveryState])[]): ModelRecord[] {
+function layBatches(
+  { database, ids }: TestStore,
+  number: number,
+  batches: readonly (readonly [number, DeliveryState])[],
+): ModelRecord[] {
   database.connection.prepare('DELETE FROM batch').run();
   const model: ModelRecord[] = [];
   const insert = database.connection.prepare(
@@ -51,10 +70,20 @@ function layBatches({ database, ids }: TestStore, number: number, batches: reado
     const first = model.length;
     const last = Math.min(first + size, RECORDS) - 1;
     if (last < first) break;
-    insert.run(number, first, last, ids.uuid(), state, state === 'pending' ? NOW + 500 : null, state === 'pending' ? null : NOW - 500);
+    insert.run(
+      number,
+      first,
+      last,
+      ids.uuid(),
+      state,
+      state === 'pending' ? NOW + 500 : null,
+      state === 'pending' ? null : NOW - 500,
+    );
     for (let at = first; at <= last; at++) model.push({ state, attempts: 3 });
   }
-  database.connection.prepare('UPDATE webhook_progress SET cursor_offset = ?').run(model.length);
+  database.connection
+    .prepare('UPDATE webhook_progress SET cursor_offset = ? WHERE webhook_number = ?')
+    .run(model.length, number);
   return model;
 }
 
@@ -86,9 +115,12 @@ describe('replaying', () => {
             const batch = batchesOf(s).find((row) => row.first_offset <= step.offset && row.last_offset >= step.offset);
             if (batch === undefined) continue;
             s.database.connection
-              .prepare('UPDATE batch SET state = ?, next_attempt_at = NULL, settled_at = ?, attempt_count = 3 WHERE first_offset = ?')
+              .prepare(
+                'UPDATE batch SET state = ?, next_attempt_at = NULL, settled_at = ?, attempt_count = 3 WHERE first_offset = ?',
+              )
               .run(step.state, NOW, batch.first_offset);
-            for (let at = batch.first_offset; at <= batch.last_offset; at++) model[at] = { state: step.state, attempts: 3 };
+            for (let at = batch.first_offset; at <= batch.last_offset; at++)
+              model[at] = { state: step.state, attempts: 3 };
             continue;
           }
           const [first, last] = [step.first, step.first + step.length - 1];
@@ -104,21 +136,23 @@ describe('replaying', () => {
     );
   });
 
-  it('makes them due at once, free of any lease and of what their content was refused for', async (t) => {
+  it('makes them due at once, free of what their content was refused for', async (t) => {
     const s = await openTestStore(t);
     const number = await logOf(s);
-    layBatches(s, number, [[4, 'delivered'], [4, 'dead'], [4, 'pending']]);
-    const newIds = ['left', 'right'] as const;
-    await s.store.deliveries.replay({ webhookNumber: number, first: 2, last: 9, states: ['delivered', 'dead'], now: NOW, newIds }, s.entry());
-    assert.deepEqual(
-      s.rows('SELECT first_offset, last_offset, state, content_refusals, next_attempt_at, settled_at, lease_owner FROM batch'),
-      [
-        { first_offset: 0, last_offset: 1, state: 'delivered', content_refusals: 1, next_attempt_at: null, settled_at: NOW - 500, lease_owner: null },
-        { first_offset: 2, last_offset: 3, state: 'pending', content_refusals: 0, next_attempt_at: NOW, settled_at: null, lease_owner: null },
-        { first_offset: 4, last_offset: 7, state: 'pending', content_refusals: 0, next_attempt_at: NOW, settled_at: null, lease_owner: null },
-        { first_offset: 8, last_offset: 11, state: 'pending', content_refusals: 1, next_attempt_at: NOW + 500, settled_at: null, lease_owner: null },
-      ],
-    );
+    layBatches(s, number, [
+      [4, 'delivered'],
+      [4, 'dead'],
+      [4, 'pending'],
+    ]);
+    const range = { webhookNumber: number, first: 2, last: 9, states: ['delivered', 'dead'] as const };
+    await s.store.deliveries.replay({ ...range, now: NOW, newIds: ['left', 'right'] }, s.entry());
+    const columns = 'first_offset, last_offset, state, content_refusals, next_attempt_at, settled_at';
+    assert.deepEqual(s.rows(`SELECT ${columns} FROM batch`).map(Object.values), [
+      [0, 1, 'delivered', 1, null, NOW - 500],
+      [2, 3, 'pending', 0, NOW, null],
+      [4, 7, 'pending', 0, NOW, null],
+      [8, 11, 'pending', 1, NOW + 500, null],
+    ]);
   });
 
   it('wakes a running webhook, not a stopped one, and leaves every other webhook alone', async (t) => {
@@ -126,10 +160,19 @@ describe('replaying', () => {
     const number = await logOf(s);
     const other = await subscribe(s, ['*']);
     layBatches(s, number, [[4, 'dead']]);
-    s.database.connection.prepare("INSERT INTO batch VALUES (?, 0, 3, 'x', 'dead', 1, 0, NULL, NULL, 1)").run(other);
+    s.database.connection
+      .prepare(
+        `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, settled_at)
+         VALUES (?, 0, 3, 'x', 'dead', 1, 0, 1)`,
+      )
+      .run(other);
     const replay = () =>
-      s.store.deliveries.replay({ webhookNumber: number, first: 0, last: 1, states: ['dead'], now: NOW, newIds: [s.ids.uuid(), s.ids.uuid()] }, s.entry());
-    const wakes = () => s.rows('SELECT wake_at FROM webhook_progress ORDER BY webhook_number').map(({ wake_at }) => wake_at);
+      s.store.deliveries.replay(
+        { webhookNumber: number, first: 0, last: 1, states: ['dead'], now: NOW, newIds: [s.ids.uuid(), s.ids.uuid()] },
+        s.entry(),
+      );
+    const wakes = () =>
+      s.rows('SELECT wake_at FROM webhook_progress ORDER BY webhook_number').map(({ wake_at }) => wake_at);
     s.database.connection.exec('UPDATE webhook_progress SET wake_at = NULL');
     assert.equal(await replay(), 2);
     assert.deepEqual(wakes(), [NOW, null]);
@@ -148,14 +191,19 @@ describe('replaying', () => {
     layBatches(s, number, [[5, 'dead']]);
     const at = (position: number) => ({ createdAt: NOW, webhookNumber: number, offset: position });
     const get = async (position: number) => {
-      const [row] = s.rows(`SELECT event_key FROM outbox WHERE webhook_number = ${number} AND record_offset = ${position}`);
+      const [row] = s.rows(
+        `SELECT event_key FROM outbox WHERE webhook_number = ${number} AND record_offset = ${position}`,
+      );
       const address = { ...at(position), createdAt: Math.floor(Number(row?.event_key) / 2048) };
       const delivery = await s.store.deliveries.get(address);
       assert.equal(delivery?.id, deliveryId(address));
       return [delivery?.state, delivery?.attemptCount, delivery?.nextAttemptAt, delivery?.settledAt];
     };
     assert.deepEqual(await get(2), ['dead', 3, null, NOW - 500]);
-    await s.store.deliveries.replay({ webhookNumber: number, first: 2, last: 2, states: ['dead'], now: NOW, newIds: ['l', 'r'] }, s.entry());
+    await s.store.deliveries.replay(
+      { webhookNumber: number, first: 2, last: 2, states: ['dead'], now: NOW, newIds: ['l', 'r'] },
+      s.entry(),
+    );
     assert.deepEqual(await get(1), ['dead', 3, null, NOW - 500]);
     assert.deepEqual(await get(2), ['pending', 0, NOW, null]);
     assert.deepEqual(await get(3), ['dead', 3, null, NOW - 500]);

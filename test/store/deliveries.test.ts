@@ -22,17 +22,32 @@ async function filled(t: TestContext): Promise<TestStore & { readonly all: numbe
      VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?)`,
   );
   const states = ['delivered', 'dead', 'pending', 'discarded'] as const;
-  for (const [number, size] of [[all, 5], [some, 2]] as const) {
+  for (const [number, size] of [
+    [all, 5],
+    [some, 2],
+  ] as const) {
     for (const [n, state] of states.entries()) {
       const pending = state === 'pending';
-      batch.run(number, n * size, (n + 1) * size - 1, s.ids.uuid(), state, n, pending ? NOW : null, pending ? null : NOW + n);
+      batch.run(
+        number,
+        n * size,
+        (n + 1) * size - 1,
+        s.ids.uuid(),
+        state,
+        n,
+        pending ? NOW : null,
+        pending ? null : NOW + n,
+      );
     }
-    s.database.connection.prepare('UPDATE webhook_progress SET cursor_offset = ? WHERE webhook_number = ?').run(4 * size, number);
+    s.database.connection
+      .prepare('UPDATE webhook_progress SET cursor_offset = ? WHERE webhook_number = ?')
+      .run(4 * size, number);
   }
   return { ...s, all, some };
 }
 
-const newestFirst = (a: Delivery, b: Delivery): number => b.createdAt - a.createdAt || b.webhookNumber - a.webhookNumber;
+const newestFirst = (a: Delivery, b: Delivery): number =>
+  b.createdAt - a.createdAt || b.webhookNumber - a.webhookNumber;
 
 async function everyPage(s: TestStore, filter: DeliveryFilter, limit: number): Promise<Delivery[]> {
   const found: Delivery[] = [];
@@ -54,8 +69,20 @@ describe('the deliveries', () => {
     assert.deepEqual(
       ofSome.map(({ offset, state, attemptCount, eventType }) => [offset, state, attemptCount, eventType]),
       [
-        ...[[9, 'pending', 0], [8, 'pending', 0], [7, 'discarded', 3], [6, 'discarded', 3], [5, 'pending', 2]],
-        ...[[4, 'pending', 2], [3, 'dead', 1], [2, 'dead', 1], [1, 'delivered', 0], [0, 'delivered', 0]],
+        ...[
+          [9, 'pending', 0],
+          [8, 'pending', 0],
+          [7, 'discarded', 3],
+          [6, 'discarded', 3],
+          [5, 'pending', 2],
+        ],
+        ...[
+          [4, 'pending', 2],
+          [3, 'dead', 1],
+          [2, 'dead', 1],
+          [1, 'delivered', 0],
+          [0, 'delivered', 0],
+        ],
       ].map((row) => [...row, 'order.placed']),
     );
     for (const delivery of every) {
@@ -113,8 +140,22 @@ describe('the deliveries', () => {
     const s = await filled(t);
     s.database.connection.exec('UPDATE event SET data = NULL');
     const every = await s.store.deliveries.list({ webhookNumber: s.some }, null, 100);
-    const states = ['discarded', 'discarded', 'discarded', 'discarded', 'discarded', 'discarded', 'dead', 'dead', 'delivered', 'delivered'];
-    assert.deepEqual(every.map(({ state }) => state), states);
+    const states = [
+      'discarded',
+      'discarded',
+      'discarded',
+      'discarded',
+      'discarded',
+      'discarded',
+      'dead',
+      'dead',
+      'delivered',
+      'delivered',
+    ];
+    assert.deepEqual(
+      every.map(({ state }) => state),
+      states,
+    );
     assert.equal((await s.store.deliveries.list({ state: 'pending' }, null, 100)).length, 0);
     assert.equal((await s.store.deliveries.list({ state: 'discarded' }, null, 100)).length, 26);
   });

@@ -24,10 +24,36 @@ describe('publishing', () => {
       logs(s),
       new Map([
         [byName, [[0, placed]]],
-        [byCategory, [[0, placed], [1, paid]]],
-        [all, [[0, placed], [1, paid], [2, stock]]],
-        [thrice, [[0, placed], [1, paid], [2, stock]]],
-        [others, [[0, paid], [1, stock]]],
+        [
+          byCategory,
+          [
+            [0, placed],
+            [1, paid],
+          ],
+        ],
+        [
+          all,
+          [
+            [0, placed],
+            [1, paid],
+            [2, stock],
+          ],
+        ],
+        [
+          thrice,
+          [
+            [0, placed],
+            [1, paid],
+            [2, stock],
+          ],
+        ],
+        [
+          others,
+          [
+            [0, paid],
+            [1, stock],
+          ],
+        ],
       ]),
     );
   });
@@ -47,18 +73,27 @@ describe('publishing', () => {
   it('numbers each log from 0 without gaps or repeats, whatever is published at the same time', async (t) => {
     const s = await openTestStore(t);
     const types = ['order.placed', 'order.paid', 'stock.low'];
-    const webhooks = await Promise.all([['order.*'], ['*'], ['stock.low'], ['order.paid', 'stock.*']].map((p) => subscribe(s, p)));
+    const webhooks = await Promise.all(
+      [['order.*'], ['*'], ['stock.low'], ['order.paid', 'stock.*']].map((p) => subscribe(s, p)),
+    );
     const requests = fc.array(fc.array(fc.constantFrom(...types), { minLength: 1, maxLength: 8 }), { maxLength: 30 });
     await fc.assert(
       fc.asyncProperty(requests, async (published) => {
         await Promise.all(published.map((batch) => s.store.events.publish(batch.map((type) => newEvent(s, type)))));
         for (const [webhook, log] of logs(s)) {
-          assert.deepEqual(log.map(([offset]) => offset), log.map((_, n) => n), `webhook ${webhook}`);
+          assert.deepEqual(
+            log.map(([offset]) => offset),
+            log.map((_, n) => n),
+            `webhook ${webhook}`,
+          );
           assert.equal(new Set(log.map(([, id]) => id)).size, log.length);
         }
         const next = s.rows('SELECT webhook_number, next_offset FROM webhook_progress ORDER BY webhook_number');
         const sizes = logs(s);
-        assert.deepEqual(next.map(({ next_offset }) => next_offset), webhooks.map((number) => sizes.get(number)?.length ?? 0));
+        assert.deepEqual(
+          next.map(({ next_offset }) => next_offset),
+          webhooks.map((number) => sizes.get(number)?.length ?? 0),
+        );
       }),
       { numRuns: 20 },
     );
@@ -69,7 +104,10 @@ describe('publishing', () => {
     const number = await subscribe(s, ['*']);
     const batches = Array.from({ length: 20 }, () => Array.from({ length: 7 }, () => newEvent(s, 'order.placed')));
     await Promise.all(batches.map((batch) => s.store.events.publish(batch)));
-    const log = logs(s).get(number)?.map(([, id]) => id) ?? [];
+    const log =
+      logs(s)
+        .get(number)
+        ?.map(([, id]) => id) ?? [];
     assert.equal(log.length, 140);
     for (const batch of batches) {
       const ids = batch.map(({ id }) => id);
@@ -81,7 +119,9 @@ describe('publishing', () => {
   it('leaves nothing behind when its transaction is refused: no event, no record, no key, no offset used up', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['*']);
-    const event = newEvent(s, 'order.placed', { idempotency: { publisher: 'a', key: 'k', expiresAt: s.clock() + HOUR_MS } });
+    const event = newEvent(s, 'order.placed', {
+      idempotency: { publisher: 'a', key: 'k', expiresAt: s.clock() + HOUR_MS },
+    });
     await leavingNothing(s, async () => {
       const broken = { sql: 'INSERT INTO setting (name, value) VALUES (NULL, NULL)', params: {} };
       await assert.rejects(s.database.commit([...publishStatements(event), broken]), /NOT NULL/);
@@ -100,8 +140,16 @@ describe('publishing', () => {
       [['order.*'], ['order.*'], ['order.*'], ['order.*'], ['stock.*']].map((patterns) => subscribe(s, patterns)),
     );
     const now = s.clock();
-    const run = s.database.connection.prepare("UPDATE webhook_progress SET state = 'running', wake_at = ? WHERE webhook_number = ?");
-    for (const [number, wakeAt] of [[sooner, now - 5], [later, now + 5], [idle, null], [untouched, now + 5]]) run.run(wakeAt, number);
+    const run = s.database.connection.prepare(
+      "UPDATE webhook_progress SET state = 'running', wake_at = ? WHERE webhook_number = ?",
+    );
+    for (const [number, wakeAt] of [
+      [sooner, now - 5],
+      [later, now + 5],
+      [idle, null],
+      [untouched, now + 5],
+    ])
+      run.run(wakeAt, number);
     await s.store.events.publish([newEvent(s, 'order.placed')]);
     assert.deepEqual(
       s.rows('SELECT wake_at FROM webhook_progress ORDER BY webhook_number').map(({ wake_at }) => wake_at),
@@ -129,7 +177,13 @@ describe('an idempotency key', () => {
   it('counts within one request too, whose other events are appended without a gap', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['*']);
-    const [a, again, b, plain, bAgain] = [keyed(s, 'a'), keyed(s, 'a'), keyed(s, 'b'), newEvent(s, 'order.placed'), keyed(s, 'b')];
+    const [a, again, b, plain, bAgain] = [
+      keyed(s, 'a'),
+      keyed(s, 'a'),
+      keyed(s, 'b'),
+      newEvent(s, 'order.placed'),
+      keyed(s, 'b'),
+    ];
     assert.deepEqual(await s.store.events.publish([a, again, b, plain, bAgain]), [
       { id: a.id, duplicate: false },
       { id: a.id, duplicate: true },
@@ -137,7 +191,11 @@ describe('an idempotency key', () => {
       { id: plain.id, duplicate: false },
       { id: b.id, duplicate: true },
     ]);
-    assert.deepEqual(logs(s).get(number), [[0, a.id], [1, b.id], [2, plain.id]]);
+    assert.deepEqual(logs(s).get(number), [
+      [0, a.id],
+      [1, b.id],
+      [2, plain.id],
+    ]);
   });
 
   it('decides between requests at the same time: one event, and every answer names it', async (t) => {

@@ -22,7 +22,9 @@ describe('the settings', () => {
     await settingStore(database, createVault(randomBytes(32), randomBytes)).checkMasterKey();
     const other = settingStore(database, createVault(randomBytes(32), randomBytes));
     await leavingNothing({ database }, () =>
-      assert.rejects(other.checkMasterKey(), { message: 'the master key is not the one that this database was made with' }),
+      assert.rejects(other.checkMasterKey(), {
+        message: 'the master key is not the one that this database was made with',
+      }),
     );
   });
 
@@ -31,7 +33,9 @@ describe('the settings', () => {
     const settings = settingStore(database, createVault(randomBytes(32), randomBytes));
     await settings.proveWritable(1);
     await settings.proveWritable(2);
-    assert.deepEqual(database.all("SELECT CAST(value AS TEXT) AS at FROM setting WHERE name = 'written_at'", {}), [{ at: '2' }]);
+    assert.deepEqual(database.all("SELECT CAST(value AS TEXT) AS at FROM setting WHERE name = 'written_at'", {}), [
+      { at: '2' },
+    ]);
     const holder = await holdLock(t, path);
     let proved = false;
     const proof = settings.proveWritable(3).then(() => {

@@ -203,7 +203,7 @@ describe('closing', () => {
   it('writes what was asked for before, and refuses what comes after', async (t) => {
     const { path, db } = open(t);
     const commits = Array.from({ length: 600 }, (_, id) => db.commit([insert(id)]));
-    db.close();
+    await db.close();
     await Promise.all(commits);
     assert.equal(countSeenElsewhere(path), 600);
     await assert.rejects(db.commit([insert(1000)]), /not open/);

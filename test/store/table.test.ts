@@ -142,7 +142,10 @@ describe('a table', () => {
     it(`does not read a sealed value that was moved ${what}`, async (t) => {
       const db = open(t);
       const nextApiSecret = secret('second secret');
-      await db.commit([THING.insert({ ...PLAIN, nextApiSecret }), THING.insert({ ...PLAIN, thingId: 'b', nextApiSecret })]);
+      await db.commit([
+        THING.insert({ ...PLAIN, nextApiSecret }),
+        THING.insert({ ...PLAIN, thingId: 'b', nextApiSecret }),
+      ]);
       db.connection.exec(sql);
       const moved = sql.includes("'c'") ? 'c' : 'a';
       await assert.rejects(read(db, moved), /^Error: thing\.(next_)?api_secret:[ac] was altered/);

@@ -12,7 +12,8 @@ const token = (key: number, expiresAt: number, applicationId = 'gone'): AccessTo
   hash: Buffer.alloc(32, key % 256),
   scope: 'a:view b:view',
 });
-const keys = ({ rows }: TestServices): unknown[] => rows('SELECT key FROM access_token ORDER BY key').map(({ key }) => key);
+const keys = ({ rows }: TestServices): unknown[] =>
+  rows('SELECT key FROM access_token ORDER BY key').map(({ key }) => key);
 
 async function issueAll({ store }: TestServices, tokens: readonly AccessToken[]): Promise<void> {
   await Promise.all(tokens.map((one) => store.tokens.issue(one)));
@@ -40,7 +41,10 @@ describe('the token store', () => {
     await s.users.patch(user.id, { active: false, permissions: [], constraints: { divisions: null } }, 'test');
     await s.applications.patch(application.id, { active: false }, 'test');
     const later = await s.store.tokens.find(7);
-    assert.deepEqual([later?.applicationActive, later?.userActive, later?.permissions, later?.constraints], [false, false, [], {}]);
+    assert.deepEqual(
+      [later?.applicationActive, later?.userActive, later?.permissions, later?.constraints],
+      [false, false, [], {}],
+    );
     assert.ok((later?.tokensRevokedThrough ?? 0) > 7);
   });
 
@@ -71,7 +75,11 @@ describe('the token store', () => {
     const { application, clientSecret } = await makeApplication(s);
     const client = await s.tokens.authenticate({ clientId: application.clientId, clientSecret });
     const { accessToken } = await s.tokens.issue(client, undefined);
-    const kept = JSON.stringify([s.rows('SELECT hex(hash) FROM access_token'), s.rows('SELECT hex(secret_hash) FROM application'), s.rows('SELECT * FROM audit')]);
+    const kept = JSON.stringify([
+      s.rows('SELECT hex(hash) FROM access_token'),
+      s.rows('SELECT hex(secret_hash) FROM application'),
+      s.rows('SELECT * FROM audit'),
+    ]);
     assert.ok(!kept.includes(accessToken) && !kept.includes(clientSecret));
   });
 });
@@ -99,7 +107,10 @@ describe('the sweep of expired tokens', () => {
         await issueAll(s, tokens);
         const alive = tokens.filter(({ expiresAt }) => expiresAt > NOW);
         const { purged } = await sweep(s, limit);
-        assert.deepEqual(keys(s), alive.map(({ key }) => key));
+        assert.deepEqual(
+          keys(s),
+          alive.map(({ key }) => key),
+        );
         assert.equal(purged, tokens.length - alive.length);
       }),
       { numRuns: 40 },
@@ -108,7 +119,10 @@ describe('the sweep of expired tokens', () => {
 
   it('looks at no more rows than asked, and says where to go on', async (t: TestContext) => {
     const s = await openTestServices(t);
-    await issueAll(s, Array.from({ length: 10 }, (_, n) => token(n + 1, n < 5 ? NOW : NOW + 1)));
+    await issueAll(
+      s,
+      Array.from({ length: 10 }, (_, n) => token(n + 1, n < 5 ? NOW : NOW + 1)),
+    );
     assert.deepEqual(await s.store.tokens.purgeStep(0, 4, NOW), { next: 4, purged: 4 });
     assert.deepEqual(await s.store.tokens.purgeStep(4, 4, NOW), { next: 8, purged: 1 });
     assert.deepEqual(await s.store.tokens.purgeStep(8, 4, NOW), { next: null, purged: 0 });
@@ -118,7 +132,12 @@ describe('the sweep of expired tokens', () => {
   it('ends where tokens were issued at or after now, which cannot have expired', async (t) => {
     const s = await openTestServices(t);
     const first = firstRowKeyAt(NOW);
-    await issueAll(s, [token(first - 1, NOW), token(first, NOW + 1), token(first + 1, NOW + 1), token(first + 2, NOW + 1)]);
+    await issueAll(s, [
+      token(first - 1, NOW),
+      token(first, NOW + 1),
+      token(first + 1, NOW + 1),
+      token(first + 2, NOW + 1),
+    ]);
     assert.deepEqual(await s.store.tokens.purgeStep(0, 2, NOW), { next: null, purged: 1 });
   });
 

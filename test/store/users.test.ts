@@ -15,7 +15,13 @@ describe('the user store', () => {
   it('is empty at first, and keeps users as they were given', async (t) => {
     const { store, entry } = await openTestStore(t);
     assert.equal(await store.users.isEmpty(), true);
-    const full = user('1', { displayName: 'Ä', email: 'a@example.com', role: 'operator', constraints: { divisions: ['x'] }, passwordHash: 'scrypt$' });
+    const full = user('1', {
+      displayName: 'Ä',
+      email: 'a@example.com',
+      role: 'operator',
+      constraints: { divisions: ['x'] },
+      passwordHash: 'scrypt$',
+    });
     await store.users.insert(full, entry());
     assert.equal(await store.users.isEmpty(), false);
     assert.deepEqual(await store.users.get('1'), full);
@@ -41,9 +47,13 @@ describe('the user store', () => {
     await s.store.users.insert(before, s.entry());
     const after = { ...before, displayName: 'x', updatedAt: NOW + 1 };
     await s.store.users.update(after, before, s.entry());
-    await leavingNothing(s, () => assert.rejects(s.store.users.update({ ...after, displayName: 'y' }, before, s.entry()), StaleWrite));
+    await leavingNothing(s, () =>
+      assert.rejects(s.store.users.update({ ...after, displayName: 'y' }, before, s.entry()), StaleWrite),
+    );
     await leavingNothing(s, () => assert.rejects(s.store.users.update(user('2'), user('2'), s.entry()), StaleWrite));
-    await leavingNothing(s, () => assert.rejects(s.store.users.insert(user('2', { userName: 'user 1' }), s.entry()), ConstraintViolation));
+    await leavingNothing(s, () =>
+      assert.rejects(s.store.users.insert(user('2', { userName: 'user 1' }), s.entry()), ConstraintViolation),
+    );
     await leavingNothing(s, () => assert.rejects(s.store.users.remove('2', s.entry()), StaleWrite));
     await s.store.users.remove('1', s.entry());
     assert.deepEqual(s.rows('SELECT count(*) AS entries FROM audit'), [{ entries: 3 }]);

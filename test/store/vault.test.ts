@@ -23,7 +23,9 @@ describe('the vault', () => {
         const sealed = Buffer.from(vault.seal(text, PLACE));
         const byte = at % sealed.length;
         sealed[byte] = (sealed[byte] ?? 0) ^ (1 << bit);
-        assert.throws(() => vault.unseal(sealed, PLACE), { message: byte === 0 ? /is not a sealed value/ : /was altered/ });
+        assert.throws(() => vault.unseal(sealed, PLACE), {
+          message: byte === 0 ? /is not a sealed value/ : /was altered/,
+        });
       }),
     );
   });
@@ -69,7 +71,9 @@ describe('the vault', () => {
 
   for (const size of [0, 16, 31, 33, 64]) {
     it(`takes no master key of ${size} bytes`, () => {
-      assert.throws(() => createVault(new Uint8Array(size), randomBytes), { message: 'the master key must have 32 bytes' });
+      assert.throws(() => createVault(new Uint8Array(size), randomBytes), {
+        message: 'the master key must have 32 bytes',
+      });
     });
   }
 });

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { FirstCredentials } from '../../src/data-folder.ts';
+import { cleanUp } from './cleanup.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 /** Node 22 says at every start that type stripping is an experiment. */
@@ -26,9 +27,9 @@ export type CommandOptions = {
 };
 
 /** A name in a temporary folder, where nothing is yet. Removed when the test ends. */
-export function unusedFolder(t: { after(fn: () => void): void }): string {
+export function unusedFolder(t: TestContext): string {
   const parent = mkdtempSync(join(tmpdir(), 'command-'));
-  t.after(() => rmSync(parent, { recursive: true, force: true }));
+  cleanUp(t, () => rmSync(parent, { recursive: true, force: true }));
   return join(parent, 'data');
 }
 
@@ -75,8 +76,11 @@ export async function serve(
   { args = [], env = {} }: { readonly args?: readonly string[]; readonly env?: Readonly<Record<string, string>> } = {},
 ): Promise<Served> {
   const child = start(['serve', '--json', '--port', '0', '--data', dataDir, ...args], env);
-  t.after(() => child.kill('SIGKILL'));
   const ended = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
+  cleanUp(t, () => {
+    child.kill('SIGKILL');
+    return ended;
+  });
   let stdout = '';
   let stderr = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {

@@ -1,0 +1,168 @@
+/**
+ * How fast the outbox is carried out: deliveries/s and records/s of 1 KiB events, HMAC-signed, every outcome recorded at
+ * `synchronous=FULL`, to a local HTTPS receiver in a process of its own; beside it, in the same run, the rate of bare POSTs of
+ * the same body by the same client with nothing around them. Absolute figures belong to one machine and moment; the ratio lasts.
+ *
+ *     node scripts/run.mjs scripts/bench/outbox.ts [rounds]
+ */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import BetterSqlite3 from 'better-sqlite3';
+import { Pool } from 'undici';
+import { readConfig } from '../../src/config.ts';
+import { DATABASE_FILE } from '../../src/data-folder.ts';
+import { createLog } from '../../src/log.ts';
+import { createSallyport, type Sallyport } from '../../src/sallyport.ts';
+import { makeCertificates } from '../../test/support/tls.ts';
+import { type Receiver, startReceiver } from './receiver-process.ts';
+
+const ROUNDS = Number(process.argv[2] ?? 5);
+const EVENT_BYTES = 1024;
+const ACTOR = 'application:bench';
+
+/** `endpoints` have 8 requests under way each. */
+type Mode = {
+  readonly name: string;
+  readonly endpoints: number;
+  readonly batchRecords: number;
+  readonly records: number;
+};
+
+const MODES: readonly Mode[] = [
+  { name: 'batches of 1, one endpoint', endpoints: 1, batchRecords: 1, records: 12_000 },
+  { name: 'batches of 1, 8 endpoints', endpoints: 8, batchRecords: 1, records: 16_000 },
+  { name: 'batches of 100, one endpoint', endpoints: 1, batchRecords: 100, records: 100_000 },
+  { name: 'batches of 100, 8 endpoints', endpoints: 8, batchRecords: 100, records: 160_000 },
+];
+
+const certificates = makeCertificates();
+const receiver = await startReceiver(certificates.server);
+const results = new Map<string, number[]>();
+try {
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const mode of MODES) {
+      const connections = mode.endpoints * 8;
+      if (mode.batchRecords === 1) note(`bare POSTs, ${connections} connections`, await bare(receiver, connections));
+      note(mode.name, await carriedOut(mode, receiver));
+    }
+  }
+} finally {
+  receiver.stop();
+}
+report();
+
+/** POSTs/s of a body as large as a delivery of one record. */
+async function bare({ origin }: Receiver, connections: number, count = 20_000): Promise<number> {
+  const pool = new Pool(origin, { connections, allowH2: false, connect: { ca: certificates.ca } });
+  const body = Buffer.alloc(EVENT_BYTES + 430, 'x');
+  const headers = { 'content-type': 'application/json', 'x-api-key': '0'.repeat(32), authorization: 'x'.repeat(110) };
+  let left = count;
+  const worker = async (): Promise<void> => {
+    while (left > 0) {
+      left -= 1;
+      const answer = await pool.request({ method: 'POST', path: '/hook', headers, body });
+      await answer.body.dump();
+    }
+  };
+  const startedAt = performance.now();
+  await Promise.all(Array.from({ length: connections }, worker));
+  const rate = perSecond(count, startedAt);
+  await pool.close();
+  return rate;
+}
+
+/** Records/s from the start of webhooks that have all their records waiting to the last outcome being written. */
+async function carriedOut({ endpoints, batchRecords, records }: Mode, receiver: Receiver): Promise<number> {
+  const folder = mkdtempSync(join(tmpdir(), 'bench-'));
+  const sallyport = await openSallyport(folder);
+  try {
+    const webhookIds = await makeWebhooks(sallyport, receiver, endpoints, batchRecords);
+    await publish(sallyport, records / endpoints);
+    const database = new BetterSqlite3(join(folder, DATABASE_FILE), { readonly: true });
+    const left = database.prepare(
+      `SELECT (SELECT count(*) FROM batch WHERE state = 'pending') + (SELECT sum(next_offset - cursor_offset) FROM webhook_progress)`,
+    );
+    const before = await receiver.received();
+    await sallyport.startDelivery();
+    const startedAt = performance.now();
+    for (const id of webhookIds) await sallyport.services.webhooks.start(id, ACTOR);
+    while (Number(left.pluck().get()) > 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    const rate = perSecond(records, startedAt);
+    const requests = (await receiver.received()).requests - before.requests;
+    const delivered = database.prepare("SELECT sum(last_offset - first_offset + 1) FROM batch WHERE state = 'delivered'");
+    const attempts = database.prepare("SELECT count(*) FROM attempt WHERE kind = 'delivery' AND error_class IS NULL");
+    if (delivered.pluck().get() !== records || attempts.pluck().get() !== requests) {
+      throw new Error(`${records} records, ${delivered.get()} delivered; ${requests} requests, ${attempts.get()} attempts`);
+    }
+    database.close();
+    return rate;
+  } finally {
+    await sallyport.stop();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+function openSallyport(folder: string): Promise<Sallyport> {
+  const caFile = join(folder, 'ca.pem');
+  writeFileSync(caFile, certificates.ca);
+  const config = readConfig({
+    SALLYPORT_DATA: folder,
+    SALLYPORT_CA_FILE: caFile,
+    SALLYPORT_EGRESS_ALLOW: '127.0.0.0/8,::1',
+  });
+  return createSallyport(config, createLog('warn'));
+}
+
+async function makeWebhooks(
+  { services: { eventTypes, endpoints, webhooks } }: Sallyport,
+  { origin }: Receiver,
+  count: number,
+  maxBatchRecords: number,
+): Promise<string[]> {
+  await eventTypes.create({ name: 'bench.event' }, ACTOR);
+  const ids: string[] = [];
+  for (let i = 0; i < count; i += 1) {
+    const { id: endpointId } = await endpoints.create({ name: `receiver ${i}`, url: `${origin}/hook` }, ACTOR);
+    const name = `webhook ${i}`;
+    const { id } = await webhooks.create({ name, endpointId, eventTypes: ['bench.event'], maxBatchRecords }, ACTOR);
+    ids.push(id);
+  }
+  return ids;
+}
+
+async function publish(sallyport: Sallyport, count: number): Promise<void> {
+  const event = { type: 'bench.event', data: { text: 'x'.repeat(EVENT_BYTES - 11) } };
+  for (let left = count; left > 0; left -= 1000) {
+    await sallyport.publish({ events: Array.from({ length: Math.min(1000, left) }, () => event) });
+  }
+}
+
+function perSecond(count: number, startedAt: number): number {
+  return count / ((performance.now() - startedAt) / 1000);
+}
+
+function note(name: string, rate: number): void {
+  results.set(name, [...(results.get(name) ?? []), rate]);
+  process.stderr.write('.');
+}
+
+function median(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+}
+
+function report(): void {
+  process.stdout.write(`\nNode ${process.version}, ${ROUNDS} rounds: median (least to most)\n`);
+  const bareOf = ({ endpoints }: Mode): readonly number[] => results.get(`bare POSTs, ${endpoints * 8} connections`) ?? [];
+  for (const [name, rates] of results) {
+    const mode = MODES.find((one) => one.name === name);
+    const batch = mode?.batchRecords ?? 1;
+    const range = `(${Math.min(...rates).toFixed(0)} to ${Math.max(...rates).toFixed(0)})`;
+    const deliveries = (median(rates) / batch).toFixed(0);
+    const ratios = mode === undefined ? [] : rates.map((rate, round) => rate / batch / (bareOf(mode)[round] ?? 0));
+    const ratio = mode === undefined ? '' : `${median(ratios).toFixed(2)} of the bare POSTs`;
+    process.stdout.write(
+      `${name.padEnd(32)} ${median(rates).toFixed(0).padStart(7)} records/s ${range.padEnd(20)} ${deliveries.padStart(7)} POSTs/s  ${ratio}\n`,
+    );
+  }
+}

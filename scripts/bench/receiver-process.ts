@@ -1,0 +1,36 @@
+/** Starts the benchmarks' receiver and asks it what it got. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { Identity } from '../../test/support/tls.ts';
+
+export type Received = { readonly requests: number; readonly bytes: number };
+
+export type Receiver = {
+  /** `https://localhost:<port>` */
+  readonly origin: string;
+  /** What has come since the start. */
+  received(): Promise<Received>;
+  stop(): void;
+};
+
+export async function startReceiver(identity: Identity): Promise<Receiver> {
+  const child = fork(fileURLToPath(new URL('receiver.ts', import.meta.url)), {
+    execArgv: ['--disable-warning=ExperimentalWarning'],
+  });
+  child.send(identity);
+  const { port } = await answer<{ port: number }>(child);
+  return {
+    origin: `https://localhost:${port}`,
+    received: () => {
+      child.send('count');
+      return answer<Received>(child);
+    },
+    stop: () => child.disconnect(),
+  };
+}
+
+async function answer<T>(child: ChildProcess): Promise<T> {
+  const [message] = (await once(child, 'message')) as [T];
+  return message;
+}

@@ -1,0 +1,97 @@
+/**
+ * `npm run demo`: the whole circle in one command, on a temporary data folder, with the service and a customer's receiver
+ * as processes of their own. `--all-modes` goes on with every other way to deliver; `--json` prints one JSON object in
+ * place of the story. Ends with status 1, saying what and why, when any step fails.
+ */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { createApi, requestToken } from './demo/api.ts';
+import { makeCertificate } from './demo/certificate.ts';
+import { runCircle } from './demo/circle.ts';
+import { runModes } from './demo/modes.ts';
+import { createStage, type Stage } from './demo/processes.ts';
+import { jsonStory, reasonOf, type Story, terminalStory } from './demo/story.ts';
+
+const USAGE = 'usage: npm run demo -- [--all-modes] [--json]\n';
+
+const options = readOptions();
+if (options !== null) await main(options);
+
+async function main({ json, allModes }: { readonly json: boolean; readonly allModes: boolean }): Promise<void> {
+  const story = json ? jsonStory(process.stdout) : terminalStory(process.stdout, process.env);
+  const stage = createStage();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.once(signal, () => {
+      stage.clear();
+      // The second one has no listener: it ends this process as it would have without us.
+      process.kill(process.pid, signal);
+    });
+  }
+  let reason: string | null = null;
+  try {
+    await play(story, stage, allModes);
+  } catch (error) {
+    reason = reasonOf(error);
+  }
+  stage.clear();
+  story.end(reason);
+  process.exitCode = reason === null ? 0 : 1;
+}
+
+async function play(story: Story, stage: Stage, allModes: boolean): Promise<void> {
+  story.chapter('Two processes start');
+  const identity = makeCertificate(['127.0.0.1', 'localhost'], Date.now());
+  const caFile = join(stage.folder, 'receiver.pem');
+  writeFileSync(caFile, identity.certificate);
+  const settings = { SALLYPORT_CA_FILE: caFile, SALLYPORT_EGRESS_ALLOW: '127.0.0.1/32', SALLYPORT_LOG_LEVEL: 'warn' };
+
+  const receiver = await story.step(
+    'receiver',
+    "A customer's HTTPS receiver, its certificate just made",
+    async (tell) => {
+      const started = await stage.startReceiver(identity);
+      tell.fact('url', started.origin);
+      tell.fact('pid', started.pid);
+      return started;
+    },
+  );
+  const service = await story.step('service', 'Sallyport, on an empty data folder', async (tell) => {
+    const started = await stage.startService(settings);
+    for (const [name, value] of Object.entries(settings)) tell.line(`${name}=${value}`);
+    tell.fact('url', started.url);
+    tell.fact('pid', started.pid);
+    tell.line(`its first credentials, shown once: administrator ${started.adminUserName}, client ${started.clientId}`);
+    return started;
+  });
+  const admin = await story.step('administrator', 'The administrator gets a token', async (tell) => {
+    const api = createApi(service.url);
+    const token = await requestToken(api, service);
+    tell.fact('scopes', token.scope.split(' ').length);
+    return api.as(token.access_token);
+  });
+
+  const circled = await runCircle({ story, admin, receiver });
+  if (allModes) await runModes({ story, admin, receiver, ...circled });
+
+  story.chapter('And stops');
+  await story.step('stop', 'SIGTERM ends the service in good order', async (tell) => {
+    tell.fact('exitCode', 0);
+    tell.fact('tookMs', await service.stop());
+  });
+}
+
+/** Null where the run is over already: help was asked for, or the usage was wrong. */
+function readOptions(): { readonly json: boolean; readonly allModes: boolean } | null {
+  try {
+    const { values } = parseArgs({
+      options: { json: { type: 'boolean' }, 'all-modes': { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
+    });
+    if (values.help !== true) return { json: values.json === true, allModes: values['all-modes'] === true };
+    process.stdout.write(USAGE);
+  } catch (error) {
+    process.stderr.write(`${reasonOf(error)}\n${USAGE}`);
+    process.exitCode = 2;
+  }
+  return null;
+}

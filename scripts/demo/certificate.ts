@@ -1,0 +1,92 @@
+/**
+ * A self-signed certificate, made with Node alone: the demo runs on a machine that has no openssl.
+ * X.509 v3 (RFC 5280 §4.1) in DER, with a P-256 key.
+ */
+import { generateKeyPairSync, randomBytes, sign, X509Certificate } from 'node:crypto';
+import { isIPv4 } from 'node:net';
+
+export type Identity = { readonly certificate: string; readonly privateKey: string };
+
+const HOUR_MS = 3_600_000;
+
+/** For these DNS names and IPv4 addresses, valid from an hour ago for a day. Both parts are PEM. */
+export function makeCertificate(names: readonly string[], now: number): Identity {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const issuer = sequence(set(sequence(oid(COMMON_NAME), tagged(UTF8_STRING, Buffer.from(names[0] ?? 'demo')))));
+  const body = sequence(
+    tagged(0xa0, integer(Buffer.of(2))),
+    // Positive and never zero.
+    integer(Buffer.concat([Buffer.of(1), randomBytes(8)])),
+    sequence(oid(ECDSA_WITH_SHA256)),
+    issuer,
+    sequence(time(now - HOUR_MS), time(now + 24 * HOUR_MS)),
+    issuer,
+    publicKey.export({ type: 'spki', format: 'der' }),
+    tagged(0xa3, sequence(alternativeNames(names))),
+  );
+  const signature = sign('sha256', body, privateKey);
+  const der = sequence(body, sequence(oid(ECDSA_WITH_SHA256)), tagged(BIT_STRING, Buffer.of(0), signature));
+  return {
+    certificate: new X509Certificate(der).toString(),
+    privateKey: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+  };
+}
+
+const INTEGER = 0x02;
+const BIT_STRING = 0x03;
+const OCTET_STRING = 0x04;
+const OID = 0x06;
+const UTF8_STRING = 0x0c;
+const UTC_TIME = 0x17;
+const SEQUENCE = 0x30;
+const SET = 0x31;
+/** Context-specific tags of GeneralName (RFC 5280 §4.2.1.6). */
+const DNS_NAME = 0x82;
+const IP_ADDRESS = 0x87;
+
+/** 1.2.840.10045.4.3.2, 2.5.4.3 and 2.5.29.17 as DER holds them. */
+const ECDSA_WITH_SHA256 = '2a8648ce3d040302';
+const COMMON_NAME = '550403';
+const SUBJECT_ALT_NAME = '551d11';
+
+function alternativeNames(names: readonly string[]): Buffer {
+  const general = names.map((name) =>
+    isIPv4(name)
+      ? tagged(IP_ADDRESS, Buffer.from(name.split('.').map(Number)))
+      : tagged(DNS_NAME, Buffer.from(name, 'ascii')),
+  );
+  return sequence(oid(SUBJECT_ALT_NAME), tagged(OCTET_STRING, sequence(...general)));
+}
+
+/** UTCTime has two digits for the year, which serve until 2049. */
+function time(at: number): Buffer {
+  const digits = new Date(at).toISOString().replace(/\D/g, '').slice(2, 14);
+  return tagged(UTC_TIME, Buffer.from(`${digits}Z`));
+}
+
+function integer(bytes: Buffer): Buffer {
+  return tagged(INTEGER, bytes);
+}
+
+function oid(hex: string): Buffer {
+  return tagged(OID, Buffer.from(hex, 'hex'));
+}
+
+function sequence(...parts: readonly Buffer[]): Buffer {
+  return tagged(SEQUENCE, ...parts);
+}
+
+function set(...parts: readonly Buffer[]): Buffer {
+  return tagged(SET, ...parts);
+}
+
+function tagged(tag: number, ...parts: readonly Buffer[]): Buffer {
+  const content = Buffer.concat(parts);
+  return Buffer.concat([Buffer.of(tag), length(content.length), content]);
+}
+
+/** Below 128 one byte, else their number and the bytes (X.690 §8.1.3). */
+function length(size: number): Buffer {
+  if (size < 0x80) return Buffer.of(size);
+  return size < 0x100 ? Buffer.of(0x81, size) : Buffer.of(0x82, size >> 8, size & 0xff);
+}

@@ -1,0 +1,170 @@
+/** The whole circle, once around: a token in, a guarded call, and a signed and encrypted delivery out. */
+import { type Api, EDGE, EMPLOYEES, requestToken } from './api.ts';
+import { checkEnvelope, createReceivingEndpoint, readBack, showHeaders } from './delivery.ts';
+import type { ReceiverProcess } from './processes.ts';
+import type { Story } from './story.ts';
+
+const KEY_NAME = 'hr-key';
+const PATH = '/hooks/hr?tenant=Acme';
+const CUSTOM_HEADERS = [{ name: 'X-Tenant', value: 'acme' }];
+
+/** What the other modes go on with. */
+export type Circled = { readonly application: Api; readonly keyName: string; readonly privateKey: string };
+
+type Stage = { readonly story: Story; readonly admin: Api; readonly receiver: ReceiverProcess };
+
+export async function runCircle({ story, admin, receiver }: Stage): Promise<Circled> {
+  story.chapter('The customer is set up');
+  const application = await registerApplication(story, admin);
+  const privateKey = await importKey(story, admin);
+
+  const endpoint = await story.step(
+    'endpoint',
+    'An endpoint is created and verified by token challenge',
+    async (tell) => {
+      const decryption = { keyName: KEY_NAME, privateKey };
+      const made = await createReceivingEndpoint(admin, receiver, PATH, { decryption }, 'gzip');
+      if (made.challenge === null) throw new Error('no challenge came');
+      tell.fact('url', made.url);
+      tell.line(`→ x-challenge-sha256: ${made.challenge.token}`);
+      tell.line(`← x-challenge-sha256: ${made.challenge.answer}`);
+      tell.fact('verified', true);
+      return made;
+    },
+  );
+
+  const webhook = await story.step(
+    'webhook',
+    'A webhook sends it employee events, gzipped and encrypted',
+    async (tell) => {
+      const { body } = await admin.call<{ id: string }>(201, 'POST', `${EDGE}/webhooks`, {
+        name: 'Employees to HR',
+        endpointId: endpoint.id,
+        eventTypes: ['employee.*'],
+        customHeaders: CUSTOM_HEADERS,
+        encryptionKeyName: KEY_NAME,
+      });
+      const started = await admin.call<{ state: string }>(200, 'POST', `${EDGE}/webhooks/${body.id}/start`);
+      tell.fact('webhookId', body.id);
+      tell.fact('state', started.body.state);
+      return body;
+    },
+  );
+
+  story.chapter('Around it goes');
+  const employee = await createEmployee(story, application);
+
+  const delivery = await story.step('delivery', 'The customer receives the delivery', async (tell) => {
+    const message = await receiver.next('delivery', PATH);
+    tell.block(`POST ${PATH}`, showHeaders(message.headers));
+    tell.line(`and ${message.bodyBytes} bytes of body`);
+    tell.fact('headers', Object.fromEntries(message.headers));
+    tell.fact('bodyBytes', message.bodyBytes);
+    return message;
+  });
+
+  await story.step('signature', 'The signature verifies', async (tell) => {
+    const wanted = 'x-content-sha256 date x-tenant';
+    const signed = delivery.signedHeaders.join(' ');
+    if (signed !== wanted) throw new Error(`the signed headers are ${signed} where ${wanted} was wanted`);
+    tell.fact('signedHeaders', delivery.signedHeaders);
+  });
+
+  await story.step('payload', 'Decrypted and unzipped, it is the event', async (tell) => {
+    if (!delivery.encrypted || !delivery.compressed) throw new Error('the delivery came in clear, or not compressed');
+    const { envelope, records } = checkEnvelope(delivery, webhook.id, 1);
+    const [record] = records;
+    const data = record?.data as { userId?: string };
+    if (record?.eventType !== 'employee.created') throw new Error(`the event is ${record?.eventType}`);
+    if (data.userId !== employee) throw new Error(`the event is about ${data.userId}, not ${employee}`);
+    tell.block('JSON', JSON.stringify(JSON.parse(delivery.json), null, 2));
+    tell.fact('attemptNumber', envelope.attemptNumber);
+    tell.fact('lagSeconds', record.lag);
+    tell.fact('event', { messageId: record.messageId, eventType: record.eventType, offset: record.offset });
+  });
+
+  await story.step('attempt', 'The attempt is on record', async (tell) => {
+    const { attempts, ...summary } = await readBack(admin, webhook.id, 0);
+    const [attempt] = attempts;
+    if (attempt === undefined || attempts.length > 1) throw new Error(`${attempts.length} attempts are on record`);
+    tell.fact('deliveryId', summary.id);
+    tell.fact('state', summary.state);
+    tell.fact('responseStatus', attempt.responseStatus);
+    tell.fact('timings', attempt.timings);
+  });
+  return { application, keyName: KEY_NAME, privateKey };
+}
+
+async function registerApplication(story: Story, admin: Api): Promise<Api> {
+  const user = await story.step('user', 'An administrator makes a service-account user', async (tell) => {
+    const { body } = await admin.call<{ id: string }>(201, 'POST', `${EDGE}/users`, {
+      userName: 'hr-sync',
+      permissions: ['employees:create', 'employees:view'],
+      constraints: { divisions: ['sales'] },
+    });
+    tell.fact('userName', 'hr-sync');
+    tell.fact('permissions', ['employees:create', 'employees:view']);
+    tell.fact('divisions', ['sales']);
+    return body;
+  });
+  const client = await story.step('application', 'and an application that acts as it', async (tell) => {
+    const { body } = await admin.call<{ clientId: string; clientSecret: string }>(201, 'POST', `${EDGE}/applications`, {
+      name: 'HR sync',
+      userId: user.id,
+      scopes: ['employees:create', 'employees:view'],
+    });
+    tell.fact('clientId', body.clientId);
+    tell.line(`its secret, shown this once: ${body.clientSecret.slice(0, 8)}…`);
+    return body;
+  });
+  return story.step('token', 'The application gets a token', async (tell) => {
+    const token = await requestToken(admin, client);
+    tell.fact('scope', token.scope);
+    tell.fact('expiresInSeconds', token.expires_in);
+    tell.line(`${token.access_token.slice(0, 12)}… (${token.access_token.length} characters)`);
+    return admin.as(token.access_token);
+  });
+}
+
+async function importKey(story: Story, admin: Api): Promise<string> {
+  return story.step(
+    'key',
+    "The customer's PGP key is imported; its private half stays with the customer",
+    async (tell) => {
+      const openpgp = await import('openpgp');
+      const { publicKey, privateKey } = await openpgp.generateKey({
+        type: 'curve25519',
+        userIDs: [{ name: 'HR', email: 'hr@customer.example' }],
+      });
+      const { body } = await admin.call<{ fingerprint: string; algorithm: string }>(201, 'POST', `${EDGE}/keys`, {
+        name: KEY_NAME,
+        publicKey,
+      });
+      tell.fact('fingerprint', body.fingerprint);
+      tell.fact('algorithm', body.algorithm);
+      return privateKey;
+    },
+  );
+}
+
+async function createEmployee(story: Story, application: Api): Promise<string> {
+  await story.step('guard', 'The gate lets the token do what it is for, and nothing else', async (tell) => {
+    const { headers } = await application.call(401, 'GET', `${EDGE}/users`);
+    tell.line(`GET ${EDGE}/users → 401`);
+    tell.fact('challenge', headers.get('www-authenticate') ?? '');
+    if (!headers.get('www-authenticate')?.includes('insufficient_scope')) throw new Error('the challenge is another');
+  });
+  return story.step('employee', 'The application creates an employee through the guarded API', async (tell) => {
+    const { headers, body } = await application.call<{ userId: string }>(201, 'POST', EMPLOYEES, {
+      userName: 'ada',
+      firstName: 'Ada',
+      lastName: 'Lovelace',
+      email: 'ada@customer.example',
+      division: 'sales',
+      hireDate: '2026-11-23',
+    });
+    tell.line(`POST ${EMPLOYEES} → 201`);
+    tell.fact('location', headers.get('location') ?? '');
+    return body.userId;
+  });
+}

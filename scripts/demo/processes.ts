@@ -1,0 +1,160 @@
+/** The two processes of the demo, the service and the customer's receiver, and the folder that both are gone with. */
+import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Client } from './api.ts';
+import type { Identity } from './certificate.ts';
+import type { Expectation, FromReceiver, ToReceiver } from './messages.ts';
+
+export type Stage = {
+  readonly folder: string;
+  /** `sallyport serve` on an empty data folder; answers what it prints once. */
+  startService(settings: Readonly<Record<string, string>>): Promise<ServiceProcess>;
+  startReceiver(identity: Identity): Promise<ReceiverProcess>;
+  /** Ends every process at once and removes the folder. Whatever may have gone wrong before, nothing stays. */
+  clear(): void;
+};
+
+export type ServiceProcess = Client & {
+  readonly url: string;
+  readonly pid: number;
+  readonly adminUserName: string;
+  /** Ends it as an operator would; answers how long that took. Throws unless it ends with status 0. */
+  stop(): Promise<number>;
+};
+
+export type ReceiverProcess = {
+  readonly origin: string;
+  readonly pid: number;
+  expect(expectation: Expectation): Promise<void>;
+  /** The next message of this kind about this path. Throws when the receiver refused a request to it instead. */
+  next<Kind extends FromReceiver['kind']>(kind: Kind, path: string): Promise<Extract<FromReceiver, { kind: Kind }>>;
+};
+
+const PATIENCE_MS = 10_000;
+const NODE_FLAGS = ['--disable-warning=ExperimentalWarning'];
+
+export function createStage(): Stage {
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-demo-'));
+  const children: ChildProcess[] = [];
+  // In groups of their own, so that Ctrl-C at a terminal comes to the demo alone, which ends them.
+  const detached = true;
+  return {
+    folder,
+    startService: (settings) => {
+      const { PATH, HOME } = process.env;
+      const child = spawn(process.execPath, [...NODE_FLAGS, script('../../src/main.ts'), 'serve', '--json'], {
+        env: { PATH, HOME, SALLYPORT_DATA: join(folder, 'data'), SALLYPORT_PORT: '0', ...settings },
+        stdio: ['ignore', 'pipe', 'pipe'],
+        detached,
+      });
+      children.push(child);
+      return readyService(child);
+    },
+    startReceiver: (identity) => {
+      const child = fork(script('receiver.ts'), { execArgv: NODE_FLAGS, stdio: ['ignore', 2, 2, 'ipc'], detached });
+      children.push(child);
+      return readyReceiver(child, identity);
+    },
+    clear: () => {
+      for (const child of children) child.kill('SIGKILL');
+      rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
+    },
+  };
+}
+
+async function readyService(child: ChildProcess): Promise<ServiceProcess> {
+  let log = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    log = (log + text).slice(-10_000);
+  });
+  const exited = new Promise<string>((resolve) => {
+    child.once('error', ({ message }) => resolve(message));
+    child.once('close', (code, signal) => resolve(String(signal ?? code)));
+  });
+  const printed = await within('sallyport serve did not say that it listens', (resolve, reject) => {
+    let text = '';
+    child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+      if (text.includes('\n')) resolve(text);
+    });
+    void exited.then((how) => reject(new Error(`sallyport serve ended (${how}): ${log}`)));
+  });
+  const first = JSON.parse(printed) as Client & { url: string; adminUserName: string };
+  return {
+    ...first,
+    pid: child.pid ?? 0,
+    stop: async () => {
+      const since = performance.now();
+      child.kill('SIGTERM');
+      const how = await exited;
+      if (how !== '0') throw new Error(`sallyport serve ended with ${how} after SIGTERM: ${log}`);
+      return Math.round(performance.now() - since);
+    },
+  };
+}
+
+async function readyReceiver(child: ChildProcess, identity: Identity): Promise<ReceiverProcess> {
+  const came: FromReceiver[] = [];
+  let look = (): void => {};
+  let gone: string | null = null;
+  child.on('message', (message: FromReceiver) => {
+    came.push(message);
+    look();
+  });
+  child.once('exit', (code, signal) => {
+    gone = `the receiver's process ended (${signal ?? code})`;
+    look();
+  });
+
+  const next: ReceiverProcess['next'] = <Kind extends FromReceiver['kind']>(kind: Kind, path: string) =>
+    within<Extract<FromReceiver, { kind: Kind }>>(`no ${kind} came to ${path} of the receiver`, (resolve, reject) => {
+      look = (): void => {
+        const at = came.findIndex((message) => message.kind === 'serving' || message.path === path);
+        const [message] = came.filter((_, index) => index === at);
+        if (message !== undefined) came.splice(at, 1);
+        if (message?.kind === kind) resolve(message as Extract<FromReceiver, { kind: Kind }>);
+        else if (message?.kind === 'refused') reject(new Error(`the receiver refused a request: ${message.reason}`));
+        else if (message !== undefined) look();
+        else if (gone !== null) reject(new Error(gone));
+      };
+      look();
+    });
+  const send = (message: ToReceiver): void => void child.send(message);
+
+  send({ kind: 'serve', ...identity });
+  const { port } = await next('serving', '');
+  return {
+    // By address: what `localhost` resolves to differs from machine to machine.
+    origin: `https://127.0.0.1:${port}`,
+    pid: child.pid ?? 0,
+    next,
+    expect: async (expectation) => {
+      send({ kind: 'expect', ...expectation });
+      await next('expecting', expectation.path);
+    },
+  };
+}
+
+/** Every wait has an end, and says what it was for. */
+function within<T>(
+  reason: string,
+  wait: (resolve: (value: T) => void, reject: (error: Error) => void) => void,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const patience = setTimeout(() => reject(new Error(`${reason} within ${PATIENCE_MS / 1000} s`)), PATIENCE_MS);
+    const ended =
+      <Value>(settle: (value: Value) => void) =>
+      (value: Value): void => {
+        clearTimeout(patience);
+        settle(value);
+      };
+    wait(ended(resolve), ended(reject));
+  });
+}
+
+function script(path: string): string {
+  return fileURLToPath(new URL(path, import.meta.url));
+}

@@ -1,0 +1,113 @@
+/** How refusals look in an OpenAPI document: one shared response per status, and which of them a route can give. */
+import { REFUSAL_STATUS } from '../refusal.ts';
+import type { Route } from './route.ts';
+
+type SharedRefusal = {
+  /** Under `components/responses`. */
+  readonly name: string;
+  readonly description: string;
+  /** The header that is in every such reply. */
+  readonly header?: readonly [name: string, description: string];
+  /** What the error body of the example says. */
+  readonly example: { readonly code: string; readonly description: string; readonly field?: string };
+};
+
+export const SHARED_REFUSALS: Readonly<Record<number, SharedRefusal>> = {
+  400: {
+    name: 'BadRequest',
+    description: 'The request is not valid; `details` names the fields.',
+    example: { code: 'validation_failed', description: 'name is required', field: 'name' },
+  },
+  401: {
+    name: 'Unauthorized',
+    description: 'No access token, one that is not valid, or one that is not enough.',
+    header: ['WWW-Authenticate', 'RFC 6750 §3, such as `Bearer error="insufficient_scope", scope="employees:view"`.'],
+    example: { code: 'invalid_token', description: 'the access token is unknown, expired or revoked' },
+  },
+  404: {
+    name: 'NotFound',
+    description: 'There is no such thing.',
+    example: { code: 'not_found', description: 'there is no webhook 01a1fc79-c080-7000-8000-00000000dead' },
+  },
+  405: {
+    name: 'MethodNotAllowed',
+    description: 'The path takes other methods.',
+    header: ['Allow', 'The methods that it takes.'],
+    example: { code: 'method_not_allowed', description: 'this path takes GET, POST' },
+  },
+  408: {
+    name: 'RequestTimeout',
+    description: 'The body did not arrive in time.',
+    example: { code: 'request_timeout', description: 'the body did not arrive in time' },
+  },
+  409: {
+    name: 'Conflict',
+    description:
+      'What is stored stands against it: a name that is taken, something that refers to it, the state that it is in.',
+    example: { code: 'conflict', description: 'name is taken', field: 'name' },
+  },
+  413: {
+    name: 'ContentTooLarge',
+    description: 'The body is too large.',
+    example: { code: 'content_too_large', description: 'the body has more than 1048576 bytes' },
+  },
+  415: {
+    name: 'UnsupportedMediaType',
+    description: 'The media type, the charset or the content coding of the body is not taken here.',
+    example: { code: 'unsupported_media_type', description: 'the Content-Type must be application/json' },
+  },
+  429: {
+    name: 'TooManyRequests',
+    description: 'Too many failed authentications came from this address.',
+    header: ['Retry-After', 'Seconds until the next try.'],
+    example: { code: 'too_many_requests', description: 'too many failed authentications came from this address' },
+  },
+  500: {
+    name: 'ServerError',
+    description: 'A fault of the service; `errorId` finds it in the log.',
+    example: { code: 'server_error', description: 'the request failed for a reason of ours' },
+  },
+  503: {
+    name: 'Unavailable',
+    description: 'The service cannot work at the moment.',
+    example: { code: 'unavailable', description: 'the database cannot be written' },
+  },
+};
+
+/** Every status of 400 and above that a call of the route can be answered with. */
+export function refusalStatuses({ access, method, path, body, replies, anyMethod }: Route): number[] {
+  const named = Object.keys(replies).map(Number);
+  const onOneThing = path.includes('{');
+  const changes = access === 'guarded' && method !== 'GET' && (onOneThing || named.includes(201));
+  const statuses = [
+    ...named.filter((status) => status >= 400),
+    ...(anyMethod === true ? [] : [400]),
+    ...(access === 'guarded' ? [401] : []),
+    ...(onOneThing ? [404] : []),
+    ...(changes ? [409] : []),
+    ...(body === undefined ? [] : [408, 413, 415]),
+    500,
+  ];
+  return [...new Set(statuses)].sort((a, b) => a - b);
+}
+
+/** The codes that error bodies of a status may have, in CommonMark. */
+export function codesOf(status: number): string {
+  const codes = Object.entries(REFUSAL_STATUS).filter(([, of]) => of === status);
+  return codes.map(([code]) => `\`${code}\``).join(', ');
+}
+
+/** An error body as a refusal of that status has it. */
+export function errorExample(status: number, { code, description, field }: SharedRefusal['example']): unknown {
+  return {
+    status: String(status),
+    timeStamp: '2026-11-21T05:00:00+0000',
+    error: {
+      errorId: '7f9c24e8-3b12-4fef-91e0-1b7c5d2a6f43',
+      message: null,
+      code,
+      description,
+      details: field === undefined ? null : [{ field, problem: description.slice(field.length + 1) }],
+    },
+  };
+}

@@ -1,0 +1,107 @@
+/** Zod schemas as the JSON Schema (2020-12) of an OpenAPI document. One with an id becomes a component, written once. */
+import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
+import { isObject } from '../validation.ts';
+
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+export type SchemaCollection = {
+  /** The schema, or a reference to the component that it is. Of a request: `input`; of a reply: `output`. */
+  add(schema: z.ZodType, io: 'input' | 'output'): JsonSchema;
+  /** What a merge patch of such an object may be: `ThingInput` makes `ThingPatch`. */
+  addPatch(schema: z.ZodType): JsonSchema;
+  /** Every component so far, by name. */
+  components(): Readonly<Record<string, JsonSchema>>;
+};
+
+/** `add` throws `TypeError` when two schemas of different content have one id: that is a mistake in the schemas. */
+export function collectSchemas(): SchemaCollection {
+  const components = new Map<string, JsonSchema>();
+  const keep = (name: string, schema: JsonSchema): JsonSchema => {
+    const known = components.get(name);
+    if (known !== undefined && !isDeepStrictEqual(known, schema)) {
+      throw new TypeError(`two schemas are called ${name}`);
+    }
+    components.set(name, schema);
+    return { $ref: COMPONENT + name };
+  };
+  return {
+    add: (schema, io) => {
+      const { root, named } = convert(schema, io);
+      for (const [name, component] of Object.entries(named)) keep(name, component);
+      return root;
+    },
+    addPatch: (schema) => {
+      const { root, named } = convert(schema, 'input');
+      const id = schema.meta()?.id;
+      const { description, ...patch } = patchOf(id === undefined ? root : (named[id] ?? root));
+      const described = {
+        ...patch,
+        description: `A merge patch (RFC 7396), null for the default. ${description ?? ''}`.trim(),
+      };
+      return id === undefined ? described : keep(id.replace(/(Input|Patch)$/, 'Patch'), described);
+    },
+    components: () => Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))),
+  };
+}
+
+/** The names of the components that a schema is, or is one of. */
+export function componentNames({ $ref, anyOf }: JsonSchema): string[] {
+  if (typeof $ref === 'string') return [$ref.slice(COMPONENT.length)];
+  return Array.isArray(anyOf) ? anyOf.flatMap((branch: JsonSchema) => componentNames(branch)) : [];
+}
+
+const COMPONENT = '#/components/schemas/';
+
+type Converted = { readonly root: JsonSchema; readonly named: Readonly<Record<string, JsonSchema>> };
+
+function convert(schema: z.ZodType, io: 'input' | 'output'): Converted {
+  const converted = z.toJSONSchema(schema, { io, override: ({ jsonSchema }) => tidy(jsonSchema, io) });
+  const relinked = JSON.stringify(converted).replaceAll('"$ref":"#/$defs/', `"$ref":"${COMPONENT}`);
+  const { $schema, $defs = {}, ...root } = JSON.parse(relinked) as JsonSchema & { $defs?: Converted['named'] };
+  return { root, named: $defs };
+}
+
+/** Takes out what says nothing to a reader, and opens replies: a later version may add members to them. */
+function tidy(schema: z.core.JSONSchema.BaseSchema, io: 'input' | 'output'): void {
+  if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
+  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
+  if (schema.format !== undefined) delete schema.pattern;
+  if (isDeepStrictEqual(schema.propertyNames, { type: 'string' })) delete schema.propertyNames;
+  if (io === 'output' && schema.additionalProperties === false) delete schema.additionalProperties;
+}
+
+/** Nothing is required and nothing is filled in; what need not be there may be removed. Lists are replaced whole. */
+function patchOf(schema: JsonSchema): JsonSchema {
+  const { required, default: filledIn, properties, anyOf, ...rest } = schema;
+  const needed: readonly unknown[] = Array.isArray(required) ? required : [];
+  return {
+    ...rest,
+    ...(Array.isArray(anyOf) ? { anyOf: anyOf.map((branch: JsonSchema) => patchOf(branch)) } : {}),
+    ...(isObject(properties)
+      ? {
+          properties: Object.fromEntries(
+            Object.entries(properties as Readonly<Record<string, JsonSchema>>).map(([name, property]) => [
+              name,
+              needed.includes(name) ? patchOf(property) : nullable(patchOf(property)),
+            ]),
+          ),
+        }
+      : {}),
+  };
+}
+
+function nullable(schema: JsonSchema): JsonSchema {
+  const { type, anyOf } = schema;
+  if (Array.isArray(anyOf)) {
+    const branches = anyOf as readonly JsonSchema[];
+    return branches.some((branch) => branch.type === 'null') ? schema : { ...schema, anyOf: [...branches, NULL] };
+  }
+  if (Array.isArray(type)) return type.includes('null') ? schema : { ...schema, type: [...type, 'null'] };
+  if (typeof type === 'string' && !('enum' in schema) && !('const' in schema))
+    return { ...schema, type: [type, 'null'] };
+  const { description, ...rest } = schema;
+  return { ...(description === undefined ? {} : { description }), anyOf: [rest, NULL] };
+}
+
+const NULL: JsonSchema = { type: 'null' };

@@ -1,0 +1,46 @@
+/** The last step of every request: what became of it as a reply, the reply on its way, and what the log may say of it. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Log } from '../log.ts';
+import { Refusal } from '../refusal.ts';
+import type { Reply } from './route.ts';
+
+export const JSON_TYPE = 'application/json;charset=UTF-8';
+
+export function sendReply(request: IncomingMessage, response: ServerResponse, reply: Reply): void {
+  if (response.destroyed) return;
+  const raw = typeof reply.body === 'string' || reply.body instanceof Uint8Array;
+  const payload =
+    reply.body === undefined ? '' : raw ? (reply.body as string | Uint8Array) : JSON.stringify(reply.body);
+  const headers: Record<string, string | number> = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' };
+  if (reply.body !== undefined) headers['Content-Type'] = JSON_TYPE;
+  if (reply.status !== 204) headers['Content-Length'] = Buffer.byteLength(payload);
+  Object.assign(headers, reply.headers);
+  // What the client still sends would be read as the next request, or for nothing: the connection ends instead.
+  if (!request.complete && hasBody(request)) headers.Connection = 'close';
+  response.writeHead(reply.status, headers);
+  response.end(request.method === 'HEAD' ? undefined : payload);
+}
+
+/** A refusal as it is; a fault as the 500 that tells nothing of it, logged under the `errorId` that the reply will carry. */
+export function asRefusal(error: unknown, errorId: string, log: Log): Refusal {
+  if (error instanceof Refusal) return error;
+  log.error({ errorId, err: error }, 'request failed');
+  return new Refusal('server_error', 'the request failed for a reason of ours');
+}
+
+/**
+ * The path of a request as the log shows it: without its query, which may hold anything, without what looks like a credential,
+ * and without what follows `invitations/`, which is one.
+ */
+export function loggedPath({ url = '' }: IncomingMessage): string {
+  const [path = ''] = url.split('?', 1);
+  return path.replace(CREDENTIAL, '[secret]').replace(INVITATION, '$1[secret]').slice(0, LOGGED_PATH_LENGTH);
+}
+
+const CREDENTIAL = /sp[ist](?:_|%5f)[0-9a-z%]+/gi;
+const INVITATION = /(invitations(?:\/|%2f)+).+/i;
+const LOGGED_PATH_LENGTH = 500;
+
+function hasBody(request: IncomingMessage): boolean {
+  return request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0;
+}

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { scryptSync } from 'node:crypto';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { hashPassword, makePassword, verifyPassword } from '../../src/access/password.ts';
+import { randomBytes } from '../../src/random.ts';
+
+/** A hash with parameters that cost little, as one of another time might have. */
+function cheapHash(password: string, ln = 4): string {
+  const salt = Buffer.alloc(16, 7);
+  const hash = scryptSync(password, salt, 32, { N: 2 ** ln, r: 8, p: 1 });
+  const unpadded = (bytes: Buffer): string => bytes.toString('base64').replace(/=+$/, '');
+  return `$scrypt$ln=${ln},r=8,p=1$${unpadded(salt)}$${unpadded(hash)}`;
+}
+
+test('a password is verified by its hash and no other one is', async () => {
+  const hash = await hashPassword('correct horse', randomBytes);
+  assert.equal(await verifyPassword('correct horse', hash), true);
+  assert.equal(await verifyPassword('correct horsf', hash), false);
+  assert.equal(await verifyPassword('', hash), false);
+});
+
+test('a hash says its parameters, which are those that OWASP gives first, and the salt is another each time', async () => {
+  const hashes = await Promise.all([hashPassword('a', randomBytes), hashPassword('a', randomBytes)]);
+  for (const hash of hashes) {
+    assert.match(hash, /^\$scrypt\$ln=17,r=8,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
+  }
+  assert.notEqual(hashes[0], hashes[1]);
+});
+
+test('a hash is the scrypt of the password with what it says', async () => {
+  const [, , , salt = '', hash] = (await hashPassword('correct horse', randomBytes)).split('$');
+  const expected = scryptSync('correct horse', Buffer.from(salt, 'base64'), 32, {
+    N: 2 ** 17,
+    r: 8,
+    p: 1,
+    maxmem: 2 ** 28,
+  });
+  assert.deepEqual(Buffer.from(hash ?? '', 'base64'), expected);
+});
+
+test('hashes with other parameters are verified with theirs', async () => {
+  assert.equal(await verifyPassword('correct horse', cheapHash('correct horse')), true);
+  assert.equal(await verifyPassword('incorrect horse', cheapHash('correct horse')), false);
+});
+
+test('where there is no hash the answer is no', async () => {
+  assert.equal(await verifyPassword('', null), false);
+  assert.equal(await verifyPassword('correct horse', null), false);
+});
+
+test('the form in which a letter was typed does not matter', async () => {
+  assert.equal(await verifyPassword('Zoe\u0308', cheapHash('Zo\u00eb')), true);
+});
+
+test('a password longer than any that is set is refused', async () => {
+  const long = 'a'.repeat(257);
+  assert.equal(await verifyPassword(long, cheapHash(long)), false);
+  assert.equal(await verifyPassword('a'.repeat(256), cheapHash('a'.repeat(256))), true);
+});
+
+test('what is not a hash of ours is a fault, and costs no memory', async () => {
+  const bad = [
+    '',
+    'correct horse',
+    cheapHash('a').replace('$scrypt$', '$argon2id$'),
+    cheapHash('a').slice(0, -1),
+    `${cheapHash('a')}A`,
+    cheapHash('a').replace('ln=4', 'ln=30'),
+    cheapHash('a').replace('r=8', 'r=99'),
+  ];
+  for (const hash of bad) await assert.rejects(verifyPassword('a', hash), /not one that this version can check/, hash);
+});
+
+test('a made password has four groups of six symbols that look like no other, each of five random bits', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ minLength: 24, maxLength: 24 }), (bytes) => {
+      const password = makePassword(() => bytes);
+      assert.match(password, /^([a-z2-9]{6}-){3}[a-z2-9]{6}$/);
+      assert.doesNotMatch(password, /[lo01]/);
+    }),
+  );
+  const symbols = Array.from({ length: 256 }, (_, byte) => makePassword(() => new Uint8Array(24).fill(byte))[0]);
+  const counts = new Map<string | undefined, number>();
+  for (const symbol of symbols) counts.set(symbol, (counts.get(symbol) ?? 0) + 1);
+  assert.equal(counts.size, 32);
+  assert.deepEqual(new Set(counts.values()), new Set([8]));
+});

@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { viewApplication } from '../../src/access/applications.ts';
+import { refused } from '../support/refusals.ts';
+import { ACTOR, makeApplication, openTestServices, type TestServices, tokenOf } from '../support/services.ts';
+import { leavingNothing, NOW } from '../support/store.ts';
+
+const works = async (s: TestServices, clientId: string, clientSecret: string): Promise<boolean> =>
+  s.tokens.authenticate({ clientId, clientSecret }).then(
+    () => true,
+    () => false,
+  );
+const lets = async ({ gate }: TestServices, token: string): Promise<boolean> =>
+  gate.authenticate([`Bearer ${token}`]).then(
+    () => true,
+    () => false,
+  );
+
+describe('a regenerated client secret', () => {
+  it('works at once, and the one before no longer', async (t) => {
+    const s = await openTestServices(t);
+    const { application, clientSecret: first } = await makeApplication(s);
+    const { clientId, id } = application;
+    const { clientSecret: second, application: after } = await s.applications.regenerateSecret(id, {}, ACTOR);
+    assert.notEqual(second, first);
+    assert.deepEqual([await works(s, clientId, first), await works(s, clientId, second)], [false, true]);
+    assert.equal(viewApplication(after, NOW).previousSecretExpiresAt, null);
+    assert.equal(after.clientId, clientId);
+  });
+
+  it('lets the one before work until the end of the overlap, to the millisecond', async (t) => {
+    const s = await openTestServices(t);
+    const { application, clientSecret: first } = await makeApplication(s);
+    const { clientId, id } = application;
+    const { clientSecret: second, application: after } = await s.applications.regenerateSecret(id, { overlapSeconds: 60 }, ACTOR);
+    const endsAt = after.previousSecretExpiresAt ?? 0;
+    assert.equal(endsAt, after.updatedAt + 60_000);
+    assert.equal(viewApplication(after, endsAt - 1).previousSecretExpiresAt, new Date(endsAt).toISOString());
+    assert.equal(viewApplication(after, endsAt).previousSecretExpiresAt, null);
+    s.advance(endsAt - 1 - s.clock());
+    assert.deepEqual([await works(s, clientId, first), await works(s, clientId, second)], [true, true]);
+    s.advance(1);
+    assert.deepEqual([await works(s, clientId, first), await works(s, clientId, second)], [false, true]);
+  });
+
+  it('ends the one before the last at once: never do three work', async (t) => {
+    const s = await openTestServices(t);
+    const { application, clientSecret: first } = await makeApplication(s);
+    const { clientId, id } = application;
+    const { clientSecret: second } = await s.applications.regenerateSecret(id, { overlapSeconds: 600 }, ACTOR);
+    const { clientSecret: third } = await s.applications.regenerateSecret(id, { overlapSeconds: 600 }, ACTOR);
+    const all = [first, second, third].map((secret) => works(s, clientId, secret));
+    assert.deepEqual(await Promise.all(all), [false, true, true]);
+    await s.applications.regenerateSecret(id, {}, ACTOR);
+    assert.equal(await works(s, clientId, third), false);
+  });
+
+  it('leaves the tokens as they are, unless they are to be revoked', async (t) => {
+    const s = await openTestServices(t);
+    const { application, clientSecret } = await makeApplication(s);
+    const token = await tokenOf(s, application.clientId, clientSecret);
+    const { clientSecret: second } = await s.applications.regenerateSecret(application.id, {}, ACTOR);
+    assert.equal(await lets(s, token), true);
+    const { clientSecret: third } = await s.applications.regenerateSecret(application.id, { revokeTokens: true }, ACTOR);
+    assert.equal(await lets(s, token), false);
+    assert.equal(await works(s, application.clientId, second), false);
+    assert.equal(await lets(s, await tokenOf(s, application.clientId, third)), true);
+  });
+
+  it('is audited without itself', async (t) => {
+    const s = await openTestServices(t);
+    const { application } = await makeApplication(s);
+    const { clientSecret } = await s.applications.regenerateSecret(application.id, { overlapSeconds: 5 }, ACTOR);
+    const [entry] = await s.store.audit.list(null, 1);
+    assert.equal(entry?.action, 'application.regenerate-secret');
+    assert.deepEqual(entry.changes.secretHash, { from: '[secret]', to: '[secret]' });
+    assert.deepEqual(entry.changes.previousSecretHash, { from: null, to: '[secret]' });
+    assert.ok(!JSON.stringify(entry).includes(clientSecret));
+  });
+
+  const bad: readonly [body: unknown, field: string][] = [
+    [{ overlapSeconds: -1 }, 'overlapSeconds'],
+    [{ overlapSeconds: 604_801 }, 'overlapSeconds'],
+    [{ overlapSeconds: 1.5 }, 'overlapSeconds'],
+    [{ revokeTokens: 'yes' }, 'revokeTokens'],
+    [{ clientSecret: 'mine' }, 'clientSecret'],
+    [[], 'body'],
+  ];
+  for (const [body, field] of bad) {
+    it(`is not made for ${JSON.stringify(body)}`, async (t) => {
+      const s = await openTestServices(t);
+      const { application } = await makeApplication(s);
+      await leavingNothing(s, () =>
+        refused(() => s.applications.regenerateSecret(application.id, body, ACTOR), { code: 'validation_failed', fields: [field] }),
+      );
+    });
+  }
+});
+
+describe('revoking the tokens of an application', () => {
+  it('refuses every token so far and none that comes after, in the same millisecond too, and no other application’s', async (t) => {
+    const s = await openTestServices(t);
+    const { application, clientSecret } = await makeApplication(s);
+    const other = await makeApplication(s);
+    const token = () => tokenOf(s, application.clientId, clientSecret);
+    const before = [await token(), await token()];
+    const others = await tokenOf(s, other.application.clientId, other.clientSecret);
+    await s.applications.revokeTokens(application.id, ACTOR);
+    const after = await token();
+    assert.deepEqual(await Promise.all(before.map((one) => lets(s, one))), [false, false]);
+    assert.deepEqual([await lets(s, after), await lets(s, others)], [true, true]);
+  });
+
+  it('is what switching it off does too, and switching it on again brings no token back', async (t) => {
+    const s = await openTestServices(t);
+    const { application, clientSecret } = await makeApplication(s);
+    const { id, clientId } = application;
+    const token = await tokenOf(s, clientId, clientSecret);
+    await s.applications.patch(id, { active: false }, ACTOR);
+    assert.equal(await lets(s, token), false);
+    await refused(() => s.tokens.authenticate({ clientId, clientSecret }), { code: 'invalid_client' });
+    await s.applications.patch(id, { active: true }, ACTOR);
+    assert.equal(await lets(s, token), false);
+    assert.equal(await lets(s, await tokenOf(s, clientId, clientSecret)), true);
+  });
+
+  it('is what switching its user off does too', async (t) => {
+    const s = await openTestServices(t);
+    const { application, clientSecret } = await makeApplication(s);
+    const { userId, clientId } = application;
+    const token = await tokenOf(s, clientId, clientSecret);
+    await s.users.patch(userId, { active: false }, ACTOR);
+    assert.equal(await lets(s, token), false);
+    await refused(() => s.tokens.authenticate({ clientId, clientSecret }), { code: 'invalid_client' });
+    await s.users.patch(userId, { active: true }, ACTOR);
+    assert.equal(await lets(s, token), false);
+    assert.equal(await lets(s, await tokenOf(s, clientId, clientSecret)), true);
+  });
+
+  it('is refused for an application that does not exist', async (t) => {
+    const s = await openTestServices(t);
+    await leavingNothing(s, () => refused(() => s.applications.revokeTokens('nobody', ACTOR), { code: 'not_found' }));
+  });
+});

@@ -1,0 +1,360 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import type { FirstCredentials } from '../../src/data-folder.ts';
+import { type CommandResult, sallyport, sallyportJson, unusedFolder } from '../support/command.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { makeCertificates } from '../support/tls.ts';
+import { pgpVector } from '../support/vectors.ts';
+
+type Json = Record<string, unknown> & { readonly id: string };
+type Page = { readonly items: readonly Json[]; readonly nextCursor: string | null };
+
+/** Runs commands on one data folder that was initialised. */
+type Folder = {
+  readonly dataDir: string;
+  readonly credentials: FirstCredentials;
+  run(args: readonly string[], input?: string): Promise<CommandResult>;
+  json<T = Json>(args: readonly string[], input?: string): Promise<T>;
+  /** What a command that must fail with status 1 says. */
+  failure(args: readonly string[], input?: string): Promise<string>;
+};
+
+async function initialised(t: TestContext, env: Readonly<Record<string, string>> = {}): Promise<Folder> {
+  const dataDir = unusedFolder(t);
+  const all = { SALLYPORT_DATA: dataDir, ...env };
+  const credentials = await sallyportJson<FirstCredentials>(['init'], { env: all });
+  const run: Folder['run'] = (args, input = '') => sallyport(args, { env: all, input });
+  return {
+    dataDir,
+    credentials,
+    run,
+    json: (args, input = '') => sallyportJson(args, { env: all, input }),
+    failure: async (args, input) => {
+      const { status, stdout, stderr } = await run(args, input);
+      assert.equal(status, 1, stderr);
+      assert.equal(stdout, '');
+      return stderr;
+    },
+  };
+}
+
+test('user: creates users, with a password that is shown once, and lists them', async (t) => {
+  const { run, json, failure } = await initialised(t);
+  const plain = await json([
+    'user',
+    'create',
+    '--user-name',
+    'payroll',
+    '--permission',
+    'employees:view',
+    '--division',
+    'sales',
+  ]);
+  assert.equal(plain.role, 'service');
+  assert.deepEqual(plain.permissions, ['employees:view']);
+  assert.deepEqual(plain.constraints, { divisions: ['sales'] });
+  assert.equal('password' in plain, false);
+
+  const person = [
+    'user',
+    'create',
+    '--user-name',
+    'ada',
+    '--display-name',
+    'Ada',
+    '--role',
+    'viewer',
+    '--with-password',
+  ];
+  const { status, stdout } = await run([...person, '--email', 'ada@example.com']);
+  assert.equal(status, 0);
+  const password = /password\s+(\S+)\n/.exec(stdout)?.[1] ?? '';
+  assert.match(password, /^([a-z2-9]{6}-){3}[a-z2-9]{6}$/);
+  assert.match(stdout, /\nThe password is shown this once\.\n$/);
+
+  const { items, nextCursor } = await json<Page>(['user', 'list']);
+  assert.deepEqual(
+    items.map(({ userName }) => userName),
+    ['admin', 'payroll', 'ada'],
+  );
+  assert.equal(nextCursor, null);
+  assert(!JSON.stringify(items).includes(password));
+  assert.equal(await failure(person), 'sallyport: userName is taken\n');
+  assert.match(await failure(['user', 'create', '--user-name', 'bob', '--role', 'king']), /^sallyport: role must be /);
+  const both = ['user', 'create', '--user-name', 'a b', '--email', 'nowhere'];
+  assert.match(
+    await failure(both),
+    /^sallyport: userName must .*, and 1 more\n {2}userName .*\n {2}email must be an email address\n$/,
+  );
+});
+
+test('lists come in pages', async (t) => {
+  const { run, json } = await initialised(t);
+  for (const name of ['b', 'c']) await json(['user', 'create', '--user-name', name]);
+  const first = await json<Page>(['user', 'list', '--limit', '2']);
+  assert.deepEqual(
+    first.items.map(({ userName }) => userName),
+    ['admin', 'b'],
+  );
+  assert.equal(first.nextCursor, first.items[1]?.id);
+  const second = await json<Page>(['user', 'list', '--limit', '2', '--cursor', first.nextCursor ?? '']);
+  assert.deepEqual(
+    second.items.map(({ userName }) => userName),
+    ['c'],
+  );
+  assert.equal(second.nextCursor, null);
+  const exact = await json<Page>(['user', 'list', '--limit', '3']);
+  assert.equal(exact.nextCursor, null);
+  const { stdout } = await run(['user', 'list', '--limit', '2']);
+  assert.match(stdout, /^id +userName +displayName +role +active\n/);
+  assert(stdout.endsWith(`\nThere are more: --cursor ${first.nextCursor}\n`), stdout);
+  assert.equal((await run(['key', 'list'])).stdout, 'None.\n');
+});
+
+test('application: registers one, lists it without its secret, replaces the secret and revokes tokens', async (t) => {
+  const { credentials, json, failure } = await initialised(t);
+  const args = ['application', 'create', '--name', 'Payroll', '--scope', 'employees:view', '--scope', 'employees:edit'];
+  const created = await json([...args, '--user', 'admin', '--validity-seconds', '600']);
+  assert.deepEqual(created.scopes, ['employees:edit', 'employees:view']);
+  assert.equal(created.accessTokenValiditySeconds, 600);
+  assert.match(String(created.clientSecret), /^sps_/);
+  assert.equal((await json([...args, '--user', String(created.userId)])).userId, created.userId);
+
+  const { items } = await json<Page>(['application', 'list']);
+  assert.deepEqual(
+    items.map(({ name }) => name),
+    ['administration', 'Payroll', 'Payroll'],
+  );
+  assert.equal(items[0]?.clientId, credentials.clientId);
+  assert(items.every((item) => !('clientSecret' in item)));
+
+  const again = await json(['application', 'regenerate-secret', created.id, '--overlap-seconds', '60']);
+  assert.equal(again.clientId, created.clientId);
+  assert.notEqual(again.clientSecret, created.clientSecret);
+  assert.notEqual(again.previousSecretExpiresAt, null);
+  assert.equal((await json(['application', 'revoke-tokens', created.id])).id, created.id);
+
+  assert.equal(await failure([...args, '--user', 'nobody']), 'sallyport: there is no user nobody\n');
+  assert.match(
+    await failure([...args, '--user', 'admin', '--scope', 'x:y']),
+    /scopes\[2\] "x:y" is not a scope of any product/,
+  );
+  const nowhere = '0193a1f0-0000-7000-8000-00000000ffff';
+  assert.match(
+    await failure(['application', 'revoke-tokens', nowhere]),
+    new RegExp(`there is no application ${nowhere}`),
+  );
+});
+
+test('endpoint: creates, verifies, rotates and lists, sending through the settings that it is given', async (t) => {
+  const { ca, server } = makeCertificates();
+  const receiver = await startReceiver(t, server);
+  const caFile = join(dirname(unusedFolder(t)), 'ca.pem');
+  writeFileSync(caFile, ca);
+  const { run, json, failure } = await initialised(t, {
+    SALLYPORT_CA_FILE: caFile,
+    SALLYPORT_EGRESS_ALLOW: '127.0.0.1,::1',
+  });
+  const { url, secret, apiKey, challenges } = receiver.endpoint('/hook');
+
+  const args = ['endpoint', 'create', '--name', 'Payroll', '--url', url, '--secret', '-', '--api-key', apiKey];
+  const created = await json([...args, '--gzip', '--token-challenge'], `${secret}\n`);
+  assert.equal(created.secret, secret);
+  assert.equal(created.contentEncoding, 'gzip');
+  assert.equal(created.verified, true);
+  assert.equal(created.enabled, true);
+  assert.equal(challenges.length, 1);
+  const verified = await run(['endpoint', 'verify', created.id]);
+  assert.equal(verified.status, 0);
+  assert.equal(challenges.length, 2);
+
+  const rotated = await json(['endpoint', 'rotate-secret', created.id, '--activate-after-seconds', '3600']);
+  assert.notEqual(rotated.secret, secret);
+  assert.notEqual(rotated.secretActivatesAt, null);
+  const newKey = 'a'.repeat(32);
+  assert.equal((await json(['endpoint', 'rotate-api-key', created.id, '--api-key', newKey])).apiKey, newKey);
+
+  const { items } = await json<Page>(['endpoint', 'list']);
+  assert.deepEqual(
+    items.map(({ id }) => id),
+    [created.id],
+  );
+  assert.equal('secret' in (items[0] ?? {}), false);
+
+  const fields = JSON.stringify({
+    oauth: { clientId: 'c', clientSecret: 'hidden', tokenUrl: `${receiver.origin}/token` },
+  });
+  const oauth = await json([
+    'endpoint',
+    'create',
+    '--name',
+    'With OAuth',
+    '--url',
+    url,
+    '--disabled',
+    '--fields',
+    fields,
+  ]);
+  assert.equal(oauth.enabled, false);
+  assert(!JSON.stringify(oauth).includes('hidden'));
+  assert.match(
+    await failure(['endpoint', 'create', '--name', 'x', '--url', 'http://a.example']),
+    /url must begin with https:/,
+  );
+  assert.match(
+    await failure(['endpoint', 'create', '--name', 'x', '--url', url, '--fields', '{']),
+    /--fields is not JSON/,
+  );
+  assert.match(
+    await failure(['endpoint', 'create', '--name', 'x', '--url', url, '--fields', '[]']),
+    /--fields is not a JSON object/,
+  );
+});
+
+test('endpoint verify fails where the endpoint does not answer rightly, and says why', async (t) => {
+  const { run, json } = await initialised(t);
+  // Loopback is not allowed to be sent to here.
+  const { id } = await json(['endpoint', 'create', '--name', 'x', '--url', 'https://localhost:1/hook']);
+  const { status, stdout } = await run(['endpoint', 'verify', id, '--json']);
+  assert.equal(status, 1);
+  const { verified, lastVerification } = JSON.parse(stdout) as {
+    verified: boolean;
+    lastVerification: { error: string };
+  };
+  assert.equal(verified, false);
+  assert.match(lastVerification.error, /egress_refused/);
+});
+
+test('key: imports from a file or standard input, lists, and refuses what cannot encrypt', async (t) => {
+  const { json, failure } = await initialised(t);
+  const file = join(dirname(unusedFolder(t)), 'key.asc');
+  writeFileSync(file, pgpVector('rsa4096'));
+  const imported = await json(['key', 'import', file, '--name', 'payroll']);
+  assert.equal(imported.publicKey, pgpVector('rsa4096'));
+  assert.equal((await json(['key', 'import', '-', '--name', 'other'], pgpVector('curve25519'))).name, 'other');
+  const { items } = await json<Page>(['key', 'list']);
+  assert.deepEqual(
+    items.map(({ name }) => name),
+    ['payroll', 'other'],
+  );
+  assert.match(
+    await failure(['key', 'import', '-', '--name', 'weak'], pgpVector('weak-rsa1024')),
+    /publicKey is refused/,
+  );
+  assert.match(
+    await failure(['key', 'import', '/nowhere', '--name', 'x']),
+    /^sallyport: \/nowhere cannot be read \(ENOENT\)\n$/,
+  );
+});
+
+test('event, webhook, deliveries: from an event type to a delivery that waits', async (t) => {
+  const { run, json, failure } = await initialised(t);
+  const typed = await json(
+    ['event', 'type-create', '--name', 'order.placed', '--description', 'Somebody ordered.', '--data-schema', '-'],
+    '{"type":"object","required":["number"]}',
+  );
+  assert.deepEqual(typed.dataSchema, { type: 'object', required: ['number'] });
+  const types = await json<Page>(['event', 'types']);
+  assert.equal(types.items.length, 10);
+
+  const endpoint = await json(['endpoint', 'create', '--name', 'Shop', '--url', 'https://shop.example/hook']);
+  const base = ['webhook', 'create', '--name', 'Orders', '--endpoint', endpoint.id];
+  const fields = '{"retry":{"policy":"linear"},"maxBatchRecords":7}';
+  const webhook = await json([
+    ...[...base, '--event', 'order.placed', '--header', 'x-tenant: 17', '--header', 'X-Empty:'],
+    ...['--ordered', '--standard-webhooks', '--fields', fields],
+  ]);
+  assert.deepEqual(webhook.customHeaders, [
+    { name: 'x-tenant', value: '17' },
+    { name: 'X-Empty', value: '' },
+  ]);
+  assert.deepEqual(webhook.retry, { policy: 'linear', maxAttempts: 20 });
+  assert.deepEqual([webhook.ordered, webhook.standardWebhooks, webhook.maxBatchRecords], [true, true, 7]);
+  assert.equal(webhook.state, 'stopped');
+  assert.match(await failure([...base, '--event', 'employee.*']), /encryptionKeyName is required/);
+
+  const publish = ['event', 'publish', '--type', 'order.placed'];
+  const accepted = await json<{ accepted: number; events: Json[] }>([
+    ...publish,
+    '--data',
+    '{"number":1}',
+    '--idempotency-key',
+    'a',
+  ]);
+  assert.equal(accepted.accepted, 1);
+  const repeated = await json<{ accepted: number; duplicates: number }>(
+    [...publish, '--data', '-', '--idempotency-key', 'a'],
+    '{"number":1}',
+  );
+  assert.deepEqual([repeated.accepted, repeated.duplicates], [0, 1]);
+  assert.match(await failure([...publish, '--data', '{}']), /data must have required property 'number'/);
+  assert.match(
+    await failure(['event', 'publish', '--type', 'no.such', '--data', '{}']),
+    /type is not the name of an event type/,
+  );
+  const shown = await run([
+    ...publish,
+    '--data',
+    '{"number":2}',
+    '--subject',
+    's',
+    '--actor-id',
+    'a',
+    '--correlation-id',
+    'c',
+  ]);
+  assert.match(shown.stdout, /^id +\S{36}\nduplicate +false\n$/);
+
+  const started = await json(['webhook', 'start', webhook.id]);
+  assert.equal(started.state, 'started');
+  assert.equal((await json(['webhook', 'stop', webhook.id])).stateReason, 'stopped_by_administrator');
+  assert.deepEqual(
+    (await json<Page>(['webhook', 'list'])).items.map(({ state }) => state),
+    ['stopped'],
+  );
+  assert.deepEqual(
+    await json(['webhook', 'replay', webhook.id, '--state', 'delivered', '--since', '2026-01-01T00:00:00Z']),
+    {
+      replayed: 0,
+    },
+  );
+
+  const list = ['deliveries', 'list', '--webhook', webhook.id];
+  const deliveries = await json<Page>([...list, '--state', 'pending', '--event-type', 'order.placed']);
+  assert.deepEqual(
+    deliveries.items.map(({ offset, state }) => [offset, state]),
+    [
+      [1, 'pending'],
+      [0, 'pending'],
+    ],
+  );
+  assert.equal(deliveries.items[1]?.eventId, accepted.events[0]?.id);
+  assert.deepEqual((await json<Page>([...list, '--until', '2026-01-01T00:00Z'])).items, []);
+  assert.equal((await json<Page>([...list, '--since', '2026-01-01T00:00:00+01:00'])).items.length, 2);
+  const id = deliveries.items[0]?.id ?? '';
+  assert.deepEqual((await json(['deliveries', 'show', id])).attempts, []);
+  assert.match((await run(['deliveries', 'show', id])).stdout, /\nstate +pending\n[^]*\nNo attempt yet\.\n$/);
+  assert.match(await failure(['deliveries', 'replay', id]), /the delivery is pending/);
+});
+
+test('what is done on the command line is audited as that, without secrets', async (t) => {
+  const { dataDir, json, run } = await initialised(t);
+  const { clientSecret } = await json(['application', 'create', '--name', 'x', '--user', 'admin']);
+  const { default: BetterSqlite3 } = await import('better-sqlite3');
+  const connection = new BetterSqlite3(join(dataDir, 'sallyport.db'), { readonly: true });
+  const [last] = connection.prepare('SELECT actor, action, changes FROM audit ORDER BY number DESC').all() as Json[];
+  connection.close();
+  assert.deepEqual([last?.actor, last?.action], ['command-line', 'application.create']);
+  assert(!String(last?.changes).includes(String(clientSecret)));
+  assert.equal((await run(['doctor'])).status, 0);
+});
+
+test('names from outside cannot steer the terminal', async (t) => {
+  const { run } = await initialised(t);
+  const description = 'plain \u001b[2J\u202eesrever';
+  await run(['event', 'type-create', '--name', 'a.b', '--description', description]);
+  const { stdout } = await run(['event', 'types']);
+  assert(stdout.includes('plain \\u{1b}[2J\\u{202e}esrever'), stdout);
+});

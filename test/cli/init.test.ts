@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, openSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { credentialBytes } from '../../src/access/credential.ts';
+import type { FirstCredentials } from '../../src/data-folder.ts';
+import { sallyport, sallyportJson, unusedFolder } from '../support/command.ts';
+
+test('init makes the data folder and prints the first credentials as one JSON object, once', async (t) => {
+  const dataDir = unusedFolder(t);
+  const { status, stdout, stderr } = await sallyport(['init', '--json'], { env: { SALLYPORT_DATA: dataDir } });
+  assert.equal(stderr, '');
+  assert.equal(status, 0);
+  assert.match(stdout, /^\{.*\}\n$/);
+  const credentials = JSON.parse(stdout) as FirstCredentials;
+  assert.deepEqual(Object.keys(credentials), ['dataDir', 'adminUserName', 'adminPassword', 'clientId', 'clientSecret']);
+  assert.equal(credentials.dataDir, dataDir);
+  assert.equal(credentials.adminUserName, 'admin');
+  assert.notEqual(credentialBytes('spc', credentials.clientId), null);
+  assert.notEqual(credentialBytes('sps', credentials.clientSecret), null);
+  assert.equal(statSync(dataDir).mode & 0o777, 0o700);
+  for (const file of readdirSync(dataDir)) assert.equal(statSync(join(dataDir, file)).mode & 0o777, 0o600, file);
+
+  const again = await sallyport(['init', '--json'], { env: { SALLYPORT_DATA: dataDir } });
+  assert.deepEqual(again, {
+    status: 1,
+    stdout: '',
+    stderr: `sallyport: ${dataDir} has had its first start: its credentials were shown then\n`,
+  });
+});
+
+test('init without --json prints them for people', async (t) => {
+  const dataDir = unusedFolder(t);
+  const { status, stdout } = await sallyport(['init', '--data', dataDir]);
+  assert.equal(status, 0);
+  assert(stdout.startsWith(`Everything is kept in ${dataDir}. These credentials are shown this once:\n\n`), stdout);
+  assert.match(
+    stdout,
+    /\nadministrator {2}admin\npassword {7}[a-z2-9-]{27}\nclient id {6}spc_\w+\nclient secret {2}sps_\w+\n$/,
+  );
+});
+
+test('init takes the master key of another place', async (t) => {
+  const dataDir = unusedFolder(t);
+  const masterKeyFile = `${dataDir}.key`;
+  await sallyportJson(['init', '--data', dataDir, '--master-key-file', masterKeyFile]);
+  assert.equal(existsSync(join(dataDir, 'master.key')), false);
+  const users = ['user', 'list', '--data', dataDir];
+  assert.equal((await sallyport([...users, '--master-key-file', masterKeyFile])).status, 0);
+  const { status, stderr } = await sallyport(users);
+  assert.equal(status, 1);
+  assert.match(stderr, /there is no master key at .*put the key back/);
+});
+
+/** Runs init with standard output that cannot be written to. */
+async function initInto(
+  dataDir: string,
+  stdout: 'full disk' | 'closed pipe',
+): Promise<{ status: number | null; stderr: string }> {
+  const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+  const out = stdout === 'full disk' ? openSync('/dev/full', 'w') : 'pipe';
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', main, 'init', '--data', dataDir], {
+    stdio: ['ignore', out, 'pipe'],
+  });
+  child.stdout?.destroy();
+  let stderr = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const [status] = (await once(child, 'close')) as [number | null];
+  return { status, stderr };
+}
+
+test('credentials that nobody could see are shown again', async (t) => {
+  const dataDir = unusedFolder(t);
+  assert.deepEqual(await initInto(dataDir, 'full disk'), {
+    status: 1,
+    stderr: 'sallyport: the output cannot be written (ENOSPC)\n',
+  });
+  assert.equal((await initInto(dataDir, 'closed pipe')).stderr, '');
+  const { clientId } = await sallyportJson<FirstCredentials>(['init', '--data', dataDir]);
+  const { items } = await sallyportJson<{ items: { clientId: string }[] }>(['application', 'list', '--data', dataDir]);
+  assert.deepEqual(
+    items.map((application) => application.clientId),
+    [clientId],
+  );
+  assert.equal((await sallyport(['init', '--data', dataDir])).status, 1);
+});

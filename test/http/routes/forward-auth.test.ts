@@ -1,0 +1,244 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import {
+  type Answer,
+  bodyOf,
+  codeOf,
+  connectRaw,
+  FORWARD_AUTH,
+  makeClient,
+  type OAuthService,
+  send,
+  startOAuthService,
+  type TestClient,
+} from '../../support/oauth-service.ts';
+import { tokenOf } from '../../support/services.ts';
+
+type Service = OAuthService & { readonly client: TestClient; readonly token: string };
+type Headed = Readonly<Record<string, string>>;
+
+const IDENTITY = ['X-Auth-Client-Id', 'X-Auth-User-Id', 'X-Auth-User-Name', 'X-Auth-Scope', 'X-Auth-Permissions'];
+
+async function start(t: TestContext, user: Headed | Record<string, unknown> = {}): Promise<Service> {
+  const service = await startOAuthService(t);
+  const rules = [
+    { methods: ['GET'], path: '/shop/orders/{id}', scope: 'orders:view' },
+    { methods: ['POST'], path: '/shop/orders', scope: 'orders:place' },
+    { methods: ['GET'], path: '/shop/files/{path*}', scope: 'orders:view' },
+    { methods: ['GET'], path: '/shop/refunds', scope: 'orders:view', permission: 'refunds' },
+  ];
+  const scopes = [{ name: 'orders:view' }, { name: 'orders:place' }];
+  await service.products.create({ name: 'Shop', scopes, rules }, 'command-line');
+  const client = await makeClient(service, ['orders:view'], { permissions: ['orders:view', 'orders:place'], ...user });
+  return { ...service, client, token: await tokenOf(service, client.clientId, client.clientSecret) };
+}
+
+const traefik = (method: string, uri: string): Headed => ({ 'X-Forwarded-Method': method, 'X-Forwarded-Uri': uri });
+const nginx = (method: string, uri: string): Headed => ({ 'X-Original-Method': method, 'X-Original-URI': uri });
+const DIALECTS = [traefik, nginx];
+
+/** Asks with the token unless another `Authorization` is given. */
+function ask({ origin, token }: Service, headers: Headed, method = 'GET'): Promise<Answer> {
+  return send(origin + FORWARD_AUTH, { method, headers: { Authorization: `Bearer ${token}`, ...headers } });
+}
+
+function identity({ headers }: Answer): (string | null)[] {
+  return IDENTITY.map((name) => headers.get(name));
+}
+
+const NOBODY = IDENTITY.map(() => '');
+
+function assertRefused(answer: Answer, challenge: RegExp): void {
+  assert.equal(answer.status, 401, answer.text);
+  assert.match(answer.headers.get('www-authenticate') ?? '', challenge);
+  assert.deepEqual(identity(answer), NOBODY);
+}
+
+const INSUFFICIENT_SCOPE = /^Bearer error="insufficient_scope"/;
+
+describe('forward auth', () => {
+  for (const dialect of DIALECTS) {
+    const name = dialect === nginx ? 'nginx' : 'Traefik and Caddy';
+
+    it(`lets through what a rule allows, and tells who calls (${name})`, async (t) => {
+      const service = await start(t);
+      const { clientId, user } = service.client;
+      const answer = await ask(service, dialect('GET', '/shop/orders/7?sort=up&x=%2F'));
+      assert.equal(answer.status, 200);
+      assert.equal(answer.text, '');
+      assert.equal(answer.headers.get('cache-control'), 'no-store');
+      const permissions = 'orders:place orders:view';
+      assert.deepEqual(identity(answer), [clientId, user.id, user.userName, 'orders:view', permissions]);
+    });
+
+    it(`refuses a token without the scope, naming the one needed (${name})`, async (t) => {
+      const answer = await ask(await start(t), dialect('POST', '/shop/orders'));
+      assertRefused(answer, /^Bearer error="insufficient_scope", .*scope="orders:place"$/);
+      assert.equal(codeOf(answer), 'insufficient_scope');
+    });
+
+    it(`refuses a user without the permission (${name})`, async (t) => {
+      const answer = await ask(await start(t), dialect('GET', '/shop/refunds'));
+      assertRefused(answer, /^Bearer error="insufficient_permission"/);
+    });
+
+    it(`refuses what no rule names, other methods and spellings of methods included (${name})`, async (t) => {
+      const service = await start(t);
+      for (const [method, uri] of [
+        ['GET', '/shop/unknown'],
+        ['GET', '/'],
+        ['GET', '/shop/orders'],
+        ['GET', '/shop/orders/7/'],
+        ['GET', '/Shop/orders/7'],
+        ['DELETE', '/shop/orders/7'],
+        ['get', '/shop/orders/7'],
+        ['GET, GET', '/shop/orders/7'],
+        ['*', '/shop/orders/7'],
+        ['', '/shop/orders/7'],
+        ['constructor', '/shop/orders/7'],
+      ] as const) {
+        assertRefused(await ask(service, dialect(method, uri)), INSUFFICIENT_SCOPE);
+      }
+    });
+
+    it(`refuses a path that could be read in two ways (${name})`, async (t) => {
+      const service = await start(t);
+      for (const uri of [
+        '/shop/files/../refunds',
+        '/shop/files/%2e%2e/refunds',
+        '/shop/files/..%2frefunds',
+        '/shop/files/%252e%252e/refunds',
+        '/shop/files/./a',
+        '/shop//files/a',
+        '//shop/files/a',
+        '/shop/files/a;b',
+        '/shop/files/a\\b',
+        '/shop/files/%',
+        '/shop/files/%ff',
+        '/shop/files/a%00',
+        '/shop/files/a#b',
+        '/shop/files/a b',
+        'shop/files/a',
+        'http://other.test/shop/files/a',
+        '',
+        `/shop/files/${'a'.repeat(8192)}`,
+      ]) {
+        assertRefused(await ask(service, dialect('GET', uri)), INSUFFICIENT_SCOPE);
+      }
+    });
+
+    it(`refuses whoever has no valid token, before anything else (${name})`, async (t) => {
+      const service = await start(t);
+      for (const [Authorization, challenge] of [
+        ['', /^Bearer error="invalid_token"/],
+        ['Basic eDp5', /^Bearer error="invalid_token"/],
+        [`Bearer ${service.token.slice(0, -1)}`, /^Bearer error="invalid_token"/],
+        [`Bearer ${service.token} x`, /^Bearer error="invalid_token"/],
+        [`Bearer ${'x'.repeat(8192)}`, /^Bearer error="invalid_token"/],
+      ] as const) {
+        for (const uri of ['/shop/orders/7', '/shop/../x']) {
+          assertRefused(await ask(service, { ...dialect('GET', uri), Authorization }), challenge);
+        }
+      }
+      const bare = await send(service.origin + FORWARD_AUTH, { headers: dialect('GET', '/shop/orders/7') });
+      assertRefused(bare, /^Bearer$/);
+      service.advance(3_600_000);
+      assertRefused(await ask(service, dialect('GET', '/shop/orders/7')), /error="invalid_token"/);
+    });
+
+    it(`refuses half of a dialect: the proxy set the other half, or neither (${name})`, async (t) => {
+      const service = await start(t);
+      for (const [name, value] of Object.entries(dialect('GET', '/shop/orders/7'))) {
+        assertRefused(await ask(service, { [name]: value }), INSUFFICIENT_SCOPE);
+        // What a client adds in the other dialect does not make it whole.
+        const other = dialect === nginx ? traefik : nginx;
+        assertRefused(await ask(service, { [name]: value, ...other('GET', '/shop/orders/7') }), INSUFFICIENT_SCOPE);
+      }
+    });
+  }
+
+  it('refuses a request in no dialect', async (t) => {
+    assertRefused(await ask(await start(t), {}), INSUFFICIENT_SCOPE);
+  });
+
+  it('refuses two dialects that tell of different requests, and takes two that agree', async (t) => {
+    const service = await start(t);
+    const good = '/shop/orders/7';
+    assert.equal((await ask(service, { ...traefik('GET', good), ...nginx('GET', good) })).status, 200);
+    for (const other of [nginx('GET', '/shop/orders/8'), nginx('HEAD', good), nginx('GET', `${good}?a`)]) {
+      assertRefused(await ask(service, { ...traefik('GET', good), ...other }), INSUFFICIENT_SCOPE);
+    }
+  });
+
+  it('answers every method, and reads a HEAD request by the rules for GET', async (t) => {
+    const service = await start(t);
+    for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND']) {
+      const answer = await ask(service, traefik('HEAD', '/shop/orders/7'), method);
+      assert.equal(answer.status, 200, method);
+      assert.equal(answer.headers.get('x-auth-user-id'), service.client.user.id);
+    }
+    const refused = await ask(service, traefik('POST', '/shop/orders'), 'HEAD');
+    assertRefused(refused, INSUFFICIENT_SCOPE);
+    assert.equal(refused.text, '');
+  });
+
+  it('decides anew for every request', async (t) => {
+    const service = await start(t);
+    const headers = traefik('GET', '/shop/orders/7');
+    assert.equal((await ask(service, headers)).status, 200);
+    assertRefused(await ask(service, traefik('POST', '/shop/orders')), INSUFFICIENT_SCOPE);
+    assert.equal((await ask(service, headers)).status, 200);
+    await service.users.patch(service.client.user.id, { permissions: [] }, 'command-line');
+    assertRefused(await ask(service, headers), /insufficient_permission/);
+    await service.applications.revokeTokens(service.client.applicationId, 'command-line');
+    assertRefused(await ask(service, headers), /invalid_token/);
+  });
+
+  it('hands on a name in any script so that it can be read back, and splits no header', async (t) => {
+    const userName = 'jörg,100%,\u{1f600}"';
+    const service = await start(t, { userName });
+    const answer = await ask(service, traefik('GET', '/shop/orders/7'));
+    const sent = answer.headers.get('x-auth-user-name') ?? '';
+    assert.equal(sent, 'j%C3%B6rg%2C100%25%2C%F0%9F%98%80"');
+    assert.equal(decodeURIComponent(sent), userName);
+  });
+
+  it('puts its own headers in the place of forged ones, and refuses those that no proxy would replace', async (t) => {
+    const service = await start(t);
+    const headers = traefik('GET', '/shop/orders/7');
+    const forged = await ask(service, { ...headers, 'X-Auth-User-Id': 'admin', 'x-auth-scope': 'all' });
+    assert.equal(forged.headers.get('x-auth-user-id'), service.client.user.id);
+    assert.equal(forged.headers.get('x-auth-scope'), 'orders:view');
+    for (const name of ['X_Auth_User_Id', 'x-auth_scope', 'X_FORWARDED_URI', 'X-Original_Method']) {
+      assertRefused(await ask(service, { ...headers, [name]: 'x' }), INSUFFICIENT_SCOPE);
+    }
+    assert.equal((await ask(service, { ...headers, X_Other: 'x' })).status, 200);
+  });
+
+  it('refuses a header that is sent twice', async (t) => {
+    const service = await start(t);
+    const lines = Object.entries(traefik('GET', '/shop/orders/7')).map(([name, value]) => `${name}: ${value}`);
+    const authorization = `Authorization: Bearer ${service.token}`;
+    for (const twice of [lines[0], lines[1], authorization]) {
+      const connection = await connectRaw(service);
+      const all = [`GET ${FORWARD_AUTH} HTTP/1.1`, 'Host: x', authorization, ...lines, twice, 'Connection: close'];
+      connection.write(`${all.join('\r\n')}\r\n\r\n`);
+      const text = await connection.closed();
+      assert.match(text, /^HTTP\/1\.1 401 /);
+      for (const name of IDENTITY) assert.match(text, new RegExp(`\r\n${name}: *\r\n`, 'i'));
+    }
+  });
+
+  it('answers a failure of its own with 500, but with 401 in nginx’s dialect, and lets nobody through', async (t) => {
+    const service = await start(t);
+    service.database.connection.exec('ALTER TABLE access_token RENAME TO access_token_away');
+    const fault = await ask(service, traefik('GET', '/shop/orders/7'));
+    assert.equal(fault.status, 500);
+    assert.equal(codeOf(fault), 'server_error');
+    assert.deepEqual(identity(fault), NOBODY);
+    const answer = await ask(service, nginx('GET', '/shop/orders/7'));
+    assertRefused(answer, /^Bearer$/);
+    const { errorId } = bodyOf(answer).error as { errorId: string };
+    assert.ok(service.logged.some((line) => line.includes(errorId) && line.includes('request failed')));
+  });
+});

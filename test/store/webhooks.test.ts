@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { StaleWrite } from '../../src/store/database.ts';
+import type { Progress, Webhook } from '../../src/store/webhooks.ts';
+import { logs, newEvent, subscribe } from '../support/events.ts';
+import { leavingNothing, NOW, openTestStore, type TestStore } from '../support/store.ts';
+
+async function made(s: TestStore, eventTypes: readonly string[]): Promise<Webhook> {
+  const number = await subscribe(s, eventTypes);
+  const found = (await s.store.webhooks.list('', 100)).find(({ progress }) => progress.webhookNumber === number);
+  return found ?? assert.fail();
+}
+
+const patterns = (s: TestStore, webhook: Webhook): unknown[] =>
+  s
+    .rows(`SELECT pattern FROM subscription WHERE webhook_number = ${webhook.progress.webhookNumber} ORDER BY pattern`)
+    .map(({ pattern }) => pattern);
+const running = (progress: Progress): Progress => ({
+  ...progress,
+  state: 'running',
+  sessionId: 'session',
+  sessionAt: NOW,
+  wakeAt: NOW,
+  stateAt: NOW,
+});
+
+describe('the webhook store', () => {
+  it('makes a webhook with its number, stopped, at the beginning of an empty log, with its subscriptions', async (t) => {
+    const s = await openTestStore(t);
+    const webhook = await made(s, ['order.*', 'stock.low']);
+    const { state, nextOffset, cursorOffset, wakeAt, sessionId, stateAt } = webhook.progress;
+    assert.deepEqual(
+      { state, nextOffset, cursorOffset, wakeAt, sessionId, stateAt },
+      { state: 'stopped', nextOffset: 0, cursorOffset: 0, wakeAt: null, sessionId: null, stateAt: NOW },
+    );
+    assert.deepEqual(patterns(s, webhook), ['order.*', 'stock.low']);
+    assert.deepEqual(await s.store.webhooks.get(webhook.id), webhook);
+    assert.equal(await s.store.webhooks.get('unknown'), null);
+  });
+
+  it('takes its subscriptions anew at every update, and keeps number, log and state', async (t) => {
+    const s = await openTestStore(t);
+    const before = await made(s, ['order.*', 'stock.low']);
+    await s.store.events.publish([newEvent(s, 'order.placed')]);
+    const { progress, ...configuration } = before;
+    const after = { ...configuration, eventTypes: ['stock.*', 'stock.low'], name: 'renamed', updatedAt: NOW + 1 };
+    await s.store.webhooks.update(after, before, s.entry());
+    assert.deepEqual(patterns(s, before), ['stock.*', 'stock.low']);
+    assert.deepEqual(await s.store.webhooks.get(before.id), { ...after, progress: { ...progress, nextOffset: 1 } });
+    await leavingNothing(s, () =>
+      assert.rejects(s.store.webhooks.update({ ...after, name: 'x' }, before, s.entry()), StaleWrite),
+    );
+    assert.equal(logs(s).get(progress.webhookNumber)?.length, 1);
+  });
+
+  it('removes a webhook with all that is its own, and never gives its number to another', async (t) => {
+    const s = await openTestStore(t);
+    const kept = await made(s, ['*']);
+    const gone = await made(s, ['*']);
+    await s.store.events.publish([newEvent(s, 'order.placed')]);
+    const number = gone.progress.webhookNumber;
+    s.database.connection.exec(
+      `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, settled_at)
+       VALUES (${number}, 0, 0, 'b', 'dead', 1, 0, 1)`,
+    );
+    await s.store.webhooks.remove(gone.id, s.entry());
+    for (const table of ['webhook_progress', 'subscription', 'outbox', 'batch', 'attempt']) {
+      assert.deepEqual(s.rows(`SELECT * FROM ${table} WHERE webhook_number = ${number}`), [], table);
+    }
+    assert.deepEqual([...logs(s).keys()], [kept.progress.webhookNumber]);
+    assert.ok((await made(s, ['*'])).progress.webhookNumber > number);
+    await leavingNothing(s, () => assert.rejects(s.store.webhooks.remove(gone.id, s.entry()), StaleWrite));
+  });
+
+  it('writes a state with the event that tells of it, or neither', async (t) => {
+    const s = await openTestStore(t);
+    const webhook = await made(s, ['order.*']);
+    const watcher = await made(s, ['webhook.*']);
+    const progress = { ...running(webhook.progress), sentAt: NOW - 5 };
+    const change = () => ({ progress, stateBefore: 'stopped' as const, event: newEvent(s, 'webhook.running') });
+    await s.store.webhooks.setState(change(), s.entry());
+    assert.deepEqual((await s.store.webhooks.get(webhook.id))?.progress, progress);
+    assert.equal(logs(s).get(watcher.progress.webhookNumber)?.length, 1);
+    await leavingNothing(s, () => assert.rejects(s.store.webhooks.setState(change(), s.entry()), StaleWrite));
+  });
+
+  it('leaves the log as it is when a state is written over events that came meanwhile', async (t) => {
+    const s = await openTestStore(t);
+    const webhook = await made(s, ['order.*']);
+    await s.store.events.publish([newEvent(s, 'order.placed'), newEvent(s, 'order.placed')]);
+    const progress = running(webhook.progress);
+    assert.equal(progress.nextOffset, 0);
+    await s.store.webhooks.setState(
+      { progress, stateBefore: 'stopped', event: newEvent(s, 'webhook.running') },
+      s.entry(),
+    );
+    assert.equal((await s.store.webhooks.get(webhook.id))?.progress.nextOffset, 2);
+  });
+
+  it('makes due at a start what waited for a retry and is not under way', async (t) => {
+    const s = await openTestStore(t);
+    const webhook = await made(s, ['order.*']);
+    await s.store.events.publish(Array.from({ length: 4 }, () => newEvent(s, 'order.placed')));
+    const number = webhook.progress.webhookNumber;
+    s.database.connection.exec(
+      `UPDATE webhook_progress SET cursor_offset = 4;
+       INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner, settled_at) VALUES
+         (${number}, 0, 0, 'waiting', 'pending', 1, 0, ${NOW + 60_000}, NULL, NULL),
+         (${number}, 1, 1, 'leased', 'pending', 1, 0, ${NOW + 60_000}, 'me', NULL),
+         (${number}, 2, 2, 'due', 'pending', 1, 0, ${NOW - 60_000}, NULL, NULL),
+         (${number}, 3, 3, 'dead', 'dead', 1, 0, NULL, NULL, 1)`,
+    );
+    const progress: Progress = { ...running(webhook.progress), state: 'started' };
+    await s.store.webhooks.setState(
+      { progress, stateBefore: 'stopped', event: newEvent(s, 'webhook.started') },
+      s.entry(),
+    );
+    const dues = s.rows('SELECT next_attempt_at AS at FROM batch ORDER BY first_offset').map(({ at }) => at);
+    assert.deepEqual(dues, [NOW, NOW + 60_000, NOW - 60_000, null]);
+  });
+
+  it('names those of an endpoint, of a pattern, and those that get a type without a key', async (t) => {
+    const s = await openTestStore(t);
+    const [name, category, all, other] = await Promise.all(
+      [['order.placed'], ['order.*'], ['*'], ['order.paid']].map((types) => made(s, types)),
+    );
+    s.database.connection.exec(
+      `INSERT INTO pgp_key (id, name, public_key, fingerprint, algorithm, created_at, updated_at) VALUES ('k', 'key', '', '', '', 1, 1);
+       UPDATE webhook SET encryption_key_name = 'key' WHERE number = ${all?.progress.webhookNumber}`,
+    );
+    const ids = (webhooks: readonly Webhook[]) => webhooks.map(({ id }) => id).toSorted();
+    assert.deepEqual(ids(await s.store.webhooks.ofEndpoint(other?.endpointId ?? '')), [other?.id]);
+    assert.deepEqual(ids(await s.store.webhooks.ofPattern('order.*')), [category?.id]);
+    assert.deepEqual(ids(await s.store.webhooks.ofPattern('order.placed')), [name?.id]);
+    assert.deepEqual(ids(await s.store.webhooks.ofKey('key')), [all?.id]);
+    assert.deepEqual(ids(await s.store.webhooks.unencryptedOf('order.placed')), [name?.id, category?.id].toSorted());
+    assert.deepEqual(ids(await s.store.webhooks.unencryptedOf('stock.low')), []);
+  });
+});

@@ -1,0 +1,100 @@
+/** The programs in docs/, run as they stand there: each with `sallyport` and the packages that it imports in its own node_modules. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { cleanUp } from './cleanup.ts';
+import { temporaryFolder } from './service.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** Packages that the programs may import; `@types` is for the compiler. */
+const PACKAGES = ['express', 'fastify', '@types'];
+
+export type Program = { readonly folder: string; readonly file: string };
+
+/** The first TypeScript block under a heading, as a file that can be run and checked. */
+export function documentedProgram(t: TestContext, page: string, heading: string): Program {
+  const [, section] = readFileSync(join(root, 'docs', page), 'utf8').split(`\n## ${heading}\n`);
+  const [, code] = /```ts\n([\s\S]*?)```/.exec(section?.split('\n## ', 1)[0] ?? '') ?? [];
+  assert.ok(code, `docs/${page} has no program under ${heading}`);
+  const folder = temporaryFolder(t);
+  const sallyport = join(folder, 'sallyport');
+  mkdirSync(sallyport);
+  writeFileSync(join(sallyport, 'package.json'), '{"type": "module", "exports": "./index.ts"}');
+  writeFileSync(join(sallyport, 'index.ts'), `export * from ${JSON.stringify(join(root, 'src', 'sallyport.ts'))};\n`);
+  mkdirSync(join(folder, 'node_modules'));
+  symlinkSync(sallyport, join(folder, 'node_modules', 'sallyport'));
+  for (const name of PACKAGES) symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name));
+  writeFileSync(join(folder, 'package.json'), '{"type": "module"}');
+  writeFileSync(join(folder, 'program.ts'), code);
+  return { folder, file: join(folder, 'program.ts') };
+}
+
+/** What the compiler says of a program under the project's own settings; empty when it is content. */
+export async function typeErrors({ folder }: Program): Promise<string> {
+  writeFileSync(
+    join(folder, 'tsconfig.json'),
+    JSON.stringify({ extends: join(root, 'tsconfig.json'), include: ['program.ts'] }),
+  );
+  const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+  const child = spawn(process.execPath, [compiler, '-p', folder], { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] });
+  let output = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text;
+  });
+  await new Promise((resolve) => child.once('close', resolve));
+  return output;
+}
+
+export type RunningProgram = {
+  readonly url: string;
+  /** Standard error so far. */
+  errors(): string;
+  /** Sends SIGTERM and answers how the process ended. */
+  end(): Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
+};
+
+/** Runs a program that says `listening on port <n>`, and waits until it does. Killed when the test ends. */
+export async function runProgram(
+  t: TestContext,
+  { folder, file }: Program,
+  env: Readonly<Record<string, string>>,
+): Promise<RunningProgram> {
+  const { NODE_V8_COVERAGE: coverage, PATH } = process.env;
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', file], {
+    cwd: folder,
+    env: { PATH, PORT: '0', ...(coverage === undefined ? {} : { NODE_V8_COVERAGE: coverage }), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const exited = new Promise<Awaited<ReturnType<RunningProgram['end']>>>((resolve) =>
+    child.once('close', (code, signal) => resolve({ code, signal })),
+  );
+  cleanUp(t, async () => {
+    child.kill('SIGKILL');
+    await exited;
+  });
+  let errors = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors += text;
+  });
+  const port = await new Promise<string>((resolve, reject) => {
+    let output = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+      const [, announced] = /listening on port (\d+)\n/.exec(output) ?? [];
+      if (announced !== undefined) resolve(announced);
+    });
+    void exited.then(({ code, signal }) => reject(new Error(`the program ended (${signal ?? code}): ${errors}`)));
+  });
+  return {
+    url: `http://127.0.0.1:${port}`,
+    errors: () => errors,
+    end: () => {
+      child.kill('SIGTERM');
+      return exited;
+    },
+  };
+}
