@@ -65,10 +65,9 @@ async function play(story: Story, stage: Stage, allModes: boolean): Promise<void
     return started;
   });
   const admin = await story.step('administrator', 'The administrator gets a token', async (tell) => {
-    const api = createApi(service.url);
-    const token = await requestToken(api, service);
+    const token = await requestToken(service.url, service);
     tell.fact('scopes', token.scope.split(' ').length);
-    return api.as(token.access_token);
+    return createApi(service.url, token.access_token);
   });
 
   const circled = await runCircle({ story, admin, receiver });

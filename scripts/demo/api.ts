@@ -3,6 +3,7 @@
 export type Answer<T> = { readonly status: number; readonly headers: Headers; readonly body: T };
 
 export type Api = {
+  readonly url: string;
   /** Throws, saying what came instead, unless the answer has this status. */
   call<T = Record<string, unknown>>(wanted: number, method: string, path: string, body?: unknown): Promise<Answer<T>>;
   /** The same service with a token. */
@@ -14,6 +15,7 @@ export const EMPLOYEES = '/services/api/x/users/v1/employees';
 
 export function createApi(url: string, token: string | null = null): Api {
   return {
+    url,
     as: (other) => createApi(url, other),
     call: async <T>(wanted: number, method: string, path: string, body?: unknown) => {
       const response = await fetch(url + path, {
@@ -39,7 +41,7 @@ export type Client = { readonly clientId: string; readonly clientSecret: string 
 export type Token = { readonly access_token: string; readonly expires_in: number; readonly scope: string };
 
 /** Asks the token endpoint for every scope that the application has. */
-export async function requestToken(api: Api, { clientId, clientSecret }: Client): Promise<Token> {
+export async function requestToken(url: string, { clientId, clientSecret }: Client): Promise<Token> {
   const body = { clientId, clientSecret, grantType: 'client_credentials' };
-  return (await api.call<Token>(200, 'POST', '/services/api/oauth2/token', body)).body;
+  return (await createApi(url).call<Token>(200, 'POST', '/services/api/oauth2/token', body)).body;
 }

@@ -118,7 +118,7 @@ async function registerApplication(story: Story, admin: Api): Promise<Api> {
     return body;
   });
   return story.step('token', 'The application gets a token', async (tell) => {
-    const token = await requestToken(admin, client);
+    const token = await requestToken(admin.url, client);
     tell.fact('scope', token.scope);
     tell.fact('expiresInSeconds', token.expires_in);
     tell.line(`${token.access_token.slice(0, 12)}… (${token.access_token.length} characters)`);

@@ -29,7 +29,7 @@ export type ReceiverProcess = {
   readonly origin: string;
   readonly pid: number;
   expect(expectation: Expectation): Promise<void>;
-  /** The next message of this kind about this path. Throws when the receiver refused a request to it instead. */
+  /** The next message about this path, which has to be of this kind; a refused request to it is told in the error. */
   next<Kind extends FromReceiver['kind']>(kind: Kind, path: string): Promise<Extract<FromReceiver, { kind: Kind }>>;
 };
 
@@ -74,7 +74,7 @@ async function readyService(child: ChildProcess): Promise<ServiceProcess> {
     child.once('error', ({ message }) => resolve(message));
     child.once('close', (code, signal) => resolve(String(signal ?? code)));
   });
-  const printed = await within('sallyport serve did not say that it listens', (resolve, reject) => {
+  const printed = await within<string>('sallyport serve did not say that it listens', (resolve, reject) => {
     let text = '';
     child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
       text += chunk;
@@ -98,7 +98,7 @@ async function readyService(child: ChildProcess): Promise<ServiceProcess> {
 
 async function readyReceiver(child: ChildProcess, identity: Identity): Promise<ReceiverProcess> {
   const came: FromReceiver[] = [];
-  let look = (): void => {};
+  let look: () => void = () => {};
   let gone: string | null = null;
   child.on('message', (message: FromReceiver) => {
     came.push(message);
@@ -109,19 +109,26 @@ async function readyReceiver(child: ChildProcess, identity: Identity): Promise<R
     look();
   });
 
-  const next: ReceiverProcess['next'] = <Kind extends FromReceiver['kind']>(kind: Kind, path: string) =>
-    within<Extract<FromReceiver, { kind: Kind }>>(`no ${kind} came to ${path} of the receiver`, (resolve, reject) => {
+  /** Takes the first message about the path; nothing else waits meanwhile. */
+  const take = (path: string): FromReceiver | undefined => {
+    const at = came.findIndex((message) => message.kind === 'serving' || message.path === path);
+    return at === -1 ? undefined : came.splice(at, 1)[0];
+  };
+  const next: ReceiverProcess['next'] = async <Kind extends FromReceiver['kind']>(kind: Kind, path: string) => {
+    const message = await within<FromReceiver>(`no ${kind} came to ${path} of the receiver`, (resolve, reject) => {
       look = (): void => {
-        const at = came.findIndex((message) => message.kind === 'serving' || message.path === path);
-        const [message] = came.filter((_, index) => index === at);
-        if (message !== undefined) came.splice(at, 1);
-        if (message?.kind === kind) resolve(message as Extract<FromReceiver, { kind: Kind }>);
-        else if (message?.kind === 'refused') reject(new Error(`the receiver refused a request: ${message.reason}`));
-        else if (message !== undefined) look();
+        const first = take(path);
+        if (first !== undefined) resolve(first);
         else if (gone !== null) reject(new Error(gone));
+        else return;
+        look = () => {};
       };
       look();
     });
+    if (message.kind === kind) return message as Extract<FromReceiver, { kind: Kind }>;
+    const reason = message.kind === 'refused' ? `the receiver refused a request: ${message.reason}` : undefined;
+    throw new Error(reason ?? `a ${message.kind} came to ${path} of the receiver in place of a ${kind}`);
+  };
   const send = (message: ToReceiver): void => void child.send(message);
 
   send({ kind: 'serve', ...identity });

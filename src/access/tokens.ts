@@ -3,6 +3,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { type Clock, type Ids, type Random, rowKeyTime } from '../ids.ts';
 import { Refusal } from '../refusal.ts';
 import type { Client } from '../store/applications.ts';
+import { StaleWrite } from '../store/database.ts';
 import type { Store } from '../store/store.ts';
 import { credentialBytes, hashCredential, mintToken } from './credential.ts';
 import { findGrant } from './gate.ts';
@@ -49,7 +50,7 @@ export function createTokens({ store, clock, ids, random }: Dependencies): Token
     const previous = timingSafeEqual(client?.previousSecretHash ?? NO_HASH, hash);
     const matches = current || (previous && now < (client?.previousSecretExpiresAt ?? 0));
     if (client === null || !matches || !client.active || !client.userActive) {
-      throw new Refusal('invalid_client', 'the client credentials are not valid');
+      throw invalidClient();
     }
     return client;
   };
@@ -63,13 +64,21 @@ export function createTokens({ store, clock, ids, random }: Dependencies): Token
       const key = ids.rowKey();
       const accessToken = mintToken(key, random);
       const expiresInSeconds = client.accessTokenValiditySeconds;
-      await store.tokens.issue({
-        key,
-        hash: hashCredential(accessToken),
-        applicationId: client.id,
-        scope,
-        expiresAt: clock() + expiresInSeconds * 1000,
-      });
+      const { id: applicationId, tokensRevokedThrough } = client;
+      const expiresAt = clock() + expiresInSeconds * 1000;
+      try {
+        await store.tokens.issue({
+          key,
+          hash: hashCredential(accessToken),
+          applicationId,
+          scope,
+          expiresAt,
+          tokensRevokedThrough,
+        });
+      } catch (error) {
+        if (error instanceof StaleWrite) throw invalidClient();
+        throw error;
+      }
       return { accessToken, expiresInSeconds, scope };
     },
     introspect: async (token) => {
@@ -91,4 +100,8 @@ export function createTokens({ store, clock, ids, random }: Dependencies): Token
       if (grant !== null) await store.tokens.revoke(grant.key, client.id);
     },
   };
+}
+
+function invalidClient(): Refusal {
+  return new Refusal('invalid_client', 'the client credentials are not valid');
 }

@@ -128,7 +128,6 @@ const OAUTH_EXAMPLES = {
   },
   RevocationRequest: { clientId: CLIENT_ID, clientSecret: CLIENT_SECRET, token: ACCESS_TOKEN },
   RevocationForm: { client_id: CLIENT_ID, client_secret: CLIENT_SECRET, token: ACCESS_TOKEN },
-  OAuthError: { error: 'invalid_client', error_description: 'the client credentials are not valid' },
   AuthorizationServerMetadata: {
     issuer: 'https://edge.company.example',
     token_endpoint: 'https://edge.company.example/services/api/oauth2/token',

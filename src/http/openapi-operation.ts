@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import { errorBodySchema } from './error-body.ts';
 import { exampleOf } from './openapi-examples.ts';
-import { codesOf, errorExample, refusalStatuses, SHARED_REFUSALS } from './openapi-refusals.ts';
+import { codesOf, errorExample, oauthErrorExamples, refusalStatuses, SHARED_REFUSALS } from './openapi-refusals.ts';
 import { componentNames, type JsonSchema, type SchemaCollection } from './openapi-schemas.ts';
 import type { BodyRule, ReplyDescription, Route } from './route.ts';
 
@@ -127,15 +127,15 @@ function refusalResponse(status: number, reply: Refused, schemas: SchemaCollecti
   if (shared === undefined) throw new TypeError(`no refusal with status ${status} is described`);
   const { description = shared.description, schema = reply.bodies ?? errorBodySchema, headers = {} } = reply;
   const [header, meaning] = shared.header ?? [];
+  const oauth = reply.bodies !== undefined;
   // A client that sent its credentials in a body is told of no scheme.
-  const always = !(status === 401 && reply.bodies !== undefined);
+  const always = !(oauth && status === 401);
+  const examples = oauth ? oauthErrorExamples(status) : { Error: { value: errorExample(status) } };
   return {
     description: `${description.replace(/\.$/, '')}. Codes: ${codesOf(status)}.`,
     ...headersOf({ ...(header === undefined ? {} : { [header]: meaning ?? '' }), ...headers }, always),
     content: {
-      'application/json': media(schemas.add(schema, 'output'), {
-        Error: { value: errorExample(status, shared.example) },
-      }),
+      'application/json': media(schemas.add(schema, 'output'), examples),
     },
   };
 }

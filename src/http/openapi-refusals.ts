@@ -8,9 +8,11 @@ type SharedRefusal = {
   readonly description: string;
   /** The header that is in every such reply. */
   readonly header?: readonly [name: string, description: string];
-  /** What the error body of the example says. */
-  readonly example: { readonly code: string; readonly description: string; readonly field?: string };
+  readonly example: Example;
 };
+
+/** What an error body says. `field` begins the description. */
+type Example = { readonly code: string; readonly description: string; readonly field?: string };
 
 export const SHARED_REFUSALS: Readonly<Record<number, SharedRefusal>> = {
   400: {
@@ -98,7 +100,8 @@ export function codesOf(status: number): string {
 }
 
 /** An error body as a refusal of that status has it. */
-export function errorExample(status: number, { code, description, field }: SharedRefusal['example']): unknown {
+export function errorExample(status: number, example: Example | undefined = SHARED_REFUSALS[status]?.example): unknown {
+  const { code, description, field } = example ?? { code: '', description: '' };
   return {
     status: String(status),
     timeStamp: '2026-11-21T05:00:00+0000',
@@ -111,3 +114,23 @@ export function errorExample(status: number, { code, description, field }: Share
     },
   };
 }
+
+/** Both dialects of the OAuth endpoints, by component: the error body, and that of RFC 6749 §5.2. */
+export function oauthErrorExamples(status: number): Readonly<Record<string, unknown>> {
+  const { json = SHARED_REFUSALS[status]?.example, form } = OAUTH_EXAMPLES[status] ?? {};
+  const error = form?.code ?? (status < 429 ? 'invalid_request' : json?.code);
+  return {
+    Error: { value: errorExample(status, json) },
+    OAuthError: { value: { error, error_description: form?.description ?? json?.description } },
+  };
+}
+
+/** Where the two differ, or are not what other refusals of the status say. */
+const OAUTH_EXAMPLES: Readonly<Record<number, { readonly json?: Example; readonly form?: Example }>> = {
+  400: {
+    json: { code: 'invalid_client', description: 'the client credentials are not valid' },
+    form: { code: 'invalid_request', description: 'the parameter client_id was sent more than once' },
+  },
+  401: { form: { code: 'invalid_client', description: 'the client credentials are not valid' } },
+  413: { json: { code: 'content_too_large', description: 'the body has more than 16384 bytes' } },
+};

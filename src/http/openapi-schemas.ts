@@ -37,7 +37,8 @@ export function collectSchemas(): SchemaCollection {
       const { description, ...patch } = patchOf(id === undefined ? root : (named[id] ?? root));
       const described = {
         ...patch,
-        description: `A merge patch (RFC 7396), null for the default. ${description ?? ''}`.trim(),
+        description:
+          `A merge patch (RFC 7396): what is left out stays, null restores the default. ${description ?? ''}`.trim(),
       };
       return id === undefined ? described : keep(id.replace(/(Input|Patch)$/, 'Patch'), described);
     },

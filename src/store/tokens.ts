@@ -27,9 +27,11 @@ export type TokenGrant = AccessToken & {
 
 const INSERT = `
   INSERT INTO access_token (key, hash, application_id, scope, expires_at)
-  VALUES (@key, @hash, @applicationId, @scope, @expiresAt)`;
+  SELECT @key, @hash, a.id, @scope, @expiresAt
+  FROM application AS a JOIN user_account AS u ON u.id = a.user_id
+  WHERE a.id = @applicationId AND a.active = 1 AND u.active = 1 AND a.tokens_revoked_through = @tokensRevokedThrough`;
 const GET = `
-  SELECT t.key, t.hash, t.application_id, t.scope, t.expires_at, a.client_id, a.active AS application_active,
+  SELECT t.key, t.hash, t.application_id, t.scope, t.expires_at, a.client_id, a.active AS application_active, a.scopes,
          a.tokens_revoked_through, u.id AS user_id, u.user_name, u.active AS user_active, u.permissions, u.constraints
   FROM access_token AS t
   JOIN application AS a ON a.id = t.application_id
@@ -44,7 +46,11 @@ const NEXT =
   'SELECT max(key) AS last, count(*) AS seen FROM (SELECT key FROM access_token WHERE key > @after ORDER BY key LIMIT @limit)';
 
 export type TokenStore = {
-  issue(token: AccessToken): Promise<void>;
+  /**
+   * Throws `StaleWrite` when the application or its user was switched off, or its tokens were revoked, since
+   * `tokensRevokedThrough` was read: nothing is issued past a revocation.
+   */
+  issue(token: AccessToken & Pick<TokenGrant, 'tokensRevokedThrough'>): Promise<void>;
   find(key: number): Promise<TokenGrant | null>;
   /** Forgets one token of an application; no error when there is none. */
   revoke(key: number, applicationId: string): Promise<void>;
@@ -69,7 +75,7 @@ export function tokenStore(db: Database): TokenStore {
         key,
         hash: row.hash as Uint8Array,
         applicationId: String(row.application_id),
-        scope: String(row.scope),
+        scope: stillHeld(String(row.scope), JSON.parse(String(row.scopes)) as readonly string[]),
         expiresAt: Number(row.expires_at),
         clientId: String(row.client_id),
         applicationActive: row.application_active === 1,
@@ -90,4 +96,12 @@ export function tokenStore(db: Database): TokenStore {
       return { next: atEnd ? null : Number(seen.last), purged: result?.changes ?? 0 };
     },
   };
+}
+
+/** A scope that was taken from the application counts no longer, also in tokens issued before. */
+function stillHeld(scope: string, held: readonly string[]): string {
+  return scope
+    .split(' ')
+    .filter((name) => held.includes(name))
+    .join(' ');
 }

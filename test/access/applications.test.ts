@@ -28,7 +28,11 @@ describe('applications', () => {
   it('keep no secret: it is in no column of any table, nor in the audit log', async (t) => {
     const s = await openTestServices(t);
     const { application, clientSecret } = await makeApplication(s);
-    const { clientSecret: second } = await s.applications.regenerateSecret(application.id, { overlapSeconds: 60 }, ACTOR);
+    const { clientSecret: second } = await s.applications.regenerateSecret(
+      application.id,
+      { overlapSeconds: 60 },
+      ACTOR,
+    );
     await s.database.close();
     const file = readFileSync(s.path).toString('latin1');
     assert.ok(file.includes(application.clientId));
@@ -101,8 +105,15 @@ describe('applications', () => {
     const { id: userId } = await makeUser(s, { active: false });
     const { application } = await makeApplication(s);
     await leavingNothing(s, async () => {
-      await refused(() => s.applications.create({ name: 'a', userId }, ACTOR), { code: 'validation_failed', fields: ['userId'], says: 'not active' });
-      await refused(() => s.applications.patch(application.id, { userId }, ACTOR), { code: 'validation_failed', fields: ['userId'] });
+      await refused(() => s.applications.create({ name: 'a', userId }, ACTOR), {
+        code: 'validation_failed',
+        fields: ['userId'],
+        says: 'not active',
+      });
+      await refused(() => s.applications.patch(application.id, { userId }, ACTOR), {
+        code: 'validation_failed',
+        fields: ['userId'],
+      });
     });
     await s.users.patch(application.userId, { active: false }, ACTOR);
     assert.equal((await s.applications.patch(application.id, { name: 'renamed' }, ACTOR)).name, 'renamed');
@@ -114,8 +125,13 @@ describe('applications', () => {
     await s.applications.remove(application.id, ACTOR);
     await refused(() => s.applications.get(application.id), { code: 'not_found' });
     await refused(() => s.applications.remove(application.id, ACTOR), { code: 'not_found' });
-    await refused(() => s.tokens.authenticate({ clientId: application.clientId, clientSecret }), { code: 'invalid_client' });
+    await refused(() => s.tokens.authenticate({ clientId: application.clientId, clientSecret }), {
+      code: 'invalid_client',
+    });
     const [entry] = await s.store.audit.list(null, 1);
-    assert.deepEqual([entry?.action, entry?.changes.secretHash], ['application.delete', { from: '[secret]', to: null }]);
+    assert.deepEqual(
+      [entry?.action, entry?.changes.secretHash],
+      ['application.delete', { from: '[secret]', to: null }],
+    );
   });
 });

@@ -23,7 +23,13 @@ describe('products', () => {
     const s = await openTestServices(t);
     const { id, ...view } = viewProduct(await s.products.create(SHOP, ACTOR));
     const at = '2026-11-21T05:00:00.000Z';
-    assert.deepEqual(view, { ...SHOP, scopes: [SHOP.scopes[0], { name: 'orders:edit', description: '' }], builtIn: false, createdAt: at, updatedAt: at });
+    assert.deepEqual(view, {
+      ...SHOP,
+      scopes: [SHOP.scopes[0], { name: 'orders:edit', description: '' }],
+      builtIn: false,
+      createdAt: at,
+      updatedAt: at,
+    });
     assert.equal(scopeFor(s, 'PUT', '/shop/orders/5'), 'orders:edit');
     await s.products.patch(id, { rules: [{ methods: ['GET'], path: '/shop/orders', scope: 'orders:view' }] }, ACTOR);
     assert.deepEqual([scopeFor(s, 'GET', '/shop/orders'), scopeFor(s, 'PUT', '/shop/orders/5')], ['orders:view', null]);
@@ -33,7 +39,10 @@ describe('products', () => {
 
   it('changed by another process count after a refresh', async (t) => {
     const s = await openTestServices(t);
-    await s.store.products.insert({ ...SHOP, id: s.ids.uuid(), scopes: [], builtIn: false, createdAt: NOW, updatedAt: NOW }, s.entry());
+    await s.store.products.insert(
+      { ...SHOP, id: s.ids.uuid(), scopes: [], builtIn: false, createdAt: NOW, updatedAt: NOW },
+      s.entry(),
+    );
     assert.equal(scopeFor(s, 'GET', '/shop/orders/5'), null);
     await s.products.refresh();
     assert.equal(scopeFor(s, 'GET', '/shop/orders/5'), 'orders:view');
@@ -45,13 +54,37 @@ describe('products', () => {
     ['a scope declared twice', { scopes: [{ name: 'a:b' }, { name: 'a:b' }], rules: [] }, ['scopes[1].name']],
     ['a scope without a name', { scopes: [{ description: 'x' }] }, ['scopes[0].name']],
     ['an unknown member of a scope', { scopes: [{ name: 'a:b', x: 1 }] }, ['scopes[0].x']],
-    ['a rule for a scope of no product', { rules: [{ methods: ['GET'], path: '/a', scope: 'no:such' }] }, ['rules[0].scope']],
-    ['a rule for another product’s scope', { rules: [{ methods: ['GET'], path: '/a', scope: 'employees:view' }] }, ['rules[0].scope']],
+    [
+      'a rule for a scope of no product',
+      { rules: [{ methods: ['GET'], path: '/a', scope: 'no:such' }] },
+      ['rules[0].scope'],
+    ],
+    [
+      'a rule for another product’s scope',
+      { rules: [{ methods: ['GET'], path: '/a', scope: 'employees:view' }] },
+      ['rules[0].scope'],
+    ],
     ['a rule without methods', { rules: [{ methods: [], path: '/a', scope: 'orders:view' }] }, ['rules[0].methods']],
-    ['a method in lower case', { rules: [{ methods: ['get'], path: '/a', scope: 'orders:view' }] }, ['rules[0].methods[0]']],
-    ['a path that is no pattern', { rules: [{ methods: ['GET'], path: 'a/{', scope: 'orders:view' }] }, ['rules[0].path']],
-    ['a path with a rest in the middle', { rules: [{ methods: ['GET'], path: '/{a*}/b', scope: 'orders:view' }] }, ['rules[0].path']],
-    ['a permission that is no name', { rules: [{ methods: ['GET'], path: '/a', scope: 'orders:view', permission: 'a b' }] }, ['rules[0].permission']],
+    [
+      'a method in lower case',
+      { rules: [{ methods: ['get'], path: '/a', scope: 'orders:view' }] },
+      ['rules[0].methods[0]'],
+    ],
+    [
+      'a path that is no pattern',
+      { rules: [{ methods: ['GET'], path: 'a/{', scope: 'orders:view' }] },
+      ['rules[0].path'],
+    ],
+    [
+      'a path with a rest in the middle',
+      { rules: [{ methods: ['GET'], path: '/{a*}/b', scope: 'orders:view' }] },
+      ['rules[0].path'],
+    ],
+    [
+      'a permission that is no name',
+      { rules: [{ methods: ['GET'], path: '/a', scope: 'orders:view', permission: 'a b' }] },
+      ['rules[0].permission'],
+    ],
     ['scopes as a text', { scopes: 'orders:view' }, ['scopes']],
     ['the mark of what is built in', { builtIn: true }, ['builtIn']],
   ];
@@ -60,21 +93,44 @@ describe('products', () => {
       const s = await openTestServices(t);
       const { id } = await s.products.create(SHOP, ACTOR);
       await leavingNothing(s, async () => {
-        await refused(() => s.products.create({ ...SHOP, name: 'Other', scopes: [], rules: [], ...more }, ACTOR), { code: 'validation_failed' });
+        await refused(() => s.products.create({ ...SHOP, name: 'Other', scopes: [], rules: [], ...more }, ACTOR), {
+          code: 'validation_failed',
+        });
         await refused(() => s.products.patch(id, more, ACTOR), { code: 'validation_failed', fields });
       });
       assert.equal(scopeFor(s, 'PUT', '/shop/orders/5'), 'orders:edit');
     });
   }
 
-  const conflicting: readonly [what: string, more: Record<string, unknown>, fields: readonly string[], says: string][] = [
-    ['a rule for the same paths as another product’s', { rules: [{ methods: ['POST', 'DELETE'], path: '/shop/orders/{number}', scope: 'b:x' }] }, ['rules[0].path'], 'product Shop'],
-    ['a rule for the paths of a built-in product', { rules: [{ methods: ['GET'], path: '/services/api/x/users/v1/employees', scope: 'b:x' }] }, ['rules[0].path'], 'product Employees'],
-    ['a scope of another product', { scopes: [{ name: 'b:x' }, { name: 'orders:view' }] }, ['scopes[1].name'], 'product Shop'],
-    ['a scope of a built-in product', { scopes: [{ name: 'users:manage' }] }, ['scopes[0].name'], 'product Administration'],
-    ['the name of another product', { name: 'Shop' }, ['name'], 'is taken'],
-    ['the name of a built-in product', { name: 'Employees' }, ['name'], 'is taken'],
-  ];
+  const conflicting: readonly [what: string, more: Record<string, unknown>, fields: readonly string[], says: string][] =
+    [
+      [
+        'a rule for the same paths as another product’s',
+        { rules: [{ methods: ['POST', 'DELETE'], path: '/shop/orders/{number}', scope: 'b:x' }] },
+        ['rules[0].path'],
+        'product Shop',
+      ],
+      [
+        'a rule for the paths of a built-in product',
+        { rules: [{ methods: ['GET'], path: '/services/api/x/users/v1/employees', scope: 'b:x' }] },
+        ['rules[0].path'],
+        'product Employees',
+      ],
+      [
+        'a scope of another product',
+        { scopes: [{ name: 'b:x' }, { name: 'orders:view' }] },
+        ['scopes[1].name'],
+        'product Shop',
+      ],
+      [
+        'a scope of a built-in product',
+        { scopes: [{ name: 'users:manage' }] },
+        ['scopes[0].name'],
+        'product Administration',
+      ],
+      ['the name of another product', { name: 'Shop' }, ['name'], 'is taken'],
+      ['the name of a built-in product', { name: 'Employees' }, ['name'], 'is taken'],
+    ];
   for (const [what, more, fields, says] of conflicting) {
     it(`are refused with ${what}, which is named`, async (t) => {
       const s = await openTestServices(t);
@@ -98,7 +154,10 @@ describe('products', () => {
     const named = `application ${application.name} (${application.id})`;
     await leavingNothing(s, async () => {
       await refused(() => s.products.remove(id, ACTOR), { code: 'in_use', says: named });
-      await refused(() => s.products.patch(id, { scopes: [SHOP.scopes[1]], rules: [] }, ACTOR), { code: 'in_use', says: named });
+      await refused(() => s.products.patch(id, { scopes: [SHOP.scopes[1]], rules: [] }, ACTOR), {
+        code: 'in_use',
+        says: named,
+      });
     });
     await s.products.patch(id, { scopes: [SHOP.scopes[0]], rules: [] }, ACTOR);
     await s.applications.patch(application.id, { scopes: [] }, ACTOR);

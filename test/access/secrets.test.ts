@@ -32,7 +32,11 @@ describe('a regenerated client secret', () => {
     const s = await openTestServices(t);
     const { application, clientSecret: first } = await makeApplication(s);
     const { clientId, id } = application;
-    const { clientSecret: second, application: after } = await s.applications.regenerateSecret(id, { overlapSeconds: 60 }, ACTOR);
+    const { clientSecret: second, application: after } = await s.applications.regenerateSecret(
+      id,
+      { overlapSeconds: 60 },
+      ACTOR,
+    );
     const endsAt = after.previousSecretExpiresAt ?? 0;
     assert.equal(endsAt, after.updatedAt + 60_000);
     assert.equal(viewApplication(after, endsAt - 1).previousSecretExpiresAt, new Date(endsAt).toISOString());
@@ -61,7 +65,11 @@ describe('a regenerated client secret', () => {
     const token = await tokenOf(s, application.clientId, clientSecret);
     const { clientSecret: second } = await s.applications.regenerateSecret(application.id, {}, ACTOR);
     assert.equal(await lets(s, token), true);
-    const { clientSecret: third } = await s.applications.regenerateSecret(application.id, { revokeTokens: true }, ACTOR);
+    const { clientSecret: third } = await s.applications.regenerateSecret(
+      application.id,
+      { revokeTokens: true },
+      ACTOR,
+    );
     assert.equal(await lets(s, token), false);
     assert.equal(await works(s, application.clientId, second), false);
     assert.equal(await lets(s, await tokenOf(s, application.clientId, third)), true);
@@ -91,7 +99,10 @@ describe('a regenerated client secret', () => {
       const s = await openTestServices(t);
       const { application } = await makeApplication(s);
       await leavingNothing(s, () =>
-        refused(() => s.applications.regenerateSecret(application.id, body, ACTOR), { code: 'validation_failed', fields: [field] }),
+        refused(() => s.applications.regenerateSecret(application.id, body, ACTOR), {
+          code: 'validation_failed',
+          fields: [field],
+        }),
       );
     });
   }

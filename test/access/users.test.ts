@@ -29,7 +29,11 @@ describe('users', () => {
   it('are never shown with their password', async (t) => {
     const s = await openTestServices(t);
     const { id } = await makeUser(s);
-    const user = await s.users.change(id, 'set-password', ACTOR, (before, { updatedAt }) => ({ ...before, updatedAt, passwordHash: 'scrypt$x' }));
+    const user = await s.users.change(id, 'set-password', ACTOR, (before, { updatedAt }) => ({
+      ...before,
+      updatedAt,
+      passwordHash: 'scrypt$x',
+    }));
     assert.ok(!JSON.stringify(viewUser(user)).includes('scrypt'));
     const [entry] = await s.store.audit.list(null, 1);
     assert.deepEqual(entry?.changes, { passwordHash: { from: null, to: '[secret]' } });
@@ -65,7 +69,11 @@ describe('users', () => {
     ['a permission with a space', { userName: 'a', permissions: ['a:x', 'b x'] }, 'permissions[1]'],
     ['a permission of 129 characters', { userName: 'a', permissions: ['x'.repeat(129)] }, 'permissions[0]'],
     ['a repeated permission', { userName: 'a', permissions: ['a:x', 'b:x', 'a:x'] }, 'permissions[2]'],
-    ['1001 permissions', { userName: 'a', permissions: Array.from({ length: 1001 }, (_, n) => `p${n}`) }, 'permissions'],
+    [
+      '1001 permissions',
+      { userName: 'a', permissions: Array.from({ length: 1001 }, (_, n) => `p${n}`) },
+      'permissions',
+    ],
     ['an unknown constraint', { userName: 'a', constraints: { regions: [] } }, 'constraints.regions'],
     ['an empty division', { userName: 'a', constraints: { divisions: [''] } }, 'constraints.divisions[0]'],
     ['a repeated division', { userName: 'a', constraints: { divisions: ['x', 'x'] } }, 'constraints.divisions[1]'],
@@ -79,7 +87,8 @@ describe('users', () => {
       const { id } = await makeUser(s);
       await leavingNothing(s, async () => {
         await refused(() => s.users.create(body, ACTOR), { code: 'validation_failed', fields: [field] });
-        if (what !== 'no user name') await refused(() => s.users.patch(id, body, ACTOR), { code: 'validation_failed', fields: [field] });
+        if (what !== 'no user name')
+          await refused(() => s.users.patch(id, body, ACTOR), { code: 'validation_failed', fields: [field] });
       });
     });
   }
@@ -89,7 +98,11 @@ describe('users', () => {
     const { userName } = await makeUser(s);
     const { id } = await makeUser(s);
     await leavingNothing(s, async () => {
-      await refused(() => s.users.create({ userName }, ACTOR), { code: 'conflict', fields: ['userName'], says: 'userName is taken' });
+      await refused(() => s.users.create({ userName }, ACTOR), {
+        code: 'conflict',
+        fields: ['userName'],
+        says: 'userName is taken',
+      });
       await refused(() => s.users.patch(id, { userName }, ACTOR), { code: 'conflict', fields: ['userName'] });
     });
   });
@@ -98,7 +111,9 @@ describe('users', () => {
     const s = await openTestServices(t);
     const { application } = await makeApplication(s);
     const { userId, name, id } = application;
-    await leavingNothing(s, () => refused(() => s.users.remove(userId, ACTOR), { code: 'in_use', says: `application ${name} (${id})` }));
+    await leavingNothing(s, () =>
+      refused(() => s.users.remove(userId, ACTOR), { code: 'in_use', says: `application ${name} (${id})` }),
+    );
     await s.applications.remove(id, ACTOR);
     await s.users.remove(userId, ACTOR);
     await refused(() => s.users.get(userId), { code: 'not_found', says: userId });

@@ -2,30 +2,36 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import fc from 'fast-check';
 import { firstRowKeyAt } from '../../src/ids.ts';
-import { ConstraintViolation } from '../../src/store/database.ts';
+import { ConstraintViolation, StaleWrite } from '../../src/store/database.ts';
 import type { AccessToken } from '../../src/store/tokens.ts';
 import { makeApplication, makeUser, openTestServices, type TestServices } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
 
-const token = (key: number, expiresAt: number, applicationId = 'gone'): AccessToken => ({
-  ...{ key, applicationId, expiresAt },
+const SCOPES = ['employees:edit', 'employees:view'];
+
+const token = (key: number, expiresAt: number): Omit<AccessToken, 'applicationId'> => ({
+  ...{ key, expiresAt },
   hash: Buffer.alloc(32, key % 256),
-  scope: 'a:view b:view',
+  scope: SCOPES.join(' '),
 });
 const keys = ({ rows }: TestServices): unknown[] =>
   rows('SELECT key FROM access_token ORDER BY key').map(({ key }) => key);
 
-async function issueAll({ store }: TestServices, tokens: readonly AccessToken[]): Promise<void> {
-  await Promise.all(tokens.map((one) => store.tokens.issue(one)));
+/** Issues to one application that holds the scopes; answers its id. */
+async function issueAll(s: TestServices, tokens: readonly ReturnType<typeof token>[]): Promise<string> {
+  const { application } = await makeApplication(s, { scopes: SCOPES });
+  const { id: applicationId } = application;
+  await Promise.all(tokens.map((one) => s.store.tokens.issue({ ...one, applicationId, tokensRevokedThrough: 0 })));
+  return applicationId;
 }
 
 describe('the token store', () => {
   it('finds a token with its application and user as they are now', async (t) => {
     const s = await openTestServices(t);
     const user = await makeUser(s, { permissions: ['b:x', 'a:x'], constraints: { divisions: ['sales'] } });
-    const { application } = await makeApplication(s, { userId: user.id });
-    const issued = token(7, NOW + 1000, application.id);
-    await s.store.tokens.issue(issued);
+    const { application } = await makeApplication(s, { userId: user.id, scopes: SCOPES });
+    const issued = { ...token(7, NOW + 1000), applicationId: application.id };
+    await s.store.tokens.issue({ ...issued, tokensRevokedThrough: 0 });
     const found = await s.store.tokens.find(7);
     assert.deepEqual(found, {
       ...issued,
@@ -50,23 +56,49 @@ describe('the token store', () => {
 
   it('finds nothing for a key without a row, and none of an application that is gone', async (t) => {
     const s = await openTestServices(t);
-    await s.store.tokens.issue(token(7, NOW + 1000));
+    await s.applications.remove(await issueAll(s, [token(7, NOW + 1000)]), 'test');
     assert.equal(await s.store.tokens.find(7), null);
     assert.equal(await s.store.tokens.find(8), null);
   });
 
   it('issues a key once', async (t) => {
     const s = await openTestServices(t);
-    await s.store.tokens.issue(token(7, NOW));
-    await leavingNothing(s, () => assert.rejects(s.store.tokens.issue(token(7, NOW + 5)), ConstraintViolation));
+    const applicationId = await issueAll(s, [token(7, NOW)]);
+    const again = { ...token(7, NOW + 5), applicationId, tokensRevokedThrough: 0 };
+    await leavingNothing(s, () => assert.rejects(s.store.tokens.issue(again), ConstraintViolation));
+  });
+
+  it('issues nothing past a revocation, or to what was switched off since it was read', async (t) => {
+    const s = await openTestServices(t);
+    const user = await makeUser(s);
+    const { application } = await makeApplication(s, { userId: user.id, scopes: SCOPES });
+    const late = { ...token(7, NOW + 1000), applicationId: application.id };
+    const refused = () =>
+      leavingNothing(s, () => assert.rejects(s.store.tokens.issue({ ...late, tokensRevokedThrough: 0 }), StaleWrite));
+    await s.applications.revokeTokens(application.id, 'test');
+    await refused();
+    const { tokensRevokedThrough } = await s.applications.get(application.id);
+    await s.users.patch(user.id, { active: false }, 'test');
+    const { tokensRevokedThrough: afterUser } = await s.applications.get(application.id);
+    await leavingNothing(s, () =>
+      assert.rejects(s.store.tokens.issue({ ...late, tokensRevokedThrough: afterUser }), StaleWrite),
+    );
+    assert.ok(afterUser > tokensRevokedThrough);
+  });
+
+  it('shows no scope that the application has lost since', async (t) => {
+    const s = await openTestServices(t);
+    const applicationId = await issueAll(s, [token(7, NOW + 1000)]);
+    await s.applications.patch(applicationId, { scopes: ['employees:view'] }, 'test');
+    assert.equal((await s.store.tokens.find(7))?.scope, 'employees:view');
   });
 
   it('forgets a token of its own application only', async (t) => {
     const s = await openTestServices(t);
-    await issueAll(s, [token(7, NOW, 'one'), token(8, NOW, 'one')]);
+    const one = await issueAll(s, [token(7, NOW), token(8, NOW)]);
     await leavingNothing(s, () => s.store.tokens.revoke(7, 'other'));
-    await leavingNothing(s, () => s.store.tokens.revoke(9, 'one'));
-    await s.store.tokens.revoke(7, 'one');
+    await leavingNothing(s, () => s.store.tokens.revoke(9, one));
+    await s.store.tokens.revoke(7, one);
     assert.deepEqual(keys(s), [8]);
   });
 

@@ -98,3 +98,33 @@ export async function runProgram(
     },
   };
 }
+
+/** Runs the shell block under a heading, line by line, where a program is; answers what each command printed. */
+export async function runDocumentedCommands({ folder }: Program, page: string, heading: string): Promise<string[]> {
+  const [, section] = readFileSync(join(root, 'docs', page), 'utf8').split(`\n## ${heading}\n`);
+  const [, block = ''] = /```sh\n([\s\S]*?)```/.exec(section ?? '') ?? [];
+  const lines = block.trim().split('\n');
+  const settings = lines.filter((line) => line.startsWith('export '));
+  const commands = lines.filter((line) => !line.startsWith('export '));
+  assert.ok(commands.length > 0, `docs/${page} has no commands under ${heading}`);
+  const outputs: string[] = [];
+  for (const command of commands) {
+    const child = spawn('bash', ['-euc', [...settings, command].join('\n')], {
+      cwd: folder,
+      env: { ...process.env, PATH: `${join(root, 'scripts')}:${process.env.PATH}` },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let output = '';
+    let errors = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      errors += text;
+    });
+    const code = await new Promise((resolve) => child.once('close', resolve));
+    assert.equal(code, 0, `${command}: ${errors}`);
+    outputs.push(output);
+  }
+  return outputs;
+}

@@ -74,12 +74,17 @@ export async function openTestStore(t: TestContext, { now = NOW }: { now?: numbe
   };
 }
 
-/** Every row of every table. */
+/** Every row of every table, in an order that does not depend on when it was written. */
 export function contents({ connection }: SqliteDatabase): Readonly<Record<string, readonly unknown[]>> {
-  const tables = connection.prepare("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").all();
-  return Object.fromEntries(
-    (tables as { name: string }[]).map(({ name }) => [name, connection.prepare(`SELECT * FROM ${name}`).all()]),
-  );
+  const tables = connection.prepare("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").pluck().all();
+  const sorted = (table: unknown): unknown[] =>
+    connection
+      .prepare(`SELECT * FROM ${table}`)
+      .all()
+      .map((row) => [JSON.stringify(row), row] as const)
+      .toSorted(([one], [other]) => (one < other ? -1 : 1))
+      .map(([, row]) => row);
+  return Object.fromEntries(tables.map((table) => [table, sorted(table)]));
 }
 
 /** Does the work and asserts that it left every table as it was. */

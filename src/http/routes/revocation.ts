@@ -5,7 +5,7 @@ import type { ClientAuthentication } from '../client-authentication.ts';
 import { refuseInDialect } from '../oauth-error.ts';
 import { parametersOf } from '../oauth-parameters.ts';
 import type { Route } from '../route.ts';
-import { formCredentials, oauthBody, oauthRefusal } from './token.ts';
+import { formCredentials, oauthBody, oauthErrorSchema, oauthRefusal } from './token.ts';
 
 export const REVOCATION_PATH = '/services/api/oauth2/revoke';
 
@@ -42,7 +42,7 @@ export function revocationRoutes({ tokens, authentication }: Dependencies): Rout
       replies: {
         200: { description: 'The token is not valid, be it that it never was' },
         400: { description: 'Refused; a form is answered as RFC 6749 §5.2 says' },
-        401: { description: 'To a form: the client credentials are not valid' },
+        401: { description: 'To a form: the client credentials are not valid', schema: oauthErrorSchema },
         429: { description: 'Too many failed authentications; see `Retry-After`' },
       },
       refusal: oauthRefusal,

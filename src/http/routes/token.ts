@@ -13,7 +13,7 @@ export const TOKEN_PATH = '/services/api/oauth2/token';
 export const GRANT_TYPE = 'client_credentials';
 
 /** What RFC 6749 §5.2 makes of a refusal. */
-const oauthErrorSchema = z
+export const oauthErrorSchema = z
   .object({ error: z.string(), error_description: z.string() })
   .meta({ id: 'OAuthError', description: 'A refusal as RFC 6749 §5.2 words it, to a request that came as a form.' });
 
@@ -78,7 +78,7 @@ export function tokenRoutes({ tokens, authentication }: Dependencies): Route[] {
       replies: {
         200: { description: 'The token', schema: tokenResponse },
         400: { description: 'Refused; a form is answered as RFC 6749 §5.2 says' },
-        401: { description: 'To a form: the client credentials are not valid' },
+        401: { description: 'To a form: the client credentials are not valid', schema: oauthErrorSchema },
         429: { description: 'Too many failed authentications; see `Retry-After`' },
       },
       refusal: oauthRefusal,

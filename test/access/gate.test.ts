@@ -1,0 +1,263 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { mintToken, tokenRowKey } from '../../src/access/credential.ts';
+import { type Caller, insufficientPermission } from '../../src/access/gate.ts';
+import { canonicalPath } from '../../src/access/path.ts';
+import { randomBytes } from '../../src/random.ts';
+import type { Refusal } from '../../src/refusal.ts';
+import { refused } from '../support/refusals.ts';
+import {
+  ACTOR,
+  makeApplication,
+  makeCaller,
+  makeUser,
+  openTestServices,
+  type TestServices,
+  tokenOf,
+} from '../support/services.ts';
+import { leavingNothing, NOW } from '../support/store.ts';
+
+const EMPLOYEES = '/services/api/x/users/v1/employees';
+const challengeOf = ({ headers }: Refusal): string | undefined => headers['WWW-Authenticate'];
+
+async function tokenFor(
+  s: TestServices,
+  scopes: readonly string[],
+  user: Record<string, unknown> = {},
+): Promise<string> {
+  const { id } = await makeUser(s, { permissions: scopes, ...user });
+  const { application, clientSecret } = await makeApplication(s, { userId: id, scopes });
+  return tokenOf(s, application.clientId, clientSecret);
+}
+
+function authorize({ gate }: TestServices, caller: Caller, method: string, target: string): unknown {
+  const path = canonicalPath(target);
+  assert.ok(path.ok);
+  return gate.authorize(caller, method, path.segments);
+}
+
+describe('the gate’s authentication', () => {
+  it('gives the application and the user behind a token', async (t) => {
+    const s = await openTestServices(t);
+    const user = await makeUser(s, { permissions: ['p:x'], constraints: { divisions: ['sales'] } });
+    const { application, clientSecret } = await makeApplication(s, { userId: user.id, scopes: ['employees:view'] });
+    const token = await tokenOf(s, application.clientId, clientSecret);
+    for (const value of [`Bearer ${token}`, `bearer ${token}`, `BEARER   ${token} `]) {
+      assert.deepEqual(await s.gate.authenticate([value]), {
+        ...{ actor: `application:${application.id}`, applicationId: application.id, clientId: application.clientId },
+        ...{ scope: ['employees:view'], userId: user.id, userName: user.userName, permissions: ['p:x'] },
+        ...{ constraints: { divisions: ['sales'] }, expiresAt: NOW + 3_600_000 },
+      });
+    }
+  });
+
+  it('asks for credentials, without an error, where none were sent', async (t) => {
+    const s = await openTestServices(t);
+    const refusal = await refused(() => s.gate.authenticate([]), { code: 'unauthorized' });
+    assert.deepEqual([refusal.status, challengeOf(refusal)], [401, 'Bearer']);
+  });
+
+  const invalid = (description: string): string => `Bearer error="invalid_token", error_description="${description}"`;
+  const malformed: readonly [what: string, values: (token: string) => string[]][] = [
+    ['another scheme', () => ['Basic YTpi']],
+    ['no token', () => ['Bearer ']],
+    ['an empty value', () => ['']],
+    ['no scheme', (token) => [token]],
+    ['no space', (token) => [`Bearer${token}`]],
+    ['a tab for the space', (token) => [`Bearer\t${token}`]],
+    ['two tokens', (token) => [`Bearer ${token} ${token}`]],
+    ['two tokens with a comma', (token) => [`Bearer ${token}, Bearer ${token}`]],
+    ['quotes', (token) => [`Bearer "${token}"`]],
+    ['8 KiB of spaces before it', (token) => [`Bearer ${' '.repeat(8192)}${token}`]],
+  ];
+  for (const [what, values] of malformed) {
+    it(`refuses a header with ${what}`, async (t) => {
+      const s = await openTestServices(t);
+      const token = await tokenFor(s, []);
+      const refusal = await refused(() => s.gate.authenticate(values(token)), { code: 'invalid_token' });
+      assert.equal(challengeOf(refusal), invalid('the Authorization header is not of the form Bearer <token>'));
+    });
+  }
+
+  it('refuses two headers, even with the same token', async (t) => {
+    const s = await openTestServices(t);
+    const token = await tokenFor(s, []);
+    const refusal = await refused(() => s.gate.authenticate([`Bearer ${token}`, `Bearer ${token}`]), {
+      code: 'invalid_token',
+    });
+    assert.equal(challengeOf(refusal), invalid('the Authorization header was sent more than once'));
+  });
+
+  const worthless: readonly [what: string, spoil: (s: TestServices, token: string) => Promise<string> | string][] = [
+    ['is unknown', () => mintToken(5, randomBytes)],
+    ['was cut', (_, token) => token.slice(0, -1)],
+    ['was lengthened', (_, token) => `${token}0`],
+    ['has one letter changed', (_, token) => `${token.slice(0, 20)}${token[20] === 'a' ? 'b' : 'a'}${token.slice(21)}`],
+    [
+      'has the row of another and random bytes of its own',
+      (_, token) => mintToken(tokenRowKey(token) ?? 0, randomBytes),
+    ],
+    ['is a client secret', async (s) => (await makeApplication(s)).clientSecret],
+    ['has expired, to the millisecond', (s, token) => (s.advance(3_600_000), token)],
+    [
+      'was revoked',
+      async (s, token) => {
+        const { applicationId } = await s.gate.authenticate([`Bearer ${token}`]);
+        await s.store.tokens.revoke(tokenRowKey(token) ?? 0, applicationId);
+        return token;
+      },
+    ],
+    [
+      'was revoked with all others',
+      async (s, token) => {
+        const { applicationId } = await s.gate.authenticate([`Bearer ${token}`]);
+        await s.applications.revokeTokens(applicationId, ACTOR);
+        return token;
+      },
+    ],
+    [
+      'is of an application that was switched off',
+      async (s, token) => {
+        const { applicationId } = await s.gate.authenticate([`Bearer ${token}`]);
+        await s.applications.patch(applicationId, { active: false }, ACTOR);
+        return token;
+      },
+    ],
+    [
+      'is of an application that was deleted',
+      async (s, token) => {
+        const { applicationId } = await s.gate.authenticate([`Bearer ${token}`]);
+        await s.applications.remove(applicationId, ACTOR);
+        return token;
+      },
+    ],
+    [
+      'is of a user that was switched off',
+      async (s, token) => {
+        const { userId } = await s.gate.authenticate([`Bearer ${token}`]);
+        await s.users.patch(userId, { active: false }, ACTOR);
+        return token;
+      },
+    ],
+  ];
+  for (const [what, spoil] of worthless) {
+    it(`refuses a token that ${what}`, async (t) => {
+      const s = await openTestServices(t);
+      const token = await spoil(s, await tokenFor(s, []));
+      const refusal = await refused(() => leavingNothing(s, () => s.gate.authenticate([`Bearer ${token}`])), {
+        code: 'invalid_token',
+      });
+      assert.deepEqual(
+        [refusal.status, challengeOf(refusal)],
+        [401, invalid('the access token is unknown, expired or revoked')],
+      );
+    });
+  }
+
+  it('takes a token until a millisecond before its end', async (t) => {
+    const s = await openTestServices(t);
+    const token = await tokenFor(s, []);
+    s.advance(3_599_999);
+    assert.equal((await s.gate.authenticate([`Bearer ${token}`])).expiresAt, NOW + 3_600_000);
+  });
+});
+
+describe('the gate’s authorization', () => {
+  it('gives the rule that lets the caller in', async (t) => {
+    const s = await openTestServices(t);
+    const caller = await makeCaller(s, ['employees:view']);
+    assert.deepEqual(authorize(s, caller, 'GET', `${EMPLOYEES}/5?x=1`), {
+      ...{
+        scope: 'employees:view',
+        permission: 'employees:view',
+        pattern: `${EMPLOYEES}/{userId}`,
+        productName: 'Employees',
+      },
+      params: { userId: '5' },
+    });
+  });
+
+  const table: readonly [
+    what: string,
+    method: string,
+    path: string,
+    code: 'insufficient_scope' | 'insufficient_permission',
+    challenge: string,
+  ][] = [
+    [
+      'a path that no rule names',
+      'GET',
+      '/nowhere',
+      'insufficient_scope',
+      'error_description="no rule of the API catalogue names this path and method"',
+    ],
+    [
+      'a method that no rule names',
+      'DELETE',
+      EMPLOYEES,
+      'insufficient_scope',
+      'error_description="no rule of the API catalogue names this path and method"',
+    ],
+    [
+      'a path with a slash more',
+      'GET',
+      `${EMPLOYEES}/`,
+      'insufficient_scope',
+      'error_description="no rule of the API catalogue names this path and method"',
+    ],
+    [
+      'a scope that the token lacks',
+      'POST',
+      EMPLOYEES,
+      'insufficient_scope',
+      'error_description="the scope employees:create is required for this", scope="employees:create"',
+    ],
+    [
+      'a permission that the user lacks',
+      'PUT',
+      `${EMPLOYEES}/5`,
+      'insufficient_permission',
+      'error_description="the user ada lacks the permission employees:edit"',
+    ],
+  ];
+  for (const [what, method, path, code, challenge] of table) {
+    it(`refuses ${what} with 401`, async (t) => {
+      const s = await openTestServices(t);
+      const user = { userName: 'ada', permissions: ['employees:view', 'employees:create'] };
+      const caller = await makeCaller(s, ['employees:view', 'employees:edit'], user);
+      const refusal = await refused(() => authorize(s, caller, method, path), { code });
+      assert.deepEqual([refusal.status, challengeOf(refusal)], [401, `Bearer error="${code}", ${challenge}`]);
+    });
+  }
+
+  it('asks for the permission that the rule names in place of its scope', async (t) => {
+    const s = await openTestServices(t);
+    const rules = [{ methods: ['GET'], path: '/shop', scope: 'shop:view', permission: 'shopkeeper' }];
+    await s.products.create({ name: 'Shop', scopes: [{ name: 'shop:view' }], rules }, ACTOR);
+    const keeper = await makeCaller(s, ['shop:view'], { permissions: ['shopkeeper'] });
+    const customer = await makeCaller(s, ['shop:view'], { permissions: ['shop:view'] });
+    assert.ok(authorize(s, keeper, 'GET', '/shop'));
+    await refused(() => authorize(s, customer, 'GET', '/shop'), {
+      code: 'insufficient_permission',
+      says: 'shopkeeper',
+    });
+  });
+
+  it('counts a permission that was taken away from the next call on', async (t) => {
+    const s = await openTestServices(t);
+    const token = await tokenFor(s, ['employees:view']);
+    const enter = async () => authorize(s, await s.gate.authenticate([`Bearer ${token}`]), 'GET', EMPLOYEES);
+    const { userId } = await s.gate.authenticate([`Bearer ${token}`]);
+    assert.ok(await enter());
+    await s.users.patch(userId, { permissions: [] }, ACTOR);
+    await refused(enter, { code: 'insufficient_permission' });
+  });
+
+  it('puts nothing into its header that could end or split it', () => {
+    const refusal = insufficientPermission('the user "a"\\\r\nSet-Cookie: b=ü is constrained');
+    assert.equal(
+      challengeOf(refusal),
+      'Bearer error="insufficient_permission", error_description="the user ?a????Set-Cookie: b=? is constrained"',
+    );
+  });
+});

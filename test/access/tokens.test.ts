@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { hashCredential, mintCredential, mintToken, tokenRowKey } from '../../src/access/credential.ts';
+import { rowKeyTime } from '../../src/ids.ts';
+import { randomBytes } from '../../src/random.ts';
+import type { Client } from '../../src/store/applications.ts';
+import { refused } from '../support/refusals.ts';
+import { ACTOR, makeApplication, makeUser, openTestServices, type TestServices, tokenOf } from '../support/services.ts';
+import { leavingNothing, NOW } from '../support/store.ts';
+
+const SCOPES = ['employees:create', 'employees:edit', 'employees:view'];
+
+async function clientOf(s: TestServices, more: Record<string, unknown> = {}): Promise<Client> {
+  const { application, clientSecret } = await makeApplication(s, { scopes: SCOPES, ...more });
+  return s.tokens.authenticate({ clientId: application.clientId, clientSecret });
+}
+
+describe('authentication', () => {
+  it('tells nobody why it failed: the same code and text for every reason, and nothing written', async (t) => {
+    const s = await openTestServices(t);
+    const good = await makeApplication(s);
+    const inactive = await makeApplication(s);
+    await s.applications.patch(inactive.application.id, { active: false }, ACTOR);
+    const userless = await makeApplication(s);
+    await s.users.patch(userless.application.userId, { active: false }, ACTOR);
+    const clientId = good.application.clientId;
+    const attempts: readonly [clientId: string, clientSecret: string][] = [
+      [mintCredential('spc', randomBytes), good.clientSecret],
+      [`${clientId.slice(0, -1)}${clientId.endsWith('0') ? '1' : '0'}`, good.clientSecret],
+      [clientId.toLowerCase(), good.clientSecret],
+      ['', ''],
+      ["' OR ''='", good.clientSecret],
+      [clientId, mintCredential('sps', randomBytes)],
+      [clientId, inactive.clientSecret],
+      [clientId, ''],
+      [clientId, good.clientSecret.slice(0, -1)],
+      [clientId, `${good.clientSecret} `],
+      [clientId, good.clientSecret.toUpperCase()],
+      [clientId, hashCredential(good.clientSecret).toString('hex')],
+      [clientId, '\0'.repeat(32)],
+      [inactive.application.clientId, inactive.clientSecret],
+      [userless.application.clientId, userless.clientSecret],
+    ];
+    await leavingNothing(s, async () => {
+      for (const [id, clientSecret] of attempts) {
+        const refusal = await refused(() => s.tokens.authenticate({ clientId: id, clientSecret }), {
+          code: 'invalid_client',
+        });
+        assert.deepEqual(
+          [refusal.message, refusal.details, refusal.headers],
+          ['the client credentials are not valid', null, {}],
+        );
+      }
+    });
+    assert.equal((await s.tokens.authenticate({ clientId, clientSecret: good.clientSecret })).id, good.application.id);
+  });
+});
+
+describe('issuing a token', () => {
+  const granted: readonly [what: string, asked: string | undefined, scope: string][] = [
+    ['every scope for none named', undefined, SCOPES.join(' ')],
+    ['every scope for the empty text', '', SCOPES.join(' ')],
+    ['every scope for all', 'all', SCOPES.join(' ')],
+    [
+      'what is named, sorted and once each',
+      'employees:view employees:create employees:view',
+      'employees:create employees:view',
+    ],
+  ];
+  for (const [what, asked, scope] of granted) {
+    it(`grants ${what}`, async (t) => {
+      const s = await openTestServices(t);
+      const { accessToken, ...issued } = await s.tokens.issue(await clientOf(s), asked);
+      assert.deepEqual(issued, { expiresInSeconds: 3600, scope });
+      assert.match(accessToken, /^spt_[0-9A-Za-z]{60}$/);
+    });
+  }
+
+  const twentyOne = Array.from({ length: 21 }, (_, n) => `many:s${n}`).join(' ');
+  const withheld: readonly [what: string, asked: string, says: string][] = [
+    ['one that is not registered for the application', 'employees:view users:view', 'users:view'],
+    ['one of no product', 'no:such', 'no:such'],
+    ['21 named', twentyOne, 'many:s20'],
+    ['all beside a name', 'all employees:view', 'all'],
+    ['what is no scope name', 'employees:view nothing', 'nothing'],
+  ];
+  for (const [what, asked, says] of withheld) {
+    it(`refuses the whole for ${what}, naming it, and writes no token`, async (t) => {
+      const s = await openTestServices(t);
+      const client = await clientOf(s);
+      await leavingNothing(s, () => refused(() => s.tokens.issue(client, asked), { code: 'invalid_scope', says }));
+    });
+  }
+
+  it('keeps the hash alone, under a key that is in the token and ordered by time', async (t) => {
+    const s = await openTestServices(t);
+    const client = await clientOf(s, { accessTokenValiditySeconds: 300 });
+    const tokens = [];
+    for (let n = 0; n < 3; n++) {
+      tokens.push((await s.tokens.issue(client, 'employees:view')).accessToken);
+      s.advance(1000);
+    }
+    assert.deepEqual(
+      s.rows('SELECT key, hash, application_id, scope, expires_at FROM access_token ORDER BY key'),
+      tokens.map((token, n) => ({
+        key: tokenRowKey(token),
+        hash: hashCredential(token),
+        application_id: client.id,
+        scope: 'employees:view',
+        expires_at: NOW + n * 1000 + 300_000,
+      })),
+    );
+  });
+});
+
+describe('introspection', () => {
+  it('tells what RFC 7662 names of a token that is worth something', async (t) => {
+    const s = await openTestServices(t);
+    const client = await clientOf(s);
+    const user = await s.users.get(client.userId);
+    const { accessToken } = await s.tokens.issue(client, 'employees:view');
+    const issuedAt = rowKeyTime(tokenRowKey(accessToken) ?? 0);
+    assert.deepEqual(await s.tokens.introspect(accessToken), {
+      ...{
+        active: true,
+        scope: 'employees:view',
+        client_id: client.clientId,
+        username: user.userName,
+        token_type: 'Bearer',
+      },
+      ...{ exp: Math.floor(NOW / 1000) + 3600, iat: Math.floor(issuedAt / 1000), sub: user.id },
+    });
+  });
+
+  it('tells only that it is not active of any other', async (t) => {
+    const s = await openTestServices(t);
+    const client = await clientOf(s);
+    const { accessToken } = await s.tokens.issue(client, undefined);
+    const key = tokenRowKey(accessToken) ?? 0;
+    for (const text of [
+      '',
+      'x',
+      accessToken.slice(0, -1),
+      mintToken(key, randomBytes),
+      mintToken(key + 1, randomBytes),
+    ]) {
+      assert.deepEqual(await s.tokens.introspect(text), { active: false });
+    }
+    s.advance(3_600_000);
+    assert.deepEqual(await s.tokens.introspect(accessToken), { active: false });
+  });
+});
+
+describe('revocation', () => {
+  it('ends a token of the client’s own and no other', async (t) => {
+    const s = await openTestServices(t);
+    const client = await clientOf(s);
+    const { accessToken: one } = await s.tokens.issue(client, undefined);
+    const { accessToken: other } = await s.tokens.issue(client, undefined);
+    await s.tokens.revoke(one, client);
+    assert.deepEqual(await s.tokens.introspect(one), { active: false });
+    assert.equal((await s.tokens.introspect(other)).active, true);
+  });
+
+  it('leaves alone, without an error, what is unknown, forged, expired or another client’s', async (t) => {
+    const s = await openTestServices(t);
+    const [client, stranger] = [await clientOf(s), await clientOf(s)];
+    const { accessToken } = await s.tokens.issue(client, undefined);
+    const forged = mintToken(tokenRowKey(accessToken) ?? 0, randomBytes);
+    await leavingNothing(s, async () => {
+      for (const text of ['', 'x', forged, mintToken(5, randomBytes)]) await s.tokens.revoke(text, client);
+      await s.tokens.revoke(accessToken, stranger);
+    });
+    assert.equal((await s.tokens.introspect(accessToken)).active, true);
+  });
+
+  it('fails when it cannot be written: nobody is told that a token has ended while it has not', async (t) => {
+    const s = await openTestServices(t);
+    const { application, clientSecret } = await makeApplication(s);
+    const client = await s.tokens.authenticate({ clientId: application.clientId, clientSecret });
+    const token = await tokenOf(s, application.clientId, clientSecret);
+    s.database.connection.exec(
+      "CREATE TRIGGER broken BEFORE DELETE ON access_token BEGIN SELECT RAISE(ABORT, 'broken disk'); END",
+    );
+    await assert.rejects(s.tokens.revoke(token, client), /broken disk/);
+    assert.equal((await s.tokens.introspect(token)).active, true);
+  });
+});
+
+describe('a client', () => {
+  it('is one and the same in authentication and in the token: no other application’s user or scopes', async (t) => {
+    const s = await openTestServices(t);
+    const [mine, theirs] = await Promise.all([
+      makeUser(s, { permissions: ['mine:x'] }),
+      makeUser(s, { permissions: ['theirs:x'] }),
+    ]);
+    const a = await makeApplication(s, { userId: mine.id, scopes: ['employees:view'] });
+    await makeApplication(s, { userId: theirs.id, scopes: ['employees:edit'] });
+    const token = await tokenOf(s, a.application.clientId, a.clientSecret);
+    const caller = await s.gate.authenticate([`Bearer ${token}`]);
+    assert.deepEqual(
+      [caller.applicationId, caller.userId, caller.scope, caller.permissions],
+      [a.application.id, mine.id, ['employees:view'], ['mine:x']],
+    );
+  });
+});

@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import BetterSqlite3 from 'better-sqlite3';
+import { initialised, type Json, type Page } from '../support/command-folder.ts';
+
+test('user: creates users, with a password that is shown once, and lists them', async (t) => {
+  const { run, json, failure } = await initialised(t);
+  const plain = await json([
+    'user',
+    'create',
+    '--user-name',
+    'payroll',
+    '--permission',
+    'employees:view',
+    '--division',
+    'sales',
+  ]);
+  assert.equal(plain.role, 'service');
+  assert.deepEqual(plain.permissions, ['employees:view']);
+  assert.deepEqual(plain.constraints, { divisions: ['sales'] });
+  assert.equal('password' in plain, false);
+
+  const person = [
+    'user',
+    'create',
+    '--user-name',
+    'ada',
+    '--display-name',
+    'Ada',
+    '--role',
+    'viewer',
+    '--with-password',
+  ];
+  const { status, stdout } = await run([...person, '--email', 'ada@example.com']);
+  assert.equal(status, 0);
+  const password = /password\s+(\S+)\n/.exec(stdout)?.[1] ?? '';
+  assert.match(password, /^([a-z2-9]{6}-){3}[a-z2-9]{6}$/);
+  assert.match(stdout, /\nThe password is shown this once\.\n$/);
+
+  const { items, nextCursor } = await json<Page>(['user', 'list']);
+  assert.deepEqual(
+    items.map(({ userName }) => userName),
+    ['admin', 'payroll', 'ada'],
+  );
+  assert.equal(nextCursor, null);
+  assert(!JSON.stringify(items).includes(password));
+  assert.equal(await failure(person), 'sallyport: userName is taken\n');
+  assert.match(await failure(['user', 'create', '--user-name', 'bob', '--role', 'king']), /^sallyport: role must be /);
+  const both = ['user', 'create', '--user-name', 'a b', '--email', 'nowhere'];
+  assert.match(
+    await failure(both),
+    /^sallyport: userName must .*, and 1 more\n {2}userName .*\n {2}email must be an email address\n$/,
+  );
+});
+
+test('lists come in pages', async (t) => {
+  const { run, json } = await initialised(t);
+  for (const name of ['b', 'c']) await json(['user', 'create', '--user-name', name]);
+  const first = await json<Page>(['user', 'list', '--limit', '2']);
+  assert.deepEqual(
+    first.items.map(({ userName }) => userName),
+    ['admin', 'b'],
+  );
+  assert.equal(first.nextCursor, first.items[1]?.id);
+  const second = await json<Page>(['user', 'list', '--limit', '2', '--cursor', first.nextCursor ?? '']);
+  assert.deepEqual(
+    second.items.map(({ userName }) => userName),
+    ['c'],
+  );
+  assert.equal(second.nextCursor, null);
+  const exact = await json<Page>(['user', 'list', '--limit', '3']);
+  assert.equal(exact.nextCursor, null);
+  const { stdout } = await run(['user', 'list', '--limit', '2']);
+  assert.match(stdout, /^id +userName +displayName +role +active\n/);
+  assert(stdout.endsWith(`\nThere are more: --cursor ${first.nextCursor}\n`), stdout);
+  assert.equal((await run(['key', 'list'])).stdout, 'None.\n');
+});
+
+test('application: registers one, lists it without its secret, replaces the secret and revokes tokens', async (t) => {
+  const { credentials, json, failure } = await initialised(t);
+  const args = ['application', 'create', '--name', 'Payroll', '--scope', 'employees:view', '--scope', 'employees:edit'];
+  const created = await json([...args, '--user', 'admin', '--validity-seconds', '600']);
+  assert.deepEqual(created.scopes, ['employees:edit', 'employees:view']);
+  assert.equal(created.accessTokenValiditySeconds, 600);
+  assert.match(String(created.clientSecret), /^sps_/);
+  assert.equal((await json([...args, '--user', String(created.userId)])).userId, created.userId);
+
+  const { items } = await json<Page>(['application', 'list']);
+  assert.deepEqual(
+    items.map(({ name }) => name),
+    ['administration', 'Payroll', 'Payroll'],
+  );
+  assert.equal(items[0]?.clientId, credentials.clientId);
+  assert(items.every((item) => !('clientSecret' in item)));
+
+  const again = await json(['application', 'regenerate-secret', created.id, '--overlap-seconds', '60']);
+  assert.equal(again.clientId, created.clientId);
+  assert.notEqual(again.clientSecret, created.clientSecret);
+  assert.notEqual(again.previousSecretExpiresAt, null);
+  assert.equal((await json(['application', 'revoke-tokens', created.id])).id, created.id);
+
+  assert.equal(await failure([...args, '--user', 'nobody']), 'sallyport: there is no user nobody\n');
+  assert.match(
+    await failure([...args, '--user', 'admin', '--scope', 'x:y']),
+    /scopes\[2\] "x:y" is not a scope of any product/,
+  );
+  const nowhere = '0193a1f0-0000-7000-8000-00000000ffff';
+  assert.match(
+    await failure(['application', 'revoke-tokens', nowhere]),
+    new RegExp(`there is no application ${nowhere}`),
+  );
+});
+
+test('what is done on the command line is audited as that, without secrets', async (t) => {
+  const { dataDir, json, run } = await initialised(t);
+  const { clientSecret } = await json(['application', 'create', '--name', 'x', '--user', 'admin']);
+  const connection = new BetterSqlite3(join(dataDir, 'sallyport.db'), { readonly: true });
+  const [last] = connection.prepare('SELECT actor, action, changes FROM audit ORDER BY number DESC').all() as Json[];
+  connection.close();
+  assert.deepEqual([last?.actor, last?.action], ['command-line', 'application.create']);
+  assert(!String(last?.changes).includes(String(clientSecret)));
+  assert.equal((await run(['doctor'])).status, 0);
+});
+
+test('names from outside cannot steer the terminal', async (t) => {
+  const { run } = await initialised(t);
+  const description = 'plain \u001b[2J\u202eesrever';
+  await run(['event', 'type-create', '--name', 'a.b', '--description', description]);
+  const { stdout } = await run(['event', 'types']);
+  assert(stdout.includes('plain \\u{1b}[2J\\u{202e}esrever'), stdout);
+});

@@ -1,0 +1,3 @@
+import { testEmbedding } from '../support/embedding.ts';
+
+testEmbedding('Fastify', /Route POST:\S* not found/);

@@ -1,0 +1,3 @@
+import { testEmbedding } from '../support/embedding.ts';
+
+testEmbedding('node:http', /^no such page$/);

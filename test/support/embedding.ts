@@ -1,0 +1,158 @@
+/** What holds for every program of docs/embedding.md, whichever server it has Sallyport in. */
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { type ApiClient, createClient, errorOf, refusalOf, succeeded, TOKEN, tokenFor } from './client.ts';
+import {
+  documentedProgram,
+  type Program,
+  type RunningProgram,
+  runDocumentedCommands,
+  runProgram,
+  typeErrors,
+} from './documented-program.ts';
+
+const PAGE = 'embedding.md';
+const PUBLIC_URL = 'https://shop.example';
+
+type Credentials = { readonly clientId: string; readonly clientSecret: string };
+
+type Shop = {
+  readonly program: Program;
+  readonly running: RunningProgram;
+  readonly administrator: Credentials;
+  readonly shop: Credentials;
+  readonly admin: ApiClient;
+  /** Calls with a token that holds `orders:create`. */
+  readonly client: ApiClient;
+};
+
+/** Sets up what the page says, by the commands that it gives, and runs the program. */
+async function openShop(t: TestContext, heading: string): Promise<Shop> {
+  const program = documentedProgram(t, PAGE, heading);
+  const outputs = await runDocumentedCommands(program, PAGE, 'What they need');
+  const [administrator, shop] = outputs.flatMap(credentialsIn);
+  assert.ok(administrator !== undefined && shop !== undefined, outputs.join('\n'));
+  const running = await runProgram(t, program, {
+    SALLYPORT_DATA: `${program.folder}/data`,
+    SALLYPORT_PUBLIC_URL: PUBLIC_URL,
+    SALLYPORT_LOG_LEVEL: 'info',
+  });
+  const { url } = running;
+  return {
+    program,
+    running,
+    administrator,
+    shop,
+    admin: createClient(url, await tokenFor(url, administrator)),
+    client: createClient(url, await tokenFor(url, shop)),
+  };
+}
+
+function credentialsIn(output: string): Credentials[] {
+  const clientId = /spc_\w+/.exec(output)?.[0];
+  const clientSecret = /sps_\w+/.exec(output)?.[0];
+  return clientId === undefined || clientSecret === undefined ? [] : [{ clientId, clientSecret }];
+}
+
+/** The orders that were published, as a webhook that nobody started has them waiting. */
+async function watchOrders(admin: ApiClient): Promise<() => Promise<string[]>> {
+  const endpoint = { name: 'receiver', url: 'https://receiver.example/hook' };
+  const { id: endpointId } = await succeeded<{ id: string }>(admin.post('endpoints', endpoint));
+  const webhook = { name: 'orders', endpointId, eventTypes: ['order.created'] };
+  const { id } = await succeeded<{ id: string }>(admin.post('webhooks', webhook));
+  return async () => {
+    const page = await succeeded<{ items: { eventId: string }[] }>(admin.get(`deliveries?webhookId=${id}`));
+    return page.items.map(({ eventId }) => eventId);
+  };
+}
+
+/** `notFound` is the text of the program's own 404. */
+export function testEmbedding(heading: string, notFound: RegExp): void {
+  test(`the program for ${heading} is correctly typed`, async (t) => {
+    assert.equal(await typeErrors(documentedProgram(t, PAGE, heading)), '');
+  });
+
+  test(`Sallyport's own paths are answered within ${heading}, in both dialects, and its bodies reach it`, async (t) => {
+    const { running, shop, admin } = await openShop(t, heading);
+    const form = { grant_type: 'client_credentials', client_id: shop.clientId, client_secret: shop.clientSecret };
+    const reply = await fetch(running.url + TOKEN, { method: 'POST', body: new URLSearchParams(form) });
+    assert.equal(reply.status, 200, await reply.text());
+    assert.equal(reply.headers.get('cache-control'), 'no-store');
+
+    const { issuer } = await succeeded<{ issuer: string }>(admin.get('/.well-known/oauth-authorization-server'));
+    assert.equal(issuer, PUBLIC_URL);
+    const { items } = await succeeded<{ items: { name: string }[] }>(admin.get('products?limit=200'));
+    assert.ok(items.some(({ name }) => name === 'Orders'));
+    assert.equal((await refusalOf(admin.get('products/none'), 404)).code, 'not_found');
+    assert.equal((await refusalOf(admin.put('products', {}), 405)).code, 'method_not_allowed');
+    assert.equal((await admin.get('/readyz')).status, 200);
+  });
+
+  test(`what is not Sallyport's is left to ${heading}, ambiguous spellings of its paths too`, async (t) => {
+    const { running } = await openShop(t, heading);
+    for (const path of ['/', '/no-such-page', '/services/api/x/edge/v1/no-such-thing', `/${TOKEN}`, `${TOKEN}/`]) {
+      const reply = await fetch(running.url + path, { method: 'POST' });
+      const text = await reply.text();
+      assert.equal(reply.status, 404, path);
+      assert.match(text, notFound, path);
+      assert.doesNotMatch(text, /errorId/, path);
+    }
+  });
+
+  test(`a guard of ${heading} lets the right caller through, and an event published there is in the outbox`, async (t) => {
+    const { admin, client } = await openShop(t, heading);
+    const orders = await watchOrders(admin);
+    const reply = await client.post<{ orderedBy: string; eventId: string }>('/orders');
+    assert.equal(reply.status, 201, JSON.stringify(reply.body));
+    assert.equal(reply.body.orderedBy, 'shop');
+    assert.deepEqual(await orders(), [reply.body.eventId]);
+  });
+
+  test(`a guard of ${heading} refuses everybody else in the error body, and nothing is published`, async (t) => {
+    const { admin, administrator, client, running } = await openShop(t, heading);
+    const orders = await watchOrders(admin);
+    const refused = async (caller: ApiClient, code: string, challenge: RegExp): Promise<void> => {
+      const reply = await caller.post('/orders', { item: 'x'.repeat(10_000) });
+      assert.equal(reply.status, 401, JSON.stringify(reply.body));
+      assert.equal(errorOf(reply).code, code);
+      assert.match(reply.headers.get('www-authenticate') ?? '', challenge);
+    };
+    await refused(client.as(null), 'unauthorized', /^Bearer$/);
+    await refused(client.as('spt_nonsense'), 'invalid_token', /^Bearer error="invalid_token"/);
+    await refused(admin, 'insufficient_scope', /^Bearer error="insufficient_scope", .*scope="orders:create"$/);
+
+    const { items: users } = await succeeded<{ items: { id: string; userName: string }[] }>(admin.get('users'));
+    const user = `users/${users.find(({ userName }) => userName === 'shop')?.id}`;
+    await succeeded(admin.patch(user, { permissions: [] }));
+    await refused(client, 'insufficient_permission', /^Bearer error="insufficient_permission"/);
+    await succeeded(admin.patch(user, { permissions: ['orders:create'] }));
+    assert.equal((await client.post('/orders')).status, 201);
+    await succeeded(admin.patch(user, { active: false }));
+    await refused(client, 'invalid_token', /^Bearer error="invalid_token"/);
+
+    assert.equal((await orders()).length, 1);
+    assert.ok(!running.errors().includes(administrator.clientSecret));
+  });
+
+  test(`a refused request of ${heading} whose body is still coming ends its connection`, async (t) => {
+    const { running } = await openShop(t, heading);
+    const socket = connect(Number(new URL(running.url).port), '127.0.0.1');
+    t.after(() => socket.destroy());
+    let text = '';
+    socket.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+    });
+    socket.write('POST /orders HTTP/1.1\r\nHost: shop\r\nContent-Length: 100\r\n\r\nGET /smuggled HTTP/1.1\r\n');
+    await new Promise((resolve) => socket.once('close', resolve));
+    assert.match(text, /^HTTP\/1\.1 401 /);
+    assert.match(text, /\r\nConnection: close\r\n/i);
+    assert.equal(text.match(/HTTP\/1\.1 /g)?.length, 1);
+  });
+
+  test(`the program for ${heading} ends in order at SIGTERM`, async (t) => {
+    const { client, running } = await openShop(t, heading);
+    assert.equal((await client.post('/orders')).status, 201);
+    assert.deepEqual(await running.end(), { code: 0, signal: null }, running.errors());
+  });
+}
