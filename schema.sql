@@ -24,6 +24,15 @@ CREATE TABLE user_account (
   updated_at    INTEGER NOT NULL
 ) STRICT;
 
+-- A one-time link by which a user sets a password. A user has one at most: a new one takes its place.
+CREATE TABLE invitation (
+  user_id    TEXT PRIMARY KEY REFERENCES user_account (id) ON DELETE CASCADE,
+  token_hash BLOB NOT NULL UNIQUE CHECK (length(token_hash) = 32),
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL,
+  used_at    INTEGER
+) STRICT;
+
 -- An API product: scopes, and the rules that say which scope a path and method need. Built-in ones are rewritten at every start.
 CREATE TABLE product (
   id         TEXT PRIMARY KEY,
@@ -34,6 +43,7 @@ CREATE TABLE product (
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
 ) STRICT;
+CREATE INDEX product_updated ON product (updated_at, id);
 
 -- A customer's program that may ask for tokens. A replaced secret stays valid until its end.
 CREATE TABLE application (

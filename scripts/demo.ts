@@ -19,24 +19,33 @@ const options = readOptions();
 if (options !== null) await main(options);
 
 async function main({ json, allModes }: { readonly json: boolean; readonly allModes: boolean }): Promise<void> {
-  const story = json ? jsonStory(process.stdout) : terminalStory(process.stdout, process.env);
+  const { stdout } = process;
+  let interrupted = false;
+  const write = (text: string): unknown => interrupted || stdout.write(text);
+  const story = json ? jsonStory(write) : terminalStory(write, stdout.isTTY === true && !process.env.NO_COLOR);
   const stage = createStage();
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.once(signal, () => {
-      stage.clear();
-      // The second one has no listener: it ends this process as it would have without us.
-      process.kill(process.pid, signal);
-    });
+  const played = play(story, stage, allModes).then(
+    () => ({ reason: null }),
+    (error: unknown) => ({ reason: reasonOf(error) }),
+  );
+  const end = await Promise.race([played, firstSignal()]);
+  interrupted = 'signal' in end;
+  await stage.clear();
+  if ('signal' in end) {
+    // Without a listener now, so that it ends this process as it would have without us.
+    process.kill(process.pid, end.signal);
+  } else {
+    story.end(end.reason);
+    process.exitCode = end.reason === null ? 0 : 1;
   }
-  let reason: string | null = null;
-  try {
-    await play(story, stage, allModes);
-  } catch (error) {
-    reason = reasonOf(error);
-  }
-  stage.clear();
-  story.end(reason);
-  process.exitCode = reason === null ? 0 : 1;
+}
+
+function firstSignal(): Promise<{ readonly signal: NodeJS.Signals }> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+      process.once(signal, () => resolve({ signal }));
+    }
+  });
 }
 
 async function play(story: Story, stage: Stage, allModes: boolean): Promise<void> {

@@ -5,6 +5,7 @@ import { makeFirstCredentials } from './first-start.ts';
 import type { Clock } from './ids.ts';
 import type { Log } from './log.ts';
 import type { EgressPolicy } from './outbound/egress.ts';
+import { readAuthorities } from './outbound/tls.ts';
 import { createTransport, type Transport } from './outbound/transport.ts';
 import { createServices, type Services } from './services.ts';
 
@@ -69,8 +70,9 @@ export async function compose(config: Config, { log, ...options }: ComposeOption
 function openTransport({ caFile, egressProxy }: Config, egress: EgressPolicy): Transport {
   const caPem = caFile === null ? null : readSettingFile('caFile', caFile);
   try {
-    return createTransport({ egress, caPem, proxyUrl: egressProxy?.reveal() ?? null });
+    if (caPem !== null) readAuthorities(caPem);
   } catch (cause) {
     throw new ConfigurationError(`SALLYPORT_CA_FILE: ${caFile}: ${(cause as Error).message}`, { cause });
   }
+  return createTransport({ egress, caPem, proxyUrl: egressProxy?.reveal() ?? null });
 }

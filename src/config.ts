@@ -89,6 +89,13 @@ export function defaultConfig(): Config {
   return readConfig({});
 }
 
+/** Where a server with this configuration listens, in a URL that this machine can open; `port` is the one that it got. */
+export function listeningUrl({ host, tlsCertFile }: Config, port: number): string {
+  const everywhere = host === '0.0.0.0' || host === '::';
+  const name = everywhere ? 'localhost' : host.includes(':') ? `[${host}]` : host;
+  return `${tlsCertFile === null ? 'http' : 'https'}://${name}:${port}`;
+}
+
 /** The text of a file that a setting names. Throws `ConfigurationError` when it cannot be read. */
 export function readSettingFile(name: SettingName, path: string): string {
   try {

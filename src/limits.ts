@@ -33,6 +33,8 @@ export const FAILURES_REMEMBERED_MAX = 100_000;
 export const REQUEST_TARGET_BYTES: number = 8 * 1024;
 export const PATTERN_SEGMENTS_MAX = 32;
 export const RULES_PER_PRODUCT_MAX = 1000;
+/** Applications read at a time to say who may call a path. */
+export const REACH_PAGE = 500;
 
 // Webhooks (wire.md §4).
 export const CUSTOM_HEADERS_MAX = 4;
@@ -88,6 +90,12 @@ export const SCOPES_PER_PRODUCT_MAX = 1000;
 export const PERMISSIONS_MAX = 1000;
 export const SCOPES_PER_APPLICATION_MAX = 1000;
 export const PASSWORD_MAX_LENGTH = 256;
+/** What a person may choose as a password, in UTF-16 units; a form of it that some keyboards type is a little longer. */
+export const CHOSEN_PASSWORD_MIN_LENGTH = 12;
+export const CHOSEN_PASSWORD_MAX_LENGTH = 200;
+export const INVITATION_MS: number = 72 * 3_600_000;
+/** Two passwords of full length, every byte of them percent-encoded. */
+export const INVITATION_REQUEST_BYTES: number = 8 * 1024;
 
 // Events (wire.md §4).
 export const IDEMPOTENCY_MS: number = 24 * 3_600_000;

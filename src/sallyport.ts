@@ -7,7 +7,7 @@
 import { createGate, type Gate } from './access/gate.ts';
 import { createThrottle } from './access/throttle.ts';
 import { type Composed, compose } from './compose.ts';
-import { type Config, readSettingFile } from './config.ts';
+import { type Config, listeningUrl, readSettingFile } from './config.ts';
 import type { FirstCredentials } from './data-folder.ts';
 import { createClaimWork } from './delivery/claim.ts';
 import { createDispatcher, type Dispatcher } from './delivery/dispatcher.ts';
@@ -27,6 +27,8 @@ import { eventRoutes } from './http/routes/events.ts';
 import { forwardAuthRoutes } from './http/routes/forward-auth.ts';
 import { healthRoutes } from './http/routes/health.ts';
 import { introspectionRoutes } from './http/routes/introspection.ts';
+import { invitationRoutes } from './http/routes/invitations.ts';
+import { openApiRoutes } from './http/routes/openapi.ts';
 import { revocationRoutes } from './http/routes/revocation.ts';
 import { tokenRoutes } from './http/routes/token.ts';
 import { webhookRoutes } from './http/routes/webhooks.ts';
@@ -80,10 +82,11 @@ export async function createSallyport(
   const remoteAddress = createRemoteAddress(config.trustedProxies);
   let address: string | null = null;
   const issuer = (): string => config.publicUrl ?? address ?? refuseUnknownAddress();
-  const routes = [
+  const described = [
     ...authorizationServer({ ...composed, gate, issuer }),
     ...administration({ ...composed, dispatcher, log, send }),
   ];
+  const routes = [...described, ...openApiRoutes({ routes: described, publicUrl: issuer })];
   let catalogueWatch: NodeJS.Timeout | null = null;
   const startDelivery = async (): Promise<void> => {
     await dispatcher.start();
@@ -105,7 +108,7 @@ export async function createSallyport(
     startDelivery,
     start: async () => {
       const port = await listener.listen(config.host, config.port);
-      address = `${tls === null ? 'http' : 'https'}://${hostInUrl(config.host)}:${port}`;
+      address = listeningUrl(config, port);
       const url = issuer();
       await startDelivery();
       log.info({ url }, 'listening');
@@ -131,7 +134,7 @@ function createDelivery(
     clock,
     log,
     send,
-    claimWork: createClaimWork({ store, clock, ids }),
+    claimWork: createClaimWork({ store, clock, ids, log }),
     settle: createSettle({ store, clock, ids, jitter, log }),
     newId: ids.uuid,
     owner: ids.uuid(),
@@ -140,19 +143,21 @@ function createDelivery(
 }
 
 function authorizationServer({
-  services: { tokens },
+  services: { tokens, invitations },
   store: { users, products },
   clock,
   gate,
   issuer,
 }: Composed & { readonly gate: Gate; readonly issuer: () => string }): Route[] {
-  const authentication = createClientAuthentication({ tokens, throttle: createThrottle(), clock });
+  const throttle = createThrottle();
+  const authentication = createClientAuthentication({ tokens, throttle, clock });
   return [
     ...tokenRoutes({ tokens, authentication }),
     ...introspectionRoutes({ tokens, authentication, gate, users }),
     ...revocationRoutes({ tokens, authentication }),
     ...discoveryRoutes({ issuer, products }),
     ...forwardAuthRoutes({ gate }),
+    ...invitationRoutes({ invitations, throttle, clock, publicUrl: issuer }),
   ];
 }
 
@@ -180,9 +185,4 @@ function refuseUnknownAddress(): never {
     'unavailable',
     'SALLYPORT_PUBLIC_URL is not set, and it takes the address that clients see to do this',
   );
-}
-
-function hostInUrl(host: string): string {
-  if (host === '0.0.0.0' || host === '::') return 'localhost';
-  return host.includes(':') ? `[${host}]` : host;
 }

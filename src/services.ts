@@ -1,5 +1,6 @@
 /** The use cases of the service, put together from what they need: a store, a clock, randomness, and a way out. */
 import { type Applications, createApplications } from './access/applications.ts';
+import { createInvitations, type Invitations } from './access/invitations.ts';
 import { createProducts, type Products } from './access/products.ts';
 import { createTokens, type Tokens } from './access/tokens.ts';
 import { createUsers, type Users } from './access/users.ts';
@@ -18,6 +19,7 @@ import { createWebhooks, type Webhooks } from './webhooks/webhooks.ts';
 
 export type Services = {
   readonly users: Users;
+  readonly invitations: Invitations;
   readonly products: Products;
   readonly applications: Applications;
   readonly tokens: Tokens;
@@ -45,6 +47,7 @@ export function createServices(dependencies: ServiceDependencies): Services {
   const eventTypes = createEventTypes(dependencies);
   return {
     users: createUsers(dependencies),
+    invitations: createInvitations(dependencies),
     products: createProducts(dependencies),
     applications: createApplications(dependencies),
     tokens: createTokens(dependencies),

@@ -1,5 +1,6 @@
 /** What every delivery of the demo goes through: an endpoint on both sides, the envelope, the record of the attempt. */
 import { randomBytes } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { type Envelope, parseEnvelope } from '../../src/wire/envelope.ts';
 import { type Api, EDGE } from './api.ts';
 import type { Expectation, FromReceiver, ReceivedDelivery } from './messages.ts';
@@ -70,26 +71,27 @@ export type StoredDelivery = {
   }[];
 };
 
-const LOOKS = 100;
-
-/**
- * The delivery at an offset as the API shows it once it is delivered: the receiver has answered, and the service writes
- * that down a moment later.
- */
+/** The delivery at an offset with its attempts, once it is delivered. */
 export async function readBack(admin: Api, webhookId: string, offset: number): Promise<StoredDelivery> {
-  for (let look = 1; ; look += 1) {
-    const { body } = await admin.call<{ items: StoredDelivery[] }>(
-      200,
-      'GET',
-      `${EDGE}/deliveries?webhookId=${webhookId}`,
-    );
-    const found = body.items.find((delivery) => delivery.offset === offset);
-    if (found === undefined) throw new Error(`there is no delivery with offset ${offset}`);
-    if (found.state === 'delivered' || look === LOOKS) {
-      const detail = await admin.call<StoredDelivery>(200, 'GET', `${EDGE}/deliveries/${found.id}`);
-      if (detail.body.state !== 'delivered') throw new Error(`the delivery is ${detail.body.state}, not delivered`);
-      return detail.body;
-    }
+  const { id } = await until(`the delivery at offset ${offset} is not delivered although it was taken`, async () => {
+    const path = `${EDGE}/deliveries?webhookId=${webhookId}&state=delivered`;
+    const { body } = await admin.call<{ items: StoredDelivery[] }>(200, 'GET', path);
+    return body.items.find((delivery) => delivery.offset === offset) ?? null;
+  });
+  return (await admin.call<StoredDelivery>(200, 'GET', `${EDGE}/deliveries/${id}`)).body;
+}
+
+const PATIENCE_MS = 10_000;
+const LOOK_EVERY_MS = 10;
+
+/** What the receiver has answered, the service writes down a moment later: looks until it has. */
+export async function until<T>(problem: string, look: () => Promise<T | null>): Promise<T> {
+  const end = performance.now() + PATIENCE_MS;
+  for (;;) {
+    const found = await look();
+    if (found !== null) return found;
+    if (performance.now() > end) throw new Error(problem);
+    await pause(LOOK_EVERY_MS);
   }
 }
 

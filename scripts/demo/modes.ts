@@ -1,7 +1,7 @@
 /** Every way in which a delivery can go out: what is sent in each, checked by the receiver as a customer would. */
 import { type Api, EDGE, EMPLOYEES } from './api.ts';
 import type { Circled } from './circle.ts';
-import { checkEnvelope, createReceivingEndpoint, readBack } from './delivery.ts';
+import { checkEnvelope, createReceivingEndpoint, readBack, until } from './delivery.ts';
 import { type Expectation, OAUTH_CLIENT, type ReceivedDelivery, TOKEN_PATH } from './messages.ts';
 import type { ReceiverProcess } from './processes.ts';
 import type { Story, Tell } from './story.ts';
@@ -31,7 +31,7 @@ const CLEAR_TYPE = 'order.placed';
 export async function runModes(stage: Stage): Promise<void> {
   const { story, admin } = stage;
   story.chapter('Every other way');
-  await story.step('event-type', 'An event type of the customer’s own, which may be sent in clear', async (tell) => {
+  await story.step('event-type', "An event type of the customer's own, which may be sent in clear", async (tell) => {
     await admin.call(201, 'POST', `${EDGE}/event-types`, { name: CLEAR_TYPE });
     tell.fact('name', CLEAR_TYPE);
   });
@@ -67,8 +67,10 @@ async function runMode(stage: Stage, mode: Mode, tell: Tell): Promise<void> {
   for (const [name, value] of delivery.headers.filter(([header]) => TELLING.has(header.toLowerCase()))) {
     tell.line(`→ ${name}: ${value.length > 100 ? `${value.slice(0, 100)}…` : value}`);
   }
-  tell.fact('bodyBytes', delivery.bodyBytes);
-  tell.fact('event', { eventType: records[0]?.eventType ?? '', offset: records[0]?.offset ?? -1 });
+  tell.line(`verified and read: ${records[0]?.eventType}, in ${delivery.bodyBytes} bytes`);
+  tell.record('headers', Object.fromEntries(delivery.headers));
+  tell.record('bodyBytes', delivery.bodyBytes);
+  tell.record('eventType', records[0]?.eventType ?? null);
 }
 
 /** The headers by which the modes differ. */
@@ -110,18 +112,15 @@ async function runOrdered(stage: Stage, tell: Tell): Promise<void> {
   if (seen.join() !== wanted.join()) throw new Error(`the deliveries came as ${seen.join(', ')}`);
   await readBack(admin, webhookId, 2);
   for (const line of seen) tell.line(line);
-  tell.fact('order', seen);
+  tell.record('order', seen);
 }
-
-const LOOKS = 200;
 
 /** Returns once the service has written down that the attempt failed. */
 async function failed(admin: Api, webhookId: string): Promise<void> {
-  for (let look = 1; look <= LOOKS; look += 1) {
+  await until('the webhook is not failing although its attempt was answered with 503', async () => {
     const { body } = await admin.call<{ state: string }>(200, 'GET', `${EDGE}/webhooks/${webhookId}`);
-    if (body.state === 'failing') return;
-  }
-  throw new Error('the webhook is not failing although its attempt was answered with 503');
+    return body.state === 'failing' ? body : null;
+  });
 }
 
 /** An endpoint on both sides with a started webhook; answers the webhook's id. */

@@ -14,7 +14,7 @@ export type Stage = {
   startService(settings: Readonly<Record<string, string>>): Promise<ServiceProcess>;
   startReceiver(identity: Identity): Promise<ReceiverProcess>;
   /** Ends every process at once and removes the folder. Whatever may have gone wrong before, nothing stays. */
-  clear(): void;
+  clear(): Promise<void>;
 };
 
 export type ServiceProcess = Client & {
@@ -58,9 +58,12 @@ export function createStage(): Stage {
       children.push(child);
       return readyReceiver(child, identity);
     },
-    clear: () => {
-      for (const child of children) child.kill('SIGKILL');
-      rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
+    clear: async () => {
+      for (const child of children) {
+        if (!child.kill('SIGKILL')) continue;
+        await new Promise((resolve) => child.once('exit', resolve));
+      }
+      rmSync(folder, { recursive: true, force: true });
     },
   };
 }

@@ -9,9 +9,13 @@ export type Story = {
   end(reason: string | null): void;
 };
 
-/** What is told of a step. Facts are in the JSON too. */
+/** What is told of a step. */
 export type Tell = {
+  /** For readers and for the JSON. */
   fact(name: string, value: Fact): void;
+  /** For the JSON alone. */
+  record(name: string, value: Fact): void;
+  /** For readers alone, as is a block. */
   line(text: string): void;
   /** Text of several lines, such as headers or JSON, under a caption. */
   block(caption: string, text: string): void;
@@ -19,7 +23,7 @@ export type Tell = {
 
 type Fact = string | number | boolean | null | readonly unknown[] | Readonly<Record<string, unknown>>;
 
-type Output = { write(text: string): unknown; readonly isTTY?: boolean };
+type Write = (text: string) => unknown;
 
 type Outcome = {
   readonly chapter: string;
@@ -30,11 +34,11 @@ type Outcome = {
   readonly facts: Readonly<Record<string, Fact>>;
 };
 
-export function terminalStory(output: Output, env: Readonly<Record<string, string | undefined>>): Story {
-  const paint = output.isTTY === true && (env.NO_COLOR ?? '') === '' ? coloured : plain;
+export function terminalStory(write: Write, inColour: boolean): Story {
+  const paint = inColour ? coloured : plain;
   const startedAt = performance.now();
   let number = 0;
-  const print = (text = ''): unknown => output.write(`${text}\n`);
+  const print = (text = ''): unknown => write(`${text}\n`);
   return {
     chapter: (title) => {
       print();
@@ -52,8 +56,8 @@ export function terminalStory(output: Output, env: Readonly<Record<string, strin
       };
       try {
         const result = await work({
-          fact: (name, value) =>
-            void told.push(`${paint.dim(name)} ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`),
+          fact: (name, value) => void told.push(`${paint.dim(`${name}:`)} ${shown(value)}`),
+          record: () => {},
           line: (text) => void told.push(text),
           block: (caption, text) => {
             told.push(paint.dim(caption));
@@ -76,7 +80,7 @@ export function terminalStory(output: Output, env: Readonly<Record<string, strin
   };
 }
 
-export function jsonStory(output: Output): Story {
+export function jsonStory(write: Write): Story {
   const startedAt = performance.now();
   const steps: Outcome[] = [];
   let chapter = '';
@@ -90,13 +94,10 @@ export function jsonStory(output: Output): Story {
       const outcome = (more: { ok: boolean; error?: string }): void =>
         void steps.push({ chapter, step, ...more, durationMs: Math.round(performance.now() - since), facts });
       try {
-        const result = await work({
-          fact: (name, value) => {
-            facts[name] = value;
-          },
-          line: () => {},
-          block: () => {},
-        });
+        const record = (name: string, value: Fact): void => {
+          facts[name] = value;
+        };
+        const result = await work({ fact: record, record, line: () => {}, block: () => {} });
         outcome({ ok: true });
         return result;
       } catch (error) {
@@ -106,9 +107,14 @@ export function jsonStory(output: Output): Story {
     },
     end: (error) => {
       const durationMs = Math.round(performance.now() - startedAt);
-      output.write(`${JSON.stringify({ ok: error === null, error, durationMs, steps })}\n`);
+      write(`${JSON.stringify({ ok: error === null, error, durationMs, steps })}\n`);
     },
   };
+}
+
+function shown(fact: Fact): string {
+  if (Array.isArray(fact) && fact.every((item) => typeof item === 'string')) return fact.join(', ');
+  return typeof fact === 'object' ? JSON.stringify(fact) : String(fact);
 }
 
 /** An error in one sentence, with what caused it. */

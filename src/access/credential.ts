@@ -8,11 +8,11 @@ import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { base62Width, decodeBase62, encodeBase62, readUint32, writeUint32 } from './base62.ts';
 
-/** `spc` client id (16 bytes), `sps` client secret (32 bytes), `spt` access token (8-byte row key, then 32 random bytes). */
-export type CredentialPrefix = 'spc' | 'sps' | 'spt';
+/** `spc` client id (16 bytes), `sps` client secret and `spi` invitation (32 bytes), `spt` access token (8-byte row key, then 32 random bytes). */
+export type CredentialPrefix = 'spc' | 'sps' | 'spi' | 'spt';
 
-/** A new client id (32 characters) or client secret (53 characters). `random(size)` yields unpredictable bytes. */
-export function mintCredential(prefix: 'spc' | 'sps', random: (size: number) => Uint8Array): string {
+/** A new client id (32 characters), client secret or invitation (53 characters). `random(size)` yields unpredictable bytes. */
+export function mintCredential(prefix: 'spc' | 'sps' | 'spi', random: (size: number) => Uint8Array): string {
   return format(prefix, randomOfSize(random, SIZE_BYTES[prefix]));
 }
 
@@ -58,13 +58,14 @@ export function hashCredential(text: string): Buffer {
   return hash('sha256', text, 'buffer');
 }
 
-const SIZE_BYTES: Readonly<Record<CredentialPrefix, number>> = { spc: 16, sps: 32, spt: 40 };
+const SIZE_BYTES: Readonly<Record<CredentialPrefix, number>> = { spc: 16, sps: 32, spi: 32, spt: 40 };
 const ROW_KEY_BYTES = 8;
 const WORD = 2 ** 32;
 const CHECKSUM_WIDTH = base62Width(4);
 const LENGTH: Readonly<Record<CredentialPrefix, number>> = {
   spc: lengthOf('spc'),
   sps: lengthOf('sps'),
+  spi: lengthOf('spi'),
   spt: lengthOf('spt'),
 };
 

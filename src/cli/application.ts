@@ -19,7 +19,11 @@ export const applicationCommands: CommandGroup = [
       name: { value: '<name>', required: true, description: 'What people call it' },
       user: { value: '<user>', required: true, description: 'Id or user name of the user that it acts as' },
       scope: { value: '<scope>', many: true, description: 'A scope that it may ask for, such as employees:view' },
-      'validity-seconds': { value: '<number>', description: 'How long its tokens live, 300 to 86400 (3600)' },
+      'validity-seconds': {
+        value: '<number>',
+        integer: true,
+        description: 'How long its tokens live, 300 to 86400 (3600)',
+      },
     },
     settings: DATA_SETTINGS,
     json: true,
@@ -58,7 +62,11 @@ export const applicationCommands: CommandGroup = [
     summary: 'Give an application a new client secret',
     operands: [ID],
     options: {
-      'overlap-seconds': { value: '<number>', description: 'How long the old secret stays valid, 0 to 604800 (0)' },
+      'overlap-seconds': {
+        value: '<number>',
+        integer: true,
+        description: 'How long the old secret stays valid, 0 to 604800 (0)',
+      },
       'revoke-tokens': { description: 'Also refuse every token issued so far' },
     },
     settings: DATA_SETTINGS,
@@ -90,7 +98,8 @@ export const applicationCommands: CommandGroup = [
   },
 ];
 
-async function userId({ store }: Composed, user: string): Promise<string> {
+/** The id of a user that was named by its id or its user name. */
+export async function userId({ store }: Pick<Composed, 'store'>, user: string): Promise<string> {
   if (isUuidV7(user)) return user;
   const found = await store.users.getByName(user);
   if (found === null) throw new CommandError(`there is no user ${user}`);

@@ -13,6 +13,8 @@ export type Operand = { readonly name: string; readonly description: string };
 export type Option = {
   readonly description: string;
   readonly value?: string;
+  /** Takes a whole number. */
+  readonly integer?: true;
   readonly many?: true;
   readonly required?: true;
 };
@@ -44,7 +46,7 @@ export type Invocation = {
   text(option: string): string | undefined;
   texts(option: string): readonly string[];
   given(option: string): boolean;
-  /** Throws `UsageError` for what is not a whole number. */
+  /** The number that an option with `integer` was given. */
   integer(option: string): number | undefined;
   /** Throws `ConfigurationError`. */
   config(): Promise<Config>;
@@ -90,12 +92,8 @@ export function parseInvocation(command: Command, args: readonly string[], termi
   const { values, positionals } = parse(topic, options, args);
   if (values.help === true) return null;
 
-  const missing = Object.keys(options).find((name) => options[name]?.required === true && values[name] === undefined);
-  if (missing !== undefined) throw new UsageError(`--${missing} is required`, topic);
-  const extra = positionals[operands.length];
-  if (extra !== undefined) throw new UsageError(`${JSON.stringify(extra)} is one argument too many`, topic);
-  const absent = operands[positionals.length];
-  if (absent !== undefined) throw new UsageError(`<${absent.name}> is missing`, topic);
+  const problem = problemOf({ values, positionals }, options, operands);
+  if (problem !== null) throw new UsageError(problem, topic);
 
   const text = (option: string): string | undefined => values[option] as string | undefined;
   return {
@@ -106,19 +104,32 @@ export function parseInvocation(command: Command, args: readonly string[], termi
     text,
     texts: (option) => (values[option] as string[] | undefined) ?? [],
     given: (option) => values[option] === true,
-    integer: (option) => {
-      const given = text(option);
-      if (given !== undefined && !/^\d{1,15}$/.test(given)) {
-        throw new UsageError(`--${option} must be a whole number`, topic);
-      }
-      return given === undefined ? undefined : Number(given);
-    },
+    integer: (option) => (text(option) === undefined ? undefined : Number(text(option))),
     config: async () => {
       const { readConfig } = await import('../config.ts');
       const flags = settings.map((name) => SETTINGS[name].flag).map((flag) => [flag, text(flag)]);
       return readConfig(terminal.env, Object.fromEntries(flags));
     },
   };
+}
+
+/** What the options and operands lack, or have too much of. */
+function problemOf(
+  { values, positionals }: Parsed,
+  options: Readonly<Record<string, Option>>,
+  operands: readonly Operand[],
+): string | null {
+  for (const [name, { required, integer }] of Object.entries(options)) {
+    const value = values[name];
+    if (required === true && value === undefined) return `--${name} is required`;
+    if (integer === true && value !== undefined && !/^\d{1,15}$/.test(String(value))) {
+      return `--${name} must be a whole number`;
+    }
+  }
+  const extra = positionals[operands.length];
+  if (extra !== undefined) return `${JSON.stringify(extra)} is one argument too many`;
+  const absent = operands[positionals.length];
+  return absent === undefined ? null : `<${absent.name}> is missing`;
 }
 
 type Parsed = {

@@ -12,6 +12,7 @@ const ONCE = 'The secret is shown this once.';
 const ACTIVATION: Readonly<Record<string, Option>> = {
   'activate-after-seconds': {
     value: '<number>',
+    integer: true,
     description: 'When it takes the place of the old one, so that the receiver can take both until then (0: at once)',
   },
 };

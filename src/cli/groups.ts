@@ -29,6 +29,11 @@ export const GROUPS: readonly GroupEntry[] = [
     load: async () => (await import('./user.ts')).userCommands,
   },
   {
+    name: 'product',
+    summary: 'Manage the API catalogue, and say who may call what',
+    load: async () => (await import('./product.ts')).productCommands,
+  },
+  {
     name: 'endpoint',
     summary: 'Create, verify and list the endpoints that webhooks send to',
     load: async () => (await import('./endpoint.ts')).endpointCommands,

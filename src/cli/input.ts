@@ -41,7 +41,7 @@ export function given(fields: Readonly<Record<string, unknown>>): Record<string,
 }
 
 export const PAGE_OPTIONS: Readonly<Record<string, Option>> = {
-  limit: { value: '<number>', description: `How many at most, 1 to ${PAGE_MAX} (${PAGE_DEFAULT})` },
+  limit: { value: '<number>', integer: true, description: `How many at most, 1 to ${PAGE_MAX} (${PAGE_DEFAULT})` },
   cursor: { value: '<cursor>', description: 'Where the page before ended' },
 };
 

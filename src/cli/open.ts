@@ -5,6 +5,11 @@ import type { ExitCode, Invocation } from './command.ts';
 
 /** Where the data is: what every command that works on it takes as flags. */
 export const DATA_SETTINGS: readonly SettingName[] = ['dataDir', 'masterKeyFile'];
+/** And at which address the server beside it is reached. */
+export const ADDRESS_SETTINGS: readonly SettingName[] = [
+  ...DATA_SETTINGS,
+  ...(['publicUrl', 'host', 'port', 'tlsCertFile', 'tlsKeyFile'] as const),
+];
 /** And how to reach endpoints, for commands that do. */
 export const OUTBOUND_SETTINGS: readonly SettingName[] = [...DATA_SETTINGS, 'caFile', 'egressAllow', 'egressProxy'];
 

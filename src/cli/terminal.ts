@@ -1,4 +1,5 @@
 /** What a command sees of the process it runs in. */
+import { SETTINGS } from '../config-names.ts';
 import { CommandError } from './command.ts';
 
 export type Terminal = {
@@ -16,7 +17,7 @@ export type Terminal = {
 
 export function processTerminal(): Terminal {
   return {
-    env: process.env,
+    env: readableEnvironment(),
     out: writerTo(process.stdout),
     err: writerTo(process.stderr),
     read: async (limitBytes) => {
@@ -30,6 +31,22 @@ export function processTerminal(): Terminal {
       return Buffer.concat(chunks).toString('utf8');
     },
   };
+}
+
+/** Deno may have been told to let only some variables be read, and then does not list any. */
+function readableEnvironment(): Terminal['env'] {
+  const read = <T>(look: () => T): T | undefined => {
+    try {
+      return look();
+    } catch (error) {
+      if (error instanceof Error && error.name === 'NotCapable') return undefined;
+      throw error;
+    }
+  };
+  const all = read(() => ({ ...process.env }));
+  const { env } = process;
+  const variables = Object.values(SETTINGS).map(({ variable }) => variable);
+  return all ?? Object.fromEntries(variables.map((variable) => [variable, read(() => env[variable])]));
 }
 
 function writerTo(stream: NodeJS.WriteStream): (text: string) => Promise<boolean> {

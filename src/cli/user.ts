@@ -1,10 +1,14 @@
 /** `sallyport user …`: the portal accounts that applications act as. */
+import { invitationUrl } from '../access/invitations.ts';
 import { hashPassword, makePassword } from '../access/password.ts';
 import { viewUser } from '../access/users.ts';
 import { COMMAND_LINE } from '../audit.ts';
-import type { CommandGroup } from './command.ts';
+import { listeningUrl } from '../config.ts';
+import { isoInstant } from '../schemas.ts';
+import { userId } from './application.ts';
+import { CommandError, type CommandGroup } from './command.ts';
 import { given, PAGE_OPTIONS, readPage } from './input.ts';
-import { DATA_SETTINGS, withData } from './open.ts';
+import { ADDRESS_SETTINGS, DATA_SETTINGS, withData } from './open.ts';
 import { printPage, printRecord } from './output.ts';
 
 export const userCommands: CommandGroup = [
@@ -56,5 +60,28 @@ export const userCommands: CommandGroup = [
         await printPage(invocation, page, ['id', 'userName', 'displayName', 'role', 'active']);
         return 0;
       }),
+  },
+  {
+    name: 'user invite',
+    summary: 'Print a one-time link by which a user sets a password',
+    explanation:
+      'It is good once and for 72 hours, and takes the place of one that was made before. The settings are those of the server\nthat the user will open it at.',
+    operands: [{ name: 'user', description: "The user's id or user name" }],
+    settings: ADDRESS_SETTINGS,
+    json: true,
+    run: async (invocation) => {
+      const config = await invocation.config();
+      if (config.publicUrl === null && config.port === 0) {
+        throw new CommandError('it takes --public-url, or the port that the server listens on');
+      }
+      const address = config.publicUrl ?? listeningUrl(config, config.port);
+      return withData(invocation, async ({ services, store }) => {
+        const id = await userId({ store }, invocation.operand('user'));
+        const { token, expiresAt } = await services.invitations.invite(id, COMMAND_LINE);
+        const link = { url: invitationUrl(address, token), expiresAt: isoInstant(expiresAt) };
+        await printRecord(invocation, link, 'The link is shown this once.');
+        return 0;
+      });
+    },
   },
 ];

@@ -2,6 +2,7 @@
 import { SERVICE } from '../audit.ts';
 import type { Clock, Ids } from '../ids.ts';
 import { LEASE_MARGIN_MS, WAITING_READ_MAX } from '../limits.ts';
+import type { Log } from '../log.ts';
 import { type Batch, NEVER, type Route } from '../store/dispatch.ts';
 import type { Store } from '../store/store.ts';
 import { isRunnable, SESSION_MS, type StopReason, stoppedProgress } from '../webhooks/lifecycle.ts';
@@ -23,10 +24,10 @@ export type ClaimWork = (
   loadOf: (route: Route, now: number) => Load,
 ) => Promise<Job[]>;
 
-type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids };
+type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly log: Log };
 
 /** Throws `StaleWrite` when the webhook changed under the claim; the next look begins anew. */
-export function createClaimWork({ store, clock, ids }: Dependencies): ClaimWork {
+export function createClaimWork({ store, clock, ids, log }: Dependencies): ClaimWork {
   return async (webhookNumber, owner, loadOf) => {
     const route = await store.dispatch.route(webhookNumber);
     if (route === null) return [];
@@ -40,6 +41,7 @@ export function createClaimWork({ store, clock, ids }: Dependencies): ClaimWork 
     const reason = stopReason(route, now);
     if (reason !== null) {
       await stopByService(store, ids, route, reason, now);
+      log.warn({ webhookId: webhook.id, reason }, 'webhook stopped');
       return [];
     }
     const load = loadOf(route, now);
@@ -114,7 +116,7 @@ function leaseMs({ webhook }: Route): number {
 }
 
 /** Stops a webhook for a reason that the service found, and says so in the audit log. */
-export async function stopByService(
+async function stopByService(
   store: Store,
   ids: Ids,
   { webhook }: Route,

@@ -60,6 +60,7 @@ export function createSettle({ store, clock, ids, jitter, log }: Dependencies): 
     if (isRunnable(progress.state)) {
       const change = changeOf(webhook, judgement, now, ids);
       await store.settlements.settle({ ...settled, health: judgement.health, stateBefore: progress.state, change });
+      if (change !== null) logChange(log, webhook.id, change);
     } else {
       await store.settlements.settleStopped(settled);
     }
@@ -113,6 +114,12 @@ export function createSettle({ store, clock, ids, jitter, log }: Dependencies): 
     release: (job, owner) => close(job, owner, { kind: 'release', at: clock() }),
     discard: (job, owner) => close(job, owner, { kind: 'discarded', at: clock() }),
   };
+}
+
+/** What an operator should look at is a warning; that a webhook runs again is not. */
+function logChange(log: Log, webhookId: string, { progress: { state, stateReason } }: StateChange): void {
+  if (state === 'running') log.info({ webhookId }, 'webhook running');
+  else log.warn({ webhookId, reason: stateReason }, `webhook ${state}`);
 }
 
 /** The change of state that the judgement asks for, or null when the state stays. */

@@ -15,8 +15,8 @@ import { attemptRecord, type Send } from './send.ts';
 
 export type TestDelivery = (webhookId: string, actor: Actor) => Promise<AttemptRecord>;
 
-/** Test records stand in no log: no record of a log ever has this offset. */
-const TEST_OFFSET = -1;
+/** A test record stands in no log and takes up no offset; a receiver holds every record to an integer from 0 (wire.md §1). */
+const TEST_OFFSET = 0;
 
 type Dependencies = {
   readonly store: Store;

@@ -144,6 +144,7 @@ export const WEBHOOK_EXAMPLES: Readonly<Record<string, unknown>> = {
   EventInput: event,
   EventBatchInput: { events: [event] },
   Accepted: accepted,
+  Attempt: attempt,
   Delivery: delivery,
   DeliveryWithAttempts: { ...delivery, attempts: [attempt] },
 };

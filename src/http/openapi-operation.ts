@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import { errorBodySchema } from './error-body.ts';
 import { exampleOf } from './openapi-examples.ts';
-import { codesOf, errorExample, oauthErrorExamples, refusalStatuses, SHARED_REFUSALS } from './openapi-refusals.ts';
+import { codesOf, errorExample, oauthErrorExamples, refusalStatuses, sharedRefusal } from './openapi-refusals.ts';
 import { componentNames, type JsonSchema, type SchemaCollection } from './openapi-schemas.ts';
 import type { BodyRule, ReplyDescription, Route } from './route.ts';
 
@@ -103,7 +103,7 @@ function responsesOf(route: Route, schemas: SchemaCollection): JsonObject {
 
 /** A description beside a reference takes the place of the shared one (OpenAPI 3.1). */
 function sharedRef(status: number, reply: ReplyDescription | undefined): JsonObject {
-  const $ref = `#/components/responses/${SHARED_REFUSALS[status]?.name}`;
+  const $ref = `#/components/responses/${sharedRefusal(status).name}`;
   return reply === undefined ? { $ref } : { $ref, description: reply.description };
 }
 
@@ -123,20 +123,19 @@ type Refused = Partial<ReplyDescription> & {
 };
 
 function refusalResponse(status: number, reply: Refused, schemas: SchemaCollection): JsonObject {
-  const shared = SHARED_REFUSALS[status];
-  if (shared === undefined) throw new TypeError(`no refusal with status ${status} is described`);
+  const shared = sharedRefusal(status);
   const { description = shared.description, schema = reply.bodies ?? errorBodySchema, headers = {} } = reply;
   const [header, meaning] = shared.header ?? [];
   const oauth = reply.bodies !== undefined;
   // A client that sent its credentials in a body is told of no scheme.
   const always = !(oauth && status === 401);
-  const examples = oauth ? oauthErrorExamples(status) : { Error: { value: errorExample(status) } };
+  const examples = oauth
+    ? oauthErrorExamples(status, shared.example)
+    : { Error: { value: errorExample(status, shared.example) } };
   return {
     description: `${description.replace(/\.$/, '')}. Codes: ${codesOf(status)}.`,
     ...headersOf({ ...(header === undefined ? {} : { [header]: meaning ?? '' }), ...headers }, always),
-    content: {
-      'application/json': media(schemas.add(schema, 'output'), examples),
-    },
+    content: { 'application/json': media(schemas.add(schema, 'output'), examples) },
   };
 }
 

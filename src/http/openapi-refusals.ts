@@ -14,6 +14,13 @@ type SharedRefusal = {
 /** What an error body says. `field` begins the description. */
 type Example = { readonly code: string; readonly description: string; readonly field?: string };
 
+/** Throws `TypeError` for a status that is not described here. */
+export function sharedRefusal(status: number): SharedRefusal {
+  const shared = SHARED_REFUSALS[status];
+  if (shared === undefined) throw new TypeError(`no refusal with status ${status} is described`);
+  return shared;
+}
+
 export const SHARED_REFUSALS: Readonly<Record<number, SharedRefusal>> = {
   400: {
     name: 'BadRequest',
@@ -64,6 +71,11 @@ export const SHARED_REFUSALS: Readonly<Record<number, SharedRefusal>> = {
     header: ['Retry-After', 'Seconds until the next try.'],
     example: { code: 'too_many_requests', description: 'too many failed authentications came from this address' },
   },
+  431: {
+    name: 'HeadersTooLarge',
+    description: 'The headers of the request are too large, wherever it goes.',
+    example: { code: 'headers_too_large', description: 'the headers have more than 16384 bytes' },
+  },
   500: {
     name: 'ServerError',
     description: 'A fault of the service; `errorId` finds it in the log.',
@@ -100,8 +112,7 @@ export function codesOf(status: number): string {
 }
 
 /** An error body as a refusal of that status has it. */
-export function errorExample(status: number, example: Example | undefined = SHARED_REFUSALS[status]?.example): unknown {
-  const { code, description, field } = example ?? { code: '', description: '' };
+export function errorExample(status: number, { code, description, field }: Example): unknown {
   return {
     status: String(status),
     timeStamp: '2026-11-21T05:00:00+0000',
@@ -116,12 +127,12 @@ export function errorExample(status: number, example: Example | undefined = SHAR
 }
 
 /** Both dialects of the OAuth endpoints, by component: the error body, and that of RFC 6749 §5.2. */
-export function oauthErrorExamples(status: number): Readonly<Record<string, unknown>> {
-  const { json = SHARED_REFUSALS[status]?.example, form } = OAUTH_EXAMPLES[status] ?? {};
-  const error = form?.code ?? (status < 429 ? 'invalid_request' : json?.code);
+export function oauthErrorExamples(status: number, usual: Example): Readonly<Record<string, unknown>> {
+  const { json = usual, form = { ...json, code: status < 429 ? 'invalid_request' : json.code } } =
+    OAUTH_EXAMPLES[status] ?? {};
   return {
     Error: { value: errorExample(status, json) },
-    OAuthError: { value: { error, error_description: form?.description ?? json?.description } },
+    OAuthError: { value: { error: form.code, error_description: form.description } },
   };
 }
 

@@ -49,6 +49,24 @@ const WITH_SCOPE = `
   SELECT ${APPLICATION.columns()} FROM application
   WHERE EXISTS (SELECT 1 FROM json_each(application.scopes) AS held JOIN json_each(@scopes) AS asked ON asked.value = held.value)
   ORDER BY id LIMIT 10`;
+const HOLDERS = `
+  SELECT a.id, a.name, a.client_id, a.active, u.user_name, u.active AS user_active,
+         EXISTS (SELECT 1 FROM json_each(u.permissions) AS had WHERE had.value = @permission) AS permitted
+  FROM application AS a JOIN user_account AS u ON u.id = a.user_id
+  WHERE a.id > @after AND EXISTS (SELECT 1 FROM json_each(a.scopes) AS held WHERE held.value = @scope)
+  ORDER BY a.id LIMIT @limit`;
+
+/** An application that holds a scope, and whether anything keeps it from using it. */
+export type ScopeHolder = {
+  readonly id: string;
+  readonly name: string;
+  readonly clientId: string;
+  readonly active: boolean;
+  readonly userName: string;
+  readonly userActive: boolean;
+  /** The user has the permission that was asked about. */
+  readonly permitted: boolean;
+};
 
 export type ApplicationStore = ResourceStore<Application> & {
   getClient(clientId: string): Promise<Client | null>;
@@ -56,6 +74,12 @@ export type ApplicationStore = ResourceStore<Application> & {
   ofUser(userId: string): Promise<Application[]>;
   /** The first few applications that hold any of these scopes. */
   holding(scopes: readonly string[]): Promise<Application[]>;
+  /** Every application that holds a scope, a page at a time: up to `limit` whose id comes after `after`. */
+  holders(
+    needed: { readonly scope: string; readonly permission: string },
+    after: string,
+    limit: number,
+  ): Promise<ScopeHolder[]>;
 };
 
 export function applicationStore(db: Database): ApplicationStore {
@@ -68,5 +92,15 @@ export function applicationStore(db: Database): ApplicationStore {
     },
     ofUser: async (userId) => (await db.all(OF_USER, { userId })).map(APPLICATION.read),
     holding: async (scopes) => (await db.all(WITH_SCOPE, { scopes: JSON.stringify(scopes) })).map(APPLICATION.read),
+    holders: async ({ scope, permission }, after, limit) =>
+      (await db.all(HOLDERS, { scope, permission, after, limit })).map((row) => ({
+        id: String(row.id),
+        name: String(row.name),
+        clientId: String(row.client_id),
+        active: row.active === 1,
+        userName: String(row.user_name),
+        userActive: row.user_active === 1,
+        permitted: row.permitted === 1,
+      })),
   };
 }

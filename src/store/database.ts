@@ -45,16 +45,19 @@ export class StaleWrite extends Error {
   }
 }
 
+const STALE_ROUNDS = 100;
+
 /**
  * Decides and writes again while what was read turns out to be stale: a row changed, or what it refers to or is referred to
- * by came or went. Gives up after 20 rounds with the last error.
+ * by came or went. One of those who change the same row at the same time wins each round, so as many as there are rounds
+ * can do so at once; gives up after the last with its error.
  */
 export async function retryStale<T>(decide: () => Promise<T>): Promise<T> {
   for (let round = 1; ; round += 1) {
     try {
       return await decide();
     } catch (error) {
-      if (!isStale(error) || round === 20) throw error;
+      if (!isStale(error) || round === STALE_ROUNDS) throw error;
     }
   }
 }

@@ -10,6 +10,7 @@ import { type EmployeeStore, employeeStore } from './employees.ts';
 import { type EndpointStore, endpointStore } from './endpoints.ts';
 import { type EventTypeStore, eventTypeStore } from './event-types.ts';
 import { type EventStore, eventStore } from './events.ts';
+import { type InvitationStore, invitationStore } from './invitations.ts';
 import { type KeyStore, keyStore } from './keys.ts';
 import { type ProductStore, productStore } from './products.ts';
 import { type SettingStore, settingStore } from './settings.ts';
@@ -21,6 +22,7 @@ import { type WebhookStore, webhookStore } from './webhooks.ts';
 
 export type Store = {
   readonly users: UserStore;
+  readonly invitations: InvitationStore;
   readonly products: ProductStore;
   readonly applications: ApplicationStore;
   readonly tokens: TokenStore;
@@ -41,6 +43,7 @@ export type Store = {
 export function createStore(db: Database, vault: Vault, ids: Ids): Store {
   return {
     users: userStore(db, ids),
+    invitations: invitationStore(db),
     products: productStore(db),
     applications: applicationStore(db),
     tokens: tokenStore(db),

@@ -2,7 +2,7 @@
 import type { Ids } from '../ids.ts';
 import type { Database, Statement } from './database.ts';
 import { type ResourceStore, readOne, resourceStore } from './resource.ts';
-import { flag, json, number, oneOf, table, text, textOrNull } from './table.ts';
+import { flag, json, number, oneOf, type Table, table, text, textOrNull } from './table.ts';
 
 export type Role = 'administrator' | 'operator' | 'viewer' | 'service';
 /** What a user is limited to; a name that is absent limits nothing. */
@@ -22,7 +22,7 @@ export type User = {
   readonly updatedAt: number;
 };
 
-const USER = table<User>('user_account', 'id', {
+export const USER: Table<User> = table<User>('user_account', 'id', {
   id: text,
   userName: text,
   displayName: textOrNull,
@@ -44,17 +44,18 @@ export type UserStore = ResourceStore<User> & {
   isEmpty(): Promise<boolean>;
 };
 
-// A user that is switched off takes its tokens along for good: switching it on again does not bring them back.
+// A user that is switched off takes its tokens and its invitation along for good: switching it on again does not bring them back.
 const END_TOKENS =
   'UPDATE application SET tokens_revoked_through = max(tokens_revoked_through, @through) WHERE user_id = @userId';
+const END_INVITATION = 'DELETE FROM invitation WHERE user_id = @userId';
 
 export function userStore(db: Database, ids: Ids): UserStore {
-  const endTokens = (user: User): Statement => ({
-    sql: END_TOKENS,
-    params: { userId: user.id, through: ids.rowKey() },
-  });
+  const switchOff = ({ id: userId }: User): Statement[] => [
+    { sql: END_TOKENS, params: { userId, through: ids.rowKey() } },
+    { sql: END_INVITATION, params: { userId } },
+  ];
   return {
-    ...resourceStore(db, 'user_account', USER, { onUpdate: (user) => (user.active ? [] : [endTokens(user)]) }),
+    ...resourceStore(db, 'user_account', USER, { onUpdate: (user) => (user.active ? [] : switchOff(user)) }),
     getByName: async (userName) => readOne(USER, await db.get(GET_BY_NAME, { userName })),
     isEmpty: async () => (await db.get(IS_EMPTY, {}))?.empty === 1,
   };

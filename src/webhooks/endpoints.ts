@@ -126,7 +126,7 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge }
       });
       return { endpoint, newSecret };
     },
-    rotateApiKey: (id, body, actor) => {
+    rotateApiKey: async (id, body, actor) => {
       const input = validate(rotateApiKeyInput, body);
       const newApiKey = secret(input.apiKey ?? madeApiKey(random));
       return administration.change(id, 'rotate-api-key', actor, (before, { updatedAt }) => {

@@ -12,12 +12,13 @@ import {
 } from '../../src/access/credential.ts';
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-const PREFIXES: readonly CredentialPrefix[] = ['spc', 'sps', 'spt'];
+const PREFIXES: readonly CredentialPrefix[] = ['spc', 'sps', 'spi', 'spt'];
 
 /** Bytes 0, 1, 2, …: what the known answers were computed from, by other code. */
 const counting = (size: number): Uint8Array => Uint8Array.from({ length: size }, (_, i) => i);
 const CLIENT_ID = 'spc_000SYW7RiJxkEgOGusQGwp43VGYI';
 const CLIENT_SECRET = 'sps_003aUlTJC7tjlCTQj2uNU3MFagCXG9LRKRcwGkBIDlf46DcYW';
+const INVITATION = 'spi_003aUlTJC7tjlCTQj2uNU3MFagCXG9LRKRcwGkBIDlf1sSE3A';
 const TOKENS = [
   [1, 'spt_00000000000yhnTFi6TIWSkvXUzVKQx0pUavwJozxFdUUM2897Qlah1CUC1X'],
   [3_644_000_000_000_000, 'spt_00GL99wS17p83cEmKx8hAM3xXePnvdsApYG6jcdDOkuy12yCCOrL1r3IwnZw'],
@@ -36,16 +37,17 @@ const minted = fc.tuple(fc.constantFrom(...PREFIXES), rowKeys, randoms).map(([pr
 test('known bytes give known credentials', () => {
   assert.equal(mintCredential('spc', counting), CLIENT_ID);
   assert.equal(mintCredential('sps', counting), CLIENT_SECRET);
+  assert.equal(mintCredential('spi', counting), INVITATION);
   for (const [rowKey, token] of TOKENS) assert.equal(mintToken(rowKey, counting), token);
 });
 
 test('what is minted parses to the bytes it was minted from, under its own prefix alone', () => {
   fc.assert(
     fc.property(minted, ({ prefix, rowKey, random, text }) => {
-      assert.match(text, /^sp[cst]_[0-9A-Za-z]+$/);
+      assert.match(text, /^sp[cist]_[0-9A-Za-z]+$/);
       const bytes = credentialBytes(prefix, text);
       assert.ok(bytes);
-      const expected = { spc: random(16), sps: random(32), spt: random(32) }[prefix];
+      const expected = { spc: random(16), sps: random(32), spi: random(32), spt: random(32) }[prefix];
       assert.deepEqual(prefix === 'spt' ? bytes.slice(8) : bytes, expected);
       assert.equal(tokenRowKey(text), prefix === 'spt' ? rowKey : null);
       for (const other of PREFIXES) if (other !== prefix) assert.equal(credentialBytes(other, text), null);

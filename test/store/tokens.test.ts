@@ -1,28 +1,28 @@
 import assert from 'node:assert/strict';
-import { describe, it, type TestContext } from 'node:test';
+import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { firstRowKeyAt } from '../../src/ids.ts';
+import type { Application } from '../../src/store/applications.ts';
 import { ConstraintViolation, StaleWrite } from '../../src/store/database.ts';
-import type { AccessToken } from '../../src/store/tokens.ts';
 import { makeApplication, makeUser, openTestServices, type TestServices } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
 
 const SCOPES = ['employees:edit', 'employees:view'];
 
-const token = (key: number, expiresAt: number): Omit<AccessToken, 'applicationId'> => ({
-  ...{ key, expiresAt },
-  hash: Buffer.alloc(32, key % 256),
-  scope: SCOPES.join(' '),
-});
 const keys = ({ rows }: TestServices): unknown[] =>
   rows('SELECT key FROM access_token ORDER BY key').map(({ key }) => key);
 
-/** Issues to one application that holds the scopes; answers its id. */
-async function issueAll(s: TestServices, tokens: readonly ReturnType<typeof token>[]): Promise<string> {
-  const { application } = await makeApplication(s, { scopes: SCOPES });
-  const { id: applicationId } = application;
-  await Promise.all(tokens.map((one) => s.store.tokens.issue({ ...one, applicationId, tokensRevokedThrough: 0 })));
-  return applicationId;
+/** Rows as they lie there when their applications are long gone. */
+function layTokens({ database }: TestServices, tokens: readonly { key: number; expiresAt: number }[]): void {
+  const insert = database.connection.prepare("INSERT INTO access_token VALUES (?, ?, 'gone', 'a:view', ?)");
+  for (const { key, expiresAt } of tokens) insert.run(key, Buffer.alloc(32), expiresAt);
+}
+
+/** A token to be issued for an application as it is now. */
+async function tokenFor({ store }: TestServices, applicationId: string, key: number) {
+  const { tokensRevokedThrough = 0, scopes = [] } = (await store.applications.get(applicationId)) ?? {};
+  const hash = Buffer.alloc(32, key % 256);
+  return { key, hash, applicationId, scope: scopes.join(' '), expiresAt: NOW + 1000, tokensRevokedThrough };
 }
 
 describe('the token store', () => {
@@ -30,8 +30,8 @@ describe('the token store', () => {
     const s = await openTestServices(t);
     const user = await makeUser(s, { permissions: ['b:x', 'a:x'], constraints: { divisions: ['sales'] } });
     const { application } = await makeApplication(s, { userId: user.id, scopes: SCOPES });
-    const issued = { ...token(7, NOW + 1000), applicationId: application.id };
-    await s.store.tokens.issue({ ...issued, tokensRevokedThrough: 0 });
+    const issued = await tokenFor(s, application.id, 7);
+    await s.store.tokens.issue(issued);
     const found = await s.store.tokens.find(7);
     assert.deepEqual(found, {
       ...issued,
@@ -56,49 +56,56 @@ describe('the token store', () => {
 
   it('finds nothing for a key without a row, and none of an application that is gone', async (t) => {
     const s = await openTestServices(t);
-    await s.applications.remove(await issueAll(s, [token(7, NOW + 1000)]), 'test');
+    layTokens(s, [{ key: 7, expiresAt: NOW + 1000 }]);
     assert.equal(await s.store.tokens.find(7), null);
     assert.equal(await s.store.tokens.find(8), null);
   });
 
+  it('finds no scope that was taken from the application since, in tokens issued before', async (t) => {
+    const s = await openTestServices(t);
+    const { application } = await makeApplication(s, { scopes: ['employees:edit', 'employees:view'] });
+    await s.store.tokens.issue(await tokenFor(s, application.id, 7));
+    await s.applications.patch(application.id, { scopes: ['employees:view', 'employees:create'] }, 'test');
+    assert.equal((await s.store.tokens.find(7))?.scope, 'employees:view');
+    await s.applications.patch(application.id, { scopes: [] }, 'test');
+    assert.equal((await s.store.tokens.find(7))?.scope, '');
+  });
+
   it('issues a key once', async (t) => {
     const s = await openTestServices(t);
-    const applicationId = await issueAll(s, [token(7, NOW)]);
-    const again = { ...token(7, NOW + 5), applicationId, tokensRevokedThrough: 0 };
-    await leavingNothing(s, () => assert.rejects(s.store.tokens.issue(again), ConstraintViolation));
+    const { application } = await makeApplication(s);
+    const token = await tokenFor(s, application.id, 7);
+    await s.store.tokens.issue(token);
+    await leavingNothing(s, () => assert.rejects(s.store.tokens.issue(token), ConstraintViolation));
   });
 
-  it('issues nothing past a revocation, or to what was switched off since it was read', async (t) => {
-    const s = await openTestServices(t);
-    const user = await makeUser(s);
-    const { application } = await makeApplication(s, { userId: user.id, scopes: SCOPES });
-    const late = { ...token(7, NOW + 1000), applicationId: application.id };
-    const refused = () =>
-      leavingNothing(s, () => assert.rejects(s.store.tokens.issue({ ...late, tokensRevokedThrough: 0 }), StaleWrite));
-    await s.applications.revokeTokens(application.id, 'test');
-    await refused();
-    const { tokensRevokedThrough } = await s.applications.get(application.id);
-    await s.users.patch(user.id, { active: false }, 'test');
-    const { tokensRevokedThrough: afterUser } = await s.applications.get(application.id);
-    await leavingNothing(s, () =>
-      assert.rejects(s.store.tokens.issue({ ...late, tokensRevokedThrough: afterUser }), StaleWrite),
-    );
-    assert.ok(afterUser > tokensRevokedThrough);
-  });
-
-  it('shows no scope that the application has lost since', async (t) => {
-    const s = await openTestServices(t);
-    const applicationId = await issueAll(s, [token(7, NOW + 1000)]);
-    await s.applications.patch(applicationId, { scopes: ['employees:view'] }, 'test');
-    assert.equal((await s.store.tokens.find(7))?.scope, 'employees:view');
-  });
+  const meanwhile: readonly [what: string, change: (s: TestServices, application: Application) => Promise<unknown>][] =
+    [
+      ['its tokens were revoked', (s, { id }) => s.applications.revokeTokens(id, 'test')],
+      ['it was switched off', (s, { id }) => s.applications.patch(id, { active: false }, 'test')],
+      ['its user was switched off', (s, { userId }) => s.users.patch(userId, { active: false }, 'test')],
+      ['it was deleted', (s, { id }) => s.applications.remove(id, 'test')],
+    ];
+  for (const [what, change] of meanwhile) {
+    it(`issues nothing for an application when ${what} after it was authenticated`, async (t) => {
+      const s = await openTestServices(t);
+      const { application } = await makeApplication(s);
+      const token = await tokenFor(s, application.id, s.ids.rowKey() + 1_000_000);
+      await change(s, application);
+      await leavingNothing(s, () => assert.rejects(s.store.tokens.issue(token), StaleWrite));
+      if (what === 'its tokens were revoked') return;
+      const readAnew = await tokenFor(s, application.id, token.key);
+      await leavingNothing(s, () => assert.rejects(s.store.tokens.issue(readAnew), StaleWrite));
+    });
+  }
 
   it('forgets a token of its own application only', async (t) => {
     const s = await openTestServices(t);
-    const one = await issueAll(s, [token(7, NOW), token(8, NOW)]);
+    const { application } = await makeApplication(s);
+    for (const key of [7, 8]) await s.store.tokens.issue(await tokenFor(s, application.id, key));
     await leavingNothing(s, () => s.store.tokens.revoke(7, 'other'));
-    await leavingNothing(s, () => s.store.tokens.revoke(9, one));
-    await s.store.tokens.revoke(7, one);
+    await leavingNothing(s, () => s.store.tokens.revoke(9, application.id));
+    await s.store.tokens.revoke(7, application.id);
     assert.deepEqual(keys(s), [8]);
   });
 
@@ -135,8 +142,8 @@ describe('the sweep of expired tokens', () => {
     await fc.assert(
       fc.asyncProperty(lifetimes, fc.integer({ min: 1, max: 12 }), async (expiries, limit) => {
         s.database.connection.exec('DELETE FROM access_token');
-        const tokens = expiries.map((ms, n) => token(firstRowKeyAt(NOW - 4000 + n), NOW + ms));
-        await issueAll(s, tokens);
+        const tokens = expiries.map((ms, n) => ({ key: firstRowKeyAt(NOW - 4000 + n), expiresAt: NOW + ms }));
+        layTokens(s, tokens);
         const alive = tokens.filter(({ expiresAt }) => expiresAt > NOW);
         const { purged } = await sweep(s, limit);
         assert.deepEqual(
@@ -149,11 +156,11 @@ describe('the sweep of expired tokens', () => {
     );
   });
 
-  it('looks at no more rows than asked, and says where to go on', async (t: TestContext) => {
+  it('looks at no more rows than asked, and says where to go on', async (t) => {
     const s = await openTestServices(t);
-    await issueAll(
+    layTokens(
       s,
-      Array.from({ length: 10 }, (_, n) => token(n + 1, n < 5 ? NOW : NOW + 1)),
+      Array.from({ length: 10 }, (_, n) => ({ key: n + 1, expiresAt: n < 5 ? NOW : NOW + 1 })),
     );
     assert.deepEqual(await s.store.tokens.purgeStep(0, 4, NOW), { next: 4, purged: 4 });
     assert.deepEqual(await s.store.tokens.purgeStep(4, 4, NOW), { next: 8, purged: 1 });
@@ -164,11 +171,10 @@ describe('the sweep of expired tokens', () => {
   it('ends where tokens were issued at or after now, which cannot have expired', async (t) => {
     const s = await openTestServices(t);
     const first = firstRowKeyAt(NOW);
-    await issueAll(s, [
-      token(first - 1, NOW),
-      token(first, NOW + 1),
-      token(first + 1, NOW + 1),
-      token(first + 2, NOW + 1),
+    layTokens(s, [
+      { key: first - 1, expiresAt: NOW },
+      { key: first, expiresAt: NOW + 1 },
+      { key: first + 1, expiresAt: NOW + 1 },
     ]);
     assert.deepEqual(await s.store.tokens.purgeStep(0, 2, NOW), { next: null, purged: 1 });
   });

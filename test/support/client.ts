@@ -1,5 +1,7 @@
-/** A small client of the API: JSON in, JSON out, and nothing hidden of what came back. */
+/** A small client of the API: JSON in, JSON out. Every answer is held to the OpenAPI document that the service itself gives. */
 import assert from 'node:assert/strict';
+import { createResponseChecker, type ResponseChecker } from './openapi-check.ts';
+import type { ApiDocument } from './openapi-document.ts';
 
 export type ApiReply<T> = {
   readonly status: number;
@@ -48,7 +50,8 @@ export const TOKEN = '/services/api/oauth2/token';
 export function createClient(url: string, token: string | null): ApiClient {
   const send: ApiClient['send'] = async <T>(method: string, path: string, { body, headers = {} }: ApiRequest = {}) => {
     const raw = body === undefined || typeof body === 'string' || body instanceof Uint8Array;
-    const response = await fetch(url + (path.startsWith('/') ? path : `${EDGE}/${path}`), {
+    const target = path.startsWith('/') ? path : `${EDGE}/${path}`;
+    const response = await fetch(url + target, {
       method,
       redirect: 'error',
       headers: {
@@ -59,6 +62,8 @@ export function createClient(url: string, token: string | null): ApiClient {
       ...(body === undefined ? {} : { body: raw ? (body as string) : JSON.stringify(body) }),
     });
     const text = await response.text();
+    const check = await checker(url);
+    check(method, target, response.status, response.headers, text);
     return { status: response.status, headers: response.headers, body: parse(text, response.headers) as T };
   };
   return {
@@ -71,6 +76,16 @@ export function createClient(url: string, token: string | null): ApiClient {
     delete: (path, headers) => send('DELETE', path, { ...(headers && { headers }) }),
     as: (other) => createClient(url, other),
   };
+}
+
+let checked: Promise<ResponseChecker> | null = null;
+
+/** The document is the same for every service of this version, so it is asked for once. */
+function checker(url: string): Promise<ResponseChecker> {
+  checked ??= fetch(`${url}/services/api/openapi.json`)
+    .then((response) => response.json())
+    .then((document) => createResponseChecker(document as ApiDocument));
+  return checked;
 }
 
 function parse(text: string, headers: Headers): unknown {

@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { cleanUp } from './cleanup.ts';
-import { temporaryFolder } from './service.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -15,12 +14,11 @@ const PACKAGES = ['express', 'fastify', '@types'];
 
 export type Program = { readonly folder: string; readonly file: string };
 
-/** The first TypeScript block under a heading, as a file that can be run and checked. */
-export function documentedProgram(t: TestContext, page: string, heading: string): Program {
+/** Makes a file that can be run and checked, in an empty folder, of the first TypeScript block under a heading. */
+export function documentedProgram(folder: string, page: string, heading: string): Program {
   const [, section] = readFileSync(join(root, 'docs', page), 'utf8').split(`\n## ${heading}\n`);
   const [, code] = /```ts\n([\s\S]*?)```/.exec(section?.split('\n## ', 1)[0] ?? '') ?? [];
   assert.ok(code, `docs/${page} has no program under ${heading}`);
-  const folder = temporaryFolder(t);
   const sallyport = join(folder, 'sallyport');
   mkdirSync(sallyport);
   writeFileSync(join(sallyport, 'package.json'), '{"type": "module", "exports": "./index.ts"}');
@@ -40,7 +38,10 @@ export async function typeErrors({ folder }: Program): Promise<string> {
     JSON.stringify({ extends: join(root, 'tsconfig.json'), include: ['program.ts'] }),
   );
   const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
-  const child = spawn(process.execPath, [compiler, '-p', folder], { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [compiler, '-p', folder], {
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   let output = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     output += text;

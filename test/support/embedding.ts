@@ -1,7 +1,10 @@
 /** What holds for every program of docs/embedding.md, whichever server it has Sallyport in. */
 import assert from 'node:assert/strict';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
-import { type TestContext, test } from 'node:test';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, type TestContext, test } from 'node:test';
 import { type ApiClient, createClient, errorOf, refusalOf, succeeded, TOKEN, tokenFor } from './client.ts';
 import {
   documentedProgram,
@@ -11,42 +14,44 @@ import {
   runProgram,
   typeErrors,
 } from './documented-program.ts';
+import { temporaryFolder } from './service.ts';
 
 const PAGE = 'embedding.md';
 const PUBLIC_URL = 'https://shop.example';
 
 type Credentials = { readonly clientId: string; readonly clientSecret: string };
 
-type Shop = {
-  readonly program: Program;
+/** The program with a data folder that was set up as the page says, by the commands that it gives. */
+type Prepared = { readonly program: Program; readonly administrator: Credentials; readonly shop: Credentials };
+
+type Shop = Prepared & {
   readonly running: RunningProgram;
-  readonly administrator: Credentials;
-  readonly shop: Credentials;
   readonly admin: ApiClient;
   /** Calls with a token that holds `orders:create`. */
   readonly client: ApiClient;
 };
 
-/** Sets up what the page says, by the commands that it gives, and runs the program. */
-async function openShop(t: TestContext, heading: string): Promise<Shop> {
-  const program = documentedProgram(t, PAGE, heading);
+async function prepare(heading: string): Promise<Prepared> {
+  const program = documentedProgram(mkdtempSync(join(tmpdir(), 'embedding-')), PAGE, heading);
   const outputs = await runDocumentedCommands(program, PAGE, 'What they need');
   const [administrator, shop] = outputs.flatMap(credentialsIn);
   assert.ok(administrator !== undefined && shop !== undefined, outputs.join('\n'));
+  return { program, administrator, shop };
+}
+
+/** Runs the program on a copy of the data folder. */
+async function openShop(t: TestContext, prepared: Prepared): Promise<Shop> {
+  const { program, administrator, shop } = prepared;
+  const data = join(temporaryFolder(t), 'data');
+  cpSync(join(program.folder, 'data'), data, { recursive: true });
   const running = await runProgram(t, program, {
-    SALLYPORT_DATA: `${program.folder}/data`,
+    SALLYPORT_DATA: data,
     SALLYPORT_PUBLIC_URL: PUBLIC_URL,
     SALLYPORT_LOG_LEVEL: 'info',
   });
   const { url } = running;
-  return {
-    program,
-    running,
-    administrator,
-    shop,
-    admin: createClient(url, await tokenFor(url, administrator)),
-    client: createClient(url, await tokenFor(url, shop)),
-  };
+  const admin = createClient(url, await tokenFor(url, administrator));
+  return { ...prepared, running, admin, client: createClient(url, await tokenFor(url, shop)) };
 }
 
 function credentialsIn(output: string): Credentials[] {
@@ -69,12 +74,18 @@ async function watchOrders(admin: ApiClient): Promise<() => Promise<string[]>> {
 
 /** `notFound` is the text of the program's own 404. */
 export function testEmbedding(heading: string, notFound: RegExp): void {
-  test(`the program for ${heading} is correctly typed`, async (t) => {
-    assert.equal(await typeErrors(documentedProgram(t, PAGE, heading)), '');
+  let prepared: Prepared;
+  before(async () => {
+    prepared = await prepare(heading);
+  });
+  after(() => rmSync(prepared.program.folder, { recursive: true, force: true }));
+
+  test(`the program for ${heading} is correctly typed`, async () => {
+    assert.equal(await typeErrors(prepared.program), '');
   });
 
   test(`Sallyport's own paths are answered within ${heading}, in both dialects, and its bodies reach it`, async (t) => {
-    const { running, shop, admin } = await openShop(t, heading);
+    const { running, shop, admin } = await openShop(t, prepared);
     const form = { grant_type: 'client_credentials', client_id: shop.clientId, client_secret: shop.clientSecret };
     const reply = await fetch(running.url + TOKEN, { method: 'POST', body: new URLSearchParams(form) });
     assert.equal(reply.status, 200, await reply.text());
@@ -90,7 +101,7 @@ export function testEmbedding(heading: string, notFound: RegExp): void {
   });
 
   test(`what is not Sallyport's is left to ${heading}, ambiguous spellings of its paths too`, async (t) => {
-    const { running } = await openShop(t, heading);
+    const { running } = await openShop(t, prepared);
     for (const path of ['/', '/no-such-page', '/services/api/x/edge/v1/no-such-thing', `/${TOKEN}`, `${TOKEN}/`]) {
       const reply = await fetch(running.url + path, { method: 'POST' });
       const text = await reply.text();
@@ -101,7 +112,7 @@ export function testEmbedding(heading: string, notFound: RegExp): void {
   });
 
   test(`a guard of ${heading} lets the right caller through, and an event published there is in the outbox`, async (t) => {
-    const { admin, client } = await openShop(t, heading);
+    const { admin, client } = await openShop(t, prepared);
     const orders = await watchOrders(admin);
     const reply = await client.post<{ orderedBy: string; eventId: string }>('/orders');
     assert.equal(reply.status, 201, JSON.stringify(reply.body));
@@ -110,7 +121,7 @@ export function testEmbedding(heading: string, notFound: RegExp): void {
   });
 
   test(`a guard of ${heading} refuses everybody else in the error body, and nothing is published`, async (t) => {
-    const { admin, administrator, client, running } = await openShop(t, heading);
+    const { admin, administrator, client, running } = await openShop(t, prepared);
     const orders = await watchOrders(admin);
     const refused = async (caller: ApiClient, code: string, challenge: RegExp): Promise<void> => {
       const reply = await caller.post('/orders', { item: 'x'.repeat(10_000) });
@@ -136,7 +147,7 @@ export function testEmbedding(heading: string, notFound: RegExp): void {
   });
 
   test(`a refused request of ${heading} whose body is still coming ends its connection`, async (t) => {
-    const { running } = await openShop(t, heading);
+    const { running } = await openShop(t, prepared);
     const socket = connect(Number(new URL(running.url).port), '127.0.0.1');
     t.after(() => socket.destroy());
     let text = '';
@@ -151,7 +162,7 @@ export function testEmbedding(heading: string, notFound: RegExp): void {
   });
 
   test(`the program for ${heading} ends in order at SIGTERM`, async (t) => {
-    const { client, running } = await openShop(t, heading);
+    const { client, running } = await openShop(t, prepared);
     assert.equal((await client.post('/orders')).status, 201);
     assert.deepEqual(await running.end(), { code: 0, signal: null }, running.errors());
   });

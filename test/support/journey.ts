@@ -145,3 +145,10 @@ export function unique(what: string): string {
   made += 1;
   return `${what}-${made}`;
 }
+
+/** The one item of a list that must have no other. */
+export function only<T>(items: readonly T[]): T {
+  const [item] = items;
+  assert.ok(item !== undefined && items.length === 1, `wanted one item: ${JSON.stringify(items)}`);
+  return item;
+}

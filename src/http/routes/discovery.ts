@@ -40,7 +40,10 @@ export function discoveryRoutes({ issuer, products }: Dependencies): Route[] {
       tag: 'oauth',
       operationId: 'getAuthorizationServerMetadata',
       summary: 'Authorization server metadata',
-      replies: { 200: { description: 'The metadata', schema: metadata } },
+      replies: {
+        200: { description: 'The metadata', schema: metadata },
+        503: { description: 'The address that clients see is not known' },
+      },
       respond: async () => {
         const base = issuer().replace(/\/$/, '');
         const scopes = (await products.all()).flatMap((product) => product.scopes.map(({ name }) => name));

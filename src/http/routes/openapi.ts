@@ -14,7 +14,7 @@ const anyDocument = z
 type Dependencies = {
   /** Those described beside this one. */
   readonly routes: readonly Route[];
-  /** The public address as configured, else the one listened on, which is known only once the server listens. */
+  /** The public address as configured, else the one listened on, which is known only once the server listens: before, it may throw. */
   readonly publicUrl: () => string;
 };
 
@@ -37,6 +37,7 @@ export function openApiRoutes({ routes, publicUrl }: Dependencies): Route[] {
     replies: {
       200: { description: 'The document', schema: anyDocument, headers: CACHE_HEADERS },
       304: { description: 'The copy at hand is the document', headers: CACHE_HEADERS },
+      503: { description: 'The address that clients see is not known' },
     },
     respond: async ({ request }) => {
       const url = publicUrl().replace(/\/$/, '');

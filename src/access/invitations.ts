@@ -1,0 +1,90 @@
+/** Invitations: a link, good once and for 72 hours, by which a user sets a password. */
+import { type Actor, type AuditEntry, changesBetween } from '../audit.ts';
+import { type Clock, type Ids, isUuidV7, type Random } from '../ids.ts';
+import { INVITATION_MS } from '../limits.ts';
+import { Refusal, refuseField } from '../refusal.ts';
+import { retryStale } from '../store/database.ts';
+import type { Store } from '../store/store.ts';
+import type { User } from '../store/users.ts';
+import { credentialBytes, hashCredential, mintCredential } from './credential.ts';
+import { hashPassword } from './password.ts';
+import { passwordProblem } from './password-rules.ts';
+
+/** The token is in the clear this once; whoever has it can set the user's password. */
+export type NewInvitation = { readonly token: string; readonly expiresAt: number };
+export type ChosenPassword = { readonly password: string; readonly passwordAgain: string };
+
+export type Invitations = {
+  /** Takes the place of the user's earlier one. Throws 404 for no user, 409 for one that is not active. */
+  invite(userId: string, actor: Actor): Promise<NewInvitation>;
+  /** Whom the token invites; null where it is wrong, used, expired or replaced, or the user is not active. */
+  find(token: string): Promise<User | null>;
+  /**
+   * Sets the password and uses the invitation up; of several at the same time one wins. Throws 404 as `find` answers null, and
+   * 400 naming `password` or `passwordAgain`, which leaves the invitation as it was.
+   */
+  accept(token: string, chosen: ChosenPassword): Promise<void>;
+};
+
+export const INVITATIONS_PATH = '/invitations';
+
+/** The link itself: where a service that is reached at `publicUrl` lets a user set a password. */
+export function invitationUrl(publicUrl: string, token: string): string {
+  return `${publicUrl}${INVITATIONS_PATH}/${token}`;
+}
+
+type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly random: Random };
+
+export function createInvitations({ store, clock, ids, random }: Dependencies): Invitations {
+  const find = async (token: string): Promise<User | null> =>
+    credentialBytes('spi', token) === null ? null : store.invitations.find(hashCredential(token), clock());
+
+  const entry = (verb: string, actor: Actor, user: User, at: number, changes: AuditEntry['changes']): AuditEntry => ({
+    id: ids.uuid(),
+    at,
+    actor,
+    action: `user.${verb}`,
+    target: `user:${user.id}`,
+    changes,
+  });
+
+  return {
+    find,
+    invite: (userId, actor) =>
+      retryStale(async () => {
+        const user = isUuidV7(userId) ? await store.users.get(userId) : null;
+        if (user === null) throw new Refusal('not_found', `there is no user ${userId.slice(0, 64)}`);
+        if (!user.active) throw new Refusal('invalid_state', `the user ${user.userName} is not active`);
+        const token = mintCredential('spi', random);
+        const now = clock();
+        const expiresAt = now + INVITATION_MS;
+        const audit = entry('invite', actor, user, now, { invitationExpiresAt: { from: null, to: expiresAt } });
+        await store.invitations.put({ userId, tokenHash: hashCredential(token), createdAt: now, expiresAt }, audit);
+        return { token, expiresAt };
+      }),
+    accept: async (token, { password, passwordAgain }) => {
+      const invited = (await find(token)) ?? refuseUnusable();
+      const problem = passwordProblem(password, invited.userName);
+      if (problem !== null) throw refuseField('password', problem);
+      if (passwordAgain !== password) throw refuseField('passwordAgain', 'is not the same');
+      const passwordHash = await hashPassword(password, random);
+      await retryStale(async () => {
+        // Read again: hashing took a while, and of two at the same time the second finds it used.
+        const before = (await find(token)) ?? refuseUnusable();
+        const now = clock();
+        const updatedAt = Math.max(now, before.updatedAt + 1);
+        const changes = changesBetween({ passwordHash: before.passwordHash }, { passwordHash });
+        const audit = entry('set-password', `user:${before.id}`, before, updatedAt, changes);
+        await store.invitations.use(
+          { tokenHash: hashCredential(token), now },
+          { before, passwordHash, updatedAt },
+          audit,
+        );
+      });
+    },
+  };
+}
+
+function refuseUnusable(): never {
+  throw new Refusal('not_found', 'this invitation cannot be used');
+}

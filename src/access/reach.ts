@@ -1,0 +1,48 @@
+/** Who could make a request now: the rule that names it, and the applications that hold the rule's scope. */
+import { REACH_PAGE } from '../limits.ts';
+import type { ScopeHolder } from '../store/applications.ts';
+import type { Store } from '../store/store.ts';
+import { type Catalogue, matchRule, type RuleMatch } from './catalogue.ts';
+import { canonicalPath } from './path.ts';
+
+export type Reach =
+  /** Nobody: no rule names it, or the path is ambiguous. */
+  | { readonly rule: null; readonly reason: string }
+  | { readonly rule: RuleMatch; readonly applications: readonly Reacher[] };
+
+export type Reacher = Pick<ScopeHolder, 'id' | 'name' | 'clientId' | 'userName'> & {
+  /** Why it could not although it holds the scope; null: it could. */
+  readonly obstacle: string | null;
+};
+
+/** `target` is a path as a client would send it; what follows a question mark is left out. */
+export async function reachOf(
+  { catalogue, store }: { readonly catalogue: Catalogue; readonly store: Pick<Store, 'applications'> },
+  method: string,
+  target: string,
+): Promise<Reach> {
+  const path = canonicalPath(target);
+  if (!path.ok) return { rule: null, reason: path.description };
+  const rule = matchRule(catalogue, method, path.segments);
+  if (rule === null) return { rule: null, reason: 'no rule of the API catalogue names this path and method' };
+  const applications: Reacher[] = [];
+  for (let after = ''; ; ) {
+    const page = await store.applications.holders(rule, after, REACH_PAGE);
+    applications.push(...page.map((holder) => reacher(holder, rule.permission)));
+    const last = page.at(-1);
+    if (last === undefined || page.length < REACH_PAGE) return { rule, applications };
+    after = last.id;
+  }
+}
+
+function reacher(
+  { id, name, clientId, active, userName, userActive, permitted }: ScopeHolder,
+  permission: string,
+): Reacher {
+  const obstacles = [
+    active ? [] : ['the application is not active'],
+    userActive ? [] : [`the user ${userName} is not active`],
+    permitted ? [] : [`the user ${userName} lacks the permission ${permission}`],
+  ].flat();
+  return { id, name, clientId, userName, obstacle: obstacles.length === 0 ? null : obstacles.join(', ') };
+}

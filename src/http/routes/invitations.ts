@@ -1,0 +1,153 @@
+/** Invitations: made through the administration API, used on a page where the user sets a password. */
+import { z } from 'zod';
+import { INVITATIONS_PATH, type Invitations, invitationUrl } from '../../access/invitations.ts';
+import type { Attempt, Throttle } from '../../access/throttle.ts';
+import type { Clock } from '../../ids.ts';
+import {
+  CHOSEN_PASSWORD_MAX_LENGTH,
+  CHOSEN_PASSWORD_MIN_LENGTH,
+  INVITATION_MS,
+  INVITATION_REQUEST_BYTES,
+} from '../../limits.ts';
+import { type FieldProblem, Refusal } from '../../refusal.ts';
+import { instant, isoInstant } from '../../schemas.ts';
+import type { User } from '../../store/users.ts';
+import { validate } from '../../validation.ts';
+import { type Html, html } from '../html.ts';
+import { pageReply } from '../page.ts';
+import { networkOf } from '../remote-address.ts';
+import { actionRoute } from '../resource-routes.ts';
+import { type Call, emptyInput, jsonBody, type Reply, type Route } from '../route.ts';
+
+const INVITATION_HOURS: number = INVITATION_MS / 3_600_000;
+
+const invitationView = z
+  .object({
+    url: z.string().meta({ format: 'uri', description: 'Shown this once. Whoever has it can set the password.' }),
+    expiresAt: instant,
+  })
+  .meta({ id: 'Invitation', description: 'A one-time link by which a user sets a password.' });
+
+const passwordForm = z.strictObject({ password: z.string(), passwordAgain: z.string() });
+
+type Dependencies = {
+  readonly invitations: Invitations;
+  readonly throttle: Throttle;
+  readonly clock: Clock;
+  /** The address that users reach this service at. Throws `unavailable` where it is not known. */
+  readonly publicUrl: () => string;
+};
+
+export function invitationRoutes({ invitations, throttle, clock, publicUrl }: Dependencies): Route[] {
+  /** Whom the link invites. Throws 404, the same for every reason, and 429 to those who try many. */
+  const invited = async (call: Call): Promise<User> => {
+    const attempt: Attempt = { network: networkOf(call.remoteAddress), clientId: tokenOf(call) };
+    refuseBlocked(throttle.blockedForMs(attempt, clock()));
+    const user = await invitations.find(tokenOf(call));
+    if (user !== null) {
+      refuseBlocked(throttle.blockedForMs(attempt, clock()));
+      return user;
+    }
+    refuseBlocked(throttle.countFailure(attempt, clock()));
+    throw new Refusal('not_found', 'this invitation cannot be used');
+  };
+  const page = {
+    path: `${INVITATIONS_PATH}/{token}`,
+    access: 'open',
+    tag: 'invitations',
+    refuse: refusalPage,
+  } as const;
+
+  return [
+    actionRoute('users', 'invite', 'Make a one-time link by which the user sets a password', {
+      operationId: 'inviteUser',
+      body: jsonBody(emptyInput, { optional: true }),
+      replies: { 201: { description: 'The link, good once; an earlier one is good no more', schema: invitationView } },
+      respond: async ({ body }, id, actor) => {
+        validate(emptyInput, body);
+        const address = publicUrl();
+        const { token, expiresAt } = await invitations.invite(id, actor);
+        const url = invitationUrl(address, token);
+        return { status: 201, headers: { Location: url }, body: { url, expiresAt: isoInstant(expiresAt) } };
+      },
+    }),
+    {
+      ...page,
+      method: 'GET',
+      summary: 'The page on which a user sets a password',
+      replies: { 200: { description: 'The page', mediaType: 'text/html' } },
+      respond: async (call) => formPage(200, await invited(call), []),
+    },
+    {
+      ...page,
+      method: 'POST',
+      summary: 'Set the password',
+      body: { maxBytes: INVITATION_REQUEST_BYTES, types: ['application/x-www-form-urlencoded'], schema: passwordForm },
+      replies: { 200: { description: 'It is set', mediaType: 'text/html' } },
+      respond: async (call) => {
+        const user = await invited(call);
+        try {
+          await invitations.accept(tokenOf(call), validate(passwordForm, call.body));
+        } catch (error) {
+          if (!(error instanceof Refusal) || error.code !== 'validation_failed') throw error;
+          return formPage(error.status, user, error.details ?? []);
+        }
+        return pageReply(
+          200,
+          'Your password is set',
+          html`<p>From now on it is the password of <strong>${user.userName}</strong>. The link that brought you here is used up.</p>`,
+        );
+      },
+    },
+  ];
+}
+
+function tokenOf({ params }: Call): string {
+  return params.token ?? '';
+}
+
+function refuseBlocked(waitMs: number | null): void {
+  if (waitMs === null) return;
+  throw new Refusal('too_many_requests', 'too many invitations were tried from this address', {
+    headers: { 'Retry-After': String(Math.ceil(waitMs / 1000)) },
+  });
+}
+
+function formPage(status: number, { userName }: User, problems: readonly FieldProblem[]): Reply {
+  const hint = html`${CHOSEN_PASSWORD_MIN_LENGTH} to ${CHOSEN_PASSWORD_MAX_LENGTH} characters of any kind, spaces too. Several words that only you would put together are good.`;
+  return pageReply(
+    status,
+    'Set your password',
+    html`<form method="post">
+<label for="user">User name</label>
+<input id="user" value="${userName}" autocomplete="username" readonly>
+${passwordField('password', 'Password', hint, problems)}
+${passwordField('passwordAgain', 'The same again', null, problems)}
+<button>Set password</button>
+</form>`,
+  );
+}
+
+/** No `maxlength`: a browser would cut a longer password short without a word. */
+function passwordField(name: string, label: string, hint: Html | null, problems: readonly FieldProblem[]): Html {
+  const problem = problems.find(({ field }) => field === name)?.problem;
+  const described = html`${hint && `${name}-hint `}${problem === undefined ? null : `${name}-problem`}`;
+  return html`<label for="${name}">${label}</label>
+<input id="${name}" name="${name}" type="password" autocomplete="new-password" minlength="${CHOSEN_PASSWORD_MIN_LENGTH}" required aria-describedby="${described}" aria-invalid="${String(problem !== undefined)}">
+${hint && html`<p class="hint" id="${name}-hint">${hint}</p>`}
+${problem === undefined ? null : html`<p class="problem" id="${name}-problem" role="alert">${label}: ${problem}.</p>`}`;
+}
+
+/** Wrong, used up, too late, replaced, or not active any more: all the same to whoever asks. */
+function refusalPage({ status, code, headers }: Refusal): Reply {
+  const [title, text] = code === 'not_found' ? UNUSABLE : code === 'too_many_requests' ? TOO_MANY : FAILED;
+  const reply = pageReply(status, title, html`<p>${text}</p>`);
+  return { ...reply, headers: { ...headers, ...reply.headers } };
+}
+
+const UNUSABLE = [
+  'This link cannot be used',
+  `An invitation is good once and for ${INVITATION_HOURS} hours. Ask whoever sent it for another.`,
+] as const;
+const TOO_MANY = ['Too many tries', 'Wait a minute, then open the link again.'] as const;
+const FAILED = ['That did not work', 'Open the link again and try once more.'] as const;

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+import { serve, unusedFolder } from '../support/command.ts';
+import { initialised, type Json, type Page } from '../support/command-folder.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { makeCertificates } from '../support/tls.ts';
+
+test('what the commands publish, a server beside them delivers; they show its attempts and have it sent again', async (t) => {
+  const { ca, server } = makeCertificates();
+  const receiver = await startReceiver(t, server);
+  const caFile = join(dirname(unusedFolder(t)), 'ca.pem');
+  writeFileSync(caFile, ca);
+  const env = { SALLYPORT_CA_FILE: caFile, SALLYPORT_EGRESS_ALLOW: '127.0.0.1,::1' };
+  const { dataDir, json, run } = await initialised(t, env);
+  await serve(t, dataDir, { env });
+
+  const endpoint = receiver.endpoint('/hook');
+  const { url, secret, apiKey } = endpoint;
+  const created = await json([
+    ...['endpoint', 'create', '--name', 'Shop', '--url', url],
+    ...['--secret', secret, '--api-key', apiKey],
+  ]);
+  await json(['event', 'type-create', '--name', 'order.placed']);
+  const base = ['webhook', 'create', '--name', 'Orders', '--endpoint', created.id, '--event', 'order.*'];
+  const webhook = await json(base);
+  await json(['webhook', 'start', webhook.id]);
+  await json(['event', 'publish', '--type', 'order.placed', '--data', '{"number":17}']);
+
+  const { records } = await endpoint.next();
+  assert.deepEqual(
+    records.map(({ data }) => data),
+    [{ number: 17 }],
+  );
+  // The receiver has it before the server has written down that it has.
+  const delivered = async (attempts: number): Promise<Json> => {
+    for (;;) {
+      const { items } = await json<Page>(['deliveries', 'list', '--webhook', webhook.id, '--state', 'delivered']);
+      const [delivery] = items;
+      if (delivery === undefined) continue;
+      const shown = await json(['deliveries', 'show', delivery.id]);
+      if ((shown.attempts as Json[]).length === attempts) return shown;
+    }
+  };
+  const { id, attempts } = await delivered(1);
+  const [attempt] = attempts as Json[];
+  assert.deepEqual([attempt?.delivered, attempt?.responseStatus, attempt?.error], [true, 204, null]);
+  assert(!JSON.stringify(attempt).includes(apiKey));
+  const { stdout } = await run(['deliveries', 'show', id]);
+  assert.match(
+    stdout,
+    /\nstartedAt +attemptNumber +delivered +responseStatus +error +advice\n\S+ +1 +true +204 +- +-\n$/,
+  );
+
+  assert.equal((await json(['deliveries', 'replay', id])).state, 'pending');
+  const again = await endpoint.next();
+  assert.deepEqual(
+    again.records.map(({ messageId }) => messageId),
+    records.map(({ messageId }) => messageId),
+  );
+  await delivered(2);
+  assert.equal((await json<Page>(['deliveries', 'list', '--webhook', webhook.id])).items.length, 1);
+});

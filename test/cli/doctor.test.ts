@@ -1,0 +1,244 @@
+import assert from 'node:assert/strict';
+import { chmodSync, openSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import BetterSqlite3 from 'better-sqlite3';
+import { sallyport, serve, unusedFolder } from '../support/command.ts';
+import { type Folder, initialised } from '../support/command-folder.ts';
+import { makeCertificates } from '../support/tls.ts';
+import { pgpVector } from '../support/vectors.ts';
+
+type Report = {
+  readonly ok: boolean;
+  readonly checks: readonly { readonly check: string; readonly status: string; readonly detail: string }[];
+};
+
+async function examine({ run }: Folder, args: readonly string[] = []): Promise<Report> {
+  const { status, stdout, stderr } = await run(['doctor', '--json', ...args]);
+  const report = JSON.parse(stdout) as Report;
+  assert.equal(status, report.ok ? 0 : 1, stderr);
+  assert.equal(report.ok, !report.checks.some((check) => check.status === 'problem'));
+  return report;
+}
+
+/** Everything that the doctor has to say: `check: detail` of what is not in order. */
+async function complaints(folder: Folder, args: readonly string[] = []): Promise<string[]> {
+  const { checks } = await examine(folder, args);
+  return checks
+    .filter(({ status }) => status !== 'ok')
+    .map(({ check, status, detail }) => `${status} ${check}: ${detail}`);
+}
+
+/** Writes to the database behind the service's back. */
+function tamper({ dataDir }: Folder, sql: string): void {
+  const connection = new BetterSqlite3(join(dataDir, 'sallyport.db'));
+  connection.exec(sql);
+  connection.close();
+}
+
+test('a folder in order passes every check, beside a running server too, and nothing is changed', async (t: TestContext) => {
+  const folder = await initialised(t);
+  const before = readFileSync(join(folder.dataDir, 'sallyport.db'));
+  const { ok, checks } = await examine(folder);
+  assert.equal(ok, true);
+  assert.deepEqual(
+    checks.map(({ check }) => check),
+    [
+      ...['data folder', 'file permissions', 'master key', 'disk space'],
+      ...['schema', 'integrity', 'foreign keys', 'audit log', 'clock', 'secrets', 'PGP keys', 'client certificates'],
+    ],
+  );
+  assert.deepEqual(readFileSync(join(folder.dataDir, 'sallyport.db')), before);
+  await serve(t, folder.dataDir);
+  assert.deepEqual(await complaints(folder), []);
+  const { status, stdout } = await folder.run(['doctor']);
+  assert.equal(status, 0);
+  assert.match(stdout, /^ok {7}data folder: /);
+});
+
+test('an altered audit entry is found, and so is a removed one', async (t) => {
+  const folder = await initialised(t);
+  tamper(folder, "UPDATE audit SET actor = 'user:nobody' WHERE number = 1");
+  assert.deepEqual(await complaints(folder), [
+    'problem audit log: entry 1 or the one before it was altered or removed',
+  ]);
+  tamper(folder, 'DELETE FROM audit WHERE number = 1');
+  assert.deepEqual(await complaints(folder), [
+    'problem audit log: entry 2 or the one before it was altered or removed',
+  ]);
+});
+
+test('permissions that let others in are found, with what to run', async (t) => {
+  const folder = await initialised(t);
+  const { dataDir } = folder;
+  const database = join(dataDir, 'sallyport.db');
+  chmodSync(database, 0o640);
+  assert.deepEqual(await complaints(folder), [
+    `problem file permissions: others than the owner can reach ${database}; run: chmod 600 ${database}`,
+  ]);
+  chmodSync(database, 0o600);
+  chmodSync(dataDir, 0o755);
+  const reach = `others than the owner can reach the folder ${dataDir}`;
+  assert.deepEqual(await complaints(folder), [
+    `warning file permissions: ${reach} (mode 0755); run: chmod 700 ${dataDir}`,
+  ]);
+  chmodSync(dataDir, 0o730);
+  assert.deepEqual(await complaints(folder), [
+    `problem file permissions: ${reach} (mode 0730); run: chmod 700 ${dataDir}`,
+  ]);
+});
+
+test('a master key that is exposed, another one, or gone is found, and the rest is looked at all the same', async (t) => {
+  const folder = await initialised(t);
+  const path = join(folder.dataDir, 'master.key');
+  const key = readFileSync(path);
+  chmodSync(path, 0o644);
+  const unread = 'problem secrets: there is no key to read them with';
+  assert.deepEqual(await complaints(folder), [
+    `problem master key: the master key ${path} can be reached by others (mode 0644); run: chmod 600 ${path}`,
+    unread,
+  ]);
+  rmSync(path);
+  assert.deepEqual(await complaints(folder), [`problem master key: there is no master key at ${path}`, unread]);
+  writeFileSync(path, `${Buffer.alloc(32, 1).toString('base64')}\n`, { mode: 0o600 });
+  assert.deepEqual(await complaints(folder), [
+    'problem secrets: the master key is not the one that this database was made with',
+  ]);
+  writeFileSync(path, key);
+  assert.deepEqual(await complaints(folder), []);
+});
+
+test('a sealed value that was moved from its place is found', async (t) => {
+  const folder = await initialised(t);
+  const { id } = await folder.json(['endpoint', 'create', '--name', 'x', '--url', 'https://a.example/']);
+  tamper(folder, 'UPDATE endpoint SET api_key = secret');
+  assert.deepEqual(await complaints(folder), [
+    `problem secrets: endpoint.api_key:${id} was altered, or sealed under another master key`,
+  ]);
+});
+
+test('a reference that leads nowhere is found', async (t) => {
+  const folder = await initialised(t);
+  tamper(folder, 'PRAGMA foreign_keys = OFF; DELETE FROM user_account');
+  assert(
+    (await complaints(folder)).includes('problem foreign keys: references lead nowhere: application to user_account'),
+  );
+});
+
+test('a damaged database file is found', async (t) => {
+  const folder = await initialised(t);
+  const path = join(folder.dataDir, 'sallyport.db');
+  const { size } = statSync(path);
+  writeSync(openSync(path, 'r+'), Buffer.alloc(8192, 0xff), 0, 8192, size - 8192);
+  assert.match((await complaints(folder)).join('\n'), /^problem integrity: /);
+  truncateSync(path, 100);
+  assert.match((await complaints(folder)).join('\n'), /problem (database|schema|integrity): /);
+  writeFileSync(path, 'no database at all'.repeat(100));
+  assert.deepEqual(await complaints(folder), [`problem database: ${path} cannot be opened: file is not a database`]);
+});
+
+test('a schema of another version is found, and nothing further is read', async (t) => {
+  const folder = await initialised(t);
+  tamper(folder, 'PRAGMA user_version = 9');
+  const [schema, ...rest] = await complaints(folder);
+  assert.match(schema ?? '', /^problem schema: its schema is version 9/);
+  assert.deepEqual(rest, []);
+});
+
+test('a clock that is behind what was recorded is found', async (t) => {
+  const folder = await initialised(t);
+  tamper(
+    folder,
+    `INSERT INTO event (key, id, type, correlation_id, created_at)
+    VALUES (${(Date.now() + 3_600_000) * 2048}, 'x', 'a.b', 'x', 0)`,
+  );
+  const [clock, ...rest] = await complaints(folder);
+  assert.match(clock ?? '', /^problem clock: it is 3[56]\d\d s behind the newest record: set it right$/);
+  assert.deepEqual(rest, []);
+});
+
+test('keys and certificates that expired or soon will are found: a problem where they are in use', async (t) => {
+  const folder = await initialised(t);
+  const { json } = folder;
+  await json(['key', 'import', '-', '--name', 'payroll'], pgpVector('rsa4096'));
+  const { client } = makeCertificates({ days: 10 });
+  const fields = JSON.stringify({ clientCertificate: client });
+  const endpoint = await json(['endpoint', 'create', '--name', 'x', '--url', 'https://a.example/', '--fields', fields]);
+  const expire = (at: number): void => tamper(folder, `UPDATE pgp_key SET expires_at = ${at}`);
+  const certificate = /^warning client certificates: the client certificate of endpoint x expires on \d{4}-\d\d-\d\d$/;
+
+  expire(Date.now() + 40 * 86_400_000);
+  const [only, ...none] = await complaints(folder);
+  assert.match(only ?? '', certificate);
+  assert.deepEqual(none, []);
+
+  expire(Date.parse('2020-01-01T00:00:00Z'));
+  const [unused] = await complaints(folder);
+  assert.equal(unused, 'warning PGP keys: the key payroll expired on 2020-01-01; no webhook uses it');
+
+  expire(Date.now() + 20 * 86_400_000);
+  await json([
+    'webhook',
+    'create',
+    '--name',
+    'x',
+    '--endpoint',
+    endpoint.id,
+    '--event',
+    'employee.*',
+    '--key',
+    'payroll',
+  ]);
+  assert.match((await complaints(folder))[0] ?? '', /^warning PGP keys: the key payroll expires on /);
+  expire(Date.parse('2020-01-01T00:00:00Z'));
+  tamper(folder, 'UPDATE endpoint SET client_certificate_expires_at = 0');
+  assert.deepEqual(await complaints(folder), [
+    'problem PGP keys: the key payroll expired on 2020-01-01',
+    'problem client certificates: the client certificate of endpoint x expired on 1970-01-01',
+  ]);
+});
+
+test('files that settings name are read', async (t) => {
+  const folder = await initialised(t);
+  const { ca, server, client, expired } = makeCertificates();
+  const write = (name: string, text: string): string => {
+    const path = join(folder.dataDir, name);
+    writeFileSync(path, text, { mode: 0o600 });
+    return path;
+  };
+  const authorities = write('ca.pem', ca);
+  const certificate = write('cert.pem', server.certificate);
+  const tls = (cert: string, key: string): string[] => ['--tls-cert-file', cert, '--tls-key-file', key];
+  const key = write('key.pem', server.privateKey);
+  const good = await examine(folder, ['--ca-file', authorities, ...tls(certificate, key)]);
+  assert.equal(good.checks.find(({ check }) => check === 'CA file')?.detail, `1 authority in ${authorities}`);
+
+  const other = write('other.pem', client.privateKey);
+  const ended = write('expired.pem', expired.certificate);
+  const wrong: readonly [args: readonly string[], complaint: RegExp][] = [
+    [['--ca-file', '/nowhere'], /^problem CA file: SALLYPORT_CA_FILE: \/nowhere cannot be read \(ENOENT\)$/],
+    [['--ca-file', key], /^problem CA file: the CA file has no certificate/],
+    [['--ca-file', ended], /^warning CA file: expired: CN=localhost$/],
+    [tls(certificate, other), new RegExp(`^problem TLS certificate: ${other} is not the key of ${certificate}$`)],
+    [tls(certificate, '/nowhere'), /^problem TLS certificate: SALLYPORT_TLS_KEY_FILE: \/nowhere cannot be read/],
+    [
+      tls(ended, write('expired.key', expired.privateKey)),
+      new RegExp(`^problem TLS certificate: ${ended} expired on `),
+    ],
+  ];
+  for (const [args, complaint] of wrong) {
+    const [first, ...rest] = await complaints(folder, args);
+    assert.match(first ?? '', complaint);
+    assert.deepEqual(rest, []);
+  }
+});
+
+test('a folder that has not had its first start is a problem, and stays as it is', async (t) => {
+  const dataDir = unusedFolder(t);
+  const { status, stdout } = await sallyport(['doctor', '--data', dataDir]);
+  assert.equal(status, 1);
+  assert.match(stdout, /^problem {2}data folder: there is no .*: run sallyport init, or sallyport serve$/m);
+  assert.match(stdout, /^problem {2}master key: there is no master key/m);
+  assert.match(stdout, /^problem {2}database: there is no /m);
+  assert.throws(() => statSync(dataDir), { code: 'ENOENT' });
+});

@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { allOptions, type Command } from '../../src/cli/command.ts';
+import { GROUPS } from '../../src/cli/groups.ts';
+import { run } from '../../src/cli/run.ts';
+import { VERSION } from '../../src/version.ts';
+import { type CommandResult, sallyport } from '../support/command.ts';
+import { initialised } from '../support/command-folder.ts';
+
+/** Runs in this process, for what ends before a command begins. */
+async function here(...words: readonly string[]): Promise<CommandResult> {
+  let stdout = '';
+  let stderr = '';
+  const status = await run(words, {
+    env: { SALLYPORT_DATA: '/nowhere' },
+    out: async (text) => {
+      stdout += text;
+      return true;
+    },
+    err: async (text) => {
+      stderr += text;
+      return true;
+    },
+    read: async () => assert.fail('read standard input'),
+  });
+  return { status, stdout, stderr };
+}
+
+async function everyCommand(): Promise<Command[]> {
+  return (await Promise.all(GROUPS.map(({ load }) => load()))).flat();
+}
+
+/** The second words of a group's commands, as a message lists them. */
+async function verbsOf(group: string): Promise<string> {
+  const names = (await everyCommand()).map(({ name }) => name.split(' '));
+  return names
+    .filter(([first]) => first === group)
+    .map(([, verb]) => verb)
+    .join(', ');
+}
+
+/** A command line for it that lacks nothing. */
+function complete({ name, operands = [], options = {} }: Command): string[] {
+  const required = Object.entries(options).filter(([, option]) => option.required === true);
+  return [...name.split(' '), ...operands.map(() => 'x'), ...required.flatMap(([option]) => [`--${option}`, 'x'])];
+}
+
+test('help lists every command, and nothing that there is not', async () => {
+  const { status, stdout, stderr } = await here('--help');
+  assert.deepEqual([status, stderr], [0, '']);
+  const listed = [...stdout.matchAll(/^ {2}(\S+) {2,}\S/gm)].map(([, name]) => name);
+  assert.deepEqual(
+    listed,
+    GROUPS.map(({ name }) => name),
+  );
+  assert.deepEqual(await here('help'), { status, stdout, stderr });
+  assert.deepEqual(await here('-h'), { status, stdout, stderr });
+});
+
+test('every command has a group of its first word, and its help by three ways', async () => {
+  for (const { name, summary, load } of GROUPS) {
+    const commands = await load();
+    const group = await here(name, '--help');
+    assert.equal(group.status, 0);
+    assert.match(group.stdout, new RegExp(`^${summary}\\.\n`));
+    for (const command of commands) {
+      const words = command.name.split(' ');
+      assert.equal(words[0], name);
+      const { status, stdout, stderr } = await here(...words, '--help');
+      assert.deepEqual([status, stderr], [0, '']);
+      assert(stdout.startsWith(`${command.summary}.\n\nUsage: sallyport ${command.name}`), stdout);
+      for (const option of Object.keys(allOptions(command)))
+        assert(stdout.includes(`  --${option}`), `${command.name} ${option}`);
+      assert.equal((await here('help', ...words)).stdout, stdout);
+      assert.equal((await here(...words, '-h')).stdout, stdout);
+      if (commands.length > 1) assert(group.stdout.includes(`  ${command.name} `), command.name);
+    }
+  }
+});
+
+test('help of serve names every setting with its variable', async () => {
+  const { stdout } = await here('serve', '--help');
+  for (const name of ['data', 'host', 'port', 'egress-allow', 'trusted-proxies', 'log-level']) {
+    const line = new RegExp(`^ {2}--${name} <.*\\[SALLYPORT_${name.toUpperCase().replaceAll('-', '_')}\\]$`, 'm');
+    assert.match(stdout, line);
+  }
+});
+
+test('a command line that cannot be run ends with 2, says what is wrong, and points to help', async () => {
+  const wrong: readonly [words: readonly string[], problem: string, topic: string][] = [
+    [[], 'a command is missing', ''],
+    [['aplication'], 'there is no command "aplication"', ''],
+    [['help', 'aplication'], 'there is no command "aplication"', ''],
+    [['listen'], 'there is no command "listen"', ''],
+    [['--port', '80'], 'there is no command "--port"', ''],
+    [['webhook'], `a command is missing; those that there are: ${await verbsOf('webhook')}`, ' webhook'],
+    [['user', 'delete'], `there is no "delete"; those that there are: ${await verbsOf('user')}`, ' user'],
+    [['user', 'list', '--limit', 'ten'], '--limit must be a whole number', ' user list'],
+    [['application', 'create', '--name'], "Option '--name <value>' argument missing", ' application create'],
+    [['serve', '--port=1', '--tls'], "Unknown option '--tls'", ' serve'],
+    [['user', 'list', '--json=yes'], "Option '--json' does not take an argument", ' user list'],
+    [
+      ['deliveries', 'list', '--state', 'lost'],
+      '--state must be one of pending, delivered, dead, discarded',
+      ' deliveries list',
+    ],
+    [
+      ['deliveries', 'list', '--since', '2026-11-21'],
+      '--since must be an instant, as 2026-11-21T05:00:00.000Z',
+      ' deliveries list',
+    ],
+    [
+      ['deliveries', 'list', '--until', '2026-13-21T05:00Z'],
+      '--until must be an instant, as 2026-11-21T05:00:00.000Z',
+      ' deliveries list',
+    ],
+  ];
+  for (const [words, problem, topic] of wrong) {
+    assert.deepEqual(await here(...words), {
+      status: 2,
+      stdout: '',
+      stderr: `sallyport${topic}: ${problem}\nSee: sallyport${topic} --help\n`,
+    });
+  }
+});
+
+test('every command refuses an option that it has not, an operand too many, and what it requires missing', async () => {
+  for (const command of await everyCommand()) {
+    const { name, operands = [], options = {} } = command;
+    const words = complete(command);
+    const hint = `\nSee: sallyport ${name} --help\n`;
+    const expect = async (given: readonly string[], problem: string): Promise<void> => {
+      const { status, stdout, stderr } = await here(...given);
+      assert.deepEqual([status, stdout, stderr], [2, '', `sallyport ${name}: ${problem}${hint}`]);
+    };
+    await expect([...words, '--nonsense'], "Unknown option '--nonsense'");
+    await expect([...words, 'another'], '"another" is one argument too many');
+    const [operand] = operands;
+    if (operand !== undefined)
+      await expect(
+        words.filter((word, at) => word !== 'x' || words[at - 1]?.startsWith('--')),
+        `<${operand.name}> is missing`,
+      );
+    for (const required of Object.keys(options).filter((option) => options[option]?.required === true)) {
+      const at = words.indexOf(`--${required}`);
+      await expect(words.toSpliced(at, 2), `--${required} is required`);
+    }
+  }
+});
+
+test('numbers and cursors that cannot be are wrong usage', async (t) => {
+  const { run: onFolder } = await initialised(t);
+  const wrong: readonly string[][] = [
+    ['application', 'create', '--name', 'x', '--user', 'admin', '--validity-seconds', '1h'],
+    ['user', 'list', '--limit', '0'],
+    ['user', 'list', '--limit', '201'],
+    ['user', 'list', '--cursor', 'x'],
+    ['webhook', 'create', '--name', 'x', '--endpoint', 'x', '--event', '*', '--header', 'x-tenant=17'],
+  ];
+  for (const words of wrong) {
+    const { status, stdout, stderr } = await onFolder(words);
+    assert.deepEqual([status, stdout], [2, ''], stderr);
+    assert.match(stderr, new RegExp(`^sallyport ${words.slice(0, 2).join(' ')}: ${words.at(-2)} `));
+  }
+});
+
+test('every command on data refuses a folder without any', async () => {
+  const withoutData = (await everyCommand()).filter(
+    ({ name }) => !['init', 'serve', 'version', 'doctor'].includes(name),
+  );
+  for (const command of withoutData) {
+    const { status, stdout, stderr } = await here(
+      ...complete(command).map((word, at, all) => (/--(data|data-schema)$/.test(all[at - 1] ?? '') ? '{}' : word)),
+    );
+    assert.deepEqual([status, stdout], [1, ''], command.name);
+    assert.match(stderr, /^sallyport: there is no data in \/nowhere yet/, command.name);
+  }
+});
+
+test('version prints the version of package.json', async () => {
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+    version: string;
+  };
+  assert.equal(version, VERSION);
+  assert.deepEqual(await sallyport(['version']), { status: 0, stdout: `${version}\n`, stderr: '' });
+  assert.equal((await here('--version')).stdout, `${version}\n`);
+  assert.equal((await here('version', '--json')).stdout, `{"version":"${version}"}\n`);
+});
+
+test('version needs none of the settings, wrong as they may be', async () => {
+  assert.equal((await sallyport(['version'], { env: { SALLYPORT_NONSENSE: '1' } })).status, 0);
+  const { status, stderr } = await sallyport(['user', 'list'], { env: { SALLYPORT_NONSENSE: '1' } });
+  assert.equal(status, 2);
+  assert.match(stderr, /^sallyport: SALLYPORT_NONSENSE is not a setting/);
+});

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { type TestContext, test } from 'node:test';
+import { matchRule } from '../src/access/catalogue.ts';
+import { COMMAND_LINE } from '../src/audit.ts';
+import { type Composed, type ComposeOptions, compose } from '../src/compose.ts';
+import { type Config, defaultConfig } from '../src/config.ts';
+import { createLog } from '../src/log.ts';
+import { cleanUp } from './support/cleanup.ts';
+import { unusedFolder } from './support/command.ts';
+
+const SERVER: ComposeOptions = { exclusive: true, log: createLog('silent') };
+const COMMAND: ComposeOptions = { exclusive: false, log: createLog('silent') };
+
+async function composed(t: TestContext, config: Config, options: ComposeOptions): Promise<Composed> {
+  const opened = await compose(config, options);
+  cleanUp(t, () => opened.close());
+  return opened;
+}
+
+function newConfig(t: TestContext): Config {
+  return { ...defaultConfig(), dataDir: unusedFolder(t) };
+}
+
+test('the server of a new folder has first credentials until they were shown, a command beside it never', async (t) => {
+  const config = newConfig(t);
+  const server = await compose(config, SERVER);
+  const { firstCredentials } = server;
+  assert.equal(firstCredentials?.dataDir, config.dataDir);
+  assert.equal((await composed(t, config, COMMAND)).firstCredentials, null);
+  await server.close();
+
+  const next = await compose(config, SERVER);
+  assert.deepEqual(next.firstCredentials, firstCredentials);
+  await next.credentialsShown();
+  await next.close();
+  assert.equal((await composed(t, config, SERVER)).firstCredentials, null);
+});
+
+test('what makes work tells who listens for it', async (t) => {
+  const { services, onWake, wake } = await composed(t, newConfig(t), SERVER);
+  let told = 0;
+  // Before anybody listens, nobody is told.
+  wake();
+  onWake(() => {
+    told += 1;
+  });
+  assert.equal(told, 0);
+  await services.eventTypes.create({ name: 'order.placed' }, COMMAND_LINE);
+  assert.equal(told, 0);
+  await services.publish({ type: 'order.placed', data: {} }, COMMAND_LINE);
+  assert.equal(told, 1);
+  wake();
+  assert.equal(told, 2);
+});
+
+test('the catalogue is known from the start', async (t) => {
+  const { services } = await composed(t, newConfig(t), SERVER);
+  const path = '/services/api/x/users/v1/employees';
+  const rule = matchRule(services.products.compiled(), 'GET', path.split('/').slice(1));
+  assert.equal(rule?.scope, 'employees:view');
+});
+
+test('a CA file without a certificate is refused, and the folder is not made', async (t) => {
+  const config = { ...newConfig(t), caFile: '/dev/null' };
+  await assert.rejects(compose(config, SERVER), {
+    name: 'ConfigurationError',
+    message: 'SALLYPORT_CA_FILE: /dev/null: the CA file has no certificate in PEM form',
+  });
+  assert.equal(existsSync(config.dataDir), false);
+});

@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import {
+  connect,
+  deliveriesOf,
+  type Journey,
+  makeEventType,
+  only,
+  publish,
+  readWebhook,
+  startJourney,
+  startWebhook,
+  stopWebhook,
+} from '../support/journey.ts';
+import type { ReceivingEndpoint } from '../support/receiver.ts';
+
+const TYPE = 'order.placed';
+const HOUR_MS = 3_600_000;
+
+type StatusEvent = { readonly webhookId: string; readonly state: string; readonly previousState: string };
+
+/** A webhook that is told of every change of state. Ordered, so that the changes come in their order. */
+async function watch(journey: Journey): Promise<{ at: ReceivingEndpoint; next(of: string): Promise<StatusEvent> }> {
+  const { at } = await connect(journey, ['webhook.*'], { webhook: { ordered: true, maxBatchRecords: 1 } });
+  const next = async (of: string): Promise<StatusEvent> => {
+    for (;;) {
+      const { data, eventType } = only((await at.next()).records);
+      const event = data as StatusEvent;
+      assert.equal(eventType, `webhook.${event.state}`);
+      // It is told of its own changes too.
+      if (event.webhookId === of) return event;
+    }
+  };
+  return { at, next };
+}
+
+describe('the states of a webhook', () => {
+  it('go from started to running, failing, running and stopped, each told to those who subscribed', async (t) => {
+    const journey = await startJourney(t);
+    const { admin, service } = journey;
+    await makeEventType(admin, TYPE);
+    const watcher = await watch(journey);
+    const { at, webhook } = await connect(journey, [TYPE]);
+    assert.equal(webhook.state, 'started');
+    const told: StatusEvent[] = [await watcher.next(webhook.id)];
+
+    await publish(admin, TYPE, { n: 1 });
+    await at.next();
+    told.push(await watcher.next(webhook.id));
+    assert.equal((await readWebhook(admin, webhook)).state, 'running');
+
+    at.answer(() => ({ status: 500 }));
+    await publish(admin, TYPE, { n: 2 });
+    await at.next();
+    told.push(await watcher.next(webhook.id));
+    const failing = await readWebhook(admin, webhook);
+    assert.deepEqual([failing.state, failing.stateReason], ['failing', 'http_status: the receiver answered 500']);
+    assert.ok(failing.stateDescription);
+
+    at.answer(() => ({ status: 204 }));
+    service.advance(5000);
+    await at.next();
+    told.push(await watcher.next(webhook.id));
+
+    const stopped = await stopWebhook(admin, webhook);
+    told.push(await watcher.next(webhook.id));
+    assert.deepEqual([stopped.state, stopped.stateReason], ['stopped', 'stopped_by_administrator']);
+    assert.equal(stopped.sessionId, null);
+    assert.deepEqual(
+      told.map(({ previousState, state }) => `${previousState} → ${state}`),
+      ['stopped → started', 'started → running', 'running → failing', 'failing → running', 'running → stopped'],
+    );
+    const again = await startWebhook(admin, webhook);
+    assert.notEqual(again.sessionId, webhook.sessionId);
+  });
+
+  it('end in failed after 24 hours of failing; its records are kept, and it starts again', async (t) => {
+    const journey = await startJourney(t);
+    const { service } = journey;
+    await makeEventType(journey.admin, TYPE);
+    const { at, webhook } = await connect(journey, [TYPE]);
+    at.answer(() => ({ status: 500 }));
+    await publish(journey.admin, TYPE, { n: 1 });
+    await service.log.nextAttempt(webhook.id);
+    await at.next();
+    service.advance(25 * HOUR_MS);
+    await at.next();
+    await service.log.nextAttempt(webhook.id);
+    const admin = await service.signIn();
+    const failed = await readWebhook(admin, webhook);
+    assert.deepEqual([failed.state, failed.stateReason], ['failed', 'failing_too_long']);
+    assert.equal(only(await deliveriesOf(admin, webhook)).state, 'pending');
+
+    at.answer(() => ({ status: 204 }));
+    await startWebhook(admin, webhook);
+    assert.deepEqual(only((await at.next()).records).data, { n: 1 });
+    await service.log.nextAttempt(webhook.id);
+    assert.equal((await readWebhook(admin, webhook)).state, 'running');
+  });
+
+  it('end in failed when ten batches in a row have used up their attempts; the eleventh is not tried', async (t) => {
+    const journey = await startJourney(t);
+    const { admin, service } = journey;
+    await makeEventType(admin, TYPE);
+    const watcher = await watch(journey);
+    const { at, webhook } = await connect(journey, [TYPE], {
+      webhook: { ordered: true, maxBatchRecords: 1, retry: { maxAttempts: 1 } },
+    });
+    at.answer(() => ({ status: 500 }));
+    await publish(admin, TYPE, ...Array.from({ length: 11 }, (_, n) => ({ n })));
+    for (let dead = 1; dead <= 10; dead += 1) {
+      assert.equal((await service.log.nextAttempt(webhook.id)).fate, 'dead');
+      // Past the pause before the next look at an endpoint that fails.
+      service.advance(300_000);
+    }
+    const renewed = await service.signIn();
+    const failed = await readWebhook(renewed, webhook);
+    assert.deepEqual([failed.state, failed.stateReason], ['failed', 'too_many_dead']);
+    const states = (await deliveriesOf(renewed, webhook)).map(({ state }) => state);
+    assert.deepEqual(states, [...Array.from({ length: 10 }, () => 'dead'), 'pending']);
+    assert.equal(at.deliveries.length, 10);
+    for (;;) if ((await watcher.next(webhook.id)).state === 'failed') break;
+  });
+
+  it('410 stops the webhook with endpoint_gone, its records pending', async (t) => {
+    const journey = await startJourney(t);
+    const { admin, service } = journey;
+    await makeEventType(admin, TYPE);
+    const { at, webhook } = await connect(journey, [TYPE]);
+    at.answer(() => ({ status: 410 }));
+    await publish(admin, TYPE, { n: 1 });
+    assert.equal((await service.log.nextAttempt(webhook.id)).fate, 'release');
+    const stopped = await readWebhook(admin, webhook);
+    assert.deepEqual([stopped.state, stopped.stateReason], ['stopped', 'endpoint_gone']);
+    assert.equal(only(await deliveriesOf(admin, webhook)).state, 'pending');
+    await publish(admin, TYPE, { n: 2 });
+    service.advance(HOUR_MS / 2);
+    assert.equal(at.deliveries.length, 1);
+    await at.next();
+
+    at.answer(() => ({ status: 204 }));
+    await startWebhook(admin, webhook);
+    assert.deepEqual(only((await at.next()).records).data, { n: 1 });
+    assert.deepEqual(only((await at.next()).records).data, { n: 2 });
+  });
+});

@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { BUILT_IN_EVENT_TYPES, installBuiltInEventTypes } from '../../src/events/built-in.ts';
+import { viewEventType } from '../../src/events/event-types.ts';
+import { refused } from '../support/refusals.ts';
+import { ACTOR, makeEventType, makeWebhook, openTestServices, type TestServices } from '../support/services.ts';
+import { leavingNothing, NOW } from '../support/store.ts';
+
+const idOf = async ({ store }: TestServices, name: string): Promise<string> =>
+  (await store.eventTypes.getByName(name))?.id ?? '';
+
+describe('event types', () => {
+  it('are read as they were written', async (t) => {
+    const s = await openTestServices(t);
+    const dataSchema = { type: 'object', required: ['n'] };
+    const { id, ...view } = viewEventType(await s.eventTypes.create({ name: 'order.placed', dataSchema }, ACTOR));
+    const at = '2026-11-21T05:00:00.000Z';
+    assert.deepEqual(view, {
+      ...{ name: 'order.placed', description: '', encryptionRequired: false, builtIn: false, dataSchema },
+      ...{ createdAt: at, updatedAt: at },
+    });
+    assert.deepEqual((await s.eventTypes.get(id)).dataSchema, dataSchema);
+  });
+
+  it('of employees require encryption, whatever is asked for', async (t) => {
+    const s = await openTestServices(t);
+    const made = await s.eventTypes.create({ name: 'employee.promoted', encryptionRequired: false }, ACTOR);
+    assert.equal(made.encryptionRequired, true);
+    assert.equal((await s.eventTypes.patch(made.id, { encryptionRequired: false }, ACTOR)).encryptionRequired, true);
+  });
+
+  const bad: readonly [what: string, body: unknown, field: string][] = [
+    ['no name', {}, 'name'],
+    ['a name without a category', { name: 'placed' }, 'name'],
+    ['a name of three parts', { name: 'order.item.placed' }, 'name'],
+    ['a name in upper case', { name: 'Order.placed' }, 'name'],
+    ['a pattern for a name', { name: 'order.*' }, 'name'],
+    ['a name that begins with a digit', { name: '1order.placed' }, 'name'],
+    ['a part of 65 characters', { name: `order.${'x'.repeat(65)}` }, 'name'],
+    ['a line feed after the name', { name: 'order.placed\n' }, 'name'],
+    ['the category of the service', { name: 'webhook.mine' }, 'name'],
+    ['a description of 1001 characters', { name: 'order.x', description: 'x'.repeat(1001) }, 'description'],
+    ['a text for encryptionRequired', { name: 'order.x', encryptionRequired: 'yes' }, 'encryptionRequired'],
+    ['a list for a schema', { name: 'order.x', dataSchema: [] }, 'dataSchema'],
+    ['a schema that is none', { name: 'order.x', dataSchema: { type: 'thing' } }, 'dataSchema'],
+    [
+      'a schema that refers elsewhere',
+      { name: 'order.x', dataSchema: { $ref: 'https://example.com/schema' } },
+      'dataSchema',
+    ],
+    [
+      'a schema with a broken pattern',
+      { name: 'order.x', dataSchema: { properties: { a: { pattern: '(' } } } },
+      'dataSchema',
+    ],
+    [
+      'a schema whose answer would be a promise',
+      { name: 'order.x', dataSchema: { $async: true, required: ['n'] } },
+      'dataSchema',
+    ],
+    ['the mark of what is built in', { name: 'order.x', builtIn: true }, 'builtIn'],
+  ];
+  for (const [what, body, field] of bad) {
+    it(`are refused with ${what}`, async (t) => {
+      const s = await openTestServices(t);
+      await leavingNothing(s, () =>
+        refused(() => s.eventTypes.create(body, ACTOR), { code: 'validation_failed', fields: [field] }),
+      );
+    });
+  }
+
+  it('keep their name, which webhooks subscribe to', async (t) => {
+    const s = await openTestServices(t);
+    await makeEventType(s, 'order.placed');
+    const id = await idOf(s, 'order.placed');
+    for (const name of ['order.paid', 'order.placed', null]) {
+      await leavingNothing(s, () =>
+        refused(() => s.eventTypes.patch(id, { name }, ACTOR), {
+          code: 'validation_failed',
+          fields: ['name'],
+          says: 'cannot be changed',
+        }),
+      );
+    }
+    await leavingNothing(s, () =>
+      refused(() => s.eventTypes.create({ name: 'order.placed' }, ACTOR), { code: 'conflict', fields: ['name'] }),
+    );
+  });
+
+  it('that a webhook names are not deleted, and the webhook is named', async (t) => {
+    const s = await openTestServices(t);
+    await makeEventType(s, 'order.placed');
+    const id = await idOf(s, 'order.placed');
+    const webhook = await makeWebhook(s, ['order.placed']);
+    await leavingNothing(s, () =>
+      refused(() => s.eventTypes.remove(id, ACTOR), {
+        code: 'in_use',
+        says: `webhook ${webhook.name} (${webhook.id})`,
+      }),
+    );
+    await s.webhooks.patch(webhook.id, { eventTypes: ['order.*'] }, ACTOR);
+    await s.eventTypes.remove(id, ACTOR);
+    await refused(() => s.eventTypes.get(id), { code: 'not_found' });
+  });
+
+  it('take a new schema at once, for what is published from then on', async (t) => {
+    const s = await openTestServices(t);
+    await makeEventType(s, 'order.placed', { dataSchema: { required: ['a'] } });
+    const id = await idOf(s, 'order.placed');
+    assert.ok((await s.eventTypes.problemOf('order.placed', { b: 1 })) !== null);
+    await s.eventTypes.patch(id, { dataSchema: { required: ['b'] } }, ACTOR);
+    assert.equal(await s.eventTypes.problemOf('order.placed', { b: 1 }), null);
+    await s.eventTypes.patch(id, { dataSchema: null }, ACTOR);
+    assert.equal(await s.eventTypes.problemOf('order.placed', {}), null);
+  });
+});
+
+describe('an event type that begins to require encryption', () => {
+  const subscribed: readonly [how: string, patterns: readonly string[], refusedFor: boolean][] = [
+    ['by its name', ['order.secret'], true],
+    ['by its category', ['order.*'], true],
+    ['to others of its category', ['order.placed'], false],
+    ['to a category that begins alike', ['orders.*'], false],
+  ];
+  for (const [how, patterns, refusedFor] of subscribed) {
+    it(`is ${refusedFor ? 'refused' : 'taken'} while a webhook without a key is subscribed ${how}`, async (t) => {
+      const s = await openTestServices(t);
+      for (const name of ['order.secret', 'order.placed', 'orders.placed']) await makeEventType(s, name);
+      const id = await idOf(s, 'order.secret');
+      const webhook = await makeWebhook(s, patterns);
+      const patch = () => s.eventTypes.patch(id, { encryptionRequired: true }, ACTOR);
+      if (!refusedFor) return assert.equal((await patch()).encryptionRequired, true);
+      const expected = {
+        code: 'conflict',
+        fields: ['encryptionRequired'],
+        says: `webhook ${webhook.name} (${webhook.id})`,
+      } as const;
+      await leavingNothing(s, () => refused(patch, expected));
+    });
+  }
+
+  it('is refused at its creation too, while its category is taken without a key', async (t) => {
+    const s = await openTestServices(t);
+    await makeEventType(s, 'order.placed');
+    const webhook = await makeWebhook(s, ['order.*']);
+    const create = () => s.eventTypes.create({ name: 'order.secret', encryptionRequired: true }, ACTOR);
+    await leavingNothing(s, () =>
+      refused(create, { code: 'conflict', fields: ['encryptionRequired'], says: webhook.id }),
+    );
+    await s.webhooks.remove(webhook.id, ACTOR);
+    assert.equal((await create()).encryptionRequired, true);
+  });
+
+  it('is taken where every subscriber has a key, and can be changed in other ways afterwards', async (t) => {
+    const s = await openTestServices(t);
+    await makeEventType(s, 'order.secret');
+    await makeWebhook(s, ['order.*'], { key: true });
+    const id = await idOf(s, 'order.secret');
+    await s.eventTypes.patch(id, { encryptionRequired: true }, ACTOR);
+    assert.equal((await s.eventTypes.patch(id, { description: 'x' }, ACTOR)).encryptionRequired, true);
+  });
+});
+
+describe('the built-in event types', () => {
+  it('cannot be changed or deleted', async (t) => {
+    const s = await openTestServices(t);
+    for (const { id, name } of BUILT_IN_EVENT_TYPES) {
+      await leavingNothing(s, async () => {
+        await refused(() => s.eventTypes.patch(id, { description: 'mine' }, ACTOR), { code: 'read_only', says: name });
+        await refused(() => s.eventTypes.remove(id, ACTOR), { code: 'read_only', says: name });
+      });
+    }
+  });
+
+  it('are rewritten at a start where they changed, and keep when they came', async (t) => {
+    const s = await openTestServices(t);
+    await makeEventType(s, 'order.placed');
+    await leavingNothing(s, () => installBuiltInEventTypes(s.store, NOW + 5));
+    s.database.connection.exec("UPDATE event_type SET description = 'old' WHERE name = 'webhook.failed'");
+    await installBuiltInEventTypes(s.store, NOW + 9);
+    const { description, createdAt, updatedAt } =
+      (await s.store.eventTypes.getByName('webhook.failed')) ?? assert.fail();
+    assert.deepEqual([description === 'old', createdAt, updatedAt], [false, NOW, NOW + 9]);
+    assert.equal((await s.store.eventTypes.getByName('order.placed'))?.builtIn, false);
+  });
+});

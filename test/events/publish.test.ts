@@ -1,0 +1,207 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { EVENT_DATA_BYTES, JSON_DEPTH_MAX } from '../../src/limits.ts';
+import { logs } from '../support/events.ts';
+import { refused } from '../support/refusals.ts';
+import { ACTOR, makeEventType, makeWebhook, openTestServices, type TestServices } from '../support/services.ts';
+import { leavingNothing, NOW } from '../support/store.ts';
+
+const HOUR_MS = 3_600_000;
+const ME = 'application 1';
+const order = (more: Record<string, unknown> = {}) => ({ type: 'order.placed', data: { n: 1 }, ...more });
+
+/** Services that know `order.placed` and have one webhook that takes every order. */
+async function openShop(t: Parameters<typeof openTestServices>[0]): Promise<TestServices> {
+  const s = await openTestServices(t);
+  await makeEventType(s, 'order.placed');
+  await makeWebhook(s, ['order.*']);
+  return s;
+}
+
+describe('publishing an event', () => {
+  it('appends it, says which id it has, and tells the dispatcher', async (t) => {
+    const s = await openShop(t);
+    const accepted = await s.publish(order({ subject: 'p', correlationId: 'c', actorId: 'a' }), ME);
+    const [event] = s.rows('SELECT id, type, data, subject, correlation_id, actor_id, created_at FROM event');
+    assert.deepEqual(accepted, { accepted: 1, duplicates: 0, events: [{ id: event?.id, duplicate: false }] });
+    const { id, ...rest } = event ?? {};
+    assert.deepEqual(rest, {
+      type: 'order.placed',
+      data: '{"n":1}',
+      subject: 'p',
+      correlation_id: 'c',
+      actor_id: 'a',
+      created_at: NOW,
+    });
+    assert.deepEqual([...logs(s).values()], [[[0, id]]]);
+    assert.equal(s.wakes(), 1);
+  });
+
+  it('gives it a correlation id where it has none, and takes null for not given', async (t) => {
+    const s = await openShop(t);
+    await s.publish(order({ subject: null, correlationId: null, actorId: null, idempotencyKey: null }), ME);
+    const [event] = s.rows('SELECT subject, correlation_id, actor_id FROM event');
+    assert.match(String(event?.correlation_id), /^[0-9a-f-]{36}$/);
+    assert.deepEqual([event?.subject, event?.actor_id], [null, null]);
+    assert.deepEqual(s.rows('SELECT * FROM idempotency'), []);
+  });
+
+  it('takes the employee for the subject of an employee event', async (t) => {
+    const s = await openShop(t);
+    await s.publish(
+      {
+        events: [
+          { type: 'employee.created', data: { userId: 'u1' } },
+          { type: 'employee.created', data: {} },
+        ],
+      },
+      ME,
+    );
+    assert.deepEqual(
+      s.rows('SELECT subject FROM event').map(({ subject }) => subject),
+      ['u1', null],
+    );
+  });
+
+  it('appends all of a request in its order', async (t) => {
+    const s = await openShop(t);
+    const { accepted, events } = await s.publish({ events: [1, 2, 3].map((n) => order({ data: { n } })) }, ME);
+    assert.equal(accepted, 3);
+    assert.deepEqual([...logs(s).values()], [events.map(({ id }, n) => [n, id])]);
+    assert.deepEqual(
+      s.rows('SELECT data FROM event ORDER BY key').map(({ data }) => data),
+      ['{"n":1}', '{"n":2}', '{"n":3}'],
+    );
+  });
+
+  it('takes 1,000 events and data of 256 KiB', async (t) => {
+    const s = await openShop(t);
+    const filler = 'x'.repeat(EVENT_DATA_BYTES - '{"a":""}'.length);
+    const events = Array.from({ length: 999 }, () => order());
+    assert.equal((await s.publish({ events: [...events, order({ data: { a: filler } })] }, ME)).accepted, 1000);
+  });
+});
+
+describe('an idempotency key', () => {
+  it('gives the same event again for 24 hours, and counts it as a duplicate', async (t) => {
+    const s = await openShop(t);
+    const first = await s.publish(order({ idempotencyKey: 'k' }), ME);
+    const id = first.events[0]?.id ?? '';
+    const again = { accepted: 0, duplicates: 1, events: [{ id, duplicate: true }] };
+    await leavingNothing(s, async () =>
+      assert.deepEqual(await s.publish(order({ idempotencyKey: 'k', data: { n: 2 } }), ME), again),
+    );
+    s.advance(24 * HOUR_MS - 1);
+    await leavingNothing(s, async () => assert.deepEqual(await s.publish(order({ idempotencyKey: 'k' }), ME), again));
+    s.advance(1);
+    assert.deepEqual((await s.publish(order({ idempotencyKey: 'k' }), ME)).accepted, 1);
+  });
+
+  it('belongs to one publisher', async (t) => {
+    const s = await openShop(t);
+    const [mine] = (await s.publish(order({ idempotencyKey: 'k' }), ME)).events;
+    const [theirs] = (await s.publish(order({ idempotencyKey: 'k' }), 'application 2')).events;
+    assert.notEqual(mine?.id, theirs?.id);
+    assert.equal(theirs?.duplicate, false);
+  });
+
+  it('counts within one request', async (t) => {
+    const s = await openShop(t);
+    const { accepted, duplicates, events } = await s.publish(
+      { events: [order({ idempotencyKey: 'k' }), order(), order({ idempotencyKey: 'k' })] },
+      ME,
+    );
+    assert.deepEqual([accepted, duplicates, events.map(({ duplicate }) => duplicate)], [2, 1, [false, false, true]]);
+    assert.equal(events[0]?.id, events[2]?.id);
+  });
+
+  it('is not used up by a request that is refused', async (t) => {
+    const s = await openShop(t);
+    await leavingNothing(s, () =>
+      refused(() => s.publish({ events: [order({ idempotencyKey: 'k' }), { type: 'no.such', data: {} }] }, ME), {
+        code: 'validation_failed',
+      }),
+    );
+    assert.equal((await s.publish(order({ idempotencyKey: 'k' }), ME)).duplicates, 0);
+  });
+});
+
+describe('a request to publish', () => {
+  let deep: unknown = 1;
+  for (let level = 0; level < JSON_DEPTH_MAX; level++) deep = [deep];
+  let endless: unknown = 1;
+  for (let level = 0; level < 50_000; level++) endless = { a: endless };
+  const long = 'x'.repeat(256);
+  const table: readonly [what: string, body: unknown, fields: readonly string[]][] = [
+    ['that is no object', 'order', ['body']],
+    ['that is a list', [order()], ['body']],
+    ['without anything', {}, ['type', 'data']],
+    ['without data', { type: 'order.placed' }, ['data']],
+    ['with data that is a list', order({ data: [] }), ['data']],
+    ['with data that is a text', order({ data: '{}' }), ['data']],
+    ['of a type that there is not', order({ type: 'order.paid' }), ['type']],
+    ['of a type in another case', order({ type: 'Order.placed' }), ['type']],
+    ['of a pattern', order({ type: 'order.*' }), ['type']],
+    ['of a type that only the service publishes', order({ type: 'webhook.stopped' }), ['type']],
+    ['with an unknown field', order({ key: 'k' }), ['key']],
+    ['with an id', order({ id: 'x' }), ['id']],
+    ['with an empty idempotency key', order({ idempotencyKey: '' }), ['idempotencyKey']],
+    ['with an idempotency key of 256 characters', order({ idempotencyKey: long }), ['idempotencyKey']],
+    ['with a subject of 201 characters', order({ subject: long.slice(0, 201) }), ['subject']],
+    ['with a number for a correlation id', order({ correlationId: 5 }), ['correlationId']],
+    ['with data of 256 KiB and a byte', order({ data: { a: 'x'.repeat(EVENT_DATA_BYTES - 7) } }), ['data']],
+    [
+      'with data that is 256 KiB only in characters',
+      order({ data: { a: 'ä'.repeat(EVENT_DATA_BYTES / 2) } }),
+      ['data'],
+    ],
+    ['with data that is nested too deep', order({ data: { deep } }), ['data']],
+    ['with data that is nested without end', order({ data: endless }), ['data']],
+    ['with no events', { events: [] }, ['events']],
+    ['with 1,001 events', { events: Array.from({ length: 1001 }, () => order()) }, ['events']],
+    ['with an event beside the list', { events: [order()], type: 'order.placed' }, ['type']],
+    ['with one bad event among good ones', { events: [order(), order({ type: 'x.y' }), order()] }, ['events[1].type']],
+    [
+      'with several bad events',
+      { events: [order({ data: 1 }), order(), { type: 'order.placed' }] },
+      ['events[0].data', 'events[2].data'],
+    ],
+    ['with an endless one in a list', { events: [order(), order({ data: endless })] }, ['events[1].data']],
+  ];
+  for (const [what, body, fields] of table) {
+    it(`is refused whole ${what}, naming the field, and tells the dispatcher nothing`, async (t) => {
+      const s = await openShop(t);
+      await leavingNothing(s, () => refused(() => s.publish(body, ME), { code: 'validation_failed', fields }));
+      assert.equal(s.wakes(), 0);
+    });
+  }
+
+  it('is refused for data that does not satisfy the type’s schema, naming the place', async (t) => {
+    const s = await openShop(t);
+    const dataSchema = {
+      type: 'object',
+      required: ['n'],
+      properties: { n: { type: 'integer' }, 'a/b': { items: { type: 'string' } } },
+    };
+    await s.eventTypes.create({ name: 'order.counted', dataSchema }, ACTOR);
+    const counted = (data: unknown) => ({ type: 'order.counted', data });
+    const wrong: readonly [data: unknown, field: string][] = [
+      [{}, 'data'],
+      [{ n: 'one' }, 'data.n'],
+      [{ n: 1, 'a/b': ['x', 5] }, 'data.a/b[1]'],
+    ];
+    for (const [data, field] of wrong) {
+      await leavingNothing(s, () =>
+        refused(() => s.publish(counted(data), ME), { code: 'validation_failed', fields: [field] }),
+      );
+    }
+    assert.equal((await s.publish(counted({ n: 1 }), ME)).accepted, 1);
+  });
+
+  it('lists no more than 20 of its problems', async (t) => {
+    const s = await openShop(t);
+    const events = Array.from({ length: 50 }, () => order({ type: 'x.y' }));
+    const { details } = await refused(() => s.publish({ events }, ME), { code: 'validation_failed' });
+    assert.equal(details?.length, 20);
+  });
+});

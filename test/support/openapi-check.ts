@@ -1,0 +1,115 @@
+/** Holds real responses to what an OpenAPI document says of them, so that neither can drift from the other unnoticed. */
+import assert from 'node:assert/strict';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import { type ApiDocument, type Operation, type Place, placeOf, type Response } from './openapi-document.ts';
+
+/**
+ * Throws an `AssertionError` that names the operation and all that differs. `path` may have a query; `text` is the body as it
+ * came, empty where there was none. An operation, a status or a member of a body that is not described differs.
+ */
+export type ResponseChecker = (method: string, path: string, status: number, headers: Headers, text: string) => void;
+
+export function createResponseChecker(described: ApiDocument): ResponseChecker {
+  const document = closed(described) as ApiDocument;
+  const paths = Object.entries(document.paths)
+    .map(([template, operations]) => ({ template, pattern: patternOf(template), operations }))
+    .sort((a, b) => a.template.split('{').length - b.template.split('{').length);
+  const problemsOfValue = createSchemaCheck(document);
+
+  const responseTo = (method: string, path: string, status: number): Place | string => {
+    const { template = '', operations = {} } = paths.find(({ pattern }) => pattern.test(path)) ?? {};
+    const verb = verbOf(operations, method);
+    const shared = (verb !== null ? EARLY : template === '' ? EARLY_OR_NO_PATH : EARLY_OR_NO_METHOD)[status];
+    if (shared !== undefined) return placeOf(document, ['components', 'responses', shared]);
+    if (verb === null) return template === '' ? 'the path is not described' : 'the method is not described';
+    if (operations[verb]?.responses[status] === undefined) return 'the status is not described';
+    return placeOf(document, ['paths', template, verb, 'responses', String(status)]);
+  };
+
+  return (method, target, status, headers, text) => {
+    const place = responseTo(method, target.split('?', 1)[0] ?? '', status);
+    const bodiless = method === 'HEAD' || status === 304;
+    const problems =
+      typeof place === 'string'
+        ? [place]
+        : [
+            ...missingHeaders(place.value as Response, headers),
+            ...problemsOfBody(place, { headers, text, bodiless }, problemsOfValue),
+          ];
+    const shown = problems.map((problem) => `\n  ${problem}`).join('');
+    assert.ok(problems.length === 0, `${method} ${target} answered ${status}:${shown}\n${text.slice(0, 2000)}`);
+  };
+}
+
+/** What any request may be answered with, wherever it goes, and what one that goes nowhere. */
+const EARLY: Readonly<Record<number, string>> = { 431: 'HeadersTooLarge' };
+const EARLY_OR_NO_PATH: Readonly<Record<number, string>> = { ...EARLY, 400: 'BadRequest', 404: 'NotFound' };
+const EARLY_OR_NO_METHOD: Readonly<Record<number, string>> = { ...EARLY, 400: 'BadRequest', 405: 'MethodNotAllowed' };
+
+/** The operation that answers a method, or null. */
+function verbOf(operations: Readonly<Record<string, Operation>>, method: string): string | null {
+  const verb = method === 'HEAD' ? 'get' : method.toLowerCase();
+  if (operations[verb] !== undefined) return verb;
+  return Object.keys(operations).find((other) => operations[other]?.['x-any-method'] === true) ?? null;
+}
+
+function patternOf(template: string): RegExp {
+  const parts = template.split(/\{\w+\}/).map((literal) => literal.replace(/[.*+?^$()[\]{}|\\]/g, '\\$&'));
+  return new RegExp(`^${parts.join('[^/]+')}$`);
+}
+
+function missingHeaders({ headers: described = {} }: Response, headers: Headers): string[] {
+  return Object.entries(described)
+    .filter(([name, { required }]) => required === true && !headers.has(name))
+    .map(([name]) => `the header ${name} is missing`);
+}
+
+type Body = { readonly headers: Headers; readonly text: string; readonly bodiless: boolean };
+
+function problemsOfBody({ value, steps }: Place, { headers, text, bodiless }: Body, check: SchemaCheck): string[] {
+  const { content } = value as Response;
+  if (bodiless || content === undefined) return text === '' ? [] : ['a body that is not described'];
+  const mediaType = headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase() ?? 'none';
+  if (content[mediaType] === undefined) return [`the media type ${mediaType} is not described`];
+  if (mediaType !== 'application/json') return [];
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    return ['the body is not JSON'];
+  }
+  return check([...steps, 'content', mediaType, 'schema'], parsed);
+}
+
+type SchemaCheck = (steps: readonly string[], value: unknown) => string[];
+
+/** Validates values against the schema at a place in the document, which its references are resolved in. */
+export function createSchemaCheck(document: object): SchemaCheck {
+  const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false });
+  formats.default(ajv);
+  ajv.addSchema(document, 'document');
+  const compiled = new Map<string, ValidateFunction>();
+  return (steps, value) => {
+    const $ref = `document#/${steps.map(escaped).join('/')}`;
+    const validate = compiled.get($ref) ?? ajv.compile({ $ref });
+    compiled.set($ref, validate);
+    if (validate(value)) return [];
+    return (validate.errors ?? []).map(
+      ({ instancePath, message, params }) => `body${instancePath} ${message} ${JSON.stringify(params)}`,
+    );
+  };
+}
+
+function escaped(step: string): string {
+  return encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'));
+}
+
+/** A copy in which an object schema that says nothing of further members refuses them. */
+function closed(part: unknown): unknown {
+  if (Array.isArray(part)) return part.map(closed);
+  if (part === null || typeof part !== 'object') return part;
+  const copy = Object.fromEntries(Object.entries(part).map(([name, member]) => [name, closed(member)]));
+  const isOpen = copy.type === 'object' && 'properties' in copy && !('additionalProperties' in copy);
+  return isOpen ? { ...copy, additionalProperties: false } : copy;
+}

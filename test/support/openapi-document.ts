@@ -1,0 +1,93 @@
+/** What tests read in an OpenAPI document. */
+
+export type Schema = { readonly [keyword: string]: unknown };
+
+export type Example = { readonly $ref?: string; readonly value?: unknown };
+
+export type Media = { readonly schema: Schema; readonly examples?: Readonly<Record<string, Example>> };
+
+export type Content = Readonly<Record<string, Media>>;
+
+export type Header = { readonly description: string; readonly required?: boolean; readonly schema: Schema };
+
+export type Response = {
+  readonly $ref?: string;
+  readonly description: string;
+  readonly headers?: Readonly<Record<string, Header>>;
+  readonly content?: Content;
+};
+
+export type Parameter = {
+  readonly name: string;
+  readonly in: 'path' | 'query' | 'header';
+  readonly required?: boolean;
+  readonly description: string;
+  readonly schema: Schema;
+};
+
+export type Operation = {
+  readonly operationId: string;
+  readonly tags: readonly string[];
+  readonly description?: string;
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
+  readonly parameters?: readonly Parameter[];
+  readonly requestBody?: { readonly required: boolean; readonly content: Content };
+  readonly responses: Readonly<Record<string, Response>>;
+  /** The same answers, whatever the method. */
+  readonly 'x-any-method'?: boolean;
+};
+
+export type ApiDocument = {
+  readonly openapi: string;
+  readonly info: { readonly version: string };
+  readonly servers: readonly { readonly url: string }[];
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: {
+    readonly schemas: Readonly<Record<string, Schema>>;
+    readonly responses: Readonly<Record<string, Response>>;
+    readonly securitySchemes: {
+      readonly oauth2: { readonly flows: { readonly clientCredentials: TokenFlow } };
+    };
+  };
+};
+
+type TokenFlow = { readonly tokenUrl: string; readonly scopes: Readonly<Record<string, string>> };
+
+export type DescribedOperation = { readonly method: string; readonly path: string; readonly operation: Operation };
+
+/** Every operation, in the order of the document; the method as in a request. */
+export function operationsOf({ paths }: ApiDocument): DescribedOperation[] {
+  return Object.entries(paths).flatMap(([path, operations]) =>
+    Object.entries(operations).map(([verb, operation]) => ({ method: verb.toUpperCase(), path, operation })),
+  );
+}
+
+/** A part of the document and the steps of the JSON Pointer (RFC 6901) to it. */
+export type Place = { readonly value: unknown; readonly steps: readonly string[] };
+
+/** Follows the steps, and the reference that is found there. Throws where they lead nowhere. */
+export function placeOf(document: object, steps: readonly string[]): Place {
+  let value: unknown = document;
+  for (const step of steps) {
+    const holder = value as Record<string, unknown> | null | undefined;
+    if (typeof holder !== 'object' || holder === null || !Object.hasOwn(holder, step)) {
+      throw new Error(`nothing is at #/${steps.join('/')}`);
+    }
+    value = holder[step];
+  }
+  const { $ref } = (value ?? {}) as { readonly $ref?: unknown };
+  return typeof $ref === 'string' ? placeOf(document, stepsOf($ref)) : { value, steps };
+}
+
+/** Every object and list in the document, each with its place. References are not followed. */
+export function placesIn(value: unknown, steps: readonly string[] = []): Place[] {
+  if (value === null || typeof value !== 'object') return [];
+  const inside = Object.entries(value).flatMap(([step, member]) => placesIn(member, [...steps, step]));
+  return [{ value, steps }, ...inside];
+}
+
+function stepsOf($ref: string): string[] {
+  const steps = $ref.slice('#/'.length).split('/');
+  return steps.map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+}

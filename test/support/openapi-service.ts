@@ -1,0 +1,80 @@
+/** Every route of the API on real services, listening, with the document that describes it. */
+import type { TestContext } from 'node:test';
+import { BUILT_IN_SCOPES } from '../../src/access/built-in.ts';
+import { createThrottle } from '../../src/access/throttle.ts';
+import { createOauthTokens } from '../../src/delivery/oauth.ts';
+import { createSend } from '../../src/delivery/send.ts';
+import { createTestDelivery } from '../../src/delivery/test-delivery.ts';
+import { createClientAuthentication } from '../../src/http/client-authentication.ts';
+import { createListener } from '../../src/http/listener.ts';
+import { createRemoteAddress } from '../../src/http/remote-address.ts';
+import type { Route } from '../../src/http/route.ts';
+import { accessRoutes } from '../../src/http/routes/access.ts';
+import { discoveryRoutes } from '../../src/http/routes/discovery.ts';
+import { employeeRoutes } from '../../src/http/routes/employees.ts';
+import { eventRoutes } from '../../src/http/routes/events.ts';
+import { forwardAuthRoutes } from '../../src/http/routes/forward-auth.ts';
+import { healthRoutes } from '../../src/http/routes/health.ts';
+import { introspectionRoutes } from '../../src/http/routes/introspection.ts';
+import { OPENAPI_PATH, openApiRoutes } from '../../src/http/routes/openapi.ts';
+import { revocationRoutes } from '../../src/http/routes/revocation.ts';
+import { tokenRoutes } from '../../src/http/routes/token.ts';
+import { webhookRoutes } from '../../src/http/routes/webhooks.ts';
+import { createRequestHandler } from '../../src/http/server.ts';
+import { createLog } from '../../src/log.ts';
+import { cleanUp } from './cleanup.ts';
+import { type ApiClient, createClient, succeeded } from './client.ts';
+import type { ApiDocument } from './openapi-document.ts';
+import { makeApplication, makeUser, openTestServices, type TestServices, tokenOf } from './services.ts';
+import { loopbackTransport } from './transport.ts';
+
+export type DescribedService = {
+  readonly url: string;
+  /** Without that of the document itself. */
+  readonly routes: readonly Route[];
+  readonly document: ApiDocument;
+  /** The public address; the one that is listened on until a test changes it. */
+  readonly publicUrl: { value: string };
+  /** A client with every built-in scope, and the credentials behind it. */
+  readonly admin: ApiClient;
+  readonly credentials: { readonly clientId: string; readonly clientSecret: string };
+};
+
+export async function startDescribedService(t: TestContext): Promise<DescribedService> {
+  const services = await openTestServices(t);
+  const { gate, clock } = services;
+  const publicUrl = { value: '' };
+  const routes = routesOf(t, services, () => publicUrl.value);
+  const described = [...routes, ...openApiRoutes({ routes, publicUrl: () => publicUrl.value })];
+  const log = createLog('error');
+  const handler = createRequestHandler({ routes: described, gate, clock, log, remoteAddress: createRemoteAddress([]) });
+  const listener = createListener({ handler, tls: null, clock, log });
+  cleanUp(t, () => listener.close());
+  const url = `http://127.0.0.1:${await listener.listen('127.0.0.1', 0)}`;
+  publicUrl.value = url;
+  const { id } = await makeUser(services, { permissions: BUILT_IN_SCOPES });
+  const { application, clientSecret } = await makeApplication(services, { userId: id, scopes: BUILT_IN_SCOPES });
+  const { clientId } = application;
+  const admin = createClient(url, await tokenOf(services, clientId, clientSecret));
+  const document = await succeeded<ApiDocument>(admin.as(null).get(OPENAPI_PATH));
+  return { url, routes, document, publicUrl, admin, credentials: { clientId, clientSecret } };
+}
+
+function routesOf(t: TestContext, services: TestServices, issuer: () => string): Route[] {
+  const { store, clock, ids, gate, tokens, webhooks } = services;
+  const authentication = createClientAuthentication({ tokens, throttle: createThrottle(), clock });
+  const transport = loopbackTransport(t, {});
+  const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }), clock });
+  return [
+    ...tokenRoutes({ tokens, authentication }),
+    ...introspectionRoutes({ tokens, authentication, gate, users: store.users }),
+    ...revocationRoutes({ tokens, authentication }),
+    ...discoveryRoutes({ issuer, products: store.products }),
+    ...forwardAuthRoutes({ gate }),
+    ...accessRoutes({ services, clock }),
+    ...webhookRoutes({ services, clock, testDelivery: createTestDelivery({ store, clock, ids, send, webhooks }) }),
+    ...eventRoutes({ services, store }),
+    ...employeeRoutes(services),
+    ...healthRoutes({ store, dispatcher: { isAlive: () => true }, clock, log: createLog('error') }),
+  ];
+}

@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Delivery, DeliveryState } from '../../src/store/deliveries.ts';
+import { viewDelivery } from '../../src/webhooks/deliveries.ts';
+import { refused } from '../support/refusals.ts';
+import { ACTOR, makeEventType, makeWebhook, openTestServices, type TestServices } from '../support/services.ts';
+import { leavingNothing, NOW } from '../support/store.ts';
+
+const MISSING = '0193a1f0-0000-7000-8000-00000000ffff';
+
+type Log = { readonly s: TestServices; readonly webhookId: string; readonly deliveries: readonly Delivery[] };
+
+/** One webhook with a record for each state, a second apart, each in a batch of its own. */
+async function open(t: Parameters<typeof openTestServices>[0], states: readonly DeliveryState[]): Promise<Log> {
+  const s = await openTestServices(t);
+  await makeEventType(s, 'order.placed');
+  const { id: webhookId } = await makeWebhook(s, ['order.*']);
+  const { webhookNumber } = (await s.webhooks.get(webhookId)).progress;
+  for (const [n, state] of states.entries()) {
+    await s.publish({ type: 'order.placed', data: { n } }, 'me');
+    s.advance(1000);
+    s.database.connection
+      .prepare(
+        `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, settled_at)
+         VALUES (?, ?, ?, ?, ?, 2, 0, ?, ?)`,
+      )
+      .run(
+        webhookNumber,
+        n,
+        n,
+        `batch ${n}`,
+        state,
+        state === 'pending' ? NOW : null,
+        state === 'pending' ? null : NOW + 7,
+      );
+  }
+  s.database.connection.prepare('UPDATE webhook_progress SET cursor_offset = ?').run(states.length);
+  const deliveries = (await s.deliveries.list({ webhookId }, null, 100)).toReversed();
+  return { s, webhookId, deliveries };
+}
+
+const statesOf = async ({ s, webhookId }: Log): Promise<string> =>
+  (await s.deliveries.list({ webhookId }, null, 100))
+    .toReversed()
+    .map(({ state }) => state)
+    .join(' ');
+
+describe('deliveries', () => {
+  it('are read with their attempts, oldest first', async (t) => {
+    const { s, deliveries } = await open(t, ['dead', 'delivered']);
+    const [dead] = deliveries;
+    const attempt = s.database.connection.prepare(
+      `INSERT INTO attempt (key, id, webhook_number, kind, first_offset, last_offset, attempt_number, started_at, request_headers, timings)
+       VALUES (?, ?, ?, 'delivery', ?, ?, ?, ?, '{}', '{}')`,
+    );
+    for (const [n, first, last] of [
+      [1, 0, 0],
+      [2, 0, 1],
+      [3, 1, 1],
+    ] as const)
+      attempt.run(n, `attempt ${n}`, dead?.webhookNumber, first, last, n, NOW);
+    const { delivery, attempts } = await s.deliveries.get(dead?.id ?? '');
+    assert.deepEqual(delivery, dead);
+    assert.deepEqual(
+      attempts.map(({ id }) => id),
+      ['attempt 1', 'attempt 2'],
+    );
+    const at = '2026-11-21T05:00:00.000Z';
+    const { id, webhookId, eventId, ...view } = viewDelivery(delivery);
+    assert.deepEqual(view, {
+      ...{ eventType: 'order.placed', offset: 0, state: 'dead', attemptCount: 2, nextAttemptAt: null },
+      ...{ settledAt: '2026-11-21T05:00:00.007Z', createdAt: at, updatedAt: '2026-11-21T05:00:00.007Z' },
+    });
+  });
+
+  it('of a webhook that there is not are none, and the filters hold together', async (t) => {
+    const { s, webhookId } = await open(t, ['dead', 'delivered', 'dead']);
+    assert.deepEqual(await s.deliveries.list({ webhookId: MISSING }, null, 10), []);
+    assert.equal((await s.deliveries.list({ webhookId, state: 'dead' }, null, 10)).length, 2);
+    assert.equal((await s.deliveries.list({ webhookId, state: 'dead', since: NOW + 1000 }, null, 10)).length, 1);
+    assert.equal((await s.deliveries.list({ eventType: 'order.placed', until: NOW }, null, 10)).length, 0);
+  });
+
+  for (const id of [MISSING, '', 'x', "' OR ''='", 'x'.repeat(9999)]) {
+    it(`are not found by ${JSON.stringify(id.slice(0, 40))}`, async (t) => {
+      const { s } = await open(t, ['dead']);
+      await leavingNothing(s, async () => {
+        await refused(() => s.deliveries.get(id), { code: 'not_found' });
+        await refused(() => s.deliveries.replay(id, ACTOR), { code: 'not_found' });
+      });
+    });
+  }
+});
+
+describe('replaying a delivery', () => {
+  it('makes a dead or delivered one pending, due at once, audited, and tells the dispatcher', async (t) => {
+    const log = await open(t, ['dead', 'delivered', 'dead']);
+    const { s, deliveries } = log;
+    const wakes = s.wakes();
+    for (const { id, state } of deliveries.slice(0, 2)) {
+      const replayed = await s.deliveries.replay(id, ACTOR);
+      assert.deepEqual(
+        [replayed.id, replayed.state, replayed.attemptCount, replayed.nextAttemptAt],
+        [id, 'pending', 0, s.clock()],
+      );
+      const [entry] = await s.store.audit.list(null, 1);
+      assert.deepEqual(
+        [entry?.action, entry?.target, entry?.changes],
+        ['delivery.replay', `delivery:${id}`, { state: { from: state, to: 'pending' } }],
+      );
+    }
+    assert.equal(await statesOf(log), 'pending pending dead');
+    assert.equal(s.wakes(), wakes + 2);
+  });
+
+  it('is refused for one that is under way or discarded', async (t) => {
+    const { s, deliveries } = await open(t, ['pending', 'discarded']);
+    for (const { id, state } of deliveries) {
+      await leavingNothing(s, () =>
+        refused(() => s.deliveries.replay(id, ACTOR), { code: 'invalid_state', says: `the delivery is ${state}` }),
+      );
+    }
+  });
+});
+
+describe('replaying a stretch of a webhook’s log', () => {
+  const STATES = ['delivered', 'dead', 'discarded', 'dead', 'pending', 'delivered'] as const;
+  const at = (second: number): string => new Date(NOW + second * 1000).toISOString();
+
+  const table: readonly [what: string, body: Record<string, unknown>, replayed: number, after: string][] = [
+    ['what is dead, where nothing is said', {}, 2, 'delivered pending discarded pending pending delivered'],
+    [
+      'delivered and dead ones, where a time is said',
+      { since: at(0), until: at(2) },
+      2,
+      'pending pending discarded dead pending delivered',
+    ],
+    [
+      'from since on',
+      { since: at(3), states: ['delivered', 'dead'] },
+      2,
+      'delivered dead discarded pending pending pending',
+    ],
+    ['before until', { until: at(3), states: ['dead'] }, 1, 'delivered pending discarded dead pending delivered'],
+    ['of one state', { states: ['delivered'] }, 2, 'pending dead discarded dead pending pending'],
+    [
+      'nothing, where nothing happened',
+      { since: at(60), until: at(61) },
+      0,
+      'delivered dead discarded dead pending delivered',
+    ],
+    ['nothing of no state', { states: [] }, 0, 'delivered dead discarded dead pending delivered'],
+  ];
+  for (const [what, body, replayed, after] of table) {
+    it(`takes ${what}`, async (t) => {
+      const log = await open(t, STATES);
+      assert.deepEqual(await log.s.webhooks.replay(log.webhookId, body, ACTOR), { replayed });
+      assert.equal(await statesOf(log), after);
+    });
+  }
+
+  it('is audited with what was asked for, and the dispatcher is told', async (t) => {
+    const { s, webhookId } = await open(t, STATES);
+    const wakes = s.wakes();
+    await s.webhooks.replay(webhookId, { since: at(0) }, ACTOR);
+    const [entry] = await s.store.audit.list(null, 1);
+    assert.deepEqual([entry?.action, entry?.target], ['webhook.replay', `webhook:${webhookId}`]);
+    assert.deepEqual(entry?.changes.records?.to, { since: at(0), until: null, states: ['delivered', 'dead'] });
+    assert.equal(s.wakes(), wakes + 1);
+  });
+
+  const bad: readonly [body: unknown, field: string][] = [
+    [{ since: '2026-11-21' }, 'since'],
+    [{ until: 'yesterday' }, 'until'],
+    [{ since: 5 }, 'since'],
+    [{ since: at(5), until: at(5) }, 'until'],
+    [{ since: at(5), until: at(4) }, 'until'],
+    [{ states: 'dead' }, 'states'],
+    [{ states: ['lost'] }, 'states[0]'],
+    [{ states: ['dead', 'pending'] }, 'states[1]'],
+    [{ states: ['discarded'] }, 'states[0]'],
+    [{ states: ['dead', 'dead'] }, 'states[1]'],
+    [{ offsets: [1] }, 'offsets'],
+    [[], 'body'],
+  ];
+  for (const [body, field] of bad) {
+    it(`is refused for ${JSON.stringify(body)}`, async (t) => {
+      const { s, webhookId } = await open(t, STATES);
+      await leavingNothing(s, () =>
+        refused(() => s.webhooks.replay(webhookId, body, ACTOR), { code: 'validation_failed', fields: [field] }),
+      );
+    });
+  }
+
+  it('is refused for a webhook that there is not', async (t) => {
+    const { s } = await open(t, []);
+    await leavingNothing(s, () => refused(() => s.webhooks.replay(MISSING, {}, ACTOR), { code: 'not_found' }));
+  });
+});

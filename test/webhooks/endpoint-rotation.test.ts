@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict';
+import { before, describe, it } from 'node:test';
+import { currentApiKey, signingSecret } from '../../src/store/endpoints.ts';
+import { viewEndpoint } from '../../src/webhooks/endpoint-schema.ts';
+import { challengeAnswer } from '../../src/wire/challenge.ts';
+import { startHttpsServer } from '../support/https-server.ts';
+import { refused } from '../support/refusals.ts';
+import { ACTOR, makeEndpoint, openTestServices } from '../support/services.ts';
+import { leavingNothing, NOW } from '../support/store.ts';
+import { type Certificates, makeCertificates } from '../support/tls.ts';
+
+describe('a rotated secret', () => {
+  it('signs at once unless it is to wait, and is in the result of the rotation alone', async (t) => {
+    const s = await openTestServices(t);
+    const before = await makeEndpoint(s);
+    const { endpoint, newSecret } = await s.endpoints.rotateSecret(before.id, {}, ACTOR);
+    assert.notEqual(newSecret.reveal(), before.secret.reveal());
+    assert.equal(Buffer.from(newSecret.reveal(), 'base64').length, 32);
+    assert.equal(signingSecret(endpoint, endpoint.updatedAt).reveal(), newSecret.reveal());
+    assert.equal(viewEndpoint(endpoint, NOW).secretActivatesAt, null);
+    assert.ok(
+      !JSON.stringify([viewEndpoint(endpoint, NOW), await s.store.audit.list(null, 1)]).includes(newSecret.reveal()),
+    );
+  });
+
+  it('signs from its time on, to the millisecond, and the one before until then', async (t) => {
+    const s = await openTestServices(t);
+    const { id } = await makeEndpoint(s, { secret: 'first' });
+    const { newSecret } = await s.endpoints.rotateSecret(id, { secret: 'second', activateAfterSeconds: 60 }, ACTOR);
+    assert.equal(newSecret.reveal(), 'second');
+    const endpoint = await s.endpoints.get(id);
+    const activatesAt = endpoint.updatedAt + 60_000;
+    assert.equal(viewEndpoint(endpoint, NOW).secretActivatesAt, new Date(activatesAt).toISOString());
+    assert.equal(viewEndpoint(endpoint, activatesAt).secretActivatesAt, null);
+    const signers = [0, activatesAt - 1, activatesAt, activatesAt + 1].map((at) =>
+      signingSecret(endpoint, at).reveal(),
+    );
+    assert.deepEqual(signers, ['first', 'first', 'second', 'second']);
+  });
+
+  it('that still waits is replaced by the next, while the one that signs goes on', async (t) => {
+    const s = await openTestServices(t);
+    const { id } = await makeEndpoint(s, { secret: 'first' });
+    await s.endpoints.rotateSecret(id, { secret: 'second', activateAfterSeconds: 60 }, ACTOR);
+    await s.endpoints.rotateSecret(id, { secret: 'third', activateAfterSeconds: 60 }, ACTOR);
+    const endpoint = await s.endpoints.get(id);
+    assert.deepEqual(
+      [NOW, NOW + 120_000].map((at) => signingSecret(endpoint, at).reveal()),
+      ['first', 'third'],
+    );
+    await s.endpoints.rotateSecret(id, { secret: 'fourth' }, ACTOR);
+    const after = await s.endpoints.get(id);
+    assert.deepEqual(
+      [NOW, NOW + 120_000].map((at) => signingSecret(after, at).reveal()),
+      ['fourth', 'fourth'],
+    );
+  });
+
+  it('that signs already is what goes on while the next one waits', async (t) => {
+    const s = await openTestServices(t);
+    const { id } = await makeEndpoint(s, { secret: 'first' });
+    await s.endpoints.rotateSecret(id, { secret: 'second', activateAfterSeconds: 60 }, ACTOR);
+    s.advance(61_000);
+    await s.endpoints.rotateSecret(id, { secret: 'third', activateAfterSeconds: 60 }, ACTOR);
+    const endpoint = await s.endpoints.get(id);
+    assert.deepEqual(
+      [s.clock(), s.clock() + 61_000].map((at) => signingSecret(endpoint, at).reveal()),
+      ['second', 'third'],
+    );
+  });
+
+  it('stays scheduled through a patch, in which no secret can be given', async (t) => {
+    const s = await openTestServices(t);
+    const { id } = await makeEndpoint(s, { secret: 'first' });
+    await s.endpoints.rotateSecret(id, { secret: 'second', activateAfterSeconds: 60 }, ACTOR);
+    const patched = await s.endpoints.patch(id, { name: 'x' }, ACTOR);
+    assert.deepEqual(
+      [NOW, NOW + 120_000].map((at) => signingSecret(patched, at).reveal()),
+      ['first', 'second'],
+    );
+    for (const secret of ['third', null]) {
+      await leavingNothing(s, () =>
+        refused(() => s.endpoints.patch(id, { secret }, ACTOR), {
+          code: 'validation_failed',
+          fields: ['secret'],
+          says: 'rotate-secret',
+        }),
+      );
+    }
+  });
+
+  const bad: readonly [body: unknown, field: string][] = [
+    [{ secret: '' }, 'secret'],
+    [{ secret: 'x'.repeat(513) }, 'secret'],
+    [{ activateAfterSeconds: -1 }, 'activateAfterSeconds'],
+    [{ activateAfterSeconds: 604_801 }, 'activateAfterSeconds'],
+    [{ activateAt: 'now' }, 'activateAt'],
+    [null, 'body'],
+  ];
+  for (const [body, field] of bad) {
+    it(`is not made for ${JSON.stringify(body)?.slice(0, 40)}`, async (t) => {
+      const s = await openTestServices(t);
+      const { id } = await makeEndpoint(s);
+      await leavingNothing(s, () =>
+        refused(() => s.endpoints.rotateSecret(id, body, ACTOR), { code: 'validation_failed', fields: [field] }),
+      );
+    });
+  }
+});
+
+describe('a rotated API key', () => {
+  it('is sent from its time on, the one before until then, and a patch with another ends the schedule', async (t) => {
+    const s = await openTestServices(t);
+    const [first, second, third] = ['a', 'b', 'c'].map((digit) => digit.repeat(32));
+    const { id } = await makeEndpoint(s, { apiKey: first });
+    const rotated = await s.endpoints.rotateApiKey(id, { apiKey: second, activateAfterSeconds: 60 }, ACTOR);
+    const sent = (endpoint: typeof rotated) => [NOW, NOW + 120_000].map((at) => currentApiKey(endpoint, at).reveal());
+    assert.deepEqual(sent(rotated), [first, second]);
+    assert.deepEqual(sent(await s.endpoints.patch(id, { name: 'x' }, ACTOR)), [first, second]);
+    assert.deepEqual(sent(await s.endpoints.patch(id, { apiKey: third }, ACTOR)), [third, third]);
+    await leavingNothing(s, () =>
+      refused(() => s.endpoints.rotateApiKey(id, { apiKey: 'x' }, ACTOR), {
+        code: 'validation_failed',
+        fields: ['apiKey'],
+      }),
+    );
+  });
+});
+
+describe('with a real receiver', () => {
+  let certificates: Certificates;
+  before(() => {
+    certificates = makeCertificates();
+  });
+
+  it('the challenge is answered with the secret that signs at that moment', async (t) => {
+    let held = 'first';
+    const server = await startHttpsServer(certificates.server, {
+      answer: ({ url, headers }, response) => {
+        const token = String(headers['x-challenge-sha256']);
+        response
+          .writeHead(200, { 'x-challenge-sha256': challengeAnswer({ pathAndQuery: url, token, secret: held }) })
+          .end();
+      },
+    });
+    t.after(() => server.close());
+    const s = await openTestServices(t, { caPem: certificates.ca });
+    const { id, verified } = await s.endpoints.create(
+      { name: 'r', url: server.origin, secret: held, tokenChallenge: true },
+      ACTOR,
+    );
+    assert.equal(verified, true);
+    await s.endpoints.rotateSecret(id, { secret: 'second', activateAfterSeconds: 60 }, ACTOR);
+    assert.equal((await s.endpoints.verify(id, ACTOR)).verified, true);
+    s.advance(61_000);
+    assert.equal((await s.endpoints.verify(id, ACTOR)).verified, false);
+    held = 'second';
+    assert.equal((await s.endpoints.verify(id, ACTOR)).verified, true);
+  });
+});

@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { viewEndpoint } from '../../src/webhooks/endpoint-schema.ts';
+import { refused } from '../support/refusals.ts';
+import { ACTOR, makeEndpoint, makeWebhook, openTestServices } from '../support/services.ts';
+import { leavingNothing, NOW } from '../support/store.ts';
+
+const URL = 'https://receiver.example/hook';
+const OAUTH = { clientId: 'me', clientSecret: 'hunter2-oauth', tokenUrl: 'https://login.example/token' };
+
+describe('endpoints', () => {
+  it('are made enabled, with an API key and a secret of their own, which no reader is shown', async (t) => {
+    const s = await openTestServices(t);
+    const endpoint = await s.endpoints.create({ name: 'Receiver', url: URL }, ACTOR);
+    const secret = endpoint.secret.reveal();
+    assert.equal(Buffer.from(secret, 'base64').length, 32);
+    const { id, apiKey, ...view } = viewEndpoint(endpoint, NOW);
+    assert.match(apiKey, /^[0-9a-f]{32}$/);
+    assert.deepEqual(
+      [view.name, view.url, view.contentEncoding, view.tokenChallenge, view.verified, view.enabled, view.oauth],
+      ['Receiver', URL, null, false, false, true, null],
+    );
+    assert.deepEqual([view.clientCertificate, view.secretActivatesAt, view.lastVerification], [null, null, null]);
+    assert.ok(!JSON.stringify(viewEndpoint(await s.endpoints.get(id), NOW)).includes(secret));
+  });
+
+  it('differ in API key and secret', async (t) => {
+    const s = await openTestServices(t);
+    const made = await Promise.all(Array.from({ length: 10 }, () => makeEndpoint(s)));
+    for (const part of ['apiKey', 'secret'] as const)
+      assert.equal(new Set(made.map((one) => one[part].reveal())).size, 10);
+  });
+
+  it('keep what they are given', async (t) => {
+    const s = await openTestServices(t);
+    const given = {
+      apiKey: '0123456789abcdefABCDEF0123456789',
+      secret: 'not Base64!',
+      contentEncoding: 'gzip',
+      oauth: { ...OAUTH, scopes: 'a b', tokenExpirationMinutes: 5 },
+    };
+    const { id } = await s.endpoints.create({ name: 'Receiver', url: URL, ...given }, ACTOR);
+    const endpoint = await s.endpoints.get(id);
+    const view = viewEndpoint(endpoint, NOW);
+    assert.deepEqual(
+      [view.apiKey, endpoint.secret.reveal(), view.contentEncoding],
+      [given.apiKey, given.secret, 'gzip'],
+    );
+    const { clientSecret, ...oauth } = given.oauth;
+    assert.deepEqual(view.oauth, oauth);
+    assert.equal(endpoint.oauthClientSecret?.reveal(), clientSecret);
+  });
+
+  it('have no secret in clear in the file, nor in the audit log', async (t) => {
+    const s = await openTestServices(t);
+    const texts = { apiKey: 'aaaabbbbccccddddeeeeffff00001111', secret: 'hunter2-secret' };
+    const { id } = await s.endpoints.create({ name: 'Receiver', url: URL, ...texts, oauth: OAUTH }, ACTOR);
+    await s.endpoints.rotateSecret(id, { secret: 'hunter2-rotated', activateAfterSeconds: 5 }, ACTOR);
+    await s.endpoints.patch(id, { oauth: { clientSecret: 'hunter2-changed' } }, ACTOR);
+    const log = await s.store.audit.list(null, 3);
+    assert.deepEqual(log[0]?.changes, { oauthClientSecret: { from: '[secret]', to: '[secret]' } });
+    assert.deepEqual(log[2]?.changes.apiKey, { from: null, to: '[secret]' });
+    await s.database.close();
+    const file = readFileSync(s.path).toString('latin1');
+    assert.ok(file.includes(URL));
+    assert.ok(!file.includes('hunter2') && !file.includes(texts.apiKey));
+  });
+
+  it('are patched member by member: secrets that are not named stay', async (t) => {
+    const s = await openTestServices(t);
+    const before = await makeEndpoint(s, { oauth: { ...OAUTH, scopes: 'a' } });
+    const after = await s.endpoints.patch(
+      before.id,
+      { name: 'New', oauth: { tokenExpirationMinutes: 5, scopes: null } },
+      ACTOR,
+    );
+    assert.deepEqual(viewEndpoint(after, NOW).oauth, {
+      clientId: 'me',
+      tokenUrl: OAUTH.tokenUrl,
+      tokenExpirationMinutes: 5,
+      scopes: null,
+    });
+    for (const part of ['apiKey', 'secret', 'oauthClientSecret'] as const)
+      assert.equal(after[part]?.reveal(), before[part]?.reveal());
+    const { oauthClientId, oauthClientSecret, oauthTokenUrl } = await s.endpoints.patch(
+      before.id,
+      { oauth: null },
+      ACTOR,
+    );
+    assert.deepEqual([oauthClientId, oauthClientSecret, oauthTokenUrl], [null, null, null]);
+  });
+
+  it('are switched off and on', async (t) => {
+    const s = await openTestServices(t);
+    const { id } = await makeEndpoint(s);
+    const enabled = async (patch: object) => (await s.endpoints.patch(id, patch, ACTOR)).enabled;
+    assert.deepEqual(
+      [
+        await enabled({ enabled: false }),
+        await enabled({ name: 'still off' }),
+        await enabled({ enabled: true }),
+        await enabled({ name: 'still on' }),
+      ],
+      [false, false, true, true],
+    );
+    assert.equal((await makeEndpoint(s, { enabled: false })).enabled, false);
+  });
+
+  it('whose address is refused by now can be switched off, but not moved to another such', async (t) => {
+    const s = await openTestServices(t, { egress: { allow: [] } });
+    const { id } = await makeEndpoint(s, { oauth: OAUTH });
+    s.database.connection.exec("UPDATE endpoint SET url = 'https://10.0.0.1/', oauth_token_url = 'https://10.0.0.2/'");
+    assert.equal((await s.endpoints.patch(id, { enabled: false }, ACTOR)).enabled, false);
+    await leavingNothing(s, async () => {
+      await refused(() => s.endpoints.patch(id, { url: 'https://10.0.0.3/' }, ACTOR), {
+        code: 'validation_failed',
+        fields: ['url'],
+      });
+      await refused(() => s.endpoints.patch(id, { oauth: { tokenUrl: 'https://10.0.0.3/' } }, ACTOR), {
+        code: 'validation_failed',
+        fields: ['oauth.tokenUrl'],
+      });
+    });
+  });
+
+  it('that a webhook uses are not deleted, which is named', async (t) => {
+    const s = await openTestServices(t);
+    const webhook = await makeWebhook(s, ['webhook.failed']);
+    await leavingNothing(s, () =>
+      refused(() => s.endpoints.remove(webhook.endpointId, ACTOR), {
+        code: 'in_use',
+        says: `webhook ${webhook.name} (${webhook.id})`,
+      }),
+    );
+    await s.webhooks.remove(webhook.id, ACTOR);
+    await s.endpoints.remove(webhook.endpointId, ACTOR);
+    await refused(() => s.endpoints.get(webhook.endpointId), { code: 'not_found' });
+  });
+
+  const bad: readonly [what: string, more: Record<string, unknown>, field: string][] = [
+    ['no name', { name: '' }, 'name'],
+    ['no URL', { url: '' }, 'url'],
+    ['a number for the URL', { url: 5 }, 'url'],
+    ['an http: URL', { url: 'http://receiver.example/' }, 'url'],
+    ['credentials in the URL', { url: 'https://a:b@receiver.example/' }, 'url'],
+    ['a fragment in the URL', { url: 'https://receiver.example/#a' }, 'url'],
+    ['a private address', { url: 'https://192.168.1.1/' }, 'url'],
+    ['a URL of 2049 characters', { url: `https://receiver.example/${'x'.repeat(2024)}` }, 'url'],
+    ['an API key of 31 digits', { apiKey: 'a'.repeat(31) }, 'apiKey'],
+    ['an API key that is not hexadecimal', { apiKey: 'g'.repeat(32) }, 'apiKey'],
+    ['another encoding', { contentEncoding: 'br' }, 'contentEncoding'],
+    ['a text for tokenChallenge', { tokenChallenge: 'true' }, 'tokenChallenge'],
+    ['OAuth without a secret', { oauth: { clientId: 'a', tokenUrl: OAUTH.tokenUrl } }, 'oauth.clientSecret'],
+    ['an http: token URL', { oauth: { ...OAUTH, tokenUrl: 'http://login.example/' } }, 'oauth.tokenUrl'],
+    [
+      'a token URL at a private address',
+      { oauth: { ...OAUTH, tokenUrl: 'https://[::ffff:10.0.0.1]/' } },
+      'oauth.tokenUrl',
+    ],
+    ['a control character in the OAuth client id', { oauth: { ...OAUTH, clientId: 'a\r\nb' } }, 'oauth.clientId'],
+    ['tokens that last no minute', { oauth: { ...OAUTH, tokenExpirationMinutes: 0 } }, 'oauth.tokenExpirationMinutes'],
+    ['an unknown member of oauth', { oauth: { ...OAUTH, audience: 'x' } }, 'oauth.audience'],
+    ['the mark of what is verified', { verified: true }, 'verified'],
+    ['a verification', { lastVerification: null }, 'lastVerification'],
+    ['the instant of a rotation', { secretActivatesAt: null }, 'secretActivatesAt'],
+    ['an unknown field', { enableWhenVerified: true }, 'enableWhenVerified'],
+  ];
+  for (const [what, more, field] of bad) {
+    it(`are refused with ${what}, when made and when changed`, async (t) => {
+      const s = await openTestServices(t);
+      const { id } = await makeEndpoint(s);
+      await leavingNothing(s, async () => {
+        await refused(() => s.endpoints.create({ name: 'a', url: URL, ...more }, ACTOR), {
+          code: 'validation_failed',
+          fields: [field],
+        });
+        await refused(() => s.endpoints.patch(id, more, ACTOR), { code: 'validation_failed', fields: [field] });
+      });
+    });
+  }
+
+  for (const secret of ['', 'x'.repeat(513), 5]) {
+    it(`are made with no secret ${JSON.stringify(secret).slice(0, 10)}`, async (t) => {
+      const s = await openTestServices(t);
+      await leavingNothing(s, () =>
+        refused(() => s.endpoints.create({ name: 'a', url: URL, secret }, ACTOR), {
+          code: 'validation_failed',
+          fields: ['secret'],
+        }),
+      );
+    });
+  }
+});

@@ -1,0 +1,232 @@
+import assert from 'node:assert/strict';
+import { before, describe, it, type TestContext } from 'node:test';
+import { RESPONSE_KEPT_BYTES } from '../../src/limits.ts';
+import type { Verification } from '../../src/store/endpoints.ts';
+import { challengeAnswer } from '../../src/wire/challenge.ts';
+import { type HttpsServer, type PlannedAnswer, type SeenRequest, startHttpsServer } from '../support/https-server.ts';
+import { refused } from '../support/refusals.ts';
+import { ACTOR, openTestServices, type TestServices } from '../support/services.ts';
+import { leavingNothing, NOW } from '../support/store.ts';
+import { type Certificates, makeCertificates } from '../support/tls.ts';
+
+const SECRET = 'c2VjcmV0IG9mIHRoZSBlbmRwb2ludA==';
+const PATH = '/Hook?Tenant=Ä';
+
+let certificates: Certificates;
+before(() => {
+  certificates = makeCertificates();
+});
+
+/** Answers every challenge as the holder of this secret. */
+const answering =
+  (secret: string): PlannedAnswer =>
+  ({ url, headers }, response) => {
+    const token = String(headers['x-challenge-sha256']);
+    response
+      .writeHead(200, { 'x-challenge-sha256': challengeAnswer({ pathAndQuery: url, token, secret }) })
+      .end('welcome');
+  };
+
+type Meeting = { readonly s: TestServices; readonly server: HttpsServer; readonly url: string };
+
+async function open(t: TestContext, answer: PlannedAnswer = answering(SECRET)): Promise<Meeting> {
+  const server = await startHttpsServer(certificates.server, { answer });
+  t.after(() => server.close());
+  const s = await openTestServices(t, { caPem: certificates.ca });
+  return { s, server, url: `${server.origin}${PATH}` };
+}
+
+const create = ({ s, url }: Meeting, more: Record<string, unknown> = {}) =>
+  s.endpoints.create({ name: 'Receiver', url, secret: SECRET, tokenChallenge: true, ...more }, ACTOR);
+const bodyOf = ({ body }: SeenRequest): unknown => JSON.parse(body.toString());
+
+describe('an endpoint with tokenChallenge', () => {
+  it('is challenged at its creation, and verified and enabled when it answers with its secret', async (t) => {
+    const m = await open(t);
+    const endpoint = await create(m);
+    assert.deepEqual([endpoint.verified, endpoint.enabled], [true, true]);
+    assert.deepEqual(endpoint.lastVerification, {
+      at: NOW,
+      verified: true,
+      responseStatus: 200,
+      responseBody: 'welcome',
+      error: null,
+    });
+    assert.deepEqual(await m.s.endpoints.get(endpoint.id).then(({ verified, enabled }) => [verified, enabled]), [
+      true,
+      true,
+    ]);
+    const [request] = m.server.requests;
+    assert.ok(request !== undefined && m.server.requests.length === 1);
+    assert.deepEqual([request.method, request.url], ['POST', '/Hook?Tenant=%C3%84']);
+    assert.deepEqual(bodyOf(request), { type: 'endpoint.challenge', endpointId: endpoint.id });
+    const {
+      'content-type': type,
+      'x-api-key': apiKey,
+      'x-challenge-sha256': token,
+      'user-agent': agent,
+    } = request.headers;
+    assert.deepEqual([type, apiKey], ['application/json', endpoint.apiKey.reveal()]);
+    assert.match(String(token), /^[A-Za-z0-9_-]{43}$/);
+    assert.match(String(agent), /^Sallyport\/\d/);
+  });
+
+  it('gets another token each time', async (t) => {
+    const m = await open(t);
+    const { id } = await create(m);
+    await m.s.endpoints.verify(id, ACTOR);
+    const tokens = m.server.requests.map(({ headers }) => headers['x-challenge-sha256']);
+    assert.equal(new Set(tokens).size, 2);
+  });
+
+  const failing: readonly [what: string, answer: PlannedAnswer, status: number | null, error: RegExp, body?: string][] =
+    [
+      ['another secret', answering('b3RoZXI='), 200, /^wrong_answer: /, 'welcome'],
+      ['no answer header', { body: 'hello' }, 200, /^missing_answer: /, 'hello'],
+      [
+        'its own challenge',
+        ({ headers }, response) =>
+          void response.writeHead(200, { 'x-challenge-sha256': String(headers['x-challenge-sha256']) }).end(),
+        200,
+        /^malformed_answer: /,
+      ],
+      [
+        'the right answer with status 201',
+        (request, response) => {
+          const { writeHead } = response;
+          response.writeHead = ((_: number, headers: Record<string, string>) =>
+            writeHead.call(response, 201, headers)) as typeof writeHead;
+          return (answering(SECRET) as (seen: SeenRequest, to: typeof response) => void)(request, response);
+        },
+        201,
+        /answered 201, wanted 200/,
+        'welcome',
+      ],
+      ['a redirect', { status: 302, headers: { location: 'https://elsewhere.example/' } }, 302, /answered 302/],
+      [
+        'an error',
+        { status: 500, body: 'x'.repeat(RESPONSE_KEPT_BYTES + 500) },
+        500,
+        /answered 500/,
+        'x'.repeat(RESPONSE_KEPT_BYTES),
+      ],
+      ['a closed connection', (_, response) => void response.destroy(), null, /^reset: /],
+    ];
+  for (const [what, answer, responseStatus, error, responseBody] of failing) {
+    it(`stays unverified and disabled when it answers with ${what}, and says so`, async (t) => {
+      const m = await open(t, answer);
+      const { id } = await create(m);
+      const { verified, enabled, lastVerification } = await m.s.endpoints.get(id);
+      assert.deepEqual([verified, enabled], [false, false]);
+      const { error: told, ...rest } = lastVerification as Verification;
+      assert.deepEqual(rest, {
+        at: NOW,
+        verified: false,
+        responseStatus,
+        responseBody: responseBody ?? (responseStatus === null ? null : ''),
+      });
+      assert.match(told ?? '', error);
+      assert.equal(m.server.requests.length, 1);
+    });
+  }
+
+  it('stays unverified when nothing listens there, its certificate is not trusted, or its address is refused', async (t) => {
+    const untrusted = await startHttpsServer(certificates.untrusted, { answer: answering(SECRET) });
+    t.after(() => untrusted.close());
+    const m = await open(t);
+    await m.server.close();
+    const errors = [];
+    for (const url of [m.url, untrusted.origin, 'https://localhost.example:1/']) {
+      errors.push((await create({ ...m, url })).lastVerification?.error?.split(':')[0]);
+    }
+    assert.deepEqual(errors, ['connect', 'tls_untrusted', 'connect']);
+    assert.equal(untrusted.requests.length, 0);
+    const guarded = await openTestServices(t, { egress: { allow: [] }, caPem: certificates.ca });
+    const { lastVerification } = await create({ ...m, s: guarded, url: untrusted.origin });
+    assert.match(lastVerification?.error ?? '', /^egress_refused: /);
+  });
+
+  it('that is to be off stays off although verified, until it is switched on', async (t) => {
+    const m = await open(t);
+    const { id, verified, enabled } = await create(m, { enabled: false });
+    assert.deepEqual([verified, enabled], [true, false]);
+    assert.equal((await m.s.endpoints.verify(id, ACTOR)).enabled, false);
+    assert.equal((await m.s.endpoints.patch(id, { enabled: true }, ACTOR)).enabled, true);
+  });
+
+  it('cannot be enabled until verified, and is enabled by the verification itself', async (t) => {
+    const m = await open(t, { status: 503 });
+    const { id } = await create(m);
+    await leavingNothing(m.s, () =>
+      refused(() => m.s.endpoints.patch(id, { enabled: true }, ACTOR), { code: 'not_verified', fields: ['enabled'] }),
+    );
+    assert.equal((await m.s.endpoints.patch(id, { name: 'renamed' }, ACTOR)).enabled, false);
+    assert.equal(m.server.requests.length, 1);
+    m.server.answer(answering(SECRET));
+    const { verified, enabled } = await m.s.endpoints.verify(id, ACTOR);
+    assert.deepEqual([verified, enabled], [true, true]);
+    const [entry] = await m.s.store.audit.list(null, 1);
+    assert.deepEqual([entry?.action, entry?.changes.verified], ['endpoint.verify', { from: false, to: true }]);
+  });
+
+  it('that fails a later verification is switched off', async (t) => {
+    const m = await open(t);
+    const { id } = await create(m);
+    m.server.answer({ status: 404 });
+    const { verified, enabled } = await m.s.endpoints.verify(id, ACTOR);
+    assert.deepEqual([verified, enabled], [false, false]);
+  });
+
+  it('is challenged anew where its url changed, at the new one, and is unverified if that does not answer', async (t) => {
+    const m = await open(t);
+    const { id } = await create(m);
+    const moved = await m.s.endpoints.patch(id, { url: `${m.server.origin}/other` }, ACTOR);
+    assert.deepEqual([moved.verified, moved.enabled, m.server.requests.at(-1)?.url], [true, true, '/other']);
+    m.server.answer({ status: 404 });
+    const lost = await m.s.endpoints.patch(id, { url: `${m.server.origin}/gone` }, ACTOR);
+    assert.deepEqual([lost.verified, lost.enabled, lost.lastVerification?.responseStatus], [false, false, 404]);
+    m.server.answer(answering(SECRET));
+    const back = await m.s.endpoints.patch(id, { url: m.url }, ACTOR);
+    assert.deepEqual([back.verified, back.enabled, m.server.requests.length], [true, true, 4]);
+  });
+
+  it('is not challenged by any other change', async (t) => {
+    const m = await open(t);
+    const { id } = await create(m);
+    for (const patch of [
+      {},
+      { name: 'x' },
+      { url: m.url },
+      { contentEncoding: 'gzip' },
+      { enabled: false },
+      { enabled: true },
+    ]) {
+      assert.equal((await m.s.endpoints.patch(id, patch, ACTOR)).verified, true);
+    }
+    await m.s.endpoints.rotateSecret(id, {}, ACTOR);
+    assert.equal(m.server.requests.length, 1);
+  });
+});
+
+describe('an endpoint without tokenChallenge', () => {
+  it('is enabled without being asked anything, and loses its verification where its url changes', async (t) => {
+    const m = await open(t);
+    const { id, verified, enabled } = await create(m, { tokenChallenge: false });
+    assert.deepEqual([verified, enabled, m.server.requests.length], [false, true, 0]);
+    assert.equal((await m.s.endpoints.verify(id, ACTOR)).verified, true);
+    const moved = await m.s.endpoints.patch(id, { url: `${m.server.origin}/other` }, ACTOR);
+    assert.deepEqual(
+      [moved.verified, moved.enabled, moved.lastVerification, m.server.requests.length],
+      [false, true, null, 1],
+    );
+  });
+
+  it('is challenged once it is to be, and off until it answers', async (t) => {
+    const m = await open(t, { status: 404 });
+    const { id } = await create(m, { tokenChallenge: false });
+    const challenged = await m.s.endpoints.patch(id, { tokenChallenge: true }, ACTOR);
+    assert.deepEqual([challenged.verified, challenged.enabled, m.server.requests.length], [false, false, 1]);
+    const free = await m.s.endpoints.patch(id, { tokenChallenge: false }, ACTOR);
+    assert.deepEqual([free.verified, free.enabled, m.server.requests.length], [false, true, 1]);
+  });
+});

@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { WebhookState } from '../../src/store/webhooks.ts';
+import { viewWebhook } from '../../src/webhooks/view.ts';
+import { logs } from '../support/events.ts';
+import { refused } from '../support/refusals.ts';
+import { ACTOR, makeEventType, makeWebhook, openTestServices, type TestServices } from '../support/services.ts';
+import { leavingNothing, NOW } from '../support/store.ts';
+
+/** Types and data of the events that a webhook got. */
+function received({ rows }: TestServices, number: number): unknown[] {
+  const sql = `SELECT e.type, e.data FROM outbox AS o JOIN event AS e ON e.key = o.event_key WHERE webhook_number = ${number} ORDER BY record_offset`;
+  return rows(sql).map(({ type, data }) => [type, JSON.parse(String(data))]);
+}
+const numberOf = async ({ webhooks }: TestServices, id: string): Promise<number> =>
+  (await webhooks.get(id)).progress.webhookNumber;
+const put = ({ database }: TestServices, id: string, state: WebhookState, wakeAt: number | null = null): void => {
+  database.connection
+    .prepare(
+      'UPDATE webhook_progress SET state = ?, wake_at = ? WHERE webhook_number = (SELECT number FROM webhook WHERE id = ?)',
+    )
+    .run(state, wakeAt, id);
+};
+
+describe('starting a webhook', () => {
+  it('begins a session, tells the dispatcher, the subscribers and the audit log, and what it returns is what is kept', async (t) => {
+    const s = await openTestServices(t);
+    const { id, name, endpointId } = await makeWebhook(s, ['webhook.failed']);
+    const watcher = await makeWebhook(s, ['webhook.*']);
+    s.database.connection.exec('UPDATE webhook_progress SET sent_at = 5');
+    s.advance(1000);
+    const started = await s.webhooks.start(id, ACTOR);
+    const { state, stateReason, stateAt, sessionAt, wakeAt, sentAt } = started.progress;
+    const at = NOW + 1000;
+    assert.deepEqual(
+      { state, stateReason, stateAt, sessionAt, wakeAt, sentAt },
+      { state: 'started', stateReason: null, stateAt: at, sessionAt: at, wakeAt: at, sentAt: null },
+    );
+    assert.match(started.progress.sessionId ?? '', /^[0-9a-f-]{36}$/);
+    assert.deepEqual(await s.webhooks.get(id), started);
+    assert.equal(s.wakes(), 1);
+    assert.deepEqual(received(s, await numberOf(s, watcher.id)), [
+      [
+        'webhook.started',
+        {
+          webhookId: id,
+          webhookName: name,
+          endpointId,
+          state: 'started',
+          previousState: 'stopped',
+          reason: null,
+          at: '2026-11-21T05:00:01.000Z',
+        },
+      ],
+    ]);
+    const [entry] = await s.store.audit.list(null, 1);
+    assert.deepEqual(
+      [entry?.actor, entry?.action, entry?.changes],
+      [ACTOR, 'webhook.start', { state: { from: 'stopped', to: 'started' } }],
+    );
+  });
+
+  it('changes nothing where it works already', async (t) => {
+    const s = await openTestServices(t);
+    const { id } = await makeWebhook(s, ['webhook.failed']);
+    for (const state of ['started', 'running', 'failing'] as const) {
+      put(s, id, state, NOW);
+      assert.equal((await leavingNothing(s, () => s.webhooks.start(id, ACTOR))).progress.state, state);
+    }
+    assert.equal(s.wakes(), 0);
+  });
+
+  it('takes up again one that was given up', async (t) => {
+    const s = await openTestServices(t);
+    const { id } = await makeWebhook(s, ['webhook.failed']);
+    put(s, id, 'failed');
+    assert.equal((await s.webhooks.start(id, ACTOR)).progress.state, 'started');
+  });
+
+  it('happens once, whoever asks for it at the same time', async (t) => {
+    const s = await openTestServices(t);
+    const { id } = await makeWebhook(s, ['webhook.failed']);
+    const watcher = await makeWebhook(s, ['webhook.started']);
+    const started = await Promise.all(Array.from({ length: 10 }, () => s.webhooks.start(id, ACTOR)));
+    assert.equal(new Set(started.map(({ progress }) => progress.sessionId)).size, 1);
+    assert.equal(received(s, await numberOf(s, watcher.id)).length, 1);
+  });
+
+  it('is refused while its endpoint is off, unverified, or its key has expired, and says which', async (t) => {
+    const s = await openTestServices(t);
+    const { id, endpointId } = await makeWebhook(s, ['employee.*'], { key: true });
+    const refusal = (says: string) =>
+      leavingNothing(s, () => refused(() => s.webhooks.start(id, ACTOR), { code: 'invalid_state', says }));
+    await s.endpoints.patch(endpointId, { enabled: false }, ACTOR);
+    await refusal('its endpoint is not enabled');
+    s.database.connection.exec('UPDATE endpoint SET token_challenge = 1');
+    await refusal('its endpoint is not verified');
+    s.database.connection.exec(
+      'UPDATE endpoint SET token_challenge = 0, enabled = 1; UPDATE pgp_key SET expires_at = 5',
+    );
+    await refusal('has expired');
+    assert.equal(s.wakes(), 0);
+    s.database.connection.exec('UPDATE pgp_key SET expires_at = NULL');
+    assert.equal((await s.webhooks.start(id, ACTOR)).progress.state, 'started');
+  });
+});
+
+describe('stopping a webhook', () => {
+  for (const state of ['started', 'running', 'failing', 'failed'] as const) {
+    it(`ends the session of one that is ${state}, and tells of it`, async (t) => {
+      const s = await openTestServices(t);
+      const { id } = await makeWebhook(s, ['webhook.failed']);
+      const watcher = await makeWebhook(s, ['webhook.stopped']);
+      await s.webhooks.start(id, ACTOR);
+      put(s, id, state, state === 'failed' ? null : NOW);
+      const stopped = await s.webhooks.stop(id, ACTOR);
+      assert.deepEqual(await s.webhooks.get(id), stopped);
+      const { stateReason, stateDescription, sessionId } = viewWebhook(stopped);
+      assert.deepEqual(
+        [stopped.progress.state, stateReason, stateDescription, sessionId, stopped.progress.wakeAt],
+        ['stopped', 'stopped_by_administrator', 'An administrator stopped it.', null, null],
+      );
+      const [event] = received(s, await numberOf(s, watcher.id)) as [string, { previousState: string }][];
+      assert.deepEqual([event?.[0], event?.[1].previousState], ['webhook.stopped', state]);
+    });
+  }
+
+  it('changes nothing where it is stopped', async (t) => {
+    const s = await openTestServices(t);
+    const { id } = await makeWebhook(s, ['webhook.failed']);
+    await leavingNothing(s, () => s.webhooks.stop(id, ACTOR));
+  });
+
+  it('keeps what comes meanwhile as pending, in order', async (t) => {
+    const s = await openTestServices(t);
+    await makeEventType(s, 'order.placed');
+    const { id } = await makeWebhook(s, ['order.*']);
+    await s.webhooks.start(id, ACTOR);
+    await s.webhooks.stop(id, ACTOR);
+    await s.publish({ events: [1, 2, 3].map((n) => ({ type: 'order.placed', data: { n } })) }, 'me');
+    assert.deepEqual(
+      [...logs(s).values()].map((log) => log.map(([offset]) => offset)),
+      [[0, 1, 2]],
+    );
+    assert.deepEqual(
+      (await s.deliveries.list({ webhookId: id }, null, 10)).map(({ state }) => state),
+      ['pending', 'pending', 'pending'],
+    );
+    const { wakeAt, nextOffset, cursorOffset } = (await s.webhooks.get(id)).progress;
+    assert.deepEqual([wakeAt, nextOffset, cursorOffset], [null, 3, 0]);
+  });
+});
+
+describe('a failing webhook', () => {
+  it('shows what the last attempt met, and what to do about it', async (t) => {
+    const s = await openTestServices(t);
+    const webhook = await makeWebhook(s, ['webhook.failed']);
+    const progress = {
+      ...webhook.progress,
+      state: 'failing' as const,
+      stateReason: 'oauth_token',
+      stateDetail: 'the token endpoint answered 401',
+    };
+    const { stateReason, stateDescription } = viewWebhook({ ...webhook, progress });
+    assert.equal(stateReason, 'oauth_token: the token endpoint answered 401');
+    assert.match(stateDescription ?? '', /token/);
+  });
+});
