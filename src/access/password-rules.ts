@@ -22,9 +22,14 @@ const DISTINCT_MIN = 5;
 
 function isGuessedFirst(folded: string, userName: string): boolean {
   const turned = [...folded].reverse().join('');
-  const own = folded.replaceAll(userName, '').replace(WORDS, '');
+  // Either may be a part of the other.
+  const withoutBoth = [
+    folded.replaceAll(userName, '').replace(WORDS, ''),
+    folded.replace(WORDS, '').replaceAll(userName, ''),
+  ];
+  const own = Math.min(...withoutBoth.map(({ length }) => length));
   return (
-    (own.length < OWN_LENGTH_MIN && own.length < folded.length) ||
+    (own < OWN_LENGTH_MIN && own < folded.length) ||
     new Set(folded).size < DISTINCT_MIN ||
     REPEATED.test(folded) ||
     RUNS.some((run) => run.includes(folded) || run.includes(turned))

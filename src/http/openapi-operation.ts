@@ -12,7 +12,10 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 export function operationOf(route: Route, scope: string | null, schemas: SchemaCollection): JsonObject {
   const { operationId, summary, tag, description, body, anyMethod } = route;
   const needs = scope ?? route.authentication?.scope;
-  const prose = [description, needs && `Needs the scope \`${needs}\`, and the user the permission.`].filter(Boolean);
+  const prose = [
+    description,
+    needs && `Needs the scope \`${needs}\`, and its user the permission of that name.`,
+  ].filter(Boolean);
   const parameters = parametersOf(route, schemas);
   return {
     operationId,

@@ -44,6 +44,8 @@ describe('a chosen password', () => {
     ['grace.hopper', GUESSED, 'grace.hopper'],
     ['Grace.Hopper1', GUESSED, 'grace.hopper'],
     ['grace.hopper writes compilers', null, 'grace.hopper'],
+    ['administrator.hopper', GUESSED, 'administrator.hopper'],
+    ['password-password', GUESSED, 'pass'],
     ['also a fine password phrase', null, 'al'],
   ];
   for (const [password, problem, userName = 'someone'] of table) {

@@ -92,7 +92,6 @@ test('a command line that cannot be run ends with 2, says what is wrong, and poi
     [[], 'a command is missing', ''],
     [['aplication'], 'there is no command "aplication"', ''],
     [['help', 'aplication'], 'there is no command "aplication"', ''],
-    [['listen'], 'there is no command "listen"', ''],
     [['--port', '80'], 'there is no command "--port"', ''],
     [['webhook'], `a command is missing; those that there are: ${await verbsOf('webhook')}`, ' webhook'],
     [['user', 'delete'], `there is no "delete"; those that there are: ${await verbsOf('user')}`, ' user'],

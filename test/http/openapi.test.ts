@@ -5,55 +5,12 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { z } from 'zod';
 import { BUILT_IN_PRODUCTS, BUILT_IN_SCOPES } from '../../src/access/built-in.ts';
 import { compileCatalogue, matchRule } from '../../src/access/catalogue.ts';
-import { type CredentialPrefix, credentialBytes } from '../../src/access/credential.ts';
 import { openApiDocument } from '../../src/http/openapi.ts';
-import { exampleOf } from '../../src/http/openapi-examples.ts';
 import type { Route } from '../../src/http/route.ts';
 import { VERSION } from '../../src/version.ts';
 import { createSchemaCheck } from '../support/openapi-check.ts';
-import {
-  type ApiDocument,
-  type Content,
-  type DescribedOperation,
-  type Operation,
-  operationsOf,
-  placeOf,
-  placesIn,
-} from '../support/openapi-document.ts';
-import { startDescribedService } from '../support/openapi-service.ts';
-
-const PUBLIC_URL = 'https://edge.company.example';
-const STUB: Route = {
-  method: 'GET',
-  path: '/stub',
-  access: 'open',
-  operationId: 'getStub',
-  tag: 'operation',
-  summary: 'A stub',
-  replies: { 200: { description: 'It' } },
-  respond: async () => ({ status: 200 }),
-};
-
-function documentOf(...routes: readonly Route[]): ApiDocument {
-  return openApiDocument({ routes, publicUrl: PUBLIC_URL, products: BUILT_IN_PRODUCTS }) as unknown as ApiDocument;
-}
-
-function named(document: ApiDocument, id: string): DescribedOperation {
-  const found = operationsOf(document).find(({ operation }) => operation.operationId === id);
-  return found ?? assert.fail(`there is no operation ${id}`);
-}
-
-/** Everything that a request or a JSON reply of an operation may hold, by where it stands. */
-function contentsOf({ requestBody, responses }: Operation, document: ApiDocument): [where: string, content: Content][] {
-  const replies = Object.keys(responses).map((status): [string, Content | undefined] => {
-    const { $ref } = responses[status] ?? {};
-    const name = $ref?.split('/').at(-1) ?? '';
-    return [status, $ref === undefined ? responses[status]?.content : document.components.responses[name]?.content];
-  });
-  return [['request', requestBody?.content] as const, ...replies].flatMap(([where, content]) =>
-    content === undefined ? [] : [[where, content]],
-  );
-}
+import { type ApiDocument, operationNamed, operationsOf, placeOf, placesIn } from '../support/openapi-document.ts';
+import { documentOf, PUBLIC_URL, STUB, startDescribedService } from '../support/openapi-service.ts';
 
 describe('the document as a whole', () => {
   it('is valid by the official schema of OpenAPI 3.1', async (t) => {
@@ -142,7 +99,7 @@ describe('the operations', () => {
   it('have names that say what they do', async (t) => {
     const { document } = await startDescribedService(t);
     for (const [id, place] of Object.entries(NAMES)) {
-      const { method, path } = named(document, id);
+      const { method, path } = operationNamed(document, id);
       assert.equal(`${method} ${path}`, place);
     }
   });
@@ -175,7 +132,7 @@ describe('the operations', () => {
 
   it('have the parameters of a query with their schemas', async (t) => {
     const { document } = await startDescribedService(t);
-    const { operation } = named(document, 'listDeliveries');
+    const { operation } = operationNamed(document, 'listDeliveries');
     const parameters = new Map(operation.parameters?.map(({ name, ...parameter }) => [name, parameter]));
     assert.deepEqual(parameters.get('limit'), {
       in: 'query',
@@ -199,7 +156,7 @@ describe('the operations', () => {
     const replies = {
       200: { description: 'It', schema: z.string(), mediaType: 'text/plain', headers: { 'X-Size': 'How large.' } },
     };
-    const { responses } = named(documentOf({ ...STUB, replies }), 'getStub').operation;
+    const { responses } = operationNamed(documentOf({ ...STUB, replies }), 'getStub').operation;
     assert.deepEqual(responses[200], {
       description: 'It',
       headers: { 'X-Size': { description: 'How large.', required: true, schema: { type: 'string' } } },
@@ -229,7 +186,7 @@ describe('who may call', () => {
     const { document, routes } = await startDescribedService(t);
     const catalogue = compileCatalogue(BUILT_IN_PRODUCTS);
     for (const { method, path, access, operationId, authentication } of routes) {
-      const { operation } = named(document, operationId ?? `of ${method} ${path}`);
+      const { operation } = operationNamed(document, operationId ?? `of ${method} ${path}`);
       const scopes = operation.security.flatMap((way) => Object.values(way).flat());
       if (access === 'guarded') {
         const scope = matchRule(catalogue, method, path)?.scope;
@@ -252,190 +209,17 @@ describe('who may call', () => {
       ['updateEmployee', 'employees:edit'],
       ['introspectToken', 'tokens:introspect'],
     ] as const) {
-      const ways = named(document, id).operation.security.filter((way) => 'oauth2' in way);
+      const ways = operationNamed(document, id).operation.security.filter((way) => 'oauth2' in way);
       assert.deepEqual(ways, [{ oauth2: [scope] }], id);
     }
   });
 
   it('of the token endpoint is who has credentials, in the body or by Basic', async (t) => {
     const { document } = await startDescribedService(t);
-    assert.deepEqual(named(document, 'issueToken').operation.security, [{}, { clientBasic: [] }]);
+    assert.deepEqual(operationNamed(document, 'issueToken').operation.security, [{}, { clientBasic: [] }]);
   });
 
   it('cannot be said of a guarded route that no rule names', () => {
     assert.throws(() => documentOf({ ...STUB, access: 'guarded' }), /no rule names GET \/stub/);
-  });
-});
-
-describe('refusals', () => {
-  it('are described with every status that an operation can give', async (t) => {
-    const { document } = await startDescribedService(t);
-    for (const [id, statuses] of [
-      ['listUsers', '200 400 401 500'],
-      ['createUser', '201 400 401 408 409 413 415 500'],
-      ['getUser', '200 400 401 404 500'],
-      ['updateUser', '200 400 401 404 408 409 413 415 500'],
-      ['deleteUser', '204 400 401 404 409 500'],
-      ['publishEvents', '202 400 401 408 413 415 500'],
-      ['issueToken', '200 400 401 408 413 415 429 500'],
-      ['getReadiness', '200 400 500 503'],
-      ['forwardAuth', '200 401 500'],
-    ] as const) {
-      assert.equal(Object.keys(named(document, id).operation.responses).join(' '), statuses, id);
-    }
-  });
-
-  it('name the codes and the headers that they have', () => {
-    const { Unauthorized, TooManyRequests, MethodNotAllowed, Conflict } = documentOf(STUB).components.responses;
-    assert.match(Unauthorized?.description ?? '', /`unauthorized`, `invalid_token`, `insufficient_scope`/);
-    assert.match(Conflict?.description ?? '', /`in_use`/);
-    assert.equal(Unauthorized?.headers?.['WWW-Authenticate']?.required, true);
-    assert.equal(TooManyRequests?.headers?.['Retry-After']?.required, true);
-    assert.equal(MethodNotAllowed?.headers?.Allow?.required, true);
-    assert.equal(Conflict?.headers, undefined);
-  });
-
-  it('of the token endpoint may come in either dialect', async (t) => {
-    const { document } = await startDescribedService(t);
-    const { responses } = named(document, 'issueToken').operation;
-    for (const status of [400, 413, 415, 429, 500]) {
-      assert.deepEqual(responses[status]?.content?.['application/json']?.schema, {
-        anyOf: [{ $ref: '#/components/schemas/Error' }, { $ref: '#/components/schemas/OAuthError' }],
-      });
-    }
-    assert.equal(responses[401]?.headers?.['WWW-Authenticate']?.required, false);
-    assert.equal(responses[429]?.headers?.['Retry-After']?.required, true);
-  });
-});
-
-describe('bodies', () => {
-  it('of a patch need nothing, take null for what has a default, and leave out what a patch may not name', async (t) => {
-    const { document } = await startDescribedService(t);
-    const check = createSchemaCheck(document);
-    const problems = (name: string, value: unknown) => check(['components', 'schemas', name], value);
-    const fine: readonly [string, unknown][] = [
-      ['WebhookPatch', {}],
-      ['WebhookPatch', { retry: { maxAttempts: null } }],
-      ['WebhookPatch', { retry: null, ordered: null, encryptionKeyName: null }],
-      ['UserPatch', { role: null, constraints: { divisions: null } }],
-      ['EndpointPatch', { oauth: { clientSecret: 'new' } }],
-    ];
-    for (const [name, value] of fine) assert.deepEqual(problems(name, value), [], JSON.stringify(value));
-    const wrong: readonly [string, unknown][] = [
-      ['WebhookPatch', { name: null }],
-      ['WebhookPatch', { retry: { maxAttempts: 0 } }],
-      ['WebhookPatch', { state: 'running' }],
-      ['WebhookPatch', { customHeaders: [{ name: 'x-a' }] }],
-      ['EndpointPatch', { secret: 'new' }],
-      ['EventTypePatch', { name: 'a.b' }],
-      ['UserPatch', { role: 'king' }],
-    ];
-    for (const [name, value] of wrong) assert.notDeepEqual(problems(name, value), [], JSON.stringify(value));
-  });
-
-  it('of a patch come as a merge patch or as JSON; of a token request as JSON or as a form', async (t) => {
-    const { document } = await startDescribedService(t);
-    const schemas = (id: string) =>
-      Object.fromEntries(
-        Object.entries(named(document, id).operation.requestBody?.content ?? {}).map(([type, { schema }]) => [
-          type,
-          String(schema.$ref).split('/').at(-1),
-        ]),
-      );
-    assert.deepEqual(schemas('updateUser'), {
-      'application/merge-patch+json': 'UserPatch',
-      'application/json': 'UserPatch',
-    });
-    assert.deepEqual(schemas('issueToken'), {
-      'application/json': 'TokenRequest',
-      'application/x-www-form-urlencoded': 'TokenForm',
-    });
-    assert.deepEqual(schemas('createUser'), { 'application/json': 'UserInput' });
-  });
-
-  it('are required unless the route does without', async (t) => {
-    const { document } = await startDescribedService(t);
-    assert.equal(named(document, 'createUser').operation.requestBody?.required, true);
-    assert.equal(named(document, 'startWebhook').operation.requestBody?.required, false);
-    assert.equal(named(document, 'listUsers').operation.requestBody, undefined);
-  });
-
-  it('are closed in requests, open to further members in replies', async (t) => {
-    const { schemas } = (await startDescribedService(t)).document.components;
-    assert.equal(schemas.UserInput?.additionalProperties, false);
-    assert.ok(schemas.User !== undefined && !('additionalProperties' in schemas.User));
-  });
-
-  it('are components that say what they are', async (t) => {
-    const { document } = await startDescribedService(t);
-    for (const [name, schema] of Object.entries(document.components.schemas)) {
-      assert.ok(typeof schema.description === 'string' && schema.description.length > 5, name);
-    }
-  });
-});
-
-describe('examples', () => {
-  it('satisfy their schemas, those of fields and defaults too', async (t) => {
-    const { document } = await startDescribedService(t);
-    const check = createSchemaCheck(document);
-    let count = 0;
-    const holds = (steps: readonly string[], value: unknown): void => {
-      assert.deepEqual(check(steps, value), [], `${steps.join('/')}: ${JSON.stringify(value)}`);
-      count += 1;
-    };
-    for (const { value, steps } of placesIn(document)) {
-      if (steps[0] === 'components' && steps[1] === 'examples') continue;
-      const { schema, examples, default: filledIn } = value as Record<string, unknown>;
-      if (schema === undefined && Array.isArray(examples)) for (const example of examples) holds(steps, example);
-      if (schema === undefined && filledIn !== undefined && 'type' in (value as object)) holds(steps, filledIn);
-      if (schema === undefined || examples === undefined) continue;
-      for (const name of Object.keys(examples as object)) {
-        const { value: example } = placeOf(document, [...steps, 'examples', name]);
-        const branch = placeOf(document, ['components', 'schemas', name]);
-        holds([...steps, 'schema'], (example as { value: unknown }).value);
-        holds(branch.steps, (example as { value: unknown }).value);
-      }
-    }
-    assert.ok(count > 200, String(count));
-  });
-
-  it('stand beside every request and every JSON reply that has members', async (t) => {
-    const { document } = await startDescribedService(t);
-    for (const { operation } of operationsOf(document)) {
-      for (const [where, content] of contentsOf(operation, document)) {
-        for (const { schema, examples } of Object.values(content)) {
-          const isEmpty = JSON.stringify(schema.properties) === '{}';
-          const isDocument = operation.operationId === 'getOpenApiDocument' && where === '200';
-          const shown = Object.keys(examples ?? {}).length > 0;
-          assert.equal(shown, !isEmpty && !isDocument, `${operation.operationId} ${where}`);
-        }
-      }
-    }
-  });
-
-  it('of requests are what the service itself takes', async (t) => {
-    const { routes } = await startDescribedService(t);
-    let count = 0;
-    for (const { body } of routes) {
-      if (body === undefined || body.types.includes('application/merge-patch+json')) continue;
-      for (const schema of [body.schema, ...(body.formSchema === undefined ? [] : [body.formSchema])]) {
-        const id = schema.meta()?.id;
-        if (id === undefined) continue;
-        const { error } = schema.safeParse(exampleOf(id));
-        assert.equal(error, undefined, id);
-        count += 1;
-      }
-    }
-    assert.ok(count > 15, String(count));
-  });
-
-  it('hold no credential that is one', async (t) => {
-    const { document } = await startDescribedService(t);
-    const credentials = JSON.stringify(document).match(/sp[cst]_\w+/g) ?? [];
-    assert.ok(credentials.length > 0);
-    for (const credential of credentials) {
-      assert.match(credential, /^sp[cst]_Example/);
-      assert.equal(credentialBytes(credential.slice(0, 3) as CredentialPrefix, credential), null);
-    }
   });
 });

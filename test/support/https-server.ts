@@ -76,6 +76,12 @@ export async function startHttpsServer(
   server.on('secureConnection', () => {
     connections += 1;
   });
+  // `closeAllConnections` leaves those alone whose handshake is under way.
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
   await new Promise<void>((resolve) => server.listen(wantedPort, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
 
@@ -94,7 +100,7 @@ export async function startHttpsServer(
     close() {
       return new Promise((resolve) => {
         server.close(() => resolve());
-        server.closeAllConnections();
+        for (const socket of sockets) socket.destroy();
       });
     },
   };

@@ -1,4 +1,5 @@
 /** What tests read in an OpenAPI document. */
+import assert from 'node:assert/strict';
 
 export type Schema = { readonly [keyword: string]: unknown };
 
@@ -61,6 +62,12 @@ export function operationsOf({ paths }: ApiDocument): DescribedOperation[] {
   return Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations).map(([verb, operation]) => ({ method: verb.toUpperCase(), path, operation })),
   );
+}
+
+/** Fails when there is no operation of that name. */
+export function operationNamed(document: ApiDocument, id: string): DescribedOperation {
+  const found = operationsOf(document).find(({ operation }) => operation.operationId === id);
+  return found ?? assert.fail(`there is no operation ${id}`);
 }
 
 /** A part of the document and the steps of the JSON Pointer (RFC 6901) to it. */

@@ -1,12 +1,13 @@
 /** Every route of the API on real services, listening, with the document that describes it. */
 import type { TestContext } from 'node:test';
-import { BUILT_IN_SCOPES } from '../../src/access/built-in.ts';
+import { BUILT_IN_PRODUCTS, BUILT_IN_SCOPES } from '../../src/access/built-in.ts';
 import { createThrottle } from '../../src/access/throttle.ts';
 import { createOauthTokens } from '../../src/delivery/oauth.ts';
 import { createSend } from '../../src/delivery/send.ts';
 import { createTestDelivery } from '../../src/delivery/test-delivery.ts';
 import { createClientAuthentication } from '../../src/http/client-authentication.ts';
 import { createListener } from '../../src/http/listener.ts';
+import { openApiDocument } from '../../src/http/openapi.ts';
 import { createRemoteAddress } from '../../src/http/remote-address.ts';
 import type { Route } from '../../src/http/route.ts';
 import { accessRoutes } from '../../src/http/routes/access.ts';
@@ -77,4 +78,25 @@ function routesOf(t: TestContext, services: TestServices, issuer: () => string):
     ...employeeRoutes(services),
     ...healthRoutes({ store, dispatcher: { isAlive: () => true }, clock, log: createLog('error') }),
   ];
+}
+
+/** A public address of a document that no service gives. */
+export const PUBLIC_URL = 'https://edge.company.example';
+
+/** An open route with nothing special. */
+export const STUB: Route = {
+  method: 'GET',
+  path: '/stub',
+  access: 'open',
+  operationId: 'getStub',
+  tag: 'operation',
+  summary: 'A stub',
+  replies: { 200: { description: 'It' } },
+  respond: async () => ({ status: 200 }),
+};
+
+/** The document of these routes, by the built-in catalogue. */
+export function documentOf(...routes: readonly Route[]): ApiDocument {
+  const document = openApiDocument({ routes, publicUrl: PUBLIC_URL, products: BUILT_IN_PRODUCTS });
+  return document as unknown as ApiDocument;
 }

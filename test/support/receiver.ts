@@ -44,7 +44,9 @@ export type ReceivingEndpoint = {
 };
 
 export type EndpointOptions = {
+  /** Made where absent, as is the API key. */
   readonly secret?: string;
+  readonly apiKey?: string;
   /** Private keys, armored, by the name that the service knows the key by. */
   readonly privateKeys?: Readonly<Record<string, string>>;
   /** Deliveries carry one of these bearer tokens in place of a signature. */
@@ -88,8 +90,7 @@ export async function startReceiver(
   cleanUp(t, () => server.close());
 
   const endpoint: Receiver['endpoint'] = (path, options = {}) => {
-    const { secret = randomBytes(32).toString('base64') } = options;
-    const apiKey = randomBytes(16).toString('hex');
+    const { secret = randomBytes(32).toString('base64'), apiKey = randomBytes(16).toString('hex') } = options;
     const deliveries: Delivery[] = [];
     const challenges: SeenRequest[] = [];
     const mailbox = createMailbox<Delivery>(`a delivery to ${path}`);

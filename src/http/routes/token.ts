@@ -45,7 +45,10 @@ const tokenRequest = z
     grantType: z.literal(GRANT_TYPE).meta({ description: 'Or `grant_type`' }),
     scope,
   })
-  .meta({ id: 'TokenRequest', description: 'The client credentials grant in JSON. Other members are ignored.' });
+  .meta({
+    id: 'TokenRequest',
+    description: 'The client credentials grant; `scopes` is another name of `scope`. Other members are ignored.',
+  });
 
 const tokenResponse = z
   .object({

@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { AttemptView } from '../../src/webhooks/deliveries.ts';
+import { type PlannedAnswer, startRawTlsServer } from '../support/https-server.ts';
+import {
+  connect,
+  deliveryOf,
+  type Journey,
+  makeEndpoint,
+  makeEventType,
+  makeWebhook,
+  publish,
+  readWebhook,
+  sharedCertificates,
+  startJourney,
+  startWebhook,
+} from '../support/journey.ts';
+import { startReceiver } from '../support/receiver.ts';
+
+const TYPE = 'order.placed';
+
+/** The first attempt of one event of a webhook that has just been started. */
+async function firstAttempt(
+  { service, admin }: Journey,
+  webhook: { readonly id: string },
+): Promise<AttemptView & { readonly eventId: string }> {
+  const [eventId = ''] = await publish(admin, TYPE, { n: 1 });
+  await service.log.nextAttempt(webhook.id);
+  const [attempt] = (await deliveryOf(admin, webhook, eventId)).attempts;
+  assert.ok(attempt);
+  return { ...attempt, eventId };
+}
+
+describe('an endpoint that does not take a delivery as it should', () => {
+  const cases: readonly {
+    readonly what: string;
+    readonly answer: PlannedAnswer;
+    readonly errorClass: string;
+    readonly status: number | null;
+    readonly webhook?: Readonly<Record<string, unknown>>;
+  }[] = [
+    { what: 'answers 500', answer: { status: 500 }, errorClass: 'http_status', status: 500 },
+    {
+      what: 'redirects',
+      answer: { status: 302, headers: { location: '/elsewhere' } },
+      errorClass: 'http_status',
+      status: 302,
+    },
+    { what: 'answers 304', answer: { status: 304 }, errorClass: 'http_status', status: 304 },
+    {
+      what: 'closes the connection before it answers',
+      answer: (_, response) => void response.destroy(),
+      errorClass: 'reset',
+      status: null,
+    },
+    {
+      what: 'closes the connection in the middle of its answer',
+      answer: (_, response) => {
+        response.writeHead(200, { 'content-length': 100 });
+        response.write('only this', () => response.destroy());
+      },
+      errorClass: 'reset',
+      status: 200,
+    },
+    {
+      what: 'never answers',
+      answer: () => {},
+      errorClass: 'timeout',
+      status: null,
+      webhook: { timeoutSeconds: 1 },
+    },
+    {
+      what: 'begins its answer and never ends it',
+      answer: (_, response) => {
+        response.writeHead(200, { 'content-length': 100 });
+        response.write('only this');
+      },
+      errorClass: 'timeout',
+      status: 200,
+      webhook: { timeoutSeconds: 1 },
+    },
+    {
+      what: 'answers with more headers than are read',
+      answer: { headers: { 'x-long': 'x'.repeat(20_000) } },
+      errorClass: 'response_too_large',
+      status: null,
+    },
+  ];
+  for (const { what, answer, errorClass, status, webhook: more = {} } of cases) {
+    it(`and ${what} is tried again, with the reason on record`, async (t) => {
+      const journey = await startJourney(t);
+      const { service, admin, receiver } = journey;
+      await makeEventType(admin, TYPE);
+      const { at, webhook } = await connect(journey, [TYPE], { webhook: more });
+      at.answer(() => answer);
+      const attempt = await firstAttempt(journey, webhook);
+      assert.deepEqual([attempt.errorClass, attempt.responseStatus], [errorClass, status], String(attempt.error));
+      assert.equal(attempt.delivered, false);
+      assert.ok(attempt.error && attempt.advice);
+      assert.equal((await readWebhook(admin, webhook)).state, 'failing');
+      await at.next();
+
+      at.answer(() => ({ status: 204 }));
+      service.advance(5000);
+      assert.equal((await at.next()).envelope.attemptNumber, 2);
+      assert.equal((await service.log.nextAttempt(webhook.id)).fate, 'delivered');
+      assert.equal((await deliveryOf(admin, webhook, attempt.eventId)).state, 'delivered');
+      assert.equal(receiver.requests.length, 2, 'and nothing was sent anywhere else');
+    });
+  }
+
+  it('that answers 200 with a body of any size has taken it; 4 KiB of what it said are kept', async (t) => {
+    const journey = await startJourney(t);
+    const { admin } = journey;
+    await makeEventType(admin, TYPE);
+    const { at, webhook } = await connect(journey, [TYPE]);
+    at.answer(() => ({ body: 'x'.repeat(1_000_000) }));
+    const attempt = await firstAttempt(journey, webhook);
+    assert.equal(attempt.delivered, true);
+    assert.equal(attempt.responseBody, 'x'.repeat(4096));
+  });
+
+  it('because it speaks something else than HTTP is malformed_response', async (t) => {
+    const journey = await startJourney(t);
+    await makeEventType(journey.admin, TYPE);
+    const port = await startRawTlsServer(t, sharedCertificates().server, (socket) => {
+      socket.once('data', () => socket.write('SSH-2.0-OpenSSH_9.2\r\n'));
+    });
+    const webhook = await webhookTo(journey, `https://localhost:${port}/`);
+    assert.equal((await firstAttempt(journey, webhook)).errorClass, 'malformed_response');
+  });
+
+  it('because nothing listens there is connect, and once something does it is delivered', async (t) => {
+    const journey = await startJourney(t);
+    const { service, admin } = journey;
+    await makeEventType(admin, TYPE);
+    const gone = await startReceiver(t, sharedCertificates().server);
+    const { at, webhook } = await connect({ admin, receiver: gone }, [TYPE]);
+    await gone.close();
+    const attempt = await firstAttempt(journey, webhook);
+    assert.equal(attempt.errorClass, 'connect');
+
+    const back = await startReceiver(t, sharedCertificates().server, { clock: service.clock, port: gone.port });
+    const again = back.endpoint(at.path, { secret: at.secret, apiKey: at.apiKey });
+    service.advance(5000);
+    await again.next();
+    assert.equal((await service.log.nextAttempt(webhook.id)).fate, 'delivered');
+  });
+});
+
+describe('a certificate', () => {
+  for (const [which, errorClass] of [
+    ['expired', 'tls_expired'],
+    ['wrongHost', 'tls_wrong_host'],
+    ['untrusted', 'tls_untrusted'],
+  ] as const) {
+    it(`that is ${which} is ${errorClass}, and not a byte is sent`, async (t) => {
+      const journey = await startJourney(t);
+      await makeEventType(journey.admin, TYPE);
+      const bad = await startReceiver(t, sharedCertificates()[which]);
+      const { webhook } = await connect({ admin: journey.admin, receiver: bad }, [TYPE]);
+      const attempt = await firstAttempt(journey, webhook);
+      assert.equal(attempt.errorClass, errorClass);
+      assert.equal(bad.requests.length, 0);
+    });
+  }
+});
+
+describe('the egress guard', () => {
+  it('refuses a name that resolves to an address that is not allowed, without connecting', async (t) => {
+    const journey = await startJourney(t, { env: { SALLYPORT_EGRESS_ALLOW: '' } });
+    await makeEventType(journey.admin, TYPE);
+    const { endpoint, webhook } = await connect(journey, [TYPE], { endpoint: { tokenChallenge: false } });
+    assert.match(endpoint.url, /^https:\/\/localhost:/);
+    const attempt = await firstAttempt(journey, webhook);
+    assert.equal(attempt.errorClass, 'egress_refused');
+    assert.match(String(attempt.error), /loopback/);
+    assert.equal(journey.receiver.connections(), 0);
+  });
+
+  it('fails closed on a name that does not resolve', async (t) => {
+    const journey = await startJourney(t);
+    await makeEventType(journey.admin, TYPE);
+    const webhook = await webhookTo(journey, 'https://nowhere.invalid/hook');
+    assert.equal((await firstAttempt(journey, webhook)).errorClass, 'dns');
+  });
+});
+
+async function webhookTo({ admin }: Journey, url: string): Promise<{ readonly id: string }> {
+  const apiKey = '0123456789abcdef0123456789abcdef';
+  const endpoint = await makeEndpoint(admin, { url, secret: 'a secret', apiKey });
+  return startWebhook(admin, await makeWebhook(admin, endpoint, [TYPE]));
+}

@@ -1,0 +1,51 @@
+/** Data folders for tests, opened as the server and the commands do. */
+import assert from 'node:assert/strict';
+import { statSync } from 'node:fs';
+import type { TestContext } from 'node:test';
+import { type Config, defaultConfig } from '../../src/config.ts';
+import { type Data, DataFolderError, openData } from '../../src/data-folder.ts';
+import { makeFirstCredentials } from '../../src/first-start.ts';
+import { cleanUp } from './cleanup.ts';
+import { unusedFolder } from './command.ts';
+
+export function configOf(dataDir: string, more: Partial<Config> = {}): Config {
+  return { ...defaultConfig(), dataDir, ...more };
+}
+
+/** Opens as the server does, or beside it. Closed when the test ends. */
+export async function open(t: TestContext, config: Config, exclusive = true): Promise<Data> {
+  const data = await openData(config, { exclusive });
+  let closed = false;
+  const close = async (): Promise<void> => {
+    if (!closed) await data.close();
+    closed = true;
+  };
+  cleanUp(t, close);
+  return { ...data, close };
+}
+
+/** Why the folder cannot be opened. */
+export async function refusal(config: Config, exclusive = true): Promise<string> {
+  try {
+    await (await openData(config, { exclusive })).close();
+  } catch (error) {
+    assert(error instanceof DataFolderError, String(error));
+    return error.message;
+  }
+  return assert.fail('the folder was opened');
+}
+
+/** A folder that has had its first start, and nobody has open. */
+export async function startedFolder(t: TestContext): Promise<Config> {
+  const config = configOf(unusedFolder(t));
+  const data = await open(t, config);
+  await makeFirstCredentials(data);
+  await data.firstCredentials.forget();
+  await data.close();
+  return config;
+}
+
+/** The permissions of a file or folder, in octal. */
+export function modeOf(path: string): string {
+  return (statSync(path).mode & 0o777).toString(8);
+}
