@@ -115,6 +115,7 @@ CREATE TABLE endpoint (
   client_certificate             TEXT,
   client_private_key      BLOB,
   client_certificate_expires_at  INTEGER,
+  client_certificate_warned_days INTEGER,  -- the last warning given before expiry: 30, 7 or 1
   last_verification              TEXT CHECK (json_valid(last_verification)),
   created_at                     INTEGER NOT NULL,
   updated_at                     INTEGER NOT NULL,
@@ -173,6 +174,9 @@ CREATE TABLE webhook (
 CREATE INDEX webhook_endpoint ON webhook (endpoint_id);
 CREATE INDEX webhook_encryption_key ON webhook (encryption_key_name);
 
+-- The number of a webhook that was deleted and whose log is still to be taken away, in small steps. Nothing shows it any more.
+CREATE TABLE removed_webhook (number INTEGER PRIMARY KEY) STRICT;
+
 -- Where the service is with a webhook: its state, its session, and its cursor over its own log.
 -- Records from `cursor_offset` up to `next_offset` wait and belong to no batch yet. `wake_at` is when the dispatcher should look
 -- next: null when there is nothing to do, which is why a stopped webhook costs nothing however much it has waiting.
@@ -186,6 +190,7 @@ CREATE TABLE webhook_progress (
   session_at         INTEGER,
   next_offset        INTEGER NOT NULL,
   cursor_offset      INTEGER NOT NULL,
+  pending_records    INTEGER NOT NULL DEFAULT 0,  -- records in pending batches: the queue's depth without counting
   wake_at            INTEGER,
   sent_at            INTEGER,           -- the last attempt, heartbeats included
   failing_since_at   INTEGER,
@@ -213,9 +218,12 @@ CREATE TABLE event (
   subject        TEXT,           -- the person it is about
   correlation_id TEXT NOT NULL,
   actor_id       TEXT,
-  created_at     INTEGER NOT NULL
+  created_at     INTEGER NOT NULL,
+  erased_at      INTEGER,
+  CHECK ((data IS NULL) = (erased_at IS NOT NULL))
 ) STRICT;
 CREATE INDEX event_subject ON event (subject) WHERE subject IS NOT NULL;
+CREATE INDEX event_erased ON event (erased_at) WHERE erased_at IS NOT NULL;
 
 -- A publisher's idempotency key, kept for 24 hours, and the event it stands for.
 CREATE TABLE idempotency (
@@ -227,20 +235,22 @@ CREATE TABLE idempotency (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX idempotency_expiry ON idempotency (expires_at);
 
--- The outbox: one row for each event and subscribed webhook, numbered without gaps per webhook. Only publishing writes it.
+-- The outbox: one row for each event and subscribed webhook, numbered without gaps per webhook. Only publishing adds to it, and
+-- only housekeeping takes away: settled records from the old end on. No foreign key here and in the tables below: deleting a
+-- webhook would go through all of its log at once.
 CREATE TABLE outbox (
-  webhook_number INTEGER NOT NULL REFERENCES webhook (number) ON DELETE CASCADE,
+  webhook_number INTEGER NOT NULL,
   record_offset  INTEGER NOT NULL,
   event_key      INTEGER NOT NULL,
   PRIMARY KEY (webhook_number, record_offset)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX outbox_event ON outbox (event_key, webhook_number, record_offset);
 
--- Records that travel together. Batches of a webhook never overlap and cover every offset below its cursor; a record's state is
+-- Records that travel together. Batches of a webhook never overlap and cover every record below its cursor; a record's state is
 -- its batch's. A claim is a lease: it names its owner and moves `next_attempt_at` to its end, so that without an outcome by then
 -- the batch is due again like any other.
 CREATE TABLE batch (
-  webhook_number   INTEGER NOT NULL REFERENCES webhook (number) ON DELETE CASCADE,
+  webhook_number   INTEGER NOT NULL,
   first_offset     INTEGER NOT NULL,
   last_offset      INTEGER NOT NULL,
   id               TEXT NOT NULL,
@@ -257,13 +267,13 @@ CREATE TABLE batch (
   CHECK (lease_owner IS NULL OR state = 'pending')
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX batch_due ON batch (webhook_number, next_attempt_at) WHERE state = 'pending';
-CREATE INDEX batch_dead ON batch (webhook_number, first_offset) WHERE state = 'dead';
+CREATE INDEX batch_pending ON batch (webhook_number, first_offset) WHERE state = 'pending';
 
 -- One request that was sent for a webhook, and what came of it. Heartbeats and tests carry no offsets.
 CREATE TABLE attempt (
   key              INTEGER PRIMARY KEY,
   id               TEXT NOT NULL,
-  webhook_number   INTEGER NOT NULL REFERENCES webhook (number) ON DELETE CASCADE,
+  webhook_number   INTEGER NOT NULL,
   kind             TEXT NOT NULL CHECK (kind IN ('delivery', 'heartbeat', 'test')),
   batch_id         TEXT,
   first_offset     INTEGER,
@@ -280,7 +290,7 @@ CREATE TABLE attempt (
   CHECK ((kind = 'delivery') = (first_offset IS NOT NULL)),
   CHECK ((first_offset IS NULL) = (last_offset IS NULL))
 ) STRICT;
-CREATE INDEX attempt_record ON attempt (webhook_number, first_offset) WHERE first_offset IS NOT NULL;
+CREATE INDEX attempt_record ON attempt (webhook_number, first_offset, last_offset);
 
 -- Every administrative change. Each entry carries the hash of the one before, so that a removed or altered one shows.
 CREATE TABLE audit (

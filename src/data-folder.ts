@@ -14,6 +14,7 @@ import { type FirstCredentialStore, firstCredentialStore } from './store/first-c
 import { type FolderLock, lockFolder } from './store/folder-lock.ts';
 import { makeMasterKey, readMasterKey } from './store/master-key.ts';
 import { makePrivateFile } from './store/private-file.ts';
+import { settleRotation } from './store/rotation.ts';
 import { createSchema, examineSchema } from './store/schema.ts';
 import { openSqlite, type SqliteDatabase } from './store/sqlite.ts';
 import { createStore, type Store } from './store/store.ts';
@@ -77,7 +78,10 @@ export async function openData(
   try {
     const masterKey = findMasterKey(config, exclusive);
     db = await openDatabase(config, exclusive);
-    return await openStore(config, db, masterKey, lock, clock);
+    // Only the one process that may write the key's file settles; the others see the old key refused meanwhile.
+    const path = masterKeyPath(config);
+    const settled = exclusive ? await settleRotation(db, { path, current: masterKey, random: randomBytes }) : masterKey;
+    return await openStore(config, db, settled, lock, clock);
   } catch (error) {
     await db?.close();
     lock?.release();

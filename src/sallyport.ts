@@ -4,10 +4,11 @@
  *     const sallyport = await createSallyport(readConfig(process.env, {}));
  *     const { url } = await sallyport.start();
  */
+import { createSecureContext } from 'node:tls';
 import { createGate, type Gate } from './access/gate.ts';
 import { createThrottle } from './access/throttle.ts';
 import { type Composed, compose } from './compose.ts';
-import { type Config, listeningUrl, readSettingFile } from './config.ts';
+import { type Config, ConfigurationError, listeningUrl, readSettingFile } from './config.ts';
 import type { FirstCredentials } from './data-folder.ts';
 import { createClaimWork } from './delivery/claim.ts';
 import { createDispatcher, type Dispatcher } from './delivery/dispatcher.ts';
@@ -176,7 +177,14 @@ function administration({ services, store, clock, ids, send, dispatcher, log }: 
 
 function readTls({ tlsCertFile, tlsKeyFile }: Config): { cert: string; key: string } | null {
   if (tlsCertFile === null || tlsKeyFile === null) return null;
-  return { cert: readSettingFile('tlsCertFile', tlsCertFile), key: readSettingFile('tlsKeyFile', tlsKeyFile) };
+  const tls = { cert: readSettingFile('tlsCertFile', tlsCertFile), key: readSettingFile('tlsKeyFile', tlsKeyFile) };
+  try {
+    createSecureContext(tls);
+  } catch (cause) {
+    const problem = `the certificate and key cannot be used: ${(cause as Error).message}`;
+    throw new ConfigurationError(`SALLYPORT_TLS_CERT_FILE, SALLYPORT_TLS_KEY_FILE: ${problem}`, { cause });
+  }
+  return tls;
 }
 
 /** In a program that listens by itself nobody but its operator knows where. */

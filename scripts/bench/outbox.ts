@@ -3,7 +3,7 @@
  * `synchronous=FULL`, to a local HTTPS receiver in a process of its own; beside it, in the same run, the rate of bare POSTs of
  * the same body by the same client with nothing around them. Absolute figures belong to one machine and moment; the ratio lasts.
  *
- *     node scripts/run.mjs scripts/bench/outbox.ts [rounds]
+ *     node scripts/run.mjs scripts/bench/outbox.ts [rounds] [part of a mode's name]
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,16 +12,18 @@ import BetterSqlite3 from 'better-sqlite3';
 import { Pool } from 'undici';
 import { readConfig } from '../../src/config.ts';
 import { DATABASE_FILE } from '../../src/data-folder.ts';
+import { DELIVERIES_IN_FLIGHT_PER_ENDPOINT } from '../../src/limits.ts';
 import { createLog } from '../../src/log.ts';
 import { createSallyport, type Sallyport } from '../../src/sallyport.ts';
 import { makeCertificates } from '../../test/support/tls.ts';
 import { type Receiver, startReceiver } from './receiver-process.ts';
 
 const ROUNDS = Number(process.argv[2] ?? 5);
+const ONLY = process.argv[3] ?? '';
 const EVENT_BYTES = 1024;
 const ACTOR = 'application:bench';
+const PER_ENDPOINT = DELIVERIES_IN_FLIGHT_PER_ENDPOINT;
 
-/** `endpoints` have 8 requests under way each. */
 type Mode = {
   readonly name: string;
   readonly endpoints: number;
@@ -36,14 +38,14 @@ const MODES: readonly Mode[] = [
   { name: 'batches of 100, 8 endpoints', endpoints: 8, batchRecords: 100, records: 160_000 },
 ];
 
+const bareName = ({ endpoints }: Mode): string => `bare POSTs, ${endpoints * PER_ENDPOINT} connections`;
 const certificates = makeCertificates();
 const receiver = await startReceiver(certificates.server);
-const results = new Map<string, number[]>();
+const results = new Map<string, { rate: number; cpuMicros: number }[]>();
 try {
   for (let round = 0; round < ROUNDS; round += 1) {
-    for (const mode of MODES) {
-      const connections = mode.endpoints * 8;
-      if (mode.batchRecords === 1) note(`bare POSTs, ${connections} connections`, await bare(receiver, connections));
+    for (const mode of MODES.filter(({ name }) => name.includes(ONLY))) {
+      if (mode.batchRecords === 1) note(bareName(mode), await bare(receiver, mode.endpoints * PER_ENDPOINT));
       note(mode.name, await carriedOut(mode, receiver));
     }
   }
@@ -53,7 +55,7 @@ try {
 report();
 
 /** POSTs/s of a body as large as a delivery of one record. */
-async function bare({ origin }: Receiver, connections: number, count = 20_000): Promise<number> {
+async function bare({ origin }: Receiver, connections: number, count = 20_000): Promise<Measured> {
   const pool = new Pool(origin, { connections, allowH2: false, connect: { ca: certificates.ca } });
   const body = Buffer.alloc(EVENT_BYTES + 430, 'x');
   const headers = { 'content-type': 'application/json', 'x-api-key': '0'.repeat(32), authorization: 'x'.repeat(110) };
@@ -65,15 +67,15 @@ async function bare({ origin }: Receiver, connections: number, count = 20_000): 
       await answer.body.dump();
     }
   };
-  const startedAt = performance.now();
+  const measured = measure();
   await Promise.all(Array.from({ length: connections }, worker));
-  const rate = perSecond(count, startedAt);
+  const rate = measured(count);
   await pool.close();
   return rate;
 }
 
 /** Records/s from the start of webhooks that have all their records waiting to the last outcome being written. */
-async function carriedOut({ endpoints, batchRecords, records }: Mode, receiver: Receiver): Promise<number> {
+async function carriedOut({ endpoints, batchRecords, records }: Mode, receiver: Receiver): Promise<Measured> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-'));
   const sallyport = await openSallyport(folder);
   try {
@@ -85,15 +87,19 @@ async function carriedOut({ endpoints, batchRecords, records }: Mode, receiver: 
     );
     const before = await receiver.received();
     await sallyport.startDelivery();
-    const startedAt = performance.now();
+    const measured = measure();
     for (const id of webhookIds) await sallyport.services.webhooks.start(id, ACTOR);
     while (Number(left.pluck().get()) > 0) await new Promise((resolve) => setTimeout(resolve, 10));
-    const rate = perSecond(records, startedAt);
+    const rate = measured(records / batchRecords);
     const requests = (await receiver.received()).requests - before.requests;
-    const delivered = database.prepare("SELECT sum(last_offset - first_offset + 1) FROM batch WHERE state = 'delivered'");
+    const delivered = database.prepare(
+      "SELECT sum(last_offset - first_offset + 1) FROM batch WHERE state = 'delivered'",
+    );
     const attempts = database.prepare("SELECT count(*) FROM attempt WHERE kind = 'delivery' AND error_class IS NULL");
     if (delivered.pluck().get() !== records || attempts.pluck().get() !== requests) {
-      throw new Error(`${records} records, ${delivered.get()} delivered; ${requests} requests, ${attempts.get()} attempts`);
+      throw new Error(
+        `${records} records, ${delivered.get()} delivered; ${requests} requests, ${attempts.get()} attempts`,
+      );
     }
     database.close();
     return rate;
@@ -138,12 +144,20 @@ async function publish(sallyport: Sallyport, count: number): Promise<void> {
   }
 }
 
-function perSecond(count: number, startedAt: number): number {
-  return count / ((performance.now() - startedAt) / 1000);
+/** POSTs/s, and how much of this process's CPU time one POST took: the second depends less on what else the machine does. */
+type Measured = { readonly rate: number; readonly cpuMicros: number };
+
+function measure(): (posts: number) => Measured {
+  const startedAt = performance.now();
+  const before = process.cpuUsage();
+  return (posts) => {
+    const { user, system } = process.cpuUsage(before);
+    return { rate: posts / ((performance.now() - startedAt) / 1000), cpuMicros: (user + system) / posts };
+  };
 }
 
-function note(name: string, rate: number): void {
-  results.set(name, [...(results.get(name) ?? []), rate]);
+function note(name: string, measured: Measured): void {
+  results.set(name, [...(results.get(name) ?? []), measured]);
   process.stderr.write('.');
 }
 
@@ -153,16 +167,19 @@ function median(values: readonly number[]): number {
 
 function report(): void {
   process.stdout.write(`\nNode ${process.version}, ${ROUNDS} rounds: median (least to most)\n`);
-  const bareOf = ({ endpoints }: Mode): readonly number[] => results.get(`bare POSTs, ${endpoints * 8} connections`) ?? [];
-  for (const [name, rates] of results) {
+  for (const [name, measured] of results) {
     const mode = MODES.find((one) => one.name === name);
     const batch = mode?.batchRecords ?? 1;
-    const range = `(${Math.min(...rates).toFixed(0)} to ${Math.max(...rates).toFixed(0)})`;
-    const deliveries = (median(rates) / batch).toFixed(0);
-    const ratios = mode === undefined ? [] : rates.map((rate, round) => rate / batch / (bareOf(mode)[round] ?? 0));
-    const ratio = mode === undefined ? '' : `${median(ratios).toFixed(2)} of the bare POSTs`;
-    process.stdout.write(
-      `${name.padEnd(32)} ${median(rates).toFixed(0).padStart(7)} records/s ${range.padEnd(20)} ${deliveries.padStart(7)} POSTs/s  ${ratio}\n`,
-    );
+    const rates = measured.map(({ rate }) => rate);
+    const bare = mode === undefined ? [] : (results.get(bareName(mode)) ?? []);
+    const ratios = rates.map((rate, round) => rate / (bare[round]?.rate ?? Number.NaN));
+    const cells = [
+      name.padEnd(30),
+      `${(median(rates) * batch).toFixed(0).padStart(7)} records/s`,
+      `${median(rates).toFixed(0).padStart(6)} POSTs/s (${Math.min(...rates).toFixed(0)} to ${Math.max(...rates).toFixed(0)})`.padEnd(36),
+      `${median(measured.map(({ cpuMicros }) => cpuMicros)).toFixed(0).padStart(5)} µs CPU a POST`,
+      bare.length === 0 ? '' : `${median(ratios).toFixed(2)} of bare`,
+    ];
+    process.stdout.write(`${cells.join('  ')}\n`);
   }
 }

@@ -59,6 +59,11 @@ export const GROUPS: readonly GroupEntry[] = [
     load: async () => (await import('./deliveries.ts')).deliveryCommands,
   },
   {
+    name: 'rotate-master-key',
+    summary: 'Replace the key that secrets are sealed under',
+    load: async () => (await import('./rotate-master-key.ts')).rotateMasterKeyCommands,
+  },
+  {
     name: 'doctor',
     summary: 'Check the data folder and the settings',
     load: async () => (await import('./doctor.ts')).doctorCommands,

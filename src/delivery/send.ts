@@ -1,11 +1,11 @@
 /** One attempt: the message is built, sent, and its outcome brought into the form that is kept. */
 import type { Clock } from '../ids.ts';
 import { RESPONSE_KEPT_BYTES } from '../limits.ts';
-import { clientCertificateOf } from '../webhooks/client-certificate.ts';
 import { type Failure, failure, type Outcome } from '../outbound/outcome.ts';
 import type { Transport } from '../outbound/transport.ts';
 import type { AttemptRecord } from '../store/attempts.ts';
 import type { Endpoint } from '../store/endpoints.ts';
+import { clientCertificateOf } from '../webhooks/client-certificate.ts';
 import { keyErrorCode } from '../wire/pgp.ts';
 import { buildMessage, type Message, type MessageParts, maskedHeaders } from './message.ts';
 import type { OauthTokens } from './oauth.ts';

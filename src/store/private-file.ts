@@ -28,8 +28,13 @@ export function writePrivateFile(path: string, text: string): void {
   } finally {
     closeSync(descriptor);
   }
-  renameSync(unfinished, path);
-  syncFolder(dirname(path));
+  moveFile(unfinished, path);
+}
+
+/** Puts a file in the place of another, durable before it returns. */
+export function moveFile(from: string, to: string): void {
+  renameSync(from, to);
+  syncFolder(dirname(to));
 }
 
 /** Which permissions a file gives to others than its owner, as an octal mode such as `0644`; null when none. */

@@ -19,11 +19,24 @@ export type SettingStore = {
    * Throws when the key is another one: nothing sealed could be read, and what were sealed anew could not be read later.
    */
   checkMasterKey(): Promise<void>;
+  /** Whether this is the key that the database remembers. */
+  knowsMasterKey(): Promise<boolean>;
 };
 
 export function settingStore(db: Database, vault: Vault): SettingStore {
   const place = `setting.value:${MASTER_KEY_CHECK}`;
+  const opens = (sealed: Uint8Array): boolean => {
+    try {
+      return vault.unseal(sealed, place) === WORD;
+    } catch {
+      return false;
+    }
+  };
   return {
+    knowsMasterKey: async () => {
+      const row = await db.get(GET, { name: MASTER_KEY_CHECK });
+      return row !== undefined && opens(row.value as Uint8Array);
+    },
     proveWritable: async (now) => void (await db.commit([{ sql: PROVE, params: { value: Buffer.from(String(now)) } }])),
     checkMasterKey: async () => {
       const row = await db.get(GET, { name: MASTER_KEY_CHECK });
@@ -31,9 +44,7 @@ export function settingStore(db: Database, vault: Vault): SettingStore {
         await db.commit([{ sql: INSERT, params: { name: MASTER_KEY_CHECK, value: vault.seal(WORD, place) } }]);
         return;
       }
-      try {
-        vault.unseal(row.value as Uint8Array, place);
-      } catch {
+      if (!opens(row.value as Uint8Array)) {
         throw new Error('the master key is not the one that this database was made with');
       }
     },

@@ -9,6 +9,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import {
   ConstraintViolation,
   type Database,
+  type Held,
   type Parameters,
   type Row,
   StaleWrite,
@@ -29,6 +30,7 @@ type Unit = {
   readonly statements: readonly Statement[];
   readonly resolve: (results: readonly StatementResult[]) => void;
   readonly reject: (error: unknown) => void;
+  readonly onHeld: ((held: Held) => void) | undefined;
 };
 
 export type SqliteDatabase = Database & {
@@ -39,15 +41,12 @@ export type SqliteDatabase = Database & {
 /** Opens the file, making it if there is none. Throws what SQLite says when it cannot. */
 export function openSqlite(path: string, options: { nativeBinding?: string } = {}): SqliteDatabase {
   const connection = new BetterSqlite3(path, { ...options, timeout: OPENING_WAIT_MS });
-  connection.pragma('journal_mode = WAL');
-  connection.pragma('synchronous = FULL');
-  connection.pragma('foreign_keys = ON');
-  connection.pragma('trusted_schema = OFF');
-  // The event loop stands still while SQLite waits for another process; longer waits are waited out in `flush`.
-  connection.pragma(`busy_timeout = ${BUSY_WAIT_MS}`);
-  connection.function('sha256_hex', { deterministic: true, directOnly: true }, (text) =>
-    createHash('sha256').update(String(text)).digest('hex'),
-  );
+  try {
+    prepareConnection(connection);
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
 
   const prepared = new Map<string, BetterSqlite3.Statement>();
   const prepare = (sql: string): BetterSqlite3.Statement => {
@@ -81,13 +80,19 @@ export function openSqlite(path: string, options: { nativeBinding?: string } = {
     if (waiting.length === 0) return;
     const units = waiting.slice(0, UNITS_PER_COMMIT);
     const settled: (() => void)[] = [];
+    let commitMs = 0;
     try {
       connection.exec('BEGIN IMMEDIATE');
       busySince = null;
       for (const unit of units) {
         try {
+          const startedAt = performance.now();
           const results = runUnit(unit);
-          settled.push(() => unit.resolve(results));
+          const statementsMs = performance.now() - startedAt;
+          settled.push(() => {
+            unit.onHeld?.({ statementsMs, commitMs });
+            unit.resolve(results);
+          });
         } catch (error) {
           // An error that ended the whole transaction (disk full, I/O) leaves nothing to go on with.
           if (!connection.inTransaction) throw error;
@@ -95,7 +100,9 @@ export function openSqlite(path: string, options: { nativeBinding?: string } = {
           settled.push(() => unit.reject(refusal));
         }
       }
+      const statementsEndedAt = performance.now();
       connection.exec('COMMIT');
+      commitMs = performance.now() - statementsEndedAt;
     } catch (error) {
       if (connection.inTransaction) connection.exec('ROLLBACK');
       if (isBusy(error) && waitsOn()) return;
@@ -127,11 +134,15 @@ export function openSqlite(path: string, options: { nativeBinding?: string } = {
     connection,
     get: (sql: string, params: Parameters) => prepare(sql).get(params) as Row | undefined,
     all: (sql: string, params: Parameters) => prepare(sql).all(params) as Row[],
-    commit: (statements: readonly Statement[]) =>
+    commit: (statements: readonly Statement[], onHeld?: (held: Held) => void) =>
       new Promise((resolve, reject) => {
-        waiting.push({ statements, resolve, reject });
+        waiting.push({ statements, resolve, reject, onHeld });
         schedule();
       }),
+    forgetOverwritten: () => {
+      const [outcome] = connection.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[];
+      return outcome?.busy === 0;
+    },
     close: () => {
       for (let before = waiting.length + 1; waiting.length > 0 && waiting.length < before; flush())
         before = waiting.length;
@@ -140,6 +151,21 @@ export function openSqlite(path: string, options: { nativeBinding?: string } = {
       connection.close();
     },
   };
+}
+
+function prepareConnection(connection: BetterSqlite3.Database): void {
+  connection.pragma('journal_mode = WAL');
+  connection.pragma('synchronous = FULL');
+  connection.pragma('foreign_keys = ON');
+  connection.pragma('trusted_schema = OFF');
+  // What is deleted or erased is overwritten with zeros, in pages that become free too. Its price is one more write of such pages,
+  // paid by housekeeping; nothing on the way of a publish or a delivery frees any.
+  connection.pragma('secure_delete = ON');
+  // The event loop stands still while SQLite waits for another process; longer waits are waited out in `flush`.
+  connection.pragma(`busy_timeout = ${BUSY_WAIT_MS}`);
+  connection.function('sha256_hex', { deterministic: true, directOnly: true }, (text) =>
+    createHash('sha256').update(String(text)).digest('hex'),
+  );
 }
 
 function runStatement(prepared: BetterSqlite3.Statement, statement: Statement): StatementResult {

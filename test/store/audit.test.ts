@@ -99,6 +99,12 @@ describe('the audit log', () => {
     });
   }
 
+  it('shows that the last entry has another number', async (t) => {
+    const { store, database } = await chainOf(t, 8);
+    database.connection.exec('UPDATE audit SET number = 80 WHERE number = 8');
+    assert.equal(await store.audit.firstBroken(), 80);
+  });
+
   it('is checked whole, beyond what is read at once', async (t) => {
     const { store, database } = await chainOf(t, 2500);
     assert.equal(await store.audit.firstBroken(), null);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import fc from 'fast-check';
-import { deliveryAddress, deliveryId } from '../../src/ids.ts';
+import { createIds, deliveryAddress, deliveryId } from '../../src/ids.ts';
 import type { Delivery, DeliveryFilter } from '../../src/store/deliveries.ts';
 import { newEvent, subscribe } from '../support/events.ts';
 import { NOW, openTestStore, type TestStore } from '../support/store.ts';
@@ -14,7 +14,9 @@ async function filled(t: TestContext): Promise<TestStore & { readonly all: numbe
   const all = await subscribe(s, ['*']);
   const some = await subscribe(s, ['order.placed']);
   for (let n = 0; n < 30; n++) {
-    await s.store.events.publish([newEvent(s, n % 3 === 0 ? 'order.placed' : 'stock.low')]);
+    // The first possible id of its millisecond, so that the ends of stretches of time are met exactly.
+    const id = createIds(s.clock, (size) => new Uint8Array(size)).uuid();
+    await s.store.events.publish([newEvent(s, n % 3 === 0 ? 'order.placed' : 'stock.low', { id })]);
     s.advance(MINUTE_MS);
   }
   const batch = s.database.connection.prepare(

@@ -174,6 +174,18 @@ describe('an idempotency key', () => {
     assert.deepEqual(logs(s).get(number), [[0, first.id]]);
   });
 
+  it('of a duplicate appends nothing, also where another process made an event with the same row key', async (t) => {
+    const s = await openTestStore(t);
+    await subscribe(s, ['*']);
+    const first = keyed(s, 'k');
+    const other = newEvent(s, 'stock.low');
+    await s.store.events.publish([first, other]);
+    const again = { ...keyed(s, 'k'), id: `${other.id.slice(0, -4)}ffff` };
+    await leavingNothing(s, async () => {
+      assert.deepEqual(await s.store.events.publish([again]), [{ id: first.id, duplicate: true }]);
+    });
+  });
+
   it('counts within one request too, whose other events are appended without a gap', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['*']);

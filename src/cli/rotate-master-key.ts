@@ -1,0 +1,44 @@
+/** `sallyport rotate-master-key`: seals every secret under a new master key. The server must be stopped meanwhile. */
+import { COMMAND_LINE } from '../audit.ts';
+import type { CommandGroup } from './command.ts';
+import { DATA_SETTINGS } from './open.ts';
+
+export const rotateMasterKeyCommands: CommandGroup = [
+  {
+    name: 'rotate-master-key',
+    summary: 'Replace the key that secrets are sealed under',
+    explanation:
+      'Stop the server first. Everything is sealed anew in one transaction; if it is cut short, the next start finishes it.\nBackups made before need the old key: keep it with them.',
+    settings: DATA_SETTINGS,
+    json: true,
+    run: async (invocation) => {
+      const config = await invocation.config();
+      const [{ openData, masterKeyPath }, { rotateMasterKey }] = await Promise.all([
+        import('../data-folder.ts'),
+        import('../store/rotation.ts'),
+      ]);
+      const data = await openData(config, { exclusive: true });
+      try {
+        const { ids, clock } = data;
+        const resealed = await rotateMasterKey({
+          ...data,
+          path: masterKeyPath(config),
+          audit: {
+            id: ids.uuid(),
+            at: clock(),
+            actor: COMMAND_LINE,
+            action: 'master-key.rotate',
+            target: 'master-key:1',
+            changes: { key: { from: '[secret]', to: '[secret]' } },
+          },
+        });
+        const { terminal, json } = invocation;
+        const told = `${resealed} rows are sealed under the new key in ${masterKeyPath(config)}.\n`;
+        await terminal.out(json ? `${JSON.stringify({ resealed })}\n` : told);
+        return 0;
+      } finally {
+        await data.close();
+      }
+    },
+  },
+];

@@ -1,0 +1,89 @@
+/**
+ * PGP on the wire (wire.md §5 "Encodings"), the receiver's side: decrypting what `encryptBinary` of pgp.ts made, on any
+ * JavaScript runtime that has WebCrypto. The OpenPGP library is loaded at the first call.
+ */
+import type { PrivateKey } from 'openpgp';
+import { PGP_UNPACKED_BYTES } from '../limits.ts';
+import { recall, remember } from './pgp-key-cache.ts';
+import { type Failure, failure, type Verdict } from './verdict.ts';
+import { sha256Base64 } from './web-hash.ts';
+
+export type DecryptFailureCode =
+  | 'malformed_private_key'
+  | 'wrong_passphrase'
+  | 'malformed_message'
+  | 'wrong_key'
+  | 'not_integrity_protected'
+  | 'failed_integrity'
+  | 'signed_message';
+
+export type DecryptVerdict = Verdict<DecryptFailureCode, { readonly bytes: Uint8Array }>;
+
+const unlockedKeys = new Map<string, PrivateKey>();
+
+/**
+ * Decrypts what `encryptBinary` made, with an armored private key. Refuses messages that are signed, or whose integrity
+ * is not protected or does not hold. All failures after the key was found are one code: telling them apart would be an
+ * oracle for whoever sends messages. Keeps the unlocked key in memory, since unlocking takes up to a second. Never throws.
+ */
+export async function decryptBinary(
+  bytes: Uint8Array,
+  armoredPrivateKey: string,
+  passphrase?: string,
+): Promise<DecryptVerdict> {
+  const openpgp = await import('openpgp');
+  const unlocked = await unlock(armoredPrivateKey, passphrase);
+  if (!unlocked.ok) return unlocked;
+  const { key } = unlocked;
+  const { packet } = openpgp.enums;
+  const message = await openpgp.readMessage({ binaryMessage: bytes }).catch(() => null);
+  if (message === null) return failure('malformed_message', 'the body is not a binary PGP message');
+  if (message.packets.filterByTag(packet.symmetricallyEncryptedData).length > 0) {
+    return failure('not_integrity_protected', 'the PGP message has no integrity protection');
+  }
+  if (message.packets.filterByTag(packet.symEncryptedIntegrityProtectedData).length !== 1) {
+    return failure('malformed_message', 'the PGP message holds no encrypted data of a kind that is read here');
+  }
+  const recipients = message.getEncryptionKeyIDs();
+  if (!recipients.some((id) => key.getKeyIDs().some((own) => id.equals(own, true)))) {
+    const named = recipients.map((id) => id.toHex().toUpperCase()).join(', ') || 'no key';
+    return failure('wrong_key', `the PGP message is for ${named}, not for ${key.getKeyID().toHex().toUpperCase()}`);
+  }
+  const config = {
+    ...openpgp.config,
+    constantTimePKCS1Decryption: true,
+    maxDecompressedMessageSize: PGP_UNPACKED_BYTES,
+  };
+  const opened = await message.decrypt([key], undefined, undefined, undefined, config).catch(() => null);
+  if (opened === null) {
+    return failure('failed_integrity', 'the PGP message does not decrypt: it was changed or cut on its way');
+  }
+  const content = opened.unwrapCompressed();
+  if (content.packets.filterByTag(packet.onePassSignature, packet.signature).length > 0) {
+    return failure('signed_message', 'the PGP message is signed, which is not supported');
+  }
+  const literal = content.getLiteralData();
+  if (!(literal instanceof Uint8Array)) return failure('malformed_message', 'the PGP message holds no literal data');
+  return { ok: true, bytes: literal };
+}
+
+type Unlocked = { readonly ok: true; readonly key: PrivateKey } | Failure<'malformed_private_key' | 'wrong_passphrase'>;
+
+async function unlock(armored: string, passphrase: string | undefined): Promise<Unlocked> {
+  const name = await sha256Base64(new TextEncoder().encode(JSON.stringify([armored, passphrase])));
+  const cached = recall(unlockedKeys, name);
+  if (cached !== undefined) return { ok: true, key: cached };
+  const openpgp = await import('openpgp');
+  const read = await openpgp.readPrivateKey({ armoredKey: armored }).catch(() => null);
+  if (read === null) return failure('malformed_private_key', 'the private key cannot be read');
+  if (!read.isDecrypted() && passphrase === undefined) {
+    return failure('wrong_passphrase', 'the private key has a passphrase and none was given');
+  }
+  const key =
+    read.isDecrypted() || passphrase === undefined
+      ? read
+      : await openpgp.decryptKey({ privateKey: read, passphrase }).catch(() => null);
+  if (key === null) return failure('wrong_passphrase', 'the passphrase does not open the private key');
+  remember(unlockedKeys, name, key);
+  return { ok: true, key };
+}

@@ -1,0 +1,126 @@
+/** Real proxies in front of an API, in the foreground and as this user, with the configurations of docs/examples. */
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+
+/** Base URLs of what it asks and of what it protects. */
+export type Behind = { readonly sallyport: string; readonly upstream: string };
+
+export type Proxy = {
+  readonly port: number;
+  readonly url: string;
+  /** What it has written so far. */
+  log(): string;
+  stop(): Promise<void>;
+};
+
+/** Debian's `nginx-light`. Throws, saying so, where it is not installed. */
+export function startNginx({ sallyport, upstream }: Behind): Promise<Proxy> {
+  return startProxy('nginx', 'nginx-light', /start worker process \d/, (folder, port) => {
+    const config = fill('nginx.conf', folder, { listen: `127.0.0.1:${port}`, sallyport, upstream });
+    // As root it would give its workers to an account that may not enter the folder.
+    const user = process.getuid?.() === 0 ? 'user root; ' : '';
+    return ['-e', 'stderr', '-p', folder, '-c', config, '-g', `${user}daemon off;`];
+  });
+}
+
+/** Debian's `caddy`. Throws, saying so, where it is not installed. */
+export function startCaddy({ sallyport, upstream }: Behind): Promise<Proxy> {
+  return startProxy('caddy', 'caddy', /serving initial configuration/, (folder, port) => {
+    const config = fill('Caddyfile', folder, { address: '127.0.0.1', port: String(port), sallyport, upstream });
+    return ['run', '--adapter', 'caddyfile', '--config', config];
+  });
+}
+
+const TRIES = 5;
+
+/** Another process may take the port between its being found free and the proxy's taking it: then another is tried. */
+async function startProxy(
+  program: string,
+  debianPackage: string,
+  isReady: RegExp,
+  configure: (folder: string, port: number) => string[],
+): Promise<Proxy> {
+  for (let left = TRIES; ; left -= 1) {
+    const folder = mkdtempSync(join(tmpdir(), `${program}-`));
+    const port = await freePort();
+    const child = spawn(program, configure(folder, port), {
+      cwd: folder,
+      // Programs of the system's administration are not on everybody's path; what it keeps of its own belongs in the folder.
+      env: { PATH: `${process.env.PATH}:/usr/sbin:/sbin`, HOME: folder, XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const running = watch(child);
+    const failure = await running.ready(isReady);
+    const stop = async (): Promise<void> => {
+      child.kill('SIGTERM');
+      await running.ended;
+      rmSync(folder, { recursive: true, force: true });
+    };
+    if (failure === null) return { port, url: `http://127.0.0.1:${port}`, log: running.log, stop };
+    rmSync(folder, { recursive: true, force: true });
+    if (failure === 'ENOENT') throw new Error(`${program} is not installed: apt-get install ${debianPackage}`);
+    if (left === 1 || !/address already in use/i.test(failure)) throw new Error(`${program} did not start: ${failure}`);
+  }
+}
+
+type Running = {
+  readonly ended: Promise<void>;
+  log(): string;
+  /** null once it has written that it is ready; otherwise why it ended before. */
+  ready(pattern: RegExp): Promise<string | null>;
+};
+
+function watch(child: ChildProcessByStdio<null, Readable, Readable>): Running {
+  let written = '';
+  let notRun: string | null = null;
+  let look = (): void => {};
+  const take = (text: string): void => {
+    written += text;
+    look();
+  };
+  child.stdout.setEncoding('utf8').on('data', take);
+  child.stderr.setEncoding('utf8').on('data', take);
+  child.once('error', (error: NodeJS.ErrnoException) => {
+    notRun = error.code ?? error.message;
+  });
+  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
+  return {
+    ended,
+    log: () => written,
+    ready: (pattern) =>
+      new Promise((resolve) => {
+        look = () => {
+          if (pattern.test(written)) resolve(null);
+        };
+        void ended.then(() => resolve(notRun ?? written));
+      }),
+  };
+}
+
+/** Puts an example with its placeholders filled in into the folder; answers where. */
+function fill(name: string, folder: string, values: Readonly<Record<string, string>>): string {
+  const template = readFileSync(fileURLToPath(new URL(`../../docs/examples/${name}`, import.meta.url)), 'utf8');
+  const lines = template.split('\n').filter((line) => !/^\s*#/.test(line));
+  const text = lines.join('\n').replace(/\{\{(\w+)\}\}/g, (_, placeholder: string) => {
+    const value = values[placeholder];
+    if (value === undefined) throw new Error(`docs/examples/${name} has {{${placeholder}}}, which nothing fills in`);
+    return value;
+  });
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
