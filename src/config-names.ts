@@ -16,6 +16,9 @@ export type SettingName =
   | 'egressProxy'
   | 'trustedProxies'
   | 'databaseUrl'
+  | 'retentionDeliveredDays'
+  | 'retentionDeadDays'
+  | 'retentionAttemptsDays'
   | 'logLevel';
 
 export type SettingText = {
@@ -100,6 +103,24 @@ export const SETTINGS: Readonly<Record<SettingName, SettingText>> = {
     flag: 'database-url',
     value: '<url>',
     description: 'For PostgreSQL, which this version does not have yet',
+  },
+  retentionDeliveredDays: {
+    variable: 'SALLYPORT_RETENTION_DELIVERED_DAYS',
+    flag: 'retention-delivered-days',
+    value: '<days>',
+    description: 'How long delivered events are kept; 0 keeps them for ever (30)',
+  },
+  retentionDeadDays: {
+    variable: 'SALLYPORT_RETENTION_DEAD_DAYS',
+    flag: 'retention-dead-days',
+    value: '<days>',
+    description: 'How long dead and discarded events are kept; 0 keeps them for ever (90)',
+  },
+  retentionAttemptsDays: {
+    variable: 'SALLYPORT_RETENTION_ATTEMPTS_DAYS',
+    flag: 'retention-attempts-days',
+    value: '<days>',
+    description: 'How long attempts are kept; 0 keeps them as long as their events (30)',
   },
   logLevel: {
     variable: 'SALLYPORT_LOG_LEVEL',

@@ -1,6 +1,7 @@
 /** How the text of each kind of setting is read. Pure but for the working folder, which relative paths begin at. */
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
+import { RETENTION_DAYS_MAX } from './limits.ts';
 import { type Cidr, parseCidr } from './outbound/ip-address.ts';
 import { parseProxyUrl } from './outbound/proxy.ts';
 import { type Secret, secret } from './secret.ts';
@@ -25,6 +26,14 @@ export function readHost(text: string): Reading<string> {
 export function readPort(text: string): Reading<number> {
   const port = Number(text);
   return /^\d{1,5}$/.test(text) && port <= 65_535 ? read(port) : refused('must be a whole number from 0 to 65535');
+}
+
+/** 0 stands for ever. */
+export function readDays(text: string): Reading<number> {
+  const days = Number(text);
+  return /^\d{1,5}$/.test(text) && days <= RETENTION_DAYS_MAX
+    ? read(days)
+    : refused(`must be a whole number of days from 0, which is for ever, to ${RETENTION_DAYS_MAX}`);
 }
 
 /** An origin: all paths are fixed, so a URL with one of its own could not be served under it. */

@@ -4,6 +4,7 @@ import { SETTING_NAMES, SETTINGS, type SettingName } from './config-names.ts';
 import {
   type Reading,
   readCidrs,
+  readDays,
   readHost,
   readOneOf,
   readOrigin,
@@ -35,6 +36,10 @@ export type Config = {
   readonly trustedProxies: readonly Cidr[];
   /** This version has SQLite alone. */
   readonly databaseUrl: null;
+  /** How long events are kept once delivered, once dead or discarded, and attempts; 0: for ever. Pending events are always kept. */
+  readonly retentionDeliveredDays: number;
+  readonly retentionDeadDays: number;
+  readonly retentionAttemptsDays: number;
   readonly logLevel: LogLevel;
 };
 
@@ -65,6 +70,9 @@ const READERS: { readonly [Name in SettingName]: Reader<Config[Name]> } = {
   egressProxy: { read: readProxy, fallback: null },
   trustedProxies: { read: readCidrs, fallback: '' },
   databaseUrl: { read: refusePostgres, fallback: null },
+  retentionDeliveredDays: { read: readDays, fallback: '30' },
+  retentionDeadDays: { read: readDays, fallback: '90' },
+  retentionAttemptsDays: { read: readDays, fallback: '30' },
   logLevel: { read: readOneOf(LOG_LEVELS), fallback: 'info' },
 };
 

@@ -15,7 +15,7 @@ import { type FolderLock, lockFolder } from './store/folder-lock.ts';
 import { makeMasterKey, readMasterKey } from './store/master-key.ts';
 import { makePrivateFile } from './store/private-file.ts';
 import { settleRotation } from './store/rotation.ts';
-import { createSchema, examineSchema } from './store/schema.ts';
+import { createSchema, examineSchema, migrateSchema } from './store/schema.ts';
 import { openSqlite, type SqliteDatabase } from './store/sqlite.ts';
 import { createStore, type Store } from './store/store.ts';
 import { createVault, type Vault } from './store/vault.ts';
@@ -77,7 +77,7 @@ export async function openData(
   let db: SqliteDatabase | null = null;
   try {
     const masterKey = findMasterKey(config, exclusive);
-    db = await openDatabase(config, exclusive);
+    db = await openDatabase(config, exclusive, clock);
     // Only the one process that may write the key's file settles; the others see the old key refused meanwhile.
     const path = masterKeyPath(config);
     const settled = exclusive ? await settleRotation(db, { path, current: masterKey, random: randomBytes }) : masterKey;
@@ -141,7 +141,7 @@ function findMasterKey(config: Config, exclusive: boolean): Uint8Array {
   return explaining(`the master key ${path} cannot be made`, () => makeMasterKey(path, randomBytes));
 }
 
-async function openDatabase(config: Config, exclusive: boolean): Promise<SqliteDatabase> {
+async function openDatabase(config: Config, exclusive: boolean, clock: Clock): Promise<SqliteDatabase> {
   if (!exclusive && !hasDatabase(config)) throw notStarted(config);
   const path = databasePath(config);
   const db = explaining(`the database ${path} cannot be opened`, () => {
@@ -154,6 +154,10 @@ async function openDatabase(config: Config, exclusive: boolean): Promise<SqliteD
     if (verdict.state === 'empty') {
       if (!exclusive) throw notStarted(config);
       createSchema(db, readAsset('schema.sql'));
+    } else if (verdict.state === 'older') {
+      if (!exclusive)
+        throw new DataFolderError(`the database ${path} is of an older version: start sallyport serve first`);
+      await explainingLater(`the database ${path} cannot be migrated`, migrateSchema(db, verdict, clock()));
     }
     return db;
   } catch (error) {
@@ -187,5 +191,15 @@ function explaining<T>(what: string, work: () => T): T {
     return work();
   } catch (cause) {
     throw new DataFolderError(`${what}: ${(cause as Error).message}`, { cause });
+  }
+}
+
+async function explainingLater<T>(what: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (cause) {
+    return explaining(what, () => {
+      throw cause;
+    });
   }
 }

@@ -71,6 +71,18 @@ export const PGP_KEYS_CACHED = 64;
 export const PGP_RSA_MIN_BITS = 2048;
 /** A PGP message that unpacks to more than this is refused; the service itself never packs inside PGP. */
 export const PGP_UNPACKED_BYTES: number = 64 * 1024 * 1024;
+/** Unzipped at a time: with gzip's 1:1032 at worst 16 MiB come of it at once. */
+export const GUNZIP_SLICE_BYTES: number = 16 * 1024;
+
+// The receiver that customers use (wire.md §5), where it is not told otherwise.
+/** A body as received. Batches stop at 1 MiB before encoding; a single event may be a little over its 256 KiB. */
+export const RECEIVED_BODY_BYTES: number = 4 * 1024 * 1024;
+/** A body once decoded. */
+export const DECODED_BODY_BYTES: number = 16 * 1024 * 1024;
+/** Message ids remembered in memory, about 10 MB at most; the oldest go first. */
+export const MESSAGES_SEEN = 50_000;
+/** Of a body that was refused unread, what is still taken in so that the answer can be read; beyond it the connection ends. */
+export const REFUSED_BODY_BYTES: number = 16 * 1024 * 1024;
 
 // Connections to receivers (wire.md §5).
 export const RESPONSE_HEADER_BYTES: number = 16 * 1024;
@@ -129,7 +141,18 @@ export const DELIVERIES_IN_FLIGHT_PER_ENDPOINT = 8;
 export const POLL_MS = 250;
 /** Webhooks looked at in one round. */
 export const WEBHOOKS_PER_ROUND = 64;
-/** What a lease lasts beyond the time that the attempt itself may take. */
+/** Webhooks that are claimed for in one turn of the event loop. */
+export const CLAIMS_AT_ONCE = 8;
+/** Batches claimed ahead for one webhook, and about how many for all together; each may always have one. */
+export const CLAIMED_PER_WEBHOOK = 64;
+export const CLAIMED_IN_ALL = 4096;
+/** Outcomes of one webhook that are written in one transaction. */
+export const SETTLED_AT_ONCE_MAX = 64;
+/** How long a webhook is let be whose work could not be read. */
+export const UNCLAIMABLE_PAUSE_MS = 30_000;
+/** Webhooks whose settings are kept unsealed in memory. */
+export const ROUTES_CACHED = 1000;
+/** What a lease lasts beyond the time that the attempts before it and its own may take. */
 export const LEASE_MARGIN_MS = 30_000;
 /** While an endpoint fails: how long after the first failure it is tried again, doubling up to the second figure. */
 export const PROBE_FIRST_MS = 1000;
@@ -145,7 +168,7 @@ export const OAUTH_CACHED = 10_000;
 /** How much of a refusal of the token endpoint is quoted in the error. */
 export const OAUTH_ANSWER_SHOWN_LENGTH = 500;
 /** Waiting records whose sizes are read for one claim. */
-export const WAITING_READ_MAX = 8000;
+export const WAITING_READ_MAX = 2000;
 export const REQUEST_HEADER_BYTES: number = 16 * 1024;
 /** How long the headers of a request may take, and the whole of it. */
 export const HEADERS_MS = 10_000;
@@ -161,3 +184,35 @@ export const DISK_FREE_MIN_BYTES: number = 100 * 1024 * 1024;
 export const CLOCK_BEHIND_MAX_MS = 60_000;
 /** How soon a change of the catalogue counts that another process made. */
 export const CATALOGUE_WATCH_MS = 1000;
+
+// Housekeeping.
+/** How long a step may hold the database; the next one is half as large when it took longer. The bound that is kept to is 10 ms. */
+export const STEP_TARGET_MS = 5;
+export const STEP_ROWS_FIRST = 16;
+export const STEP_ROWS_MIN = 4;
+export const STEP_ROWS_MAX = 4096;
+/** Payload that one step takes away: freed pages are overwritten, so large events count for more than one row. */
+export const STEP_PAYLOAD_BYTES: number = 512 * 1024;
+/** Events that the first step of an erasure takes: each has its neighbours in the file rewritten too. */
+export const ERASURE_FIRST_EVENTS = 4;
+/** How often the copies beside the tables are tried to be let go of while another process reads them, in a second and a half. */
+export const ERASURE_COPY_TRIES = 24;
+/** What may lie between the records of an attempt being read and the attempt beginning: its turn to be encrypted, at most. */
+export const ERASURE_UNDER_WAY_MS = 60_000;
+/** Others have this many times as long as a step took, and at least this many milliseconds, before the next one. */
+export const STEP_PAUSE_FACTOR = 4;
+export const STEP_PAUSE_MIN_MS = 5;
+/** How often the jobs run, those that take away what has expired, the logs of deleted webhooks, and what is kept no longer; and how often it is looked at which are due. */
+export const EXPIRED_EVERY_MS = 60_000;
+export const REMOVAL_EVERY_MS = 5000;
+export const RETENTION_EVERY_MS = 600_000;
+export const HOUSEKEEPING_LOOK_MS = 1000;
+/** How often webhooks are looked for that fail and send nothing. */
+export const GIVE_UP_EVERY_MS = 60_000;
+/** When keys and client certificates are warned of before they expire, in days (wire.md §5), and how often they are looked at. */
+export const EXPIRY_WARNING_DAYS: readonly number[] = [30, 7, 1];
+export const EXPIRY_LOOK_EVERY_MS = 3_600_000;
+/** A hundred years: more days to keep something are a slip. */
+export const RETENTION_DAYS_MAX = 36_500;
+/** Webhooks that have series of their own in the metrics; all others share one. */
+export const METRICS_WEBHOOKS_MAX = 200;

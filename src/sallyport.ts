@@ -10,13 +10,13 @@ import { createThrottle } from './access/throttle.ts';
 import { type Composed, compose } from './compose.ts';
 import { type Config, ConfigurationError, listeningUrl, readSettingFile } from './config.ts';
 import type { FirstCredentials } from './data-folder.ts';
-import { createClaimWork } from './delivery/claim.ts';
 import { createDispatcher, type Dispatcher } from './delivery/dispatcher.ts';
 import { createOauthTokens } from './delivery/oauth.ts';
 import { createSend, type Send } from './delivery/send.ts';
-import { createSettle } from './delivery/settle.ts';
 import { createTestDelivery } from './delivery/test-delivery.ts';
 import { createEmbedding, type Embedding } from './embedding.ts';
+import { createHousekeeping } from './housekeeping/housekeeping.ts';
+import type { Retention } from './housekeeping/retention.ts';
 import { createClientAuthentication } from './http/client-authentication.ts';
 import { createListener } from './http/listener.ts';
 import { createRemoteAddress } from './http/remote-address.ts';
@@ -24,11 +24,13 @@ import type { Route } from './http/route.ts';
 import { accessRoutes } from './http/routes/access.ts';
 import { discoveryRoutes } from './http/routes/discovery.ts';
 import { employeeRoutes } from './http/routes/employees.ts';
+import { erasureRoutes } from './http/routes/erasure.ts';
 import { eventRoutes } from './http/routes/events.ts';
 import { forwardAuthRoutes } from './http/routes/forward-auth.ts';
 import { healthRoutes } from './http/routes/health.ts';
 import { introspectionRoutes } from './http/routes/introspection.ts';
 import { invitationRoutes } from './http/routes/invitations.ts';
+import { metricsRoutes } from './http/routes/metrics.ts';
 import { openApiRoutes } from './http/routes/openapi.ts';
 import { revocationRoutes } from './http/routes/revocation.ts';
 import { tokenRoutes } from './http/routes/token.ts';
@@ -37,6 +39,7 @@ import { createRequestHandler, type RequestHandler } from './http/server.ts';
 import type { Clock } from './ids.ts';
 import { CATALOGUE_WATCH_MS } from './limits.ts';
 import { createLog, type Log } from './log.ts';
+import { createMetrics, type Metrics } from './metrics.ts';
 import { Refusal } from './refusal.ts';
 import type { Services } from './services.ts';
 
@@ -77,8 +80,15 @@ export async function createSallyport(
   const tls = readTls(config);
   const composed = await compose(config, { exclusive: true, log, ...overrides });
   const { store, clock, services } = composed;
-  const { send, dispatcher } = createDelivery(composed, log);
+  const metrics = createMetrics({ queues: store.queues, clock });
+  const { send, dispatcher } = createDelivery(composed, log, metrics);
   composed.onWake(dispatcher.wake);
+  const housekeeping = createHousekeeping({
+    ...composed,
+    log,
+    retention: retentionOf(config),
+    observe: metrics.observeStep,
+  });
   const gate = createGate({ store, clock, catalogue: services.products.compiled });
   const remoteAddress = createRemoteAddress(config.trustedProxies);
   let address: string | null = null;
@@ -86,18 +96,23 @@ export async function createSallyport(
   const described = [
     ...authorizationServer({ ...composed, gate, issuer }),
     ...administration({ ...composed, dispatcher, log, send }),
+    ...metricsRoutes({ metrics, gate }),
   ];
   const routes = [...described, ...openApiRoutes({ routes: described, publicUrl: issuer })];
   let catalogueWatch: NodeJS.Timeout | null = null;
   const startDelivery = async (): Promise<void> => {
     await dispatcher.start();
+    housekeeping.start();
     catalogueWatch = setInterval(() => {
       services.products
         .refreshIfChanged()
         .catch((error: unknown) => log.error({ err: error }, 'the API catalogue could not be read'));
     }, CATALOGUE_WATCH_MS);
   };
-  const handler = createRequestHandler({ routes, gate, clock, log, remoteAddress });
+  const handler = createRequestHandler({
+    ...{ routes, gate, clock, log, remoteAddress },
+    observe: metrics.observeRequest,
+  });
   const listener = createListener({ handler, tls, clock, log });
   return {
     ...createEmbedding({ routes, handler, gate, clock, log, remoteAddress }),
@@ -117,7 +132,7 @@ export async function createSallyport(
     },
     stop: async () => {
       if (catalogueWatch !== null) clearInterval(catalogueWatch);
-      await Promise.all([listener.close(), dispatcher.stop()]);
+      await Promise.all([listener.close(), dispatcher.stop(), housekeeping.stop()]);
       await composed.close();
       log.info('stopped');
     },
@@ -127,18 +142,13 @@ export async function createSallyport(
 function createDelivery(
   { store, clock, ids, random, transport }: Composed,
   log: Log,
+  metrics: Metrics,
 ): { send: Send; dispatcher: Dispatcher } {
   const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }), clock });
   const jitter = (): number => Buffer.from(random(4)).readUInt32BE() / 2 ** 32;
   const dispatcher = createDispatcher({
-    store,
-    clock,
-    log,
-    send,
-    claimWork: createClaimWork({ store, clock, ids, log }),
-    settle: createSettle({ store, clock, ids, jitter, log }),
-    newId: ids.uuid,
-    owner: ids.uuid(),
+    ...{ store, clock, ids, log, send, jitter },
+    observe: metrics.observeSettled,
   });
   return { send, dispatcher };
 }
@@ -170,9 +180,14 @@ function administration({ services, store, clock, ids, send, dispatcher, log }: 
     ...accessRoutes({ services, clock }),
     ...webhookRoutes({ services, clock, testDelivery }),
     ...eventRoutes({ services, store }),
+    ...erasureRoutes(services),
     ...employeeRoutes(services),
     ...healthRoutes({ store, dispatcher, clock, log }),
   ];
+}
+
+function retentionOf({ retentionDeliveredDays, retentionDeadDays, retentionAttemptsDays }: Config): Retention {
+  return { deliveredDays: retentionDeliveredDays, deadDays: retentionDeadDays, attemptsDays: retentionAttemptsDays };
 }
 
 function readTls({ tlsCertFile, tlsKeyFile }: Config): { cert: string; key: string } | null {

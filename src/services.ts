@@ -5,6 +5,7 @@ import { createProducts, type Products } from './access/products.ts';
 import { createTokens, type Tokens } from './access/tokens.ts';
 import { createUsers, type Users } from './access/users.ts';
 import { createEmployees, type Employees } from './employees/employees.ts';
+import { createErase, type Erase } from './events/erase.ts';
 import { createEventTypes, type EventTypes } from './events/event-types.ts';
 import { createPublish, type Publish } from './events/publish.ts';
 import type { Clock, Ids, Random } from './ids.ts';
@@ -26,6 +27,7 @@ export type Services = {
   readonly employees: Employees;
   readonly eventTypes: EventTypes;
   readonly publish: Publish;
+  readonly erase: Erase;
   readonly endpoints: Endpoints;
   readonly keys: Keys;
   readonly webhooks: Webhooks;
@@ -54,6 +56,7 @@ export function createServices(dependencies: ServiceDependencies): Services {
     employees: createEmployees(dependencies),
     eventTypes,
     publish: createPublish({ ...dependencies, eventTypes }),
+    erase: createErase(dependencies),
     endpoints: createEndpoints({ ...dependencies, challenge: createChallenge(dependencies) }),
     keys: createKeys(dependencies),
     webhooks: createWebhooks(dependencies),

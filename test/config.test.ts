@@ -33,6 +33,9 @@ test('with nothing set the settings are those of the contract', () => {
     egressProxy: null,
     trustedProxies: [],
     databaseUrl: null,
+    retentionDeliveredDays: 30,
+    retentionDeadDays: 90,
+    retentionAttemptsDays: 30,
     logLevel: 'info',
   });
 });
@@ -40,7 +43,8 @@ test('with nothing set the settings are those of the contract', () => {
 test('every variable of the contract is a setting, and each has the flag of the same name', () => {
   const variables = [
     ...['DATA', 'HOST', 'PORT', 'PUBLIC_URL', 'TLS_CERT_FILE', 'TLS_KEY_FILE', 'MASTER_KEY_FILE', 'CA_FILE'],
-    ...['EGRESS_ALLOW', 'EGRESS_PROXY', 'TRUSTED_PROXIES', 'DATABASE_URL', 'LOG_LEVEL'],
+    ...['EGRESS_ALLOW', 'EGRESS_PROXY', 'TRUSTED_PROXIES', 'DATABASE_URL'],
+    ...['RETENTION_DELIVERED_DAYS', 'RETENTION_DEAD_DAYS', 'RETENTION_ATTEMPTS_DAYS', 'LOG_LEVEL'],
   ];
   assert.deepEqual(
     SETTING_NAMES.map((name) => SETTINGS[name].variable),
@@ -66,6 +70,9 @@ test('good values are read from variables', () => {
     SALLYPORT_EGRESS_ALLOW: '10.0.0.0/8, fd00::/8 192.0.2.7',
     SALLYPORT_EGRESS_PROXY: 'http://user:hunter2@proxy.example:3128',
     SALLYPORT_TRUSTED_PROXIES: '127.0.0.1',
+    SALLYPORT_RETENTION_DELIVERED_DAYS: '7',
+    SALLYPORT_RETENTION_DEAD_DAYS: '0',
+    SALLYPORT_RETENTION_ATTEMPTS_DAYS: '365',
     SALLYPORT_LOG_LEVEL: 'debug',
   });
   const { egressAllow, trustedProxies, egressProxy, ...rest } = config;
@@ -79,6 +86,9 @@ test('good values are read from variables', () => {
     masterKeyFile: '/etc/master.key',
     caFile: resolve('ca.pem'),
     databaseUrl: null,
+    retentionDeliveredDays: 7,
+    retentionDeadDays: 0,
+    retentionAttemptsDays: 365,
     logLevel: 'debug',
   });
   assert.deepEqual(egressAllow.map(formatCidr), ['10.0.0.0/8', 'fd00::/8', '192.0.2.7/32']);
@@ -119,6 +129,9 @@ test('a bad value is refused with the name of its variable or flag and with what
     ['SALLYPORT_EGRESS_PROXY', 'proxy.example:3128', /http:\/\/\[user:password@\]host:port/],
     ['SALLYPORT_EGRESS_PROXY', 'https://proxy.example', /http:\/\/\[user:password@\]host:port/],
     ['SALLYPORT_TRUSTED_PROXIES', '*', /CIDR/],
+    ['SALLYPORT_RETENTION_DELIVERED_DAYS', '-1', /whole number of days/],
+    ['SALLYPORT_RETENTION_DEAD_DAYS', '1.5', /0, which is for ever/],
+    ['SALLYPORT_RETENTION_ATTEMPTS_DAYS', '36501', /36500/],
     ['SALLYPORT_LOG_LEVEL', 'loud', /fatal, error, warn, info, debug, trace, silent/],
     ['SALLYPORT_LOG_LEVEL', 'INFO', /one of/],
     ['SALLYPORT_DATABASE_URL', 'postgres://db.example/edge', /SQLite/],
@@ -136,7 +149,16 @@ test('a bad value is refused with the name of its variable or flag and with what
 });
 
 test('an empty flag is refused where there is no empty value', () => {
-  for (const flag of ['data', 'host', 'port', 'public-url', 'ca-file', 'egress-proxy', 'log-level']) {
+  for (const flag of [
+    'data',
+    'host',
+    'port',
+    'public-url',
+    'ca-file',
+    'egress-proxy',
+    'retention-dead-days',
+    'log-level',
+  ]) {
     assert(refusal({}, { [flag]: '' }).startsWith(`--${flag} must be `));
   }
 });

@@ -176,8 +176,12 @@ function report(): void {
     const cells = [
       name.padEnd(30),
       `${(median(rates) * batch).toFixed(0).padStart(7)} records/s`,
-      `${median(rates).toFixed(0).padStart(6)} POSTs/s (${Math.min(...rates).toFixed(0)} to ${Math.max(...rates).toFixed(0)})`.padEnd(36),
-      `${median(measured.map(({ cpuMicros }) => cpuMicros)).toFixed(0).padStart(5)} µs CPU a POST`,
+      `${median(rates).toFixed(0).padStart(6)} POSTs/s (${Math.min(...rates).toFixed(0)} to ${Math.max(...rates).toFixed(0)})`.padEnd(
+        36,
+      ),
+      `${median(measured.map(({ cpuMicros }) => cpuMicros))
+        .toFixed(0)
+        .padStart(5)} µs CPU a POST`,
       bare.length === 0 ? '' : `${median(ratios).toFixed(2)} of bare`,
     ];
     process.stdout.write(`${cells.join('  ')}\n`);

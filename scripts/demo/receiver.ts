@@ -7,12 +7,13 @@ import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { challengeAnswer, challengeHeader } from '../../src/wire/challenge.ts';
-import { verifyDelivery } from '../../src/wire/delivery-signature.ts';
+import { challengeAnswer } from '../../src/wire/challenge.ts';
+import { challengeHeader } from '../../src/wire/challenge-answer.ts';
+import { verifyDelivery } from '../../src/wire/delivery-verification.ts';
 import { equalText, sha256Base64 } from '../../src/wire/hash.ts';
-import { decodePayload } from '../../src/wire/payload.ts';
-import { decryptBinary } from '../../src/wire/pgp.ts';
-import { verifyStandardWebhook } from '../../src/wire/standard-webhooks.ts';
+import { decodePayload } from '../../src/wire/payload-decoding.ts';
+import { decryptBinary } from '../../src/wire/pgp-decryption.ts';
+import { verifyStandardWebhook } from '../../src/wire/standard-webhooks-verification.ts';
 import { type Expectation, type FromReceiver, OAUTH_CLIENT, TOKEN_PATH, type ToReceiver } from './messages.ts';
 
 /** More than any delivery of the demo has. */
@@ -76,10 +77,10 @@ async function takeDelivery(
   const sender =
     authentication === 'bearer'
       ? verifyBearer(request, body)
-      : verifyDelivery({ method, pathAndQuery: url, headers, body, secrets: [secret] });
+      : await verifyDelivery({ method, pathAndQuery: url, headers, body, secrets: [secret] });
   if (!sender.ok) return refuse(request, 401, sender.description);
   if (standardWebhooks) {
-    const standard = verifyStandardWebhook({ headers, body, secrets: [secret] });
+    const standard = await verifyStandardWebhook({ headers, body, secrets: [secret] });
     if (!standard.ok) return refuse(request, 401, standard.description);
   }
   const decoded = await decodePayload(body, headers, {

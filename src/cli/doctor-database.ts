@@ -5,7 +5,9 @@ import { databasePath, masterKeyPath } from '../data-folder.ts';
 import { createIds, rowKeyTime } from '../ids.ts';
 import { CLOCK_BEHIND_MAX_MS, PAGE_MAX } from '../limits.ts';
 import { randomBytes } from '../random.ts';
+import { damages } from '../store/backup.ts';
 import { readMasterKey } from '../store/master-key.ts';
+import { brokenReferences } from '../store/migrations.ts';
 import { examineSchema } from '../store/schema.ts';
 import { openSqlite, type SqliteDatabase } from '../store/sqlite.ts';
 import { createStore, type Store } from '../store/store.ts';
@@ -61,26 +63,26 @@ async function examineOpened(config: Config, db: SqliteDatabase, now: number): P
 function examineVersion(db: SqliteDatabase): Finding {
   const verdict = examineSchema(db);
   if (!verdict.ok) return problem('schema', verdict.description);
+  if (verdict.state === 'older')
+    return problem('schema', 'the schema is of an older version: sallyport serve migrates it');
   return verdict.state === 'empty'
     ? problem('schema', 'the first start was cut short: run sallyport init, or sallyport serve')
     : ok('schema', 'the schema is of this version');
 }
 
 /** Reads the whole file: some seconds a gigabyte. */
-function examineIntegrity({ connection }: SqliteDatabase): Finding {
-  const found = connection.pragma('integrity_check') as { integrity_check: string }[];
-  const faults = found.map((row) => row.integrity_check).filter((text) => text !== 'ok');
-  return faults.length === 0
+function examineIntegrity(db: SqliteDatabase): Finding {
+  const damaged = damages(db);
+  return damaged.length === 0
     ? ok('integrity', 'the database file is whole')
-    : problem('integrity', `the database file is damaged: ${faults.slice(0, 3).join('; ')}`);
+    : problem('integrity', `the database file is damaged: ${damaged.join('; ')}`);
 }
 
-function examineForeignKeys({ connection }: SqliteDatabase): Finding {
-  const rows = connection.pragma('foreign_key_check') as { table: string; parent: string }[];
-  const pairs = new Set(rows.map(({ table, parent }) => `${table} to ${parent}`));
-  return pairs.size === 0
+function examineForeignKeys(db: SqliteDatabase): Finding {
+  const astray = brokenReferences(db);
+  return astray.length === 0
     ? ok('foreign keys', 'every reference leads somewhere')
-    : problem('foreign keys', `references lead nowhere: ${[...pairs].join(', ')}`);
+    : problem('foreign keys', `references lead nowhere: ${astray.join(', ')}`);
 }
 
 async function examineAudit(store: Store): Promise<Finding> {

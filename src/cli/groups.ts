@@ -59,6 +59,16 @@ export const GROUPS: readonly GroupEntry[] = [
     load: async () => (await import('./deliveries.ts')).deliveryCommands,
   },
   {
+    name: 'backup',
+    summary: 'Write a backup of the database while it is in use',
+    load: async () => (await import('./backup.ts')).backupCommands,
+  },
+  {
+    name: 'restore',
+    summary: 'Bring a backup back into the data folder',
+    load: async () => (await import('./restore.ts')).restoreCommands,
+  },
+  {
     name: 'rotate-master-key',
     summary: 'Replace the key that secrets are sealed under',
     load: async () => (await import('./rotate-master-key.ts')).rotateMasterKeyCommands,

@@ -3,46 +3,52 @@ import { SERVICE } from '../audit.ts';
 import type { Clock, Ids } from '../ids.ts';
 import { LEASE_MARGIN_MS, WAITING_READ_MAX } from '../limits.ts';
 import type { Log } from '../log.ts';
-import { type Batch, NEVER, type Route } from '../store/dispatch.ts';
+import { type Batch, NEVER } from '../store/dispatch.ts';
+import type { Route } from '../store/routes.ts';
 import type { Store } from '../store/store.ts';
 import { isRunnable, SESSION_MS, type StopReason, stoppedProgress } from '../webhooks/lifecycle.ts';
 import { stateChange } from '../webhooks/status-event.ts';
-import { capacity, cutBatches, idleAt, type Load, stopReason } from './plan.ts';
+import { attemptMs, type Job } from './job.ts';
+import {
+  type Capacity,
+  capacity,
+  cutBatches,
+  idleAt,
+  isAlone,
+  type Load,
+  saturatedUntil,
+  stopReason,
+  withinAllowance,
+} from './plan.ts';
 
-/** One request to be sent. `batch` is null for a heartbeat. */
-export type Job = {
-  readonly route: Route;
-  readonly sessionId: string;
-  readonly batch: Batch | null;
-  /** No outcome is written after this: the lease has ended and another may hold the batch. */
-  readonly leaseExpiresAt: number;
-};
+/** Jobs under a lease; `alone`: one at a time. */
+export type Claimed = { readonly jobs: readonly Job[]; readonly alone: boolean };
 
 export type ClaimWork = (
   webhookNumber: number,
   owner: string,
   loadOf: (route: Route, now: number) => Load,
-) => Promise<Job[]>;
+) => Promise<Claimed>;
 
 type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly log: Log };
+
+const NOTHING: Claimed = { jobs: [], alone: true };
 
 /** Throws `StaleWrite` when the webhook changed under the claim; the next look begins anew. */
 export function createClaimWork({ store, clock, ids, log }: Dependencies): ClaimWork {
   return async (webhookNumber, owner, loadOf) => {
     const route = await store.dispatch.route(webhookNumber);
-    if (route === null) return [];
-    const { webhook } = route;
+    if (route === null) return NOTHING;
+    const { webhook, endpoint } = route;
     const { progress } = webhook;
-    if (!isRunnable(progress.state)) {
-      await store.dispatch.sleep(webhookNumber);
-      return [];
-    }
+    // It stopped since it was found due, and with that nothing wakes it any more.
+    if (!isRunnable(progress.state)) return NOTHING;
     const now = clock();
     const reason = stopReason(route, now);
     if (reason !== null) {
       await stopByService(store, ids, route, reason, now);
       log.warn({ webhookId: webhook.id, reason }, 'webhook stopped');
-      return [];
+      return NOTHING;
     }
     const load = loadOf(route, now);
     const room = capacity(webhook, progress, load);
@@ -50,7 +56,6 @@ export function createClaimWork({ store, clock, ids, log }: Dependencies): Claim
     const { heartbeatAt: silentUntil, renewAt } = idleAt(webhook, progress);
     // While something is under way the webhook is not silent; its outcome wakes the webhook.
     const heartbeatAt = load.underWay > 0 ? NEVER : silentUntil;
-    const cursorAfter = fresh.at(-1)?.lastOffset ?? progress.cursorOffset - 1;
     const nothing = retries.length + fresh.length === 0;
     const heartbeat = nothing && room.batches > 0 && heartbeatAt <= now;
     const leaseExpiresAt = now + leaseMs(route);
@@ -66,53 +71,72 @@ export function createClaimWork({ store, clock, ids, log }: Dependencies): Claim
       retries,
       fresh,
       cursorBefore: progress.cursorOffset,
-      cursorAfter: cursorAfter + 1,
+      cursorAfter: (fresh.at(-1)?.lastOffset ?? progress.cursorOffset - 1) + 1,
       notBefore,
       idleAt: heartbeat ? leaseExpiresAt : Math.min(heartbeatAt, session.at + SESSION_MS),
       session,
     });
     const batches: (Batch | null)[] = heartbeat ? [null] : [...retries, ...fresh];
-    return batches.map((batch) => ({ route, sessionId: session.id, batch, leaseExpiresAt }));
+    const jobs = batches.map((batch) => ({ webhookNumber, endpointId: endpoint.id, batch, leaseExpiresAt }));
+    return { jobs, alone: isAlone(webhook) };
   };
 }
 
-type Room = ReturnType<typeof capacity>;
 type Work = { readonly retries: readonly Batch[]; readonly fresh: readonly Batch[]; readonly notBefore: number };
 
-async function work(store: Store, ids: Ids, { webhook }: Route, room: Room, { now, records }: Load): Promise<Work> {
-  const { progress } = webhook;
-  const { webhookNumber, cursorOffset, nextOffset } = progress;
+async function work(store: Store, ids: Ids, route: Route, room: Capacity, load: Load): Promise<Work> {
   if (room.batches === 0) return { retries: [], fresh: [], notBefore: room.notBefore };
-  let retries: readonly Batch[];
+  const { webhook } = route;
+  const { now } = load;
   if (webhook.ordered) {
     // Nothing overtakes the first pending batch, due or not.
-    const first = await store.dispatch.firstPending(webhookNumber);
-    if (first !== null && first.dueAt > now) return { retries: [], fresh: [], notBefore: first.dueAt };
-    retries = first === null ? [] : [first.batch];
-  } else {
-    retries = await store.dispatch.dueBatches(webhookNumber, now, room.batches);
+    const first = await store.dispatch.firstPending(webhook.progress.webhookNumber);
+    if (first === null) return newWork(store, ids, route, room.batches, load);
+    return first.dueAt > now
+      ? { retries: [], fresh: [], notBefore: first.dueAt }
+      : { retries: [first.batch], fresh: [], notBefore: saturatedUntil(now) };
   }
-  const maxBatches = room.batches - retries.length;
-  if (maxBatches === 0 || cursorOffset >= nextOffset) return { retries, fresh: [], notBefore: 0 };
-  const maxRecords = Math.min(webhook.maxBatchRecords, records);
-  const waiting = await store.dispatch.waiting(
-    webhookNumber,
-    cursorOffset,
-    Math.min(maxBatches * maxRecords, records, WAITING_READ_MAX),
-  );
-  const fresh = cutBatches(waiting, { maxRecords, maxBatches }).map((stretch) => ({
+  const due = await store.dispatch.dueBatches(webhook.progress.webhookNumber, now, room.batches + load.underWay);
+  // One whose lease ran out while it still is under way here is not taken again, nor looked for at once.
+  const others = due.filter(({ firstOffset }) => !load.has(firstOffset));
+  const overdue = due.length > others.length ? saturatedUntil(now) : 0;
+  const retries = withinAllowance(others.slice(0, room.batches), load.records);
+  const free = room.batches - retries.length;
+  if (free === 0) return { retries, fresh: [], notBefore: saturatedUntil(now) };
+  const records = load.records - recordCount(retries);
+  const { fresh, notBefore } = await newWork(store, ids, route, free, { ...load, records });
+  return { retries, fresh, notBefore: Math.max(notBefore, overdue) };
+}
+
+/** Cuts batches from the log. What is full is looked at again when something of it is settled, which wakes the webhook. */
+async function newWork(store: Store, ids: Ids, route: Route, maxBatches: number, load: Load): Promise<Work> {
+  const { maxBatchRecords, progress } = route.webhook;
+  const { webhookNumber, cursorOffset, nextOffset } = progress;
+  if (cursorOffset >= nextOffset || load.records <= 0) return { retries: [], fresh: [], notBefore: 0 };
+  const batchesRead = Math.min(maxBatches, Math.max(1, Math.floor(WAITING_READ_MAX / maxBatchRecords)));
+  const waiting = await store.dispatch.waiting(webhookNumber, cursorOffset, batchesRead * maxBatchRecords);
+  const stretches = cutBatches(waiting, {
+    maxRecords: maxBatchRecords,
+    maxBatches: batchesRead,
+    recordsAllowed: load.records,
+  });
+  const fresh = stretches.map((stretch) => ({
     ...stretch,
     webhookNumber,
     id: ids.uuid(),
     attemptNumber: 1,
     contentRefusals: 0,
   }));
-  return { retries, fresh, notBefore: 0 };
+  return { retries: [], fresh, notBefore: fresh.length === maxBatches ? saturatedUntil(load.now) : 0 };
 }
 
-/** An attempt may ask for a token twice and post twice; a lease outlasts that. */
-function leaseMs({ webhook }: Route): number {
-  return webhook.timeoutSeconds * 2000 + LEASE_MARGIN_MS;
+function recordCount(batches: readonly Batch[]): number {
+  return batches.reduce((sum, { firstOffset, lastOffset }) => sum + lastOffset - firstOffset + 1, 0);
+}
+
+/** What is claimed ahead waits for those before it, so a lease lasts several attempts. */
+function leaseMs(route: Route): number {
+  return attemptMs(route) * 4 + LEASE_MARGIN_MS;
 }
 
 /** Stops a webhook for a reason that the service found, and says so in the audit log. */

@@ -3,24 +3,33 @@
  * requests under way, and an outcome written for each. It holds nothing that is not in the store too: killed at any
  * point, the next start goes on from there.
  */
-import type { Clock } from '../ids.ts';
+import type { Clock, Ids } from '../ids.ts';
 import {
+  CLAIMED_IN_ALL,
+  CLAIMED_PER_WEBHOOK,
+  CLAIMS_AT_ONCE,
   DELIVERIES_IN_FLIGHT,
   DELIVERIES_IN_FLIGHT_PER_ENDPOINT,
   DRAIN_MS,
   POLL_MS,
+  UNCLAIMABLE_PAUSE_MS,
   WEBHOOKS_PER_ROUND,
 } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { StaleWrite } from '../store/database.ts';
-import type { LogRecord, Route } from '../store/dispatch.ts';
+import type { Route } from '../store/routes.ts';
 import type { Store } from '../store/store.ts';
-import type { EnvelopeRecord } from '../wire/envelope.ts';
-import type { ClaimWork, Job } from './claim.ts';
-import type { Load } from './plan.ts';
+import type { Webhook } from '../store/webhooks.ts';
+import { isRunnable } from '../webhooks/lifecycle.ts';
+import { createClaimWork } from './claim.ts';
+import { createDeliver } from './deliver.ts';
+import { type Job, recordsOf } from './job.ts';
+import { createLanes } from './lanes.ts';
+import { createLoop } from './loop.ts';
+import { isAlone, type Load } from './plan.ts';
 import { createRateLimiter } from './rate.ts';
 import type { Send } from './send.ts';
-import type { Settle } from './settle.ts';
+import { createSettle, type ObserveSettled } from './settle.ts';
 
 export type Dispatcher = {
   start(): Promise<void>;
@@ -35,153 +44,130 @@ export type Dispatcher = {
 export type DispatcherOptions = {
   readonly store: Store;
   readonly clock: Clock;
+  readonly ids: Ids;
   readonly log: Log;
-  readonly claimWork: ClaimWork;
   readonly send: Send;
-  readonly settle: Settle;
-  readonly newId: () => string;
-  /** Names this process in leases. */
-  readonly owner: string;
+  /** A number in [0, 1), for the jitter of retries. */
+  readonly jitter: () => number;
   readonly inFlight?: number;
   readonly inFlightPerEndpoint?: number;
   readonly pollMs?: number;
+  readonly drainMs?: number;
+  readonly observe?: ObserveSettled;
 };
 
-/** A round that takes longer than this has died. */
-const ROUND_LIMIT_MS = 30_000;
-
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
-  const { store, clock, log, claimWork, send, settle, newId, owner } = options;
-  const {
-    inFlight = DELIVERIES_IN_FLIGHT,
-    inFlightPerEndpoint = DELIVERIES_IN_FLIGHT_PER_ENDPOINT,
-    pollMs = POLL_MS,
-  } = options;
+  const { store, clock, ids, log, send, jitter } = options;
+  /** Names this process in leases. */
+  const owner = ids.uuid();
+  const lanes = createLanes({
+    inFlight: options.inFlight ?? DELIVERIES_IN_FLIGHT,
+    perEndpoint: options.inFlightPerEndpoint ?? DELIVERIES_IN_FLIGHT_PER_ENDPOINT,
+    claimed: CLAIMED_PER_WEBHOOK,
+    claimedInAll: CLAIMED_IN_ALL,
+  });
   const rates = createRateLimiter();
-  const perEndpoint = new Map<string, number>();
-  const perWebhook = new Map<number, number>();
+  const claimWork = createClaimWork({ store, clock, ids, log });
+  const { settle, giveUp } = createSettle({
+    ...{ store, clock, ids, jitter, log, owner, observe: options.observe },
+    wantsMore: (webhookNumber, settling) => lanes.load(webhookNumber, { settling }).room > 0,
+  });
+  const deliver = createDeliver({
+    ...{ store, clock, send, log, newId: ids.uuid },
+    onStart: (job, { webhook }, now) =>
+      rates.spend(job.webhookNumber, webhook.maxRecordsPerSecond, recordsOf(job), now),
+  });
   const underWay = new Set<Promise<void>>();
   const abandon = new AbortController();
-  let timer: NodeJS.Timeout | null = null;
-  let running = false;
-  let round: Promise<void> | null = null;
-  let again = false;
-  let roundAt = clock();
 
-  const loadOf = ({ webhook, endpoint }: Route, now: number): Load => {
-    const { webhookNumber } = webhook.progress;
-    const { records, nextAt } = rates.allowance(webhookNumber, webhook.maxRecordsPerSecond, now);
-    const freeHere = inFlightPerEndpoint - (perEndpoint.get(endpoint.id) ?? 0);
-    const freePlaces = Math.min(inFlight - underWay.size, freeHere);
-    return { now, freePlaces, underWay: perWebhook.get(webhookNumber) ?? 0, records, nextRecordAt: nextAt };
+  const loadOf = ({ webhook }: Route, now: number): Load => {
+    const { maxRecordsPerSecond: perSecond, maxBatchRecords, progress } = webhook;
+    const { webhookNumber, nextOffset, cursorOffset } = progress;
+    const { room, underWay, queuedRecords, has } = lanes.load(webhookNumber, { narrow: perSecond !== null });
+    const wanted = Math.min(maxBatchRecords, nextOffset - cursorOffset);
+    const demand = { now, wanted, reserved: queuedRecords };
+    const { records, nextAt } = rates.allowance(webhookNumber, perSecond, demand);
+    return { now, room, underWay, has, records, nextRecordAt: nextAt };
   };
 
-  const look = async (): Promise<void> => {
-    while (running && underWay.size < inFlight) {
-      roundAt = clock();
-      const due = await store.dispatch.dueWebhooks(roundAt, WEBHOOKS_PER_ROUND);
-      if (due.length === 0) return;
-      for (const webhookNumber of due) {
-        if (!running || underWay.size >= inFlight) return;
-        try {
-          for (const job of await claimWork(webhookNumber, owner, loadOf)) begin(job);
-        } catch (error) {
-          // The webhook changed under the claim: the next look sees it as it is now.
-          if (!(error instanceof StaleWrite)) throw error;
-        }
-      }
+  const claim = async (webhookNumber: number): Promise<void> => {
+    const before = lanes.load(webhookNumber).underWay;
+    try {
+      const { jobs, alone } = await claimWork(webhookNumber, owner, loadOf);
+      lanes.add(webhookNumber, jobs, alone);
+      startJobs();
+      // What was settled while the claim was being written has set a time to look again, and the claim another over it.
+      const { room, underWay } = lanes.load(webhookNumber);
+      if (room > 0 && underWay < before + jobs.length) await store.dispatch.wake(webhookNumber, clock());
+    } catch (error) {
+      // The webhook changed under the claim: the next look sees it as it is now.
+      if (error instanceof StaleWrite) return;
+      // One that cannot be claimed for must not keep the others from being looked at.
+      await store.dispatch.postpone(webhookNumber, clock() + UNCLAIMABLE_PAUSE_MS);
+      log.error({ webhookNumber, err: error }, 'no work could be claimed for a webhook');
     }
   };
 
-  const wake = (): void => {
-    if (!running) return;
-    if (round !== null) {
-      again = true;
-      return;
+  const loop = createLoop({
+    ...{ clock, log, pollMs: options.pollMs ?? POLL_MS },
+    look: async () => {
+      const due = await store.dispatch.dueWebhooks(clock(), WEBHOOKS_PER_ROUND);
+      const again = due.length > 0;
+      // Several at once, because they share a commit; not all at once, because each reads what waits.
+      while (due.length > 0 && loop.isRunning()) await Promise.all(due.splice(0, CLAIMS_AT_ONCE).map(claim));
+      return { again, nextAt: again ? null : await store.dispatch.nextWakeAt() };
+    },
+  });
+
+  const startJobs = (): void => {
+    for (let job = lanes.next(); job !== null; job = lanes.next()) track(carryOut(job));
+  };
+
+  const carryOut = async (job: Job): Promise<void> => {
+    const result = await deliver(job, abandon.signal);
+    lanes.finished(job, result.kind === 'sent' && result.sent.outcome.ok);
+    startJobs();
+    const webhook = await settle({ job, result });
+    // What cannot go out now does not wait here: nobody knows for how long, or under which settings it will.
+    if (result.kind === 'release' || webhook === null || isHeldUp(webhook, clock())) giveBack(job.webhookNumber);
+    if (webhook !== null) lanes.setAlone(job.webhookNumber, isAlone(webhook));
+    lanes.settled(job);
+    startJobs();
+    loop.wake();
+  };
+
+  const giveBack = (webhookNumber?: number): void => {
+    for (const job of lanes.withdraw(webhookNumber)) {
+      track(settle({ job, result: { kind: 'release' } }).then(() => lanes.settled(job)));
     }
-    round = look()
-      .catch((error: unknown) => {
-        again = false;
-        log.error({ err: error }, 'the dispatcher could not look for work');
-      })
-      .finally(() => {
-        round = null;
-        if (again) {
-          again = false;
-          wake();
-        }
-      });
   };
 
-  const begin = (job: Job): void => {
-    const { endpoint, webhook } = job.route;
-    const { webhookNumber } = webhook.progress;
-    const records = job.batch === null ? 0 : job.batch.lastOffset - job.batch.firstOffset + 1;
-    rates.spend(webhookNumber, webhook.maxRecordsPerSecond, records, clock());
-    count(perEndpoint, endpoint.id, 1);
-    count(perWebhook, webhookNumber, 1);
-    const delivery = deliver(job)
-      .catch((error: unknown) =>
-        log.error({ webhookId: webhook.id, batchId: job.batch?.id, err: error }, 'a delivery broke off'),
-      )
-      .finally(() => {
-        underWay.delete(delivery);
-        count(perEndpoint, endpoint.id, -1);
-        count(perWebhook, webhookNumber, -1);
-        wake();
-      });
-    underWay.add(delivery);
-  };
-
-  const deliver = async (job: Job): Promise<void> => {
-    const { route, batch, sessionId } = job;
-    const records =
-      batch === null ? [] : await recordsOf(store, batch.webhookNumber, batch.firstOffset, batch.lastOffset);
-    if (batch !== null && records.length === 0) return settle.discard(job, owner);
-    const parts = {
-      webhook: route.webhook,
-      endpoint: route.endpoint,
-      key: route.key,
-      sessionId,
-      batchId: batch?.id ?? newId(),
-      attemptNumber: batch?.attemptNumber ?? 1,
-      records,
-    };
-    const sent = await send(parts, abandon.signal);
-    if (abandon.signal.aborted && !sent.outcome.ok && sent.outcome.errorClass === 'internal')
-      return settle.release(job, owner);
-    return settle.settle(job, sent, owner);
+  const track = (work: Promise<void>): void => {
+    underWay.add(work);
+    void work.finally(() => underWay.delete(work));
   };
 
   return {
-    wake,
+    wake: loop.wake,
+    isAlive: loop.isAlive,
     start: async () => {
       await store.dispatch.releaseAll(clock());
-      running = true;
-      timer = setInterval(wake, pollMs);
-      wake();
+      loop.start();
     },
     stop: async () => {
-      running = false;
-      if (timer !== null) clearInterval(timer);
-      await round;
-      const drained = Promise.all(underWay);
-      const deadline = setTimeout(() => abandon.abort(), DRAIN_MS);
-      await drained;
+      await loop.stop();
+      giveBack();
+      const deadline = setTimeout(() => {
+        abandon.abort();
+        giveUp();
+      }, options.drainMs ?? DRAIN_MS);
+      while (underWay.size > 0) await Promise.all(underWay);
       clearTimeout(deadline);
     },
-    isAlive: () => running && (round === null || underWay.size >= inFlight || clock() - roundAt < ROUND_LIMIT_MS),
   };
 }
 
-/** The records of a batch without those that were erased since. */
-async function recordsOf(store: Store, webhookNumber: number, first: number, last: number): Promise<EnvelopeRecord[]> {
-  const records = await store.dispatch.records(webhookNumber, first, last);
-  return records.filter((record): record is LogRecord & { dataJson: string } => record.dataJson !== null);
-}
-
-function count<Key>(counts: Map<Key, number>, key: Key, change: number): void {
-  const next = (counts.get(key) ?? 0) + change;
-  if (next === 0) counts.delete(key);
-  else counts.set(key, next);
+/** Whether a webhook sends nothing for now: it was stopped, or its next attempt is a probe that is not due. */
+function isHeldUp({ progress }: Webhook, now: number): boolean {
+  return !isRunnable(progress.state) || (progress.probeAt !== null && progress.probeAt > now);
 }

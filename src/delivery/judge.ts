@@ -3,7 +3,7 @@ import { PROBE_FIRST_MS, PROBE_MAX_MS } from '../limits.ts';
 import type { Outcome } from '../outbound/outcome.ts';
 import type { Batch } from '../store/dispatch.ts';
 import type { BatchFate, Health } from '../store/settlement.ts';
-import type { Progress, WebhookConfiguration } from '../store/webhooks.ts';
+import type { WebhookConfiguration } from '../store/webhooks.ts';
 import { giveUpReason, type LifecycleEvent, type StopReason } from '../webhooks/lifecycle.ts';
 import { nextDelayMs, parseRetryAfter } from './retry.ts';
 
@@ -20,7 +20,8 @@ export type Case = {
   readonly outcome: Outcome;
   readonly batch: Batch | null;
   readonly webhook: Pick<WebhookConfiguration, 'retryPolicy' | 'maxAttempts'>;
-  readonly progress: Progress;
+  /** As the attempt before left it. */
+  readonly progress: Health;
   readonly startedAt: number;
   readonly now: number;
   readonly jitter: () => number;
@@ -41,10 +42,10 @@ function statusOf({ errorClass, answer }: FailedOutcome): number | null {
   return errorClass === 'http_status' ? (answer?.status ?? null) : null;
 }
 
-function delivered({ batch, startedAt, now }: Case): Judgement {
+function delivered({ batch, progress, startedAt, now }: Case): Judgement {
   return {
     fate: batch === null ? null : { kind: 'delivered', at: now },
-    health: { ...HEALTHY, sentAt: startedAt, wakeAt: now },
+    health: { ...HEALTHY, sentAt: latest(progress.sentAt, startedAt) },
     event: 'succeeded',
     stopReason: null,
   };
@@ -59,12 +60,11 @@ function failed(question: Case, outcome: FailedOutcome): Judgement {
   const health: Health = {
     stateReason: outcome.errorClass,
     stateDetail: outcome.message,
-    sentAt: startedAt,
+    sentAt: latest(progress.sentAt, startedAt),
     failingSinceAt: progress.failingSinceAt ?? now,
     failureStreak,
     probeAt: ofContent ? progress.probeAt : now + probeDelayMs(failureStreak),
     deadStreak: fate?.kind === 'dead' ? progress.deadStreak + 1 : progress.deadStreak,
-    wakeAt: now,
   };
   const stopReason = status === 410 ? 'endpoint_gone' : giveUpReason(health, now);
   const event = status === 410 ? 'stop' : stopReason === null ? 'failed' : 'gave_up';
@@ -93,6 +93,11 @@ function failedFate(
 /** 1 s after the first failure, then 2, 4, 8 … up to 5 minutes: earlier than any batch's own retry, so a lone one is never held up. */
 function probeDelayMs(failureStreak: number): number {
   return Math.min(PROBE_FIRST_MS * 2 ** (failureStreak - 1), PROBE_MAX_MS);
+}
+
+/** Attempts end in another order than they began in. */
+function latest(sentAt: number | null, startedAt: number): number {
+  return Math.max(sentAt ?? 0, startedAt);
 }
 
 const HEALTHY = {

@@ -1,6 +1,8 @@
 /** What may be claimed of a webhook now (wire.md §5). Pure: the dispatcher reads, asks here, and writes. */
 import { BATCH_BYTES } from '../limits.ts';
-import { NEVER, type Route } from '../store/dispatch.ts';
+import type { Batch } from '../store/dispatch.ts';
+import { NEVER } from '../store/dispatch.ts';
+import type { Route } from '../store/routes.ts';
 import type { Progress, WebhookConfiguration } from '../store/webhooks.ts';
 import { SESSION_MS, type StopReason } from '../webhooks/lifecycle.ts';
 
@@ -11,6 +13,28 @@ export function stopReason({ endpoint, key, webhook }: Route, now: number): Stop
   return webhook.encryptionKeyName !== null && key === null ? 'encryption_key_missing' : null;
 }
 
+/** Whether a webhook sends one request at a time: an ordered one, and any other whose last attempt did not succeed. */
+export function isAlone({
+  ordered,
+  progress,
+}: Pick<WebhookConfiguration, 'ordered'> & { progress: Progress }): boolean {
+  return ordered || progress.state !== 'running';
+}
+
+/** What is under way already, and how much more there is room for. */
+export type Load = {
+  readonly now: number;
+  /** Batches that may be claimed besides those under way. */
+  readonly room: number;
+  /** Claimed and not settled yet. */
+  readonly underWay: number;
+  /** Whether a batch that begins at this offset is among those. */
+  readonly has: (firstOffset: number) => boolean;
+  /** Records that the rate allows, and when it allows the next ones. */
+  readonly records: number;
+  readonly nextRecordAt: number;
+};
+
 export type Capacity = {
   /** Batches that may be claimed now. */
   readonly batches: number;
@@ -18,33 +42,39 @@ export type Capacity = {
   readonly notBefore: number;
 };
 
-export type Load = {
-  readonly now: number;
-  /** Free places in all, and at this webhook's endpoint. */
-  readonly freePlaces: number;
-  /** Requests of this webhook under way. */
-  readonly underWay: number;
-  readonly records: number;
-  readonly nextRecordAt: number;
-};
-
 /** A settled attempt wakes the webhook earlier; this is for the case that none does. */
 const SATURATED_LOOK_MS = 5000;
 
-/** How much a webhook may claim: ordered and failing ones one batch at a time, failing ones not before their probe. */
+export function saturatedUntil(now: number): number {
+  return now + SATURATED_LOOK_MS;
+}
+
+/** How much a webhook may claim: alone one batch at a time, after a failure of its endpoint not before its probe. */
 export function capacity(webhook: Pick<WebhookConfiguration, 'ordered'>, progress: Progress, load: Load): Capacity {
-  const { now, freePlaces, underWay, records, nextRecordAt } = load;
-  const alone = webhook.ordered || progress.state !== 'running';
-  if (freePlaces <= 0 || (alone && underWay > 0)) return { batches: 0, notBefore: now + SATURATED_LOOK_MS };
+  const { now, room, underWay, records, nextRecordAt } = load;
+  const alone = isAlone({ ...webhook, progress });
+  if (room <= 0 || (alone && underWay > 0)) return { batches: 0, notBefore: saturatedUntil(now) };
   if (progress.probeAt !== null && progress.probeAt > now) return { batches: 0, notBefore: progress.probeAt };
   if (records <= 0) return { batches: 0, notBefore: nextRecordAt };
-  return { batches: alone ? 1 : freePlaces, notBefore: 0 };
+  return { batches: alone ? 1 : room, notBefore: 0 };
+}
+
+/** The first of the batches until the records allowed are used up; the last may go beyond, since it cannot be cut again. */
+export function withinAllowance(batches: readonly Batch[], records: number): readonly Batch[] {
+  const taken: Batch[] = [];
+  let left = records;
+  for (const batch of batches) {
+    if (left <= 0) break;
+    taken.push(batch);
+    left -= batch.lastOffset - batch.firstOffset + 1;
+  }
+  return taken;
 }
 
 /** When a webhook that has nothing to send is looked at: for its next heartbeat, or the renewal of its session. */
 export function idleAt(
-  { heartbeatSeconds }: WebhookConfiguration,
-  progress: Progress,
+  { heartbeatSeconds }: Pick<WebhookConfiguration, 'heartbeatSeconds'>,
+  progress: Pick<Progress, 'sentAt' | 'stateAt' | 'sessionAt'>,
 ): { heartbeatAt: number; renewAt: number } {
   const silentSince = progress.sentAt ?? progress.stateAt;
   return {
@@ -56,18 +86,21 @@ export function idleAt(
 /** A stretch of the log that travels together; both ends are included. */
 export type Stretch = { readonly firstOffset: number; readonly lastOffset: number };
 
+type Limits = { readonly maxRecords: number; readonly maxBatches: number; readonly recordsAllowed: number };
+
 /**
- * Cuts waiting records into batches of at most `maxRecords` and 1 MiB. A record that is larger alone travels alone
- * (one event's data is at most 256 KiB, so this does not happen with events that were checked at ingest).
+ * Cuts waiting records into batches of at most `maxRecords` and 1 MiB, `recordsAllowed` in all. A record that is larger alone
+ * travels alone (one event's data is at most 256 KiB, so this does not happen with events that were checked at ingest).
  */
 export function cutBatches(
   waiting: readonly { readonly offset: number; readonly bytes: number }[],
-  { maxRecords, maxBatches }: { readonly maxRecords: number; readonly maxBatches: number },
+  { maxRecords, maxBatches, recordsAllowed }: Limits,
 ): Stretch[] {
   const batches: { firstOffset: number; lastOffset: number }[] = [];
   let records = 0;
   let bytes = 0;
-  for (const record of waiting) {
+  for (const [index, record] of waiting.entries()) {
+    if (index >= recordsAllowed) break;
     const last = batches.at(-1);
     if (last !== undefined && records < maxRecords && bytes + record.bytes <= BATCH_BYTES) {
       last.lastOffset = record.offset;

@@ -1,42 +1,62 @@
 /** How many records a webhook may send now (`maxRecordsPerSecond`). In memory: after a restart it begins anew. */
 
+export type Allowance = {
+  /** Whole records that may be sent now; infinite without a limit. */
+  readonly records: number;
+  /** When enough of them may that a batch is worth its request; `now` if they may already. */
+  readonly nextAt: number;
+};
+
 export type RateLimiter = {
-  /** Whole records that may be sent at `now`, and when the next one may if there is none. */
+  /** What may be sent at `now` besides `reserved` records that are on their way already, of `wanted` that there are. */
   allowance(
     webhookNumber: number,
     perSecond: number | null,
-    now: number,
-  ): { readonly records: number; readonly nextAt: number };
-  /** Counts records that were claimed. A retried batch may overdraw; what follows waits the longer. */
+    demand: { readonly now: number; readonly wanted: number; readonly reserved: number },
+  ): Allowance;
+  /** Counts records that go out. A batch that was cut under a higher limit may overdraw; what follows waits the longer. */
   spend(webhookNumber: number, perSecond: number | null, records: number, now: number): void;
-  forget(webhookNumber: number): void;
 };
 
-/** Records may bunch by a tenth of a second's worth, so that any ten seconds hold the rate within about one percent. */
-const BURST_SECONDS = 0.1;
+/** Records may bunch by a fifth of a second's worth, so that any ten seconds hold the rate within two percent. */
+const BURST_SECONDS = 0.2;
+/** Webhooks remembered. One that is forgotten, because others were busy since, begins with a full bucket. */
+const BUCKETS_MAX = 10_000;
+
+type Bucket = { tokens: number; at: number };
 
 export function createRateLimiter(): RateLimiter {
-  const buckets = new Map<number, { tokens: number; at: number }>();
-  const refilled = (webhookNumber: number, perSecond: number, now: number): { tokens: number; at: number } => {
-    const most = Math.max(1, perSecond * BURST_SECONDS);
+  const buckets = new Map<number, Bucket>();
+  const refilled = (webhookNumber: number, perSecond: number, now: number): Bucket => {
+    const most = burst(perSecond);
     const bucket = buckets.get(webhookNumber) ?? { tokens: most, at: now };
+    // The clock may be set back: nothing is gained then, and nothing lost.
     const gained = (Math.max(0, now - bucket.at) / 1000) * perSecond;
-    const current = { tokens: Math.min(most, bucket.tokens + gained), at: Math.max(now, bucket.at) };
-    buckets.set(webhookNumber, current);
-    return current;
+    bucket.tokens = Math.min(most, bucket.tokens + gained);
+    bucket.at = now;
+    buckets.delete(webhookNumber);
+    buckets.set(webhookNumber, bucket);
+    const [oldest] = buckets.keys();
+    if (buckets.size > BUCKETS_MAX && oldest !== undefined) buckets.delete(oldest);
+    return bucket;
   };
   return {
-    allowance: (webhookNumber, perSecond, now) => {
+    allowance: (webhookNumber, perSecond, { now, wanted, reserved }) => {
       if (perSecond === null) return { records: Number.POSITIVE_INFINITY, nextAt: now };
-      const { tokens } = refilled(webhookNumber, perSecond, now);
-      const missing = Math.max(0, 1 - tokens);
-      return { records: Math.max(0, Math.floor(tokens)), nextAt: now + Math.ceil((missing / perSecond) * 1000) };
+      const tokens = refilled(webhookNumber, perSecond, now).tokens - reserved;
+      // Half a bucket at a time where so much waits: a request for every single token would cost more than it carries.
+      const worthwhile = Math.max(1, Math.min(wanted, Math.floor(burst(perSecond) / 2)));
+      const missing = Math.max(0, worthwhile - tokens);
+      if (missing > 0) return { records: 0, nextAt: now + Math.max(1, Math.ceil((missing / perSecond) * 1000)) };
+      return { records: Math.floor(tokens), nextAt: now };
     },
     spend: (webhookNumber, perSecond, records, now) => {
-      if (perSecond === null) return;
-      const bucket = refilled(webhookNumber, perSecond, now);
-      bucket.tokens -= records;
+      if (perSecond !== null) refilled(webhookNumber, perSecond, now).tokens -= records;
     },
-    forget: (webhookNumber) => void buckets.delete(webhookNumber),
   };
+}
+
+/** One record at least may always go once its time has come. */
+function burst(perSecond: number): number {
+  return Math.max(1, perSecond * BURST_SECONDS);
 }

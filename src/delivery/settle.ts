@@ -1,139 +1,148 @@
-/** Writes what an attempt brought, against a store that others write too and that may be unwell for a while. */
+/** Writes what came of jobs, against a store that others write too and that may be unwell for a while. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock, Ids } from '../ids.ts';
+import { SETTLED_AT_ONCE_MAX } from '../limits.ts';
 import type { Log } from '../log.ts';
-import { StaleWrite } from '../store/database.ts';
-import type { BatchFate } from '../store/settlement.ts';
+import type { AttemptRecord } from '../store/attempts.ts';
+import { ConstraintViolation, StaleWrite } from '../store/database.ts';
+import type { SettledBatch } from '../store/settlement.ts';
 import type { Store } from '../store/store.ts';
 import type { StateChange, Webhook } from '../store/webhooks.ts';
-import { isRunnable, nextState, stoppedProgress } from '../webhooks/lifecycle.ts';
-import { stateChange } from '../webhooks/status-event.ts';
-import type { Job } from './claim.ts';
-import { type Judgement, judge } from './judge.ts';
-import { attemptRecord, type Sent } from './send.ts';
+import { isRunnable } from '../webhooks/lifecycle.ts';
+import { conclude } from './conclude.ts';
+import type { Finished } from './job.ts';
 
 export type Settle = {
-  /** Never throws. What cannot be written before the lease ends is given up: the batch is due again then. */
-  settle(job: Job, sent: Sent, owner: string): Promise<void>;
-  /** Gives a batch back untried, due at once. */
-  release(job: Job, owner: string): Promise<void>;
-  /** Closes a batch whose records were all erased. */
-  discard(job: Job, owner: string): Promise<void>;
+  /**
+   * Resolves once it is written, with the webhook as it is then, or null for one that is gone. Never rejects: while the store is
+   * unwell it is tried again, until `giveUp`; what is not written by then will be sent again.
+   */
+  settle(finished: Finished): Promise<Webhook | null>;
+  /** The process ends: what cannot be written now is left to the end of its lease. */
+  giveUp(): void;
 };
 
-type Dependencies = {
+/** Told of everything that is written. */
+export type ObserveSettled = (webhookId: string, settled: SettledBatch) => void;
+
+export type SettleDependencies = {
   readonly store: Store;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly jitter: () => number;
   readonly log: Log;
+  /** Names this process in leases. */
+  readonly owner: string;
+  /** Whether the webhook is to be looked at once these are settled, or has enough under way without them. */
+  readonly wantsMore: (webhookNumber: number, settled: number) => boolean;
+  readonly observe?: ObserveSettled | undefined;
 };
+
+type Waiting = Finished & { readonly done: (webhook: Webhook | null) => void };
 
 const STALE_ROUNDS = 20;
 const UNWELL_PAUSE_MS = 500;
 
-export function createSettle({ store, clock, ids, jitter, log }: Dependencies): Settle {
-  /** One try at writing: on the webhook's state as it is now. */
-  const write = async ({ route, batch }: Job, sent: Sent, owner: string): Promise<void> => {
-    const { webhookNumber } = route.webhook.progress;
-    const current = await store.dispatch.route(webhookNumber);
-    if (current === null) return;
-    const { webhook } = current;
-    const now = clock();
-    const { progress } = webhook;
-    const halfIds = [ids.uuid(), ids.uuid()] as const;
-    const { outcome, startedAt } = sent;
-    const judgement = judge({ outcome, batch, webhook, progress, startedAt, now, jitter, halfIds });
-    const attempt = attemptRecord(
-      {
-        id: ids.uuid(),
-        webhookNumber,
-        kind: batch === null ? 'heartbeat' : 'delivery',
-        batchId: batch?.id ?? null,
-        firstOffset: batch?.firstOffset ?? null,
-        lastOffset: batch?.lastOffset ?? null,
-        attemptNumber: batch?.attemptNumber ?? 1,
-      },
-      sent,
-    );
-    const settled = { webhookNumber, owner, attempt, batch, fate: judgement.fate };
-    if (isRunnable(progress.state)) {
-      const change = changeOf(webhook, judgement, now, ids);
-      await store.settlements.settle({ ...settled, health: judgement.health, stateBefore: progress.state, change });
-      if (change !== null) logChange(log, webhook.id, change);
-    } else {
-      await store.settlements.settleStopped(settled);
-    }
-    const { kind, batchId, firstOffset, lastOffset, attemptNumber, responseStatus, errorClass } = attempt;
-    log.debug(
-      {
-        webhookId: webhook.id,
-        kind,
-        batchId,
-        firstOffset,
-        lastOffset,
-        attemptNumber,
-        responseStatus,
-        errorClass,
-        fate: judgement.fate?.kind,
-      },
-      'attempt',
-    );
-  };
+export function createSettle(dependencies: SettleDependencies): Settle {
+  const { store, log, owner } = dependencies;
+  const waiting = new Map<number, Waiting[]>();
+  const ended = new AbortController();
 
-  const untilWritten = async (job: Job, attempt: () => Promise<void>): Promise<void> => {
-    for (let stale = 0; ; ) {
+  /** Tries until the store takes it. Alone, a job whose lease was lost meanwhile keeps its attempt and nothing else. */
+  const write = async (webhookNumber: number, finished: readonly Finished[]): Promise<Webhook | null> => {
+    for (let stale = 1; ; ) {
       try {
-        return await attempt();
+        return await writeOnce(dependencies, webhookNumber, finished);
       } catch (error) {
-        const isStale = error instanceof StaleWrite;
-        stale += isStale ? 1 : 0;
-        if (stale >= STALE_ROUNDS || clock() >= job.leaseExpiresAt) {
-          const { webhook } = job.route;
-          log.warn(
-            { webhookId: webhook.id, batchId: job.batch?.id, err: error },
-            'the outcome of an attempt could not be written',
-          );
-          return;
+        if (error instanceof StaleWrite || error instanceof ConstraintViolation) {
+          // One of them alone may be what the store refuses.
+          if (finished.length > 1) return await writeEach(webhookNumber, finished);
+          const [one] = finished;
+          if (one !== undefined && (await isLost(one))) return await writeLost(webhookNumber, one);
+          stale += 1;
+          if (stale <= STALE_ROUNDS) continue;
         }
-        if (!isStale) await pause(UNWELL_PAUSE_MS);
+        if (ended.signal.aborted) {
+          const batchIds = finished.map(({ job }) => job.batch?.id);
+          log.error({ webhookNumber, batchIds, err: error }, 'the outcome of an attempt could not be written');
+          return null;
+        }
+        log.warn({ webhookNumber, err: error }, 'the outcome of an attempt cannot be written yet');
+        await pause(UNWELL_PAUSE_MS, undefined, { signal: ended.signal }).catch(() => undefined);
       }
     }
   };
 
-  const close = (job: Job, owner: string, fate: BatchFate): Promise<void> =>
-    untilWritten(job, async () => {
-      const { batch, route } = job;
-      if (batch === null) return;
-      await store.settlements.settleStopped({ webhookNumber: batch.webhookNumber, owner, attempt: null, batch, fate });
-      await store.dispatch.wake(route.webhook.progress.webhookNumber, fate.at);
-    });
+  const writeEach = async (webhookNumber: number, finished: readonly Finished[]): Promise<Webhook | null> => {
+    let webhook: Webhook | null = null;
+    for (const one of finished) webhook = await write(webhookNumber, [one]);
+    return webhook;
+  };
+
+  const isLost = async ({ job: { batch }, result }: Finished): Promise<boolean> =>
+    batch !== null && result.kind !== 'lost' && !(await store.settlements.holds(batch, owner).catch(() => true));
+
+  const writeLost = async (webhookNumber: number, { job, result }: Finished): Promise<Webhook | null> => {
+    log.warn({ webhookNumber, batchId: job.batch?.id }, 'the lease of a batch was lost before its outcome was written');
+    const finished = 'sent' in result ? [{ job, result: { kind: 'lost', sent: result.sent } as const }] : [];
+    return await write(webhookNumber, finished);
+  };
+
+  /** What ends while a commit is under way is settled together in the next one. */
+  const drain = async (webhookNumber: number, queue: Waiting[]): Promise<void> => {
+    while (queue.length > 0) {
+      const taken = queue.splice(0, SETTLED_AT_ONCE_MAX);
+      const webhook = await write(webhookNumber, taken);
+      for (const { done } of taken) done(webhook);
+    }
+    waiting.delete(webhookNumber);
+  };
 
   return {
-    settle: (job, sent, owner) => untilWritten(job, () => write(job, sent, owner)),
-    release: (job, owner) => close(job, owner, { kind: 'release', at: clock() }),
-    discard: (job, owner) => close(job, owner, { kind: 'discarded', at: clock() }),
+    settle: ({ job, result }) =>
+      new Promise((done) => {
+        const queue = waiting.get(job.webhookNumber);
+        if (queue !== undefined) return void queue.push({ job, result, done });
+        const begun: Waiting[] = [{ job, result, done }];
+        waiting.set(job.webhookNumber, begun);
+        // After the answers that arrive in the same turn of the event loop.
+        setImmediate(() => void drain(job.webhookNumber, begun));
+      }),
+    giveUp: () => ended.abort(),
   };
+}
+
+async function writeOnce(
+  { store, clock, ids, jitter, log, owner, wantsMore, observe }: SettleDependencies,
+  webhookNumber: number,
+  finished: readonly Finished[],
+): Promise<Webhook | null> {
+  const route = await store.dispatch.route(webhookNumber);
+  if (route === null) return null;
+  const { webhook } = route;
+  const now = clock();
+  const { batches, health, changes, progress } = conclude(webhook, finished, { now, jitter, ids });
+  const looks = isRunnable(progress.state) && wantsMore(webhookNumber, finished.length);
+  const wakeAt = looks ? Math.max(now, progress.probeAt ?? now) : null;
+  await store.settlements.settle({ webhookNumber, owner, batches, health, changes, wakeAt });
+  for (const settled of batches) {
+    observe?.(webhook.id, settled);
+    if (settled.attempt !== null) logAttempt(log, webhook, settled.attempt, settled.fate?.kind);
+  }
+  for (const change of changes) logChange(log, webhook.id, change);
+  return { ...webhook, progress };
+}
+
+function logAttempt(log: Log, { id: webhookId }: Webhook, attempt: AttemptRecord, fate: string | undefined): void {
+  const { kind, batchId, firstOffset, lastOffset, attemptNumber, responseStatus, errorClass } = attempt;
+  log.debug(
+    { webhookId, kind, batchId, firstOffset, lastOffset, attemptNumber, responseStatus, errorClass, fate },
+    'attempt',
+  );
 }
 
 /** What an operator should look at is a warning; that a webhook runs again is not. */
 function logChange(log: Log, webhookId: string, { progress: { state, stateReason } }: StateChange): void {
   if (state === 'running') log.info({ webhookId }, 'webhook running');
   else log.warn({ webhookId, reason: stateReason }, `webhook ${state}`);
-}
-
-/** The change of state that the judgement asks for, or null when the state stays. */
-function changeOf(
-  webhook: Webhook,
-  { event, health, stopReason }: Judgement,
-  now: number,
-  ids: Ids,
-): StateChange | null {
-  const { progress } = webhook;
-  const state = nextState(progress.state, event);
-  if (state === progress.state) return null;
-  if (event === 'stop' || event === 'gave_up') {
-    return stateChange(webhook, stoppedProgress(progress, event, stopReason ?? 'stopped_by_administrator', now), ids);
-  }
-  return stateChange(webhook, { ...progress, ...health, state, stateAt: now }, ids);
 }

@@ -95,14 +95,16 @@ export function createEmployees({ store, clock, ids, wake }: Dependencies): Empl
     create: async (body, caller) => {
       const input = validate(employeeInput, body, RESERVED);
       refuseDivision(input.division, caller);
-      const now = clock();
-      const employee = { userId: ids.uuid(), ...input, createdAt: now, updatedAt: now };
-      await refusingDuplicates(
-        UNIQUE,
-        store.employees.insert(employee, eventFor('employee.created', employee, caller)),
-      );
-      wake();
-      return employee;
+      return retryStale(async () => {
+        const now = clock();
+        const employee = { userId: ids.uuid(), ...input, createdAt: now, updatedAt: now };
+        await refusingDuplicates(
+          UNIQUE,
+          store.employees.insert(employee, eventFor('employee.created', employee, caller)),
+        );
+        wake();
+        return employee;
+      });
     },
     list: async ({ division, after, limit }, caller) => {
       if (division !== undefined) refuseDivision(division, caller);

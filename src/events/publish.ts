@@ -9,13 +9,14 @@ import {
   JSON_DEPTH_MAX,
 } from '../limits.ts';
 import { type FieldProblem, Refusal } from '../refusal.ts';
+import { retryStale } from '../store/database.ts';
 import type { Accepted, NewEvent } from '../store/events.ts';
 import type { Store } from '../store/store.ts';
 import { isDeeperThan, isObject, validate } from '../validation.ts';
 import { makeEvent } from './event.ts';
 import type { EventTypes } from './event-types.ts';
 
-const reference = z.string().min(1).max(200);
+export const reference: z.ZodType<string> = z.string().min(1).max(200);
 
 export const eventInput = z
   .strictObject({
@@ -34,6 +35,7 @@ export const eventInput = z
       .meta({ description: 'For 24 hours, an event with the same key is this one again.' }),
   })
   .meta({ id: 'EventInput', description: 'An event.' });
+type EventInput = z.infer<typeof eventInput>;
 export const eventBatchInput = z
   .strictObject({ events: z.array(eventInput).min(1).max(EVENTS_PER_REQUEST) })
   .meta({ id: 'EventBatchInput', description: 'Events that are accepted all or none.' });
@@ -60,9 +62,7 @@ type Dependencies = {
 
 /** `publisher` is whose idempotency keys these are: two applications may use the same ones. */
 export function createPublish({ store, clock, ids, eventTypes, wake }: Dependencies): Publish {
-  return async (body, publisher) => {
-    const batch = isObject(body) && Object.hasOwn(body, 'events');
-    const inputs = batch ? validate(eventBatchInput, body).events : [validate(eventInput, body)];
+  const make = async (inputs: readonly EventInput[], batch: boolean, publisher: string): Promise<NewEvent[]> => {
     const now = clock();
     const events: NewEvent[] = [];
     const details: FieldProblem[] = [];
@@ -84,7 +84,12 @@ export function createPublish({ store, clock, ids, eventTypes, wake }: Dependenc
     if (first !== undefined) {
       throw new Refusal('validation_failed', `${first.field} ${first.problem}`, { details: details.slice(0, 20) });
     }
-    const accepted = await store.events.publish(events);
+    return events;
+  };
+  return async (body, publisher) => {
+    const batch = isObject(body) && Object.hasOwn(body, 'events');
+    const inputs = batch ? validate(eventBatchInput, body).events : [validate(eventInput, body)];
+    const accepted = await retryStale(async () => store.events.publish(await make(inputs, batch, publisher)));
     wake();
     return summary(accepted);
   };

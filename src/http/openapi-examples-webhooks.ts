@@ -1,5 +1,6 @@
 /** The examples of everything on the way out: endpoints, keys, event types, webhooks, events, deliveries. */
 
+import type { ErasedView } from '../events/erase.ts';
 import type { EventTypeView } from '../events/event-types.ts';
 import type { AcceptedView } from '../events/publish.ts';
 import type { AttemptView, DeliveryView } from '../webhooks/deliveries.ts';
@@ -93,6 +94,14 @@ const event = {
 
 const accepted: AcceptedView = { accepted: 1, duplicates: 0, events: [{ id: id(11), duplicate: false }] };
 
+const erased: ErasedView = {
+  subject: event.subject,
+  events: 12,
+  deliveriesDiscarded: 1,
+  attempts: 11,
+  backups: `Backups and copies of the database made before ${AT} still hold the data and are out of reach of this service.`,
+};
+
 const attempt: AttemptView = {
   id: id(12),
   kind: 'delivery',
@@ -144,6 +153,8 @@ export const WEBHOOK_EXAMPLES: Readonly<Record<string, unknown>> = {
   EventInput: event,
   EventBatchInput: { events: [event] },
   Accepted: accepted,
+  EraseInput: { subject: event.subject },
+  Erased: erased,
   Attempt: attempt,
   Delivery: delivery,
   DeliveryWithAttempts: { ...delivery, attempts: [attempt] },

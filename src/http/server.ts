@@ -7,12 +7,21 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Caller, Gate } from '../access/gate.ts';
 import type { Clock } from '../ids.ts';
 import type { Log } from '../log.ts';
-import { Refusal } from '../refusal.ts';
+import { Refusal, type RefusalCode } from '../refusal.ts';
 import { readBody } from './body.ts';
 import { errorReply } from './error-body.ts';
 import { asRefusal, loggedPath, sendReply } from './respond.ts';
 import type { Reply, Route } from './route.ts';
 import { createRouter } from './router.ts';
+
+/** A request that was answered. `route` is its pattern, null for an unknown path; `refusal` the code of what it was refused for. */
+export type ObserveRequest = (request: {
+  readonly route: string | null;
+  readonly method: string;
+  readonly status: number;
+  readonly refusal: RefusalCode | null;
+  readonly seconds: number;
+}) => void;
 
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
@@ -25,6 +34,7 @@ type Dependencies = {
   readonly remoteAddress: (request: IncomingMessage) => string;
   /** How long a body may take to arrive; REQUEST_BODY_MS unless given. */
   readonly bodyTimeoutMs?: number;
+  readonly observe?: ObserveRequest;
 };
 
 /** What the log line of a request says beside its status and duration. */
@@ -33,10 +43,11 @@ type Trace = {
   route: Route | null;
   caller: Caller | null;
   errorId: string | null;
+  refusal: RefusalCode | null;
 };
 
 export function createRequestHandler(dependencies: Dependencies): RequestHandler {
-  const { routes, gate, clock, log, bodyTimeoutMs } = dependencies;
+  const { routes, gate, clock, log, bodyTimeoutMs, observe } = dependencies;
   const router = createRouter(routes);
 
   const answer = async (request: IncomingMessage, trace: Trace, signal: AbortSignal): Promise<Reply> => {
@@ -67,6 +78,7 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
   const refuse = (error: unknown, request: IncomingMessage, trace: Trace): Reply => {
     trace.errorId = randomUUID();
     const refusal = asRefusal(error, trace.errorId, log);
+    trace.refusal = refusal.code;
     const worded = trace.route?.refuse?.(refusal, request) ?? refusal;
     return worded instanceof Refusal ? errorReply(worded, trace.errorId, clock()) : worded;
   };
@@ -75,7 +87,7 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
     const startedAt = performance.now();
     // Read at once: a socket that has been closed no longer knows its peer.
     const remoteAddress = dependencies.remoteAddress(request);
-    const trace: Trace = { remoteAddress, route: null, caller: null, errorId: null };
+    const trace: Trace = { remoteAddress, route: null, caller: null, errorId: null, refusal: null };
     const gone = new AbortController();
     response.once('close', () => gone.abort());
     let reply: Reply;
@@ -85,12 +97,16 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
       reply = refuse(error, request, trace);
     }
     sendReply(request, response, reply);
+    const { method = 'GET' } = request;
+    const { status } = reply;
+    const durationMs = performance.now() - startedAt;
+    observe?.({ route: trace.route?.path ?? null, method, status, refusal: trace.refusal, seconds: durationMs / 1000 });
     log.info(
       {
-        method: request.method,
+        method,
         path: loggedPath(request),
-        status: reply.status,
-        durationMs: Math.round((performance.now() - startedAt) * 10) / 10,
+        status,
+        durationMs: Math.round(durationMs * 10) / 10,
         remoteAddress,
         ...(trace.caller === null ? {} : { clientId: trace.caller.clientId }),
         ...(trace.errorId === null ? {} : { errorId: trace.errorId }),

@@ -3,6 +3,7 @@
 import { rowKeyOf } from '../ids.ts';
 import type { Timings } from '../outbound/outcome.ts';
 import type { Database, Row, Statement } from './database.ts';
+import { CARRIED_ERASED } from './erasure.ts';
 
 export type AttemptKind = 'delivery' | 'heartbeat' | 'test';
 
@@ -29,8 +30,9 @@ export type AttemptRecord = {
 const INSERT = `
   INSERT INTO attempt (key, id, webhook_number, kind, batch_id, first_offset, last_offset, attempt_number, started_at,
     request_headers, response_status, response_headers, response_body, error_class, error_message, timings)
-  VALUES (@key, @id, @webhookNumber, @kind, @batchId, @firstOffset, @lastOffset, @attemptNumber, @startedAt,
-    @requestHeaders, @responseStatus, @responseHeaders, @responseBody, @errorClass, @errorMessage, @timings)`;
+  SELECT @key, @id, @webhookNumber, @kind, @batchId, @firstOffset, @lastOffset, @attemptNumber, @startedAt, @requestHeaders,
+    @responseStatus, iif(erased, NULL, @responseHeaders), iif(erased, NULL, @responseBody), @errorClass, @errorMessage, @timings
+  FROM (SELECT ${CARRIED_ERASED} AS erased)`;
 // Served by attempt_record: a batch has at most 1000 records, so one that covers the offset begins at most 999 before it.
 const OF_RECORD = `
   SELECT * FROM attempt

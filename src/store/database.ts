@@ -52,9 +52,12 @@ export class StaleWrite extends Error {
 
 const STALE_ROUNDS = 100;
 
+/** Columns of row keys: two processes may draw the same one in the same millisecond, and the next round draws another. */
+const ROW_KEYS: readonly string[] = ['event.key', 'access_token.key', 'attempt.key'];
+
 /**
  * Decides and writes again while what was read turns out to be stale: a row changed, or what it refers to or is referred to
- * by came or went. One of those who change the same row at the same time wins each round, so as many as there are rounds
+ * by came or went, or another process took the row key. One of those who change the same row at the same time wins each round, so as many as there are rounds
  * can do so at once; gives up after the last with its error.
  */
 export async function retryStale<T>(decide: () => Promise<T>): Promise<T> {
@@ -68,5 +71,7 @@ export async function retryStale<T>(decide: () => Promise<T>): Promise<T> {
 }
 
 function isStale(error: unknown): boolean {
-  return error instanceof StaleWrite || (error instanceof ConstraintViolation && error.kind === 'foreign_key');
+  if (error instanceof StaleWrite) return true;
+  if (!(error instanceof ConstraintViolation)) return false;
+  return error.kind === 'foreign_key' || error.columns.some((column) => ROW_KEYS.includes(column));
 }

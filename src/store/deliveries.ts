@@ -40,7 +40,9 @@ export type ReplayRange = {
   readonly newIds: readonly [string, string];
 };
 
-const STATE = `CASE WHEN e.data IS NULL AND coalesce(b.state, 'pending') = 'pending' THEN 'discarded' ELSE coalesce(b.state, 'pending') END`;
+// A record that was erased before its batch was settled did not go out with the others.
+const STATE = `
+  CASE WHEN e.erased_at < coalesce(b.settled_at, e.erased_at + 1) THEN 'discarded' ELSE coalesce(b.state, 'pending') END`;
 // A record's batch is the last one that begins at or before it, if it reaches that far.
 const SELECT = `
   SELECT o.webhook_number, o.record_offset, o.event_key, w.id AS webhook_id, e.id AS event_id, e.type, e.created_at,
@@ -78,6 +80,12 @@ const REPLAY = `
   WHERE webhook_number = @webhookNumber AND first_offset BETWEEN @first AND @last
     AND state IN (SELECT value FROM json_each(@states))
   RETURNING first_offset, last_offset`;
+const COUNT_PENDING = `
+  UPDATE webhook_progress SET pending_records = pending_records + coalesce((
+    SELECT sum(last_offset - first_offset + 1) FROM batch
+    WHERE batch.webhook_number = @webhookNumber AND first_offset BETWEEN @first AND @last
+      AND batch.state <> 'pending' AND batch.state IN (SELECT value FROM json_each(@states))), 0)
+  WHERE webhook_number = @webhookNumber`;
 const WAKE = `
   UPDATE webhook_progress SET wake_at = @now
   WHERE webhook_number = @webhookNumber AND state IN ('started', 'running', 'failing')`;
@@ -110,7 +118,9 @@ export function deliveryStore(db: Database): DeliveryStore {
       if (filter.until !== undefined) params.until = firstRowKeyAt(filter.until);
       if (before !== null) {
         const { webhookNumber, offset } = before;
-        params.beforeKey = (await db.get(EVENT_KEY, { webhookNumber, offset }))?.event_key ?? 0;
+        // Where housekeeping has taken the record meanwhile, the page begins anew at its millisecond: rather twice than not at all.
+        const record = await db.get(EVENT_KEY, { webhookNumber, offset });
+        params.beforeKey = record?.event_key ?? firstRowKeyAt(before.createdAt + 1);
         params.beforeNumber = webhookNumber;
         params.beforeOffset = offset;
         conditions.push(
@@ -136,14 +146,16 @@ export function deliveryStore(db: Database): DeliveryStore {
         { sql: SPLIT_RIGHT, params: { webhookNumber, at, id } },
         { sql: SPLIT_LEFT, params: { webhookNumber, at } },
       ];
+      const stretch = { webhookNumber, first, last, states: JSON.stringify(states) };
       const results = await db.commit([
         ...split(first, newIds[0]),
         ...split(last + 1, newIds[1]),
-        { sql: REPLAY, params: { webhookNumber, first, last, now, states: JSON.stringify(states) } },
+        { sql: COUNT_PENDING, params: stretch },
+        { sql: REPLAY, params: { ...stretch, now } },
         { sql: WAKE, params: { webhookNumber, now } },
         auditStatement(audit),
       ]);
-      const replayed = results[4]?.rows ?? [];
+      const replayed = results[5]?.rows ?? [];
       return replayed.reduce((sum, row) => sum + Number(row.last_offset) - Number(row.first_offset) + 1, 0);
     },
   };

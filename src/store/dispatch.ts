@@ -3,13 +3,8 @@
 import { RECORD_OVERHEAD_BYTES } from '../limits.ts';
 import type { EnvelopeRecord } from '../wire/envelope.ts';
 import type { Database, Row, Statement } from './database.ts';
-import { type Endpoint, endpointTable } from './endpoints.ts';
-import { PGP_KEY, type PgpKey } from './keys.ts';
+import { type Route, routeReader } from './routes.ts';
 import type { Vault } from './vault.ts';
-import { readWebhook, type Webhook } from './webhooks.ts';
-
-/** A webhook with all that a delivery needs to know of it. */
-export type Route = { readonly webhook: Webhook; readonly endpoint: Endpoint; readonly key: PgpKey | null };
 
 /** Records that travel together, claimed or about to be. `attemptNumber` is the attempt that the claim begins. */
 export type Batch = {
@@ -54,8 +49,9 @@ const DUE_BATCHES = `
   SELECT id, first_offset, last_offset, attempt_count, content_refusals FROM batch
   WHERE webhook_number = @webhookNumber AND state = 'pending' AND next_attempt_at <= @now
   ORDER BY next_attempt_at LIMIT @limit`;
+// Served by batch_pending: a replay of an ordered webhook makes many pending at once.
 const FIRST_PENDING = `
-  SELECT id, first_offset, last_offset, attempt_count, content_refusals, next_attempt_at FROM batch INDEXED BY batch_due
+  SELECT id, first_offset, last_offset, attempt_count, content_refusals, next_attempt_at FROM batch
   WHERE webhook_number = @webhookNumber AND state = 'pending' ORDER BY first_offset LIMIT 1`;
 const RECORDS = `
   SELECT o.record_offset, e.id, e.type, e.data, e.correlation_id, e.actor_id, e.created_at
@@ -79,6 +75,7 @@ const CLAIM_FRESH = `
 const MOVE_CURSOR = `
   UPDATE webhook_progress
   SET cursor_offset = @cursorAfter, session_id = @sessionId, session_at = @sessionAt,
+      pending_records = pending_records + @cursorAfter - @cursorBefore,
       wake_at = nullif(max(@notBefore, CASE WHEN @cursorAfter < next_offset THEN @now ELSE min(@idleAt, coalesce(
         (SELECT min(next_attempt_at) FROM batch WHERE batch.webhook_number = @webhookNumber AND batch.state = 'pending'),
         @idleAt)) END), ${NEVER})
@@ -86,14 +83,17 @@ const MOVE_CURSOR = `
 const WAKE = `
   UPDATE webhook_progress SET wake_at = min(coalesce(wake_at, @at), @at)
   WHERE webhook_number = @webhookNumber AND state IN ('started', 'running', 'failing')`;
-const SLEEP = `UPDATE webhook_progress SET wake_at = NULL WHERE webhook_number = @webhookNumber AND state NOT IN ('started', 'running', 'failing')`;
-const RELEASE_ALL = `UPDATE batch SET lease_owner = NULL, next_attempt_at = min(next_attempt_at, @now) WHERE state = 'pending' AND lease_owner IS NOT NULL`;
+const POSTPONE = 'UPDATE webhook_progress SET wake_at = @at WHERE webhook_number = @webhookNumber AND wake_at < @at';
+const RELEASE_ALL = `
+  UPDATE batch SET lease_owner = NULL, next_attempt_at = min(next_attempt_at, @now)
+  WHERE state = 'pending' AND lease_owner IS NOT NULL`;
 const WAKE_ALL = `
   UPDATE webhook_progress SET wake_at = min(coalesce(wake_at, @now), @now) WHERE state IN ('started', 'running', 'failing')`;
 
 export type DispatchStore = {
   dueWebhooks(now: number, limit: number): Promise<number[]>;
   nextWakeAt(): Promise<number | null>;
+  /** The webhook, its endpoint and its key as they are now; null when there is no such webhook. */
   route(webhookNumber: number): Promise<Route | null>;
   dueBatches(webhookNumber: number, now: number, limit: number): Promise<Batch[]>;
   /** The pending batch with the lowest offset, and when it is due: all that an ordered webhook may send. */
@@ -110,18 +110,13 @@ export type DispatchStore = {
   claim(claim: Claim): Promise<void>;
   /** Has a runnable webhook looked at by `at` at the latest. */
   wake(webhookNumber: number, at: number): Promise<void>;
-  /** Forgets the wake-up of a webhook that no longer runs. */
-  sleep(webhookNumber: number): Promise<void>;
+  /** Has a webhook not looked at before `at`. */
+  postpone(webhookNumber: number, at: number): Promise<void>;
   /** At start, when nobody else can hold a lease: gives back whatever a killed process had claimed. */
   releaseAll(now: number): Promise<void>;
 };
 
 export function dispatchStore(db: Database, vault: Vault): DispatchStore {
-  const endpoints = endpointTable(vault);
-  const routeSql = `
-    SELECT w.*, p.* FROM webhook AS w JOIN webhook_progress AS p ON p.webhook_number = w.number WHERE w.number = @webhookNumber`;
-  const endpointSql = `SELECT ${endpoints.columns()} FROM endpoint WHERE id = @id`;
-  const keySql = `SELECT ${PGP_KEY.columns()} FROM pgp_key WHERE name = @name`;
   return {
     dueWebhooks: async (now, limit) =>
       (await db.all(DUE_WEBHOOKS, { now, limit })).map((row) => Number(row.webhook_number)),
@@ -129,16 +124,7 @@ export function dispatchStore(db: Database, vault: Vault): DispatchStore {
       const row = await db.get(NEXT_WAKE, {});
       return row?.wake_at == null ? null : Number(row.wake_at);
     },
-    route: async (webhookNumber) => {
-      const row = await db.get(routeSql, { webhookNumber });
-      if (row === undefined) return null;
-      const webhook = readWebhook(row);
-      const endpoint = await db.get(endpointSql, { id: webhook.endpointId });
-      const key =
-        webhook.encryptionKeyName === null ? undefined : await db.get(keySql, { name: webhook.encryptionKeyName });
-      if (endpoint === undefined) return null;
-      return { webhook, endpoint: endpoints.read(endpoint), key: key === undefined ? null : PGP_KEY.read(key) };
-    },
+    route: routeReader(db, vault),
     dueBatches: async (webhookNumber, now, limit) =>
       (await db.all(DUE_BATCHES, { webhookNumber, now, limit })).map((row) => readBatch(webhookNumber, row)),
     firstPending: async (webhookNumber) => {
@@ -154,7 +140,7 @@ export function dispatchStore(db: Database, vault: Vault): DispatchStore {
       (await db.all(RECORDS, { webhookNumber, first, last })).map(readRecord),
     claim: async (claim) => void (await db.commit(claimStatements(claim))),
     wake: async (webhookNumber, at) => void (await db.commit([{ sql: WAKE, params: { webhookNumber, at } }])),
-    sleep: async (webhookNumber) => void (await db.commit([{ sql: SLEEP, params: { webhookNumber } }])),
+    postpone: async (webhookNumber, at) => void (await db.commit([{ sql: POSTPONE, params: { webhookNumber, at } }])),
     releaseAll: async (now) =>
       void (await db.commit([
         { sql: RELEASE_ALL, params: { now } },

@@ -52,6 +52,8 @@ export type Endpoint = {
   readonly clientCertificate: string | null;
   readonly clientPrivateKey: Secret | null;
   readonly clientCertificateExpiresAt: number | null;
+  /** The last warning given before expiry: 30, 7 or 1 days. */
+  readonly clientCertificateWarnedDays: number | null;
   readonly lastVerification: Verification | null;
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -81,6 +83,7 @@ export function endpointTable(vault: Vault): Table<Endpoint> {
     clientCertificate: textOrNull,
     clientPrivateKey: sealedOrNull(vault),
     clientCertificateExpiresAt: numberOrNull,
+    clientCertificateWarnedDays: numberOrNull,
     lastVerification: json<Verification | null>(),
     createdAt: number,
     updatedAt: number,

@@ -1,4 +1,4 @@
-/** What becomes of a batch and of its webhook after an attempt, written in one transaction with the attempt itself. */
+/** What becomes of batches and of their webhook after attempts, written in one transaction with the attempts themselves. */
 import { type AttemptRecord, attemptStatement } from './attempts.ts';
 import type { Database, Statement } from './database.ts';
 import type { Batch } from './dispatch.ts';
@@ -20,26 +20,35 @@ export type Health = {
   readonly failureStreak: number;
   readonly probeAt: number | null;
   readonly deadStreak: number;
-  /** When the dispatcher looks next; an earlier time that was set already stays. */
-  readonly wakeAt: number;
+};
+
+/** `batch` and `fate` are null for a heartbeat, `attempt` for a batch that was not sent. */
+export type SettledBatch = {
+  readonly batch: Batch | null;
+  readonly fate: BatchFate | null;
+  readonly attempt: AttemptRecord | null;
 };
 
 export type Settlement = {
   readonly webhookNumber: number;
-  /** Who holds the lease on the batch. */
+  /** Who holds the leases on the batches. */
   readonly owner: string;
-  readonly attempt: AttemptRecord | null;
-  readonly batch: Batch | null;
-  readonly fate: BatchFate | null;
-  readonly health: Health;
-  /** The state that was decided on. */
-  readonly stateBefore: WebhookState;
-  readonly change: StateChange | null;
+  readonly batches: readonly SettledBatch[];
+  /** Where the attempts leave the webhook, given that its state still is `stateBefore`; null: nothing of it changes. */
+  readonly health: (Health & { readonly stateBefore: WebhookState }) | null;
+  /** The changes of state on the way there, each from where the one before led. */
+  readonly changes: readonly StateChange[];
+  /** When the dispatcher looks next at the latest; null: when it was going to anyway. */
+  readonly wakeAt: number | null;
 };
 
-const HELD = 'webhook_number = @webhookNumber AND first_offset = @firstOffset AND id = @id AND lease_owner = @owner';
+// A lease is one attempt's: a process that lost it and took the batch again does not settle it for the attempt before.
+const HELD = `webhook_number = @webhookNumber AND first_offset = @firstOffset AND id = @id AND lease_owner = @owner
+  AND attempt_count = @attemptNumber`;
 const SETTLE = `
   UPDATE batch SET state = @state, next_attempt_at = NULL, lease_owner = NULL, settled_at = @at WHERE ${HELD}`;
+const SETTLED = `
+  UPDATE webhook_progress SET pending_records = pending_records - @records WHERE webhook_number = @webhookNumber`;
 const RETRY = `
   UPDATE batch SET next_attempt_at = @at, lease_owner = NULL, content_refusals = @contentRefusals WHERE ${HELD}`;
 const RELEASE = `
@@ -49,68 +58,82 @@ const TAKE_APART = `DELETE FROM batch WHERE ${HELD}`;
 const ADD_HALF = `
   INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at)
   VALUES (@webhookNumber, @firstOffset, @lastOffset, @id, 'pending', 0, 1, @at)`;
+const IS_HELD = `SELECT 1 FROM batch WHERE ${HELD}`;
 const HEALTH = `
   UPDATE webhook_progress
   SET state_reason = @stateReason, state_detail = @stateDetail, sent_at = @sentAt, failing_since_at = @failingSinceAt,
-      failure_streak = @failureStreak, probe_at = @probeAt, dead_streak = @deadStreak,
-      wake_at = min(coalesce(wake_at, @wakeAt), @wakeAt)
+      failure_streak = @failureStreak, probe_at = @probeAt, dead_streak = @deadStreak
   WHERE webhook_number = @webhookNumber AND state = @stateBefore AND state IN ('started', 'running', 'failing')`;
+const WAKE = `
+  UPDATE webhook_progress SET wake_at = min(coalesce(wake_at, @wakeAt), @wakeAt)
+  WHERE webhook_number = @webhookNumber AND state IN ('started', 'running', 'failing')`;
 
 export type SettlementStore = {
   /**
-   * Writes what became of an attempt. Throws `StaleWrite` if the lease was lost or the webhook's state is another by now;
-   * nothing is written then.
+   * Writes what became of attempts of one webhook. Throws `StaleWrite` if one of the leases was lost or the webhook's state
+   * is another by now; nothing is written then.
    */
   settle(settlement: Settlement): Promise<void>;
-  /** For a webhook that was stopped meanwhile: the batch and the attempt, nothing of the webhook itself. */
-  settleStopped(settlement: Omit<Settlement, 'health' | 'stateBefore' | 'change'>): Promise<void>;
+  /** Whether the lease under which this attempt was made still stands. */
+  holds(batch: Batch, owner: string): Promise<boolean>;
 };
 
 export function settlementStore(db: Database): SettlementStore {
   return {
-    settle: async (settlement) => {
-      const { webhookNumber, health, stateBefore, change } = settlement;
+    settle: async ({ webhookNumber, owner, batches, health, changes, wakeAt }) => {
       await db.commit([
-        ...batchStatements(settlement),
-        { sql: HEALTH, params: { ...health, webhookNumber, stateBefore }, expectChanges: 1 },
-        ...(change === null ? [] : stateStatements(change)),
+        ...batches.flatMap((settled) => batchStatements(settled, owner)),
+        {
+          sql: SETTLED,
+          params: { webhookNumber, records: batches.reduce((sum, one) => sum + settledRecords(one), 0) },
+        },
+        ...(health === null ? [] : [{ sql: HEALTH, params: { ...health, webhookNumber }, expectChanges: 1 }]),
+        ...changes.flatMap(stateStatements),
+        ...(wakeAt === null ? [] : [{ sql: WAKE, params: { webhookNumber, wakeAt } }]),
       ]);
     },
-    settleStopped: async (settlement) => void (await db.commit(batchStatements(settlement))),
+    holds: async (batch, owner) => (await db.get(IS_HELD, held(batch, owner))) !== undefined,
   };
 }
 
-function batchStatements({
-  batch,
-  fate,
-  owner,
-  attempt,
-}: Pick<Settlement, 'batch' | 'fate' | 'owner' | 'attempt'>): Statement[] {
+function batchStatements({ batch, fate, attempt }: SettledBatch, owner: string): Statement[] {
   return [
     ...(batch === null || fate === null ? [] : fateStatements(batch, fate, owner)),
     ...(attempt === null ? [] : [attemptStatement(attempt)]),
   ];
 }
 
+/** Records that do not wait any more. */
+function settledRecords({ batch, fate }: SettledBatch): number {
+  const isSettled = fate?.kind === 'delivered' || fate?.kind === 'dead' || fate?.kind === 'discarded';
+  return batch !== null && isSettled ? batch.lastOffset - batch.firstOffset + 1 : 0;
+}
+
+type Held = Pick<Batch, 'webhookNumber' | 'firstOffset' | 'id' | 'attemptNumber'> & { readonly owner: string };
+
+function held({ webhookNumber, firstOffset, id, attemptNumber }: Batch, owner: string): Held {
+  return { webhookNumber, firstOffset, id, attemptNumber, owner };
+}
+
 function fateStatements(batch: Batch, fate: BatchFate, owner: string): Statement[] {
-  const { webhookNumber, firstOffset, lastOffset, id } = batch;
-  const held = { webhookNumber, firstOffset, id, owner };
-  const at = fate.at;
+  const { webhookNumber, firstOffset, lastOffset } = batch;
+  const row = held(batch, owner);
+  const { at } = fate;
   switch (fate.kind) {
     case 'retry':
-      return [{ sql: RETRY, params: { ...held, at, contentRefusals: fate.contentRefusals }, expectChanges: 1 }];
+      return [{ sql: RETRY, params: { ...row, at, contentRefusals: fate.contentRefusals }, expectChanges: 1 }];
     case 'release':
-      return [{ sql: RELEASE, params: { ...held, at }, expectChanges: 1 }];
+      return [{ sql: RELEASE, params: { ...row, at }, expectChanges: 1 }];
     case 'halve': {
       const middle = firstOffset + Math.floor((lastOffset - firstOffset) / 2);
       const [left, right] = fate.halfIds;
       return [
-        { sql: TAKE_APART, params: held, expectChanges: 1 },
+        { sql: TAKE_APART, params: row, expectChanges: 1 },
         { sql: ADD_HALF, params: { webhookNumber, firstOffset, lastOffset: middle, id: left, at } },
         { sql: ADD_HALF, params: { webhookNumber, firstOffset: middle + 1, lastOffset, id: right, at } },
       ];
     }
     default:
-      return [{ sql: SETTLE, params: { ...held, state: fate.kind, at }, expectChanges: 1 }];
+      return [{ sql: SETTLE, params: { ...row, state: fate.kind, at }, expectChanges: 1 }];
   }
 }

@@ -8,11 +8,16 @@ import { type DeliveryStore, deliveryStore } from './deliveries.ts';
 import { type DispatchStore, dispatchStore } from './dispatch.ts';
 import { type EmployeeStore, employeeStore } from './employees.ts';
 import { type EndpointStore, endpointStore } from './endpoints.ts';
+import { type ErasureStore, erasureStore } from './erasure.ts';
 import { type EventTypeStore, eventTypeStore } from './event-types.ts';
 import { type EventStore, eventStore } from './events.ts';
+import { type ExpiryStore, expiryStore } from './expiry.ts';
 import { type InvitationStore, invitationStore } from './invitations.ts';
 import { type KeyStore, keyStore } from './keys.ts';
 import { type ProductStore, productStore } from './products.ts';
+import { type QueueStore, queueStore } from './queues.ts';
+import { type RemovalStore, removalStore } from './removal.ts';
+import { type RetentionStore, retentionStore } from './retention.ts';
 import { type SettingStore, settingStore } from './settings.ts';
 import { type SettlementStore, settlementStore } from './settlement.ts';
 import { type TokenStore, tokenStore } from './tokens.ts';
@@ -38,6 +43,11 @@ export type Store = {
   readonly attempts: AttemptStore;
   readonly audit: AuditStore;
   readonly settings: SettingStore;
+  readonly retention: RetentionStore;
+  readonly removals: RemovalStore;
+  readonly erasures: ErasureStore;
+  readonly expiry: ExpiryStore;
+  readonly queues: QueueStore;
 };
 
 export function createStore(db: Database, vault: Vault, ids: Ids): Store {
@@ -59,5 +69,10 @@ export function createStore(db: Database, vault: Vault, ids: Ids): Store {
     attempts: attemptStore(db),
     audit: auditStore(db),
     settings: settingStore(db, vault),
+    retention: retentionStore(db),
+    removals: removalStore(db),
+    erasures: erasureStore(db),
+    expiry: expiryStore(db),
+    queues: queueStore(db),
   };
 }

@@ -42,8 +42,9 @@ const REVOKE = 'DELETE FROM access_token WHERE key = @key AND application_id = @
 const PURGE = `
   DELETE FROM access_token WHERE key IN (
     SELECT key FROM access_token WHERE key > @after ORDER BY key LIMIT @limit) AND expires_at <= @now`;
-const NEXT =
-  'SELECT max(key) AS last, count(*) AS seen FROM (SELECT key FROM access_token WHERE key > @after ORDER BY key LIMIT @limit)';
+const NEXT = `
+  SELECT max(key) AS last, count(*) AS seen, coalesce(sum(expires_at <= @now), 0) AS expired
+  FROM (SELECT key, expires_at FROM access_token WHERE key > @after ORDER BY key LIMIT @limit)`;
 
 export type TokenStore = {
   /**
@@ -89,9 +90,9 @@ export function tokenStore(db: Database): TokenStore {
     },
     revoke: async (key, applicationId) => void (await db.commit([{ sql: REVOKE, params: { key, applicationId } }])),
     purgeStep: async (after, limit, now) => {
-      const seen = await db.get(NEXT, { after, limit });
+      const seen = await db.get(NEXT, { after, limit, now });
       if (seen === undefined || seen.seen === 0) return { next: null, purged: 0 };
-      const [result] = await db.commit([{ sql: PURGE, params: { after, limit, now } }]);
+      const [result] = seen.expired === 0 ? [] : await db.commit([{ sql: PURGE, params: { after, limit, now } }]);
       const atEnd = Number(seen.seen) < limit || Number(seen.last) >= firstRowKeyAt(now);
       return { next: atEnd ? null : Number(seen.last), purged: result?.changes ?? 0 };
     },

@@ -95,6 +95,10 @@ const OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId ORDER BY w.numb
 const OF_KEY = `${SELECT} WHERE w.encryption_key_name = @name ORDER BY w.number LIMIT 10`;
 const OF_PATTERN = `${SELECT} WHERE w.number IN (SELECT webhook_number FROM subscription WHERE pattern = @pattern) LIMIT 10`;
 
+// Webhooks are few: no index by state.
+const FAILING_SINCE = `
+  ${SELECT} WHERE p.state = 'failing' AND p.failing_since_at <= @before ORDER BY p.failing_since_at LIMIT @limit`;
+
 const UNENCRYPTED = `${SELECT}
   WHERE w.encryption_key_name IS NULL
     AND w.number IN (SELECT webhook_number FROM subscription WHERE pattern IN (@type, @category, '*')) LIMIT 10`;
@@ -107,6 +111,8 @@ const SUBSCRIBE = `
   INSERT INTO subscription (pattern, webhook_number)
   SELECT pattern.value, w.number FROM webhook AS w, json_each(w.event_types) AS pattern WHERE w.id = @id`;
 const UNCHANGED = 'UPDATE webhook SET updated_at = updated_at WHERE id = @id AND updated_at = @updatedAt';
+// Its log stays for housekeeping to take away: it may be of any size.
+const REMEMBER_NUMBER = 'INSERT INTO removed_webhook (number) SELECT number FROM webhook WHERE id = @id';
 const REMOVE = 'DELETE FROM webhook WHERE id = @id';
 const SET_STATE = `
   UPDATE webhook_progress
@@ -128,6 +134,8 @@ export type WebhookStore = {
   ofPattern(pattern: string): Promise<Webhook[]>;
   /** The first few webhooks that get events of this type and have no key to encrypt them. */
   unencryptedOf(type: string): Promise<Webhook[]>;
+  /** Webhooks every attempt of which has failed since `before` or earlier. */
+  failingSince(before: number, limit: number): Promise<Webhook[]>;
   insert(webhook: WebhookConfiguration, audit: AuditEntry): Promise<void>;
   /** Throws `StaleWrite` when the row is no longer as `before` was read. */
   update(webhook: WebhookConfiguration, before: WebhookConfiguration, audit: AuditEntry): Promise<void>;
@@ -155,6 +163,7 @@ export function webhookStore(db: Database): WebhookStore {
     ofKey: (name) => many(OF_KEY, { name }),
     ofPattern: (pattern) => many(OF_PATTERN, { pattern }),
     unencryptedOf: (type) => many(UNENCRYPTED, { type, category: categoryPattern(type) }),
+    failingSince: (before, limit) => many(FAILING_SINCE, { before, limit }),
     insert: async (webhook, audit) => {
       const { id } = webhook;
       await db.commit([
@@ -175,7 +184,11 @@ export function webhookStore(db: Database): WebhookStore {
       ]);
     },
     remove: async (id, audit) => {
-      await db.commit([{ sql: REMOVE, params: { id }, expectChanges: 1 }, auditStatement(audit)]);
+      await db.commit([
+        { sql: REMEMBER_NUMBER, params: { id } },
+        { sql: REMOVE, params: { id }, expectChanges: 1 },
+        auditStatement(audit),
+      ]);
     },
     setState: async (change, audit) => {
       const { webhookNumber, state, stateAt } = change.progress;

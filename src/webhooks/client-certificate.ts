@@ -1,9 +1,64 @@
-/** The certificate that an endpoint is shown when it asks for one (mutual TLS). */
-
+/** The certificate that an endpoint is shown when it asks for one (mutual TLS): what may be one, and how it is kept. */
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import type { ClientCertificate } from '../outbound/tls.ts';
+import { refuseField } from '../refusal.ts';
+import { secret } from '../secret.ts';
 import type { Endpoint } from '../store/endpoints.ts';
+import type { EndpointInput } from './endpoint-schema.ts';
 
 export function clientCertificateOf({ clientCertificate, clientPrivateKey }: Endpoint): ClientCertificate | null {
   if (clientCertificate === null || clientPrivateKey === null) return null;
   return { certificate: clientCertificate, privateKey: clientPrivateKey.reveal() };
+}
+
+export type CertificateColumns = Pick<
+  Endpoint,
+  'clientCertificate' | 'clientPrivateKey' | 'clientCertificateExpiresAt' | 'clientCertificateWarnedDays'
+>;
+
+const NO_CERTIFICATE: CertificateColumns = {
+  clientCertificate: null,
+  clientPrivateKey: null,
+  clientCertificateExpiresAt: null,
+  clientCertificateWarnedDays: null,
+};
+
+/** The columns of the certificate that was given, or of the one before if it is the same. Throws a refusal that names the field. */
+export function certificateColumns(
+  given: EndpointInput['clientCertificate'],
+  before: CertificateColumns | null,
+  now: number,
+): CertificateColumns {
+  if (given === null) return NO_CERTIFICATE;
+  if (given.certificate === before?.clientCertificate && given.privateKey === before.clientPrivateKey?.reveal()) {
+    const { clientCertificate, clientPrivateKey, clientCertificateExpiresAt, clientCertificateWarnedDays } = before;
+    return { clientCertificate, clientPrivateKey, clientCertificateExpiresAt, clientCertificateWarnedDays };
+  }
+  const certificate = parsed(
+    'clientCertificate.certificate',
+    'is not a certificate in PEM',
+    () => new X509Certificate(given.certificate),
+  );
+  const privateKey = parsed('clientCertificate.privateKey', 'is not an unencrypted private key in PEM', () =>
+    createPrivateKey(given.privateKey),
+  );
+  if (!certificate.checkPrivateKey(privateKey)) {
+    throw refuseField('clientCertificate.privateKey', 'is not the key of the certificate');
+  }
+  const expiresAt = Date.parse(certificate.validTo);
+  if (expiresAt <= now) throw refuseField('clientCertificate.certificate', 'has expired');
+  return {
+    clientCertificate: given.certificate,
+    clientPrivateKey: secret(given.privateKey),
+    clientCertificateExpiresAt: expiresAt,
+    clientCertificateWarnedDays: null,
+  };
+}
+
+function parsed<T>(field: string, problem: string, parse: () => T): T {
+  try {
+    return parse();
+  } catch {
+    throw refuseField(field, problem);
+  }
 }

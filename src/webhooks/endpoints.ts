@@ -1,14 +1,14 @@
 /** Endpoints (wire.md §4): what binds beyond their fields, their verification, and the rotation of their secret. */
-import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { type Administration, administer, type Stamp, setByService } from '../administration.ts';
 import type { Actor } from '../audit.ts';
 import type { Clock, Ids, Random } from '../ids.ts';
 import type { EgressPolicy } from '../outbound/egress.ts';
-import { Refusal, refuseField } from '../refusal.ts';
+import { Refusal } from '../refusal.ts';
 import { type Secret, secret } from '../secret.ts';
 import { currentApiKey, type Endpoint, signingSecret } from '../store/endpoints.ts';
 import type { Store } from '../store/store.ts';
 import { validate } from '../validation.ts';
+import { certificateColumns } from './client-certificate.ts';
 import { type EndpointInput, endpointInput, rotateApiKeyInput, rotateInput } from './endpoint-schema.ts';
 import { refuseUnsafeUrl } from './url.ts';
 import type { Challenge } from './verification.ts';
@@ -100,7 +100,7 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge }
       referrers: async ({ id }) =>
         (await store.webhooks.ofEndpoint(id)).map((webhook) => `webhook ${webhook.name} (${webhook.id})`),
       unique: {},
-      audited: (endpoint) => endpoint,
+      audited: ({ clientCertificateWarnedDays, ...endpoint }) => endpoint,
     },
     { clock, ids },
   );
@@ -198,44 +198,4 @@ function oauthColumns(oauth: EndpointInput['oauth']): OauthColumns {
     oauthTokenExpirationMinutes: oauth?.tokenExpirationMinutes ?? null,
     oauthScopes: oauth?.scopes ?? null,
   };
-}
-
-type CertificateColumns = Pick<Endpoint, 'clientCertificate' | 'clientPrivateKey' | 'clientCertificateExpiresAt'>;
-
-function certificateColumns(
-  given: EndpointInput['clientCertificate'],
-  before: CertificateColumns | null,
-  now: number,
-): CertificateColumns {
-  if (given === null) return { clientCertificate: null, clientPrivateKey: null, clientCertificateExpiresAt: null };
-  if (given.certificate === before?.clientCertificate && given.privateKey === before.clientPrivateKey?.reveal()) {
-    const { clientCertificate, clientPrivateKey, clientCertificateExpiresAt } = before;
-    return { clientCertificate, clientPrivateKey, clientCertificateExpiresAt };
-  }
-  const certificate = parsed(
-    'clientCertificate.certificate',
-    'is not a certificate in PEM',
-    () => new X509Certificate(given.certificate),
-  );
-  const privateKey = parsed('clientCertificate.privateKey', 'is not an unencrypted private key in PEM', () =>
-    createPrivateKey(given.privateKey),
-  );
-  if (!certificate.checkPrivateKey(privateKey)) {
-    throw refuseField('clientCertificate.privateKey', 'is not the key of the certificate');
-  }
-  const expiresAt = Date.parse(certificate.validTo);
-  if (expiresAt <= now) throw refuseField('clientCertificate.certificate', 'has expired');
-  return {
-    clientCertificate: given.certificate,
-    clientPrivateKey: secret(given.privateKey),
-    clientCertificateExpiresAt: expiresAt,
-  };
-}
-
-function parsed<T>(field: string, problem: string, parse: () => T): T {
-  try {
-    return parse();
-  } catch {
-    throw refuseField(field, problem);
-  }
 }

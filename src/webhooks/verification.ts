@@ -6,7 +6,8 @@ import type { Outcome } from '../outbound/outcome.ts';
 import type { Transport } from '../outbound/transport.ts';
 import { currentApiKey, type Endpoint, signingSecret, type Verification } from '../store/endpoints.ts';
 import { USER_AGENT } from '../version.ts';
-import { challengeBody, challengeHeader, newChallengeToken, verifyChallengeAnswer } from '../wire/challenge.ts';
+import { challengeBody, newChallengeToken, verifyChallengeAnswer } from '../wire/challenge.ts';
+import { challengeHeader } from '../wire/challenge-answer.ts';
 import { pathAndQuery } from '../wire/signature.ts';
 import { clientCertificateOf } from './client-certificate.ts';
 

@@ -1,15 +1,13 @@
-/** The token challenge: an endpoint proves that it holds the secret (wire.md §5 "Token challenge"). Both sides. */
+/**
+ * The token challenge: an endpoint proves that it holds the secret (wire.md §5 "Token challenge"). The sender's side, which
+ * asks and compares; the receiver's is `challenge-answer.ts`.
+ */
 import { CHALLENGE_TOKEN_BYTES } from '../limits.ts';
 import { decodeStrictBase64, encodeBase64Url } from './base64.ts';
+import { type Challenge, challengeHeader, challengeMessage } from './challenge-answer.ts';
 import { equalText, hmacSha256Base64 } from './hash.ts';
 import { secretKey } from './signature.ts';
 import { failure, type Verdict } from './verdict.ts';
-
-/** Carries the token in the request and the answer in the response. */
-export const challengeHeader = 'x-challenge-sha256';
-
-/** `pathAndQuery` as in the request line, case kept; `token` the request's header; `secret` the endpoint's. */
-export type Challenge = { readonly pathAndQuery: string; readonly token: string; readonly secret: string };
 
 export type ChallengeVerdict = Verdict<'missing_answer' | 'malformed_answer' | 'wrong_answer'>;
 
@@ -18,18 +16,9 @@ export function newChallengeToken(random: (size: number) => Uint8Array): string 
   return encodeBase64Url(random(CHALLENGE_TOKEN_BYTES));
 }
 
-/**
- * Whether a text has the form of a token. A receiver checks this before it answers: it would otherwise sign any text for
- * anybody, and with a text of the right form that is a valid Standard Webhooks signature of a made-up body.
- */
-export function isChallengeToken(text: string): boolean {
-  return /^[A-Za-z0-9_-]{43}$/.test(text);
-}
-
-/** The Base64 HMAC-SHA256 of `POST`, path and query, and token, joined by nothing. RangeError if the token is not one. */
-export function challengeAnswer({ pathAndQuery, token, secret }: Challenge): string {
-  if (!isChallengeToken(token)) throw new RangeError('a challenge token has 43 Base64url characters');
-  return hmacSha256Base64(secretKey(secret), `POST${pathAndQuery}${token}`);
+/** The Base64 HMAC-SHA256 of the challenge's message: what a receiver has to answer. RangeError if the token is not one. */
+export function challengeAnswer(challenge: Challenge): string {
+  return hmacSha256Base64(secretKey(challenge.secret), challengeMessage(challenge));
 }
 
 /** Compares the answer that came back in `x-challenge-sha256` with the one wanted, in constant time. */

@@ -32,7 +32,9 @@ export type Envelope = {
   readonly records: readonly ReceivedRecord[];
 };
 
-export type EnvelopeVerdict = Verdict<'malformed_json' | 'malformed_envelope', { readonly envelope: Envelope }>;
+export type EnvelopeFailureCode = 'malformed_json' | 'malformed_envelope';
+
+export type EnvelopeVerdict = Verdict<EnvelopeFailureCode, { readonly envelope: Envelope }>;
 
 /** The key of an event's data: `employee.created` → `employeeCreated`; `.`, `_` and `-` all part words. */
 export function eventTypeKey(eventType: string): string {

@@ -15,3 +15,15 @@ export function lowerCaseHeaders(headers: HeaderRecord): ReadonlyMap<string, str
   }
   return found;
 }
+
+/** Says that one of these names came more than once, in whatever case, where the record still shows it; else null. */
+export function repeatedHeader(headers: HeaderRecord, names: readonly string[]): string | null {
+  const counts = new Map<string, number>();
+  for (const [name, value] of Object.entries(headers)) {
+    const lower = name.toLowerCase();
+    const times = value === undefined ? 0 : typeof value === 'string' ? 1 : value.length;
+    counts.set(lower, (counts.get(lower) ?? 0) + times);
+  }
+  const repeated = names.find((name) => (counts.get(name) ?? 0) > 1);
+  return repeated === undefined ? null : `the header ${repeated} came ${counts.get(repeated)} times`;
+}

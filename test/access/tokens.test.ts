@@ -92,6 +92,17 @@ describe('issuing a token', () => {
     });
   }
 
+  it('issues nothing, and tells nobody why, where the client was switched off or revoked since it was authenticated', async (t) => {
+    const s = await openTestServices(t);
+    const [revoked, inactive] = [await clientOf(s), await clientOf(s)];
+    await s.applications.revokeTokens(revoked.id, ACTOR);
+    await s.users.patch(inactive.userId, { active: false }, ACTOR);
+    for (const client of [revoked, inactive]) {
+      const says = 'the client credentials are not valid';
+      await leavingNothing(s, () => refused(() => s.tokens.issue(client, undefined), { code: 'invalid_client', says }));
+    }
+  });
+
   it('keeps the hash alone, under a key that is in the token and ordered by time', async (t) => {
     const s = await openTestServices(t);
     const client = await clientOf(s, { accessTokenValiditySeconds: 300 });

@@ -82,12 +82,14 @@ function layBatches(
     for (let at = first; at <= last; at++) model.push({ state, attempts: 3 });
   }
   database.connection
-    .prepare('UPDATE webhook_progress SET cursor_offset = ? WHERE webhook_number = ?')
-    .run(model.length, number);
+    .prepare('UPDATE webhook_progress SET cursor_offset = ?, pending_records = ? WHERE webhook_number = ?')
+    .run(model.length, pendingIn(model), number);
   return model;
 }
 
 const batchesOf = ({ rows }: TestStore): BatchRow[] => rows('SELECT * FROM batch ORDER BY first_offset') as BatchRow[];
+
+const pendingIn = (model: readonly ModelRecord[]): number => model.filter(({ state }) => state === 'pending').length;
 
 function assertMatches(batches: readonly BatchRow[], model: readonly ModelRecord[]): void {
   let next = 0;
@@ -121,6 +123,9 @@ describe('replaying', () => {
               .run(step.state, NOW, batch.first_offset);
             for (let at = batch.first_offset; at <= batch.last_offset; at++)
               model[at] = { state: step.state, attempts: 3 };
+            s.database.connection
+              .prepare('UPDATE webhook_progress SET pending_records = ? WHERE webhook_number = ?')
+              .run(pendingIn(model), number);
             continue;
           }
           const [first, last] = [step.first, step.first + step.length - 1];
@@ -130,6 +135,9 @@ describe('replaying', () => {
           assert.equal(await s.store.deliveries.replay(range, s.entry()), hit.length);
           for (const record of hit) Object.assign(record, { state: 'pending', attempts: 0 });
           assertMatches(batchesOf(s), model);
+          assert.deepEqual(s.rows('SELECT pending_records FROM webhook_progress'), [
+            { pending_records: pendingIn(model) },
+          ]);
         }
       }),
       { numRuns: 150 },

@@ -119,6 +119,12 @@ describe('the deliveries', () => {
         );
         assert.deepEqual(await everyPage(s, filter, limit), wanted);
       }),
+      {
+        examples: [
+          [{ since: NOW + MINUTE_MS }, 50],
+          [{ until: NOW + MINUTE_MS }, 50],
+        ],
+      },
     );
   });
 
@@ -132,15 +138,24 @@ describe('the deliveries', () => {
     }
   });
 
-  it('go on after a cursor of a record that is gone with nothing, and do not start over', async (t) => {
+  it('go on at its millisecond after a cursor whose record housekeeping has taken away: none is missed', async (t) => {
     const s = await filled(t);
-    const gone = deliveryAddress(deliveryId({ createdAt: NOW, webhookNumber: 99, offset: 3 }));
-    assert.deepEqual(await s.store.deliveries.list({}, gone, 10), []);
+    const every = await s.store.deliveries.list({}, null, 1000);
+    const at = NOW + 9 * MINUTE_MS;
+    const older = every.filter(({ createdAt }) => createdAt <= at);
+    assert.ok(older.length > 10 && older.length < every.length);
+    const gone = deliveryAddress(deliveryId({ createdAt: at, webhookNumber: 99, offset: 3 }));
+    assert.deepEqual(await s.store.deliveries.list({}, gone, 1000), older);
+    for (const createdAt of [0, NOW - 2]) {
+      assert.deepEqual(await s.store.deliveries.list({}, { createdAt, webhookNumber: 99, offset: 3 }, 1000), []);
+    }
+    const farAhead = { createdAt: 2 ** 48 - 1, webhookNumber: 99, offset: 3 };
+    assert.deepEqual(await s.store.deliveries.list({}, farAhead, 1000), every);
   });
 
   it('of an erased event are discarded unless they were settled before', async (t) => {
     const s = await filled(t);
-    s.database.connection.exec('UPDATE event SET data = NULL');
+    s.database.connection.exec(`UPDATE event SET data = NULL, erased_at = ${NOW + MINUTE_MS}`);
     const every = await s.store.deliveries.list({ webhookNumber: s.some }, null, 100);
     const states = [
       'discarded',
@@ -160,6 +175,13 @@ describe('the deliveries', () => {
     );
     assert.equal((await s.store.deliveries.list({ state: 'pending' }, null, 100)).length, 0);
     assert.equal((await s.store.deliveries.list({ state: 'discarded' }, null, 100)).length, 26);
+  });
+
+  it('of an event that was erased while its batch was under way are discarded, whatever became of the batch', async (t) => {
+    const s = await filled(t);
+    s.database.connection.exec(`UPDATE event SET data = NULL, erased_at = ${NOW - 1}`);
+    const every = await s.store.deliveries.list({}, null, 1000);
+    assert.deepEqual(new Set(every.map(({ state }) => state)), new Set(['discarded']));
   });
 });
 

@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 /** Base URLs of what it asks and of what it protects. */
 export type Behind = { readonly sallyport: string; readonly upstream: string };
 
-export type Proxy = {
+export type RunningProxy = {
   readonly port: number;
   readonly url: string;
   /** What it has written so far. */
@@ -20,7 +20,7 @@ export type Proxy = {
 };
 
 /** Debian's `nginx-light`. Throws, saying so, where it is not installed. */
-export function startNginx({ sallyport, upstream }: Behind): Promise<Proxy> {
+export function startNginx({ sallyport, upstream }: Behind): Promise<RunningProxy> {
   return startProxy('nginx', 'nginx-light', /start worker process \d/, (folder, port) => {
     const config = fill('nginx.conf', folder, { listen: `127.0.0.1:${port}`, sallyport, upstream });
     // As root it would give its workers to an account that may not enter the folder.
@@ -30,7 +30,7 @@ export function startNginx({ sallyport, upstream }: Behind): Promise<Proxy> {
 }
 
 /** Debian's `caddy`. Throws, saying so, where it is not installed. */
-export function startCaddy({ sallyport, upstream }: Behind): Promise<Proxy> {
+export function startCaddy({ sallyport, upstream }: Behind): Promise<RunningProxy> {
   return startProxy('caddy', 'caddy', /serving initial configuration/, (folder, port) => {
     const config = fill('Caddyfile', folder, { address: '127.0.0.1', port: String(port), sallyport, upstream });
     return ['run', '--adapter', 'caddyfile', '--config', config];
@@ -45,14 +45,19 @@ async function startProxy(
   debianPackage: string,
   isReady: RegExp,
   configure: (folder: string, port: number) => string[],
-): Promise<Proxy> {
+): Promise<RunningProxy> {
   for (let left = TRIES; ; left -= 1) {
     const folder = mkdtempSync(join(tmpdir(), `${program}-`));
     const port = await freePort();
     const child = spawn(program, configure(folder, port), {
       cwd: folder,
       // Programs of the system's administration are not on everybody's path; what it keeps of its own belongs in the folder.
-      env: { PATH: `${process.env.PATH}:/usr/sbin:/sbin`, HOME: folder, XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder },
+      env: {
+        PATH: `${process.env.PATH}:/usr/sbin:/sbin`,
+        HOME: folder,
+        XDG_CONFIG_HOME: folder,
+        XDG_DATA_HOME: folder,
+      },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const running = watch(child);

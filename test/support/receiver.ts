@@ -5,12 +5,13 @@
 import { randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
-import { challengeAnswer, challengeHeader } from '../../src/wire/challenge.ts';
-import { verifyDelivery } from '../../src/wire/delivery-signature.ts';
+import { challengeAnswer } from '../../src/wire/challenge.ts';
+import { challengeHeader } from '../../src/wire/challenge-answer.ts';
+import { verifyDelivery } from '../../src/wire/delivery-verification.ts';
 import { type Envelope, parseEnvelope, type ReceivedRecord } from '../../src/wire/envelope.ts';
 import { equalText, sha256Base64 } from '../../src/wire/hash.ts';
-import { decodePayload } from '../../src/wire/payload.ts';
-import { decryptBinary } from '../../src/wire/pgp.ts';
+import { decodePayload } from '../../src/wire/payload-decoding.ts';
+import { decryptBinary } from '../../src/wire/pgp-decryption.ts';
 import type { Verdict } from '../../src/wire/verdict.ts';
 import { cleanUp } from './cleanup.ts';
 import { type PlannedAnswer, type SeenRequest, startHttpsServer } from './https-server.ts';
@@ -154,7 +155,7 @@ async function readDelivery(
   const { method, url, headers, body } = request;
   const trusted =
     bearerTokens === undefined
-      ? verifyDelivery({ method, pathAndQuery: url, headers, body, secrets: [secret], now })
+      ? await verifyDelivery({ method, pathAndQuery: url, headers, body, secrets: [secret], now })
       : verifyBearer(request, bearerTokens);
   if (!trusted.ok) return trusted;
   const decoded = await decodePayload(body, headers, {

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { NO_TIMINGS } from '../../src/outbound/outcome.ts';
+import type { AttemptRecord } from '../../src/store/attempts.ts';
 import type { Delivery, DeliveryState } from '../../src/store/deliveries.ts';
-import { viewDelivery } from '../../src/webhooks/deliveries.ts';
+import { viewAttempt, viewDelivery } from '../../src/webhooks/deliveries.ts';
 import { refused } from '../support/refusals.ts';
 import { ACTOR, makeEventType, makeWebhook, openTestServices, type TestServices } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
@@ -90,6 +92,38 @@ describe('deliveries', () => {
       });
     });
   }
+});
+
+describe('an attempt', () => {
+  const attempt: AttemptRecord = {
+    ...{ id: 'a', webhookNumber: 1, kind: 'delivery', batchId: 'b', firstOffset: 0, lastOffset: 0, attemptNumber: 2 },
+    ...{
+      startedAt: NOW,
+      requestHeaders: { date: 'now' },
+      responseStatus: 204,
+      responseHeaders: {},
+      responseBody: null,
+    },
+    ...{ errorClass: null, errorMessage: null, timings: NO_TIMINGS },
+  };
+
+  it('that was delivered has nothing to say of errors', () => {
+    const { delivered, errorClass, error, advice, startedAt } = viewAttempt(attempt);
+    assert.deepEqual(
+      [delivered, errorClass, error, advice, startedAt],
+      [true, null, null, null, '2026-11-21T05:00:00.000Z'],
+    );
+  });
+
+  it('that failed says what to do, and shows the answer as text whatever bytes it has', () => {
+    const responseBody = Buffer.from([0x68, 0x69, 0xff]);
+    const view = viewAttempt({ ...attempt, responseBody, errorClass: 'tls_untrusted', errorMessage: 'self-signed' });
+    assert.deepEqual(
+      [view.delivered, view.errorClass, view.error, view.responseBody],
+      [false, 'tls_untrusted', 'self-signed', 'hi\ufffd'],
+    );
+    assert.match(view.advice ?? '', /SALLYPORT_CA_FILE/);
+  });
 });
 
 describe('replaying a delivery', () => {

@@ -67,6 +67,19 @@ describe('endpoints', () => {
     assert.ok(!file.includes('hunter2') && !file.includes(texts.apiKey));
   });
 
+  for (const column of ['secret', 'api_key', 'oauth_client_secret']) {
+    it(`are not read once their ${column} was put in the place of another’s`, async (t) => {
+      const s = await openTestServices(t);
+      const [one, other] = [await makeEndpoint(s, { oauth: OAUTH }), await makeEndpoint(s, { oauth: OAUTH })];
+      const sql = `UPDATE endpoint SET ${column} = (SELECT ${column} FROM endpoint WHERE id = ?) WHERE id = ?`;
+      s.database.connection.prepare(sql).run(other.id, one.id);
+      await assert.rejects(s.endpoints.get(one.id), {
+        message: new RegExp(`^endpoint.${column}:${one.id} was altered`),
+      });
+      assert.equal((await s.endpoints.get(other.id)).secret.reveal(), other.secret.reveal());
+    });
+  }
+
   it('are patched member by member: secrets that are not named stay', async (t) => {
     const s = await openTestServices(t);
     const before = await makeEndpoint(s, { oauth: { ...OAUTH, scopes: 'a' } });

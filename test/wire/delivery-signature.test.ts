@@ -4,13 +4,12 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { encodeBase64 } from '../../src/wire/base64.ts';
 import { parseImfFixdate } from '../../src/wire/date.ts';
+import { contentHeaders, signDelivery } from '../../src/wire/delivery-signature.ts';
 import {
-  contentHeaders,
   type DeliveryFailureCode,
   type DeliveryToVerify,
-  signDelivery,
   verifyDelivery,
-} from '../../src/wire/delivery-signature.ts';
+} from '../../src/wire/delivery-verification.ts';
 import { pathAndQuery } from '../../src/wire/signature.ts';
 import { type DeliveryVector, signingVectors } from '../support/vectors.ts';
 
@@ -47,8 +46,10 @@ function received(changes: Partial<DeliveryToVerify> = {}): DeliveryToVerify {
   };
 }
 
-function refused(changes: Partial<DeliveryToVerify>): { code: DeliveryFailureCode; description: string } {
-  const verdict = verifyDelivery(received(changes));
+async function refused(
+  changes: Partial<DeliveryToVerify>,
+): Promise<{ code: DeliveryFailureCode; description: string }> {
+  const verdict = await verifyDelivery(received(changes));
   assert.ok(!verdict.ok, 'the delivery was accepted');
   return verdict;
 }
@@ -67,9 +68,9 @@ describe('signing a delivery', () => {
       });
     });
 
-    it(`verifies the vector "${vector.name}"`, () => {
+    it(`verifies the vector "${vector.name}"`, async () => {
       const custom = Object.fromEntries(vector.customHeaders.map(({ name, value }) => [name, value]));
-      const verdict = verifyDelivery({
+      const verdict = await verifyDelivery({
         method: 'POST',
         pathAndQuery: pathAndQuery(new URL(vector.url)),
         headers: {
@@ -115,8 +116,8 @@ describe('signing a delivery', () => {
 });
 
 describe('verifying a delivery', () => {
-  it('accepts what was signed and says when, over which headers and with which secret', () => {
-    assert.deepEqual(verifyDelivery(received({ secrets: ['another', SECRET] })), {
+  it('accepts what was signed and says when, over which headers and with which secret', async () => {
+    assert.deepEqual(await verifyDelivery(received({ secrets: ['another', SECRET] })), {
       ok: true,
       secretIndex: 1,
       signedAt: AT,
@@ -124,17 +125,17 @@ describe('verifying a delivery', () => {
     });
   });
 
-  it('accepts header names in any case, and another case of the path', () => {
+  it('accepts header names in any case, and another case of the path', async () => {
     const headers = Object.fromEntries(
       Object.entries(received().headers).map(([name, value]) => [name.toUpperCase(), value]),
     );
-    assert.ok(verifyDelivery(received({ headers, pathAndQuery: '/IN?A=1' })).ok);
+    assert.ok((await verifyDelivery(received({ headers, pathAndQuery: '/IN?A=1' }))).ok);
   });
 
-  it('accepts a required custom header only if it is signed', () => {
-    assert.ok(verifyDelivery(received({ requiredHeaders: ['X-Tenant'] })).ok);
+  it('accepts a required custom header only if it is signed', async () => {
+    assert.ok((await verifyDelivery(received({ requiredHeaders: ['X-Tenant'] }))).ok);
     const changes = { ...withHeader('x-role', 'admin'), requiredHeaders: ['X-Role'] };
-    assert.deepEqual(refused(changes), {
+    assert.deepEqual(await refused(changes), {
       ok: false,
       code: 'unsigned_header',
       description: 'SignedHeaders lacks x-role',
@@ -167,36 +168,37 @@ describe('verifying a delivery', () => {
     [
       'a signed header that came twice',
       { headers: { ...received().headers, 'x-tenant': ['acme', 'acme'] } },
-      'wrong_signature',
-      /x-tenant/,
+      'repeated_header',
+      /^the header x-tenant came 2 times$/,
     ],
-    ['a header that came in two cases', withHeader('X-TENANT', 'acme'), 'wrong_signature', /x-tenant/],
+    ['a header that came in two cases', withHeader('X-TENANT', 'acme'), 'repeated_header', /x-tenant came 2 times/],
+    ['a hash of another length', withHeader('x-content-sha256', 'AAAA'), 'malformed_content_hash', /4 characters/],
     ['another hash', withHeader('x-content-sha256', encodeBase64(new Uint8Array(32))), 'wrong_signature', /content/],
     ['another body', { body: new Uint8Array(3) }, 'wrong_content_hash', /3 bytes received/],
   ];
   for (const [what, changes, code, description] of cases) {
-    it(`refuses ${what}`, () => {
-      const verdict = refused(changes);
+    it(`refuses ${what}`, async () => {
+      const verdict = await refused(changes);
       assert.equal(verdict.code, code);
       assert.match(verdict.description, description);
       assert.ok(!verdict.description.includes(SECRET));
     });
   }
 
-  it('goes by the system clock where none is given', () => {
+  it('goes by the system clock where none is given', async () => {
     const { now: _, ...delivery } = received();
     const url = new URL('https://hooks.example.com/in?a=1');
     const sign = (at: number) => signDelivery({ url, secret: SECRET, body: BODY, at, customHeaders: [] });
-    assert.ok(verifyDelivery({ ...delivery, headers: sign(Date.now()) }).ok);
-    assert.ok(!verifyDelivery({ ...delivery, headers: sign(Date.now() - 3_600_000) }).ok);
+    assert.ok((await verifyDelivery({ ...delivery, headers: sign(Date.now()) })).ok);
+    assert.ok(!(await verifyDelivery({ ...delivery, headers: sign(Date.now() - 3_600_000) })).ok);
   });
 
-  it('does not read the body of a request whose signature is wrong', () => {
+  it('does not read the body of a request whose signature is wrong', async () => {
     const unreadable = new Proxy(BODY, {
       get: (): never => assert.fail('the body was read'),
     });
-    assert.equal(refused({ body: unreadable, secrets: ['another'] }).code, 'wrong_signature');
-    assert.throws(() => verifyDelivery(received({ body: unreadable })));
+    assert.equal((await refused({ body: unreadable, secrets: ['another'] })).code, 'wrong_signature');
+    await assert.rejects(verifyDelivery(received({ body: unreadable })), /the body was read/);
   });
 });
 
@@ -222,40 +224,48 @@ describe('signing and verifying, with anything', () => {
     return { method: 'POST', pathAndQuery: pathAndQuery(url), headers, body, secrets: [secret], now: AT };
   }
 
-  it('holds for every delivery', () => {
-    fc.assert(fc.property(delivery, (one) => assert.ok(verifyDelivery(sent(one)).ok)));
+  it('holds for every delivery', async () => {
+    await fc.assert(fc.asyncProperty(delivery, async (one) => assert.ok((await verifyDelivery(sent(one))).ok)));
   });
 
-  it('fails for any changed byte of a signed part or of the body', () => {
-    fc.assert(
-      fc.property(delivery, fc.nat(), fc.integer({ min: 1, max: 255 }), (one, position, difference) => {
+  it('fails for any changed byte of a signed part or of the body', async () => {
+    await fc.assert(
+      fc.asyncProperty(delivery, fc.nat(), fc.integer({ min: 1, max: 255 }), async (one, position, difference) => {
         const good = sent(one);
         const flip = (bytes: Uint8Array): Uint8Array =>
           bytes.map((byte, index) => (index === position % bytes.length ? byte ^ difference : byte));
         const flipText = (text: string): string => Buffer.from(flip(Buffer.from(text, 'latin1'))).toString('latin1');
-        assert.ok(!verifyDelivery({ ...good, body: flip(good.body) }).ok);
+        assert.ok(!(await verifyDelivery({ ...good, body: flip(good.body) })).ok);
         const target = flipText(good.pathAndQuery);
         // The path is signed in lower case, so a letter's case alone is no change.
         if (target.toLowerCase() !== good.pathAndQuery.toLowerCase()) {
-          assert.ok(!verifyDelivery({ ...good, pathAndQuery: target }).ok);
+          assert.ok(!(await verifyDelivery({ ...good, pathAndQuery: target })).ok);
         }
         for (const [name, header] of Object.entries(good.headers)) {
           if (typeof header !== 'string' || header === '') continue;
-          assert.ok(!verifyDelivery({ ...good, headers: { ...good.headers, [name]: flipText(header) } }).ok, name);
+          const headers = { ...good.headers, [name]: flipText(header) };
+          assert.ok(!(await verifyDelivery({ ...good, headers })).ok, name);
         }
       }),
     );
   });
 
-  it('never throws, whatever the request', () => {
+  it('never rejects, whatever the request', async () => {
     const text = fc.oneof(fc.string(), fc.constantFrom(...Object.values(received().headers).map(String)));
     const names = fc.constantFrom('authorization', 'date', 'x-content-sha256', '__proto__', 'X-Tenant');
     const headers = fc.dictionary(names, fc.option(text, { nil: undefined }));
-    fc.assert(
-      fc.property(fc.string(), fc.string(), headers, fc.array(fc.string()), (method, target, given, secrets) => {
-        const verdict = verifyDelivery({ method, pathAndQuery: target, headers: given, body: BODY, secrets, now: AT });
-        assert.ok(!verdict.ok);
-      }),
+    await fc.assert(
+      fc.asyncProperty(
+        fc.string(),
+        fc.string(),
+        headers,
+        fc.array(fc.string()),
+        async (method, target, given, secrets) => {
+          const request = { method, pathAndQuery: target, headers: given, body: BODY };
+          const verdict = await verifyDelivery({ ...request, secrets, now: AT });
+          assert.ok(!verdict.ok);
+        },
+      ),
     );
   });
 });

@@ -1,36 +1,53 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { equalText, hmacSha256Base64, sha256Base64 } from '../../src/wire/hash.ts';
+import * as node from '../../src/wire/hash.ts';
+import * as web from '../../src/wire/web-hash.ts';
 
-describe('hashes', () => {
-  it('gives the SHA-256 of FIPS 180-4 for "abc"', () => {
-    assert.equal(sha256Base64(Buffer.from('abc')), 'ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=');
+for (const [kind, { sha256Base64, hmacSha256Base64, equalText }] of Object.entries({ node, web })) {
+  describe(`hashes (${kind})`, () => {
+    it('gives the SHA-256 of FIPS 180-4 for "abc"', async () => {
+      assert.equal(await sha256Base64(Buffer.from('abc')), 'ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=');
+    });
+
+    it('gives the HMAC-SHA256 of RFC 4231 §4.3', async () => {
+      const wanted = Buffer.from('5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843', 'hex');
+      const answer = await hmacSha256Base64(Buffer.from('Jefe'), 'what do ya want for nothing?');
+      assert.equal(answer, wanted.toString('base64'));
+    });
+
+    it('signs parts as it signs them joined', async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.uint8Array({ minLength: 1 }), fc.string(), fc.uint8Array(), async (key, text, bytes) => {
+          const joined = Buffer.concat([Buffer.from(text), bytes]);
+          assert.equal(await hmacSha256Base64(key, text, bytes), await hmacSha256Base64(key, joined));
+        }),
+      );
+    });
+
+    it('finds two texts equal exactly when they are, lone surrogates and lengths included', async () => {
+      const texts = fc.string({ unit: fc.constantFrom('a', 'b', 'é', '\ud800', '\udc00', '\ufffd'), maxLength: 3 });
+      await fc.assert(
+        fc.asyncProperty(texts, texts, async (a, b) => {
+          assert.equal(await equalText(a, b), a === b);
+          assert.equal(await equalText(a, a), true);
+        }),
+        { numRuns: 500 },
+      );
+    });
   });
+}
 
-  it('gives the HMAC-SHA256 of RFC 4231 §4.3', () => {
-    const wanted = Buffer.from('5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843', 'hex');
-    const answer = hmacSha256Base64(Buffer.from('Jefe'), 'what do ya want for nothing?');
-    assert.equal(answer, wanted.toString('base64'));
-  });
-
-  it('signs parts as it signs them joined', () => {
-    fc.assert(
-      fc.property(fc.uint8Array(), fc.string(), fc.uint8Array(), (key, text, bytes) => {
-        const joined = Buffer.concat([Buffer.from(text), bytes]);
-        assert.equal(hmacSha256Base64(key, text, bytes), hmacSha256Base64(key, joined));
+describe('the sender’s hashes and the receiver’s', () => {
+  it('are the same, also of memory that threads share', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.uint8Array({ minLength: 1 }), fc.uint8Array(), async (key, bytes) => {
+        const shared = new Uint8Array(new SharedArrayBuffer(bytes.length));
+        shared.set(bytes);
+        const hash = node.sha256Base64(bytes);
+        assert.deepEqual([await web.sha256Base64(bytes), await web.sha256Base64(shared)], [hash, hash]);
+        assert.equal(await web.hmacSha256Base64(key, shared), node.hmacSha256Base64(key, bytes));
       }),
-    );
-  });
-
-  it('finds two texts equal exactly when they are, lone surrogates and lengths included', () => {
-    const texts = fc.string({ unit: fc.constantFrom('a', 'b', 'é', '\ud800', '\udc00', '\ufffd'), maxLength: 3 });
-    fc.assert(
-      fc.property(texts, texts, (a, b) => {
-        assert.equal(equalText(a, b), a === b);
-        assert.equal(equalText(a, a), true);
-      }),
-      { numRuns: 500 },
     );
   });
 });

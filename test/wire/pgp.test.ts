@@ -3,13 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
 import * as openpgp from 'openpgp';
-import {
-  type DecryptFailureCode,
-  decryptBinary,
-  encryptBinary,
-  inspectPublicKey,
-  keyErrorCode,
-} from '../../src/wire/pgp.ts';
+import { encryptBinary, inspectPublicKey, keyErrorCode } from '../../src/wire/pgp.ts';
+import { type DecryptFailureCode, decryptBinary } from '../../src/wire/pgp-decryption.ts';
 import { type PgpVectorName, pgpVector } from '../support/vectors.ts';
 import { type Gnupg, startGnupg } from './gnupg.ts';
 

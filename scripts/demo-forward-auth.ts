@@ -1,0 +1,232 @@
+/**
+ * `npm run demo:forward-auth`: nginx in front of an API that checks nothing itself. Every request is Sallyport's to allow,
+ * and each is told with what came of it. `--json` prints one JSON object in place of the story. Ends with status 1, saying what
+ * and why, where nginx is not installed or anything is not as told.
+ */
+import { parseArgs } from 'node:util';
+import { type RunningProxy, startNginx } from '../test/support/proxies.ts';
+import { type RawRequest, sendRaw } from '../test/support/raw-request.ts';
+import { startUpstream, type Upstream } from '../test/support/upstream.ts';
+import { type Api, createApi, EDGE, requestToken } from './demo/api.ts';
+import { createStage, type Stage } from './demo/processes.ts';
+import { jsonStory, reasonOf, type Story, terminalStory } from './demo/story.ts';
+
+const PRODUCT = {
+  name: 'Shop',
+  scopes: [{ name: 'orders:view' }, { name: 'orders:edit' }, { name: 'shop:admin' }],
+  rules: [
+    { methods: ['GET'], path: '/shop/orders/{id}', scope: 'orders:view' },
+    { methods: ['PUT'], path: '/shop/orders/{id}', scope: 'orders:edit' },
+    { methods: ['GET'], path: '/shop/admin/{rest*}', scope: 'shop:admin' },
+  ],
+};
+const IDENTITY = ['X-Auth-Client-Id', 'X-Auth-User-Id', 'X-Auth-User-Name', 'X-Auth-Scope', 'X-Auth-Permissions'];
+
+/** Paths that some server reads as another one. */
+const TRICKS = [
+  '/shop/orders/../admin/users',
+  '/shop/orders/%2e%2e/admin/users',
+  '/shop/orders/..%2Fadmin',
+  '/shop//orders/17',
+  '/shop/orders/17;x=1',
+  '/shop/orders/17/',
+  '/SHOP/orders/17',
+];
+
+type RefusedCall = readonly [method: string, path: string, told: Told];
+const REFUSALS: readonly (readonly [name: string, title: string, calls: readonly RefusedCall[]])[] = [
+  ['anonymous', 'Without a token', [['GET', '/shop/orders/17', { refused: 'Bearer', token: null }]]],
+  [
+    'unknown',
+    'With one that was made up',
+    [['GET', '/shop/orders/17', { refused: 'invalid_token', token: 'spt_made-up' }]],
+  ],
+  [
+    'scope',
+    'Without the scope',
+    [
+      ['PUT', '/shop/orders/17', { refused: 'orders:edit', body: '{"paid":true}' }],
+      ['GET', '/shop/admin/users', { refused: 'shop:admin' }],
+    ],
+  ],
+  [
+    'rules',
+    'Where no rule names the path or the method',
+    [
+      ['GET', '/shop/secrets', { refused: 'insufficient_scope' }],
+      ['DELETE', '/shop/orders/17', { refused: 'insufficient_scope' }],
+    ],
+  ],
+  [
+    'claims',
+    'Where the client claims to ask for something else',
+    [
+      ['GET', '/shop/admin/users', { refused: 'shop:admin', headers: ['X-Original-URI: /shop/orders/17'] }],
+      ['GET', '/shop/admin/users', { refused: 'shop:admin', headers: ['X-Forwarded-Uri: /shop/orders/17'] }],
+    ],
+  ],
+  [
+    'paths',
+    'Where the path can be read in two ways',
+    TRICKS.map((path) => ['GET', path, { refused: 'insufficient_scope' }] as const),
+  ],
+];
+
+type Clearing = (stop: () => Promise<void>) => void;
+
+await main();
+
+async function main(): Promise<void> {
+  const { stdout } = process;
+  const { values } = parseArgs({ options: { json: { type: 'boolean' } } });
+  const write = (text: string): unknown => stdout.write(text);
+  const story =
+    values.json === true ? jsonStory(write) : terminalStory(write, stdout.isTTY === true && !process.env.NO_COLOR);
+  const stage = createStage();
+  const stops: (() => Promise<void>)[] = [stage.clear];
+  const clear = async (): Promise<void> => {
+    for (const stop of stops.splice(0).reverse()) await stop();
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.once(signal, () => void clear().then(() => process.kill(process.pid, signal)));
+  }
+  let reason: string | null = null;
+  try {
+    await play(story, stage, (stop) => void stops.push(stop));
+  } catch (error) {
+    reason = reasonOf(error);
+  }
+  await clear();
+  story.end(reason);
+  process.exitCode = reason === null ? 0 : 1;
+}
+
+async function play(story: Story, stage: Stage, clearing: Clearing): Promise<void> {
+  story.chapter('Three programs start');
+  const upstream = await story.step('upstream', 'An API that checks nothing and answers everything', async (tell) => {
+    const started = await startUpstream();
+    clearing(started.close);
+    tell.fact('url', started.url);
+    return started;
+  });
+  const service = await story.step('service', 'Sallyport, on an empty data folder', async (tell) => {
+    const started = await stage.startService({ SALLYPORT_LOG_LEVEL: 'warn' });
+    tell.fact('url', started.url);
+    return started;
+  });
+  const proxy = await story.step(
+    'nginx',
+    'nginx, with docs/examples/nginx.conf: the only way to the API',
+    async (tell) => {
+      const started = await startNginx({ sallyport: service.url, upstream: upstream.url });
+      clearing(started.stop);
+      tell.fact('url', started.url);
+      return started;
+    },
+  );
+  const admin = createApi(service.url, (await requestToken(service.url, service)).access_token);
+  const { token, revoke } = await setUp(story, admin);
+  await showAllowed({ story, proxy, upstream, token });
+  await showRefused({ story, proxy, upstream, token });
+
+  story.chapter('And no longer');
+  await story.step('revoke', 'The administrator revokes the tokens of the application', revoke);
+  const call = callThrough({ proxy, upstream, token });
+  await story.step('revoked', 'The request that passed a moment ago does not', async (tell) => {
+    tell.line(await call('GET', '/shop/orders/17', { refused: 'invalid_token' }));
+  });
+}
+
+type SetUp = { readonly token: string; readonly revoke: () => Promise<void> };
+
+async function setUp(story: Story, admin: Api): Promise<SetUp> {
+  story.chapter('The catalogue says who may do what');
+  await story.step('product', 'A product: scopes, and the paths that they let in', async (tell) => {
+    await admin.call(201, 'POST', `${EDGE}/products`, PRODUCT);
+    for (const { methods, path, scope } of PRODUCT.rules) tell.line(`${methods.join(',')} ${path} needs ${scope}`);
+  });
+  const application = await story.step('application', 'An application that may look at orders', async (tell) => {
+    const permissions = ['orders:view'];
+    const { body: user } = await admin.call(201, 'POST', `${EDGE}/users`, { userName: 'grace', permissions });
+    const wanted = { name: 'Web shop', userId: user.id, scopes: permissions };
+    const made = await admin.call<{ id: string; clientId: string; clientSecret: string }>(
+      201,
+      'POST',
+      `${EDGE}/applications`,
+      wanted,
+    );
+    tell.fact('clientId', made.body.clientId);
+    tell.fact('actsAs', 'grace');
+    return made.body;
+  });
+  const { access_token: token } = await story.step('token', 'It gets an access token', async (tell) => {
+    const issued = await requestToken(admin.url, application);
+    tell.fact('scope', issued.scope);
+    return issued;
+  });
+  const revoke = async (): Promise<void> => {
+    await admin.call(200, 'POST', `${EDGE}/applications/${application.id}/revoke-tokens`);
+  };
+  return { token, revoke };
+}
+
+type Behind = { readonly proxy: RunningProxy; readonly upstream: Upstream; readonly token: string };
+type Scene = Behind & { readonly story: Story };
+
+async function showAllowed({ story, proxy, upstream, token }: Scene): Promise<void> {
+  story.chapter('Allowed');
+  const call = callThrough({ proxy, upstream, token });
+  await story.step('allowed', 'The API gets the request and who sent it, and never the token', async (tell) => {
+    tell.line(await call('GET', '/shop/orders/17?expand=lines', { allowed: true }));
+    const seen = upstream.requests.at(-1);
+    if (seen?.header('authorization').length !== 0) throw new Error('the API got the token');
+    tell.block('at the API', IDENTITY.map((name) => `${name}: ${seen?.header(name.toLowerCase()).join()}`).join('\n'));
+  });
+  await story.step('forged', 'Whoever the client says it is, the API is told who it really is', async (tell) => {
+    const headers = ['X-Auth-User-Name: root', 'X-Auth-Permissions: shop:admin', 'X_Auth_User_Name: root'];
+    tell.line(await call('GET', '/shop/orders/17', { allowed: true, headers }));
+    const seen = upstream.requests.at(-1);
+    const forged = seen?.headerNames.some((name) => name.includes('_')) === true;
+    if (forged || seen?.header('x-auth-user-name').join() !== 'grace') throw new Error('a forged header passed');
+    const permissions = seen.header('x-auth-permissions').join();
+    tell.block('at the API', `X-Auth-User-Name: grace\nX-Auth-Permissions: ${permissions}`);
+  });
+}
+
+async function showRefused({ story, proxy, upstream, token }: Scene): Promise<void> {
+  story.chapter('Refused, each before the API hears of it');
+  const call = callThrough({ proxy, upstream, token });
+  for (const [name, title, calls] of REFUSALS) {
+    await story.step(name, title, async (tell) => {
+      for (const [method, path, told] of calls) tell.line(await call(method, path, told));
+    });
+  }
+}
+
+type Told = Omit<RawRequest, 'method'> & {
+  /** In place of the application's; null for none. */
+  readonly token?: string | null;
+} & ({ readonly allowed: true } | { readonly refused: string });
+
+/** Sends one request to nginx and holds the answer, and what the API heard, to what is told; answers that in a line. */
+function callThrough(behind: Behind): (method: string, path: string, told: Told) => Promise<string> {
+  return async (method, path, told) => {
+    const { token = behind.token, headers = [], ...request } = told;
+    const heard = behind.upstream.requests.length;
+    const answer = await sendRaw(behind.proxy.port, path, {
+      ...request,
+      method,
+      headers: [...(token === null ? [] : [`Authorization: Bearer ${token}`]), ...headers],
+    });
+    const challenge = answer.header('WWW-Authenticate') ?? '';
+    const arrived = behind.upstream.requests.length - heard;
+    const claimed = headers.length === 0 ? '' : ` with ${headers.join(', ')}`;
+    const line = `${method} ${path}${claimed} → ${answer.status} ${challenge}`.trimEnd();
+    const asTold =
+      'allowed' in told
+        ? answer.status === 200 && arrived === 1
+        : answer.status === 401 && challenge.includes(told.refused) && arrived === 0;
+    if (!asTold) throw new Error(`${line}, and ${arrived} requests came to the API: that is not as it should be`);
+    return line;
+  };
+}

@@ -1,0 +1,80 @@
+/** What follows from jobs of one webhook that ended, one after the other (wire.md §5). Pure but for the ids it draws. */
+import type { Ids } from '../ids.ts';
+import type { SettledBatch, Settlement } from '../store/settlement.ts';
+import type { Progress, StateChange, Webhook } from '../store/webhooks.ts';
+import { isRunnable, nextState, stoppedProgress } from '../webhooks/lifecycle.ts';
+import { stateChange } from '../webhooks/status-event.ts';
+import type { Finished, Job } from './job.ts';
+import { type Judgement, judge } from './judge.ts';
+import { attemptRecord, type Sent } from './send.ts';
+
+export type Conclusion = {
+  readonly batches: readonly SettledBatch[];
+  readonly health: Settlement['health'];
+  readonly changes: readonly StateChange[];
+  /** Where the webhook is afterwards. */
+  readonly progress: Progress;
+};
+
+type Circumstances = { readonly now: number; readonly jitter: () => number; readonly ids: Ids };
+
+/**
+ * Judges each attempt by where the one before left the webhook, so that streaks count and every change of state is told,
+ * however many are settled together. Of a webhook that does not run any more only the batches are judged.
+ */
+export function conclude(webhook: Webhook, finished: readonly Finished[], circumstances: Circumstances): Conclusion {
+  const { now, jitter, ids } = circumstances;
+  const stateBefore = webhook.progress.state;
+  let { progress } = webhook;
+  let judged = false;
+  const batches: SettledBatch[] = [];
+  const changes: StateChange[] = [];
+  for (const { job, result } of finished) {
+    const { batch } = job;
+    if (result.kind === 'lost') {
+      batches.push({ batch: null, fate: null, attempt: attemptOf(job, result.sent, ids) });
+      continue;
+    }
+    if (result.kind !== 'sent') {
+      batches.push({ batch, fate: batch === null ? null : { kind: result.kind, at: now }, attempt: null });
+      continue;
+    }
+    const { outcome, startedAt } = result.sent;
+    const halfIds = [ids.uuid(), ids.uuid()] as const;
+    const judgement = judge({ outcome, batch, webhook, progress, startedAt, now, jitter, halfIds });
+    batches.push({ batch, fate: judgement.fate, attempt: attemptOf(job, result.sent, ids) });
+    if (!isRunnable(progress.state)) continue;
+    judged = true;
+    const after = progressAfter(progress, judgement, now);
+    if (after.state !== progress.state) changes.push(stateChange({ ...webhook, progress }, after, ids));
+    progress = after;
+  }
+  return { batches, changes, progress, health: judged ? { ...healthOf(progress), stateBefore } : null };
+}
+
+function progressAfter(progress: Progress, { event, health, stopReason }: Judgement, now: number): Progress {
+  const state = nextState(progress.state, event);
+  if (state === progress.state) return { ...progress, ...health };
+  if (event === 'stop' || event === 'gave_up') {
+    return stoppedProgress({ ...progress, ...health }, event, stopReason ?? 'stopped_by_administrator', now);
+  }
+  return { ...progress, ...health, state, stateAt: now, wakeAt: now };
+}
+
+function healthOf(progress: Progress): Omit<NonNullable<Settlement['health']>, 'stateBefore'> {
+  const { stateReason, stateDetail, sentAt, failingSinceAt, failureStreak, probeAt, deadStreak } = progress;
+  return { stateReason, stateDetail, sentAt, failingSinceAt, failureStreak, probeAt, deadStreak };
+}
+
+function attemptOf({ webhookNumber, batch }: Job, sent: Sent, ids: Ids): SettledBatch['attempt'] {
+  const identity = {
+    id: ids.uuid(),
+    webhookNumber,
+    kind: batch === null ? 'heartbeat' : 'delivery',
+    batchId: batch?.id ?? null,
+    firstOffset: batch?.firstOffset ?? null,
+    lastOffset: batch?.lastOffset ?? null,
+    attemptNumber: batch?.attemptNumber ?? 1,
+  } as const;
+  return attemptRecord(identity, sent);
+}

@@ -1,0 +1,75 @@
+/** Carries one job out: reads what it needs as it is now, sends it, and says what came of it. */
+import type { Clock } from '../ids.ts';
+import type { Log } from '../log.ts';
+import type { LogRecord } from '../store/dispatch.ts';
+import type { Route } from '../store/routes.ts';
+import type { Store } from '../store/store.ts';
+import { isRunnable } from '../webhooks/lifecycle.ts';
+import type { EnvelopeRecord } from '../wire/envelope.ts';
+import { attemptMs, type Job, type Result } from './job.ts';
+import { stopReason } from './plan.ts';
+import type { Send } from './send.ts';
+
+/** Never throws. `signal` ends an attempt that is under way; it counts as not made then. */
+export type Deliver = (job: Job, signal: AbortSignal) => Promise<Result>;
+
+type Dependencies = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly newId: () => string;
+  readonly send: Send;
+  readonly log: Log;
+  /** Told of what goes out, in the moment it does. */
+  readonly onStart: (job: Job, route: Route, now: number) => void;
+};
+
+const RELEASED: Result = { kind: 'release' };
+
+export function createDeliver({ store, clock, newId, send, log, onStart }: Dependencies): Deliver {
+  const attempt = async (job: Job, signal: AbortSignal): Promise<Result> => {
+    const { batch, webhookNumber } = job;
+    const now = clock();
+    const route = await store.dispatch.route(webhookNumber);
+    if (route === null || !mayBeSent(job, route, now)) return RELEASED;
+    const { webhook, endpoint, key } = route;
+    // Read now and not at the claim: what was erased since does not go out, and memory holds what is under way alone.
+    const records = batch === null ? [] : await recordsOf(store, webhookNumber, batch.firstOffset, batch.lastOffset);
+    if (batch !== null && records.length === 0) return { kind: 'discarded' };
+    onStart(job, route, now);
+    const sent = await send(
+      {
+        webhook,
+        endpoint,
+        key,
+        sessionId: webhook.progress.sessionId ?? newId(),
+        batchId: batch?.id ?? newId(),
+        attemptNumber: batch?.attemptNumber ?? 1,
+        records,
+      },
+      signal,
+    );
+    const givenUp = signal.aborted && !sent.outcome.ok && sent.outcome.errorClass === 'internal';
+    return givenUp ? RELEASED : { kind: 'sent', sent };
+  };
+
+  return async (job, signal) => {
+    try {
+      return signal.aborted ? RELEASED : await attempt(job, signal);
+    } catch (error) {
+      log.error({ webhookNumber: job.webhookNumber, batchId: job.batch?.id, err: error }, 'a delivery broke off');
+      return RELEASED;
+    }
+  };
+}
+
+/** Much may have changed since the claim: an administrator stopped it, its key expired, the wait outlasted its lease. */
+function mayBeSent({ leaseExpiresAt }: Job, route: Route, now: number): boolean {
+  const { state } = route.webhook.progress;
+  return isRunnable(state) && stopReason(route, now) === null && now + attemptMs(route) <= leaseExpiresAt;
+}
+
+/** The records of a batch without those that were erased since. */
+async function recordsOf(store: Store, webhookNumber: number, first: number, last: number): Promise<EnvelopeRecord[]> {
+  const records = await store.dispatch.records(webhookNumber, first, last);
+  return records.filter((record): record is LogRecord & { dataJson: string } => record.dataJson !== null);
+}

@@ -1,0 +1,33 @@
+/** What the dispatcher passes from claim to settlement. */
+import { OAUTH_TIMEOUT_MS } from '../limits.ts';
+import type { Batch } from '../store/dispatch.ts';
+import type { Route } from '../store/routes.ts';
+import type { Sent } from './send.ts';
+
+/** One request to be sent, under a lease. `batch` is null for a heartbeat. */
+export type Job = {
+  readonly webhookNumber: number;
+  /** The endpoint whose place it takes. */
+  readonly endpointId: string;
+  readonly batch: Batch | null;
+  readonly leaseExpiresAt: number;
+};
+
+/**
+ * What came of a job: an attempt; an attempt whose lease was lost before it was settled, so that its batch is another's; or
+ * none, the batch being given back untried or closed because its records were erased.
+ */
+export type Result =
+  | { readonly kind: 'sent' | 'lost'; readonly sent: Sent }
+  | { readonly kind: 'release' | 'discarded' };
+
+export type Finished = { readonly job: Job; readonly result: Result };
+
+export function recordsOf({ batch }: Pick<Job, 'batch'>): number {
+  return batch === null ? 0 : batch.lastOffset - batch.firstOffset + 1;
+}
+
+/** How long one attempt may take: it may ask for a token twice and post twice. */
+export function attemptMs({ webhook }: Route): number {
+  return webhook.timeoutSeconds * 2000 + OAUTH_TIMEOUT_MS * 2;
+}

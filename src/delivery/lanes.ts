@@ -1,0 +1,179 @@
+/**
+ * What is claimed and not settled yet, in memory: a queue of jobs for each webhook, places at each endpoint, and whose turn it
+ * is. Taking the next job costs the same however many webhooks have some. Holds nothing that is not in the store too.
+ */
+import { type Job, recordsOf } from './job.ts';
+
+export type Lanes = {
+  /**
+   * What is under way for a webhook, and the room for more. `narrow`: no more shall be claimed than may be under way at once;
+   * `settling`: so many of what is under way are about to be settled.
+   */
+  load(webhookNumber: number, how?: { readonly narrow?: boolean; readonly settling?: number }): LaneLoad;
+  /** Queues jobs of a webhook that were claimed; `alone`: it sends one request at a time. */
+  add(webhookNumber: number, jobs: readonly Job[], alone: boolean): void;
+  setAlone(webhookNumber: number, alone: boolean): void;
+  /** The next job that may start, or null; endpoints take turns, and the webhooks of each. It has a place from now on. */
+  next(): Job | null;
+  /** Its answer is there, or none will come: its place is free. After a failure its webhook waits to hear what follows from it. */
+  finished(job: Job, ok: boolean): void;
+  /** What came of it is written, or never will be. */
+  settled(job: Job): void;
+  /** Takes out whatever of a webhook, or of all, has not started; each of these must be `settled` too. */
+  withdraw(webhookNumber?: number): Job[];
+  /** Requests under way. */
+  inFlight(): number;
+};
+
+export type LaneLoad = {
+  readonly room: number;
+  /** Claimed and not settled. */
+  readonly underWay: number;
+  /** Records that were claimed and have not started. */
+  readonly queuedRecords: number;
+  readonly has: (firstOffset: number) => boolean;
+};
+
+export type LaneLimits = {
+  /** Requests under way in all, and to one endpoint: slow endpoints cannot use up the whole. */
+  readonly inFlight: number;
+  readonly perEndpoint: number;
+  /** Batches claimed for one webhook, and about how many for all together; each may always have one. */
+  readonly claimed: number;
+  readonly claimedInAll: number;
+};
+
+/** `waiting`: the lanes that have something to start here, the first one's turn being next. */
+type Place = { readonly endpointId: string; taken: number; readonly waiting: Set<Lane> };
+
+type Lane = {
+  readonly queue: Job[];
+  /** First offsets of the batches that are claimed and not settled. */
+  readonly claimed: Set<number>;
+  /** Claimed and not settled, heartbeats included; and of these, no longer in the queue. */
+  underWay: number;
+  begun: number;
+  alone: boolean;
+};
+
+export function createLanes(limits: LaneLimits): Lanes {
+  const lanes = new Map<number, Lane>();
+  const places = new Map<string, Place>();
+  /** The places that have room and somebody waiting. */
+  const ready = new Set<Place>();
+  let inFlight = 0;
+
+  const placeAt = (endpointId: string): Place => {
+    const place = places.get(endpointId) ?? { endpointId, taken: 0, waiting: new Set() };
+    places.set(endpointId, place);
+    return place;
+  };
+
+  const isStartable = (lane: Lane): boolean => lane.queue.length > 0 && !(lane.alone && lane.begun > 0);
+
+  /** Puts a lane where its next job waits, unless it waits for its own last request. */
+  const enqueue = (lane: Lane): void => {
+    const [job] = lane.queue;
+    if (job === undefined || !isStartable(lane)) return;
+    const place = placeAt(job.endpointId);
+    place.waiting.add(lane);
+    offer(place);
+  };
+
+  const offer = (place: Place): void => {
+    if (place.waiting.size > 0 && place.taken < limits.perEndpoint) ready.add(place);
+    else if (place.waiting.size === 0 && place.taken === 0) places.delete(place.endpointId);
+  };
+
+  const nextAt = (place: Place): Job | null => {
+    for (const lane of place.waiting) {
+      place.waiting.delete(lane);
+      // Since it was put here its jobs may have been withdrawn, or others have come.
+      if (!isStartable(lane)) continue;
+      if (lane.queue[0]?.endpointId === place.endpointId) {
+        lane.begun += 1;
+        const job = lane.queue.shift() ?? null;
+        enqueue(lane);
+        return job;
+      }
+      enqueue(lane);
+    }
+    return null;
+  };
+
+  const withdraw = (lane: Lane): Job[] => {
+    // They count as begun until they are settled, so that a lane that is alone does not overtake them.
+    lane.begun += lane.queue.length;
+    return lane.queue.splice(0);
+  };
+
+  return {
+    load: (webhookNumber, { narrow = false, settling = 0 } = {}) => {
+      const lane = lanes.get(webhookNumber);
+      const share = Math.max(1, Math.floor(limits.claimedInAll / (lanes.size + 1)));
+      const most = Math.min(narrow ? limits.perEndpoint : limits.claimed, share);
+      const underWay = (lane?.underWay ?? 0) - settling;
+      return {
+        // Half of it at a time: a claim for every single job that is done would cost more than the job.
+        room: underWay > most / 2 ? 0 : most - underWay,
+        underWay,
+        queuedRecords: lane?.queue.reduce((sum, job) => sum + recordsOf(job), 0) ?? 0,
+        has: (firstOffset) => lane?.claimed.has(firstOffset) ?? false,
+      };
+    },
+    add: (webhookNumber, jobs, alone) => {
+      if (jobs.length === 0) return;
+      const lane = lanes.get(webhookNumber) ?? { queue: [], claimed: new Set(), underWay: 0, begun: 0, alone };
+      lanes.set(webhookNumber, lane);
+      lane.alone = alone;
+      lane.queue.push(...jobs);
+      lane.underWay += jobs.length;
+      for (const { batch } of jobs) if (batch !== null) lane.claimed.add(batch.firstOffset);
+      enqueue(lane);
+    },
+    setAlone: (webhookNumber, alone) => {
+      const lane = lanes.get(webhookNumber);
+      if (lane === undefined) return;
+      lane.alone = alone;
+      enqueue(lane);
+    },
+    next: () => {
+      if (inFlight >= limits.inFlight) return null;
+      for (const place of ready) {
+        ready.delete(place);
+        if (place.taken >= limits.perEndpoint) continue;
+        const job = nextAt(place);
+        if (job !== null) {
+          place.taken += 1;
+          inFlight += 1;
+        }
+        offer(place);
+        if (job !== null) return job;
+      }
+      return null;
+    },
+    finished: ({ webhookNumber, endpointId }, ok) => {
+      const place = placeAt(endpointId);
+      place.taken -= 1;
+      inFlight -= 1;
+      offer(place);
+      const lane = lanes.get(webhookNumber);
+      if (lane !== undefined && !ok) lane.alone = true;
+    },
+    settled: ({ webhookNumber, batch }) => {
+      const lane = lanes.get(webhookNumber);
+      if (lane === undefined) return;
+      lane.begun -= 1;
+      lane.underWay -= 1;
+      if (batch !== null) lane.claimed.delete(batch.firstOffset);
+      if (lane.underWay === 0) lanes.delete(webhookNumber);
+      else enqueue(lane);
+    },
+    withdraw: (webhookNumber) => {
+      if (webhookNumber === undefined) return [...lanes.values()].flatMap(withdraw);
+      const lane = lanes.get(webhookNumber);
+      return lane === undefined ? [] : withdraw(lane);
+    },
+    inFlight: () => inFlight,
+  };
+}

@@ -1,0 +1,27 @@
+/** The jobs that take away access tokens and idempotency keys that have expired. */
+import { EXPIRED_EVERY_MS } from '../limits.ts';
+import type { RetentionStore } from '../store/retention.ts';
+import type { Job } from './scheduler.ts';
+
+export function expiredJobs(store: Pick<RetentionStore, 'tokens' | 'idempotencyKeys'>): Job[] {
+  return [
+    {
+      // Goes on past tokens that live longer, which stand before shorter ones, and so through the whole table.
+      name: 'tokens',
+      everyMs: EXPIRED_EVERY_MS,
+      begin: (now) => {
+        let after = -1;
+        return async (size) => {
+          const result = await store.tokens(after, now, size);
+          after = result.next ?? after;
+          return result;
+        };
+      },
+    },
+    {
+      name: 'idempotency-keys',
+      everyMs: EXPIRED_EVERY_MS,
+      begin: (now) => (size) => store.idempotencyKeys(now, size),
+    },
+  ];
+}

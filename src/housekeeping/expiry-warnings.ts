@@ -1,0 +1,62 @@
+/** The job that warns 30, 7 and 1 days before a PGP key or a client certificate expires (wire.md §5): logged, and sent as an event. */
+import { makeEvent } from '../events/event.ts';
+import type { Ids } from '../ids.ts';
+import { EXPIRY_LOOK_EVERY_MS, EXPIRY_WARNING_DAYS } from '../limits.ts';
+import type { Log } from '../log.ts';
+import { isoInstant } from '../schemas.ts';
+import { StaleWrite } from '../store/database.ts';
+import type { Expiring, ExpiryStore } from '../store/expiry.ts';
+import { NOT_HELD } from '../store/steps.ts';
+import type { Job } from './scheduler.ts';
+
+type Dependencies = {
+  readonly expiry: ExpiryStore;
+  readonly ids: Ids;
+  readonly log: Log;
+  /** Tells the dispatcher that there may be work. */
+  readonly wake: () => void;
+};
+
+const DAY_MS = 86_400_000;
+
+/** Each threshold is warned of once; those that passed while the service was off are not made up for, but the nearest one. */
+export function expiryWarningsJob({ expiry, ids, log, wake }: Dependencies): Job {
+  return {
+    name: 'expiry-warnings',
+    everyMs: EXPIRY_LOOK_EVERY_MS,
+    begin: (now) => async () => {
+      const expiring = await expiry.next(now, EXPIRY_WARNING_DAYS);
+      if (expiring === null) return { done: true, rows: 0, held: NOT_HELD };
+      const leftDays = (expiring.expiresAt - now) / DAY_MS;
+      const threshold = Math.min(...EXPIRY_WARNING_DAYS.filter((days) => leftDays <= days));
+      const warning = {
+        ...subjectOf(expiring),
+        expiresAt: isoInstant(expiring.expiresAt),
+        daysLeft: Math.ceil(leftDays),
+      };
+      const event = makeEvent(
+        { type: 'webhook.key_expiring', data: { ...warning, webhookIds: expiring.webhookIds } },
+        { ids, now },
+      );
+      try {
+        await expiry.warn(expiring, threshold, event);
+      } catch (error) {
+        // Changed at the same moment: the next step sees it as it is then.
+        if (error instanceof StaleWrite) return { done: false, rows: 0, held: NOT_HELD };
+        throw error;
+      }
+      log.warn({ ...warning, webhooks: expiring.webhookIds.length }, SENTENCES[expiring.kind]);
+      wake();
+      return { done: false, rows: 1, held: NOT_HELD };
+    },
+  };
+}
+
+const SENTENCES: Readonly<Record<Expiring['kind'], string>> = {
+  key: 'a PGP key expires soon',
+  certificate: 'a client certificate expires soon',
+};
+
+function subjectOf({ kind, id, name }: Expiring): Readonly<Record<string, string>> {
+  return kind === 'key' ? { keyId: id, keyName: name } : { endpointId: id, endpointName: name };
+}

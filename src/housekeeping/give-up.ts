@@ -1,0 +1,53 @@
+/**
+ * The job that gives up webhooks which have been failing for too long and send nothing that would show it (wire.md §5): the last batch
+ * is dead or waits for hours, and heartbeats are off. The others are given up with their next attempt.
+ */
+import { SERVICE } from '../audit.ts';
+import type { Ids } from '../ids.ts';
+import { GIVE_UP_EVERY_MS } from '../limits.ts';
+import type { Log } from '../log.ts';
+import { StaleWrite } from '../store/database.ts';
+import { NOT_HELD } from '../store/steps.ts';
+import type { WebhookStore } from '../store/webhooks.ts';
+import { FAILING_LIMIT_MS, giveUpReason, stoppedProgress } from '../webhooks/lifecycle.ts';
+import { stateChange } from '../webhooks/status-event.ts';
+import type { Job } from './scheduler.ts';
+
+type Dependencies = {
+  readonly webhooks: Pick<WebhookStore, 'failingSince' | 'setState'>;
+  readonly ids: Ids;
+  readonly log: Log;
+  /** Tells the dispatcher that there may be work: the event that says so. */
+  readonly wake: () => void;
+};
+
+export function giveUpJob({ webhooks, ids, log, wake }: Dependencies): Job {
+  return {
+    name: 'give-up',
+    everyMs: GIVE_UP_EVERY_MS,
+    begin: (now) => async () => {
+      const [webhook] = await webhooks.failingSince(now - FAILING_LIMIT_MS, 1);
+      const reason = webhook === undefined ? null : giveUpReason(webhook.progress, now);
+      if (webhook === undefined || reason === null) return { done: true, rows: 0, held: NOT_HELD };
+      const { id: webhookId, progress } = webhook;
+      const after = stoppedProgress(progress, 'gave_up', reason, now);
+      try {
+        await webhooks.setState(stateChange(webhook, after, ids), {
+          id: ids.uuid(),
+          at: now,
+          actor: SERVICE,
+          action: 'webhook.stop',
+          target: `webhook:${webhookId}`,
+          changes: { state: { from: progress.state, to: after.state }, stateReason: { from: null, to: reason } },
+        });
+      } catch (error) {
+        // An attempt was faster: the next step sees what it made of the webhook.
+        if (error instanceof StaleWrite) return { done: false, rows: 0, held: NOT_HELD };
+        throw error;
+      }
+      log.warn({ webhookId, reason }, `webhook ${after.state}`);
+      wake();
+      return { done: false, rows: 1, held: NOT_HELD };
+    },
+  };
+}

@@ -1,0 +1,32 @@
+/** What the service does by itself, in the background: takes away what is kept no longer, and warns of what expires soon. */
+
+import type { Ids } from '../ids.ts';
+import type { Store } from '../store/store.ts';
+import { expiredJobs } from './expired.ts';
+import { expiryWarningsJob } from './expiry-warnings.ts';
+import { giveUpJob } from './give-up.ts';
+import { type Retention, retentionJobs } from './retention.ts';
+import { createScheduler, type Scheduler, type SchedulerOptions } from './scheduler.ts';
+
+export type Housekeeping = Scheduler;
+
+export type HousekeepingOptions = Omit<SchedulerOptions, 'jobs'> & {
+  readonly store: Store;
+  readonly ids: Ids;
+  readonly retention: Retention;
+  /** Tells the dispatcher that there may be work. */
+  readonly wake: () => void;
+};
+
+export function createHousekeeping({ store, ids, retention, wake, ...options }: HousekeepingOptions): Housekeeping {
+  const { log } = options;
+  return createScheduler({
+    ...options,
+    jobs: [
+      ...expiredJobs(store.retention),
+      ...retentionJobs(store, retention),
+      giveUpJob({ webhooks: store.webhooks, ids, log, wake }),
+      expiryWarningsJob({ expiry: store.expiry, ids, log, wake }),
+    ],
+  });
+}

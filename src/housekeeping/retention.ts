@@ -1,0 +1,73 @@
+/** The jobs that take away what is kept no longer: records, attempts, events, and the logs of deleted webhooks. */
+import { REMOVAL_EVERY_MS, RETENTION_EVERY_MS } from '../limits.ts';
+import { NOT_HELD, type StepResult } from '../store/steps.ts';
+import type { Store } from '../store/store.ts';
+import type { Job } from './scheduler.ts';
+
+/**
+ * How many days what is over is kept; 0: for ever. Records count from the end of their batch, attempts from when they were made, but
+ * never outlive the records they carried. What is pending is never taken away.
+ */
+export type Retention = {
+  readonly deliveredDays: number;
+  /** Of dead and discarded records. */
+  readonly deadDays: number;
+  readonly attemptsDays: number;
+};
+
+const DAY_MS = 86_400_000;
+const NOTHING: StepResult = { done: true, rows: 0, held: NOT_HELD };
+
+export function retentionJobs(
+  { retention: store, removals }: Pick<Store, 'retention' | 'removals'>,
+  days: Retention,
+): Job[] {
+  const before = (now: number, kept: number): number | null => (kept === 0 ? null : now - kept * DAY_MS);
+  return [
+    { name: 'removed-webhooks', everyMs: REMOVAL_EVERY_MS, begin: () => removals.step },
+    {
+      name: 'attempts',
+      everyMs: RETENTION_EVERY_MS,
+      begin: (now) => {
+        const oldest = before(now, days.attemptsDays);
+        return async (size) => (oldest === null ? NOTHING : store.attempts(oldest, size));
+      },
+    },
+    {
+      name: 'records',
+      everyMs: RETENTION_EVERY_MS,
+      begin: (now) => {
+        const deliveredBy = before(now, days.deliveredDays);
+        const deadBy = before(now, days.deadDays);
+        let webhookNumber: number | null = null;
+        let from: number | null = null;
+        return async (size) => {
+          if (deliveredBy === null && deadBy === null) return NOTHING;
+          if (from === null) {
+            webhookNumber = await store.nextWebhook(webhookNumber ?? -1);
+            from = 0;
+          }
+          if (webhookNumber === null) return NOTHING;
+          const { next, rows, held } = await store.records({ webhookNumber, from, deliveredBy, deadBy }, size);
+          from = next;
+          return { done: false, rows, held };
+        };
+      },
+    },
+    {
+      // Nobody subscribed to them, so they count as delivered when they happened.
+      name: 'unwanted-events',
+      everyMs: RETENTION_EVERY_MS,
+      begin: (now) => {
+        const oldest = before(now, days.deliveredDays);
+        let after = -1;
+        return async (size) => {
+          if (oldest === null) return NOTHING;
+          const result = await store.unwantedEvents(after, oldest, size);
+          after = result.next ?? after;
+          return result;
+        };
+      },
+    },
+  ];
+}

@@ -1,0 +1,114 @@
+/**
+ * Runs jobs in the background, each in small steps. Those under way take turns, one step each, so that a long one holds up no other;
+ * between two steps everybody else has the database to themselves.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Clock } from '../ids.ts';
+import { HOUSEKEEPING_LOOK_MS } from '../limits.ts';
+import type { Log } from '../log.ts';
+import { FIRST_SIZE, nextSize, pauseMs, type Step, type StepResult } from '../store/steps.ts';
+
+export type Job = {
+  readonly name: string;
+  /** How long after the beginning of a run the next one is due; the first one is at once. */
+  readonly everyMs: number;
+  /** Begins a run: what it answers does one step of it, until a step says that it was the last. */
+  begin(now: number): Step;
+};
+
+export type Scheduler = {
+  start(): void;
+  /** Begins no further step and waits for the one under way. */
+  stop(): Promise<void>;
+  /** Runs every job to its end now, due or not. */
+  runOnce(): Promise<void>;
+};
+
+export type ObserveStep = (job: string, result: StepResult) => void;
+
+export type SchedulerOptions = {
+  readonly jobs: readonly Job[];
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly observe?: ObserveStep;
+  /** Waits between two steps, or until the signal ends the wait. */
+  readonly pause?: Pause;
+};
+
+export type Pause = (ms: number, signal: AbortSignal) => Promise<void>;
+
+type Run = { readonly job: Job; readonly step: Step; rows: number };
+
+export function createScheduler({ jobs, clock, log, observe, pause = pauseFor }: SchedulerOptions): Scheduler {
+  const sizes = new Map<Job, number>();
+  const begunAt = new Map<Job, number>();
+  let stopping = new AbortController();
+  let loop: Promise<void> | null = null;
+
+  const isDue = (job: Job): boolean => {
+    const last = begunAt.get(job);
+    const now = clock();
+    // A clock that was set back must not keep a job from running.
+    return last === undefined || now >= last + job.everyMs || now < last;
+  };
+
+  const begin = (job: Job): Run => {
+    const now = clock();
+    begunAt.set(job, now);
+    return { job, step: job.begin(now), rows: 0 };
+  };
+
+  /** One step of each; a job that fails begins anew when it is due again. */
+  const turn = async (runs: Set<Run>, signal: AbortSignal): Promise<void> => {
+    for (const run of runs) {
+      if (signal.aborted) return;
+      const { job } = run;
+      try {
+        const size = sizes.get(job) ?? FIRST_SIZE;
+        const result = await run.step(size);
+        sizes.set(job, nextSize(size, result.held));
+        run.rows += result.rows;
+        observe?.(job.name, result);
+        if (result.done) {
+          runs.delete(run);
+          if (run.rows > 0) log.info({ job: job.name, rows: run.rows }, 'housekeeping');
+        }
+        await pause(pauseMs(result), signal);
+      } catch (error) {
+        runs.delete(run);
+        log.error({ job: job.name, err: error }, 'housekeeping failed');
+      }
+    }
+  };
+
+  const work = async (signal: AbortSignal): Promise<void> => {
+    const runs = new Set<Run>();
+    while (!signal.aborted) {
+      const underWay = new Set([...runs].map(({ job }) => job));
+      for (const job of jobs) if (!underWay.has(job) && isDue(job)) runs.add(begin(job));
+      if (runs.size === 0) await pause(HOUSEKEEPING_LOOK_MS, signal);
+      else await turn(runs, signal);
+    }
+  };
+
+  return {
+    start: () => {
+      stopping = new AbortController();
+      loop ??= work(stopping.signal);
+    },
+    stop: async () => {
+      stopping.abort();
+      await loop;
+      loop = null;
+    },
+    runOnce: async () => {
+      const runs = new Set(jobs.map(begin));
+      while (runs.size > 0 && !stopping.signal.aborted) await turn(runs, stopping.signal);
+    },
+  };
+}
+
+async function pauseFor(ms: number, signal: AbortSignal): Promise<void> {
+  // Ended early by a stop, which is no fault.
+  await sleep(ms, undefined, { signal }).catch(() => undefined);
+}

@@ -1,0 +1,53 @@
+/** `GET /metrics` (wire.md §6): for Prometheus on this machine, or for whoever has a token that holds `edge:metrics`. */
+import type { IncomingMessage } from 'node:http';
+import { BlockList, isIP } from 'node:net';
+import { z } from 'zod';
+import type { Gate } from '../../access/gate.ts';
+import type { Metrics } from '../../metrics.ts';
+import type { Route } from '../route.ts';
+
+const METRICS_PATH = '/metrics';
+
+type Dependencies = { readonly metrics: Pick<Metrics, 'contentType' | 'render'>; readonly gate: Gate };
+
+export function metricsRoutes({ metrics, gate }: Dependencies): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: METRICS_PATH,
+      access: 'open',
+      authentication: { by: ['bearer'], scope: 'edge:metrics' },
+      tag: 'operation',
+      operationId: 'getMetrics',
+      summary: 'What is counted and measured, in the text format of Prometheus',
+      description:
+        'On the loopback address no token is asked for, unless a proxy sent the request on: it says so in `X-Forwarded-For` or the like.',
+      replies: {
+        200: { description: 'The metrics', schema: z.string(), mediaType: metrics.contentType },
+        401: { description: 'From elsewhere, without a token that holds the scope' },
+      },
+      respond: async ({ request }) => {
+        if (!isFromThisMachine(request)) {
+          const caller = await gate.authenticate(request.headersDistinct.authorization ?? []);
+          gate.authorize(caller, 'GET', [METRICS_PATH.slice(1)]);
+        }
+        return { status: 200, headers: { 'Content-Type': metrics.contentType }, body: await metrics.render() };
+      },
+    },
+  ];
+}
+
+const loopback = new BlockList();
+loopback.addSubnet('127.0.0.0', 8, 'ipv4');
+loopback.addAddress('::1', 'ipv6');
+
+/** Proxies on this machine say by one of these whom they speak for. One that says nothing must not be told to hand on this path. */
+const FORWARDED = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip'];
+
+/** By the socket alone: what a header says of the address may be anybody's word. */
+function isFromThisMachine({ socket, headers }: IncomingMessage): boolean {
+  const [address = ''] = socket.remoteAddress?.split('%', 1) ?? [];
+  const family = isIP(address);
+  if (family === 0 || !loopback.check(address, family === 4 ? 'ipv4' : 'ipv6')) return false;
+  return FORWARDED.every((name) => headers[name] === undefined);
+}

@@ -1,0 +1,132 @@
+/** Backups: what is written into one beside the data, and whether a file is one that can be relied on. */
+import { statSync } from 'node:fs';
+import { auditStore } from './audit.ts';
+import { copyPages, writeWhole } from './copy.ts';
+import { brokenReferences } from './migrations.ts';
+import { examineSchema, SCHEMA_HISTORY, type SchemaHistory } from './schema.ts';
+import { openSqlite, type SqliteDatabase } from './sqlite.ts';
+
+export type BackupFacts = {
+  /** Null: a copy that was made by other means. */
+  readonly takenAt: number | null;
+  readonly schemaVersion: number;
+  readonly bytes: number;
+  /** How much there is of what; of the tables of an older schema nothing is known. */
+  readonly contents: Readonly<Record<string, number>>;
+  /** The master key is in it. */
+  readonly withMasterKey: boolean;
+};
+
+export type BackupVerdict =
+  | { readonly ok: true; readonly facts: BackupFacts }
+  | { readonly ok: false; readonly description: string };
+
+/** Rows of `setting` that only backups have. */
+const TAKEN_AT = 'backup_taken_at';
+const MASTER_KEY = 'backup_master_key';
+
+/**
+ * Writes the database as it is at one moment to `path`, in place of what is there, and checks what was written before it gets
+ * its name. Others may write all the while. `masterKey` is put into it where given.
+ */
+export function writeBackup(
+  from: SqliteDatabase,
+  path: string,
+  { now, masterKey }: { readonly now: number; readonly masterKey: Uint8Array | null },
+): Promise<BackupFacts> {
+  return writeWhole(path, async (unfinished) => {
+    await copyPages(from, unfinished);
+    mark(unfinished, now, masterKey);
+    const verdict = await examineBackup(unfinished);
+    if (!verdict.ok) throw new Error(`the backup is not whole: ${verdict.description}`);
+    return verdict.facts;
+  });
+}
+
+/** Reads all of a backup, changing nothing: pages, references, schema, audit chain. */
+export async function examineBackup(path: string, history: SchemaHistory = SCHEMA_HISTORY): Promise<BackupVerdict> {
+  try {
+    const db = openSqlite(path, { readOnly: true });
+    try {
+      return await examine(db, path, history);
+    } finally {
+      await db.close();
+    }
+  } catch (error) {
+    return { ok: false, description: (error as Error).message };
+  }
+}
+
+/** The master key in a backup, or null where there is none. */
+export function masterKeyOf({ connection }: SqliteDatabase): Uint8Array | null {
+  const key = connection.prepare('SELECT value FROM setting WHERE name = ?').pluck().get(MASTER_KEY);
+  return (key as Uint8Array | undefined) ?? null;
+}
+
+/** When the backup was taken, in epoch milliseconds; null where it does not say. */
+export function takenAtOf({ connection }: SqliteDatabase): number | null {
+  const text = connection.prepare('SELECT value FROM setting WHERE name = ?').pluck().get(TAKEN_AT);
+  return text === undefined ? null : Number(Buffer.from(text as Uint8Array).toString());
+}
+
+/** Makes a database in use of a backup. What was deleted is overwritten. */
+export function unmark({ connection }: SqliteDatabase): void {
+  connection.prepare('DELETE FROM setting WHERE name IN (?, ?)').run(TAKEN_AT, MASTER_KEY);
+}
+
+/** What is wrong with the database's pages: at most the first three sentences. Reads all of it, some seconds a gigabyte. */
+export function damages({ connection }: Pick<SqliteDatabase, 'connection'>): readonly string[] {
+  const found = connection.pragma('integrity_check') as { integrity_check: string }[];
+  return found
+    .map((row) => row.integrity_check)
+    .filter((text) => text !== 'ok')
+    .slice(0, 3);
+}
+
+function mark(path: string, now: number, masterKey: Uint8Array | null): void {
+  const { connection } = openSqlite(path);
+  try {
+    const put = connection.prepare('INSERT OR REPLACE INTO setting (name, value) VALUES (?, ?)');
+    put.run(TAKEN_AT, Buffer.from(String(now)));
+    if (masterKey !== null) put.run(MASTER_KEY, masterKey);
+    connection.pragma('journal_mode = DELETE');
+  } finally {
+    connection.close();
+  }
+}
+
+async function examine(db: SqliteDatabase, path: string, history: SchemaHistory): Promise<BackupVerdict> {
+  const schema = examineSchema(db, history);
+  if (!schema.ok) return schema;
+  if (schema.state === 'empty') return { ok: false, description: 'there is nothing in it' };
+  const damaged = damages(db);
+  if (damaged.length > 0) return { ok: false, description: `it is damaged: ${damaged.join('; ')}` };
+  const astray = brokenReferences(db);
+  if (astray.length > 0) return { ok: false, description: `references in it lead nowhere: ${astray.join(', ')}` };
+  // The tables of an older schema may be others: a restore migrates it and looks again.
+  const broken = schema.state === 'current' ? await auditStore(db).firstBroken() : null;
+  if (broken !== null) return { ok: false, description: `its audit log is broken at entry ${broken}` };
+  const facts = {
+    takenAt: takenAtOf(db),
+    schemaVersion: schema.state === 'older' ? schema.version : history.version,
+    bytes: statSync(path).size,
+    contents: schema.state === 'current' ? countContents(db) : {},
+    withMasterKey: masterKeyOf(db) !== null,
+  };
+  return { ok: true, facts };
+}
+
+const COUNTED = {
+  users: 'user_account',
+  applications: 'application',
+  endpoints: 'endpoint',
+  pgpKeys: 'pgp_key',
+  webhooks: 'webhook',
+  events: 'event',
+  auditEntries: 'audit',
+} as const;
+
+function countContents({ connection }: SqliteDatabase): Readonly<Record<string, number>> {
+  const count = (table: string): number => connection.prepare(`SELECT count(*) FROM ${table}`).pluck().get() as number;
+  return Object.fromEntries(Object.entries(COUNTED).map(([name, table]) => [name, count(table)]));
+}

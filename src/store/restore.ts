@@ -1,0 +1,113 @@
+/** A backup becomes the database of a data folder, which nobody may be using meanwhile. */
+import { linkSync, rmSync, statSync } from 'node:fs';
+import type { AuditEntry } from '../audit.ts';
+import type { Random } from '../ids.ts';
+import { auditStatement } from './audit.ts';
+import { type BackupFacts, examineBackup, masterKeyOf, takenAtOf, unmark } from './backup.ts';
+import { copyPages, intoOneFile, writeWhole } from './copy.ts';
+import { migrate } from './migrations.ts';
+import { moveFile } from './private-file.ts';
+import { examineSchema, fileInstant, SCHEMA_HISTORY, type SchemaHistory } from './schema.ts';
+import { settingStore } from './settings.ts';
+import { openSqlite, type SqliteDatabase } from './sqlite.ts';
+import { createVault } from './vault.ts';
+
+type Restore = {
+  /** The opened backup. */
+  readonly from: SqliteDatabase;
+  /** The database's file. */
+  readonly path: string;
+  readonly now: number;
+  /** Says in the audit log that what comes before it was brought back. */
+  readonly audit: AuditEntry;
+  readonly history?: SchemaHistory;
+};
+
+/** A database that cannot be restored or replaced; nothing was changed. */
+export class RestoreError extends Error {
+  constructor(message: string, options: ErrorOptions = {}) {
+    super(message, options);
+    this.name = 'RestoreError';
+  }
+}
+
+export type Restored = {
+  readonly facts: BackupFacts;
+  /** Where the database that was there before is now; null where there was none. */
+  readonly replaced: string | null;
+};
+
+/**
+ * Copies the backup, migrates the copy if it is of an older version, checks all of it, and puts it in the database's place: at
+ * every moment the database's file is the old one, whole, or the new one. Throws `RestoreError`.
+ */
+export async function restoreDatabase({
+  from,
+  path,
+  now,
+  audit,
+  history = SCHEMA_HISTORY,
+}: Restore): Promise<Restored> {
+  let replaced: string | null = null;
+  const facts = await writeWhole(
+    path,
+    async (unfinished) => {
+      await copyPages(from, unfinished);
+      await bringUpToDate(unfinished, history, audit);
+      const verdict = await examineBackup(unfinished, history);
+      if (!verdict.ok) throw new RestoreError(verdict.description);
+      return { ...verdict.facts, takenAt: takenAtOf(from), withMasterKey: masterKeyOf(from) !== null };
+    },
+    (unfinished) => {
+      replaced = replaceDatabase(unfinished, path, now);
+    },
+  );
+  return { facts, replaced };
+}
+
+/** Whether this is the key that the backup was made with. */
+export function opensWith(db: SqliteDatabase, masterKey: Uint8Array, random: Random): Promise<boolean> {
+  return settingStore(db, createVault(masterKey, random)).knowsMasterKey();
+}
+
+async function bringUpToDate(path: string, history: SchemaHistory, audit: AuditEntry): Promise<void> {
+  const db = openSqlite(path);
+  try {
+    const schema = examineSchema(db, history);
+    if (schema.ok && schema.state === 'older') migrate(db, schema.path);
+    unmark(db);
+    await db.commit([auditStatement(audit)]);
+  } finally {
+    await db.close();
+  }
+  intoOneFile(path);
+}
+
+function replaceDatabase(unfinished: string, path: string, now: number): string | null {
+  const kept = `${path}.replaced.${fileInstant(now)}`;
+  settleLog(path);
+  const links = [path, `${path}-wal`].filter(hasContent);
+  for (const file of links) linkSync(file, kept + file.slice(path.length));
+  // A log that is left here would be taken for the new database's.
+  for (const ending of ['-wal', '-shm']) rmSync(path + ending, { force: true });
+  moveFile(unfinished, path);
+  return links.length > 0 ? kept : null;
+}
+
+/** Has SQLite bring the log into the old database. One that is damaged keeps its log, for whoever may want to repair it. */
+function settleLog(path: string): void {
+  if (!hasContent(path)) return;
+  let db: SqliteDatabase;
+  try {
+    db = openSqlite(path);
+  } catch {
+    return;
+  }
+  db.connection.close();
+  if (hasContent(`${path}-wal`))
+    throw new RestoreError('another command has the database open: try again when it has ended');
+}
+
+function hasContent(path: string): boolean {
+  return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
+}

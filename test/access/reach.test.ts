@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { type Reach, reachOf } from '../../src/access/reach.ts';
+import { REACH_PAGE } from '../../src/limits.ts';
+import type { Application } from '../../src/store/applications.ts';
+import { ACTOR, makeApplication, makeUser, openTestServices, type TestServices } from '../support/services.ts';
+
+type Opened = { readonly s: TestServices; ask(method: string, path: string): Promise<Reach> };
+
+async function open(t: TestContext): Promise<Opened> {
+  const s = await openTestServices(t);
+  await s.products.create(
+    {
+      name: 'Shop',
+      scopes: [{ name: 'a:view' }, { name: 'b:view' }],
+      rules: [
+        { methods: ['GET'], path: '/shop/{rest*}', scope: 'a:view', permission: 'staff' },
+        { methods: ['GET'], path: '/shop/open', scope: 'b:view' },
+      ],
+    },
+    ACTOR,
+  );
+  return { s, ask: (method, path) => reachOf({ catalogue: s.products.compiled(), store: s.store }, method, path) };
+}
+
+async function application(
+  s: TestServices,
+  permissions: readonly string[],
+  scopes: readonly string[],
+): Promise<Application> {
+  const { id } = await makeUser(s, { permissions });
+  return (await makeApplication(s, { userId: id, scopes })).application;
+}
+
+describe('who could make a request', () => {
+  it('is every application that holds the scope, with what keeps it from that', async (t) => {
+    const { s, ask } = await open(t);
+    const able = await application(s, ['staff'], ['a:view', 'b:view']);
+    const unpermitted = await application(s, ['a:view'], ['a:view']);
+    const inactive = await application(s, ['staff'], ['a:view']);
+    await s.applications.patch(inactive.id, { active: false }, ACTOR);
+    const userless = await application(s, [], ['a:view']);
+    await s.users.patch(userless.userId, { active: false }, ACTOR);
+    await application(s, ['staff', 'a:view'], ['b:view']);
+
+    const reach = await ask('GET', '/shop/17');
+    assert.ok(reach.rule !== null);
+    assert.equal(reach.rule.pattern, '/shop/{rest*}');
+    const name = async ({ userId }: Application): Promise<string> => (await s.users.get(userId)).userName;
+    assert.deepEqual(
+      reach.applications.map(({ id, obstacle }) => [id, obstacle]),
+      [
+        [able.id, null],
+        [unpermitted.id, `the user ${await name(unpermitted)} lacks the permission staff`],
+        [inactive.id, 'the application is not active'],
+        [
+          userless.id,
+          `the user ${await name(userless)} is not active, the user ${await name(userless)} lacks the permission staff`,
+        ],
+      ],
+    );
+  });
+
+  it('is decided by the rule that counts, as for a request', async (t) => {
+    const { s, ask } = await open(t);
+    const holder = await application(s, ['b:view'], ['b:view']);
+    const reach = await ask('HEAD', '/shop/open?x');
+    assert.deepEqual([reach.rule?.scope, reach.rule?.permission], ['b:view', 'b:view']);
+    assert.deepEqual(reach.rule === null ? [] : reach.applications.map(({ id }) => id), [holder.id]);
+  });
+
+  it('is nobody where no rule names it or it can be read in two ways', async (t) => {
+    const { ask } = await open(t);
+    for (const [method, path, reason] of [
+      ['POST', '/shop/17', /no rule/],
+      ['GET', '/shop', /no rule/],
+      ['get', '/shop/17', /no rule/],
+      ['GET', '/shop/../shop/17', /dot segment/],
+      ['GET', 'shop', /slash/],
+    ] as const) {
+      const reach = await ask(method, path);
+      assert.ok(reach.rule === null);
+      assert.match(reach.reason, reason);
+    }
+  });
+
+  it('is told to the last, however many hold the scope', async (t) => {
+    const { s, ask } = await open(t);
+    const first = await application(s, ['staff'], ['a:view']);
+    const insert = s.database.connection.prepare(
+      `INSERT INTO application SELECT @id, name, user_id, @id, secret_hash, NULL, NULL, access_token_validity_seconds, scopes,
+         active, tokens_revoked_through, created_at, updated_at FROM application WHERE id = @first`,
+    );
+    const ids = Array.from({ length: REACH_PAGE * 2 }, () => s.ids.uuid());
+    for (const id of ids) insert.run({ id, first: first.id });
+    const reach = await ask('GET', '/shop/17');
+    assert.deepEqual(reach.rule === null ? [] : reach.applications.map(({ id }) => id), [first.id, ...ids]);
+  });
+});

@@ -1,0 +1,240 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import test, { type TestContext } from 'node:test';
+import { DELIVERIES_IN_FLIGHT_PER_ENDPOINT } from '../../src/limits.ts';
+import { cleanUp } from '../support/cleanup.ts';
+import { type ApiClient, createClient, EMPLOYEES, type Page, succeeded, tokenFor } from '../support/client.ts';
+import { deferred } from '../support/deferred.ts';
+import {
+  connect,
+  deliveriesOf,
+  importKey,
+  makeEndpoint,
+  makeEventType,
+  makeWebhook,
+  only,
+  publish,
+  registerApplication,
+  sharedCertificates,
+  startWebhook,
+} from '../support/journey.ts';
+import { type Delivery, type Receiver, startReceiver } from '../support/receiver.ts';
+import { type ServiceProcess, spawnService } from '../support/service.ts';
+import { pgpVector } from '../support/vectors.ts';
+
+const TYPE = 'order.placed';
+
+async function startBoth(t: TestContext): Promise<{ service: ServiceProcess; admin: ApiClient; receiver: Receiver }> {
+  const { ca, server } = sharedCertificates();
+  const service = await spawnService(t, { ca });
+  await makeEventType(service.admin, TYPE);
+  return { service, admin: service.admin, receiver: await startReceiver(t, server) };
+}
+
+async function kill(service: ServiceProcess): Promise<void> {
+  service.kill('SIGKILL');
+  assert.deepEqual(await service.exited, { code: null, signal: 'SIGKILL' });
+}
+
+function restart(t: TestContext, service: ServiceProcess): Promise<ServiceProcess> {
+  return spawnService(t, { ca: sharedCertificates().ca, after: service });
+}
+
+/** How often each message arrived. */
+function arrivals(deliveries: readonly Delivery[]): Map<string, number> {
+  const times = new Map<string, number>();
+  for (const { messageId } of deliveries.flatMap(({ records }) => records)) {
+    times.set(messageId, (times.get(messageId) ?? 0) + 1);
+  }
+  return times;
+}
+
+test('killed while the first of five is on its way: that one comes twice, those not claimed yet once', async (t) => {
+  const { service, admin, receiver } = await startBoth(t);
+  const { at, webhook } = await connect({ admin, receiver }, [TYPE], {
+    webhook: { ordered: true, maxBatchRecords: 1 },
+  });
+  const sent = deferred();
+  at.answer(() => {
+    sent.resolve();
+    return () => {};
+  });
+  const ids = await publish(admin, TYPE, ...numbered(5));
+  await sent.promise;
+  await kill(service);
+  assert.equal(at.deliveries.length, 1, 'an ordered webhook has claimed one');
+
+  at.answer(() => ({ status: 204 }));
+  const again = await restart(t, service);
+  for (const _ of ids) await again.log.nextAttempt(webhook.id);
+  assert.deepEqual(
+    at.deliveries.map(({ records, envelope }) => `${only(records).offset} ${envelope.attemptNumber}`),
+    ['0 1', '0 2', '1 1', '2 1', '3 1', '4 1'],
+  );
+  assert.deepEqual([...arrivals(at.deliveries)], [[ids[0], 2], ...ids.slice(1).map((id) => [id, 1])]);
+  const after = await deliveriesOf(again.admin, webhook);
+  assert.ok(after.every(({ state }) => state === 'delivered'));
+});
+
+test('killed after the claim and before anything was sent: everything comes once', async (t) => {
+  const { service, admin, receiver: elsewhere } = await startBoth(t);
+  await elsewhere.close();
+  const claimed = deferred();
+  const sockets: Socket[] = [];
+  const silent = createServer((socket) => {
+    sockets.push(socket.on('error', () => {}));
+    claimed.resolve();
+  });
+  cleanUp(t, () => void silent.close());
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  const { port } = silent.address() as AddressInfo;
+  const known = { secret: randomBytes(32).toString('base64'), apiKey: randomBytes(16).toString('hex') };
+  const endpoint = await makeEndpoint(admin, { url: `https://localhost:${port}/hook`, ...known });
+  const webhook = await startWebhook(admin, await makeWebhook(admin, endpoint, [TYPE]));
+  const ids = await publish(admin, TYPE, ...numbered(3));
+  await claimed.promise;
+  await kill(service);
+  for (const socket of sockets) socket.destroy();
+  await new Promise((resolve) => silent.close(resolve));
+
+  const receiver = await startReceiver(t, sharedCertificates().server, { port });
+  const at = receiver.endpoint('/hook', known);
+  const again = await restart(t, service);
+  const settled = await again.log.nextAttempt(webhook.id);
+  assert.deepEqual([settled.fate, settled.attemptNumber], ['delivered', 2]);
+  assert.deepEqual(
+    [...arrivals(at.deliveries)],
+    ids.map((id) => [id, 1]),
+  );
+});
+
+test('killed in the moment of the answer: every message comes, and once where its outcome was written', async (t) => {
+  const { service, admin, receiver } = await startBoth(t);
+  const { at } = await connect({ admin, receiver }, [TYPE], {
+    webhook: { ordered: true, maxBatchRecords: 1 },
+  });
+  at.answer(({ records }) => (_, response) => {
+    response.writeHead(204).end(() => {
+      if (only(records).offset === 2) service.kill('SIGKILL');
+    });
+  });
+  const ids = await publish(admin, TYPE, ...numbered(5));
+  await service.exited;
+  at.answer(() => ({ status: 204 }));
+  const again = await restart(t, service);
+  await again.log.line(({ msg, lastOffset }) => msg === 'attempt' && lastOffset === 4);
+  const times = arrivals(at.deliveries);
+  assert.deepEqual([...times.keys()].sort(), [...ids].sort());
+  for (const [offset, id] of ids.entries()) {
+    const written = service.log.lines().some((line) => line.msg === 'attempt' && line.lastOffset === offset);
+    if (written) assert.equal(times.get(id), 1, `offset ${offset}`);
+    else assert.ok((times.get(id) ?? 0) <= 2, `offset ${offset}`);
+  }
+});
+
+test('killed again and again under load: what was acknowledged arrives, and nothing whose outcome was written comes again', async (t) => {
+  const { service: first, admin, receiver } = await startBoth(t);
+  const { at, webhook } = await connect({ admin, receiver }, [TYPE], { webhook: { maxBatchRecords: 3 } });
+  const services = [first];
+  let service = first;
+  const acknowledged = new Map<number, string>();
+  const total = 240;
+  const kills = [7, 31, 83];
+  for (const killAfter of kills) {
+    const due = deferred();
+    at.answer(() => {
+      if (at.deliveries.length >= killAfter) due.resolve();
+      return { status: 204 };
+    });
+    const publishing = publishAll(service, acknowledged, total);
+    await due.promise;
+    await kill(service);
+    await publishing;
+    service = await restart(t, service);
+    services.push(service);
+  }
+  await publishAll(service, acknowledged, total);
+  const wanted = [...acknowledged.values()];
+  assert.equal(new Set(wanted).size, total, 'an idempotency key stands for one event, however often it was sent');
+  while (arrivals(at.deliveries).size < total) await at.next();
+  const times = arrivals(at.deliveries);
+  assert.deepEqual([...times.keys()].sort(), wanted.toSorted());
+
+  const written = deliveredAttempts(services);
+  for (const { records, envelope } of at.deliveries) {
+    for (const { offset } of records) {
+      const last = written.get(offset) ?? Number.POSITIVE_INFINITY;
+      assert.ok(envelope.attemptNumber <= last, `offset ${offset} was sent again after attempt ${last} delivered it`);
+    }
+  }
+  const repeats = [...times.values()].reduce((sum, often) => sum + often - 1, 0);
+  const underWay = kills.length * DELIVERIES_IN_FLIGHT_PER_ENDPOINT * 3;
+  assert.ok(repeats <= underWay, `${repeats} repeats, although ${underWay} records at most can have been under way`);
+  const offsets = (await deliveriesOf(service.admin, webhook)).map(({ offset }) => offset);
+  assert.deepEqual(
+    offsets,
+    wanted.map((_, offset) => offset),
+  );
+});
+
+/** By offset, the attempt that delivered it; no offset is delivered twice. */
+function deliveredAttempts(services: readonly ServiceProcess[]): Map<number, number> {
+  const delivered = new Map<number, number>();
+  for (const line of services.flatMap(({ log }) => log.lines())) {
+    if (line.msg !== 'attempt' || line.fate !== 'delivered') continue;
+    for (let offset = Number(line.firstOffset); offset <= Number(line.lastOffset); offset += 1) {
+      assert.equal(delivered.has(offset), false, `offset ${offset} was delivered twice`);
+      delivered.set(offset, Number(line.attemptNumber));
+    }
+  }
+  return delivered;
+}
+
+/** Publishes what is not acknowledged yet, eight at a time, until all is or the service has gone. */
+async function publishAll({ admin }: ServiceProcess, acknowledged: Map<number, string>, total: number): Promise<void> {
+  const open = Array.from({ length: total }, (_, n) => n).filter((n) => !acknowledged.has(n));
+  const work = async (): Promise<void> => {
+    for (let n = open.shift(); n !== undefined; n = open.shift()) {
+      const body = { type: TYPE, data: { n }, idempotencyKey: `event-${n}` };
+      const reply = await admin.post<{ events: { id: string }[] }>('events', body).catch(() => null);
+      if (reply === null) return;
+      assert.equal(reply.status, 202);
+      acknowledged.set(n, only(reply.body.events).id);
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, work));
+}
+
+test('killed while employees are created: each that was acknowledged is there, and each that is there has its event', async (t) => {
+  const { service, admin, receiver } = await startBoth(t);
+  const endpoint = await makeEndpoint(admin, receiver.endpoint('/hook'));
+  await importKey(admin, 'key', pgpVector('rsa2048'));
+  const webhook = await makeWebhook(admin, endpoint, ['employee.created'], { encryptionKeyName: 'key' });
+  const scopes = ['employees:create', 'employees:view'];
+  const { api, credentials } = await registerApplication(admin, scopes);
+  const acknowledged: string[] = [];
+  const create = async (worker: number): Promise<void> => {
+    for (let n = 0; ; n += 1) {
+      const body = { userName: `${worker}-${n}`, firstName: 'A', lastName: 'B', email: 'a@b.example', division: 'x' };
+      const reply = await api.post<{ userId: string }>(EMPLOYEES, body).catch(() => null);
+      if (reply === null) return;
+      assert.equal(reply.status, 201);
+      acknowledged.push(reply.body.userId);
+      if (acknowledged.length === 40) service.kill('SIGKILL');
+    }
+  };
+  await Promise.all([create(0), create(1), create(2), create(3)]);
+  await service.exited;
+
+  const again = await restart(t, service);
+  const reader = createClient(again.url, await tokenFor(again.url, credentials));
+  for (const userId of acknowledged) await succeeded(reader.get(`${EMPLOYEES}/${userId}`));
+  const { items } = await succeeded<Page<{ userId: string }>>(reader.get(`${EMPLOYEES}?limit=200`));
+  assert.ok(items.length >= acknowledged.length && items.length <= acknowledged.length + 4);
+  assert.equal((await deliveriesOf(again.admin, webhook)).length, items.length);
+});
+
+function numbered(count: number): { n: number }[] {
+  return Array.from({ length: count }, (_, n) => ({ n }));
+}

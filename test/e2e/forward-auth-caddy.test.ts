@@ -1,0 +1,4 @@
+import { testForwardAuth } from '../support/forward-auth.ts';
+import { startCaddy } from '../support/proxies.ts';
+
+testForwardAuth('Caddy', startCaddy);

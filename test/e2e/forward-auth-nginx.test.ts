@@ -1,0 +1,4 @@
+import { testForwardAuth } from '../support/forward-auth.ts';
+import { startNginx } from '../support/proxies.ts';
+
+testForwardAuth('nginx', startNginx);

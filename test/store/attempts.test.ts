@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { NO_TIMINGS } from '../../src/outbound/outcome.ts';
+import { type AttemptRecord, attemptStatement } from '../../src/store/attempts.ts';
+import { ConstraintViolation } from '../../src/store/database.ts';
+import { subscribe } from '../support/events.ts';
+import { leavingNothing, NOW, openTestStore, type TestStore } from '../support/store.ts';
+
+function attempt({ ids }: TestStore, webhookNumber: number, more: Partial<AttemptRecord> = {}): AttemptRecord {
+  return {
+    id: ids.uuid(),
+    webhookNumber,
+    kind: 'delivery',
+    batchId: 'batch',
+    firstOffset: 0,
+    lastOffset: 9,
+    attemptNumber: 1,
+    startedAt: NOW,
+    requestHeaders: { 'content-type': 'application/json', 'x-api-key': '[secret]' },
+    responseStatus: 200,
+    responseHeaders: { server: 'test' },
+    responseBody: Buffer.from([0, 255, 128]),
+    errorClass: null,
+    errorMessage: null,
+    timings: { ...NO_TIMINGS, totalMs: 12 },
+    ...more,
+  };
+}
+
+describe('the attempts', () => {
+  it('are kept as they were, with an answer or without one', async (t) => {
+    const s = await openTestStore(t);
+    const number = await subscribe(s, ['*']);
+    const answered = attempt(s, number);
+    const failed = attempt(s, number, {
+      ...{ responseStatus: null, responseHeaders: null, responseBody: null, attemptNumber: 2 },
+      ...{ errorClass: 'dns', errorMessage: 'no such host', timings: NO_TIMINGS },
+    });
+    await s.database.commit([attemptStatement(answered), attemptStatement(failed)]);
+    assert.deepEqual(await s.store.attempts.ofRecord(number, 5, 10), [answered, failed]);
+  });
+
+  it('of a record are those whose batch held it, oldest first, up to the limit', async (t) => {
+    const s = await openTestStore(t);
+    const [number, other] = [await subscribe(s, ['*']), await subscribe(s, ['*'])];
+    const spans = [
+      [0, 999],
+      [0, 0],
+      [1, 500],
+      [501, 999],
+      [1000, 1999],
+    ] as const;
+    const made = spans.map(([firstOffset, lastOffset]) => attempt(s, number, { firstOffset, lastOffset }));
+    const elsewhere = attempt(s, other, { firstOffset: 0, lastOffset: 999 });
+    const heartbeat = attempt(s, number, { kind: 'heartbeat', batchId: null, firstOffset: null, lastOffset: null });
+    await s.database.commit([...made, elsewhere, heartbeat].map(attemptStatement));
+    const spansOf = async (offset: number, limit = 10) =>
+      (await s.store.attempts.ofRecord(number, offset, limit))
+        .map(({ firstOffset, lastOffset }) => `${firstOffset}-${lastOffset}`)
+        .join(' ');
+    assert.equal(await spansOf(0), '0-999 0-0');
+    assert.equal(await spansOf(1), '0-999 1-500');
+    assert.equal(await spansOf(999), '0-999 501-999');
+    assert.equal(await spansOf(1000), '1000-1999');
+    assert.equal(await spansOf(2000), '');
+    assert.equal(await spansOf(0, 1), '0-999');
+  });
+
+  it('of a delivery have both offsets, all others none', async (t) => {
+    const s = await openTestStore(t);
+    const number = await subscribe(s, ['*']);
+    const wrong: Partial<AttemptRecord>[] = [
+      { firstOffset: null },
+      { lastOffset: null },
+      { firstOffset: null, lastOffset: null },
+      { kind: 'test' },
+    ];
+    for (const more of wrong) {
+      const statement = attemptStatement(attempt(s, number, more));
+      await leavingNothing(s, () => assert.rejects(s.database.commit([statement]), ConstraintViolation));
+    }
+  });
+});

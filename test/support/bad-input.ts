@@ -1,0 +1,55 @@
+/** Requests that have to be refused: with the error body, the reason in the log, and the database as it was. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { DATABASE_FILE } from '../../src/data-folder.ts';
+import { openSqlite } from '../../src/store/sqlite.ts';
+import { cleanUp } from './cleanup.ts';
+import { type ApiClient, errorOf } from './client.ts';
+import type { Service } from './service.ts';
+import { contents } from './store.ts';
+
+export type BadInput = {
+  readonly what: string;
+  /** POST unless said. */
+  readonly method?: string;
+  readonly path: string;
+  readonly body?: unknown;
+  readonly headers?: Record<string, string>;
+  /** Who asks; the administrator unless said. */
+  readonly client?: ApiClient;
+  /** 400 unless said. */
+  readonly status?: number;
+  /** `validation_failed` unless said. */
+  readonly code?: string;
+  /** Every field named in `details`, in their order; none where absent. */
+  readonly fields?: readonly string[];
+  readonly says?: RegExp;
+};
+
+/** One subtest for each. The description of a 400 names the first field, too. */
+export async function refuseAll(
+  t: TestContext,
+  { admin, dataDir, log }: Service,
+  cases: readonly BadInput[],
+): Promise<void> {
+  const database = openSqlite(join(dataDir, DATABASE_FILE));
+  cleanUp(t, () => database.close());
+  for (const { what, method = 'POST', path, body, headers = {}, client = admin, ...wanted } of cases) {
+    await t.test(what, async () => {
+      const before = contents(database);
+      const reply = await client.send(method, path, { body, headers });
+      const { status = 400, code = 'validation_failed', fields = [], says } = wanted;
+      const shown = JSON.stringify(reply.body);
+      assert.equal(reply.status, status, shown);
+      const error = errorOf(reply);
+      assert.equal(error.code, code, shown);
+      assert.deepEqual(error.details?.map(({ field }) => field) ?? [], fields, shown);
+      if (status === 400 && fields[0] !== undefined) assert.ok(error.description.includes(fields[0]), shown);
+      if (says !== undefined) assert.match(error.description, says);
+      const line = await log.line(({ errorId }) => errorId === error.errorId);
+      assert.deepEqual([line.msg, line.status, line.method], ['request', status, method]);
+      assert.deepEqual(contents(database), before, 'something was written');
+    });
+  }
+}

@@ -1,0 +1,419 @@
+/** What holds behind every proxy that asks Sallyport before it lets a request through (wire.md §3 "Forward auth"). */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import fc from 'fast-check';
+import { type Catalogue, compileCatalogue, matchRule } from '../../src/access/catalogue.ts';
+import { canonicalPath } from '../../src/access/path.ts';
+import { cleanUp } from './cleanup.ts';
+import { type ApiClient, succeeded, tokenFor } from './client.ts';
+import { readingsOf } from './path-readings.ts';
+import type { Behind, RunningProxy } from './proxies.ts';
+import { type RawAnswer, type RawRequest, sendRaw } from './raw-request.ts';
+import { type ServiceInProcess, startService } from './service.ts';
+import { startUpstream, type Upstream, type UpstreamRequest } from './upstream.ts';
+
+const PRODUCT = {
+  name: 'Shop',
+  scopes: [
+    { name: 'orders:view', description: '' },
+    { name: 'orders:edit', description: '' },
+    { name: 'shop:admin', description: '' },
+  ],
+  rules: [
+    { methods: ['GET'], path: '/shop/orders', scope: 'orders:view' },
+    { methods: ['GET'], path: '/shop/orders/{id}', scope: 'orders:view' },
+    { methods: ['GET'], path: '/shop/orders/{id}/lines/{rest*}', scope: 'orders:view' },
+    { methods: ['PUT', 'POST'], path: '/shop/orders/{id}', scope: 'orders:edit' },
+    { methods: ['GET', 'POST'], path: '/shop/admin/{rest*}', scope: 'shop:admin' },
+  ],
+};
+const CATALOGUE: Catalogue = compileCatalogue([{ id: 'shop', ...PRODUCT }]);
+
+type Fields = Readonly<Record<string, unknown>>;
+
+type Shop = {
+  readonly service: ServiceInProcess;
+  readonly admin: ApiClient;
+  readonly upstream: Upstream;
+  readonly proxy: RunningProxy;
+  readonly user: { readonly id: string; readonly userName: string };
+  readonly clientId: string;
+  /** Tokens of an application that holds both order scopes, for a user who has both permissions and that of administration. */
+  readonly viewer: string;
+  readonly editor: string;
+  /** Sends one request to the proxy, with a token unless it is null. */
+  send(target: string, token: string | null, request?: RawRequest): Promise<RawAnswer>;
+  /** The requests that the upstream got since this was last asked. */
+  arrived(): readonly UpstreamRequest[];
+};
+
+async function openShop(t: TestContext, start: (behind: Behind) => Promise<RunningProxy>): Promise<Shop> {
+  const upstream = await startUpstream();
+  cleanUp(t, upstream.close);
+  const service = await startService(t);
+  const { admin, url } = service;
+  const made = <T>(path: string, body: Fields): Promise<T> => succeeded<T>(admin.post(path, body));
+  await made('products', PRODUCT);
+  const scopes = ['orders:view', 'orders:edit'];
+  const userName = 'Grace Höpper, 100%';
+  const permissions = [...scopes, 'shop:admin'];
+  const user = await made<{ id: string }>('users', { userName: userName.replaceAll(' ', '_'), permissions });
+  const application = { name: 'Web shop', userId: user.id, scopes };
+  const credentials = await made<{ clientId: string; clientSecret: string }>('applications', application);
+  const proxy = await start({ sallyport: url, upstream: upstream.url });
+  cleanUp(t, proxy.stop);
+  let seen = 0;
+  return {
+    service,
+    admin,
+    upstream,
+    proxy,
+    user: { id: user.id, userName: userName.replaceAll(' ', '_') },
+    clientId: credentials.clientId,
+    viewer: await tokenFor(url, credentials, 'orders:view'),
+    editor: await tokenFor(url, credentials, 'orders:edit orders:view'),
+    send: (target, token, request = {}) => {
+      const bearer = token === null ? [] : [`Authorization: Bearer ${token}`];
+      return sendRaw(proxy.port, target, { ...request, headers: [...bearer, ...(request.headers ?? [])] });
+    },
+    arrived: () => {
+      const fresh = upstream.requests.slice(seen);
+      seen = upstream.requests.length;
+      return fresh;
+    },
+  };
+}
+
+const IDENTITY = ['x-auth-client-id', 'x-auth-user-id', 'x-auth-user-name', 'x-auth-scope', 'x-auth-permissions'];
+
+/** The identity in a request, each header as often as it came. */
+function identityOf(request: UpstreamRequest | undefined): Record<string, readonly string[]> {
+  return Object.fromEntries(IDENTITY.map((name) => [name, request?.header(name) ?? []]));
+}
+
+function assertRefused(answer: RawAnswer, challenge: RegExp, shown = answer.text): void {
+  assert.equal(answer.status, 401, shown);
+  assert.match(answer.header('WWW-Authenticate') ?? '', challenge, shown);
+}
+
+export function testForwardAuth(name: string, start: (behind: Behind) => Promise<RunningProxy>): void {
+  test(`${name} lets an allowed request through, with its body and with the identity of its caller`, async (t) => {
+    const { send, arrived, viewer, editor, user, clientId } = await openShop(t, start);
+    const answer = await send('/shop/orders/17?expand=lines&a=%2F', viewer);
+    assert.equal(answer.status, 200, answer.text);
+    assert.match(answer.text, /upstream: GET \/shop\/orders\/17\?expand=lines&a=%2F/);
+    const [request, ...more] = arrived();
+    assert.deepEqual(more, []);
+    assert.deepEqual(identityOf(request), {
+      'x-auth-client-id': [clientId],
+      'x-auth-user-id': [user.id],
+      'x-auth-user-name': ['Grace_H%C3%B6pper%2C_100%25'],
+      'x-auth-scope': ['orders:view'],
+      'x-auth-permissions': ['orders:edit orders:view shop:admin'],
+    });
+    assert.equal(decodeURIComponent(request?.header('x-auth-user-name')[0] ?? ''), user.userName);
+    assert.deepEqual(request?.header('authorization'), []);
+
+    const body = JSON.stringify({ lines: 'x'.repeat(200_000) });
+    const headers = ['Content-Type: application/json'];
+    assert.equal((await send('/shop/orders/17', editor, { method: 'PUT', headers, body })).status, 200);
+    const [put] = arrived();
+    assert.equal(put?.method, 'PUT');
+    assert.ok(put?.body.equals(Buffer.from(body)));
+    assert.deepEqual(put?.header('x-auth-scope'), ['orders:edit orders:view']);
+
+    assert.equal((await send('/shop/orders', viewer, { method: 'HEAD' })).status, 200);
+    assert.equal(arrived()[0]?.method, 'HEAD');
+  });
+
+  test(`${name} refuses what the token, the rules or the user do not allow, and the upstream hears nothing`, async (t) => {
+    const { send, arrived, viewer, editor, admin, user } = await openShop(t, start);
+    const scope = /^Bearer error="insufficient_scope"/;
+    assertRefused(await send('/shop/orders/17', null), /^Bearer$/);
+    assertRefused(await send('/shop/orders/17', 'spt_made-up'), /^Bearer error="invalid_token"/);
+    assertRefused(await send('/shop/orders/17', `${viewer}x`), /^Bearer error="invalid_token"/);
+    const basic = await send('/shop/orders/17', null, { headers: ['Authorization: Basic eDp5'] });
+    assertRefused(basic, /^Bearer error="invalid_token"/);
+
+    const missing = await send('/shop/orders/17', viewer, { method: 'PUT', body: '{"a":1}' });
+    assertRefused(missing, /^Bearer error="insufficient_scope", .*scope="orders:edit"$/);
+    assertRefused(await send('/shop/admin/users', editor), /scope="shop:admin"$/);
+    for (const path of ['/', '/shop', '/shop/orders/17/lines', '/shop/elsewhere', '/favicon.ico']) {
+      assertRefused(await send(path, editor), scope, path);
+    }
+    for (const method of ['DELETE', 'PATCH', 'OPTIONS', 'PURGE']) {
+      assertRefused(await send('/shop/orders/17', editor, { method }), scope, method);
+    }
+
+    await succeeded(admin.patch(`users/${user.id}`, { permissions: ['orders:edit'] }));
+    assertRefused(await send('/shop/orders/17', viewer), /^Bearer error="insufficient_permission"/);
+    assert.deepEqual(arrived(), []);
+    await succeeded(admin.patch(`users/${user.id}`, { permissions: ['orders:view'] }));
+    assert.equal((await send('/shop/orders/17', viewer)).status, 200);
+    assert.equal(arrived().length, 1);
+    await succeeded(admin.patch(`users/${user.id}`, { active: false }));
+    assertRefused(await send('/shop/orders/17', viewer), /^Bearer error="invalid_token"/);
+    assert.deepEqual(arrived(), []);
+  });
+
+  test(`${name} refuses a token that has expired or was revoked since it last passed`, async (t) => {
+    const { send, arrived, viewer, editor, admin, service } = await openShop(t, start);
+    assert.equal((await send('/shop/orders/17', viewer)).status, 200);
+    service.advance(3_599_000 - 60_000);
+    assert.equal((await send('/shop/orders/17', viewer)).status, 200);
+    service.advance(62_000);
+    assertRefused(await send('/shop/orders/17', viewer), /^Bearer error="invalid_token"/);
+    assert.equal(arrived().length, 2);
+
+    const again = admin.as(await tokenFor(service.url, service.credentials));
+    const { items } = await succeeded<{ items: { id: string; name: string }[] }>(again.get('applications'));
+    const shop = items.find((application) => application.name === 'Web shop');
+    await succeeded(again.post(`applications/${shop?.id}/revoke-tokens`));
+    assertRefused(await send('/shop/orders/17', editor), /^Bearer error="invalid_token"/);
+    assert.deepEqual(arrived(), []);
+  });
+
+  test(`${name} asks for every request anew, also on one connection and for another path, method or token`, async (t) => {
+    const { proxy, arrived, viewer } = await openShop(t, start);
+    const call = async (path: string, init: RequestInit): Promise<number> => {
+      const reply = await fetch(proxy.url + path, init);
+      await reply.arrayBuffer();
+      return reply.status;
+    };
+    const headers = { Authorization: `Bearer ${viewer}` };
+    for (let round = 0; round < 3; round += 1) {
+      assert.equal(await call('/shop/orders/17', { headers }), 200);
+      assert.equal(await call('/shop/orders/17', {}), 401);
+      assert.equal(await call('/shop/admin/17', { headers }), 401);
+      assert.equal(await call('/shop/orders/17', { headers, method: 'PUT', body: '{}' }), 401);
+      assert.equal(await call('/shop/orders/17', { headers: { Authorization: 'Bearer spt_x' } }), 401);
+    }
+    assert.deepEqual([...new Set(arrived().map(({ method, url }) => `${method} ${url}`))], ['GET /shop/orders/17']);
+  });
+
+  test(`${name} lets no identity through that a client wrote itself`, async (t) => {
+    const { send, arrived, viewer, user, clientId } = await openShop(t, start);
+    const forged = [
+      'X-Auth-User-Id: forged',
+      'x-auth-user-id: forged too',
+      'X-AUTH-USER-NAME: forged',
+      'X-Auth-Client-Id: forged',
+      'X-Auth-Scope: shop:admin forged',
+      'X-Auth-Permissions: shop:admin forged',
+    ];
+    for (const token of [null, 'spt_made-up'])
+      assert.equal((await send('/shop/orders/17', token, { headers: forged })).status, 401);
+    assert.deepEqual(arrived(), []);
+    const answer = await send('/shop/orders/17', viewer, { headers: forged });
+    assert.equal(answer.status, 200, answer.text);
+    const [request] = arrived();
+    assert.deepEqual(request?.header('x-auth-user-id'), [user.id]);
+    assert.deepEqual(request?.header('x-auth-client-id'), [clientId]);
+    assert.deepEqual(request?.header('x-auth-scope'), ['orders:view']);
+    assert.ok(!JSON.stringify(identityOf(request)).includes('forged'));
+
+    // A server that reads CGI variables takes these for the others.
+    for (const alias of ['X_Auth_User_Id', 'x_auth_permissions', 'X-Auth_Client-Id', 'X_AUTH_SCOPE']) {
+      await send('/shop/orders/17', viewer, { headers: [`${alias}: forged`] });
+      for (const passed of arrived())
+        assert.deepEqual(
+          passed.headerNames.filter((header) => header.includes('_')),
+          [],
+          alias,
+        );
+    }
+
+    // What a client names in Connection a proxy may take out, be it the identity or what the proxy itself tells Sallyport.
+    for (const named of [...IDENTITY, 'x-forwarded-uri', 'x-forwarded-method', 'x-original-uri', 'authorization']) {
+      await send('/shop/orders/17', viewer, { headers: [`Connection: close, ${named}`, ...forged] });
+      await send('/shop/admin/17', viewer, {
+        headers: [`Connection: close, ${named}`, 'X-Forwarded-Uri: /shop/orders/1'],
+      });
+      for (const passed of arrived()) {
+        assert.equal(passed.url, '/shop/orders/17', named);
+        assert.deepEqual(passed.header('x-auth-user-id'), [user.id], named);
+        assert.deepEqual(passed.header('x-auth-permissions'), ['orders:edit orders:view shop:admin'], named);
+      }
+    }
+  });
+
+  test(`${name} is asked about the request itself, whatever a client writes about it`, async (t) => {
+    const { send, arrived, viewer } = await openShop(t, start);
+    const allowed = '/shop/orders/17';
+    const claims: readonly (readonly string[])[] = [
+      [`X-Original-URI: ${allowed}`],
+      [`X-Forwarded-Uri: ${allowed}`],
+      [`X-Original-URI: ${allowed}`, 'X-Original-Method: GET'],
+      [`X-Forwarded-Uri: ${allowed}`, 'X-Forwarded-Method: GET'],
+      [
+        `X-Original-URI: ${allowed}`,
+        `X-Forwarded-Uri: ${allowed}`,
+        'X-Original-Method: GET',
+        'X-Forwarded-Method: GET',
+      ],
+      [`X-Original-URI: ${allowed}`, `x-original-uri: ${allowed}`],
+      [`X_Original_URI: ${allowed}`, `X_Forwarded_Uri: ${allowed}`],
+      [`X-Original-URL: ${allowed}`, `X-Rewrite-URL: ${allowed}`],
+      ['X-HTTP-Method-Override: GET', 'X-Forwarded-Method: GET'],
+    ];
+    for (const headers of claims) {
+      assert.equal((await send('/shop/admin/users', viewer, { headers })).status, 401, headers.join());
+      assert.equal((await send(allowed, viewer, { method: 'POST', headers, body: 'x' })).status, 401, headers.join());
+    }
+    assert.deepEqual(arrived(), []);
+    for (const headers of claims) {
+      await send(allowed, viewer, { headers: headers.map((header) => header.replace(allowed, '/shop/admin/users')) });
+    }
+    const passed = arrived();
+    assert.ok(passed.length > 0);
+    for (const request of passed) {
+      assert.equal(request.url, allowed);
+      for (const header of ['x-original-uri', 'x-original-method', 'x-forwarded-uri', 'x-forwarded-method']) {
+        assert.deepEqual(request.header(header), [], header);
+      }
+    }
+  });
+
+  test(`${name} refuses a request whose path can be read in two ways`, async (t) => {
+    const { send, arrived, viewer } = await openShop(t, start);
+    for (const target of TRICKS) {
+      const { status } = await send(target, viewer);
+      assert.ok(status === 401 || status === 400 || status === 404, `${target} was answered ${status}`);
+    }
+    assert.deepEqual(
+      arrived().map(({ url }) => url),
+      [],
+    );
+  });
+
+  test(`${name} hands on nothing that a lenient upstream could read as a path that is not allowed`, async (t) => {
+    const { send, arrived, viewer } = await openShop(t, start);
+    await fc.assert(
+      fc.asyncProperty(anyTarget, async (target) => {
+        const answer = await send(target, viewer);
+        for (const { url } of arrived()) {
+          assert.equal(answer.status, 200);
+          assert.equal(url, target.replace(/^http:\/\/[^/]+/, ''));
+          const path = canonicalPath(url);
+          assert.ok(path.ok, url);
+          assert.equal(matchRule(CATALOGUE, 'GET', path.segments)?.scope, 'orders:view', url);
+          const forbidden = [...readingsOf(url)].filter((reading) => /^\/*shop\/+admin(?:\/|$)/i.test(reading));
+          assert.deepEqual(forbidden, [], url);
+        }
+      }),
+      { numRuns: 300 },
+    );
+    // So that the property is not kept by refusing everything.
+    assert.equal((await send('/shop/orders/%40me', viewer)).status, 200);
+    assert.equal((await send('/shop/orders/1/lines/a/b%20c', viewer)).status, 200);
+  });
+}
+
+/** Each is near something that is allowed, and some server reads in it something that is not. */
+const TRICKS: readonly string[] = [
+  '//shop/orders/17',
+  '/shop//orders/17',
+  '/shop/orders//17',
+  '/shop/./orders/17',
+  '/shop/orders/./17',
+  '/shop/orders/.',
+  '/shop/orders/17/.',
+  '/shop/orders/../admin/users',
+  '/shop/orders/17/../../admin/users',
+  '/shop/admin/../orders/17',
+  '/shop/orders/%2e%2e/admin/users',
+  '/shop/orders/%2E%2E/admin/users',
+  '/shop/orders/.%2e/admin/users',
+  '/shop/orders/%2e',
+  '/shop/orders/17/lines/%2e%2e/%2e%2e/%2e%2e/admin/users',
+  '/shop/orders/17/lines/../../../admin/users',
+  '/shop/orders/..%2fadmin',
+  '/shop/orders/..%2Fadmin%2Fusers',
+  '/shop%2Forders%2F17',
+  '/shop/orders%2F17',
+  '/shop/orders/17/lines/%2F..%2F..',
+  '/shop/orders/..%5cadmin',
+  '/shop/orders/..\\admin\\users',
+  '/shop\\orders\\17',
+  '/shop/orders/%252e%252e/admin/users',
+  '/shop/orders/17;x=1',
+  '/shop/orders;x=1/17',
+  '/shop/orders/..;/admin/users',
+  '/shop/orders/17%3Bx=1',
+  '/shop/orders/17/',
+  '/shop/orders/',
+  '/SHOP/ORDERS/17',
+  '/Shop/orders/17',
+  '/shop/Orders/17',
+  '/shop/ord%65rs/17',
+  '/%73hop/orders/17',
+  '/shop/orders/17%00',
+  '/shop/orders/17%0a',
+  '/shop/orders/17%23',
+  '/shop/orders/17%3Fa',
+  '/shop/orders/17#admin',
+  '/shop/orders/%c0%ae%c0%ae/admin',
+  '/shop/orders/%ef%bc%8e%ef%bc%8e/admin',
+  '/shop/orders/..%ef%bc%8fadmin',
+  '/shop/orders/%u002e%u002e/admin',
+  '/shop/orders/%',
+  '/shop/orders/%zz',
+  '/shop/orders/1 7',
+  '/shop/orders/1\t7',
+  'http://api.example/shop/admin/users',
+  'http://api.example//shop/orders/17',
+  'shop/orders/17',
+  '*',
+];
+
+const part = fc.constantFrom(
+  ...[
+    'shop',
+    'orders',
+    'admin',
+    'users',
+    '1',
+    'lines',
+    '',
+    '.',
+    '..',
+    '%2e',
+    '%2E%2e',
+    '.%2e',
+    '%2f',
+    '%5c',
+    '\\',
+    ';',
+  ],
+  ...[
+    '..;',
+    'x;y=1',
+    'SHOP',
+    'Admin',
+    '%61dmin',
+    '%2561dmin',
+    '%252e',
+    '%00',
+    '%40',
+    '@',
+    '%3B',
+    '%c0%ae',
+    '%ef%bc%8f',
+  ],
+);
+const joint = fc.constantFrom('/', '/', '/', '/', '/', '//', '%2f', '%2F', '/./', '/../', '\\', ';/', '%5C');
+const tail = fc.array(fc.tuple(joint, part), { maxLength: 5 }).map((steps) => steps.flat().join(''));
+const head = fc.constantFrom(
+  '/shop/orders',
+  '/shop/orders/1/lines',
+  '/shop',
+  '',
+  '/shop/orders/1/lines/2',
+  'http://x/shop/orders',
+);
+const query = fc.constantFrom('', '', '?', '?a=/../admin', '?../admin', '#', '#/../admin');
+/** Targets around the rules, of pieces that servers read differently. */
+const anyTarget: fc.Arbitrary<string> = fc
+  .tuple(head, tail, query)
+  .map((parts) => parts.join(''))
+  .filter((target) => target !== '' && !target.startsWith('#') && !target.startsWith('?'));
