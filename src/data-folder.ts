@@ -15,7 +15,8 @@ import { type FolderLock, lockFolder } from './store/folder-lock.ts';
 import { makeMasterKey, readMasterKey } from './store/master-key.ts';
 import { makePrivateFile } from './store/private-file.ts';
 import { settleRotation } from './store/rotation.ts';
-import { createSchema, examineSchema, migrateSchema } from './store/schema.ts';
+import { largestRowKey } from './store/row-keys.ts';
+import { createSchema, examineSchema, migrateSchema, SCHEMA_HISTORY, type SchemaHistory } from './store/schema.ts';
 import { openSqlite, type SqliteDatabase } from './store/sqlite.ts';
 import { createStore, type Store } from './store/store.ts';
 import { createVault, type Vault } from './store/vault.ts';
@@ -61,9 +62,13 @@ export function masterKeyPath({ dataDir, masterKeyFile }: Pick<Config, 'dataDir'
   return masterKeyFile ?? join(dataDir, 'master.key');
 }
 
+/** `history` is how the schema came to be what it is. */
+type Opening = { readonly exclusive: boolean; readonly clock?: Clock; readonly history?: SchemaHistory };
+
 /**
  * Opens the data of `config`. `exclusive` is for the one server of a folder: it takes the lock, makes what is missing and
- * installs what is built in. Without it the folder must have had its first start. Throws `DataFolderError`.
+ * installs what is built in, and migrates a database of an older version, which is copied first. Without it the folder must
+ * have had its first start. Throws `DataFolderError`.
  *
  * The effects of a first start come in an order in which each needs only those before it, and each is looked for before
  * it is done: folder, lock, master key, database file, schema, master key check, what is built in. So a start that was
@@ -71,13 +76,13 @@ export function masterKeyPath({ dataDir, masterKeyFile }: Pick<Config, 'dataDir'
  */
 export async function openData(
   config: Config,
-  { exclusive, clock = Date.now }: { readonly exclusive: boolean; readonly clock?: Clock },
+  { exclusive, clock = Date.now, history = SCHEMA_HISTORY }: Opening,
 ): Promise<Data> {
   const lock = exclusive ? takeFolder(config.dataDir) : null;
   let db: SqliteDatabase | null = null;
   try {
     const masterKey = findMasterKey(config, exclusive);
-    db = await openDatabase(config, exclusive, clock);
+    db = await openDatabase(config, { exclusive, clock, history });
     // Only the one process that may write the key's file settles; the others see the old key refused meanwhile.
     const path = masterKeyPath(config);
     const settled = exclusive ? await settleRotation(db, { path, current: masterKey, random: randomBytes }) : masterKey;
@@ -97,7 +102,7 @@ async function openStore(
   clock: Clock,
 ): Promise<Data> {
   const random = randomBytes;
-  const ids = createIds(clock, random);
+  const ids = createIds(clock, random, await largestRowKey(db));
   const vault = createVault(masterKey, random);
   const store = createStore(db, vault, ids);
   const firstCredentials = firstCredentialStore(db, vault);
@@ -141,7 +146,7 @@ function findMasterKey(config: Config, exclusive: boolean): Uint8Array {
   return explaining(`the master key ${path} cannot be made`, () => makeMasterKey(path, randomBytes));
 }
 
-async function openDatabase(config: Config, exclusive: boolean, clock: Clock): Promise<SqliteDatabase> {
+async function openDatabase(config: Config, { exclusive, clock, history }: Required<Opening>): Promise<SqliteDatabase> {
   if (!exclusive && !hasDatabase(config)) throw notStarted(config);
   const path = databasePath(config);
   const db = explaining(`the database ${path} cannot be opened`, () => {
@@ -149,7 +154,7 @@ async function openDatabase(config: Config, exclusive: boolean, clock: Clock): P
     return openSqlite(path);
   });
   try {
-    const verdict = explaining(`the database ${path} cannot be read`, () => examineSchema(db));
+    const verdict = explaining(`the database ${path} cannot be read`, () => examineSchema(db, history));
     if (!verdict.ok) throw new DataFolderError(`the database ${path} cannot be used: ${verdict.description}`);
     if (verdict.state === 'empty') {
       if (!exclusive) throw notStarted(config);

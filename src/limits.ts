@@ -144,10 +144,12 @@ export const WEBHOOKS_PER_ROUND = 64;
 /** Webhooks that are claimed for in one turn of the event loop. */
 export const CLAIMS_AT_ONCE = 8;
 /** Batches claimed ahead for one webhook, and about how many for all together; each may always have one. */
-export const CLAIMED_PER_WEBHOOK = 64;
+export const CLAIMED_PER_WEBHOOK = 256;
 export const CLAIMED_IN_ALL = 4096;
 /** Outcomes of one webhook that are written in one transaction. */
-export const SETTLED_AT_ONCE_MAX = 64;
+export const SETTLED_AT_ONCE_MAX = 256;
+/** Outcomes that nothing waits for are written this often: a commit costs as much as twenty of them. */
+export const SETTLE_EVERY_MS = 5;
 /** How long a webhook is let be whose work could not be read. */
 export const UNCLAIMABLE_PAUSE_MS = 30_000;
 /** Webhooks whose settings are kept unsealed in memory. */

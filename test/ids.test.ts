@@ -33,6 +33,11 @@ describe('row keys and UUIDs', () => {
     );
   });
 
+  it('goes on after the largest key that is in use, also when the clock was set back', () => {
+    const ids = createIds(() => 1_800_000_000_000, randomBytes, firstRowKeyAt(1_900_000_000_000));
+    assert.equal(ids.rowKey(), firstRowKeyAt(1_900_000_000_000) + 1);
+  });
+
   it('makes every key larger than the one before and every UUID later in order, whatever the clock does', () => {
     const steps = fc.array(fc.integer({ min: -5000, max: 50 }), { minLength: 1, maxLength: 200 });
     fc.assert(

@@ -84,6 +84,9 @@ const EMPLOYEES_API: BuiltInProduct = {
 
 export const BUILT_IN_PRODUCTS: readonly Product[] = [ADMINISTRATION, EMPLOYEES_API];
 
+/** Everything under these is served here, and opened by the rules above alone. */
+export const BUILT_IN_PREFIXES: readonly string[] = [EDGE, EMPLOYEES, '/services/api/oauth2', '/metrics'];
+
 /** What the first application may ask for, and the first administrator's permissions beside those of the employees API. */
 export const ADMINISTRATION_SCOPES: readonly string[] = ADMINISTRATION.scopes.map(({ name }) => name);
 /** Everything that the first administrator may do. */

@@ -7,7 +7,7 @@ import { type FieldProblem, Refusal } from '../refusal.ts';
 import { displayName, id, instant, isoInstant } from '../schemas.ts';
 import type { ApiProduct } from '../store/products.ts';
 import type { Store } from '../store/store.ts';
-import { BUILT_IN_PRODUCTS } from './built-in.ts';
+import { BUILT_IN_PREFIXES, BUILT_IN_PRODUCTS } from './built-in.ts';
 import { type Catalogue, compileCatalogue, conflictsOf, type Product, problemsOf } from './catalogue.ts';
 
 const scope = z.strictObject({ name: z.string().max(128), description: z.string().max(500).default('') });
@@ -91,7 +91,10 @@ export function createProducts({ store, clock, ids }: { store: Store; clock: Clo
         const product: ApiProduct = { ...stamp, ...input, rules, builtIn: false };
         const others = (await store.products.all()).filter((other) => other.id !== product.id);
         refuseProblems(problemsOf(product), 'validation_failed');
-        refuseProblems([...conflictsOf([...others, product]), ...takenScopes(product, others)], 'conflict');
+        refuseProblems(
+          [...builtInPaths(product), ...conflictsOf([...others, product]), ...takenScopes(product, others)],
+          'conflict',
+        );
         if (before !== null) await refuseHeldScopes(store, before, product);
         return product;
       },
@@ -152,6 +155,17 @@ function refuseProblems(problems: readonly FieldProblem[], code: 'validation_fai
   if (first === undefined) return;
   const details = problems.map(({ field, problem }) => ({ field, problem }));
   throw new Refusal(code, `${first.field} ${first.problem}`, { details });
+}
+
+/**
+ * Paths of Sallyport's own are opened by its own rules alone: a rule with more literals under them would win over the built-in
+ * one, and so whoever may change the catalogue could open everything else.
+ */
+function builtInPaths({ rules }: ApiProduct): FieldProblem[] {
+  return rules.flatMap(({ path }, at) => {
+    const taken = BUILT_IN_PREFIXES.find((prefix) => path === prefix || path.startsWith(`${prefix}/`));
+    return taken === undefined ? [] : [{ field: `rules[${at}].path`, problem: `is under ${taken}, which is built in` }];
+  });
 }
 
 /** A scope belongs to one product: an application that holds it must not gain another product's paths by accident. */

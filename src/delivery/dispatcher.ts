@@ -49,11 +49,11 @@ export type DispatcherOptions = {
   readonly send: Send;
   /** A number in [0, 1), for the jitter of retries. */
   readonly jitter: () => number;
+  readonly observe?: ObserveSettled;
   readonly inFlight?: number;
   readonly inFlightPerEndpoint?: number;
   readonly pollMs?: number;
   readonly drainMs?: number;
-  readonly observe?: ObserveSettled;
 };
 
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
@@ -125,9 +125,9 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
   const carryOut = async (job: Job): Promise<void> => {
     const result = await deliver(job, abandon.signal);
-    lanes.finished(job, result.kind === 'sent' && result.sent.outcome.ok);
+    const awaited = lanes.finished(job, result.kind === 'sent' && result.sent.outcome.ok);
     startJobs();
-    const webhook = await settle({ job, result });
+    const webhook = await settle({ job, result }, awaited);
     // What cannot go out now does not wait here: nobody knows for how long, or under which settings it will.
     if (result.kind === 'release' || webhook === null || isHeldUp(webhook, clock())) giveBack(job.webhookNumber);
     if (webhook !== null) lanes.setAlone(job.webhookNumber, isAlone(webhook));
@@ -138,7 +138,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
   const giveBack = (webhookNumber?: number): void => {
     for (const job of lanes.withdraw(webhookNumber)) {
-      track(settle({ job, result: { kind: 'release' } }).then(() => lanes.settled(job)));
+      track(settle({ job, result: { kind: 'release' } }, true).then(() => lanes.settled(job)));
     }
   };
 

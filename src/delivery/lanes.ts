@@ -15,8 +15,11 @@ export type Lanes = {
   setAlone(webhookNumber: number, alone: boolean): void;
   /** The next job that may start, or null; endpoints take turns, and the webhooks of each. It has a place from now on. */
   next(): Job | null;
-  /** Its answer is there, or none will come: its place is free. After a failure its webhook waits to hear what follows from it. */
-  finished(job: Job, ok: boolean): void;
+  /**
+   * Its answer is there, or none will come: its place is free. Answers whether the webhook starts nothing before it is settled:
+   * when it sends one request at a time, and after any failure.
+   */
+  finished(job: Job, ok: boolean): boolean;
   /** What came of it is written, or never will be. */
   settled(job: Job): void;
   /** Takes out whatever of a webhook, or of all, has not started; each of these must be `settled` too. */
@@ -159,6 +162,7 @@ export function createLanes(limits: LaneLimits): Lanes {
       offer(place);
       const lane = lanes.get(webhookNumber);
       if (lane !== undefined && !ok) lane.alone = true;
+      return lane?.alone ?? true;
     },
     settled: ({ webhookNumber, batch }) => {
       const lane = lanes.get(webhookNumber);

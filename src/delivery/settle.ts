@@ -1,7 +1,7 @@
 /** Writes what came of jobs, against a store that others write too and that may be unwell for a while. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock, Ids } from '../ids.ts';
-import { SETTLED_AT_ONCE_MAX } from '../limits.ts';
+import { SETTLE_EVERY_MS, SETTLED_AT_ONCE_MAX } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { AttemptRecord } from '../store/attempts.ts';
 import { ConstraintViolation, StaleWrite } from '../store/database.ts';
@@ -15,9 +15,10 @@ import type { Finished } from './job.ts';
 export type Settle = {
   /**
    * Resolves once it is written, with the webhook as it is then, or null for one that is gone. Never rejects: while the store is
-   * unwell it is tried again, until `giveUp`; what is not written by then will be sent again.
+   * unwell it is tried again, until `giveUp`; what is not written by then will be sent again. `urgent`: something waits for it;
+   * otherwise what ends within a few milliseconds is written together.
    */
-  settle(finished: Finished): Promise<Webhook | null>;
+  settle(finished: Finished, urgent: boolean): Promise<Webhook | null>;
   /** The process ends: what cannot be written now is left to the end of its lease. */
   giveUp(): void;
 };
@@ -40,12 +41,18 @@ export type SettleDependencies = {
 
 type Waiting = Finished & { readonly done: (webhook: Webhook | null) => void };
 
+/** A call that is yet to be made; `soon`: in this turn of the event loop, after the answers that arrive in it. */
+type Scheduled = { readonly soon: boolean; cancel(): void };
+
 const STALE_ROUNDS = 20;
 const UNWELL_PAUSE_MS = 500;
 
 export function createSettle(dependencies: SettleDependencies): Settle {
   const { store, log, owner } = dependencies;
   const waiting = new Map<number, Waiting[]>();
+  const writing = new Set<number>();
+  let writtenAt = Number.NEGATIVE_INFINITY;
+  let scheduled: Scheduled | null = null;
   const ended = new AbortController();
 
   /** Tries until the store takes it. Alone, a job whose lease was lost meanwhile keeps its attempt and nothing else. */
@@ -88,28 +95,53 @@ export function createSettle(dependencies: SettleDependencies): Settle {
     return await write(webhookNumber, finished);
   };
 
-  /** What ends while a commit is under way is settled together in the next one. */
-  const drain = async (webhookNumber: number, queue: Waiting[]): Promise<void> => {
-    while (queue.length > 0) {
-      const taken = queue.splice(0, SETTLED_AT_ONCE_MAX);
-      const webhook = await write(webhookNumber, taken);
-      for (const { done } of taken) done(webhook);
+  /** Writes what waits, every webhook in a transaction of its own and all of these in one commit. */
+  const writeWaiting = (): void => {
+    scheduled = null;
+    writtenAt = performance.now();
+    for (const [webhookNumber, queue] of waiting) {
+      if (!writing.has(webhookNumber)) void writeQueue(webhookNumber, queue);
     }
-    waiting.delete(webhookNumber);
+  };
+
+  const writeQueue = async (webhookNumber: number, queue: Waiting[]): Promise<void> => {
+    writing.add(webhookNumber);
+    const taken = queue.splice(0, SETTLED_AT_ONCE_MAX);
+    const webhook = await write(webhookNumber, taken);
+    writing.delete(webhookNumber);
+    if (queue.length === 0) waiting.delete(webhookNumber);
+    else schedule(false);
+    for (const { done } of taken) done(webhook);
+  };
+
+  const schedule = (urgent: boolean): void => {
+    const inMs = urgent ? 0 : writtenAt + SETTLE_EVERY_MS - performance.now();
+    if (scheduled !== null && (inMs > 0 || scheduled.soon)) return;
+    scheduled?.cancel();
+    scheduled = inMs > 0 ? later(writeWaiting, inMs) : soon(writeWaiting);
   };
 
   return {
-    settle: ({ job, result }) =>
+    settle: (finished, urgent) =>
       new Promise((done) => {
-        const queue = waiting.get(job.webhookNumber);
-        if (queue !== undefined) return void queue.push({ job, result, done });
-        const begun: Waiting[] = [{ job, result, done }];
-        waiting.set(job.webhookNumber, begun);
-        // After the answers that arrive in the same turn of the event loop.
-        setImmediate(() => void drain(job.webhookNumber, begun));
+        const { webhookNumber } = finished.job;
+        const queue = waiting.get(webhookNumber) ?? [];
+        waiting.set(webhookNumber, queue);
+        queue.push({ ...finished, done });
+        schedule(urgent);
       }),
     giveUp: () => ended.abort(),
   };
+}
+
+function soon(work: () => void): Scheduled {
+  const immediate = setImmediate(work);
+  return { soon: true, cancel: () => clearImmediate(immediate) };
+}
+
+function later(work: () => void, inMs: number): Scheduled {
+  const timer = setTimeout(work, inMs);
+  return { soon: false, cancel: () => clearTimeout(timer) };
 }
 
 async function writeOnce(

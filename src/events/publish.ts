@@ -88,11 +88,17 @@ export function createPublish({ store, clock, ids, eventTypes, wake }: Dependenc
   };
   return async (body, publisher) => {
     const batch = isObject(body) && Object.hasOwn(body, 'events');
-    const inputs = batch ? validate(eventBatchInput, body).events : [validate(eventInput, body)];
+    const checked = batch ? validate(eventBatchInput, body).events : [validate(eventInput, body)];
+    const inputs = withOwnData(checked, batch ? (body.events as unknown[]) : [body]);
     const accepted = await retryStale(async () => store.events.publish(await make(inputs, batch, publisher)));
     wake();
     return summary(accepted);
   };
+}
+
+/** The validator's copy of an object lacks a member named `__proto__`; what was published goes out as it came. */
+function withOwnData(checked: readonly EventInput[], sent: readonly unknown[]): EventInput[] {
+  return checked.map((input, at) => ({ ...input, data: (sent[at] as EventInput).data }));
 }
 
 function oversize({ dataJson }: NewEvent): FieldProblem | null {

@@ -1,11 +1,13 @@
 /** What `sallyport-receiver` offers; `sallyport-receiver/pgp` is pgp.ts. */
-export type { HeaderRecord } from '../wire/headers.ts';
+export type { HeaderPairs, HeaderRecord } from '../wire/headers.ts';
+export type { Decrypt } from '../wire/payload-decoding.ts';
+export { readStandardWebhook as standardWebhooks } from '../wire/standard-webhooks-verification.ts';
 export type { Delivery, RecordOf } from './delivery.ts';
 export { type FastifyInstance, type FastifyReply, fastifyPlugin } from './fastify.ts';
 export { fetchHandler } from './fetch.ts';
 export { type NodeRequest, type NodeResponse, nodeHandler } from './node.ts';
 export type { Opened, OpenVerdict } from './open.ts';
-export type { Decrypt, ReceiverOptions, VerifyOptions } from './options.ts';
+export type { ReceiverOptions, VerifyOptions } from './options.ts';
 export { type Answer, createReceiver, createVerifier, type Receiver, type Verifier } from './receiver.ts';
 export type { Refusal, RefusalCode } from './refusals.ts';
 export type { BodyVerdict, ReadBody, ReceivedRequest } from './request.ts';

@@ -6,15 +6,14 @@ import { AUTHORIZATION_BYTES } from '../limits.ts';
 import { answerChallenge, challengeHeader, isChallengeToken } from '../wire/challenge-answer.ts';
 import { readContentHeaders, verifyContent, verifyHead } from '../wire/delivery-verification.ts';
 import { parseEnvelope } from '../wire/envelope.ts';
-import { lowerCaseHeaders, repeatedHeader } from '../wire/headers.ts';
-import { decodePayload, readEncoding } from '../wire/payload-decoding.ts';
-import { readMessageHead, verifyStandardWebhook } from '../wire/standard-webhooks-verification.ts';
-import { type Failure, failure, type Verdict } from '../wire/verdict.ts';
+import { lowerCaseHeaders } from '../wire/headers.ts';
+import { readEncoding } from '../wire/payload-decoding.ts';
+import { failure, type Verdict } from '../wire/verdict.ts';
 import { equalText } from '../wire/web-hash.ts';
 import type { Delivery, RecordOf } from './delivery.ts';
-import type { VerifySettings } from './options.ts';
+import type { Settings } from './options.ts';
 import type { RefusalCode } from './refusals.ts';
-import { type BodyVerdict, bodyTooLarge, bodyWasParsed, isBytes, type ReceivedRequest } from './request.ts';
+import { type BodyVerdict, isBytes, type ReceivedRequest, tooLarge, wasParsed } from './request.ts';
 
 /** What a request brings: a token challenge with the answer to give, or a delivery. */
 export type Opened<Events> =
@@ -23,42 +22,25 @@ export type Opened<Events> =
 
 export type OpenVerdict<Events> = Verdict<RefusalCode, Opened<Events>>;
 
-/** Headers that come once or the request is refused: which of two would count? */
-const SINGLE = [
-  'authorization',
-  'content-encoding',
-  'content-type',
-  'date',
-  'x-api-key',
-  'x-challenge-sha256',
-  'x-content-encrypted',
-  'x-content-sha256',
-  'x-original-encoding',
-  'x-pgp-key-name',
-];
-
-/** Rejects only with what `bearer`, `decrypt` or the reading of the body throws. */
-export async function openRequest<Events>(
-  received: ReceivedRequest,
-  settings: VerifySettings,
-): Promise<OpenVerdict<Events>> {
-  const request = { ...received, pathAndQuery: settings.pathAndQuery ?? received.pathAndQuery, now: settings.clock() };
-  const { method, pathAndQuery, headers } = request;
+/** Rejects only with what a function of the settings throws. */
+export async function openRequest<Events>(received: ReceivedRequest, settings: Settings): Promise<OpenVerdict<Events>> {
+  const request = openable(received, settings);
+  const { method, headers, apiKeys } = request;
   if (method.toUpperCase() !== 'POST') return failure('wrong_method', `the method is ${method}, deliveries are POST`);
-  if (!pathAndQuery.startsWith('/')) return failure('malformed_target', 'the request target does not begin with /');
-  const repeated = repeatedHeader(headers, SINGLE);
-  if (repeated !== null) return failure('repeated_header', repeated);
-  const refused = await refuseApiKey(request, settings);
-  if (refused !== null) return refused;
-  const token = lowerCaseHeaders(headers).get(challengeHeader);
-  if (token !== undefined) return takeChallenge(pathAndQuery, token, settings);
+  if (apiKeys.length > 0) {
+    const given = headers.get('x-api-key');
+    if (given === undefined) return failure('missing_api_key', 'x-api-key is missing');
+    const matches = apiKeys.map((apiKey) => equalText(apiKey, given));
+    if (!matches.includes(true)) return failure('wrong_api_key', 'x-api-key is not the one that was agreed');
+  }
+  const token = headers.get(challengeHeader);
+  if (token !== undefined) return takeChallenge(request, token);
 
-  const sender = await verifySender(request, settings);
+  const sender = await verifySender(request);
   if (!sender.ok) return sender;
-  const content = await readContent(request, sender.contentHash, settings);
+  const content = await readContent(request, sender.contentHash);
   if (!content.ok) return content;
   const json = decodeText(content.body);
-  if (json === null) return failure('malformed_json', 'the body is not UTF-8');
   const parsed = parseEnvelope(json);
   if (!parsed.ok) return parsed;
   const { sentAt, secretIndex } = sender;
@@ -67,24 +49,25 @@ export async function openRequest<Events>(
   return { ok: true, kind: 'delivery', delivery };
 }
 
-type Request = ReceivedRequest & { readonly now: number };
+/** The request with what it is held to. */
+type Openable = ReturnType<typeof openable>;
 
-async function refuseApiKey({ headers }: Request, { apiKeys }: VerifySettings): Promise<Failure<RefusalCode> | null> {
-  if (apiKeys.length === 0) return null;
-  const given = lowerCaseHeaders(headers).get('x-api-key');
-  if (given === undefined) return failure('missing_api_key', 'x-api-key is missing');
-  const matches = await Promise.all(apiKeys.map((apiKey) => equalText(apiKey, given)));
-  return matches.includes(true) ? null : failure('wrong_api_key', 'x-api-key is not the one that was agreed');
+function openable(request: ReceivedRequest, settings: Settings) {
+  return {
+    ...settings,
+    ...request,
+    pathAndQuery: settings.pathAndQuery ?? request.pathAndQuery,
+    headers: lowerCaseHeaders(request.headers),
+    now: settings.clock(),
+  };
 }
 
 async function takeChallenge<Events>(
-  pathAndQuery: string,
+  { pathAndQuery, secrets: [secret] }: Openable,
   token: string,
-  { secrets: [secret] }: VerifySettings,
 ): Promise<OpenVerdict<Events>> {
   if (!isChallengeToken(token)) {
-    const found = `it has ${token.length} characters`;
-    return failure('malformed_challenge', `${challengeHeader} is not a token of 43 Base64url characters (${found})`);
+    return failure('malformed_challenge', `${challengeHeader} is not 43 Base64url characters, it has ${token.length}`);
   }
   if (secret === undefined) return failure('no_secret', 'there is no secret to answer the challenge with');
   return { ok: true, kind: 'challenge', answer: await answerChallenge({ pathAndQuery, token, secret }) };
@@ -93,70 +76,58 @@ async function takeChallenge<Events>(
 type Sender = Pick<Delivery<never>, 'sentAt' | 'secretIndex' | 'headers'> & { readonly contentHash: string };
 
 /** By signature, or by bearer token where those are taken. */
-async function verifySender(request: Request, settings: VerifySettings): Promise<Verdict<RefusalCode, Sender>> {
-  const headers = lowerCaseHeaders(request.headers);
+async function verifySender(request: Openable): Promise<Verdict<RefusalCode, Sender>> {
+  const { headers, bearer } = request;
   const authorization = headers.get('authorization') ?? '';
-  if (settings.bearer === null || !/^bearer\b/i.test(authorization)) {
-    const head = await verifyHead({ ...settings, ...request });
+  if (bearer === undefined || !/^bearer /i.test(authorization)) {
+    const head = await verifyHead(request);
     if (!head.ok) return head;
-    const signed = head.signedHeaders.map((name) => [name, headers.get(name) ?? '']);
-    return { ...head, sentAt: head.signedAt, headers: Object.fromEntries(signed) };
+    return { ...head, headers: Object.fromEntries([...headers].filter(([name]) => head.signedHeaders.includes(name))) };
   }
-  const content = readContentHeaders(request.headers, { ...settings, ...request });
+  const content = readContentHeaders(request);
   if (!content.ok) return content;
-  const token = /^bearer +([\w.~+/-]+=*)$/i.exec(authorization)?.[1];
-  if (token === undefined || authorization.length > AUTHORIZATION_BYTES) {
-    return failure('malformed_authorization', 'the Authorization header holds no bearer token');
-  }
-  if (!(await settings.bearer(token))) return failure('wrong_token', 'the bearer token is not accepted');
+  const token = /^\S+ ([\w.~+/-]+=*)$/.exec(authorization.slice(0, AUTHORIZATION_BYTES))?.[1];
+  if (token === undefined) return failure('malformed_authorization', 'the Authorization header holds no bearer token');
+  if (!(await bearer(token))) return failure('wrong_token', 'the bearer token is not accepted');
   return { ...content, secretIndex: null, headers: Object.fromEntries(headers) };
 }
 
-/** The bytes as they were sent, decoded. What the headers show to be wrong costs no reading of the body. */
+/** The bytes that were sent, decoded. What the headers show to be wrong costs no reading of the body. */
 async function readContent(
-  request: Request,
+  request: Openable,
   contentHash: string,
-  settings: VerifySettings,
 ): Promise<Verdict<RefusalCode, { readonly body: Uint8Array }>> {
-  const { headers, body } = request;
-  const { decrypt, standardWebhooks, maxBodyBytes, maxDecodedBytes: maxBytes } = settings;
-  const encoding = readEncoding(headers);
+  const { headers, body, decrypt, maxBodyBytes, maxDecodedBytes: maxBytes } = request;
+  const encoding = readEncoding(headers, { decrypt, maxBytes });
   if (!encoding.ok) return encoding;
-  if (encoding.keyName !== null && decrypt === null) {
-    return failure('no_decryption', 'the body is encrypted and no decrypt was given');
-  }
-  const message = standardWebhooks ? readMessageHead({ ...settings, ...request }) : null;
+  const message = request.standardWebhooks?.(request);
   if (message?.ok === false) return message;
-  const read = await readBody(body, Number(lowerCaseHeaders(headers).get('content-length') ?? 0), maxBodyBytes);
+
+  const announced = Number(headers.get('content-length') ?? 0);
+  if (announced > maxBodyBytes) return tooLarge(announced, maxBodyBytes);
+  const read = typeof body === 'function' ? await body(maxBodyBytes) : givenBody(body, maxBodyBytes);
   if (!read.ok) return read;
   const { bytes } = read;
   const content = await verifyContent(bytes, contentHash);
-  if (!content.ok) return wasUnpacked(bytes, headers) ? failure('body_was_unpacked', UNPACKED) : content;
-  if (standardWebhooks) {
-    const verdict = await verifyStandardWebhook({ ...settings, ...request, body: bytes });
-    if (!verdict.ok) return verdict;
+  if (!content.ok) {
+    const unpacked = headers.has('content-encoding') && bytes[0] !== 0x1f;
+    return unpacked ? failure(content.code, `${content.description}, which are no gzip: were they unpacked?`) : content;
   }
-  return decodePayload(bytes, headers, decrypt === null ? { maxBytes } : { maxBytes, decrypt });
+  const verdict = await message?.verify(bytes);
+  return verdict?.ok === false ? verdict : encoding.decode(bytes);
 }
 
-async function readBody(body: ReceivedRequest['body'], announced: number, maxBytes: number): Promise<BodyVerdict> {
-  if (announced > maxBytes) return bodyTooLarge(`${announced}`, maxBytes);
-  if (typeof body === 'function') return body(maxBytes);
+function givenBody(bytes: Uint8Array, maxBytes: number): BodyVerdict {
   // Programs without types pass on what their framework made of it.
-  if (!isBytes(body)) return bodyWasParsed('');
-  return body.length > maxBytes ? bodyTooLarge(`${body.length}`, maxBytes) : { ok: true, bytes: body };
+  if (!isBytes(bytes)) return wasParsed();
+  return bytes.length <= maxBytes ? { ok: true, bytes } : tooLarge(bytes.length, maxBytes);
 }
 
-const UNPACKED = 'the body is announced as gzip and was unpacked before verification: pass the bytes as received';
-
-function wasUnpacked(bytes: Uint8Array, headers: ReceivedRequest['headers']): boolean {
-  return lowerCaseHeaders(headers).has('content-encoding') && !(bytes[0] === 0x1f && bytes[1] === 0x8b);
-}
-
-function decodeText(bytes: Uint8Array): string | null {
+function decodeText(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    return null;
+    // What is not UTF-8 is no JSON either.
+    return '';
   }
 }

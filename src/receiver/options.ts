@@ -1,13 +1,11 @@
 /** What a receiver is told, and the check that it can be used as told. */
-import { DECODED_BODY_BYTES, RECEIVED_BODY_BYTES, SIGNATURE_TOLERANCE_SECONDS } from '../limits.ts';
-import type { Verdict } from '../wire/verdict.ts';
+import { DECODED_BODY_BYTES, RECEIVED_BODY_BYTES } from '../limits.ts';
+import type { Decrypt } from '../wire/payload-decoding.ts';
+import type { MessageHead, MessageHeadVerdict } from '../wire/standard-webhooks-verification.ts';
 import type { Delivery, RecordOf } from './delivery.ts';
 import type { Refusal } from './refusals.ts';
 import type { ReceivedRequest } from './request.ts';
 import type { SeenStore } from './seen.ts';
-
-/** Gives the content of a PGP message, or why there is none. What it throws is a fault of this side. */
-export type Decrypt = (bytes: Uint8Array, keyName: string) => Promise<Verdict<string, { readonly bytes: Uint8Array }>>;
 
 export type VerifyOptions = {
   /**
@@ -23,8 +21,8 @@ export type VerifyOptions = {
   readonly decrypt?: Decrypt;
   /** Custom headers that are relied on, and therefore have to be signed. */
   readonly requiredHeaders?: readonly string[];
-  /** Have the signature of Standard Webhooks (`webhook-signature`) verified as well. */
-  readonly standardWebhooks?: boolean;
+  /** `standardWebhooks` of this package, to have the signature of Standard Webhooks verified as well. */
+  readonly standardWebhooks?: (head: MessageHead) => MessageHeadVerdict;
   /** The endpoint's URL as the sender has it, where a proxy changes the path on the way; the path is signed. */
   readonly url?: string;
   /** How far the date may be from this clock, either way (300). `Infinity` lets every date pass: for tests with old payloads. */
@@ -50,49 +48,36 @@ export type ReceiverOptions<Events> = VerifyOptions & {
   readonly onError?: (error: unknown, request: ReceivedRequest) => void;
 };
 
-/** The options with what was left out, checked. */
-export type VerifySettings = {
-  readonly secrets: readonly string[];
-  readonly apiKeys: readonly string[];
-  readonly bearer: VerifyOptions['bearer'] | null;
-  readonly decrypt: Decrypt | null;
-  readonly requiredHeaders: readonly string[];
-  readonly standardWebhooks: boolean;
-  readonly pathAndQuery: string | null;
-  readonly toleranceSeconds: number;
-  readonly maxBodyBytes: number;
-  readonly maxDecodedBytes: number;
-  readonly clock: () => number;
-};
+/** The options of verification with what was left out. */
+export type Settings = Omit<VerifyOptions, 'secrets' | 'apiKey' | 'url'> &
+  Readonly<Required<Pick<VerifyOptions, 'maxBodyBytes' | 'maxDecodedBytes' | 'clock'>>> & {
+    readonly secrets: readonly string[];
+    readonly apiKeys: readonly string[];
+    /** What takes the place of the request's own. */
+    readonly pathAndQuery: string | undefined;
+  };
 
 /** Throws a TypeError for options with which every delivery would be refused, or any would pass. */
-export function readOptions(options: VerifyOptions): VerifySettings {
-  const { bearer = null, url } = options;
-  const secrets = listOf(options.secrets, 'secrets');
-  if (secrets.length === 0 && bearer === null) throw new TypeError('secrets: there is none, and no bearer');
-  const { toleranceSeconds = SIGNATURE_TOLERANCE_SECONDS } = options;
-  if (!(toleranceSeconds >= 0)) throw new TypeError(`toleranceSeconds is ${toleranceSeconds}`);
-  const target = url === undefined ? null : new URL(url);
+export function readOptions(options: VerifyOptions): Settings {
+  // By default values, so that what is undefined lifts no bound.
+  const { maxBodyBytes = RECEIVED_BODY_BYTES, maxDecodedBytes = DECODED_BODY_BYTES, clock = Date.now } = options;
+  const url = options.url === undefined ? undefined : new URL(options.url);
   return {
-    secrets,
-    apiKeys: 'apiKey' in options ? listOf(options.apiKey, 'apiKey') : [],
-    bearer,
-    decrypt: options.decrypt ?? null,
-    requiredHeaders: options.requiredHeaders ?? [],
-    standardWebhooks: options.standardWebhooks ?? false,
-    pathAndQuery: target && target.pathname + target.search,
-    toleranceSeconds,
-    maxBodyBytes: options.maxBodyBytes ?? RECEIVED_BODY_BYTES,
-    maxDecodedBytes: options.maxDecodedBytes ?? DECODED_BODY_BYTES,
-    clock: options.clock ?? Date.now,
+    ...options,
+    maxBodyBytes,
+    maxDecodedBytes,
+    clock,
+    secrets: listOf('secrets', options.secrets, options.bearer === undefined ? 1 : 0),
+    apiKeys: 'apiKey' in options ? listOf('apiKey', options.apiKey, 1) : [],
+    pathAndQuery: url && url.pathname + url.search,
   };
 }
 
 /** An unset environment variable is the usual way to a secret that is not there: it must not turn a check off. */
-function listOf(given: string | readonly string[], name: string): readonly string[] {
-  const list = typeof given === 'string' ? [given] : [...(given ?? [undefined])];
-  for (const text of list) {
-    if (typeof text !== 'string' || text === '') throw new TypeError(`${name}: ${JSON.stringify(text)} is none`);
+function listOf(name: string, given: string | readonly string[] | undefined, least: number): readonly string[] {
+  const list = [given].flat();
+  if (list.length < least || !list.every((text) => typeof text === 'string' && text !== '')) {
+    throw new TypeError(`${name} is missing or empty`);
   }
-  return list;
+  return list as readonly string[];
 }

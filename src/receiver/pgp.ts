@@ -1,7 +1,8 @@
 /** Decryption with OpenPGP.js, an optional peer: a file of its own, so that receivers without PGP have nothing of it. */
+
+import type { Decrypt } from '../wire/payload-decoding.ts';
 import { decryptBinary } from '../wire/pgp-decryption.ts';
 import { failure } from '../wire/verdict.ts';
-import type { Decrypt } from './options.ts';
 
 /** Armored. */
 export type PrivateKey = { readonly privateKey: string; readonly passphrase?: string };

@@ -1,11 +1,9 @@
 /** The customer's side of deliveries: verifies each request, hands over what is new, and says what to answer. */
 import { MESSAGES_SEEN } from '../limits.ts';
 import { challengeHeader } from '../wire/challenge-answer.ts';
-import { SIGNATURE_SCHEME } from '../wire/signature.ts';
-import type { Delivery } from './delivery.ts';
 import { type OpenVerdict, openRequest } from './open.ts';
 import { type ReceiverOptions, readOptions, type VerifyOptions } from './options.ts';
-import { REFUSAL_STATUS, type Refusal } from './refusals.ts';
+import { type Refusal, statusOf } from './refusals.ts';
 import type { ReceivedRequest } from './request.ts';
 import { createHandleOnce, memorySeen } from './seen.ts';
 
@@ -13,7 +11,8 @@ import { createHandleOnce, memorySeen } from './seen.ts';
 export type Answer = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
+  /** Text; null where the status has none. */
+  readonly body: string | null;
   readonly refusal: Refusal | null;
 };
 
@@ -34,32 +33,28 @@ export type Verifier<Events> = {
 export function createReceiver<Events extends object = Record<string, unknown>>(
   options: ReceiverOptions<Events>,
 ): Receiver {
-  const { onRecords, onRefusal, seen = memorySeen(MESSAGES_SEEN) } = options;
-  const { onError = (error: unknown) => console.error('sallyport-receiver:', error) } = options;
+  const { onRecords, onRefusal, seen = memorySeen(MESSAGES_SEEN), onError = logError } = options;
   const { verify } = createVerifier<Events>(options);
   const handleOnce = createHandleOnce(seen);
 
   const take = async (request: ReceivedRequest): Promise<Answer> => {
     const opened = await verify(request);
     if (!opened.ok) {
-      const { code, description } = opened;
-      onRefusal?.({ code, description }, request);
-      return refuse({ code, description });
+      onRefusal?.(opened, request);
+      return { ...answer(statusOf(opened.code), `${opened.code}: ${opened.description}`), refusal: opened };
     }
-    if (opened.kind === 'challenge') return answer(200, { [challengeHeader]: opened.answer });
+    if (opened.kind === 'challenge') return answer(200, null, { [challengeHeader]: opened.answer });
     const { delivery } = opened;
-    await handleOnce(delivery.records, (fresh) => onRecords(fresh, delivery));
-    return answer(204, {});
+    if (delivery.records.length > 0) await handleOnce(delivery.records, (fresh) => onRecords(fresh, delivery));
+    return answer(204, null);
   };
 
   return {
     receive: (request) =>
-      take(request).catch(async (error: unknown) => {
-        await Promise.resolve(error)
-          .then(() => onError(error, request))
-          .catch(console.error);
+      take(request).catch((error: unknown) => {
+        onError(error, request);
         // What went wrong may name what is nobody else's business.
-        return answer(500, {}, { code: 'failed', description: 'the receiver failed; the delivery is to come again' });
+        return answer(500, 'failed: the receiver could not handle this; it is to come again');
       }),
   };
 }
@@ -72,17 +67,11 @@ export function createVerifier<Events extends object = Record<string, unknown>>(
   return { verify: (request) => openRequest<Events>(request, settings) };
 }
 
-function refuse(refusal: Refusal): Answer {
-  const status = REFUSAL_STATUS[refusal.code];
-  const headers: Record<string, string> = {};
-  // RFC 9110 §15.5.2, §15.5.6
-  if (status === 401) headers['www-authenticate'] = refusal.code === 'wrong_token' ? 'Bearer' : SIGNATURE_SCHEME;
-  if (status === 405) headers.allow = 'POST';
-  return { ...answer(status, headers, refusal), refusal };
+function answer(status: number, body: string | null, headers: Readonly<Record<string, string>> = {}): Answer {
+  return { status, headers, body, refusal: null };
 }
 
-function answer(status: number, headers: Readonly<Record<string, string>>, body?: object): Answer {
-  if (body === undefined) return { status, headers, body: '', refusal: null };
-  const type = { 'content-type': 'application/json' };
-  return { status, headers: { ...type, ...headers }, body: JSON.stringify(body), refusal: null };
+/** Without the request, which holds secrets. */
+function logError(error: unknown): void {
+  console.error(error);
 }

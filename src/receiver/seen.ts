@@ -15,22 +15,14 @@ export function memorySeen(max: number): SeenStore {
   return {
     find: (messageIds) => messageIds.filter((messageId) => seen.has(messageId)),
     add(messageIds) {
-      for (const messageId of messageIds) {
-        seen.delete(messageId);
-        seen.add(messageId);
-      }
-      for (const messageId of seen) {
-        if (seen.size <= max) break;
-        seen.delete(messageId);
-      }
+      for (const messageId of messageIds) seen.add(messageId);
+      for (const messageId of seen) if (seen.size > max) seen.delete(messageId);
     },
   };
 }
 
-type Message = Pick<ReceivedRecord, 'messageId'>;
-
 /** Hands over the messages that are new, and only those, then remembers them. Rejects with whatever `handle` or the store does. */
-export type HandleOnce = <T extends Message>(
+export type HandleOnce = <T extends Pick<ReceivedRecord, 'messageId'>>(
   messages: readonly T[],
   handle: (fresh: readonly T[]) => void | Promise<void>,
 ) => Promise<void>;
@@ -41,31 +33,28 @@ export type HandleOnce = <T extends Message>(
  * so two never wait for each other.
  */
 export function createHandleOnce(seen: SeenStore): HandleOnce {
-  const underWay = new Map<string, Promise<void>>();
+  const underWay = new Map<string, Promise<unknown>>();
   return async (messages, handle) => {
-    const ids = [...new Set(messages.map(({ messageId }) => messageId))];
-    if (ids.length === 0) return;
-    for (;;) {
-      const others = ids.flatMap((id) => underWay.get(id) ?? []);
-      if (others.length === 0) break;
-      await Promise.all(others);
-    }
-    let finished = (): void => {};
-    const end = new Promise<void>((resolve) => {
-      finished = resolve;
-    });
-    for (const id of ids) underWay.set(id, end);
-    try {
-      const left = new Set(ids);
-      for (const id of await seen.find(ids)) left.delete(id);
-      // Of a message that came twice in one delivery, the first.
-      const fresh = messages.filter(({ messageId }) => left.delete(messageId));
-      if (fresh.length === 0) return;
-      await handle(fresh);
-      await seen.add(fresh.map(({ messageId }) => messageId));
-    } finally {
+    // Of a message that came twice in one delivery, the first.
+    const fresh = new Map(messages.toReversed().map((message) => [message.messageId, message]));
+    const ids = [...fresh.keys()];
+    const busy = (): Promise<unknown> | undefined => underWay.get(ids.find((id) => underWay.has(id)) ?? '');
+    for (let other = busy(); other !== undefined; other = busy()) await other;
+    const work = async (): Promise<void> => {
+      for (const id of await seen.find(ids)) fresh.delete(id);
+      if (fresh.size === 0) return;
+      await handle([...fresh.values()].reverse());
+      await seen.add([...fresh.keys()].reverse());
+    };
+    const working = work().finally(() => {
       for (const id of ids) underWay.delete(id);
-      finished();
-    }
+    });
+    // Whether it failed is the business of the delivery that began it.
+    for (const id of ids)
+      underWay.set(
+        id,
+        working.catch(() => {}),
+      );
+    await working;
   };
 }

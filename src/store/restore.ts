@@ -1,5 +1,6 @@
 /** A backup becomes the database of a data folder, which nobody may be using meanwhile. */
 import { linkSync, rmSync, statSync } from 'node:fs';
+import BetterSqlite3 from 'better-sqlite3';
 import type { AuditEntry } from '../audit.ts';
 import type { Random } from '../ids.ts';
 import { auditStatement } from './audit.ts';
@@ -84,28 +85,30 @@ async function bringUpToDate(path: string, history: SchemaHistory, audit: AuditE
 }
 
 function replaceDatabase(unfinished: string, path: string, now: number): string | null {
-  const kept = `${path}.replaced.${fileInstant(now)}`;
-  settleLog(path);
-  const links = [path, `${path}-wal`].filter(hasContent);
-  for (const file of links) linkSync(file, kept + file.slice(path.length));
+  const kept = keep(path, `${path}.replaced.${fileInstant(now)}`);
   // A log that is left here would be taken for the new database's.
   for (const ending of ['-wal', '-shm']) rmSync(path + ending, { force: true });
   moveFile(unfinished, path);
-  return links.length > 0 ? kept : null;
+  return kept;
 }
 
-/** Has SQLite bring the log into the old database. One that is damaged keeps its log, for whoever may want to repair it. */
-function settleLog(path: string): void {
-  if (!hasContent(path)) return;
-  let db: SqliteDatabase;
+/** Gives the old database another name too. One that is damaged keeps its log beside it, for whoever may want to repair it. */
+function keep(path: string, kept: string): string | null {
+  if (!hasContent(path)) return null;
+  const [log, keptLog] = [`${path}-wal`, `${kept}-wal`];
+  if (hasContent(log)) linkSync(log, keptLog);
   try {
-    db = openSqlite(path);
-  } catch {
-    return;
+    // Brings the log into the database, which takes having the database for oneself.
+    intoOneFile(path);
+    rmSync(keptLog, { force: true });
+  } catch (cause) {
+    if (cause instanceof BetterSqlite3.SqliteError && cause.code.startsWith('SQLITE_BUSY')) {
+      rmSync(keptLog, { force: true });
+      throw new RestoreError('another command has the database open: try again when it has ended', { cause });
+    }
   }
-  db.connection.close();
-  if (hasContent(`${path}-wal`))
-    throw new RestoreError('another command has the database open: try again when it has ended');
+  linkSync(path, kept);
+  return kept;
 }
 
 function hasContent(path: string): boolean {

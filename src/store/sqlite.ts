@@ -91,8 +91,8 @@ export function openSqlite(path: string, { readOnly = false }: { readonly readOn
           const results = runUnit(unit);
           const statementsMs = performance.now() - startedAt;
           settled.push(() => {
-            unit.onHeld?.({ statementsMs, commitMs });
             unit.resolve(results);
+            unit.onHeld?.({ statementsMs, commitMs });
           });
         } catch (error) {
           // An error that ended the whole transaction (disk full, I/O) leaves nothing to go on with.

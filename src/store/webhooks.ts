@@ -95,9 +95,10 @@ const OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId ORDER BY w.numb
 const OF_KEY = `${SELECT} WHERE w.encryption_key_name = @name ORDER BY w.number LIMIT 10`;
 const OF_PATTERN = `${SELECT} WHERE w.number IN (SELECT webhook_number FROM subscription WHERE pattern = @pattern) LIMIT 10`;
 
-// Webhooks are few: no index by state.
+// Webhooks are few: no index by state. `wake_at` is before any attempt that is due, and before the end of any lease.
 const FAILING_SINCE = `
-  ${SELECT} WHERE p.state = 'failing' AND p.failing_since_at <= @before ORDER BY p.failing_since_at LIMIT @limit`;
+  ${SELECT} WHERE p.state = 'failing' AND p.failing_since_at <= @since AND p.wake_at > @quietUntil
+  ORDER BY p.failing_since_at LIMIT @limit`;
 
 const UNENCRYPTED = `${SELECT}
   WHERE w.encryption_key_name IS NULL
@@ -134,8 +135,8 @@ export type WebhookStore = {
   ofPattern(pattern: string): Promise<Webhook[]>;
   /** The first few webhooks that get events of this type and have no key to encrypt them. */
   unencryptedOf(type: string): Promise<Webhook[]>;
-  /** Webhooks every attempt of which has failed since `before` or earlier. */
-  failingSince(before: number, limit: number): Promise<Webhook[]>;
+  /** Webhooks whose attempts have failed since `since` or earlier, and that have none to make, or under way, before `quietUntil`. */
+  failingSince(since: number, quietUntil: number, limit: number): Promise<Webhook[]>;
   insert(webhook: WebhookConfiguration, audit: AuditEntry): Promise<void>;
   /** Throws `StaleWrite` when the row is no longer as `before` was read. */
   update(webhook: WebhookConfiguration, before: WebhookConfiguration, audit: AuditEntry): Promise<void>;
@@ -163,7 +164,7 @@ export function webhookStore(db: Database): WebhookStore {
     ofKey: (name) => many(OF_KEY, { name }),
     ofPattern: (pattern) => many(OF_PATTERN, { pattern }),
     unencryptedOf: (type) => many(UNENCRYPTED, { type, category: categoryPattern(type) }),
-    failingSince: (before, limit) => many(FAILING_SINCE, { before, limit }),
+    failingSince: (since, quietUntil, limit) => many(FAILING_SINCE, { since, quietUntil, limit }),
     insert: async (webhook, audit) => {
       const { id } = webhook;
       await db.commit([

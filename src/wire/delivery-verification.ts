@@ -5,10 +5,10 @@
 import { SIGNATURE_TOLERANCE_SECONDS } from '../limits.ts';
 import { decodeStrictBase64 } from './base64.ts';
 import { parseImfFixdate } from './date.ts';
-import { type HeaderRecord, lowerCaseHeaders, repeatedHeader } from './headers.ts';
+import { type HeaderPairs, type HeaderRecord, lowerCaseHeaders } from './headers.ts';
 import { parseAuthorization, REQUIRED_SIGNED_HEADERS, SIGNATURE_SCHEME, secretKey, stringToSign } from './signature.ts';
 import { ageProblem } from './tolerance.ts';
-import { type Failure, failure, type Verdict } from './verdict.ts';
+import { failure, type Verdict } from './verdict.ts';
 import { equalText, hmacSha256Base64, sha256Base64 } from './web-hash.ts';
 
 /** What is known of a delivery before its body. */
@@ -16,8 +16,8 @@ export type DeliveryHead = {
   readonly method: string;
   /** As in the request line. */
   readonly pathAndQuery: string;
-  readonly headers: HeaderRecord;
-  /** Each of them may have signed: two while a secret is being rotated. */
+  readonly headers: HeaderRecord | HeaderPairs;
+  /** Each of them may have signed: two while a secret is being rotated. None is empty. */
   readonly secrets: readonly string[];
   /** Names that have to be among the signed ones besides hash and date, such as a custom header that is relied on. */
   readonly requiredHeaders?: readonly string[];
@@ -34,7 +34,6 @@ export type Reception = {
 };
 
 export type ContentFailureCode =
-  | 'repeated_header'
   | 'missing_header'
   | 'malformed_date'
   | 'stale_date'
@@ -43,8 +42,6 @@ export type ContentFailureCode =
 
 export type HeadFailureCode =
   | ContentFailureCode
-  | 'no_secret'
-  | 'wrong_method'
   | 'missing_authorization'
   | 'wrong_scheme'
   | 'malformed_authorization'
@@ -56,69 +53,69 @@ export type DeliveryFailureCode = HeadFailureCode | 'wrong_content_hash';
 /** `sentAt` is the date in epoch milliseconds, whole seconds; `contentHash` what the body has to have. */
 export type ContentVerdict = Verdict<ContentFailureCode, { readonly sentAt: number; readonly contentHash: string }>;
 
-type Signed = { readonly secretIndex: number; readonly signedAt: number; readonly signedHeaders: readonly string[] };
+type Signed = { readonly secretIndex: number; readonly sentAt: number; readonly signedHeaders: readonly string[] };
 
 export type HeadVerdict = Verdict<HeadFailureCode, Signed & { readonly contentHash: string }>;
 
-/** `secretIndex` says which secret signed, `signedAt` when (epoch milliseconds, whole seconds). */
+/** `secretIndex` says which secret signed, `sentAt` when (epoch milliseconds, whole seconds). */
 export type DeliveryVerdict = Verdict<DeliveryFailureCode, Signed>;
 
-/** Says whether a request is a delivery that one of the secrets signed, or which of the reasons stands against it. Never rejects. */
+/** Says whether a request is a delivery that one of the secrets signed, or which of the reasons stands against it. Rejects for an empty secret alone. */
 export async function verifyDelivery(delivery: DeliveryToVerify): Promise<DeliveryVerdict> {
   const head = await verifyHead(delivery);
   if (!head.ok) return head;
-  const content = await verifyContent(delivery.body, head.contentHash);
-  if (!content.ok) return content;
-  const { secretIndex, signedAt, signedHeaders } = head;
-  return { ok: true, secretIndex, signedAt, signedHeaders };
+  const { contentHash, ...signed } = head;
+  const content = await verifyContent(delivery.body, contentHash);
+  return content.ok ? signed : content;
 }
 
-/** All of `verifyDelivery` but the body: cheap checks first, the signature last. Never rejects. */
+/** All of `verifyDelivery` but the body: cheap checks first, the signature last. Rejects for an empty secret alone. */
 export async function verifyHead(delivery: DeliveryHead): Promise<HeadVerdict> {
-  const { method, secrets, requiredHeaders = [] } = delivery;
-  if (secrets.length === 0 || secrets.includes('')) return failure('no_secret', 'there is no secret, or an empty one');
-  if (method.toUpperCase() !== 'POST') return failure('wrong_method', `the method is ${method}, deliveries are POST`);
+  const { method, pathAndQuery, secrets, requiredHeaders = [] } = delivery;
   const headers = lowerCaseHeaders(delivery.headers);
-  const authorization = readAuthorization(headers.get('authorization'));
-  if (!authorization.ok) return authorization;
-  const { signedHeaders, signature } = authorization;
-  const required = [...REQUIRED_SIGNED_HEADERS, ...requiredHeaders.map((name) => name.toLowerCase())];
-  const unsigned = required.filter((name) => !signedHeaders.includes(name));
-  if (unsigned.length > 0) return failure('unsigned_header', `SignedHeaders lacks ${unsigned.join(', ')}`);
-  const missing = signedHeaders.filter((name) => !headers.has(name));
-  if (missing.length > 0) return failure('missing_header', `the signed header ${missing.join(', ')} is missing`);
-  const repeated = repeatedHeader(delivery.headers, signedHeaders);
-  if (repeated !== null) return failure('repeated_header', repeated);
-  const content = readContentHeaders(delivery.headers, delivery);
+  const authorization = headers.get('authorization');
+  if (authorization === undefined) return failure('missing_authorization', 'Authorization is missing');
+  if (!authorization.startsWith(`${SIGNATURE_SCHEME} `)) {
+    return failure('wrong_scheme', `Authorization is not of the scheme ${SIGNATURE_SCHEME}`);
+  }
+  const parsed = parseAuthorization(authorization);
+  if (parsed === null) {
+    return failure('malformed_authorization', 'Authorization is not of the form SignedHeaders=…&Signature=…');
+  }
+  const { signedHeaders, signature } = parsed;
+  for (const name of [...REQUIRED_SIGNED_HEADERS, ...requiredHeaders]) {
+    const isSigned = signedHeaders.includes(name.toLowerCase());
+    if (!isSigned) return failure('unsigned_header', `SignedHeaders lacks ${name.toLowerCase()}`);
+  }
+  for (const name of signedHeaders) {
+    if (!headers.has(name)) return failure('missing_header', `the signed header ${name} is missing`);
+  }
+  const content = readContentHeaders(delivery);
   if (!content.ok) return content;
   const values = signedHeaders.map((name) => headers.get(name) ?? '');
-  const signed = stringToSign(method, delivery.pathAndQuery, values);
-  const secretIndex = await secretThatSigned(secrets, signed, signature);
+  const signed = stringToSign(method, pathAndQuery, values);
+  // Every secret is tried whatever the first ones say, so that the time tells nothing about which one it was.
+  const wanted = await Promise.all(secrets.map((secret) => hmacSha256Base64(secretKey(secret), signed)));
+  const secretIndex = wanted.map((one) => equalText(one, signature)).indexOf(true);
   if (secretIndex === -1) {
     const [line, target] = signed.split('\n');
-    const by = secrets.length === 1 ? 'the secret' : `any of the ${secrets.length} secrets`;
     return failure(
       'wrong_signature',
-      `the signature is not made with ${by} over ${line} ${target} and the values of ${signedHeaders.join(', ')}`,
+      `none of ${secrets.length} secrets signed ${line} ${target} and these values of ${signedHeaders.join(', ')}`,
     );
   }
-  return { ok: true, secretIndex, signedAt: content.sentAt, signedHeaders, contentHash: content.contentHash };
+  return { ...content, secretIndex, signedHeaders };
 }
 
 /** Reads the two headers that deliveries with a bearer token carry too, and judges the date. Hashes nothing. */
-export function readContentHeaders(record: HeaderRecord, reception: Reception): ContentVerdict {
-  const { now = Date.now(), toleranceSeconds = SIGNATURE_TOLERANCE_SECONDS } = reception;
-  const repeated = repeatedHeader(record, REQUIRED_SIGNED_HEADERS);
-  if (repeated !== null) return failure('repeated_header', repeated);
-  const headers = lowerCaseHeaders(record);
-  const [contentHash, date] = [headers.get('x-content-sha256'), headers.get('date')];
-  if (contentHash === undefined) return failure('missing_header', 'x-content-sha256 is missing');
-  if (date === undefined) return failure('missing_header', 'date is missing');
+export function readContentHeaders(received: Pick<DeliveryHead, 'headers'> & Reception): ContentVerdict {
+  const { now = Date.now(), toleranceSeconds = SIGNATURE_TOLERANCE_SECONDS } = received;
+  const headers = lowerCaseHeaders(received.headers);
+  const [contentHash = '', date = ''] = REQUIRED_SIGNED_HEADERS.map((name) => headers.get(name));
   if (decodeStrictBase64(contentHash)?.length !== 32) {
-    const found = `${contentHash.length} characters`;
     return failure(
       'malformed_content_hash',
-      `x-content-sha256 is not the Base64 of 32 bytes (44 characters): ${found}`,
+      `x-content-sha256 is not Base64 of 32 bytes: ${JSON.stringify(contentHash)}`,
     );
   }
   const sentAt = parseImfFixdate(date);
@@ -128,31 +125,8 @@ export function readContentHeaders(record: HeaderRecord, reception: Reception): 
   return { ok: true, sentAt, contentHash };
 }
 
-/** Whether the bytes are those that `x-content-sha256` is the hash of. */
+/** Whether the bytes are those that `x-content-sha256` is the hash of. Neither is a secret. */
 export async function verifyContent(body: Uint8Array, contentHash: string): Promise<Verdict<'wrong_content_hash'>> {
-  if (await equalText(await sha256Base64(body), contentHash)) return { ok: true };
+  if ((await sha256Base64(body)) === contentHash) return { ok: true };
   return failure('wrong_content_hash', `x-content-sha256 is not that of the ${body.length} bytes received`);
-}
-
-type Authorization = { readonly ok: true; readonly signedHeaders: readonly string[]; readonly signature: string };
-
-function readAuthorization(text: string | undefined): Authorization | Failure<HeadFailureCode> {
-  if (text === undefined) return failure('missing_authorization', 'there is no Authorization header');
-  if (!text.startsWith(`${SIGNATURE_SCHEME} `)) {
-    return failure('wrong_scheme', `the scheme of the Authorization header is not ${SIGNATURE_SCHEME}`);
-  }
-  const parsed = parseAuthorization(text);
-  if (parsed === null) {
-    const layout = `${SIGNATURE_SCHEME} SignedHeaders=<names joined by ;>&Signature=<Base64>`;
-    return failure('malformed_authorization', `the Authorization header is not of the form ${layout}`);
-  }
-  return { ok: true, ...parsed };
-}
-
-/** Tries every secret whatever the first ones say, so that the time tells nothing about which one it was. */
-async function secretThatSigned(secrets: readonly string[], signed: string, signature: string): Promise<number> {
-  const matches = secrets.map(async (secret) =>
-    equalText(await hmacSha256Base64(secretKey(secret), signed), signature),
-  );
-  return (await Promise.all(matches)).indexOf(true);
 }

@@ -55,7 +55,7 @@ export function encodeEnvelope({
   );
 }
 
-/** Reads a body, checking every member that the contract has; members that it does not have are let be. Never throws. */
+/** Reads a body, checking every member that the contract has; those that it does not have are handed on. Never throws. */
 export function parseEnvelope(text: string): EnvelopeVerdict {
   let value: unknown;
   try {
@@ -63,19 +63,22 @@ export function parseEnvelope(text: string): EnvelopeVerdict {
   } catch {
     return failure('malformed_json', 'the body is not JSON');
   }
-  if (!isObject(value)) return malformed('the body', 'an object');
-  const { subscriptionId, sessionId, attemptNumber, records } = value;
-  if (typeof subscriptionId !== 'string') return malformed('subscriptionId', 'a string');
-  if (typeof sessionId !== 'string') return malformed('sessionId', 'a string');
-  if (!isCount(attemptNumber, 1)) return malformed('attemptNumber', 'an integer from 1');
-  if (!Array.isArray(records)) return malformed('records', 'a list');
-  const received: ReceivedRecord[] = [];
-  for (const [index, record] of records.entries()) {
-    const parsed = parseRecord(record, `records[${index}]`);
-    if (!parsed.ok) return parsed;
-    received.push(parsed.record);
+  let problem = problemOf(value, '', ENVELOPE);
+  if (problem !== null) return problem;
+  const members = value as EnvelopeMembers;
+  const records: ReceivedRecord[] = [];
+  for (const [index, record] of members.records.entries()) {
+    problem = problemOf(record, `records[${index}].`, RECORD);
+    if (problem !== null) return problem;
+    const { timestamp, value, ...rest } = record;
+    const { headers } = value;
+    const key = eventTypeKey(headers.eventType);
+    if (!Object.hasOwn(value, key)) {
+      return malformed(`records[${index}].value.${key}`, `there, as the data of ${headers.eventType}`);
+    }
+    records.push({ ...rest, ...headers, createdAt: Date.parse(timestamp), data: value[key] });
   }
-  return { ok: true, envelope: { subscriptionId, sessionId, attemptNumber, records: received } };
+  return { ok: true, envelope: { ...members, records } };
 }
 
 function encodeRecord(record: EnvelopeRecord, now: number): string {
@@ -91,42 +94,55 @@ function encodeRecord(record: EnvelopeRecord, now: number): string {
   return `${head},"value":{"headers":${headers},${JSON.stringify(eventTypeKey(eventType))}:${dataJson}}}`;
 }
 
-type ParsedRecord = { readonly ok: true; readonly record: ReceivedRecord } | Failure<'malformed_envelope'>;
+type EnvelopeMembers = Omit<Envelope, 'records'> & { readonly records: readonly RecordMembers[] };
+type RecordMembers = Pick<ReceivedRecord, 'offset' | 'lag' | 'correlationId'> & {
+  readonly timestamp: string;
+  readonly value: Readonly<Record<string, unknown>> & {
+    readonly headers: Pick<ReceivedRecord, 'messageId' | 'eventType' | 'actorId'>;
+  };
+};
 
-function parseRecord(record: unknown, at: string): ParsedRecord {
-  if (!isObject(record)) return malformed(at, 'an object');
-  const { offset, timestamp, lag, correlationId, value } = record;
-  if (!isCount(offset, 0)) return malformed(`${at}.offset`, 'an integer from 0');
-  const createdAt = parseTimestamp(timestamp);
-  if (createdAt === null) return malformed(`${at}.timestamp`, 'an ISO 8601 UTC timestamp with milliseconds');
-  if (typeof lag !== 'number' || lag < 0) return malformed(`${at}.lag`, 'a number of seconds');
-  if (typeof correlationId !== 'string') return malformed(`${at}.correlationId`, 'a string');
-  if (!isObject(value)) return malformed(`${at}.value`, 'an object');
-  const { headers } = value;
-  if (!isObject(headers)) return malformed(`${at}.value.headers`, 'an object');
-  const { messageId, eventType, actorId } = headers;
-  if (typeof messageId !== 'string') return malformed(`${at}.value.headers.messageId`, 'a string');
-  if (typeof eventType !== 'string') return malformed(`${at}.value.headers.eventType`, 'a string');
-  if (actorId !== null && typeof actorId !== 'string') {
-    return malformed(`${at}.value.headers.actorId`, 'a string or null');
+/** What members have to be, by their path: in words, and as a check. */
+type Shape = Readonly<Record<string, Wanted>>;
+type Wanted = readonly [description: string, check: (value: unknown) => boolean];
+
+const TEXT: Wanted = ['a string', isText];
+const ENVELOPE: Shape = {
+  subscriptionId: TEXT,
+  sessionId: TEXT,
+  attemptNumber: ['an integer from 1', (value) => isCount(value) && value !== 0],
+  records: ['a list', Array.isArray],
+};
+const RECORD: Shape = {
+  offset: ['an integer from 0', isCount],
+  timestamp: ['an ISO 8601 UTC timestamp with milliseconds', isTimestamp],
+  lag: ['a number of seconds', (value) => typeof value === 'number' && value >= 0],
+  correlationId: TEXT,
+  'value.headers.messageId': TEXT,
+  'value.headers.eventType': TEXT,
+  'value.headers.actorId': ['a string or null', (value) => value === null || isText(value)],
+};
+
+/** `at` goes before the paths in what is said. */
+function problemOf(value: unknown, at: string, shape: Shape): Failure<'malformed_envelope'> | null {
+  for (const [path, [wanted, check]] of Object.entries(shape)) {
+    const member = path.split('.').reduce((object, name) => (object as Record<string, unknown> | null)?.[name], value);
+    if (!check(member)) return malformed(at + path, wanted);
   }
-  const key = eventTypeKey(eventType);
-  if (!Object.hasOwn(value, key)) return malformed(`${at}.value.${key}`, `there, as the data of ${eventType}`);
-  const data = value[key];
-  return { ok: true, record: { offset, createdAt, lag, correlationId, messageId, eventType, actorId, data } };
+  return null;
 }
 
-function parseTimestamp(text: unknown): number | null {
-  const at = typeof text === 'string' ? Date.parse(text) : Number.NaN;
-  return !Number.isNaN(at) && new Date(at).toISOString() === text ? at : null;
+function isText(value: unknown): boolean {
+  return typeof value === 'string';
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
-function isCount(value: unknown, least: number): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= least;
+function isTimestamp(value: unknown): boolean {
+  const date = new Date(value as string);
+  return isText(value) && !Number.isNaN(date.getTime()) && date.toISOString() === value;
 }
 
 function malformed(member: string, wanted: string): Failure<'malformed_envelope'> {

@@ -3,27 +3,19 @@
 /** Names to values; a list is a header that came several times. Node's `request.headers` is one. */
 export type HeaderRecord = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** The headers under lower-case names. Repeated ones are joined with `, ` (RFC 9110 §5.3), so no single one is picked. */
-export function lowerCaseHeaders(headers: HeaderRecord): ReadonlyMap<string, string> {
+/** One pair a header line. A `Headers` object of the web is one, and so is a `Map`. */
+export type HeaderPairs = Iterable<readonly [name: string, value: string]>;
+
+/**
+ * The headers under lower-case names. Repeated ones are joined with `, ` (RFC 9110 §5.3), so that no single one is picked: none
+ * of those that a delivery is judged by can have such a value.
+ */
+export function lowerCaseHeaders(headers: HeaderRecord | HeaderPairs): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
-  for (const [name, value] of Object.entries(headers)) {
+  for (const [name, value] of Symbol.iterator in headers ? headers : Object.entries(headers)) {
     if (value === undefined) continue;
-    const text = typeof value === 'string' ? value : value.join(', ');
     const lower = name.toLowerCase();
-    const before = found.get(lower);
-    found.set(lower, before === undefined ? text : `${before}, ${text}`);
+    found.set(lower, [found.get(lower) ?? [], value].flat(2).join(', '));
   }
   return found;
-}
-
-/** Says that one of these names came more than once, in whatever case, where the record still shows it; else null. */
-export function repeatedHeader(headers: HeaderRecord, names: readonly string[]): string | null {
-  const counts = new Map<string, number>();
-  for (const [name, value] of Object.entries(headers)) {
-    const lower = name.toLowerCase();
-    const times = value === undefined ? 0 : typeof value === 'string' ? 1 : value.length;
-    counts.set(lower, (counts.get(lower) ?? 0) + times);
-  }
-  const repeated = names.find((name) => (counts.get(name) ?? 0) > 1);
-  return repeated === undefined ? null : `the header ${repeated} came ${counts.get(repeated)} times`;
 }

@@ -3,12 +3,15 @@
  * of `payload.ts`, on any runtime that has `DecompressionStream`.
  */
 import { gunzip } from './gunzip.ts';
-import { type HeaderRecord, lowerCaseHeaders } from './headers.ts';
-import { type Failure, failure, type Verdict } from './verdict.ts';
+import { type HeaderPairs, type HeaderRecord, lowerCaseHeaders } from './headers.ts';
+import { failure, type Verdict } from './verdict.ts';
+
+/** Gives the content of a PGP message, or why there is none. */
+export type Decrypt = (bytes: Uint8Array, keyName: string) => Promise<Verdict<string, { readonly bytes: Uint8Array }>>;
 
 export type PayloadDecoding = {
   /** Called for encrypted bodies, with the name of the key; `decryptBinary` of `pgp-decryption.ts` is the body of one. */
-  readonly decrypt?: (bytes: Uint8Array, keyName: string) => Promise<Verdict<string, { readonly bytes: Uint8Array }>>;
+  readonly decrypt?: Decrypt | undefined;
   /** The decoded body may have this many bytes and no more, whatever it was compressed from. */
   readonly maxBytes: number;
 };
@@ -22,74 +25,64 @@ export type PayloadFailureCode =
   | 'malformed_gzip'
   | 'too_large';
 
-export type EncodingVerdict = Verdict<PayloadFailureCode, { readonly gzip: boolean; readonly keyName: string | null }>;
-
 export type PayloadVerdict = Verdict<PayloadFailureCode, { readonly body: Uint8Array }>;
 
-/**
- * The body that was encoded, from the bytes as received and the headers, or why it cannot be had. Throws only what
- * `decrypt` throws.
- */
+/** `decode` gives the body that was encoded. It throws only what `decrypt` throws. */
+export type EncodingVerdict = Verdict<PayloadFailureCode, { decode(bytes: Uint8Array): Promise<PayloadVerdict> }>;
+
+/** The body that was encoded, from the bytes as received and the headers, or why it cannot be had. Throws only what `decrypt` throws. */
 export async function decodePayload(
   bytes: Uint8Array,
-  headers: HeaderRecord,
-  { decrypt, maxBytes }: PayloadDecoding,
+  headers: HeaderRecord | HeaderPairs,
+  decoding: PayloadDecoding,
 ): Promise<PayloadVerdict> {
-  const announced = readEncoding(headers);
-  if (!announced.ok) return announced;
-  let content = bytes;
-  if (announced.keyName !== null) {
-    if (decrypt === undefined) return failure('no_decryption', 'the body is encrypted and no key was given');
-    const decrypted = await decrypt(bytes, announced.keyName);
-    if (!decrypted.ok) return failure('decryption_failed', decrypted.description);
-    content = decrypted.bytes;
-  }
-  return announced.gzip ? unzip(content, maxBytes) : bounded(content, maxBytes);
+  const encoding = readEncoding(headers, decoding);
+  return encoding.ok ? encoding.decode(bytes) : encoding;
 }
 
-/** What the headers announce, or why they cannot be followed. `keyName` is null for a body that is not encrypted. */
-export function readEncoding(record: HeaderRecord): EncodingVerdict {
+/** What undoes the encodings that the headers announce, or why they cannot be followed. Needs no byte of the body. */
+export function readEncoding(
+  record: HeaderRecord | HeaderPairs,
+  { decrypt, maxBytes }: PayloadDecoding,
+): EncodingVerdict {
   const headers = lowerCaseHeaders(record);
-  const type = headers.get('content-type') ?? '';
-  const mediaType = type.split(';')[0]?.trim().toLowerCase();
-  const encrypted = headers.get('x-content-encrypted');
-  const inside = headers.get('x-original-encoding');
-  const outside = headers.get('content-encoding');
-  for (const encoding of [inside, outside]) {
-    if (encoding !== undefined && encoding.toLowerCase() !== 'gzip') {
-      return failure('unsupported_encoding', `the encoding ${JSON.stringify(encoding)} is not gzip`);
-    }
-  }
-  if (encrypted === undefined) {
-    if (inside !== undefined)
-      return failure('contradicting_headers', 'x-original-encoding without x-content-encrypted');
-    if (mediaType !== 'application/json') {
-      return failure('unsupported_content_type', `content-type is ${JSON.stringify(type)}, not application/json`);
-    }
-    return { ok: true, gzip: outside !== undefined, keyName: null };
-  }
-  if (encrypted !== 'true') return failure('contradicting_headers', 'x-content-encrypted is there and not true');
-  if (outside !== undefined) return failure('contradicting_headers', 'content-encoding with x-content-encrypted');
-  if (mediaType !== 'application/octet-stream') {
-    return failure('unsupported_content_type', `content-type is ${JSON.stringify(type)}, not application/octet-stream`);
-  }
+  const encrypted = headers.get(ENCRYPTED);
+  const isEncrypted = encrypted !== undefined;
   const keyName = headers.get('x-pgp-key-name');
-  if (keyName === undefined) return failure('contradicting_headers', 'x-content-encrypted without x-pgp-key-name');
-  return { ok: true, gzip: inside !== undefined, keyName };
-}
-
-async function unzip(content: Uint8Array, maxBytes: number): Promise<PayloadVerdict> {
-  const unzipped = await gunzip(content, maxBytes);
-  if (unzipped === 'malformed') {
-    return failure('malformed_gzip', 'the body is announced as gzip and is not, or is cut');
+  if (isEncrypted && (encrypted !== 'true' || keyName === undefined)) {
+    return failure('contradicting_headers', `${ENCRYPTED} is not true, or x-pgp-key-name is missing`);
   }
-  return unzipped === 'too large' ? tooLarge(maxBytes) : { ok: true, body: unzipped };
+  const mediaType = isEncrypted ? 'application/octet-stream' : 'application/json';
+  const type = headers.get('content-type') ?? '';
+  if (type.split(';')[0]?.trim().toLowerCase() !== mediaType) {
+    return failure('unsupported_content_type', `content-type is ${JSON.stringify(type)}, not ${mediaType}`);
+  }
+  const [where, elsewhere] = isEncrypted
+    ? ['x-original-encoding', 'content-encoding']
+    : ['content-encoding', 'x-original-encoding'];
+  if (headers.has(elsewhere)) {
+    return failure('contradicting_headers', `${elsewhere} with${isEncrypted ? '' : 'out'} ${ENCRYPTED}`);
+  }
+  const encoding = headers.get(where);
+  if (encoding !== undefined && encoding.toLowerCase() !== 'gzip') {
+    return failure('unsupported_encoding', `${where} is ${JSON.stringify(encoding)}, not gzip`);
+  }
+  if (isEncrypted && decrypt === undefined) {
+    return failure('no_decryption', 'the body is encrypted and no key was given');
+  }
+  const decode = async (bytes: Uint8Array): Promise<PayloadVerdict> => {
+    let content = bytes;
+    if (isEncrypted && decrypt !== undefined) {
+      const decrypted = await decrypt(bytes, keyName ?? '');
+      if (!decrypted.ok) return failure('decryption_failed', decrypted.description);
+      content = decrypted.bytes;
+    }
+    const body = encoding === undefined ? content : await gunzip(content, maxBytes);
+    if (body === 'broken') return failure('malformed_gzip', 'the body is announced as gzip and is not, or is cut');
+    if (body !== 'too large' && body.length <= maxBytes) return { ok: true, body };
+    return failure('too_large', `the decoded body has more than the ${maxBytes} bytes allowed`);
+  };
+  return { ok: true, decode };
 }
 
-function bounded(body: Uint8Array, maxBytes: number): PayloadVerdict {
-  return body.length > maxBytes ? tooLarge(maxBytes) : { ok: true, body };
-}
-
-function tooLarge(maxBytes: number): Failure<'too_large'> {
-  return failure('too_large', `the decoded body has more than the ${maxBytes} bytes allowed`);
-}
+const ENCRYPTED = 'x-content-encrypted';

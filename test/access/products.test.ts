@@ -113,8 +113,19 @@ describe('products', () => {
       [
         'a rule for the paths of a built-in product',
         { rules: [{ methods: ['GET'], path: '/services/api/x/users/v1/employees', scope: 'b:x' }] },
-        ['rules[0].path'],
-        'product Employees',
+        ['rules[0].path', 'rules[0].path'],
+        'is built in',
+      ],
+      [
+        'a rule that would win over one of a built-in product',
+        {
+          rules: [
+            { methods: ['GET'], path: '/shop/{x}', scope: 'b:x' },
+            { methods: ['POST'], path: '/services/api/x/edge/v1/applications/{id}/regenerate-secret', scope: 'b:x' },
+          ],
+        },
+        ['rules[1].path'],
+        'is built in',
       ],
       [
         'a scope of another product',

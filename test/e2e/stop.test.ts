@@ -41,6 +41,29 @@ test('SIGTERM: no new connection, what is in flight is finished and written, exi
   );
 });
 
+test('SIGTERM does not wait longer than 10 s for an answer: exit 0, and it goes out again at the next start', async (t) => {
+  const { ca, server } = sharedCertificates();
+  const service = await spawnService(t, { ca });
+  const receiver = await startReceiver(t, server);
+  await makeEventType(service.admin, TYPE);
+  const { at, webhook } = await connect({ admin: service.admin, receiver }, [TYPE], {
+    webhook: { timeoutSeconds: 60 },
+  });
+  at.answer(() => () => {});
+  const ids = await publish(service.admin, TYPE, { n: 0 });
+  await at.next();
+  service.kill('SIGTERM');
+  assert.deepEqual(await service.exited, { code: 0, signal: null });
+
+  at.answer(() => ({ status: 204 }));
+  const again = await spawnService(t, { ca, after: service });
+  assert.equal((await again.log.nextAttempt(webhook.id)).fate, 'delivered');
+  assert.deepEqual(
+    at.deliveries.flatMap(({ records }) => records.map(({ messageId }) => messageId)),
+    [ids[0], ids[0]],
+  );
+});
+
 /** Resolves once nobody listens any more. */
 async function refusesConnections(url: string): Promise<void> {
   const open = async (): Promise<boolean> => {

@@ -1,88 +1,16 @@
 /** What holds behind every proxy that asks Sallyport before it lets a request through (wire.md §3 "Forward auth"). */
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Catalogue, compileCatalogue, matchRule } from '../../src/access/catalogue.ts';
+import { matchRule } from '../../src/access/catalogue.ts';
 import { canonicalPath } from '../../src/access/path.ts';
-import { cleanUp } from './cleanup.ts';
-import { type ApiClient, succeeded, tokenFor } from './client.ts';
+import { succeeded, tokenFor } from './client.ts';
+import { CATALOGUE, openShop } from './forward-auth-shop.ts';
 import { readingsOf } from './path-readings.ts';
+import { anyTarget, PATH_TRICKS } from './path-tricks.ts';
 import type { Behind, RunningProxy } from './proxies.ts';
-import { type RawAnswer, type RawRequest, sendRaw } from './raw-request.ts';
-import { type ServiceInProcess, startService } from './service.ts';
-import { startUpstream, type Upstream, type UpstreamRequest } from './upstream.ts';
-
-const PRODUCT = {
-  name: 'Shop',
-  scopes: [
-    { name: 'orders:view', description: '' },
-    { name: 'orders:edit', description: '' },
-    { name: 'shop:admin', description: '' },
-  ],
-  rules: [
-    { methods: ['GET'], path: '/shop/orders', scope: 'orders:view' },
-    { methods: ['GET'], path: '/shop/orders/{id}', scope: 'orders:view' },
-    { methods: ['GET'], path: '/shop/orders/{id}/lines/{rest*}', scope: 'orders:view' },
-    { methods: ['PUT', 'POST'], path: '/shop/orders/{id}', scope: 'orders:edit' },
-    { methods: ['GET', 'POST'], path: '/shop/admin/{rest*}', scope: 'shop:admin' },
-  ],
-};
-const CATALOGUE: Catalogue = compileCatalogue([{ id: 'shop', ...PRODUCT }]);
-
-type Fields = Readonly<Record<string, unknown>>;
-
-type Shop = {
-  readonly service: ServiceInProcess;
-  readonly admin: ApiClient;
-  readonly upstream: Upstream;
-  readonly proxy: RunningProxy;
-  readonly user: { readonly id: string; readonly userName: string };
-  readonly clientId: string;
-  /** Tokens of an application that holds both order scopes, for a user who has both permissions and that of administration. */
-  readonly viewer: string;
-  readonly editor: string;
-  /** Sends one request to the proxy, with a token unless it is null. */
-  send(target: string, token: string | null, request?: RawRequest): Promise<RawAnswer>;
-  /** The requests that the upstream got since this was last asked. */
-  arrived(): readonly UpstreamRequest[];
-};
-
-async function openShop(t: TestContext, start: (behind: Behind) => Promise<RunningProxy>): Promise<Shop> {
-  const upstream = await startUpstream();
-  cleanUp(t, upstream.close);
-  const service = await startService(t);
-  const { admin, url } = service;
-  const made = <T>(path: string, body: Fields): Promise<T> => succeeded<T>(admin.post(path, body));
-  await made('products', PRODUCT);
-  const scopes = ['orders:view', 'orders:edit'];
-  const userName = 'Grace Höpper, 100%';
-  const permissions = [...scopes, 'shop:admin'];
-  const user = await made<{ id: string }>('users', { userName: userName.replaceAll(' ', '_'), permissions });
-  const application = { name: 'Web shop', userId: user.id, scopes };
-  const credentials = await made<{ clientId: string; clientSecret: string }>('applications', application);
-  const proxy = await start({ sallyport: url, upstream: upstream.url });
-  cleanUp(t, proxy.stop);
-  let seen = 0;
-  return {
-    service,
-    admin,
-    upstream,
-    proxy,
-    user: { id: user.id, userName: userName.replaceAll(' ', '_') },
-    clientId: credentials.clientId,
-    viewer: await tokenFor(url, credentials, 'orders:view'),
-    editor: await tokenFor(url, credentials, 'orders:edit orders:view'),
-    send: (target, token, request = {}) => {
-      const bearer = token === null ? [] : [`Authorization: Bearer ${token}`];
-      return sendRaw(proxy.port, target, { ...request, headers: [...bearer, ...(request.headers ?? [])] });
-    },
-    arrived: () => {
-      const fresh = upstream.requests.slice(seen);
-      seen = upstream.requests.length;
-      return fresh;
-    },
-  };
-}
+import type { RawAnswer } from './raw-request.ts';
+import type { UpstreamRequest } from './upstream.ts';
 
 const IDENTITY = ['x-auth-client-id', 'x-auth-user-id', 'x-auth-user-name', 'x-auth-scope', 'x-auth-permissions'];
 
@@ -276,7 +204,7 @@ export function testForwardAuth(name: string, start: (behind: Behind) => Promise
 
   test(`${name} refuses a request whose path can be read in two ways`, async (t) => {
     const { send, arrived, viewer } = await openShop(t, start);
-    for (const target of TRICKS) {
+    for (const target of PATH_TRICKS) {
       const { status } = await send(target, viewer);
       assert.ok(status === 401 || status === 400 || status === 404, `${target} was answered ${status}`);
     }
@@ -308,112 +236,3 @@ export function testForwardAuth(name: string, start: (behind: Behind) => Promise
     assert.equal((await send('/shop/orders/1/lines/a/b%20c', viewer)).status, 200);
   });
 }
-
-/** Each is near something that is allowed, and some server reads in it something that is not. */
-const TRICKS: readonly string[] = [
-  '//shop/orders/17',
-  '/shop//orders/17',
-  '/shop/orders//17',
-  '/shop/./orders/17',
-  '/shop/orders/./17',
-  '/shop/orders/.',
-  '/shop/orders/17/.',
-  '/shop/orders/../admin/users',
-  '/shop/orders/17/../../admin/users',
-  '/shop/admin/../orders/17',
-  '/shop/orders/%2e%2e/admin/users',
-  '/shop/orders/%2E%2E/admin/users',
-  '/shop/orders/.%2e/admin/users',
-  '/shop/orders/%2e',
-  '/shop/orders/17/lines/%2e%2e/%2e%2e/%2e%2e/admin/users',
-  '/shop/orders/17/lines/../../../admin/users',
-  '/shop/orders/..%2fadmin',
-  '/shop/orders/..%2Fadmin%2Fusers',
-  '/shop%2Forders%2F17',
-  '/shop/orders%2F17',
-  '/shop/orders/17/lines/%2F..%2F..',
-  '/shop/orders/..%5cadmin',
-  '/shop/orders/..\\admin\\users',
-  '/shop\\orders\\17',
-  '/shop/orders/%252e%252e/admin/users',
-  '/shop/orders/17;x=1',
-  '/shop/orders;x=1/17',
-  '/shop/orders/..;/admin/users',
-  '/shop/orders/17%3Bx=1',
-  '/shop/orders/17/',
-  '/shop/orders/',
-  '/SHOP/ORDERS/17',
-  '/Shop/orders/17',
-  '/shop/Orders/17',
-  '/shop/ord%65rs/17',
-  '/%73hop/orders/17',
-  '/shop/orders/17%00',
-  '/shop/orders/17%0a',
-  '/shop/orders/17%23',
-  '/shop/orders/17%3Fa',
-  '/shop/orders/17#admin',
-  '/shop/orders/%c0%ae%c0%ae/admin',
-  '/shop/orders/%ef%bc%8e%ef%bc%8e/admin',
-  '/shop/orders/..%ef%bc%8fadmin',
-  '/shop/orders/%u002e%u002e/admin',
-  '/shop/orders/%',
-  '/shop/orders/%zz',
-  '/shop/orders/1 7',
-  '/shop/orders/1\t7',
-  'http://api.example/shop/admin/users',
-  'http://api.example//shop/orders/17',
-  'shop/orders/17',
-  '*',
-];
-
-const part = fc.constantFrom(
-  ...[
-    'shop',
-    'orders',
-    'admin',
-    'users',
-    '1',
-    'lines',
-    '',
-    '.',
-    '..',
-    '%2e',
-    '%2E%2e',
-    '.%2e',
-    '%2f',
-    '%5c',
-    '\\',
-    ';',
-  ],
-  ...[
-    '..;',
-    'x;y=1',
-    'SHOP',
-    'Admin',
-    '%61dmin',
-    '%2561dmin',
-    '%252e',
-    '%00',
-    '%40',
-    '@',
-    '%3B',
-    '%c0%ae',
-    '%ef%bc%8f',
-  ],
-);
-const joint = fc.constantFrom('/', '/', '/', '/', '/', '//', '%2f', '%2F', '/./', '/../', '\\', ';/', '%5C');
-const tail = fc.array(fc.tuple(joint, part), { maxLength: 5 }).map((steps) => steps.flat().join(''));
-const head = fc.constantFrom(
-  '/shop/orders',
-  '/shop/orders/1/lines',
-  '/shop',
-  '',
-  '/shop/orders/1/lines/2',
-  'http://x/shop/orders',
-);
-const query = fc.constantFrom('', '', '?', '?a=/../admin', '?../admin', '#', '#/../admin');
-/** Targets around the rules, of pieces that servers read differently. */
-const anyTarget: fc.Arbitrary<string> = fc
-  .tuple(head, tail, query)
-  .map((parts) => parts.join(''))
-  .filter((target) => target !== '' && !target.startsWith('#') && !target.startsWith('?'));

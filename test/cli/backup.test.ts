@@ -1,0 +1,302 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, watch, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import BetterSqlite3 from 'better-sqlite3';
+import { cleanUp } from '../support/cleanup.ts';
+import { createClient, succeeded, tokenFor } from '../support/client.ts';
+import { sallyport, serve, unusedFolder } from '../support/command.ts';
+import { type Folder, initialised, type Json } from '../support/command-folder.ts';
+import { modeOf } from '../support/data-folder.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { makeCertificates } from '../support/tls.ts';
+
+type Backup = Json & { readonly file: string; readonly withMasterKey: boolean; readonly replaced: string | null };
+
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+
+/** What another folder would be called beside this one. */
+function beside({ dataDir }: Folder, name: string): string {
+  return join(dirname(dataDir), name);
+}
+
+/** A folder with nothing but the master key of the first in it, as after a disk was lost. */
+function withKeyOf(folder: Folder, name: string): string {
+  const dataDir = beside(folder, name);
+  mkdirSync(dataDir, { mode: 0o700 });
+  copyFileSync(join(folder.dataDir, 'master.key'), join(dataDir, 'master.key'));
+  return dataDir;
+}
+
+async function assertHealthy(dataDir: string): Promise<void> {
+  const { status, stdout } = await sallyport(['doctor', '--data', dataDir]);
+  assert.equal(status, 0, stdout);
+  assert.doesNotMatch(stdout, /^(problem|warning)/m);
+}
+
+async function refused(args: readonly string[], says: RegExp): Promise<void> {
+  const { status, stdout, stderr } = await sallyport(args);
+  assert.equal(status, 1, stderr);
+  assert.equal(stdout, '');
+  assert.match(stderr, says);
+  assert.doesNotMatch(stderr, /fault of the program/);
+}
+
+test('a backup taken while a server publishes without pause has all that was acknowledged before, and is whole', async (t) => {
+  const folder = await initialised(t);
+  const { json, dataDir } = folder;
+  await json(['event', 'type-create', '--name', 'order.placed']);
+  const endpoint = await json(['endpoint', 'create', '--name', 'x', '--url', 'https://a.example/']);
+  await json(['webhook', 'create', '--name', 'x', '--endpoint', endpoint.id, '--event', 'order.*']);
+  const { announcement } = await serve(t, dataDir);
+  const admin = createClient(announcement.url, await tokenFor(announcement.url, folder.credentials));
+  const acknowledged: string[] = [];
+  let publishing = true;
+  const publish = async (): Promise<void> => {
+    while (publishing) {
+      const body = { type: 'order.placed', data: { at: acknowledged.length } };
+      const { eventId } = await succeeded<{ eventId: string }>(admin.post('events', body));
+      acknowledged.push(eventId);
+    }
+  };
+  const publishers = [publish(), publish(), publish()];
+  while (acknowledged.length < 50) await new Promise((resolve) => setImmediate(resolve));
+
+  const before = acknowledged.length;
+  const file = beside(folder, 'backup.db');
+  const backup = await json<Backup>(['backup', file]);
+  const after = acknowledged.length;
+  publishing = false;
+  await Promise.all(publishers);
+  assert.ok(after > before, 'it went on publishing all the while');
+  assert.equal(modeOf(file), '600');
+  assert.equal(backup.withMasterKey, false);
+
+  const restored = withKeyOf(folder, 'restored');
+  const { replaced } = await json<Backup>(['restore', file, '--data', restored]);
+  assert.equal(replaced, null);
+  await assertHealthy(restored);
+  const db = new BetterSqlite3(join(restored, 'sallyport.db'), { readonly: true });
+  cleanUp(t, () => db.close());
+  const events = new Set(db.prepare("SELECT id FROM event WHERE type = 'order.placed'").pluck().all());
+  assert.equal(events.size, Number(backup.events));
+  for (const id of acknowledged.slice(0, before)) assert.ok(events.has(id), id);
+  const records = db.prepare('SELECT record_offset FROM outbox ORDER BY record_offset').pluck().all();
+  const first = Number(records[0]);
+  assert.deepEqual(
+    records,
+    [...events].map((_, at) => first + at),
+    'each event with its one record, numbered without gaps',
+  );
+});
+
+test('a delivery that was under way when the backup was taken is sent again after it is restored', async (t) => {
+  const { ca, server } = makeCertificates();
+  const receiver = await startReceiver(t, server);
+  const caFile = join(dirname(unusedFolder(t)), 'ca.pem');
+  writeFileSync(caFile, ca);
+  const env = { SALLYPORT_CA_FILE: caFile, SALLYPORT_EGRESS_ALLOW: '127.0.0.1,::1' };
+  const folder = await initialised(t, env);
+  const { json, dataDir } = folder;
+  const served = await serve(t, dataDir, { env });
+  const hook = receiver.endpoint('/hook');
+  let answerAll = (): void => {};
+  const answered = new Promise<void>((resolve) => {
+    answerAll = resolve;
+  });
+  hook.answer(async () => {
+    await answered;
+    return { status: 204 };
+  });
+  const { url, secret, apiKey } = hook;
+  const endpoint = await json([
+    ...['endpoint', 'create', '--name', 'Shop', '--url', url],
+    ...['--secret', secret, '--api-key', apiKey],
+  ]);
+  await json(['event', 'type-create', '--name', 'order.placed']);
+  const webhook = await json(['webhook', 'create', '--name', 'x', '--endpoint', endpoint.id, '--event', 'order.*']);
+  await json(['webhook', 'start', webhook.id]);
+  await json(['event', 'publish', '--type', 'order.placed', '--data', '{}']);
+  const [underWay] = (await hook.next()).records;
+
+  const file = beside(folder, 'backup.db');
+  await json(['backup', file]);
+  await served.end('SIGKILL');
+  answerAll();
+  const restored = withKeyOf(folder, 'restored');
+  await json(['restore', file, '--data', restored]);
+  await serve(t, restored, { env });
+  const [again] = (await hook.next()).records;
+  assert.equal(again?.messageId, underWay?.messageId);
+});
+
+test('a backup says what it lacks, has the key only when told to, and never replaces a file unasked', async (t) => {
+  const folder = await initialised(t);
+  const { run, json, dataDir } = folder;
+  const file = beside(folder, 'backup.db');
+  const { status, stdout } = await run(['backup', file]);
+  assert.equal(status, 0);
+  assert.match(stdout, /\nwithMasterKey +false\n/);
+  assert.ok(stdout.includes(`The master key is not in it. Keep a copy of ${join(dataDir, 'master.key')} elsewhere`));
+  const bytes = readFileSync(file);
+  const key = Buffer.from(readFileSync(join(dataDir, 'master.key'), 'utf8'), 'base64');
+  assert.equal(bytes.includes(key), false);
+
+  await refused(['backup', file, '--data', dataDir], /there is a file .*backup\.db already: .* --force/);
+  assert.deepEqual(readFileSync(file), bytes);
+  const whole = await json<Backup>(['backup', file, '--force', '--with-master-key']);
+  assert.equal(whole.withMasterKey, true);
+  assert.equal(readFileSync(file).includes(key), true);
+
+  const restored = beside(folder, 'elsewhere');
+  await json(['restore', file, '--data', restored]);
+  assert.equal(modeOf(join(restored, 'master.key')), '600');
+  assert.deepEqual(readFileSync(join(restored, 'master.key')), readFileSync(join(dataDir, 'master.key')));
+  await assertHealthy(restored);
+  const [newest] = new BetterSqlite3(join(restored, 'sallyport.db'), { readonly: true })
+    .prepare('SELECT action, actor FROM audit ORDER BY number DESC')
+    .all();
+  assert.deepEqual(newest, { action: 'database.restore', actor: 'command-line' });
+
+  await refused(['backup', join(folder.dataDir, 'no', 'such.db'), '--data', dataDir], /was not written: .*ENOENT/);
+  await refused(['backup', beside(folder, 'x.db'), '--data', beside(folder, 'nowhere')], /there is no database/);
+  const other = (await initialised(t)).dataDir;
+  copyFileSync(join(other, 'master.key'), join(dataDir, 'master.key'));
+  const wrongKey = ['backup', beside(folder, 'x.db'), '--with-master-key', '--data', dataDir];
+  await refused(wrongKey, /is not the master key that the database was made with/);
+  assert.equal(existsSync(beside(folder, 'x.db')), false);
+});
+
+test('a restore is refused where it would lose or mix something, and changes nothing', async (t) => {
+  const folder = await initialised(t);
+  const { json, dataDir } = folder;
+  const file = beside(folder, 'backup.db');
+  await json(['backup', file]);
+  const served = await serve(t, dataDir);
+  await refused(['restore', file, '--force', '--data', dataDir], /is in use: stop the server first/);
+  await served.end('SIGTERM');
+  const before = readFileSync(join(dataDir, 'sallyport.db'));
+  await refused(['restore', file, '--data', dataDir], /there is data in .* already: replace it with --force/);
+
+  const empty = beside(folder, 'empty');
+  await refused(['restore', file, '--data', empty], /there is no master key at .*: put the key .* --master-key-file/);
+  await refused(['restore', `${file}.not`, '--data', empty], /there is no file/);
+  await refused(['restore', MAIN, '--data', empty], /main\.ts cannot be read: file is not a database/);
+  const key = ['--master-key-file', join((await initialised(t)).dataDir, 'master.key')];
+  await refused(
+    ['restore', file, '--data', empty, ...key],
+    /the master key .* does not open .*backup\.db: put the key/,
+  );
+  assert.equal(existsSync(empty), false);
+
+  const tampered = beside(folder, 'tampered.db');
+  copyFileSync(file, tampered);
+  const db = new BetterSqlite3(tampered);
+  db.exec("UPDATE audit SET actor = 'nobody' WHERE number = 1");
+  db.close();
+  const restoring = ['restore', tampered, '--force', '--data', dataDir];
+  await refused(restoring, /was not restored: its audit log is broken at entry 1/);
+  assert.deepEqual(readdirSync(dataDir).sort(), ['master.key', 'sallyport.db', 'serve.lock']);
+  assert.deepEqual(readFileSync(join(dataDir, 'sallyport.db')), before);
+});
+
+test('the database that a restore replaces is kept beside the new one', async (t) => {
+  const folder = await initialised(t);
+  const { json, dataDir } = folder;
+  const file = beside(folder, 'backup.db');
+  await json(['backup', file]);
+  await json(['event', 'type-create', '--name', 'later.thing']);
+  const { replaced } = await json<Backup>(['restore', file, '--force']);
+  assert.match(String(replaced), /sallyport\.db\.replaced\.\d{8}T\d{6}Z$/);
+  assert.equal(modeOf(String(replaced)), '600');
+  await assertHealthy(dataDir);
+  const typesIn = (path: string): unknown[] => {
+    const db = new BetterSqlite3(path, { readonly: true });
+    const names = db.prepare("SELECT name FROM event_type WHERE name LIKE 'later.%'").pluck().all();
+    db.close();
+    return names;
+  };
+  assert.deepEqual(typesIn(join(dataDir, 'sallyport.db')), []);
+  assert.deepEqual(typesIn(String(replaced)), ['later.thing']);
+});
+
+test('a database that is damaged beyond opening can be replaced, and is kept as it is', async (t) => {
+  const folder = await initialised(t);
+  const { json, dataDir } = folder;
+  const file = beside(folder, 'backup.db');
+  await json(['backup', file]);
+  const damaged = 'no database any more'.repeat(500);
+  writeFileSync(join(dataDir, 'sallyport.db'), damaged);
+  writeFileSync(join(dataDir, 'sallyport.db-wal'), 'its log', { mode: 0o600 });
+  const { replaced } = await json<Backup>(['restore', file, '--force']);
+  await assertHealthy(dataDir);
+  assert.equal(readFileSync(String(replaced), 'utf8'), damaged);
+  assert.equal(readFileSync(`${replaced}-wal`, 'utf8'), 'its log');
+});
+
+/** Runs a command and kills it as soon as a file is in this folder whose name says that it is not finished. */
+async function killInTheMiddle(t: TestContext, folder: string, args: readonly string[]): Promise<void> {
+  const watcher = watch(folder);
+  cleanUp(t, () => watcher.close());
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', MAIN, ...args], { stdio: 'ignore' });
+  cleanUp(t, () => child.kill('SIGKILL'));
+  watcher.on('change', (_, name) => {
+    if (/\.part(-|$)/.test(String(name))) child.kill('SIGKILL');
+  });
+  const [, signal] = await once(child, 'exit');
+  assert.equal(signal, 'SIGKILL', 'it was killed before it had finished');
+}
+
+/** Makes the database large, so that a copy of it takes a while. */
+function fill({ dataDir }: Folder): void {
+  const db = new BetterSqlite3(join(dataDir, 'sallyport.db'));
+  db.exec(`
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 64)
+    INSERT INTO setting SELECT 'filler ' || i, randomblob(1000000) FROM n`);
+  db.close();
+}
+
+test('kill -9 in the middle of a backup leaves no backup, and the next one clears up', async (t) => {
+  const folder = await initialised(t);
+  fill(folder);
+  const backups = beside(folder, 'backups');
+  mkdirSync(backups);
+  const file = join(backups, 'backup.db');
+  await killInTheMiddle(t, backups, ['backup', file, '--data', folder.dataDir]);
+  assert.equal(existsSync(file), false);
+  assert.notDeepEqual(readdirSync(backups), []);
+  await assertHealthy(folder.dataDir);
+  await folder.json(['backup', file]);
+  assert.deepEqual(readdirSync(backups), ['backup.db']);
+});
+
+test('kill -9 in the middle of a restore leaves the old database, and the next one clears up', async (t) => {
+  const folder = await initialised(t);
+  const { dataDir, json } = folder;
+  fill(folder);
+  const file = beside(folder, 'backup.db');
+  await json(['backup', file]);
+  await json(['event', 'type-create', '--name', 'later.thing']);
+  const before = readFileSync(join(dataDir, 'sallyport.db'));
+  await killInTheMiddle(t, dataDir, ['restore', file, '--force', '--data', dataDir]);
+  assert.ok(readFileSync(join(dataDir, 'sallyport.db')).equals(before));
+  await assertHealthy(dataDir);
+  await json(['restore', file, '--force']);
+  assert.deepEqual(
+    readdirSync(dataDir)
+      .filter((name) => !name.includes('.replaced.'))
+      .sort(),
+    ['master.key', 'sallyport.db', 'serve.lock'],
+  );
+  await assertHealthy(dataDir);
+
+  // A folder that had nothing has nothing still.
+  const empty = withKeyOf(folder, 'empty');
+  await killInTheMiddle(t, empty, ['restore', file, '--data', empty]);
+  assert.equal(existsSync(join(empty, 'sallyport.db')), false);
+  await json(['restore', file, '--data', empty]);
+  await assertHealthy(empty);
+});

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import type { WebhookView } from '../../src/webhooks/view.ts';
+import { refusalOf, succeeded } from '../support/client.ts';
+import { deferred } from '../support/deferred.ts';
+import {
+  connect,
+  deliveriesOf,
+  deliveryOf,
+  type Journey,
+  makeEventType,
+  only,
+  publish,
+  readWebhook,
+  startJourney,
+  startWebhook,
+  stopWebhook,
+} from '../support/journey.ts';
+import type { ReceivingEndpoint } from '../support/receiver.ts';
+
+const TYPE = 'order.placed';
+
+type Held = Journey & {
+  readonly at: ReceivingEndpoint;
+  readonly webhook: WebhookView;
+  readonly eventId: string;
+  /** Lets the endpoint answer. */
+  release(): void;
+};
+
+/** A delivery that has arrived and is not answered yet. */
+async function holdOne(t: TestContext, status = 204): Promise<Held> {
+  const journey = await startJourney(t);
+  await makeEventType(journey.admin, TYPE);
+  const { at, webhook } = await connect(journey, [TYPE], { webhook: { ordered: true, maxBatchRecords: 1 } });
+  const released = deferred();
+  at.answer(async () => {
+    await released.promise;
+    return { status };
+  });
+  const [eventId = ''] = await publish(journey.admin, TYPE, { n: 0 });
+  await at.next();
+  return { ...journey, at, webhook, eventId, release: () => released.resolve() };
+}
+
+describe('while a delivery is in flight', () => {
+  it('its webhook can be stopped: the outcome is written, the state stays stopped', async (t) => {
+    const { admin, service, webhook, eventId, release } = await holdOne(t);
+    await stopWebhook(admin, webhook);
+    release();
+    assert.equal((await service.log.nextAttempt(webhook.id)).fate, 'delivered');
+    const { state, attempts } = await deliveryOf(admin, webhook, eventId);
+    assert.deepEqual([state, only(attempts).delivered], ['delivered', true]);
+    const after = await readWebhook(admin, webhook);
+    assert.deepEqual([after.state, after.stateReason], ['stopped', 'stopped_by_administrator']);
+  });
+
+  it('a webhook that is stopped and started again does not send it twice, nor what comes after it before', async (t) => {
+    const { admin, service, at, webhook, release } = await holdOne(t);
+    await publish(admin, TYPE, { n: 1 });
+    await stopWebhook(admin, webhook);
+    await startWebhook(admin, webhook);
+    release();
+    await at.next();
+    await service.log.nextAttempt(webhook.id);
+    await service.log.nextAttempt(webhook.id);
+    assert.deepEqual(
+      at.deliveries.map(({ records }) => only(records).data),
+      [{ n: 0 }, { n: 1 }],
+    );
+    assert.equal((await readWebhook(admin, webhook)).state, 'running');
+  });
+
+  it('its webhook can be deleted: what the endpoint answers then is of no consequence', async (t) => {
+    const { admin, service, webhook, release } = await holdOne(t);
+    assert.equal((await admin.delete(`webhooks/${webhook.id}`)).status, 204);
+    release();
+    await service.stop();
+    const worse = service.log.lines().filter(({ level }) => Number(level) >= 40);
+    assert.deepEqual(worse, []);
+  });
+
+  it('its endpoint can be switched off: this one is written, and the next one is not sent', async (t) => {
+    const { admin, service, at, webhook, eventId, release } = await holdOne(t);
+    await publish(admin, TYPE, { n: 1 });
+    await succeeded(admin.patch(`endpoints/${webhook.endpointId}`, { enabled: false }));
+    release();
+    assert.equal((await service.log.nextAttempt(webhook.id)).fate, 'delivered');
+    await service.log.line(({ msg }) => msg === 'webhook stopped');
+    const { state, stateReason } = await readWebhook(admin, webhook);
+    assert.deepEqual([state, stateReason], ['stopped', 'endpoint_disabled']);
+    assert.equal((await deliveryOf(admin, webhook, eventId)).state, 'delivered');
+    assert.equal(at.deliveries.length, 1);
+    assert.deepEqual(
+      (await deliveriesOf(admin, webhook)).map(({ state }) => state),
+      ['delivered', 'pending'],
+    );
+  });
+
+  it('it cannot be replayed, and neither endpoint nor key can be taken from under it', async (t) => {
+    const { admin, webhook, eventId, release } = await holdOne(t);
+    const { id } = await deliveryOf(admin, webhook, eventId);
+    assert.equal((await refusalOf(admin.post(`deliveries/${id}/replay`), 409)).code, 'invalid_state');
+    const inUse = await refusalOf(admin.delete(`endpoints/${webhook.endpointId}`), 409);
+    assert.equal(inUse.code, 'in_use');
+    assert.ok(inUse.description.includes(webhook.name));
+    release();
+  });
+
+  it('and fails after its webhook was stopped, it waits for the next start, which does not wait for the retry', async (t) => {
+    const { admin, service, at, webhook, release } = await holdOne(t, 500);
+    await stopWebhook(admin, webhook);
+    release();
+    assert.equal((await service.log.nextAttempt(webhook.id)).fate, 'retry');
+    assert.equal((await readWebhook(admin, webhook)).state, 'stopped');
+    at.answer(() => ({ status: 204 }));
+    await startWebhook(admin, webhook);
+    assert.equal((await at.next()).envelope.attemptNumber, 2);
+  });
+});
+
+it('data goes out as it was published, whatever JSON it is', async (t) => {
+  const journey = await startJourney(t);
+  const { admin } = journey;
+  await makeEventType(admin, TYPE);
+  const { at } = await connect(journey, [TYPE]);
+  const data =
+    '{"__proto__":{"polluted":true},"constructor":1,"":"empty","nul":"\\u0000","lone":"\\ud800","line":"\\u2028",' +
+    '"emoji":"👩‍🚀","ä":"ß","n":[0.1,-1e-7,1e21,9007199254740991,null,true,{"a":[[]]}]}';
+  await succeeded(admin.post('events', `{"type":"${TYPE}","data":${data}}`));
+  const { json, records } = await at.next();
+  assert.deepEqual(only(records).data, JSON.parse(data));
+  assert.ok(json.includes('"__proto__":{"polluted":true}'));
+  assert.equal(({} as Record<string, unknown>).polluted, undefined);
+});

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { newEvent } from '../support/events.ts';
+import { count, keepHouse } from '../support/housekeeping.ts';
+import { leavingNothing, openTestStore, type TestStore } from '../support/store.ts';
+
+async function issue(s: TestStore, lifetimesMs: readonly number[]): Promise<void> {
+  await Promise.all(
+    lifetimesMs.map((lifetimeMs) =>
+      s.store.tokens.issue({
+        key: s.ids.rowKey(),
+        hash: Buffer.alloc(32),
+        applicationId: 'application',
+        scope: 'employees:view',
+        expiresAt: s.clock() + lifetimeMs,
+      }),
+    ),
+  );
+}
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+
+describe('expired access tokens', () => {
+  it('are taken away, those that are valid left, also where long-lived ones stand before short-lived ones', async (t) => {
+    const s = await openTestStore(t);
+    await issue(s, Array(500).fill(DAY_MS));
+    await issue(s, Array(500).fill(5 * MINUTE_MS));
+    const house = keepHouse(s);
+    s.advance(5 * MINUTE_MS - 1);
+    await leavingNothing(s, () => house.runOnce());
+    s.advance(1);
+    await house.runOnce();
+    assert.equal(count(s, 'access_token'), 500);
+    assert.equal(count(s, 'access_token', `expires_at <= ${s.clock()}`), 0);
+    s.advance(DAY_MS);
+    await house.runOnce();
+    assert.equal(count(s, 'access_token'), 0);
+  });
+
+  it('do not pile up: the table follows the live ones', async (t) => {
+    const s = await openTestStore(t);
+    const house = keepHouse(s);
+    const sizes: number[] = [];
+    for (let minute = 0; minute < 20; minute++) {
+      await issue(s, [...Array(40).fill(5 * MINUTE_MS), DAY_MS]);
+      s.advance(MINUTE_MS);
+      await house.runOnce();
+      sizes.push(count(s, 'access_token', `expires_at < ${s.clock() + DAY_MS / 2}`));
+    }
+    assert.ok(Math.max(...sizes) <= 5 * 40, sizes.join(', '));
+    assert.equal(count(s, 'access_token'), (sizes.at(-1) ?? 0) + 20);
+  });
+});
+
+describe('idempotency keys', () => {
+  it('are forgotten when they have expired, and not before', async (t) => {
+    const s = await openTestStore(t);
+    const keyed = (key: string, ms: number) =>
+      newEvent(s, 'order.placed', { idempotency: { publisher: 'p', key, expiresAt: s.clock() + ms } });
+    await s.store.events.publish(Array.from({ length: 100 }, (_, n) => keyed(`a${n}`, DAY_MS)));
+    s.advance(1000);
+    await s.store.events.publish([keyed('b', DAY_MS)]);
+    const house = keepHouse(s);
+    s.advance(DAY_MS - 1001);
+    await leavingNothing(s, () => house.runOnce());
+    s.advance(1);
+    await house.runOnce();
+    assert.deepEqual(s.rows('SELECT key FROM idempotency'), [{ key: 'b' }]);
+    const [again] = await s.store.events.publish([keyed('b', DAY_MS)]);
+    assert.equal(again?.duplicate, true);
+  });
+});

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { StaleWrite } from '../../src/store/database.ts';
+import { attemptOf, checkLog, claimNext, publishMany, run, settleBatch, settleNext } from '../support/batches.ts';
+import { newEvent, subscribe } from '../support/events.ts';
+import { count, keepHouse } from '../support/housekeeping.ts';
+import { openTestStore, type TestStore } from '../support/store.ts';
+
+async function idOf(s: TestStore, number: number): Promise<string> {
+  const found = (await s.store.webhooks.list('', 100)).find(({ progress }) => progress.webhookNumber === number);
+  return found?.id ?? assert.fail(`there is no webhook ${number}`);
+}
+
+const LOG = ['outbox', 'batch', 'attempt'] as const;
+
+describe('a deleted webhook', () => {
+  it('is gone at once from everything that shows it or sends for it, its log untouched by the deletion', async (t) => {
+    const s = await openTestStore(t);
+    const number = await subscribe(s, ['order.*']);
+    run(s, number);
+    await publishMany(s, 'order.placed', 30);
+    await settleNext(s, number, [10], 'delivered');
+    const underWay = await claimNext(s, number, 10);
+    const id = await idOf(s, number);
+    const before = LOG.map((table) => count(s, table));
+    await s.store.webhooks.remove(id, s.entry());
+    assert.deepEqual(
+      LOG.map((table) => count(s, table)),
+      before,
+    );
+
+    assert.equal(await s.store.webhooks.get(id), null);
+    assert.deepEqual(await s.store.webhooks.list('', 10), []);
+    assert.deepEqual(await s.store.webhooks.ofPattern('order.*'), []);
+    assert.equal(await s.store.dispatch.route(number), null);
+    assert.deepEqual(await s.store.dispatch.dueWebhooks(s.clock() + 1e9, 10), []);
+    assert.deepEqual(await s.store.deliveries.list({}, null, 100), []);
+    assert.deepEqual((await s.store.queues.read(10)).queues, []);
+    assert.equal((await s.store.endpoints.list('', 10)).length, 0 + count(s, 'endpoint'));
+    await assert.rejects(claimNext({ ...s, rows: () => [{ cursor_offset: 20 }] }, number, 5), StaleWrite);
+
+    await s.store.events.publish([newEvent(s, 'order.placed')]);
+    assert.equal(count(s, 'outbox'), 30);
+    await settleBatch(s, underWay, { kind: 'delivered', at: s.clock() });
+    assert.equal(await s.store.webhooks.get(id), null);
+  });
+
+  it('leaves its endpoint free to be deleted', async (t) => {
+    const s = await openTestStore(t);
+    const number = await subscribe(s, ['*']);
+    await publishMany(s, 'order.placed', 1);
+    await s.store.webhooks.remove(await idOf(s, number), s.entry());
+    const [endpoint] = s.rows('SELECT id FROM endpoint');
+    await s.store.endpoints.remove(String(endpoint?.id), s.entry());
+    assert.equal(count(s, 'endpoint'), 0);
+  });
+
+  it('has its log taken away in steps of no more rows than asked for, and nobody else’s', async (t) => {
+    const s = await openTestStore(t);
+    const [kept, gone] = [await subscribe(s, ['order.placed']), await subscribe(s, ['*'])];
+    run(s, kept);
+    run(s, gone);
+    await publishMany(s, 'order.placed', 60);
+    await publishMany(s, 'stock.low', 60);
+    for (const number of [kept, gone]) await settleNext(s, number, [20, 20], 'delivered');
+    const pending = await claimNext(s, gone, 20);
+    await s.store.attempts.insert(
+      attemptOf(s, pending, { kind: 'heartbeat', firstOffset: null, lastOffset: null, batchId: null }),
+    );
+    await s.store.webhooks.remove(await idOf(s, gone), s.entry());
+    const size = 7;
+    const total = (): number => LOG.reduce((sum, table) => sum + count(s, table, `webhook_number = ${gone}`), 0);
+    for (let left = total(); ; ) {
+      const step = await s.store.removals.step(size);
+      const now = total();
+      assert.ok(left - now <= size, `a step took ${left - now} rows`);
+      left = now;
+      if (step.done) break;
+    }
+    assert.equal(total(), 0);
+    assert.equal(count(s, 'removed_webhook'), 0);
+    assert.equal(count(s, 'event', "type = 'stock.low'"), 0);
+    assert.equal(count(s, 'event', "type = 'order.placed'"), 60);
+    assert.equal(count(s, 'outbox', `webhook_number = ${kept}`), 60);
+    checkLog(s, kept);
+  });
+
+  it('has its log taken away by housekeeping, also that of several', async (t) => {
+    const s = await openTestStore(t);
+    const numbers = [await subscribe(s, ['*']), await subscribe(s, ['*'])];
+    await publishMany(s, 'order.placed', 300);
+    for (const number of numbers) await s.store.webhooks.remove(await idOf(s, number), s.entry());
+    await keepHouse(s).runOnce();
+    for (const table of [...LOG, 'event', 'removed_webhook']) assert.equal(count(s, table), 0, table);
+  });
+});

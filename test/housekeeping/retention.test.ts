@@ -1,0 +1,308 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { deliveryAddress } from '../../src/ids.ts';
+import type { Delivery } from '../../src/store/deliveries.ts';
+import { attemptOf, checkLog, claimNext, publishMany, run, settleBatch, settleNext } from '../support/batches.ts';
+import { subscribe } from '../support/events.ts';
+import { count, DAY_MS, keepHouse } from '../support/housekeeping.ts';
+import { leavingNothing, openTestStore, type TestStore } from '../support/store.ts';
+
+const offsets = (s: TestStore, webhookNumber: number): number[] =>
+  s
+    .rows(`SELECT record_offset FROM outbox WHERE webhook_number = ${webhookNumber} ORDER BY record_offset`)
+    .map(({ record_offset }) => Number(record_offset));
+
+async function everyDelivery(s: TestStore, limit: number): Promise<Delivery[]> {
+  const found: Delivery[] = [];
+  for (let before: string | null = null; ; before = found.at(-1)?.id ?? null) {
+    const page = await s.store.deliveries.list({}, before === null ? null : deliveryAddress(before), limit);
+    found.push(...page);
+    if (page.length < limit) return found;
+  }
+}
+
+describe('retention', () => {
+  it('takes a delivered record 30 days after its delivery, with its event, batch and attempts, and not a moment sooner', async (t) => {
+    const s = await openTestStore(t);
+    const number = await subscribe(s, ['order.placed']);
+    run(s, number);
+    await publishMany(s, 'order.placed', 5);
+    s.advance(DAY_MS);
+    await settleNext(s, number, [3, 2], 'delivered');
+    const house = keepHouse(s);
+    s.advance(30 * DAY_MS - 1);
+    await leavingNothing(s, () => house.runOnce());
+    s.advance(1);
+    await house.runOnce();
+    for (const table of ['outbox', 'batch', 'attempt', 'event']) assert.equal(count(s, table), 0, table);
+    assert.deepEqual(
+      house.logged.map(({ msg, job, rows }) => [msg, job, rows]),
+      [['housekeeping', 'records', 5]],
+    );
+    await leavingNothing(s, () => house.runOnce());
+  });
+
+  it('keeps dead and discarded records for 90 days', async (t) => {
+    const s = await openTestStore(t);
+    const number = await subscribe(s, ['order.placed']);
+    run(s, number);
+    await publishMany(s, 'order.placed', 6);
+    await settleNext(s, number, [2], 'dead');
+    await settleNext(s, number, [2], 'delivered');
+    await settleNext(s, number, [2], 'discarded');
+    const house = keepHouse(s);
+    s.advance(90 * DAY_MS - 1);
+    await house.runOnce();
+    assert.deepEqual(offsets(s, number), [0, 1, 4, 5]);
+    checkLog(s, number);
+    s.advance(1);
+    await house.runOnce();
+    assert.deepEqual(offsets(s, number), []);
+    assert.equal(count(s, 'event'), 0);
+  });
+
+  it('never takes what is pending, in a batch or not, under way or not, however old', async (t) => {
+    const s = await openTestStore(t);
+    const number = await subscribe(s, ['order.placed']);
+    run(s, number);
+    await publishMany(s, 'order.placed', 8);
+    await settleBatch(s, await claimNext(s, number, 2), { kind: 'retry', at: s.clock() + 1000, contentRefusals: 0 });
+    await claimNext(s, number, 2);
+    s.advance(1000 * DAY_MS);
+    await keepHouse(s, { deliveredDays: 1, deadDays: 1, attemptsDays: 1 }).runOnce();
+    assert.deepEqual(offsets(s, number), [0, 1, 2, 3, 4, 5, 6, 7]);
+    assert.equal(count(s, 'event', 'data IS NOT NULL'), 8);
+    assert.equal(count(s, 'attempt'), 0);
+    checkLog(s, number);
+  });
+
+  it('goes by when a record was settled last: one that was replayed is kept from then on', async (t) => {
+    const s = await openTestStore(t);
+    const number = await subscribe(s, ['order.placed']);
+    run(s, number);
+    await publishMany(s, 'order.placed', 3);
+    await settleNext(s, number, [3], 'delivered');
+    s.advance(29 * DAY_MS);
+    const again = { webhookNumber: number, first: 1, last: 1, states: ['delivered'] as const, now: s.clock() };
+    await s.store.deliveries.replay({ ...again, newIds: [s.ids.uuid(), s.ids.uuid()] }, s.entry());
+    s.advance(DAY_MS);
+    const house = keepHouse(s);
+    await house.runOnce();
+    assert.deepEqual(offsets(s, number), [1]);
+    checkLog(s, number);
+  });
+
+  it('keeps an event while any log refers to it, and takes one that nobody wanted after the time of delivered ones', async (t) => {
+    const s = await openTestStore(t);
+    const [quick, slow] = [await subscribe(s, ['order.placed']), await subscribe(s, ['order.*'])];
+    run(s, quick);
+    run(s, slow);
+    await publishMany(s, 'order.placed', 4);
+    await publishMany(s, 'stock.low', 4);
+    await settleNext(s, quick, [4], 'delivered');
+    await settleNext(s, slow, [3], 'dead');
+    const house = keepHouse(s);
+    s.advance(30 * DAY_MS - 1);
+    await house.runOnce();
+    assert.equal(count(s, 'event'), 8);
+    s.advance(2);
+    await house.runOnce();
+    assert.deepEqual([offsets(s, quick), offsets(s, slow)], [[], [0, 1, 2, 3]]);
+    assert.equal(count(s, 'event', "type = 'order.placed'"), 4);
+    assert.equal(count(s, 'event', "type = 'stock.low'"), 0);
+    s.advance(60 * DAY_MS);
+    await house.runOnce();
+    assert.deepEqual(offsets(s, slow), [3]);
+    assert.equal(count(s, 'event'), 1);
+  });
+
+  it('gives offsets that were taken to no other record', async (t) => {
+    const s = await openTestStore(t);
+    const number = await subscribe(s, ['order.placed']);
+    run(s, number);
+    await publishMany(s, 'order.placed', 4);
+    await settleNext(s, number, [4], 'delivered');
+    s.advance(31 * DAY_MS);
+    await keepHouse(s).runOnce();
+    await publishMany(s, 'order.placed', 2);
+    assert.deepEqual(offsets(s, number), [4, 5]);
+    await settleNext(s, number, [2], 'delivered');
+    checkLog(s, number);
+  });
+
+  it('keeps for ever what has no days', async (t) => {
+    const s = await openTestStore(t);
+    const number = await subscribe(s, ['order.placed']);
+    run(s, number);
+    await publishMany(s, 'order.placed', 4);
+    await publishMany(s, 'stock.low', 1);
+    await settleNext(s, number, [2], 'delivered');
+    await settleNext(s, number, [2], 'dead');
+    s.advance(1000 * DAY_MS);
+    await leavingNothing(s, () => keepHouse(s, { deliveredDays: 0, deadDays: 0, attemptsDays: 0 }).runOnce());
+    await keepHouse(s, { deliveredDays: 0, deadDays: 1, attemptsDays: 0 }).runOnce();
+    assert.deepEqual(offsets(s, number), [0, 1]);
+    assert.equal(count(s, 'event'), 3);
+  });
+
+  it('takes attempts by their own days, and never keeps them longer than the records they carried', async (t) => {
+    const s = await openTestStore(t);
+    const number = await subscribe(s, ['order.placed']);
+    run(s, number);
+    await publishMany(s, 'order.placed', 8);
+    // One attempt carried all four; then they went on as halves, of which one is dead.
+    const whole = await claimNext(s, number, 4);
+    const [left, right] = [s.ids.uuid(), s.ids.uuid()];
+    await settleBatch(s, whole, { kind: 'halve', at: s.clock(), halfIds: [left, right] });
+    const end = (id: string, first: number, state: string): void =>
+      void s.database.connection
+        .prepare('UPDATE batch SET state = ?, next_attempt_at = NULL, settled_at = ? WHERE id = ? AND first_offset = ?')
+        .run(state, s.clock(), id, first);
+    end(left, 0, 'delivered');
+    end(right, 2, 'dead');
+    s.database.connection.exec('UPDATE webhook_progress SET pending_records = pending_records - 4');
+    await settleNext(s, number, [2], 'delivered');
+    const heartbeat = { kind: 'heartbeat', firstOffset: null, lastOffset: null, batchId: null } as const;
+    await s.store.attempts.insert(attemptOf(s, whole, heartbeat));
+    s.advance(31 * DAY_MS);
+    await keepHouse(s, { attemptsDays: 0 }).runOnce();
+    assert.deepEqual(offsets(s, number), [2, 3, 6, 7]);
+    checkLog(s, number);
+    const left30 = s.rows('SELECT kind, first_offset FROM attempt ORDER BY key');
+    assert.deepEqual(
+      left30.map(({ kind, first_offset }) => [kind, first_offset]),
+      [
+        ['delivery', 0],
+        ['heartbeat', null],
+      ],
+    );
+    assert.equal((await s.store.attempts.ofRecord(number, 3, 10)).length, 1);
+    s.advance(60 * DAY_MS);
+    await keepHouse(s, { attemptsDays: 0 }).runOnce();
+    assert.deepEqual(s.rows('SELECT kind FROM attempt'), [{ kind: 'heartbeat' }]);
+    await keepHouse(s, { attemptsDays: 60 }).runOnce();
+    assert.equal(count(s, 'attempt'), 0);
+  });
+
+  it('takes a batch in parts and its many attempts before its records, and both are whole at every moment', async (t) => {
+    const s = await openTestStore(t);
+    const number = await subscribe(s, ['order.placed']);
+    run(s, number);
+    await publishMany(s, 'order.placed', 100);
+    const batch = await claimNext(s, number, 100);
+    for (let n = 0; n < 40; n++) await s.store.attempts.insert(attemptOf(s, batch));
+    await settleBatch(s, batch, { kind: 'delivered', at: s.clock() });
+    const sweep = { webhookNumber: number, deliveredBy: s.clock(), deadBy: null };
+    const first = await s.store.retention.records({ ...sweep, from: 0 }, 7);
+    assert.deepEqual([first.next, first.rows], [7, 7]);
+    checkLog(s, number);
+    assert.equal(count(s, 'attempt'), 41);
+    const last = await s.store.retention.records({ ...sweep, from: 7 }, 200);
+    assert.deepEqual([last.next, last.rows], [100, 93]);
+    for (const table of ['attempt', 'batch', 'outbox', 'event']) assert.equal(count(s, table), 0, table);
+
+    await publishMany(s, 'order.placed', 10);
+    const second = await claimNext(s, number, 10);
+    for (let n = 0; n < 40; n++) await s.store.attempts.insert(attemptOf(s, second));
+    await settleBatch(s, second, { kind: 'delivered', at: s.clock() });
+    const attemptsFirst = await s.store.retention.records({ ...sweep, from: 0 }, 20);
+    assert.deepEqual([attemptsFirst.next, attemptsFirst.rows], [100, 20]);
+    assert.deepEqual([count(s, 'attempt'), count(s, 'outbox')], [21, 10]);
+  });
+
+  it('takes no more payload in a step than half a megabyte', async (t) => {
+    const s = await openTestStore(t);
+    const number = await subscribe(s, ['order.placed']);
+    run(s, number);
+    await publishMany(s, 'order.placed', 12, () => ({ dataJson: JSON.stringify({ text: 'x'.repeat(100_000) }) }));
+    await publishMany(s, 'stock.low', 12, () => ({ dataJson: JSON.stringify({ text: 'x'.repeat(100_000) }) }));
+    await settleNext(s, number, [12], 'delivered');
+    const sweep = { webhookNumber: number, from: 0, deliveredBy: s.clock(), deadBy: null };
+    assert.equal((await s.store.retention.records(sweep, 1000)).rows, 5);
+    assert.equal((await s.store.retention.unwantedEvents(-1, s.clock() + 1, 1000)).rows, 5);
+  });
+
+  it('leaves records alone that are asked for again between its look and its step', async (t) => {
+    const s = await openTestStore(t);
+    const number = await subscribe(s, ['order.placed']);
+    run(s, number);
+    await publishMany(s, 'order.placed', 4);
+    await settleNext(s, number, [4], 'delivered');
+    const sweep = { webhookNumber: number, from: 0, deliveredBy: s.clock(), deadBy: null };
+    const range = { webhookNumber: number, first: 2, last: 2, states: ['delivered'] as const, now: s.clock() };
+    const replayed = s.store.deliveries.replay({ ...range, newIds: [s.ids.uuid(), s.ids.uuid()] }, s.entry());
+    const [step] = await Promise.all([s.store.retention.records(sweep, 100), replayed]);
+    assert.deepEqual([step.rows, step.next], [0, 0]);
+    assert.deepEqual(offsets(s, number), [0, 1, 2, 3]);
+    checkLog(s, number);
+    await keepHouse(s, { deliveredDays: 1 }).runOnce();
+    s.advance(DAY_MS);
+    await keepHouse(s, { deliveredDays: 1 }).runOnce();
+    assert.deepEqual(offsets(s, number), [2]);
+  });
+
+  it('lets a list go on whose page ended at a record that was taken meanwhile', async (t) => {
+    const s = await openTestStore(t);
+    const [number, other] = [await subscribe(s, ['order.placed']), await subscribe(s, ['order.*'])];
+    run(s, number);
+    for (let n = 0; n < 6; n++) {
+      await publishMany(s, 'order.placed', 1);
+      s.advance(DAY_MS);
+    }
+    await settleNext(s, number, [6], 'delivered');
+    const page = await s.store.deliveries.list({}, null, 6);
+    const cursor = page.at(-1);
+    assert.equal(cursor?.webhookNumber, number);
+    s.advance(30 * DAY_MS);
+    await keepHouse(s).runOnce();
+    const rest = await s.store.deliveries.list({}, deliveryAddress(cursor?.id ?? ''), 100);
+    const shown = new Set([...page, ...rest].map(({ id }) => id));
+    const left = await everyDelivery(s, 2);
+    assert.deepEqual(
+      left.map(({ webhookNumber }) => webhookNumber),
+      Array(6).fill(other),
+    );
+    for (const { id } of left) assert.ok(shown.has(id));
+  });
+
+  it('leaves every log whole, whatever was settled when, and takes exactly what is due', async (t) => {
+    const s = await openTestStore(t);
+    const numbers = [await subscribe(s, ['order.*']), await subscribe(s, ['order.placed'])];
+    for (const number of numbers) run(s, number);
+    const fate = fc.constantFrom('delivered', 'dead', 'discarded', 'retry', 'wait');
+    const act = fc.record({
+      webhook: fc.nat(1),
+      publish: fc.nat(9),
+      size: fc.integer({ min: 1, max: 12 }),
+      fate,
+      days: fc.nat(20),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(act, { minLength: 1, maxLength: 12 }), async (acts) => {
+        for (const { webhook, publish, size, fate: kind, days } of acts) {
+          await publishMany(s, webhook === 0 ? 'order.paid' : 'order.placed', publish);
+          const number = numbers[webhook] as number;
+          const [row] = s.rows(
+            `SELECT next_offset - cursor_offset AS n FROM webhook_progress WHERE webhook_number = ${number}`,
+          );
+          const taken = Math.min(size, Number(row?.n));
+          if (taken > 0 && kind !== 'wait') {
+            const batch = await claimNext(s, number, taken);
+            const at = s.clock();
+            await settleBatch(s, batch, kind === 'retry' ? { kind, at, contentRefusals: 0 } : { kind, at });
+          }
+          s.advance(days * DAY_MS);
+          const due = `settled_at <= ${s.clock()} - (CASE state WHEN 'delivered' THEN 30 ELSE 90 END) * ${DAY_MS}`;
+          const kept = s.rows(
+            `SELECT * FROM batch WHERE NOT coalesce(${due}, 0) ORDER BY webhook_number, first_offset`,
+          );
+          await keepHouse(s).runOnce();
+          assert.deepEqual(s.rows('SELECT * FROM batch ORDER BY webhook_number, first_offset'), kept);
+          for (const each of numbers) checkLog(s, each);
+        }
+      }),
+      { numRuns: 25 },
+    );
+  });
+});

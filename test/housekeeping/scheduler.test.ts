@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import pino from 'pino';
+import { createScheduler, type Job, type SchedulerOptions } from '../../src/housekeeping/scheduler.ts';
+import { STEP_ROWS_FIRST, STEP_ROWS_MAX, STEP_ROWS_MIN } from '../../src/limits.ts';
+import type { Held } from '../../src/store/database.ts';
+import { NOT_HELD, nextSize, type StepResult } from '../../src/store/steps.ts';
+
+const held = (statementsMs: number, commitMs = 0): Held => ({ statementsMs, commitMs });
+
+/** A job of so many steps, which writes down its sizes. */
+function job(
+  name: string,
+  steps: number,
+  more: Partial<Job> & { took?: Held; sizes?: number[]; order?: string[] } = {},
+): Job {
+  const { took = NOT_HELD, sizes, order, ...rest } = more;
+  return {
+    name,
+    everyMs: 60_000,
+    begin: () => {
+      let left = steps;
+      return async (size) => {
+        left -= 1;
+        sizes?.push(size);
+        order?.push(name);
+        return { done: left <= 0, rows: 1, held: took };
+      };
+    },
+    ...rest,
+  };
+}
+
+function scheduler(jobs: readonly Job[], more: Partial<SchedulerOptions> = {}) {
+  const logged: Record<string, unknown>[] = [];
+  const log = pino({ level: 'info' }, { write: (line: string) => void logged.push(JSON.parse(line)) });
+  return { ...createScheduler({ jobs, clock: () => 0, log, pause: async () => {}, ...more }), logged };
+}
+
+describe('the size of a step', () => {
+  const table: readonly [what: string, size: number, held: Held, next: number][] = [
+    ['is halved after a step of more than 5 ms', 100, held(5.1), 50],
+    ['is halved where statements and commit together took longer', 100, held(3, 3), 50],
+    ['stays where it took between 2.5 and 5 ms', 100, held(2, 2), 100],
+    ['grows by a quarter after a quick one', 100, held(1, 1), 125],
+    ['does not shrink for a commit that is slow by itself', 100, held(0.9, 20), 100],
+    ['has a least', STEP_ROWS_MIN, held(100), STEP_ROWS_MIN],
+    ['has a most', STEP_ROWS_MAX, held(0.1), STEP_ROWS_MAX],
+    ['grows from one row too', 1, held(0.1), 2],
+  ];
+  for (const [what, size, took, next] of table) {
+    it(what, () => assert.equal(nextSize(size, took), next));
+  }
+});
+
+describe('the scheduler', () => {
+  it('sizes the steps of each job by what its own took', async () => {
+    const [slow, quick]: [number[], number[]] = [[], []];
+    const s = scheduler([
+      job('slow', 4, { took: held(6), sizes: slow }),
+      job('quick', 4, { took: held(1), sizes: quick }),
+    ]);
+    await s.runOnce();
+    assert.deepEqual(slow, [16, 8, 4, 4]);
+    assert.deepEqual(quick, [16, 20, 25, 32]);
+    await s.runOnce();
+    assert.equal(slow[4], 4);
+    assert.equal(STEP_ROWS_FIRST, 16);
+  });
+
+  it('lets the jobs take turns, so that a long one holds up no other', async () => {
+    const order: string[] = [];
+    await scheduler([job('long', 6, { order }), job('short', 2, { order })]).runOnce();
+    assert.deepEqual(order, ['long', 'short', 'long', 'short', 'long', 'long', 'long', 'long']);
+  });
+
+  it('pauses after every step, four times as long as it took and at least 5 ms', async () => {
+    const pauses: number[] = [];
+    const pause = async (ms: number): Promise<void> => void pauses.push(ms);
+    await scheduler([job('a', 2, { took: held(3, 1) }), job('b', 1)], { pause }).runOnce();
+    assert.deepEqual(pauses, [16, 5, 16]);
+  });
+
+  it('runs each job at once and then when it is due, and looks every second', async () => {
+    let now = 1_000_000;
+    const order: string[] = [];
+    const waits: ((value?: unknown) => void)[] = [];
+    const pause = async (ms: number): Promise<void> => {
+      if (ms === 1000) await new Promise((resolve) => waits.push(resolve));
+    };
+    const look = async (ms: number): Promise<string> => {
+      now += ms;
+      order.length = 0;
+      waits.shift()?.();
+      while (waits.length === 0) await turn();
+      return order.join(' ');
+    };
+    const s = scheduler([job('often', 1, { order, everyMs: 10_000 }), job('rarely', 2, { order })], {
+      clock: () => now,
+      pause,
+    });
+    s.start();
+    while (waits.length === 0) await turn();
+    assert.deepEqual(order, ['often', 'rarely', 'rarely']);
+    assert.equal(await look(9999), '');
+    assert.equal(await look(1), 'often');
+    assert.equal(await look(50_000), 'often rarely rarely');
+    assert.equal(await look(-500_000), 'often rarely rarely', 'a clock that was set back keeps jobs from running');
+    assert.equal(await look(1), '');
+    const stopped = s.stop();
+    waits.shift()?.();
+    await stopped;
+  });
+
+  it('goes on with the others when a job fails, says so, and tries it again when it is due', async () => {
+    const order: string[] = [];
+    const failing: Job = { name: 'failing', everyMs: 1, begin: () => () => Promise.reject(new Error('disk full')) };
+    const s = scheduler([failing, job('other', 2, { order })]);
+    await s.runOnce();
+    await s.runOnce();
+    assert.deepEqual(order, ['other', 'other', 'other', 'other']);
+    const errors = s.logged.filter(({ level }) => level === 50);
+    assert.deepEqual(
+      errors.map(({ job, msg }) => [job, msg]),
+      Array(2).fill(['failing', 'housekeeping failed']),
+    );
+  });
+
+  it('tells of every step, and logs what a run did if it did anything', async () => {
+    const seen: [string, StepResult][] = [];
+    const idle: Job = { name: 'idle', everyMs: 1, begin: () => async () => ({ done: true, rows: 0, held: NOT_HELD }) };
+    const s = scheduler([job('busy', 3), idle], { observe: (name, result) => void seen.push([name, result]) });
+    await s.runOnce();
+    assert.deepEqual(
+      seen.map(([name, { rows }]) => [name, rows]),
+      [
+        ['busy', 1],
+        ['idle', 0],
+        ['busy', 1],
+        ['busy', 1],
+      ],
+    );
+    assert.deepEqual(
+      s.logged.map(({ job, rows }) => [job, rows]),
+      [['busy', 3]],
+    );
+  });
+
+  it('stops after the step under way, waking from its pause, and can be started again', async () => {
+    const order: string[] = [];
+    const s = createScheduler({
+      jobs: [job('endless', Number.POSITIVE_INFINITY, { order, took: held(3_600_000) })],
+      clock: () => 0,
+      log: pino({ level: 'silent' }),
+    });
+    s.start();
+    while (order.length === 0) await turn();
+    await s.stop();
+    assert.deepEqual(order, ['endless']);
+    s.start();
+    s.start();
+    await s.stop();
+    await s.stop();
+  });
+});

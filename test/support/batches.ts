@@ -1,0 +1,134 @@
+/** The log of a webhook cut into batches, and what became of them, through the verbs that the dispatcher uses. */
+
+import { NO_TIMINGS } from '../../src/outbound/outcome.ts';
+import type { AttemptRecord } from '../../src/store/attempts.ts';
+import type { Batch } from '../../src/store/dispatch.ts';
+import type { NewEvent } from '../../src/store/events.ts';
+import type { BatchFate } from '../../src/store/settlement.ts';
+import { newEvent } from './events.ts';
+import type { TestStore } from './store.ts';
+
+export const OWNER = 'test';
+const LEASE_MS = 60_000;
+
+/** Publishes `count` events of a type, one transaction each hundred. */
+export async function publishMany(
+  s: TestStore,
+  type: string,
+  count: number,
+  more: (n: number) => Partial<NewEvent> = () => ({}),
+): Promise<void> {
+  for (let n = 0; n < count; n += 100) {
+    const some = Array.from({ length: Math.min(100, count - n) }, (_, at) => newEvent(s, type, more(n + at)));
+    await s.store.events.publish(some);
+  }
+}
+
+/** Lets the dispatcher's verbs work for a webhook. */
+export function run(s: TestStore, webhookNumber: number): void {
+  s.database.connection
+    .prepare("UPDATE webhook_progress SET state = 'running' WHERE webhook_number = ?")
+    .run(webhookNumber);
+}
+
+/** Takes the next `size` waiting records on lease. */
+export async function claimNext(s: TestStore, webhookNumber: number, size: number): Promise<Batch> {
+  const [row] = s.rows(`SELECT cursor_offset FROM webhook_progress WHERE webhook_number = ${webhookNumber}`);
+  const firstOffset = Number(row?.cursor_offset);
+  const lastOffset = firstOffset + size - 1;
+  const batch = { webhookNumber, id: s.ids.uuid(), firstOffset, lastOffset, attemptNumber: 1, contentRefusals: 0 };
+  const now = s.clock();
+  await s.store.dispatch.claim({
+    webhookNumber,
+    owner: OWNER,
+    leaseExpiresAt: now + LEASE_MS,
+    now,
+    retries: [],
+    fresh: [batch],
+    cursorBefore: firstOffset,
+    cursorAfter: lastOffset + 1,
+    notBefore: 0,
+    idleAt: now + LEASE_MS,
+    session: { id: 'session', at: now },
+  });
+  return batch;
+}
+
+/** Writes what became of a batch, with the attempt. */
+export async function settleBatch(
+  s: TestStore,
+  batch: Batch,
+  fate: BatchFate,
+  attempt: Partial<AttemptRecord> = {},
+): Promise<void> {
+  const { webhookNumber } = batch;
+  await s.store.settlements.settle({
+    webhookNumber,
+    owner: OWNER,
+    batches: [{ batch, fate, attempt: attemptOf(s, batch, attempt) }],
+    health: null,
+    changes: [],
+    wakeAt: null,
+  });
+}
+
+export function attemptOf(
+  { ids, clock }: Pick<TestStore, 'ids' | 'clock'>,
+  { webhookNumber, id: batchId, firstOffset, lastOffset, attemptNumber }: Batch,
+  more: Partial<AttemptRecord> = {},
+): AttemptRecord {
+  return {
+    id: ids.uuid(),
+    webhookNumber,
+    kind: 'delivery',
+    batchId,
+    firstOffset,
+    lastOffset,
+    attemptNumber,
+    startedAt: clock(),
+    requestHeaders: { 'content-type': 'application/json' },
+    responseStatus: 200,
+    responseHeaders: { date: 'Sat, 21 Nov 2026 05:00:00 GMT' },
+    responseBody: Buffer.from('ok'),
+    errorClass: null,
+    errorMessage: null,
+    timings: NO_TIMINGS,
+    ...more,
+  };
+}
+
+/** Cuts the next records into batches of these sizes, all of one fate. */
+export async function settleNext(
+  s: TestStore,
+  webhookNumber: number,
+  sizes: readonly number[],
+  kind: 'delivered' | 'dead' | 'discarded',
+): Promise<void> {
+  for (const size of sizes) {
+    await settleBatch(s, await claimNext(s, webhookNumber, size), { kind, at: s.clock() });
+  }
+}
+
+/** Throws unless the batches of a webhook cover every record below its cursor once, and what is counted as pending is pending. */
+export function checkLog(s: TestStore, webhookNumber: number): void {
+  const [progress] = s.rows(`SELECT * FROM webhook_progress WHERE webhook_number = ${webhookNumber}`);
+  const records = s.rows(`SELECT * FROM outbox WHERE webhook_number = ${webhookNumber} ORDER BY record_offset`);
+  const batches = s.rows(`SELECT * FROM batch WHERE webhook_number = ${webhookNumber} ORDER BY first_offset`);
+  const covered: number[] = [];
+  let pending = 0;
+  for (const { first_offset, last_offset, state } of batches) {
+    for (let at = Number(first_offset); at <= Number(last_offset); at++) covered.push(at);
+    if (state === 'pending') pending += Number(last_offset) - Number(first_offset) + 1;
+  }
+  const offsets = records.map(({ record_offset }) => Number(record_offset));
+  const below = offsets.filter((offset) => offset < Number(progress?.cursor_offset));
+  if (JSON.stringify(covered) !== JSON.stringify(below)) {
+    throw new Error(`batches cover ${JSON.stringify(covered)}, records are ${JSON.stringify(below)}`);
+  }
+  if (pending !== progress?.pending_records)
+    throw new Error(`${pending} pending, counted ${progress?.pending_records}`);
+  const lost = s.rows(
+    `SELECT record_offset FROM outbox WHERE webhook_number = ${webhookNumber} AND event_key NOT IN (SELECT key FROM event)`,
+  );
+  if (lost.length > 0) throw new Error(`records without their event: ${JSON.stringify(lost)}`);
+}

@@ -1,0 +1,53 @@
+/** A service with an invited user, and the page that the invitation opens. */
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { openSqlite } from '../../src/store/sqlite.ts';
+import { type ApiClient, succeeded } from './client.ts';
+import { type Service, type ServiceInProcess, startService } from './service.ts';
+
+export const PASSWORD = 'seventeen badgers at dawn';
+
+export type Invited = {
+  readonly service: ServiceInProcess;
+  readonly admin: ApiClient;
+  readonly user: string;
+  readonly url: string;
+  readonly token: string;
+};
+
+export async function invite(t: TestContext, userName = 'grace'): Promise<Invited> {
+  const service = await startService(t);
+  const { admin } = service;
+  const { id: user } = await succeeded<{ id: string }>(admin.post('users', { userName, role: 'operator' }));
+  const { url } = await succeeded<{ url: string }>(admin.post(`users/${user}/invite`));
+  return { service, admin, user, url, token: url.split('/').at(-1) ?? '' };
+}
+
+type Page = { readonly status: number; readonly headers: Headers; readonly text: string };
+
+export async function open(url: string, init: RequestInit = {}): Promise<Page> {
+  const response = await fetch(url, { redirect: 'error', ...init });
+  const text = await response.text();
+  assert.equal(response.headers.get('content-type'), 'text/html;charset=UTF-8', text);
+  return { status: response.status, headers: response.headers, text };
+}
+
+export function choose(url: string, password: string, passwordAgain = password): Promise<Page> {
+  return open(url, { method: 'POST', body: new URLSearchParams({ password, passwordAgain }) });
+}
+
+/** The hash that is stored, read behind the service. */
+export async function storedHash({ dataDir }: Service, user: string): Promise<string | null> {
+  const database = openSqlite(`${dataDir}/sallyport.db`);
+  try {
+    const row = database.connection.prepare('SELECT password_hash AS hash FROM user_account WHERE id = ?').get(user);
+    return (row as { hash: string | null }).hash;
+  } finally {
+    await database.close();
+  }
+}
+
+/** The one page for everything that cannot be used, or null for another. */
+export function isUnusable({ status, text }: Page): boolean {
+  return status === 404 && text.includes('<h1>This link cannot be used</h1>');
+}

@@ -1,0 +1,111 @@
+/** Request targets around the rules of a shop (test/support/forward-auth-shop.ts) that servers read differently. */
+import fc from 'fast-check';
+
+/** Each is near something that is allowed, and some server reads in it something that is not. */
+export const PATH_TRICKS: readonly string[] = [
+  '//shop/orders/17',
+  '/shop//orders/17',
+  '/shop/orders//17',
+  '/shop/./orders/17',
+  '/shop/orders/./17',
+  '/shop/orders/.',
+  '/shop/orders/17/.',
+  '/shop/orders/../admin/users',
+  '/shop/orders/17/../../admin/users',
+  '/shop/admin/../orders/17',
+  '/shop/orders/%2e%2e/admin/users',
+  '/shop/orders/%2E%2E/admin/users',
+  '/shop/orders/.%2e/admin/users',
+  '/shop/orders/%2e',
+  '/shop/orders/17/lines/%2e%2e/%2e%2e/%2e%2e/admin/users',
+  '/shop/orders/17/lines/../../../admin/users',
+  '/shop/orders/..%2fadmin',
+  '/shop/orders/..%2Fadmin%2Fusers',
+  '/shop%2Forders%2F17',
+  '/shop/orders%2F17',
+  '/shop/orders/17/lines/%2F..%2F..',
+  '/shop/orders/..%5cadmin',
+  '/shop/orders/..\\admin\\users',
+  '/shop\\orders\\17',
+  '/shop/orders/%252e%252e/admin/users',
+  '/shop/orders/17;x=1',
+  '/shop/orders;x=1/17',
+  '/shop/orders/..;/admin/users',
+  '/shop/orders/17%3Bx=1',
+  '/shop/orders/17/',
+  '/shop/orders/',
+  '/SHOP/ORDERS/17',
+  '/Shop/orders/17',
+  '/shop/Orders/17',
+  '/shop/ord%65rs/17',
+  '/%73hop/orders/17',
+  '/shop/orders/17%00',
+  '/shop/orders/17%0a',
+  '/shop/orders/17%23',
+  '/shop/orders/17%3Fa',
+  '/shop/orders/17#admin',
+  '/shop/orders/%c0%ae%c0%ae/admin',
+  '/shop/orders/%ef%bc%8e%ef%bc%8e/admin',
+  '/shop/orders/..%ef%bc%8fadmin',
+  '/shop/orders/%u002e%u002e/admin',
+  '/shop/orders/%',
+  '/shop/orders/%zz',
+  '/shop/orders/1 7',
+  '/shop/orders/1\t7',
+  'http://api.example/shop/admin/users',
+  'http://api.example//shop/orders/17',
+  'shop/orders/17',
+  '*',
+];
+
+const part = fc.constantFrom(
+  ...[
+    'shop',
+    'orders',
+    'admin',
+    'users',
+    '1',
+    'lines',
+    '',
+    '.',
+    '..',
+    '%2e',
+    '%2E%2e',
+    '.%2e',
+    '%2f',
+    '%5c',
+    '\\',
+    ';',
+  ],
+  ...[
+    '..;',
+    'x;y=1',
+    'SHOP',
+    'Admin',
+    '%61dmin',
+    '%2561dmin',
+    '%252e',
+    '%00',
+    '%40',
+    '@',
+    '%3B',
+    '%c0%ae',
+    '%ef%bc%8f',
+  ],
+);
+const joint = fc.constantFrom('/', '/', '/', '/', '/', '//', '%2f', '%2F', '/./', '/../', '\\', ';/', '%5C');
+const tail = fc.array(fc.tuple(joint, part), { maxLength: 5 }).map((steps) => steps.flat().join(''));
+const head = fc.constantFrom(
+  '/shop/orders',
+  '/shop/orders/1/lines',
+  '/shop',
+  '',
+  '/shop/orders/1/lines/2',
+  'http://x/shop/orders',
+);
+const query = fc.constantFrom('', '', '?', '?a=/../admin', '?../admin', '#', '#/../admin');
+/** Targets around the rules, of pieces that servers read differently. */
+export const anyTarget: fc.Arbitrary<string> = fc
+  .tuple(head, tail, query)
+  .map((parts) => parts.join(''))
+  .filter((target) => target !== '' && !target.startsWith('#') && !target.startsWith('?'));
