@@ -75,14 +75,10 @@ export const PGP_UNPACKED_BYTES: number = 64 * 1024 * 1024;
 export const GUNZIP_SLICE_BYTES: number = 16 * 1024;
 
 // The receiver that customers use (wire.md §5), where it is not told otherwise.
-/** A body as received. Batches stop at 1 MiB before encoding; a single event may be a little over its 256 KiB. */
+/** A body, as received and once it is decoded. Batches stop at 1 MiB before encoding; a single event may be a little over its 256 KiB. */
 export const RECEIVED_BODY_BYTES: number = 4 * 1024 * 1024;
-/** A body once decoded. */
-export const DECODED_BODY_BYTES: number = 16 * 1024 * 1024;
 /** Message ids remembered in memory, about 10 MB at most; the oldest go first. */
 export const MESSAGES_SEEN = 50_000;
-/** Of a body that was refused unread, what is still taken in so that the answer can be read; beyond it the connection ends. */
-export const REFUSED_BODY_BYTES: number = 16 * 1024 * 1024;
 
 // Connections to receivers (wire.md §5).
 export const RESPONSE_HEADER_BYTES: number = 16 * 1024;

@@ -81,7 +81,7 @@ export async function readBack(admin: Api, webhookId: string, offset: number): P
   return (await admin.call<StoredDelivery>(200, 'GET', `${EDGE}/deliveries/${id}`)).body;
 }
 
-const PATIENCE_MS = 10_000;
+const PATIENCE_MS = 20_000;
 const LOOK_EVERY_MS = 10;
 
 /** What the receiver has answered, the service writes down a moment later: looks until it has. */

@@ -33,7 +33,7 @@ export type ReceiverProcess = {
   next<Kind extends FromReceiver['kind']>(kind: Kind, path: string): Promise<Extract<FromReceiver, { kind: Kind }>>;
 };
 
-const PATIENCE_MS = 10_000;
+const PATIENCE_MS = 20_000;
 const NODE_FLAGS = ['--disable-warning=ExperimentalWarning'];
 
 export function createStage(): Stage {

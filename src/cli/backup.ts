@@ -63,7 +63,7 @@ function noteOf({ withMasterKey }: BackupFacts, config: Config): string {
 
 function openDatabase(config: Config): SqliteDatabase {
   const path = databasePath(config);
-  if (!existsSync(path)) throw new CommandError(`there is no database ${path}`);
+  if (!existsSync(path)) throw new CommandError(`there is no data in ${config.dataDir} yet`);
   try {
     return openSqlite(path);
   } catch (cause) {

@@ -16,7 +16,7 @@ export type FastifyInstance = {
 export type FastifyReply = {
   code(status: number): FastifyReply;
   headers(headers: Record<string, string>): FastifyReply;
-  send(body: string): FastifyReply;
+  send(body: string | null): FastifyReply;
 };
 
 /** `app.register(fastifyPlugin(receiver, '/hook'))`. In a context of its own, where bodies are left as they come. */

@@ -10,5 +10,5 @@ export type { Opened, OpenVerdict } from './open.ts';
 export type { ReceiverOptions, VerifyOptions } from './options.ts';
 export { type Answer, createReceiver, createVerifier, type Receiver, type Verifier } from './receiver.ts';
 export type { Refusal, RefusalCode } from './refusals.ts';
-export type { BodyVerdict, ReadBody, ReceivedRequest } from './request.ts';
+export type { ReadBody, ReceivedRequest } from './request.ts';
 export { memorySeen, type SeenStore } from './seen.ts';

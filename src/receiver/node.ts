@@ -1,6 +1,6 @@
 /** A receiver behind Node's own servers and Express. The types say what is used of a request, so that none of Node's are needed. */
+import { isBytes, readChunks } from '../wire/bytes.ts';
 import type { Answer, Receiver } from './receiver.ts';
-import { isBytes, readBody, wasParsed } from './request.ts';
 
 export type NodeRequest = {
   readonly method?: string | undefined;
@@ -19,7 +19,7 @@ export type NodeRequest = {
 
 export type NodeResponse = {
   writeHead(status: number, headers: Record<string, string>): unknown;
-  end(body: string): unknown;
+  end(body?: string): unknown;
 };
 
 /** For `createServer(nodeHandler(receiver))` and `app.post('/hook', nodeHandler(receiver))`. */
@@ -27,7 +27,7 @@ export function nodeHandler(receiver: Receiver): (request: NodeRequest, response
   return async (request, response) => {
     const { status, headers, body } = await receiveFrom(receiver, request);
     response.writeHead(status, { ...headers });
-    response.end(body);
+    response.end(body ?? undefined);
   };
 }
 
@@ -41,9 +41,9 @@ export function receiveFrom(receiver: Receiver, request: NodeRequest): Promise<A
     body:
       [rawBody, body].find(isBytes) ??
       (async (maxBytes) => {
-        if (request.readableDidRead === true) return wasParsed();
+        if (request.readableDidRead === true) return 'parsed';
         const chunks = request[Symbol.asyncIterator]();
-        return readBody(() => chunks.next(), maxBytes);
+        return readChunks(() => chunks.next(), maxBytes);
       }),
   });
 }

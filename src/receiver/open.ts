@@ -3,124 +3,121 @@
  * what they say (wire.md §5). Nothing of a body is read, let alone hashed, before the headers hold.
  */
 import { AUTHORIZATION_BYTES } from '../limits.ts';
+import { isBytes } from '../wire/bytes.ts';
 import { answerChallenge, challengeHeader, isChallengeToken } from '../wire/challenge-answer.ts';
 import { readContentHeaders, verifyContent, verifyHead } from '../wire/delivery-verification.ts';
-import { parseEnvelope } from '../wire/envelope.ts';
+import { type Envelope, parseEnvelope } from '../wire/envelope.ts';
 import { lowerCaseHeaders } from '../wire/headers.ts';
 import { readEncoding } from '../wire/payload-decoding.ts';
 import { failure, type Verdict } from '../wire/verdict.ts';
 import { equalText } from '../wire/web-hash.ts';
-import type { Delivery, RecordOf } from './delivery.ts';
+import type { Delivery } from './delivery.ts';
 import type { Settings } from './options.ts';
-import type { RefusalCode } from './refusals.ts';
-import { type BodyVerdict, isBytes, type ReceivedRequest, tooLarge, wasParsed } from './request.ts';
+import type { Refusal, RefusalCode } from './refusals.ts';
+import type { ReceivedRequest } from './request.ts';
 
 /** What a request brings: a token challenge with the answer to give, or a delivery. */
 export type Opened<Events> =
   | { readonly kind: 'challenge'; readonly answer: string }
   | { readonly kind: 'delivery'; readonly delivery: Delivery<Events> };
 
-export type OpenVerdict<Events> = Verdict<RefusalCode, Opened<Events>>;
+export type OpenVerdict<Events> = ({ readonly ok: true } & Opened<Events>) | ({ readonly ok: false } & Refusal);
 
 /** Rejects only with what a function of the settings throws. */
 export async function openRequest<Events>(received: ReceivedRequest, settings: Settings): Promise<OpenVerdict<Events>> {
-  const request = openable(received, settings);
-  const { method, headers, apiKeys } = request;
+  const { pathAndQuery = received.pathAndQuery, clock } = settings;
+  const headers = lowerCaseHeaders(received.headers);
+  const request = { ...settings, ...received, pathAndQuery, headers, now: clock() };
+  const sender = await verifySender(request);
+  if (!sender.ok) return { ...sender, verified: false };
+  if ('answer' in sender) return { ok: true, kind: 'challenge', answer: sender.answer };
+  const { contentHash, ...sent } = sender;
+  const content = await readContent(request, contentHash);
+  if (!content.ok) return { ...content, verified: true };
+  const { json } = content;
+  const parsed = parseEnvelope(json);
+  if (!parsed.ok) return { ...parsed, verified: true };
+  const envelope = parsed.envelope as Pick<Delivery<Events>, keyof Envelope>;
+  return { ok: true, kind: 'delivery', delivery: { ...envelope, ...sent, json } };
+}
+
+/** A request with what it is held to. */
+type Openable = Settings &
+  ReceivedRequest & {
+    readonly pathAndQuery: string;
+    readonly headers: ReadonlyMap<string, string>;
+    readonly now: number;
+  };
+
+/** `contentHash` is what the body has to have; of a challenge there is an answer instead. */
+type Sender =
+  | (Pick<Delivery<never>, 'sentAt' | 'secretIndex' | 'headers'> & { readonly contentHash: string })
+  | { readonly answer: string };
+
+/** By API key; then by signature, or by bearer token where those are taken. */
+async function verifySender(request: Openable): Promise<Verdict<RefusalCode, Sender>> {
+  const { method, pathAndQuery, headers, secrets, apiKeys, bearer } = request;
   if (method.toUpperCase() !== 'POST') return failure('wrong_method', `the method is ${method}, deliveries are POST`);
-  if (apiKeys.length > 0) {
-    const given = headers.get('x-api-key');
-    if (given === undefined) return failure('missing_api_key', 'x-api-key is missing');
-    const matches = apiKeys.map((apiKey) => equalText(apiKey, given));
-    if (!matches.includes(true)) return failure('wrong_api_key', 'x-api-key is not the one that was agreed');
+  const given = headers.get('x-api-key');
+  const matches = apiKeys.map((apiKey) => equalText(apiKey, given ?? ''));
+  if (apiKeys.length > 0 && !matches.includes(true)) {
+    return failure('wrong_api_key', `x-api-key is ${given === undefined ? 'missing' : 'not the one agreed'}`);
   }
   const token = headers.get(challengeHeader);
-  if (token !== undefined) return takeChallenge(request, token);
-
-  const sender = await verifySender(request);
-  if (!sender.ok) return sender;
-  const content = await readContent(request, sender.contentHash);
-  if (!content.ok) return content;
-  const json = decodeText(content.body);
-  const parsed = parseEnvelope(json);
-  if (!parsed.ok) return parsed;
-  const { sentAt, secretIndex } = sender;
-  const records = parsed.envelope.records as readonly unknown[] as readonly RecordOf<Events>[];
-  const delivery = { ...parsed.envelope, records, sentAt, secretIndex, headers: sender.headers, json };
-  return { ok: true, kind: 'delivery', delivery };
-}
-
-/** The request with what it is held to. */
-type Openable = ReturnType<typeof openable>;
-
-function openable(request: ReceivedRequest, settings: Settings) {
-  return {
-    ...settings,
-    ...request,
-    pathAndQuery: settings.pathAndQuery ?? request.pathAndQuery,
-    headers: lowerCaseHeaders(request.headers),
-    now: settings.clock(),
-  };
-}
-
-async function takeChallenge<Events>(
-  { pathAndQuery, secrets: [secret] }: Openable,
-  token: string,
-): Promise<OpenVerdict<Events>> {
-  if (!isChallengeToken(token)) {
+  if (token !== undefined) {
+    const [secret] = secrets;
+    if (secret === undefined) return failure('no_secret', 'there is no secret to answer the challenge with');
+    const answer = await answerChallenge({ pathAndQuery, token, secret });
+    if (answer !== null) return { ok: true, answer };
     return failure('malformed_challenge', `${challengeHeader} is not 43 Base64url characters, it has ${token.length}`);
   }
-  if (secret === undefined) return failure('no_secret', 'there is no secret to answer the challenge with');
-  return { ok: true, kind: 'challenge', answer: await answerChallenge({ pathAndQuery, token, secret }) };
-}
-
-type Sender = Pick<Delivery<never>, 'sentAt' | 'secretIndex' | 'headers'> & { readonly contentHash: string };
-
-/** By signature, or by bearer token where those are taken. */
-async function verifySender(request: Openable): Promise<Verdict<RefusalCode, Sender>> {
-  const { headers, bearer } = request;
   const authorization = headers.get('authorization') ?? '';
   if (bearer === undefined || !/^bearer /i.test(authorization)) {
     const head = await verifyHead(request);
     if (!head.ok) return head;
-    return { ...head, headers: Object.fromEntries([...headers].filter(([name]) => head.signedHeaders.includes(name))) };
+    const { signedHeaders, ...signed } = head;
+    const entries = signedHeaders.map((name) => [name, headers.get(name)]);
+    return { ...signed, headers: Object.fromEntries(entries) };
   }
   const content = readContentHeaders(request);
   if (!content.ok) return content;
-  const token = /^\S+ ([\w.~+/-]+=*)$/.exec(authorization.slice(0, AUTHORIZATION_BYTES))?.[1];
-  if (token === undefined) return failure('malformed_authorization', 'the Authorization header holds no bearer token');
-  if (!(await bearer(token))) return failure('wrong_token', 'the bearer token is not accepted');
+  const bearerToken = /^\S+ ([\w.~+/-]+=*)$/.exec(authorization.slice(0, AUTHORIZATION_BYTES))?.[1];
+  if (bearerToken === undefined || !(await bearer(bearerToken))) {
+    return failure('wrong_token', `the bearer token is ${bearerToken === undefined ? 'malformed' : 'not accepted'}`);
+  }
   return { ...content, secretIndex: null, headers: Object.fromEntries(headers) };
 }
 
-/** The bytes that were sent, decoded. What the headers show to be wrong costs no reading of the body. */
+/** The text that was sent, decoded. What the headers show to be wrong costs no reading of the body. */
 async function readContent(
   request: Openable,
   contentHash: string,
-): Promise<Verdict<RefusalCode, { readonly body: Uint8Array }>> {
-  const { headers, body, decrypt, maxBodyBytes, maxDecodedBytes: maxBytes } = request;
-  const encoding = readEncoding(headers, { decrypt, maxBytes });
+): Promise<Verdict<RefusalCode, { readonly json: string }>> {
+  const { headers, body, maxBytes } = request;
+  const encoding = readEncoding(headers, request);
   if (!encoding.ok) return encoding;
   const message = request.standardWebhooks?.(request);
   if (message?.ok === false) return message;
 
   const announced = Number(headers.get('content-length') ?? 0);
-  if (announced > maxBodyBytes) return tooLarge(announced, maxBodyBytes);
-  const read = typeof body === 'function' ? await body(maxBodyBytes) : givenBody(body, maxBodyBytes);
-  if (!read.ok) return read;
-  const { bytes } = read;
-  const content = await verifyContent(bytes, contentHash);
+  const read = announced > maxBytes ? 'too large' : typeof body === 'function' ? await body(maxBytes) : body;
+  if (read === 'broken') return failure('body_incomplete', 'the connection ended before the body did');
+  // Programs without types pass on what their framework made of it.
+  if (read !== 'too large' && !isBytes(read)) {
+    return failure('body_was_parsed', 'body was parsed before verification: pass the raw bytes');
+  }
+  if (read === 'too large' || read.length > maxBytes) {
+    return failure('too_large', `the body has more than the ${maxBytes} bytes allowed`);
+  }
+  const content = await verifyContent(read, contentHash);
   if (!content.ok) {
-    const unpacked = headers.has('content-encoding') && bytes[0] !== 0x1f;
+    const unpacked = headers.has('content-encoding') && read[0] !== 0x1f;
     return unpacked ? failure(content.code, `${content.description}, which are no gzip: were they unpacked?`) : content;
   }
-  const verdict = await message?.verify(bytes);
-  return verdict?.ok === false ? verdict : encoding.decode(bytes);
-}
-
-function givenBody(bytes: Uint8Array, maxBytes: number): BodyVerdict {
-  // Programs without types pass on what their framework made of it.
-  if (!isBytes(bytes)) return wasParsed();
-  return bytes.length <= maxBytes ? { ok: true, bytes } : tooLarge(bytes.length, maxBytes);
+  const verdict = await message?.verify(read);
+  if (verdict?.ok === false) return verdict;
+  const decoded = await encoding.decode(read);
+  return decoded.ok ? { ok: true, json: decodeText(decoded.body) } : decoded;
 }
 
 function decodeText(bytes: Uint8Array): string {

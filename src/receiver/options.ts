@@ -1,6 +1,7 @@
 /** What a receiver is told, and the check that it can be used as told. */
-import { DECODED_BODY_BYTES, RECEIVED_BODY_BYTES } from '../limits.ts';
+import { RECEIVED_BODY_BYTES } from '../limits.ts';
 import type { Decrypt } from '../wire/payload-decoding.ts';
+import { pathAndQuery } from '../wire/signature.ts';
 import type { MessageHead, MessageHeadVerdict } from '../wire/standard-webhooks-verification.ts';
 import type { Delivery, RecordOf } from './delivery.ts';
 import type { Refusal } from './refusals.ts';
@@ -27,9 +28,8 @@ export type VerifyOptions = {
   readonly url?: string;
   /** How far the date may be from this clock, either way (300). `Infinity` lets every date pass: for tests with old payloads. */
   readonly toleranceSeconds?: number;
-  /** A body as received (4 MiB), and once it is decoded (16 MiB). */
-  readonly maxBodyBytes?: number;
-  readonly maxDecodedBytes?: number;
+  /** Of a body, as received and once it is decoded (4 MiB). */
+  readonly maxBytes?: number;
   /** Epoch milliseconds; the system's. */
   readonly clock?: () => number;
 };
@@ -50,7 +50,7 @@ export type ReceiverOptions<Events> = VerifyOptions & {
 
 /** The options of verification with what was left out. */
 export type Settings = Omit<VerifyOptions, 'secrets' | 'apiKey' | 'url'> &
-  Readonly<Required<Pick<VerifyOptions, 'maxBodyBytes' | 'maxDecodedBytes' | 'clock'>>> & {
+  Readonly<Required<Pick<VerifyOptions, 'maxBytes' | 'clock'>>> & {
     readonly secrets: readonly string[];
     readonly apiKeys: readonly string[];
     /** What takes the place of the request's own. */
@@ -60,16 +60,15 @@ export type Settings = Omit<VerifyOptions, 'secrets' | 'apiKey' | 'url'> &
 /** Throws a TypeError for options with which every delivery would be refused, or any would pass. */
 export function readOptions(options: VerifyOptions): Settings {
   // By default values, so that what is undefined lifts no bound.
-  const { maxBodyBytes = RECEIVED_BODY_BYTES, maxDecodedBytes = DECODED_BODY_BYTES, clock = Date.now } = options;
+  const { maxBytes = RECEIVED_BODY_BYTES, clock = Date.now } = options;
   const url = options.url === undefined ? undefined : new URL(options.url);
   return {
     ...options,
-    maxBodyBytes,
-    maxDecodedBytes,
+    maxBytes,
     clock,
     secrets: listOf('secrets', options.secrets, options.bearer === undefined ? 1 : 0),
     apiKeys: 'apiKey' in options ? listOf('apiKey', options.apiKey, 1) : [],
-    pathAndQuery: url && url.pathname + url.search,
+    pathAndQuery: url && pathAndQuery(url),
   };
 }
 

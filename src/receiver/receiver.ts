@@ -1,6 +1,7 @@
 /** The customer's side of deliveries: verifies each request, hands over what is new, and says what to answer. */
 import { MESSAGES_SEEN } from '../limits.ts';
 import { challengeHeader } from '../wire/challenge-answer.ts';
+import { SIGNATURE_SCHEME } from '../wire/signature.ts';
 import { type OpenVerdict, openRequest } from './open.ts';
 import { type ReceiverOptions, readOptions, type VerifyOptions } from './options.ts';
 import { type Refusal, statusOf } from './refusals.ts';
@@ -41,7 +42,7 @@ export function createReceiver<Events extends object = Record<string, unknown>>(
     const opened = await verify(request);
     if (!opened.ok) {
       onRefusal?.(opened, request);
-      return { ...answer(statusOf(opened.code), `${opened.code}: ${opened.description}`), refusal: opened };
+      return { ...answer(statusOf(opened), `${opened.code}: ${opened.description}`, HINTS), refusal: opened };
     }
     if (opened.kind === 'challenge') return answer(200, null, { [challengeHeader]: opened.answer });
     const { delivery } = opened;
@@ -54,7 +55,7 @@ export function createReceiver<Events extends object = Record<string, unknown>>(
       take(request).catch((error: unknown) => {
         onError(error, request);
         // What went wrong may name what is nobody else's business.
-        return answer(500, 'failed: the receiver could not handle this; it is to come again');
+        return answer(500, 'failed: the receiver could not handle it');
       }),
   };
 }
@@ -70,6 +71,9 @@ export function createVerifier<Events extends object = Record<string, unknown>>(
 function answer(status: number, body: string | null, headers: Readonly<Record<string, string>> = {}): Answer {
   return { status, headers, body, refusal: null };
 }
+
+/** RFC 9110 asks for the one with 405, for the other with 401. */
+const HINTS = { allow: 'POST', 'www-authenticate': SIGNATURE_SCHEME };
 
 /** Without the request, which holds secrets. */
 function logError(error: unknown): void {

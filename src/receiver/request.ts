@@ -1,8 +1,5 @@
-/** A request as the receiver takes it from whatever server got it, and its body as bytes, bounded. */
-import { type Next, readChunks } from '../wire/bytes.ts';
+/** A request as the receiver takes it from whatever server got it. */
 import type { HeaderPairs, HeaderRecord } from '../wire/headers.ts';
-import { type Failure, failure, type Verdict } from '../wire/verdict.ts';
-import type { BodyFailureCode } from './refusals.ts';
 
 export type ReceivedRequest = {
   readonly method: string;
@@ -14,27 +11,5 @@ export type ReceivedRequest = {
   readonly body: Uint8Array | ReadBody;
 };
 
-export type ReadBody = (maxBytes: number) => Promise<BodyVerdict>;
-export type BodyVerdict = Verdict<BodyFailureCode, { readonly bytes: Uint8Array }>;
-
-export async function readBody(next: Next, maxBytes: number): Promise<BodyVerdict> {
-  const bytes = await readChunks(next, maxBytes);
-  if (bytes === 'too large') return tooLarge(`over ${maxBytes}`, maxBytes);
-  return bytes === 'broken'
-    ? failure('body_incomplete', 'the connection ended before the body did')
-    : { ok: true, bytes };
-}
-
-/** `size` as far as it is known. */
-export function tooLarge(size: string | number, maxBytes: number): Failure<BodyFailureCode> {
-  return failure('too_large', `the body has ${size} bytes, ${maxBytes} are allowed`);
-}
-
-export function wasParsed(): Failure<BodyFailureCode> {
-  return failure('body_was_parsed', 'body was parsed before verification: pass the raw bytes');
-}
-
-/** Bytes of whatever realm: test runners and sandboxes have constructors of their own, so `instanceof` would not do. */
-export function isBytes(value: unknown): value is Uint8Array {
-  return ArrayBuffer.isView(value);
-}
+/** Gives the body, or why it cannot be had: it was cut, it has more bytes than this, somebody has read it before. */
+export type ReadBody = (maxBytes: number) => Promise<Uint8Array | 'broken' | 'too large' | 'parsed'>;

@@ -16,7 +16,10 @@ export function memorySeen(max: number): SeenStore {
     find: (messageIds) => messageIds.filter((messageId) => seen.has(messageId)),
     add(messageIds) {
       for (const messageId of messageIds) seen.add(messageId);
-      for (const messageId of seen) if (seen.size > max) seen.delete(messageId);
+      for (const messageId of seen) {
+        if (seen.size <= max) break;
+        seen.delete(messageId);
+      }
     },
   };
 }

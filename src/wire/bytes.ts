@@ -1,5 +1,10 @@
 /** Bytes and streams of them without `Buffer`, so that it also runs where there is only what the web has. */
 
+/** Bytes of whatever realm: test runners and sandboxes have constructors of their own, so `instanceof` would not do. */
+export function isBytes(value: unknown): value is Uint8Array {
+  return ArrayBuffer.isView(value);
+}
+
 /** One piece of all of them, in their order. */
 export function concatenate(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const all = new Uint8Array(pieces.reduce((size, piece) => size + piece.length, 0));

@@ -16,13 +16,13 @@ export function isChallengeToken(text: string): boolean {
   return /^[A-Za-z0-9_-]{43}$/.test(text);
 }
 
-/** What to send back in `x-challenge-sha256`. Rejects with a RangeError if the token is not one. */
-export async function answerChallenge(challenge: Challenge): Promise<string> {
+/** What to send back in `x-challenge-sha256`; null if the token is not one. */
+export async function answerChallenge(challenge: Challenge): Promise<string | null> {
+  if (!isChallengeToken(challenge.token)) return null;
   return hmacSha256Base64(secretKey(challenge.secret), challengeMessage(challenge));
 }
 
-/** What is signed: `POST`, path and query, and token, joined by nothing. RangeError if the token is not one. */
+/** What is signed: `POST`, path and query, and token, joined by nothing. */
 export function challengeMessage({ pathAndQuery, token }: Challenge): string {
-  if (!isChallengeToken(token)) throw new RangeError('a challenge token has 43 Base64url characters');
   return `POST${pathAndQuery}${token}`;
 }

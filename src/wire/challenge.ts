@@ -4,7 +4,7 @@
  */
 import { CHALLENGE_TOKEN_BYTES } from '../limits.ts';
 import { decodeStrictBase64, encodeBase64Url } from './base64.ts';
-import { type Challenge, challengeHeader, challengeMessage } from './challenge-answer.ts';
+import { type Challenge, challengeHeader, challengeMessage, isChallengeToken } from './challenge-answer.ts';
 import { equalText, hmacSha256Base64 } from './hash.ts';
 import { secretKey } from './signature.ts';
 import { failure, type Verdict } from './verdict.ts';
@@ -18,6 +18,7 @@ export function newChallengeToken(random: (size: number) => Uint8Array): string 
 
 /** The Base64 HMAC-SHA256 of the challenge's message: what a receiver has to answer. RangeError if the token is not one. */
 export function challengeAnswer(challenge: Challenge): string {
+  if (!isChallengeToken(challenge.token)) throw new RangeError('a challenge token has 43 Base64url characters');
   return hmacSha256Base64(secretKey(challenge.secret), challengeMessage(challenge));
 }
 

@@ -3,7 +3,6 @@
  * but the content hash is judged before the body is needed, so that a forged request costs no more than its headers.
  */
 import { SIGNATURE_TOLERANCE_SECONDS } from '../limits.ts';
-import { decodeStrictBase64 } from './base64.ts';
 import { parseImfFixdate } from './date.ts';
 import { type HeaderPairs, type HeaderRecord, lowerCaseHeaders } from './headers.ts';
 import { parseAuthorization, REQUIRED_SIGNED_HEADERS, SIGNATURE_SCHEME, secretKey, stringToSign } from './signature.ts';
@@ -112,14 +111,11 @@ export function readContentHeaders(received: Pick<DeliveryHead, 'headers'> & Rec
   const { now = Date.now(), toleranceSeconds = SIGNATURE_TOLERANCE_SECONDS } = received;
   const headers = lowerCaseHeaders(received.headers);
   const [contentHash = '', date = ''] = REQUIRED_SIGNED_HEADERS.map((name) => headers.get(name));
-  if (decodeStrictBase64(contentHash)?.length !== 32) {
-    return failure(
-      'malformed_content_hash',
-      `x-content-sha256 is not Base64 of 32 bytes: ${JSON.stringify(contentHash)}`,
-    );
+  if (!/^[A-Za-z0-9+/]{43}=$/.test(contentHash)) {
+    return failure('malformed_content_hash', `x-content-sha256 is not Base64 of 32 bytes: "${contentHash}"`);
   }
   const sentAt = parseImfFixdate(date);
-  if (sentAt === null) return failure('malformed_date', `date is not an IMF-fixdate: ${JSON.stringify(date)}`);
+  if (sentAt === null) return failure('malformed_date', `date is not an IMF-fixdate: "${date}"`);
   const problem = ageProblem('date', sentAt, now, toleranceSeconds);
   if (problem !== null) return failure(sentAt < now ? 'stale_date' : 'future_date', problem);
   return { ok: true, sentAt, contentHash };

@@ -55,7 +55,7 @@ export function readEncoding(
   const mediaType = isEncrypted ? 'application/octet-stream' : 'application/json';
   const type = headers.get('content-type') ?? '';
   if (type.split(';')[0]?.trim().toLowerCase() !== mediaType) {
-    return failure('unsupported_content_type', `content-type is ${JSON.stringify(type)}, not ${mediaType}`);
+    return failure('unsupported_content_type', `content-type is "${type}", not ${mediaType}`);
   }
   const [where, elsewhere] = isEncrypted
     ? ['x-original-encoding', 'content-encoding']
@@ -65,7 +65,7 @@ export function readEncoding(
   }
   const encoding = headers.get(where);
   if (encoding !== undefined && encoding.toLowerCase() !== 'gzip') {
-    return failure('unsupported_encoding', `${where} is ${JSON.stringify(encoding)}, not gzip`);
+    return failure('unsupported_encoding', `${where} is "${encoding}", not gzip`);
   }
   if (isEncrypted && decrypt === undefined) {
     return failure('no_decryption', 'the body is encrypted and no key was given');
