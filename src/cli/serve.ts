@@ -10,7 +10,7 @@ export const serveCommands: CommandGroup = [
     name: 'serve',
     summary: 'Run the service',
     explanation:
-      'An empty data folder is set up as by sallyport init. SIGTERM or SIGINT finishes what is in flight (10 s); a second\none ends at once. With --json one line of JSON says where it listens, and the credentials of a first start.',
+      'An empty data folder is set up as by sallyport init. SIGTERM or SIGINT finishes what is in flight (10 s); a second\nSIGINT ends at once. With --json one line of JSON says where it listens, and the credentials of a first start.',
     settings: SETTING_NAMES,
     json: true,
     run: async (invocation) => {
@@ -47,17 +47,28 @@ async function announce(
   return terminal.out(`Sallyport ${VERSION} listens on ${url}\n${shown}`);
 }
 
-/** Resolves at the first SIGTERM or SIGINT; a second one ends the process at once, as it would have without us. */
+/**
+ * Resolves at the first SIGTERM or SIGINT. A SIGINT that comes later ends the process at once, as it would have without us: it is
+ * a person who will not wait. One that comes with the first is the same signal, sent to a whole group of processes and passed on
+ * by a parent too, as service managers and npm do; a SIGTERM never cuts a stop short.
+ */
 function firstSignal(): Promise<void> {
   return new Promise((resolve) => {
-    const signals = ['SIGTERM', 'SIGINT'] as const;
-    const caught = (): void => {
-      for (const signal of signals) process.off(signal, caught);
+    let firstAt: number | null = null;
+    const caught = (signal: NodeJS.Signals): void => {
+      firstAt ??= performance.now();
+      if (signal === 'SIGINT' && performance.now() - firstAt > SAME_SIGNAL_MS) process.exit(INTERRUPTED);
       resolve();
     };
-    for (const signal of signals) process.on(signal, caught);
+    process.on('SIGTERM', caught);
+    process.on('SIGINT', caught);
   });
 }
+
+/** Two signals within this time are one. */
+const SAME_SIGNAL_MS = 500;
+/** What a shell reports of a process that SIGINT ended. */
+const INTERRUPTED = 130;
 
 /** An address that cannot be listened on is the operator's to mend, unlike a fault. */
 function refusedAddress(error: unknown): CommandError | null {

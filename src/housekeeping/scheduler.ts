@@ -93,8 +93,9 @@ export function createScheduler({ jobs, clock, log, observe, pause = pauseFor }:
 
   return {
     start: () => {
+      if (loop !== null) return;
       stopping = new AbortController();
-      loop ??= work(stopping.signal);
+      loop = work(stopping.signal);
     },
     stop: async () => {
       stopping.abort();

@@ -25,6 +25,6 @@ export type Delivery<Events> = {
   readonly secretIndex: number | null;
   /** The headers that were signed, names in lower case; with a bearer token, which signs none, all of them. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The decoded body. */
-  readonly json: string;
+  /** Decoded: JSON in UTF-8. */
+  readonly body: Uint8Array;
 };

@@ -10,11 +10,7 @@ export function fetchHandler(receiver: Receiver): (request: Request) => Promise<
       method: request.method,
       pathAndQuery: pathAndQuery(new URL(request.url)),
       headers: request.headers,
-      body: async (maxBytes) => {
-        if (request.bodyUsed) return 'parsed';
-        const reader = request.body?.getReader();
-        return readChunks(async () => (await reader?.read()) ?? { done: true }, maxBytes);
-      },
+      body: async (maxBytes) => (request.bodyUsed ? 'parsed' : readChunks(request.body ?? [], maxBytes)),
     });
     return new Response(body, { status, headers });
   };

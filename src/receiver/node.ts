@@ -13,8 +13,8 @@ export type NodeRequest = {
   readonly body?: unknown;
   /** The bytes, where a platform keeps them beside a parsed body. */
   readonly rawBody?: unknown;
-  readonly readableDidRead?: boolean | undefined;
-  [Symbol.asyncIterator](): { next(): Promise<{ readonly done?: boolean | undefined; readonly value?: unknown }> };
+  readonly readableDidRead: boolean;
+  iterator(options: { destroyOnReturn: boolean }): AsyncIterable<Uint8Array>;
 };
 
 export type NodeResponse = {
@@ -40,10 +40,8 @@ export function receiveFrom(receiver: Receiver, request: NodeRequest): Promise<A
     headers: rawHeaders.flatMap((name, at) => (at % 2 === 0 ? [[name, rawHeaders[at + 1] ?? ''] as const] : [])),
     body:
       [rawBody, body].find(isBytes) ??
-      (async (maxBytes) => {
-        if (request.readableDidRead === true) return 'parsed';
-        const chunks = request[Symbol.asyncIterator]();
-        return readChunks(() => chunks.next(), maxBytes);
-      }),
+      // To leave a body that is too large must not end the connection before the answer.
+      (async (maxBytes) =>
+        request.readableDidRead ? 'parsed' : readChunks(request.iterator({ destroyOnReturn: false }), maxBytes)),
   });
 }

@@ -2,9 +2,8 @@
  * From a request to what it brings, or to the reason why it is refused: who sent it, by its headers alone; then its bytes; then
  * what they say (wire.md §5). Nothing of a body is read, let alone hashed, before the headers hold.
  */
-import { AUTHORIZATION_BYTES } from '../limits.ts';
 import { isBytes } from '../wire/bytes.ts';
-import { answerChallenge, challengeHeader, isChallengeToken } from '../wire/challenge-answer.ts';
+import { answerChallenge, challengeHeader } from '../wire/challenge-answer.ts';
 import { readContentHeaders, verifyContent, verifyHead } from '../wire/delivery-verification.ts';
 import { type Envelope, parseEnvelope } from '../wire/envelope.ts';
 import { lowerCaseHeaders } from '../wire/headers.ts';
@@ -17,9 +16,7 @@ import type { Refusal, RefusalCode } from './refusals.ts';
 import type { ReceivedRequest } from './request.ts';
 
 /** What a request brings: a token challenge with the answer to give, or a delivery. */
-export type Opened<Events> =
-  | { readonly kind: 'challenge'; readonly answer: string }
-  | { readonly kind: 'delivery'; readonly delivery: Delivery<Events> };
+export type Opened<Events> = { readonly answer: string } | { readonly delivery: Delivery<Events> };
 
 export type OpenVerdict<Events> = ({ readonly ok: true } & Opened<Events>) | ({ readonly ok: false } & Refusal);
 
@@ -30,15 +27,15 @@ export async function openRequest<Events>(received: ReceivedRequest, settings: S
   const request = { ...settings, ...received, pathAndQuery, headers, now: clock() };
   const sender = await verifySender(request);
   if (!sender.ok) return { ...sender, verified: false };
-  if ('answer' in sender) return { ok: true, kind: 'challenge', answer: sender.answer };
+  if ('answer' in sender) return sender;
   const { contentHash, ...sent } = sender;
   const content = await readContent(request, contentHash);
   if (!content.ok) return { ...content, verified: true };
-  const { json } = content;
-  const parsed = parseEnvelope(json);
+  const { body } = content;
+  const parsed = parseEnvelope(body);
   if (!parsed.ok) return { ...parsed, verified: true };
   const envelope = parsed.envelope as Pick<Delivery<Events>, keyof Envelope>;
-  return { ok: true, kind: 'delivery', delivery: { ...envelope, ...sent, json } };
+  return { ok: true, delivery: { ...envelope, ...sent, body } };
 }
 
 /** A request with what it is held to. */
@@ -65,34 +62,29 @@ async function verifySender(request: Openable): Promise<Verdict<RefusalCode, Sen
   }
   const token = headers.get(challengeHeader);
   if (token !== undefined) {
-    const [secret] = secrets;
-    if (secret === undefined) return failure('no_secret', 'there is no secret to answer the challenge with');
-    const answer = await answerChallenge({ pathAndQuery, token, secret });
+    const answer = await answerChallenge({ pathAndQuery, token, secret: secrets[0] });
     if (answer !== null) return { ok: true, answer };
     return failure('malformed_challenge', `${challengeHeader} is not 43 Base64url characters, it has ${token.length}`);
   }
-  const authorization = headers.get('authorization') ?? '';
-  if (bearer === undefined || !/^bearer /i.test(authorization)) {
-    const head = await verifyHead(request);
-    if (!head.ok) return head;
-    const { signedHeaders, ...signed } = head;
-    const entries = signedHeaders.map((name) => [name, headers.get(name)]);
-    return { ...signed, headers: Object.fromEntries(entries) };
+  const bearerToken = bearer && /^bearer ([\w.~+/-]+=*)$/i.exec(headers.get('authorization') ?? '')?.[1];
+  if (bearerToken) {
+    const content = readContentHeaders(request);
+    if (!content.ok) return content;
+    if (!(await bearer(bearerToken))) return failure('wrong_token', 'the bearer token is not accepted');
+    return { ...content, secretIndex: null, headers: Object.fromEntries(headers) };
   }
-  const content = readContentHeaders(request);
-  if (!content.ok) return content;
-  const bearerToken = /^\S+ ([\w.~+/-]+=*)$/.exec(authorization.slice(0, AUTHORIZATION_BYTES))?.[1];
-  if (bearerToken === undefined || !(await bearer(bearerToken))) {
-    return failure('wrong_token', `the bearer token is ${bearerToken === undefined ? 'malformed' : 'not accepted'}`);
-  }
-  return { ...content, secretIndex: null, headers: Object.fromEntries(headers) };
+  const head = await verifyHead(request);
+  if (!head.ok) return head;
+  const { signedHeaders, ...signed } = head;
+  const trusted = signedHeaders.map((name) => [name, headers.get(name)]);
+  return { ...signed, headers: Object.fromEntries(trusted) as Record<string, string> };
 }
 
-/** The text that was sent, decoded. What the headers show to be wrong costs no reading of the body. */
+/** The bytes that were sent, decoded. What the headers show to be wrong costs no reading of the body. */
 async function readContent(
   request: Openable,
   contentHash: string,
-): Promise<Verdict<RefusalCode, { readonly json: string }>> {
+): Promise<Verdict<RefusalCode, { readonly body: Uint8Array }>> {
   const { headers, body, maxBytes } = request;
   const encoding = readEncoding(headers, request);
   if (!encoding.ok) return encoding;
@@ -110,21 +102,7 @@ async function readContent(
     return failure('too_large', `the body has more than the ${maxBytes} bytes allowed`);
   }
   const content = await verifyContent(read, contentHash);
-  if (!content.ok) {
-    const unpacked = headers.has('content-encoding') && read[0] !== 0x1f;
-    return unpacked ? failure(content.code, `${content.description}, which are no gzip: were they unpacked?`) : content;
-  }
+  if (!content.ok) return content;
   const verdict = await message?.verify(read);
-  if (verdict?.ok === false) return verdict;
-  const decoded = await encoding.decode(read);
-  return decoded.ok ? { ok: true, json: decodeText(decoded.body) } : decoded;
-}
-
-function decodeText(bytes: Uint8Array): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    // What is not UTF-8 is no JSON either.
-    return '';
-  }
+  return verdict?.ok === false ? verdict : encoding.decode(read);
 }

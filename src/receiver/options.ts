@@ -9,10 +9,7 @@ import type { ReceivedRequest } from './request.ts';
 import type { SeenStore } from './seen.ts';
 
 export type VerifyOptions = {
-  /**
-   * The endpoint's secret; while it is being rotated, the new one too. The first answers token challenges. May be empty only
-   * with `bearer`.
-   */
+  /** The endpoint's secret; while it is being rotated, the new one too. The first answers token challenges. */
   readonly secrets: string | readonly string[];
   /** What `x-api-key` has to be: one of these. Not checked where absent. */
   readonly apiKey?: string | readonly string[];
@@ -48,10 +45,12 @@ export type ReceiverOptions<Events> = VerifyOptions & {
   readonly onError?: (error: unknown, request: ReceivedRequest) => void;
 };
 
+type AtLeastOne = readonly [string, ...string[]];
+
 /** The options of verification with what was left out. */
 export type Settings = Omit<VerifyOptions, 'secrets' | 'apiKey' | 'url'> &
   Readonly<Required<Pick<VerifyOptions, 'maxBytes' | 'clock'>>> & {
-    readonly secrets: readonly string[];
+    readonly secrets: AtLeastOne;
     readonly apiKeys: readonly string[];
     /** What takes the place of the request's own. */
     readonly pathAndQuery: string | undefined;
@@ -60,23 +59,22 @@ export type Settings = Omit<VerifyOptions, 'secrets' | 'apiKey' | 'url'> &
 /** Throws a TypeError for options with which every delivery would be refused, or any would pass. */
 export function readOptions(options: VerifyOptions): Settings {
   // By default values, so that what is undefined lifts no bound.
-  const { maxBytes = RECEIVED_BODY_BYTES, clock = Date.now } = options;
-  const url = options.url === undefined ? undefined : new URL(options.url);
+  const { maxBytes = RECEIVED_BODY_BYTES, clock = Date.now, url } = options;
   return {
     ...options,
     maxBytes,
     clock,
-    secrets: listOf('secrets', options.secrets, options.bearer === undefined ? 1 : 0),
-    apiKeys: 'apiKey' in options ? listOf('apiKey', options.apiKey, 1) : [],
-    pathAndQuery: url && pathAndQuery(url),
+    secrets: listOf('secrets', options.secrets),
+    apiKeys: 'apiKey' in options ? listOf('apiKey', options.apiKey) : [],
+    pathAndQuery: url === undefined ? url : pathAndQuery(new URL(url)),
   };
 }
 
 /** An unset environment variable is the usual way to a secret that is not there: it must not turn a check off. */
-function listOf(name: string, given: string | readonly string[] | undefined, least: number): readonly string[] {
-  const list = [given].flat();
-  if (list.length < least || !list.every((text) => typeof text === 'string' && text !== '')) {
-    throw new TypeError(`${name} is missing or empty`);
+function listOf(name: string, given: string | readonly string[] | undefined): AtLeastOne {
+  const [first, ...more] = [given].flat();
+  for (const text of [first, ...more]) {
+    if (typeof text !== 'string' || text === '') throw new TypeError(`${name} is missing or empty`);
   }
-  return list as readonly string[];
+  return [first, ...more] as unknown as AtLeastOne;
 }

@@ -12,7 +12,6 @@ export type RefusalCode =
   | 'wrong_method'
   | 'body_incomplete'
   | 'body_was_parsed'
-  | 'no_secret'
   | 'wrong_content_hash'
   | 'wrong_api_key'
   | 'malformed_challenge'
@@ -35,7 +34,6 @@ export function statusOf({ code, verified }: Refusal): number {
 const STATUS: Readonly<Partial<Record<RefusalCode, number>>> = {
   wrong_method: 405,
   too_large: 413,
-  no_secret: 500,
   body_was_parsed: 500,
   no_decryption: 500,
   decryption_failed: 500,

@@ -38,16 +38,17 @@ export type HandleOnce = <T extends Pick<ReceivedRecord, 'messageId'>>(
 export function createHandleOnce(seen: SeenStore): HandleOnce {
   const underWay = new Map<string, Promise<unknown>>();
   return async (messages, handle) => {
-    // Of a message that came twice in one delivery, the first.
-    const fresh = new Map(messages.toReversed().map((message) => [message.messageId, message]));
+    // A message that came twice in one delivery is one.
+    const fresh = new Map(messages.map((message) => [message.messageId, message]));
     const ids = [...fresh.keys()];
     const busy = (): Promise<unknown> | undefined => underWay.get(ids.find((id) => underWay.has(id)) ?? '');
     for (let other = busy(); other !== undefined; other = busy()) await other;
     const work = async (): Promise<void> => {
-      for (const id of await seen.find(ids)) fresh.delete(id);
+      // A heartbeat has none, and a store need not know that list.
+      if (fresh.size > 0) for (const id of await seen.find(ids)) fresh.delete(id);
       if (fresh.size === 0) return;
-      await handle([...fresh.values()].reverse());
-      await seen.add([...fresh.keys()].reverse());
+      await handle([...fresh.values()]);
+      await seen.add([...fresh.keys()]);
     };
     const working = work().finally(() => {
       for (const id of ids) underWay.delete(id);

@@ -49,9 +49,9 @@ const DUE_BATCHES = `
   SELECT id, first_offset, last_offset, attempt_count, content_refusals FROM batch
   WHERE webhook_number = @webhookNumber AND state = 'pending' AND next_attempt_at <= @now
   ORDER BY next_attempt_at LIMIT @limit`;
-// Served by batch_pending: a replay of an ordered webhook makes many pending at once.
+// A replay of an ordered webhook makes many pending at once. Left to itself SQLite takes the primary key, past all that was settled.
 const FIRST_PENDING = `
-  SELECT id, first_offset, last_offset, attempt_count, content_refusals, next_attempt_at FROM batch
+  SELECT id, first_offset, last_offset, attempt_count, content_refusals, next_attempt_at FROM batch INDEXED BY batch_pending
   WHERE webhook_number = @webhookNumber AND state = 'pending' ORDER BY first_offset LIMIT 1`;
 const RECORDS = `
   SELECT o.record_offset, e.id, e.type, e.data, e.correlation_id, e.actor_id, e.created_at

@@ -2,7 +2,7 @@
 
 /** Epoch milliseconds as IMF-fixdate, the fraction of the second cut off. For the years 0 to 9999. */
 export function formatImfFixdate(at: number): string {
-  return new Date(Math.floor(at / 1000) * 1000).toUTCString();
+  return new Date(at).toUTCString();
 }
 
 /**

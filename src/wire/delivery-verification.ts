@@ -79,7 +79,7 @@ export async function verifyHead(delivery: DeliveryHead): Promise<HeadVerdict> {
   }
   const parsed = parseAuthorization(authorization);
   if (parsed === null) {
-    return failure('malformed_authorization', 'Authorization is not of the form SignedHeaders=…&Signature=…');
+    return failure('malformed_authorization', 'Authorization is not of the form SignedHeaders=a;b&Signature=c');
   }
   const { signedHeaders, signature } = parsed;
   for (const name of [...REQUIRED_SIGNED_HEADERS, ...requiredHeaders]) {
@@ -97,10 +97,9 @@ export async function verifyHead(delivery: DeliveryHead): Promise<HeadVerdict> {
   const wanted = await Promise.all(secrets.map((secret) => hmacSha256Base64(secretKey(secret), signed)));
   const secretIndex = wanted.map((one) => equalText(one, signature)).indexOf(true);
   if (secretIndex === -1) {
-    const [line, target] = signed.split('\n');
     return failure(
       'wrong_signature',
-      `none of ${secrets.length} secrets signed ${line} ${target} and these values of ${signedHeaders.join(', ')}`,
+      `none of ${secrets.length} secrets signed ${method} ${pathAndQuery} and these values of ${signedHeaders.join(', ')}`,
     );
   }
   return { ...content, secretIndex, signedHeaders };
@@ -124,5 +123,8 @@ export function readContentHeaders(received: Pick<DeliveryHead, 'headers'> & Rec
 /** Whether the bytes are those that `x-content-sha256` is the hash of. Neither is a secret. */
 export async function verifyContent(body: Uint8Array, contentHash: string): Promise<Verdict<'wrong_content_hash'>> {
   if ((await sha256Base64(body)) === contentHash) return { ok: true };
-  return failure('wrong_content_hash', `x-content-sha256 is not that of the ${body.length} bytes received`);
+  return failure(
+    'wrong_content_hash',
+    `x-content-sha256 is not that of the ${body.length} bytes here: were they unpacked or parsed?`,
+  );
 }

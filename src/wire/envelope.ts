@@ -56,12 +56,12 @@ export function encodeEnvelope({
 }
 
 /** Reads a body, checking every member that the contract has; those that it does not have are handed on. Never throws. */
-export function parseEnvelope(text: string): EnvelopeVerdict {
+export function parseEnvelope(body: Uint8Array): EnvelopeVerdict {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch {
-    return failure('malformed_json', 'the body is not JSON');
+    return failure('malformed_json', 'the body is not JSON in UTF-8');
   }
   let problem = problemOf(value, '', ENVELOPE);
   if (problem !== null) return problem;
@@ -141,8 +141,7 @@ function isCount(value: unknown): boolean {
 }
 
 function isTimestamp(value: unknown): boolean {
-  const date = new Date(value as string);
-  return isText(value) && !Number.isNaN(date.getTime()) && date.toISOString() === value;
+  return isText(value) && new Date(value as string).toJSON() === value;
 }
 
 function malformed(member: string, wanted: string): Failure<'malformed_envelope'> {

@@ -3,7 +3,7 @@ import { GUNZIP_SLICE_BYTES } from '../limits.ts';
 import { readChunks } from './bytes.ts';
 
 /** The bytes of one gzip member (RFC 1952), or why there are none. Of a bomb no more than the bound and one slice's content is made. */
-export async function gunzip(bytes: Uint8Array, maxBytes: number): Promise<Uint8Array | 'broken' | 'too large'> {
+export function gunzip(bytes: Uint8Array, maxBytes: number): Promise<Uint8Array | 'broken' | 'too large'> {
   let at = 0;
   // In slices, since some runtimes unpack all that they are given before the first byte can be read.
   const slices = new ReadableStream<Uint8Array>({
@@ -13,9 +13,5 @@ export async function gunzip(bytes: Uint8Array, maxBytes: number): Promise<Uint8
       at += GUNZIP_SLICE_BYTES;
     },
   });
-  const reader = slices.pipeThrough(new DecompressionStream('gzip')).getReader();
-  const unzipped = await readChunks(() => reader.read(), maxBytes);
-  // What is left of a bomb; a stream that broke has said so already.
-  if (unzipped === 'too large') await reader.cancel();
-  return unzipped;
+  return readChunks(slices.pipeThrough(new DecompressionStream('gzip')), maxBytes);
 }

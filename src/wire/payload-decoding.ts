@@ -54,7 +54,7 @@ export function readEncoding(
   }
   const mediaType = isEncrypted ? 'application/octet-stream' : 'application/json';
   const type = headers.get('content-type') ?? '';
-  if (type.split(';')[0]?.trim().toLowerCase() !== mediaType) {
+  if (!new RegExp(`^${mediaType}\\s*(;|$)`, 'i').test(type)) {
     return failure('unsupported_content_type', `content-type is "${type}", not ${mediaType}`);
   }
   const [where, elsewhere] = isEncrypted

@@ -48,8 +48,8 @@ export function formatAuthorization(signedHeaders: readonly string[], signature:
 /** Reads exactly what `formatAuthorization` writes, or answers null: for other schemes, repeated names, over-long text. */
 export function parseAuthorization(text: string): SignedAuthorization | null {
   if (text.length > AUTHORIZATION_BYTES) return null;
-  const [, names, signature] = AUTHORIZATION.exec(text) ?? [];
-  if (names === undefined || signature === undefined) return null;
+  const [match, names = '', signature = ''] = AUTHORIZATION.exec(text) ?? [];
+  if (match === undefined) return null;
   const signedHeaders = names.split(';');
   const distinct = new Set(signedHeaders).size === signedHeaders.length;
   return distinct && signedHeaders.length <= SIGNED_HEADERS_MAX ? { signedHeaders, signature } : null;

@@ -6,6 +6,7 @@ import { request } from 'node:https';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import type { FirstCredentials } from '../../src/data-folder.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { sallyport, sallyportJson, serve, unusedFolder } from '../support/command.ts';
@@ -153,11 +154,15 @@ async function refusing(url: string): Promise<void> {
   }
 }
 
-test('a second signal ends a stop that waits for what is in flight', async (t) => {
+test('an interrupt ends a stop that waits for what is in flight, but not the same signal sent twice', async (t) => {
   const dataDir = await initialised(t);
   const { announcement, pid, end } = await serve(t, dataDir);
   await halfSentRequest(t, announcement.url);
-  process.kill(pid, 'SIGTERM');
+  const signalledAt = performance.now();
+  for (const signal of ['SIGINT', 'SIGINT', 'SIGTERM', 'SIGTERM'] as const) process.kill(pid, signal);
   await refusing(announcement.url);
-  assert.deepEqual(await end('SIGTERM'), { status: null, signal: 'SIGTERM' });
+  // Time itself is what tells one interrupt from another here.
+  await setTimeout(Math.max(0, signalledAt + 1000 - performance.now()));
+  assert.ok(process.kill(pid, 0), 'it still waits for what is in flight');
+  assert.deepEqual(await end('SIGINT'), { status: 130, signal: null });
 });

@@ -168,7 +168,7 @@ async function readDelivery(
   });
   if (!decoded.ok) return decoded;
   const json = Buffer.from(decoded.body).toString('utf8');
-  const parsed = parseEnvelope(json);
+  const parsed = parseEnvelope(decoded.body);
   if (!parsed.ok) return parsed;
   const { envelope } = parsed;
   return { ok: true, delivery: { request, envelope, records: envelope.records, json } };

@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type Conclusion, conclude } from '../../src/delivery/conclude.ts';
+import type { Finished, Job } from '../../src/delivery/job.ts';
+import { createIds } from '../../src/ids.ts';
+import type { Outcome } from '../../src/outbound/outcome.ts';
+import { randomBytes } from '../../src/random.ts';
+import type { Batch } from '../../src/store/dispatch.ts';
+import type { Progress, Webhook } from '../../src/store/webhooks.ts';
+import { answered, batchOf, progressOf } from '../support/attempts.ts';
+import { NOW } from '../support/store.ts';
+
+const ids = createIds(() => NOW, randomBytes);
+
+function concluded(progress: Partial<Progress>, finished: readonly Finished[]): Conclusion {
+  const webhook = {
+    id: 'w',
+    name: 'webhook',
+    endpointId: 'e',
+    retryPolicy: 'exponential',
+    maxAttempts: 20,
+    progress: progressOf(progress),
+  } as Webhook;
+  return conclude(webhook, finished, { now: NOW, jitter: () => 0.5, ids });
+}
+
+const jobOf = (batch: Batch | null): Job => ({ webhookNumber: 1, endpointId: 'e', batch, leaseExpiresAt: NOW });
+const sent = (outcome: Outcome, batch: Batch | null = batchOf(0, 0)): Finished => ({
+  job: jobOf(batch),
+  result: { kind: 'sent', sent: { startedAt: NOW - 5, outcome, requestHeaders: {} } },
+});
+const statesOf = ({ changes }: Conclusion): string[] =>
+  changes.map(({ stateBefore, progress, event }) => `${stateBefore} → ${progress.state} (${event.type})`);
+const ok = (offset: number): Finished => sent(answered(200), batchOf(offset, offset));
+const error = (offset: number): Finished => sent(answered(500), batchOf(offset, offset));
+
+describe('attempts that are settled together', () => {
+  it('are judged one after the other: streaks count and every change is told, each from where the one before led', () => {
+    const told = concluded({ state: 'started' }, [error(0), error(1), ok(2), error(3)]);
+    assert.deepEqual(statesOf(told), [
+      'started → failing (webhook.failing)',
+      'failing → running (webhook.running)',
+      'running → failing (webhook.failing)',
+    ]);
+    assert.equal(told.health?.failureStreak, 1);
+    assert.equal(told.health?.stateBefore, 'started');
+    assert.equal(told.progress.state, 'failing');
+    assert.deepEqual(
+      told.batches.map(({ fate }) => fate?.kind),
+      ['retry', 'retry', 'delivered', 'retry'],
+    );
+    assert.equal(concluded({}, [error(0), error(1), error(2)]).health?.failureStreak, 3);
+  });
+
+  it('of a webhook that goes on as it was tell nothing', () => {
+    const told = concluded({}, [ok(0), ok(1)]);
+    assert.deepEqual(told.changes, []);
+    assert.equal(told.health?.stateBefore, 'running');
+  });
+
+  it('stop it at the first 410: what else was under way is kept for later and changes nothing of the webhook', () => {
+    const told = concluded({}, [sent(answered(410), batchOf(0, 0)), ok(1), error(2)]);
+    assert.deepEqual(statesOf(told), ['running → stopped (webhook.stopped)']);
+    assert.deepEqual([told.progress.state, told.progress.stateReason], ['stopped', 'endpoint_gone']);
+    assert.deepEqual([told.progress.sessionId, told.progress.wakeAt], [null, null]);
+    assert.deepEqual(
+      told.batches.map(({ fate }) => fate?.kind),
+      ['release', 'delivered', 'retry'],
+    );
+    assert.equal(told.batches.filter(({ attempt }) => attempt !== null).length, 3);
+  });
+
+  it('give it up when ten of them in a row are dead', () => {
+    const dead = Array.from({ length: 12 }, (_, n) => sent(answered(500), batchOf(n, n, { attemptNumber: 20 })));
+    const told = concluded({ state: 'failing' }, dead);
+    assert.deepEqual(statesOf(told), ['failing → failed (webhook.failed)']);
+    assert.equal(told.progress.stateReason, 'too_many_dead');
+    assert.deepEqual(new Set(told.batches.map(({ fate }) => fate?.kind)), new Set(['dead']));
+  });
+
+  it('of a webhook that was stopped meanwhile settle their batches and nothing of the webhook', () => {
+    for (const state of ['stopped', 'failed'] as const) {
+      const told = concluded({ state, stateReason: 'stopped_by_administrator' }, [ok(0), error(1)]);
+      assert.deepEqual([told.health, told.changes], [null, []]);
+      assert.equal(told.progress.stateReason, 'stopped_by_administrator');
+      assert.deepEqual(
+        told.batches.map(({ fate }) => fate?.kind),
+        ['delivered', 'retry'],
+      );
+    }
+  });
+});
+
+describe('what is settled without an attempt', () => {
+  it('gives a batch back or closes it, and says nothing of the webhook', () => {
+    const released: Finished = { job: jobOf(batchOf(0, 4)), result: { kind: 'release' } };
+    const discarded: Finished = { job: jobOf(batchOf(5, 5)), result: { kind: 'discarded' } };
+    const heartbeat: Finished = { job: jobOf(null), result: { kind: 'release' } };
+    const told = concluded({}, [released, discarded, heartbeat]);
+    assert.deepEqual(told.batches, [
+      { batch: released.job.batch, fate: { kind: 'release', at: NOW }, attempt: null },
+      { batch: discarded.job.batch, fate: { kind: 'discarded', at: NOW }, attempt: null },
+      { batch: null, fate: null, attempt: null },
+    ]);
+    assert.deepEqual([told.health, told.changes], [null, []]);
+  });
+});
+
+describe('the attempt that is kept', () => {
+  it('names the records of its batch, or none for a heartbeat', () => {
+    const [delivery, heartbeat] = concluded({}, [
+      sent(answered(200), batchOf(3, 7, { attemptNumber: 2 })),
+      sent(answered(204), null),
+    ]).batches.map(({ attempt }) => attempt ?? assert.fail());
+    assert.ok(delivery && heartbeat);
+    const { kind, batchId, firstOffset, lastOffset, attemptNumber } = delivery;
+    assert.deepEqual([kind, batchId, firstOffset, lastOffset, attemptNumber], ['delivery', 'batch 3', 3, 7, 2]);
+    assert.deepEqual(
+      [heartbeat.kind, heartbeat.batchId, heartbeat.firstOffset, heartbeat.attemptNumber],
+      ['heartbeat', null, null, 1],
+    );
+  });
+
+  it('of a batch that another has taken meanwhile is kept all the same, and nothing else', () => {
+    const { job, result } = sent(answered(200), batchOf(3, 7));
+    const lost = { job, result: { kind: 'lost', sent: 'sent' in result ? result.sent : assert.fail() } as const };
+    const told = concluded({ state: 'failing' }, [lost]);
+    assert.deepEqual([told.health, told.changes], [null, []]);
+    const [{ batch, fate, attempt } = assert.fail()] = told.batches;
+    assert.deepEqual([batch, fate, attempt?.firstOffset, attempt?.kind], [null, null, 3, 'delivery']);
+  });
+});

@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { CLAIMED_PER_WEBHOOK, DELIVERIES_IN_FLIGHT_PER_ENDPOINT } from '../../src/limits.ts';
+import { addBacklog } from '../support/backlog.ts';
+import { deferred } from '../support/deferred.ts';
+import {
+  type Connected,
+  type Dispatching,
+  isDrained,
+  offsets,
+  openDispatching,
+  takeRecords,
+  until,
+} from '../support/dispatching.ts';
+
+const STUCK = 500_000;
+const SINGLE = { maxBatchRecords: 1 };
+
+/** A further webhook at the endpoint of another. */
+function beside(
+  d: Dispatching,
+  { at, webhook }: Connected,
+  more: Readonly<Record<string, unknown>> = {},
+): Promise<Connected> {
+  return d.connect({ at, webhook: { endpointId: webhook.endpointId, ...more } });
+}
+
+/** How SQLite would run a statement, whatever its parameters are. */
+function explain({ database }: Dispatching, sql: string): { detail: string }[] {
+  const params = Object.fromEntries([...sql.matchAll(/@(\w+)/g)].map(([, name]) => [name, 0]));
+  return database.connection.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(params) as { detail: string }[];
+}
+
+describe('a webhook with half a million stuck batches', () => {
+  it('is never scanned, and neither is anything else that grows: every statement is served by an index', async (t) => {
+    const d = await openDispatching(t);
+    const seen = new Set<string>();
+    const { connection } = d.database;
+    const prepare = connection.prepare.bind(connection);
+    connection.prepare = ((sql: string) => {
+      seen.add(sql);
+      return prepare(sql);
+    }) as typeof connection.prepare;
+    const plain = await d.connect({ webhook: SINGLE });
+    const ordered = await d.connect({ webhook: { ordered: true } });
+    plain.at.answer(({ envelope }) => ({ status: envelope.attemptNumber === 1 ? 500 : 200 }));
+    const dispatcher = await d.start();
+    // What is done once at a start may look at every batch that is pending.
+    const atStart = new Set(seen);
+    await d.publishMany(3);
+    await plain.at.next();
+    await takeRecords(ordered.at, 3);
+    await until('the end', () => {
+      d.advance(5000);
+      dispatcher.wake();
+      return isDrained(d);
+    });
+    const read = [...seen].filter(
+      (sql) => !atStart.has(sql) && /\b(batch|outbox|event|attempt|webhook_progress)\b/.test(sql),
+    );
+    const plans = read.filter((sql) => !/count\(\*\)/.test(sql)).map((sql) => ({ sql, plan: explain(d, sql) }));
+    assert.ok(plans.length > 12, `${plans.length} statements`);
+    const large = /^SCAN (batch|outbox|event|attempt|webhook_progress|b|o|e|a|p)\b/;
+    for (const { sql, plan } of plans) {
+      const scans = plan.filter(({ detail }) => large.test(detail) || detail.includes('TEMP B-TREE'));
+      assert.deepEqual(scans, [], sql);
+    }
+    const used = plans.flatMap(({ plan }) => plan.map(({ detail }) => detail)).join('\n');
+    for (const index of ['batch_due', 'batch_pending', 'webhook_progress_wake']) assert.match(used, new RegExp(index));
+  });
+
+  it('does not keep another from being picked up: p99 under twice what it is without', async (t) => {
+    const without = await openDispatching(t, { now: Date.now() });
+    const stuck = await openDispatching(t, { now: Date.now() });
+    const [alone, beside] = [await without.connect({ webhook: SINGLE }), await stuck.connect({ webhook: SINGLE })];
+    const ill = await stuck.connect({ webhook: SINGLE });
+    ill.at.answer(() => ({ status: 503 }));
+    stuck.database.connection.exec(`DELETE FROM subscription WHERE webhook_number = ${ill.number}`);
+    addBacklog(stuck, ill.number, { count: STUCK, state: 'pending' });
+    const dispatchers = [await without.start(), await stuck.start()] as const;
+    await ill.at.next();
+
+    const pickUp = async (d: Dispatching, { at }: Connected, dispatcher: { wake(): void }): Promise<number> => {
+      await d.publishMany(1);
+      const publishedAt = performance.now();
+      dispatcher.wake();
+      await at.next();
+      return performance.now() - publishedAt;
+    };
+    const ratios: number[] = [];
+    for (let round = 0; round < 6; round += 1) {
+      const times: [number[], number[]] = [[], []];
+      for (let n = 0; n < 100; n += 1) {
+        times[0].push(await pickUp(without, alone, dispatchers[0]));
+        // The stuck one is probed all the while.
+        stuck.advance(400_000);
+        times[1].push(await pickUp(stuck, beside, dispatchers[1]));
+      }
+      const [p99Without = 0, p99Stuck = 0] = times.map((all) => [...all].sort((a, b) => a - b)[98]);
+      ratios.push(p99Stuck / p99Without);
+      if (p99Stuck < 2 * p99Without) break;
+    }
+    assert.ok(Math.min(...ratios) < 2, `ratios of p99: ${ratios.map((ratio) => ratio.toFixed(2)).join(', ')}`);
+    assert.ok(ill.at.deliveries.length > 1, 'the stuck one was probed');
+  });
+
+  it('takes no more of memory than its share: so many claimed, and the rest in the file', async (t) => {
+    const d = await openDispatching(t);
+    const { at, number } = await d.connect({ webhook: SINGLE });
+    const open = deferred();
+    at.answer(async () => {
+      await open.promise;
+      return { status: 200 };
+    });
+    addBacklog(d, number, { count: STUCK, state: 'waiting' });
+    d.database.connection.exec(`UPDATE webhook_progress SET state = 'running' WHERE webhook_number = ${number}`);
+    const dispatcher = await d.start();
+    await takeRecords(at, DELIVERIES_IN_FLIGHT_PER_ENDPOINT);
+    const claimed = (): number => Number(d.rows('SELECT count(*) AS n FROM batch WHERE lease_owner IS NOT NULL')[0]?.n);
+    await until('a full claim', () => claimed() === CLAIMED_PER_WEBHOOK);
+    d.advance(60_000);
+    dispatcher.wake();
+    await d.publishMany(1);
+    await until('another look', () => Number(d.rows('SELECT wake_at FROM webhook_progress')[0]?.wake_at) > d.clock());
+    assert.equal(claimed(), CLAIMED_PER_WEBHOOK);
+    assert.equal(at.deliveries.length, DELIVERIES_IN_FLIGHT_PER_ENDPOINT);
+    open.resolve();
+    await takeRecords(at, 2 * CLAIMED_PER_WEBHOOK);
+    assert.ok(claimed() <= CLAIMED_PER_WEBHOOK);
+  });
+});
+
+describe('webhooks at one endpoint', () => {
+  it('have eight requests under way together, and take turns', async (t) => {
+    const d = await openDispatching(t);
+    const first = await d.connect({ webhook: SINGLE });
+    const all = [first];
+    for (let n = 1; n < 10; n += 1) all.push(await beside(d, first, SINGLE));
+    d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    let underWay = 0;
+    let most = 0;
+    const full = deferred();
+    first.at.answer(async () => {
+      underWay += 1;
+      most = Math.max(most, underWay);
+      if (underWay === DELIVERIES_IN_FLIGHT_PER_ENDPOINT) full.resolve();
+      await full.promise;
+      await new Promise(setImmediate);
+      underWay -= 1;
+      return { status: 200 };
+    });
+    await d.publishMany(60);
+    await d.start();
+    await takeRecords(first.at, 600);
+    await until('the end', () => isDrained(d));
+    assert.equal(most, DELIVERIES_IN_FLIGHT_PER_ENDPOINT);
+    const byWebhook = new Map<string, number>();
+    for (const { envelope } of first.at.deliveries.slice(0, 300)) {
+      byWebhook.set(envelope.subscriptionId, (byWebhook.get(envelope.subscriptionId) ?? 0) + 1);
+    }
+    assert.equal(byWebhook.size, all.length);
+    for (const count of byWebhook.values())
+      assert.ok(count >= 20 && count <= 40, `${count} of the first 300, of ten webhooks`);
+  });
+});
+
+describe('an endpoint that never answers', () => {
+  it('holds its own eight places and keeps nobody else waiting, whatever it has', async (t) => {
+    const d = await openDispatching(t);
+    const slow = await d.connect({ webhook: SINGLE });
+    const second = await beside(d, slow, SINGLE);
+    const fast = await d.connect({ webhook: SINGLE });
+    d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    const open = deferred();
+    slow.at.answer(async () => {
+      await open.promise;
+      return { status: 200 };
+    });
+    await d.publishMany(300);
+    await d.start();
+    await takeRecords(fast.at, 300);
+    assert.deepEqual(offsets(fast.at).length, 300);
+    assert.equal(slow.at.deliveries.length, DELIVERIES_IN_FLIGHT_PER_ENDPOINT);
+    open.resolve();
+    await takeRecords(slow.at, 600);
+    await until('the end', () => isDrained(d));
+    assert.equal(second.at.deliveries.length, 600);
+  });
+});

@@ -1,0 +1,258 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { type Case, type Judgement, judge } from '../../src/delivery/judge.ts';
+import { nextDelayMs } from '../../src/delivery/retry.ts';
+import { failure } from '../../src/outbound/outcome.ts';
+import { DEAD_STREAK_LIMIT, FAILING_LIMIT_MS } from '../../src/webhooks/lifecycle.ts';
+import { answered, batchOf, ERROR_CLASSES, HEALTHY } from '../support/attempts.ts';
+import { NOW } from '../support/store.ts';
+
+const half = (): number => 0.5;
+const HALF_IDS = ['left', 'right'] as const;
+const STARTED_AT = NOW - 40;
+
+function judged(more: Partial<Case>): Judgement {
+  return judge({
+    outcome: answered(200),
+    batch: batchOf(0, 9),
+    webhook: { retryPolicy: 'exponential', maxAttempts: 20 },
+    progress: HEALTHY,
+    startedAt: STARTED_AT,
+    now: NOW,
+    jitter: half,
+    halfIds: HALF_IDS,
+    ...more,
+  });
+}
+
+const retryAt = (attemptNumber: number, retryAfterMs: number | null = null): number =>
+  NOW + nextDelayMs({ policy: 'exponential', attemptNumber, random: half, retryAfterMs });
+
+describe('a success', () => {
+  it('delivers the batch and clears whatever was wrong before', () => {
+    const ill = {
+      ...HEALTHY,
+      stateReason: 'dns',
+      failingSinceAt: 5,
+      failureStreak: 7,
+      probeAt: NOW + 9,
+      deadStreak: 3,
+    };
+    for (const status of [200, 201, 202, 204, 299]) {
+      assert.deepEqual(judged({ outcome: answered(status), progress: ill }), {
+        fate: { kind: 'delivered', at: NOW },
+        health: { ...HEALTHY, sentAt: STARTED_AT },
+        event: 'succeeded',
+        stopReason: null,
+      });
+    }
+  });
+
+  it('of a heartbeat says the same of the webhook and nothing of a batch', () => {
+    assert.equal(judged({ batch: null }).fate, null);
+    assert.equal(judged({ batch: null }).event, 'succeeded');
+  });
+
+  it('does not make the last attempt seem earlier than one that began after it', () => {
+    const later = { ...HEALTHY, sentAt: NOW - 1 };
+    assert.equal(judged({ progress: later }).health.sentAt, NOW - 1);
+    assert.equal(judged({ progress: later, outcome: answered(500) }).health.sentAt, NOW - 1);
+  });
+});
+
+describe('a failure of the endpoint', () => {
+  const statuses = [100, 101, 301, 302, 304, 401, 403, 404, 407, 408, 425, 429, 500, 502, 503, 504, 599];
+  const failures = [
+    ...statuses.map((status) => [`status ${status}`, answered(status)] as const),
+    ...ERROR_CLASSES.map((errorClass) => [errorClass, failure(errorClass, 'why')] as const),
+    // Another server's answer: what the token endpoint refuses says nothing of the records.
+    ['oauth_token with a 400', failure('oauth_token', 'why', { answer: answered(400).answer })],
+    ['oauth_token with a 410', failure('oauth_token', 'why', { answer: answered(410).answer })],
+    ['oauth_token with a 413', failure('oauth_token', 'why', { answer: answered(413).answer })],
+  ] as const;
+  for (const [name, outcome] of failures) {
+    it(`such as ${name} is tried again, whole, and counts against the endpoint`, () => {
+      const before = { ...HEALTHY, failureStreak: 2, deadStreak: 4 };
+      const batch = batchOf(0, 9, { attemptNumber: 3, contentRefusals: 1 });
+      const { fate, health, event, stopReason } = judged({ outcome, batch, progress: before });
+      assert.deepEqual(fate, { kind: 'retry', at: retryAt(3), contentRefusals: 0 });
+      assert.deepEqual(health, {
+        stateReason: outcome.ok ? '' : outcome.errorClass,
+        stateDetail: outcome.ok ? '' : outcome.message,
+        sentAt: STARTED_AT,
+        failingSinceAt: NOW,
+        failureStreak: 3,
+        probeAt: NOW + 4000,
+        deadStreak: 4,
+      });
+      assert.deepEqual([event, stopReason], ['failed', null]);
+    });
+  }
+
+  it('is probed after 1 s, 2 s, 4 s and so on up to 5 minutes', () => {
+    const delays = [0, 1, 2, 8, 9, 50, 2000].map((failureStreak) => {
+      const { probeAt } = judged({ outcome: answered(500), progress: { ...HEALTHY, failureStreak } }).health;
+      return (probeAt ?? Number.NaN) - NOW;
+    });
+    assert.deepEqual(delays, [1000, 2000, 4000, 256_000, 300_000, 300_000, 300_000]);
+  });
+
+  it('keeps the moment since which it fails', () => {
+    const failing = { ...HEALTHY, failingSinceAt: NOW - 1000 };
+    assert.equal(judged({ outcome: answered(500), progress: failing }).health.failingSinceAt, NOW - 1000);
+  });
+
+  it('is tried again no sooner than Retry-After asks', () => {
+    const table = [
+      ['3600', retryAt(1, 3_600_000)],
+      ['1', retryAt(1)],
+      ['Sat, 21 Nov 2026 06:00:00 GMT', retryAt(1, 3_600_000)],
+      ['nonsense', retryAt(1)],
+      ['999999999', retryAt(1, 86_400_000)],
+    ] as const;
+    for (const [header, at] of table) {
+      const { fate } = judged({ outcome: answered(503, { 'retry-after': header }) });
+      assert.equal(fate?.at, at, header);
+    }
+  });
+});
+
+describe('an answer that speaks of the content', () => {
+  const statuses = [400, 402, 405, 406, 409, 411, 412, 414, 415, 417, 418, 421, 422, 423, 424, 426, 428, 431, 451, 499];
+  for (const status of statuses) {
+    it(`such as ${status} is tried once more and then halved, and does not count against the endpoint`, () => {
+      const first = judged({ outcome: answered(status) });
+      assert.deepEqual(first.fate, { kind: 'retry', at: retryAt(1), contentRefusals: 1 });
+      assert.deepEqual([first.health.failureStreak, first.health.probeAt], [0, null]);
+      assert.deepEqual([first.event, first.health.failingSinceAt], ['failed', NOW]);
+      const second = judged({
+        outcome: answered(status),
+        batch: batchOf(0, 9, { attemptNumber: 2, contentRefusals: 1 }),
+      });
+      assert.deepEqual(second.fate, { kind: 'halve', at: NOW, halfIds: HALF_IDS });
+    });
+  }
+
+  it('leaves the probe of an endpoint that fails where it was', () => {
+    const failing = { ...HEALTHY, failingSinceAt: 1, failureStreak: 3, probeAt: NOW + 500 };
+    const { health } = judged({ outcome: answered(422), progress: { ...failing, failingSinceAt: NOW } });
+    assert.deepEqual([health.failureStreak, health.probeAt], [3, NOW + 500]);
+  });
+
+  it('is halved at once when it is 413', () => {
+    assert.deepEqual(judged({ outcome: answered(413) }).fate, { kind: 'halve', at: NOW, halfIds: HALF_IDS });
+  });
+
+  it('to a single record is retried like any other, however often', () => {
+    for (const status of [413, 422]) {
+      const batch = batchOf(5, 5, { attemptNumber: 6, contentRefusals: 5 });
+      const { fate } = judged({ outcome: answered(status), batch });
+      assert.deepEqual(fate, { kind: 'retry', at: retryAt(6), contentRefusals: 6 });
+    }
+  });
+
+  it('halves at the last attempt too: each half has all its own', () => {
+    const batch = batchOf(0, 1, { attemptNumber: 20, contentRefusals: 1 });
+    assert.equal(judged({ outcome: answered(400), batch }).fate?.kind, 'halve');
+  });
+});
+
+describe('the end of trying', () => {
+  it('is dead at maxAttempts, not before, and counted', () => {
+    const dead = (attemptNumber: number): Judgement =>
+      judged({
+        outcome: answered(500),
+        batch: batchOf(3, 3, { attemptNumber }),
+        webhook: { retryPolicy: 'linear', maxAttempts: 4 },
+      });
+    assert.deepEqual(dead(3).fate, { kind: 'retry', at: NOW + 90_000, contentRefusals: 0 });
+    assert.equal(dead(3).health.deadStreak, 0);
+    for (const attemptNumber of [4, 5]) {
+      assert.deepEqual(dead(attemptNumber).fate, { kind: 'dead', at: NOW });
+      assert.equal(dead(attemptNumber).health.deadStreak, 1);
+    }
+  });
+
+  it('of a single record that is refused for its content is dead too', () => {
+    const batch = batchOf(3, 3, { attemptNumber: 20, contentRefusals: 19 });
+    assert.deepEqual(judged({ outcome: answered(422), batch }).fate, { kind: 'dead', at: NOW });
+  });
+
+  it('gives the webhook up at the tenth dead batch in a row', () => {
+    const last = (deadStreak: number): Judgement =>
+      judged({
+        outcome: answered(500),
+        batch: batchOf(0, 0, { attemptNumber: 20 }),
+        progress: { ...HEALTHY, deadStreak },
+      });
+    assert.deepEqual([last(DEAD_STREAK_LIMIT - 2).event, last(DEAD_STREAK_LIMIT - 2).stopReason], ['failed', null]);
+    assert.deepEqual(
+      [last(DEAD_STREAK_LIMIT - 1).event, last(DEAD_STREAK_LIMIT - 1).stopReason],
+      ['gave_up', 'too_many_dead'],
+    );
+  });
+
+  it('gives the webhook up after 24 hours of failing, to the millisecond, by a heartbeat too', () => {
+    for (const batch of [batchOf(0, 0), null]) {
+      const since = (failingSinceAt: number): Judgement =>
+        judged({ outcome: answered(500), batch, progress: { ...HEALTHY, failingSinceAt } });
+      assert.equal(since(NOW - FAILING_LIMIT_MS + 1).event, 'failed');
+      assert.deepEqual(
+        [since(NOW - FAILING_LIMIT_MS).event, since(NOW - FAILING_LIMIT_MS).stopReason],
+        ['gave_up', 'failing_too_long'],
+      );
+    }
+  });
+});
+
+describe('410', () => {
+  it('stops the webhook and gives the batch back as if it had not been tried', () => {
+    const { fate, event, stopReason } = judged({ outcome: answered(410), batch: batchOf(0, 9, { attemptNumber: 20 }) });
+    assert.deepEqual(fate, { kind: 'release', at: NOW });
+    assert.deepEqual([event, stopReason], ['stop', 'endpoint_gone']);
+  });
+
+  it('to a heartbeat stops it too, and wins over giving up', () => {
+    const progress = { ...HEALTHY, failingSinceAt: 0, deadStreak: 99 };
+    const { fate, event, stopReason } = judged({ outcome: answered(410), batch: null, progress });
+    assert.deepEqual([fate, event, stopReason], [null, 'stop', 'endpoint_gone']);
+  });
+});
+
+describe('any outcome', () => {
+  const outcomes = fc.oneof(
+    fc.integer({ min: 100, max: 599 }).map((status) => answered(status)),
+    fc.constantFrom(...ERROR_CLASSES).map((errorClass) => failure(errorClass, 'why')),
+  );
+  const batches = fc
+    .tuple(fc.nat(1000), fc.nat(50), fc.integer({ min: 1, max: 25 }), fc.nat(4))
+    .map(([first, size, attemptNumber, contentRefusals]) =>
+      batchOf(first, first + size, { attemptNumber, contentRefusals }),
+    );
+
+  it('leaves the batch in exactly one state, never due in the past, never halved when it is one record', () => {
+    fc.assert(
+      fc.property(
+        outcomes,
+        batches,
+        fc.nat(20),
+        fc.option(fc.nat(FAILING_LIMIT_MS)),
+        (outcome, batch, deadStreak, ago) => {
+          const failingSinceAt = ago === null ? null : NOW - ago;
+          const { fate, health, event, stopReason } = judged({
+            outcome,
+            batch,
+            progress: { ...HEALTHY, deadStreak, failingSinceAt },
+          });
+          assert.ok(fate !== null && fate.at >= NOW);
+          assert.equal(fate.kind === 'delivered', outcome.ok);
+          if (fate.kind === 'halve') assert.ok(batch.lastOffset > batch.firstOffset);
+          if (fate.kind === 'retry') assert.ok(fate.at > NOW && batch.attemptNumber < 20);
+          assert.equal(stopReason !== null, event === 'stop' || event === 'gave_up');
+          assert.equal(health.failingSinceAt === null, outcome.ok);
+        },
+      ),
+    );
+  });
+});

@@ -1,0 +1,253 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import type { Job } from '../../src/delivery/job.ts';
+import { createLanes, type LaneLimits, type Lanes } from '../../src/delivery/lanes.ts';
+import { batchOf } from '../support/attempts.ts';
+import { NOW } from '../support/store.ts';
+
+const LIMITS: LaneLimits = { inFlight: 64, perEndpoint: 8, claimed: 256, claimedInAll: 4096 };
+
+/** Jobs of one record each, at offsets from `first` on. */
+function jobs(webhookNumber: number, endpointId: string, count: number, first = 0): Job[] {
+  return Array.from({ length: count }, (_, n) => ({
+    webhookNumber,
+    endpointId,
+    batch: batchOf(first + n, first + n, { webhookNumber }),
+    leaseExpiresAt: NOW,
+  }));
+}
+
+/** Starts whatever may start. */
+function startAll(lanes: Lanes): Job[] {
+  const started: Job[] = [];
+  for (let job = lanes.next(); job !== null; job = lanes.next()) started.push(job);
+  return started;
+}
+
+const webhooksOf = (started: readonly Job[]): number[] => started.map(({ webhookNumber }) => webhookNumber);
+const offsetsOf = (started: readonly Job[]): unknown[] => started.map(({ batch }) => batch?.firstOffset);
+
+describe('places', () => {
+  it('are eight at one endpoint, whichever webhooks it has, and they take turns', () => {
+    const lanes = createLanes(LIMITS);
+    for (const webhook of [1, 2, 3]) lanes.add(webhook, jobs(webhook, 'e', 20), false);
+    const started = startAll(lanes);
+    assert.deepEqual(webhooksOf(started), [1, 2, 3, 1, 2, 3, 1, 2]);
+    lanes.finished(started[0] ?? assert.fail(), true);
+    assert.deepEqual(webhooksOf(startAll(lanes)), [3]);
+    assert.equal(lanes.inFlight(), 8);
+  });
+
+  it('at one endpoint that are all taken keep nobody elsewhere waiting', () => {
+    const lanes = createLanes(LIMITS);
+    lanes.add(1, jobs(1, 'slow', 200), false);
+    assert.equal(startAll(lanes).length, 8);
+    lanes.add(2, jobs(2, 'fast', 3), false);
+    assert.deepEqual(webhooksOf(startAll(lanes)), [2, 2, 2]);
+  });
+
+  it('are bounded in all, and endpoints take turns at them', () => {
+    const lanes = createLanes({ ...LIMITS, inFlight: 5 });
+    for (const webhook of [1, 2]) lanes.add(webhook, jobs(webhook, `e${webhook}`, 9), false);
+    const started = startAll(lanes);
+    assert.deepEqual(webhooksOf(started), [1, 2, 1, 2, 1]);
+    lanes.finished(started[1] ?? assert.fail(), true);
+    assert.deepEqual(webhooksOf(startAll(lanes)), [2]);
+  });
+
+  it('follow a webhook to another endpoint, job by job', () => {
+    const lanes = createLanes(LIMITS);
+    lanes.add(1, jobs(1, 'old', 9), false);
+    lanes.add(1, jobs(1, 'new', 9, 9), false);
+    assert.equal(startAll(lanes).length, 8);
+    const [first] = lanes.withdraw(1).map((job) => job.endpointId);
+    assert.equal(first, 'old');
+    lanes.add(1, jobs(1, 'new', 2, 30), false);
+    assert.deepEqual(offsetsOf(startAll(lanes)), [30, 31]);
+  });
+});
+
+describe('a webhook that is alone', () => {
+  it('has one request under way until it is settled, not only answered', () => {
+    const lanes = createLanes(LIMITS);
+    lanes.add(1, jobs(1, 'e', 3), true);
+    const [first, ...others] = startAll(lanes);
+    assert.deepEqual([first?.batch?.firstOffset, others], [0, []]);
+    assert.equal(lanes.finished(first ?? assert.fail(), true), true);
+    assert.deepEqual(startAll(lanes), []);
+    lanes.settled(first ?? assert.fail());
+    assert.deepEqual(offsetsOf(startAll(lanes)), [1]);
+  });
+
+  it('becomes so with any failure, and has all its places again as soon as it is told', () => {
+    const lanes = createLanes(LIMITS);
+    lanes.add(1, jobs(1, 'e', 30), false);
+    const started = startAll(lanes);
+    const [failed, ...others] = started;
+    assert.equal(lanes.finished(failed ?? assert.fail(), false), true);
+    assert.deepEqual(startAll(lanes), []);
+    for (const job of others) assert.equal(lanes.finished(job, true), true);
+    for (const job of others) lanes.settled(job);
+    assert.deepEqual(startAll(lanes), []);
+    lanes.setAlone(1, false);
+    lanes.settled(failed ?? assert.fail());
+    assert.equal(startAll(lanes).length, 8);
+  });
+
+  it('is not overtaken by what it has while others are withdrawn', () => {
+    const lanes = createLanes(LIMITS);
+    lanes.add(1, jobs(1, 'e', 3), true);
+    const withdrawn = lanes.withdraw(1);
+    assert.equal(withdrawn.length, 3);
+    lanes.add(1, jobs(1, 'e', 1, 7), true);
+    assert.deepEqual(startAll(lanes), []);
+    for (const job of withdrawn) lanes.settled(job);
+    assert.deepEqual(offsetsOf(startAll(lanes)), [7]);
+  });
+});
+
+describe('the room for more', () => {
+  it('is claimed half at a time', () => {
+    const lanes = createLanes({ ...LIMITS, claimed: 10 });
+    assert.equal(lanes.load(1).room, 10);
+    lanes.add(1, jobs(1, 'e', 10), false);
+    const started = startAll(lanes);
+    const rooms: number[] = [];
+    for (const job of started) {
+      lanes.finished(job, true);
+      lanes.settled(job);
+      rooms.push(lanes.load(1).room);
+    }
+    assert.deepEqual(rooms, [0, 0, 0, 0, 5, 6, 7, 8]);
+    assert.equal(lanes.load(1).underWay, 2);
+  });
+
+  it('counts what is about to be settled as settled', () => {
+    const lanes = createLanes({ ...LIMITS, claimed: 10 });
+    lanes.add(1, jobs(1, 'e', 10), false);
+    assert.deepEqual(
+      [4, 5].map((settling) => lanes.load(1, { settling }).room),
+      [0, 5],
+    );
+  });
+
+  it('is no more than can be under way for a webhook with a rate', () => {
+    assert.equal(createLanes(LIMITS).load(1, { narrow: true }).room, 8);
+  });
+
+  it('shrinks the more webhooks have something, so that memory is bounded, but never to nothing', () => {
+    const lanes = createLanes({ ...LIMITS, claimedInAll: 20 });
+    for (let webhook = 1; webhook <= 3; webhook += 1) lanes.add(webhook, jobs(webhook, 'e', 1), false);
+    assert.equal(lanes.load(4).room, 5);
+    for (let webhook = 4; webhook <= 100; webhook += 1) lanes.add(webhook, jobs(webhook, 'e', 1), false);
+    assert.equal(lanes.load(101).room, 1);
+    assert.equal(lanes.load(1).room, 0);
+  });
+
+  it('knows which batches are under way, and how many records have not started', () => {
+    const lanes = createLanes({ ...LIMITS, perEndpoint: 1 });
+    lanes.add(1, [{ ...jobs(1, 'e', 1)[0], batch: batchOf(0, 9) } as Job, ...jobs(1, 'e', 2, 10)], false);
+    const [started] = startAll(lanes);
+    const load = lanes.load(1);
+    assert.deepEqual([load.queuedRecords, load.has(0), load.has(10), load.has(5)], [2, true, true, false]);
+    lanes.finished(started ?? assert.fail(), true);
+    lanes.settled(started ?? assert.fail());
+    assert.equal(lanes.load(1).has(0), false);
+    assert.equal(lanes.load(2).has(10), false);
+  });
+});
+
+describe('withdrawing', () => {
+  it('takes out all that has not started, of one webhook or of all, each once', () => {
+    const lanes = createLanes({ ...LIMITS, perEndpoint: 1 });
+    for (const webhook of [1, 2]) lanes.add(webhook, jobs(webhook, `e${webhook}`, 3), false);
+    startAll(lanes);
+    assert.deepEqual(offsetsOf(lanes.withdraw(1)), [1, 2]);
+    assert.deepEqual(webhooksOf(lanes.withdraw()), [2, 2]);
+    assert.deepEqual([lanes.withdraw(), lanes.withdraw(3)], [[], []]);
+    assert.deepEqual(startAll(lanes), []);
+  });
+});
+
+describe('whatever happens', () => {
+  type Action = {
+    readonly kind: 'add' | 'start' | 'answer' | 'fail' | 'settle' | 'withdraw' | 'mend';
+    readonly pick: number;
+  };
+  const actions: fc.Arbitrary<Action[]> = fc.array(
+    fc.record({
+      kind: fc.constantFrom('add', 'start', 'answer', 'fail', 'settle', 'withdraw', 'mend'),
+      pick: fc.nat(1000),
+    }),
+    { maxLength: 300 },
+  );
+
+  it('no limit is passed, no job starts twice or is lost, and nothing waits for a place that is free', () => {
+    fc.assert(
+      fc.property(
+        actions,
+        fc.integer({ min: 1, max: 6 }),
+        fc.integer({ min: 1, max: 3 }),
+        (sequence, inFlight, perEndpoint) => {
+          const lanes = createLanes({ inFlight, perEndpoint, claimed: 8, claimedInAll: 64 });
+          const endpointOf = (webhook: number): string => `e${webhook % 3}`;
+          const alone = new Map<number, boolean>();
+          const queued: Job[] = [];
+          const sent: Job[] = [];
+          const unsettled: Job[] = [];
+          let offset = 0;
+          const take = (from: Job[], pick: number): Job | undefined =>
+            from.splice(pick % Math.max(1, from.length), 1)[0];
+          for (const { kind, pick } of sequence) {
+            const webhook = pick % 5;
+            if (kind === 'add') {
+              const added = jobs(webhook, endpointOf(webhook), 1 + (pick % 4), offset);
+              offset += added.length;
+              alone.set(webhook, pick % 2 === 0);
+              lanes.add(webhook, added, pick % 2 === 0);
+              queued.push(...added);
+            } else if (kind === 'answer' || kind === 'fail') {
+              const job = take(sent, pick);
+              if (job === undefined) continue;
+              if (kind === 'fail') alone.set(job.webhookNumber, true);
+              lanes.finished(job, kind === 'answer');
+              unsettled.push(job);
+            } else if (kind === 'settle') {
+              const job = take(unsettled, pick);
+              if (job !== undefined) lanes.settled(job);
+            } else if (kind === 'withdraw') {
+              for (const job of lanes.withdraw(webhook)) {
+                assert.ok(queued.includes(job));
+                queued.splice(queued.indexOf(job), 1);
+                unsettled.push(job);
+              }
+            } else if (kind === 'mend') {
+              if (lanes.load(webhook).underWay > 0) alone.set(webhook, false);
+              lanes.setAlone(webhook, false);
+            } else {
+              for (const job of startAll(lanes)) {
+                assert.ok(queued.includes(job), 'started twice, or never added');
+                queued.splice(queued.indexOf(job), 1);
+                sent.push(job);
+              }
+              assert.equal(lanes.inFlight(), sent.length);
+              assert.ok(sent.length <= inFlight);
+              const takenAt = (endpoint: string): number =>
+                sent.filter(({ endpointId }) => endpointId === endpoint).length;
+              for (const job of queued) {
+                const { webhookNumber, endpointId } = job;
+                assert.ok(takenAt(endpointId) <= perEndpoint);
+                const own = [...sent, ...unsettled].some((other) => other.webhookNumber === webhookNumber);
+                const held = alone.get(webhookNumber) === true && own;
+                const full = sent.length >= inFlight || takenAt(endpointId) >= perEndpoint;
+                assert.ok(held || full, `a job of webhook ${webhookNumber} waits for nothing`);
+              }
+            }
+          }
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+});

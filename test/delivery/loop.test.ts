@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { createLoop, type Loop } from '../../src/delivery/loop.ts';
+import { createLog } from '../../src/log.ts';
+import { type Deferred, deferred } from '../support/deferred.ts';
+import { createMailbox } from '../support/mailbox.ts';
+
+type Looked = { readonly again?: boolean; readonly nextAt?: number | null };
+
+/** A loop whose looks wait to be told what they found. A poll of an hour never comes in a test. */
+function startLoop(
+  t: TestContext,
+  { pollMs = 3_600_000, clock = Date.now }: { pollMs?: number; clock?: () => number } = {},
+) {
+  const looks = createMailbox<Deferred<Looked>>('a look');
+  const logged: string[] = [];
+  let under = 0;
+  const loop: Loop = createLoop({
+    clock,
+    pollMs,
+    log: createLog('info', { write: (line) => void logged.push(line) }),
+    look: async () => {
+      under += 1;
+      assert.equal(under, 1, 'two looks at once');
+      const look = deferred<Looked>();
+      looks.put(look);
+      try {
+        const { again = false, nextAt = null } = await look.promise;
+        return { again, nextAt };
+      } finally {
+        under -= 1;
+      }
+    },
+  });
+  t.after(() => loop.stop());
+  loop.start();
+  return { loop, look: looks.take, logged };
+}
+
+describe('the loop', () => {
+  it('looks at its start, again while there is something, and once more when it was woken meanwhile', async (t) => {
+    const { loop, look } = startLoop(t);
+    (await look()).resolve({ again: true });
+    const second = await look();
+    for (let wakes = 0; wakes < 5; wakes += 1) loop.wake();
+    second.resolve({});
+    const third = await look();
+    third.resolve({});
+    await loop.stop();
+    assert.equal(loop.isAlive(), false);
+  });
+
+  it('looks when it was asked to, not only at the next poll', async (t) => {
+    const { look } = startLoop(t);
+    (await look()).resolve({ nextAt: Date.now() + 20 });
+    (await look()).resolve({ nextAt: Date.now() - 1 });
+    (await look()).resolve({});
+  });
+
+  it('looks at every poll without being told', async (t) => {
+    const { look } = startLoop(t, { pollMs: 5 });
+    for (let polls = 0; polls < 3; polls += 1) (await look()).resolve({ nextAt: Date.now() + 3_600_000 });
+    (await look()).resolve({});
+  });
+
+  it('goes on after a look that failed, and logs it', async (t) => {
+    const { loop, look, logged } = startLoop(t, { pollMs: 5 });
+    const failing = await look();
+    failing.resolve(Promise.reject(new Error('the store is unwell')) as unknown as Looked);
+    (await look()).resolve({});
+    await loop.stop();
+    assert.match(logged.join(), /the store is unwell.*could not look for work/);
+  });
+
+  it('is alive while a look is young, and not when it has died', async (t) => {
+    let now = 0;
+    const { loop, look } = startLoop(t, { clock: () => now });
+    const stuck = await look();
+    now += 29_999;
+    assert.equal(loop.isAlive(), true);
+    now += 1;
+    assert.equal(loop.isAlive(), false);
+    stuck.resolve({});
+  });
+
+  it('ends only when the look under way is over, and looks no more', async (t) => {
+    const { loop, look } = startLoop(t);
+    const last = await look();
+    let stopped = false;
+    const stopping = loop.stop().then(() => {
+      stopped = true;
+    });
+    loop.wake();
+    await new Promise(setImmediate);
+    assert.equal(stopped, false);
+    last.resolve({ again: true });
+    await stopping;
+    loop.wake();
+    assert.equal(loop.isRunning(), false);
+  });
+});

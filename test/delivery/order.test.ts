@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { deferred } from '../support/deferred.ts';
+import { isDrained, messageIds, offsets, openDispatching, takeRecords, until } from '../support/dispatching.ts';
+import { ACTOR } from '../support/services.ts';
+
+const ORDERED = { ordered: true, maxBatchRecords: 3 };
+const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, n) => from + n);
+
+describe('an ordered webhook', () => {
+  it('sends strictly by offset, one batch at a time, nothing passing one that is tried again', async (t) => {
+    const d = await openDispatching(t);
+    const { at } = await d.connect({ webhook: ORDERED });
+    let underWay = 0;
+    let tries = 0;
+    at.answer(async () => {
+      underWay += 1;
+      assert.equal(underWay, 1);
+      await new Promise(setImmediate);
+      underWay -= 1;
+      tries += 1;
+      return { status: tries % 2 === 0 ? 200 : 503 };
+    });
+    await d.publishMany(30);
+    await d.start();
+    for (let attempts = 0; attempts < 20; attempts += 1) {
+      const { records } = await at.next();
+      const first = Math.floor(attempts / 2) * 3;
+      assert.deepEqual(
+        records.map(({ offset }) => offset),
+        range(first, first + 3),
+      );
+      await d.log.line(
+        (line) => line.msg === 'attempt' && d.log.lines().filter(({ msg }) => msg === 'attempt').length > attempts,
+      );
+      if (attempts % 2 === 0) d.advance(6000);
+    }
+    await until('the end', () => isDrained(d));
+    assert.equal(at.deliveries.length, 20);
+  });
+
+  it('goes on in order after a process that died with leases outstanding, repeating only what it had not recorded', async (t) => {
+    const d = await openDispatching(t);
+    const { at } = await d.connect({ webhook: { ...ORDERED, maxBatchRecords: 1 } });
+    const ids = await d.publishMany(6);
+    // The first process sends offset 2 and dies before it hears of it: its write never comes through.
+    const died = deferred();
+    const store = {
+      ...d.store,
+      settlements: {
+        ...d.store.settlements,
+        settle: (settlement: Parameters<typeof d.store.settlements.settle>[0]) =>
+          settlement.batches[0]?.batch?.firstOffset === 2 ? died.promise : d.store.settlements.settle(settlement),
+      },
+    };
+    await d.start({ store });
+    await takeRecords(at, 3);
+    await d.start();
+    await takeRecords(at, 4);
+    await until('the end', () => isDrained(d));
+    died.resolve();
+    assert.deepEqual(offsets(at), [0, 1, 2, 2, 3, 4, 5]);
+    assert.deepEqual([...new Set(messageIds(at))], ids);
+    assert.equal(at.deliveries[3]?.envelope.attemptNumber, 2);
+  });
+
+  it('sends a replayed stretch in order before what is new, and nothing else again', async (t) => {
+    const d = await openDispatching(t);
+    const { at, webhook } = await d.connect({ webhook: { ...ORDERED, maxBatchRecords: 1 } });
+    await d.publishMany(5);
+    const dispatcher = await d.start();
+    await takeRecords(at, 5);
+    await until('the end', () => isDrained(d));
+    await dispatcher.stop();
+    await d.webhooks.replay(webhook.id, { states: ['delivered'] }, ACTOR);
+    await d.publishMany(2);
+    await d.start();
+    await takeRecords(at, 7);
+    await until('the end', () => isDrained(d));
+    assert.deepEqual(offsets(at).slice(5), [0, 1, 2, 3, 4, 5, 6]);
+  });
+});
+
+describe('a webhook that is not ordered', () => {
+  it('delivers everything else while one record is refused again and again', async (t) => {
+    const d = await openDispatching(t);
+    const { at } = await d.connect({ webhook: { maxBatchRecords: 1 } });
+    at.answer(({ records }) => ({ status: records[0]?.offset === 3 ? 422 : 200 }));
+    await d.publishMany(200);
+    await d.start();
+    await takeRecords(at, 200);
+    await until('the others', () => d.rows("SELECT 1 FROM batch WHERE state = 'delivered'").length === 199);
+    // No moment of the clock was needed for that: nothing waited for the bad one.
+    assert.deepEqual(
+      [...offsets(at)].sort((a, b) => a - b),
+      range(0, 200),
+    );
+    const [bad] = d.rows("SELECT first_offset, attempt_count FROM batch WHERE state = 'pending'");
+    assert.deepEqual(bad, { first_offset: 3, attempt_count: 1 });
+    d.advance(10_000);
+    assert.equal((await at.next()).envelope.attemptNumber, 2);
+  });
+});

@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import {
+  capacity,
+  cutBatches,
+  idleAt,
+  isAlone,
+  type Load,
+  stopReason,
+  withinAllowance,
+} from '../../src/delivery/plan.ts';
+import { BATCH_BYTES } from '../../src/limits.ts';
+import { NEVER } from '../../src/store/dispatch.ts';
+import type { Route } from '../../src/store/routes.ts';
+import type { WebhookState } from '../../src/store/webhooks.ts';
+import { batchOf, progressOf } from '../support/attempts.ts';
+import { NOW } from '../support/store.ts';
+
+const IDLE: Load = {
+  now: NOW,
+  room: 64,
+  underWay: 0,
+  has: () => false,
+  records: Number.POSITIVE_INFINITY,
+  nextRecordAt: NOW,
+};
+
+describe('what may be claimed', () => {
+  const unordered = { ordered: false };
+  const running = progressOf({ state: 'running' });
+
+  it('is all there is room for, of a webhook that runs', () => {
+    assert.deepEqual(capacity(unordered, running, IDLE), { batches: 64, notBefore: 0 });
+    assert.deepEqual(capacity(unordered, running, { ...IDLE, underWay: 40 }), { batches: 64, notBefore: 0 });
+  });
+
+  it('is nothing without room, until something is settled', () => {
+    for (const room of [0, -3]) {
+      const { batches, notBefore } = capacity(unordered, running, { ...IDLE, room, underWay: 64 });
+      assert.equal(batches, 0);
+      assert.ok(notBefore > NOW);
+    }
+  });
+
+  it('is one batch, and none while it is under way, of an ordered webhook and of one whose last attempt did not succeed', () => {
+    const table: readonly (readonly [ordered: boolean, state: WebhookState])[] = [
+      [true, 'running'],
+      [true, 'failing'],
+      [true, 'started'],
+      [false, 'started'],
+      [false, 'failing'],
+    ];
+    for (const [ordered, state] of table) {
+      const progress = progressOf({ state });
+      assert.equal(isAlone({ ordered, progress }), true);
+      assert.deepEqual(capacity({ ordered }, progress, IDLE), { batches: 1, notBefore: 0 });
+      assert.equal(capacity({ ordered }, progress, { ...IDLE, underWay: 1 }).batches, 0);
+    }
+    assert.equal(isAlone({ ...unordered, progress: running }), false);
+  });
+
+  it('is nothing before the probe is due, and then one batch', () => {
+    const failing = progressOf({ state: 'failing', probeAt: NOW + 1 });
+    assert.deepEqual(capacity(unordered, failing, IDLE), { batches: 0, notBefore: NOW + 1 });
+    assert.deepEqual(capacity(unordered, failing, { ...IDLE, now: NOW + 1 }), { batches: 1, notBefore: 0 });
+  });
+
+  it('is nothing before the rate allows a record', () => {
+    const load = { ...IDLE, records: 0, nextRecordAt: NOW + 70 };
+    assert.deepEqual(capacity(unordered, running, load), { batches: 0, notBefore: NOW + 70 });
+  });
+});
+
+describe('batches that are due, under a rate', () => {
+  const batches = [batchOf(0, 9), batchOf(10, 19), batchOf(20, 20)];
+
+  it('are taken until the allowance is used up, the last going beyond it', () => {
+    const table = [
+      [0, 0],
+      [1, 1],
+      [10, 1],
+      [11, 2],
+      [20, 2],
+      [21, 3],
+      [Number.POSITIVE_INFINITY, 3],
+    ] as const;
+    for (const [records, taken] of table) assert.deepEqual(withinAllowance(batches, records), batches.slice(0, taken));
+  });
+});
+
+describe('what keeps a webhook from sending', () => {
+  const key = { expiresAt: NOW + 1 };
+  const route = (more: {
+    enabled?: boolean;
+    keyName?: string | null;
+    key?: { expiresAt: number | null } | null;
+  }): Route => {
+    const { enabled = true, keyName = null } = more;
+    return {
+      endpoint: { enabled },
+      webhook: { encryptionKeyName: keyName },
+      key: more.key ?? null,
+    } as unknown as Route;
+  };
+
+  it('is an endpoint that is off, a key that has expired, or one that is gone', () => {
+    const table = [
+      [route({}), null],
+      [route({ keyName: 'k', key }), null],
+      [route({ keyName: 'k', key: { expiresAt: null } }), null],
+      [route({ enabled: false, keyName: 'k' }), 'endpoint_disabled'],
+      [route({ keyName: 'k', key: { expiresAt: NOW } }), 'encryption_key_expired'],
+      [route({ keyName: 'k' }), 'encryption_key_missing'],
+    ] as const;
+    for (const [asked, reason] of table) assert.equal(stopReason(asked, NOW), reason);
+  });
+});
+
+describe('an idle webhook', () => {
+  it('is looked at when it was silent for heartbeatSeconds, since it started or last sent', () => {
+    const started = progressOf({ stateAt: NOW });
+    assert.equal(idleAt({ heartbeatSeconds: 300 }, started).heartbeatAt, NOW + 300_000);
+    assert.equal(idleAt({ heartbeatSeconds: 300 }, { ...started, sentAt: NOW + 5 }).heartbeatAt, NOW + 300_005);
+    assert.equal(idleAt({ heartbeatSeconds: 0 }, started).heartbeatAt, NEVER);
+  });
+
+  it('renews its session 24 hours after it began', () => {
+    const progress = progressOf({ sessionAt: NOW - 5, stateAt: NOW });
+    assert.equal(idleAt({ heartbeatSeconds: 0 }, progress).renewAt, NOW - 5 + 86_400_000);
+    assert.equal(idleAt({ heartbeatSeconds: 0 }, { ...progress, sessionAt: null }).renewAt, NOW + 86_400_000);
+  });
+});
+
+describe('cutting the log into batches', () => {
+  const log = fc
+    .array(fc.oneof(fc.nat(3000), fc.integer({ min: 0, max: 300_000 }), fc.integer({ min: 0, max: 2 * BATCH_BYTES })), {
+      maxLength: 80,
+    })
+    .chain((sizes) => fc.nat(1000).map((start) => sizes.map((bytes, n) => ({ offset: start + n, bytes }))));
+  const limits = fc.record({
+    maxRecords: fc.integer({ min: 1, max: 40 }),
+    maxBatches: fc.integer({ min: 1, max: 40 }),
+    recordsAllowed: fc.oneof(fc.integer({ min: 1, max: 60 }), fc.constant(Number.POSITIVE_INFINITY)),
+  });
+
+  it('covers a stretch from its first record without gap or overlap, within every limit, and stops only at one', () => {
+    fc.assert(
+      fc.property(log, limits, (waiting, { maxRecords, maxBatches, recordsAllowed }) => {
+        const batches = cutBatches(waiting, { maxRecords, maxBatches, recordsAllowed });
+        const taken = batches.flatMap(({ firstOffset, lastOffset }) => {
+          const records = waiting.filter(({ offset }) => offset >= firstOffset && offset <= lastOffset);
+          const bytes = records.reduce((sum, record) => sum + record.bytes, 0);
+          assert.ok(records.length >= 1 && records.length <= maxRecords);
+          assert.ok(bytes <= BATCH_BYTES || records.length === 1);
+          return records;
+        });
+        assert.deepEqual(taken, waiting.slice(0, taken.length));
+        assert.ok(batches.length <= maxBatches && taken.length <= recordsAllowed);
+        const next = waiting[taken.length];
+        if (next === undefined || taken.length === recordsAllowed) return;
+        // What was left did not fit into the last batch, and no other could be begun.
+        assert.equal(batches.length, maxBatches);
+        const last = batches.at(-1) ?? assert.fail();
+        const records = waiting.filter(({ offset }) => offset >= last.firstOffset && offset <= last.lastOffset);
+        const full = records.reduce((sum, { bytes }) => sum + bytes, next.bytes) > BATCH_BYTES;
+        assert.ok(full || records.length === maxRecords);
+      }),
+    );
+  });
+
+  it('fills each batch before it begins the next', () => {
+    const waiting = Array.from({ length: 7 }, (_, offset) => ({ offset, bytes: 1 }));
+    const cut = (maxRecords: number, recordsAllowed = 100): unknown =>
+      cutBatches(waiting, { maxRecords, maxBatches: 9, recordsAllowed }).map((b) => [b.firstOffset, b.lastOffset]);
+    assert.deepEqual(cut(3), [
+      [0, 2],
+      [3, 5],
+      [6, 6],
+    ]);
+    assert.deepEqual(cut(100), [[0, 6]]);
+    assert.deepEqual(cut(3, 4), [
+      [0, 2],
+      [3, 3],
+    ]);
+    assert.deepEqual(cutBatches([], { maxRecords: 1, maxBatches: 1, recordsAllowed: 1 }), []);
+  });
+
+  it('ends a batch at 1 MiB, and lets a record that is larger travel alone', () => {
+    const half = BATCH_BYTES / 2;
+    const cut = (...sizes: number[]): unknown =>
+      cutBatches(
+        sizes.map((bytes, offset) => ({ offset, bytes })),
+        { maxRecords: 9, maxBatches: 9, recordsAllowed: 99 },
+      ).map((b) => [b.firstOffset, b.lastOffset]);
+    assert.deepEqual(cut(half, half, 1), [
+      [0, 1],
+      [2, 2],
+    ]);
+    assert.deepEqual(cut(half, half + 1, 1), [
+      [0, 0],
+      [1, 2],
+    ]);
+    assert.deepEqual(cut(1, 2 * BATCH_BYTES, 1), [
+      [0, 0],
+      [1, 1],
+      [2, 2],
+    ]);
+  });
+});

@@ -1,0 +1,47 @@
+/** Large logs, made by SQL: what a webhook has after months, or after a day of its receiver being away. */
+import type { TestStore } from './store.ts';
+
+const EVENT = `
+  INSERT INTO event (key, id, type, data, correlation_id, created_at)
+  VALUES (?, '00000000-0000-7000-8000-000000000000', 'order.placed', '{}', 'backlog', ?)`;
+const OUTBOX = `
+  WITH RECURSIVE n (o) AS (SELECT ? UNION ALL SELECT o + 1 FROM n WHERE o + 1 < ?)
+  INSERT INTO outbox (webhook_number, record_offset, event_key) SELECT ?, o, ? FROM n`;
+const BATCHES = `
+  WITH RECURSIVE n (o) AS (SELECT ? UNION ALL SELECT o + 1 FROM n WHERE o + 1 < ?)
+  INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, settled_at)
+  SELECT ?, o, o, 'batch ' || o, ?, 1, 0, ?, ? FROM n`;
+
+/** `waiting` is behind the cursor, `pending` in a batch that is due, `delivered` settled. */
+export type Backlog = { readonly count: number; readonly state: 'waiting' | 'pending' | 'delivered' };
+
+/** Adds to the end of a webhook's log, all of it one event over and over. Of a second or so for half a million. */
+export function addBacklog(
+  { database, ids, clock }: TestStore,
+  webhookNumber: number,
+  { count, state }: Backlog,
+): void {
+  const { connection } = database;
+  const now = clock();
+  const key = ids.rowKey();
+  const { from } = connection
+    .prepare('SELECT next_offset AS "from" FROM webhook_progress WHERE webhook_number = ?')
+    .get(webhookNumber) as { from: number };
+  const to = from + count;
+  connection.transaction(() => {
+    connection.prepare(EVENT).run(key, now);
+    connection.prepare(OUTBOX).run(from, to, webhookNumber, key);
+    if (state !== 'waiting') {
+      const [dueAt, settledAt] = state === 'pending' ? [now, null] : [null, now];
+      connection.prepare(BATCHES).run(from, to, webhookNumber, state, dueAt, settledAt);
+    }
+    const cursor = state === 'waiting' ? 'cursor_offset' : String(to);
+    const pending = state === 'pending' ? count : 0;
+    connection
+      .prepare(
+        `UPDATE webhook_progress SET next_offset = ?, cursor_offset = ${cursor}, pending_records = pending_records + ?,
+           wake_at = CASE WHEN state IN ('started', 'running', 'failing') THEN ? END WHERE webhook_number = ?`,
+      )
+      .run(to, pending, now, webhookNumber);
+  })();
+}

@@ -1,0 +1,123 @@
+/** A dispatcher on a real store with a real receiver, in this process; the clock stands still until it is moved. */
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { createDispatcher, type Dispatcher, type DispatcherOptions } from '../../src/delivery/dispatcher.ts';
+import { createOauthTokens } from '../../src/delivery/oauth.ts';
+import { createSend, type Send } from '../../src/delivery/send.ts';
+import type { AcceptedView } from '../../src/events/publish.ts';
+import { createLog } from '../../src/log.ts';
+import type { Webhook } from '../../src/store/webhooks.ts';
+import { cleanUp } from './cleanup.ts';
+import { sharedCertificates } from './journey.ts';
+import { createLogReader, type LogReader } from './log-reader.ts';
+import { type EndpointOptions, type Receiver, type ReceivingEndpoint, startReceiver } from './receiver.ts';
+import { ACTOR, makeEndpoint, makeEventType, makeWebhook, openTestServices, type TestServices } from './services.ts';
+import { loopbackTransport } from './transport.ts';
+
+export const TYPE = 'order.placed';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+export type Connected = { readonly at: ReceivingEndpoint; readonly webhook: Webhook; readonly number: number };
+
+export type Dispatching = TestServices & {
+  readonly receiver: Receiver;
+  readonly log: LogReader;
+  readonly send: Send;
+  /** Starts a dispatcher. A second one, once the first has stopped or was forgotten, is what another process would be. */
+  start(options?: Partial<DispatcherOptions>): Promise<Dispatcher>;
+  /** An endpoint at the receiver and a started webhook for `TYPE`, without heartbeats unless asked for. */
+  connect(options?: {
+    at?: ReceivingEndpoint;
+    receiving?: EndpointOptions;
+    endpoint?: Fields;
+    webhook?: Fields;
+  }): Promise<Connected>;
+  /** Publishes that many events of `TYPE`; answers their ids. */
+  publishMany(count: number, data?: Fields): Promise<string[]>;
+};
+
+export async function openDispatching(t: TestContext, { now }: { readonly now?: number } = {}): Promise<Dispatching> {
+  const started: Dispatcher[] = [];
+  // Before the store is opened, so that at the end dispatchers stop before it is closed.
+  cleanUp(t, () => Promise.all(started.map((dispatcher) => dispatcher.stop())));
+  const { ca: caPem, server } = sharedCertificates();
+  const services = await openTestServices(t, { caPem, ...(now === undefined ? {} : { now }) });
+  const { clock, ids, store } = services;
+  await makeEventType(services, TYPE);
+  const receiver = await startReceiver(t, server, { clock });
+  const log = createLogReader();
+  const transport = loopbackTransport(t, { caPem });
+  const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }), clock });
+  let paths = 0;
+  return {
+    ...services,
+    receiver,
+    log,
+    send,
+    start: async (options = {}) => {
+      const dispatcher = createDispatcher({
+        ...{ store, clock, ids, send, log: createLog('debug', { write: log.take }), jitter: () => 0.5, pollMs: 5 },
+        ...options,
+      });
+      started.push(dispatcher);
+      await dispatcher.start();
+      return dispatcher;
+    },
+    connect: async ({ at, receiving = {}, endpoint = {}, webhook = {} } = {}) => {
+      paths += 1;
+      const place = at ?? receiver.endpoint(`/hook-${paths}`, receiving);
+      const { url, secret, apiKey } = place;
+      const made = await makeEndpoint(services, { url, secret, apiKey, ...endpoint });
+      const fields = { endpointId: made.id, heartbeatSeconds: 0, ...webhook };
+      const subscribed = await makeWebhook(services, [TYPE], fields);
+      const running = await services.webhooks.start(subscribed.id, ACTOR);
+      return { at: place, webhook: running, number: running.progress.webhookNumber };
+    },
+    publishMany: async (count, data = {}) => {
+      const published: string[] = [];
+      for (let left = count; left > 0; left -= 1000) {
+        const events: Fields[] = Array.from({ length: Math.min(left, 1000) }, (_, n) => ({
+          type: TYPE,
+          data: { n, ...data },
+        }));
+        const { accepted, events: taken }: AcceptedView = await services.publish({ events }, ACTOR);
+        assert.equal(accepted, events.length);
+        published.push(...taken.map(({ id }) => id));
+      }
+      return published;
+    },
+  };
+}
+
+/** The message ids of everything that an endpoint got, in order of arrival. */
+export function messageIds({ deliveries }: ReceivingEndpoint): string[] {
+  return deliveries.flatMap(({ records }) => records.map(({ messageId }) => messageId));
+}
+
+/** The offsets of everything that an endpoint got, in order of arrival. */
+export function offsets({ deliveries }: ReceivingEndpoint): number[] {
+  return deliveries.flatMap(({ records }) => records.map(({ offset }) => offset));
+}
+
+/** Takes deliveries until so many records have come. */
+export async function takeRecords(at: ReceivingEndpoint, count: number): Promise<void> {
+  for (let taken = 0; taken < count; ) taken += (await at.next()).records.length;
+}
+
+const PATIENCE_MS = 60_000;
+
+/** Waits for something that the store will show, where no message tells of it. */
+export async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
+  const patience = performance.now() + PATIENCE_MS;
+  while (!(await isSo())) {
+    if (performance.now() > patience) throw new Error(`${what} was waited for and did not come`);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
+
+/** Nothing waits at any webhook, and everything was settled. */
+export function isDrained({ rows }: Pick<TestServices, 'rows'>): boolean {
+  const sql = `SELECT (SELECT count(*) FROM batch WHERE state = 'pending') + (SELECT sum(next_offset - cursor_offset) FROM webhook_progress) AS n`;
+  return Number(rows(sql)[0]?.n) === 0;
+}
