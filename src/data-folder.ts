@@ -171,8 +171,13 @@ async function openDatabase(config: Config, { exclusive, clock, history }: Requi
   }
 }
 
+/** Throws `DataFolderError` where a command would have nothing to work on; for those that do not open the folder beside a server. */
+export function requireDatabase(config: Config): void {
+  if (!hasDatabase(config)) throw notStarted(config);
+}
+
 /** An empty file is what a first start leaves that was cut short before it wrote anything. */
-function hasDatabase(config: Config): boolean {
+export function hasDatabase(config: Config): boolean {
   return (statSync(databasePath(config), { throwIfNoEntry: false })?.size ?? 0) > 0;
 }
 

@@ -5,6 +5,9 @@ export const TOKEN_REQUEST_BYTES: number = 16 * 1024;
 export const ADMIN_REQUEST_BYTES: number = 1024 * 1024;
 export const EVENT_REQUEST_BYTES: number = 8 * 1024 * 1024;
 export const EVENTS_PER_REQUEST = 1000;
+/** How much of a refused request's body is still read, so that its client gets to the answer, and for how long. */
+export const DISCARDED_BODY_BYTES: number = 16 * 1024 * 1024;
+export const DISCARDED_BODY_MS = 2000;
 export const EVENT_DATA_BYTES: number = 256 * 1024;
 /** A bearer token has 64 characters; what is longer than this is refused unread. */
 export const AUTHORIZATION_BYTES: number = 8 * 1024;

@@ -98,7 +98,7 @@ export function createMetrics({ queues, clock }: Dependencies): Metrics {
       if (errorClass !== null) attemptErrors.inc({ class: errorClass });
     },
     observeStep: (job, { rows, held }) => {
-      housekeptRows.inc({ job }, rows);
+      housekeptRows.inc({ task: job }, rows);
       stepSeconds.observe((held.statementsMs + held.commitMs) / 1000);
     },
   };
@@ -167,8 +167,8 @@ const STEP_SECONDS = {
 };
 const HOUSEKEPT_ROWS = {
   name: 'sallyport_housekeeping_rows_total',
-  help: 'What housekeeping took away, or warned of, by job.',
-  labelNames: ['job'] as const,
+  help: 'What housekeeping took away, or warned of, by task.',
+  labelNames: ['task'] as const,
 };
 const WEBHOOKS = {
   name: 'sallyport_webhook_info',

@@ -2,10 +2,19 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
+import { after, before, describe, it, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { FirstCredentials } from '../src/data-folder.ts';
@@ -19,6 +28,13 @@ import { type Gnupg, startGnupg } from './wire/gnupg.ts';
 const BUILD = fileURLToPath(new URL('../scripts/build-binary.ts', import.meta.url));
 const NAME = 'sallyport';
 const run = promisify(execFile);
+
+test('only src/assets.ts asks where the code is: in the binary it is nowhere', () => {
+  const src = fileURLToPath(new URL('../src/', import.meta.url));
+  const files = (readdirSync(src, { recursive: true }) as string[]).filter((file) => file.endsWith('.ts'));
+  const asking = files.filter((file) => /\bimport\.meta\b|\b__dirname\b/.test(readFileSync(join(src, file), 'utf8')));
+  assert.deepEqual(asking, ['assets.ts']);
+});
 
 describe('the single binary', () => {
   let parent: string;

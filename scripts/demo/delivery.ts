@@ -51,7 +51,7 @@ export function checkEnvelope(
   webhookId: string,
   records: number,
 ): { envelope: Envelope; records: Envelope['records'] } {
-  const parsed = parseEnvelope(json);
+  const parsed = parseEnvelope(Buffer.from(json));
   if (!parsed.ok) throw new Error(`the body is no envelope: ${parsed.description}`);
   const { envelope } = parsed;
   if (envelope.subscriptionId !== webhookId) throw new Error(`the delivery is of webhook ${envelope.subscriptionId}`);

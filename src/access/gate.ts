@@ -124,7 +124,7 @@ function unauthorized(
   description: string,
   attributes: Readonly<Record<string, string>>,
 ): Refusal {
-  const pairs = Object.entries({ error: code, error_description: quotable(description), ...attributes });
+  const pairs = Object.entries({ error: code, ...attributes, error_description: quotable(description) });
   const challenge = pairs.map(([name, value]) => `${name}="${value}"`).join(', ');
   return new Refusal(code, description, { headers: { 'WWW-Authenticate': `Bearer ${challenge}` } });
 }

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Config } from '../config.ts';
-import { databasePath, masterKeyPath } from '../data-folder.ts';
+import { databasePath, masterKeyPath, requireDatabase } from '../data-folder.ts';
 import { randomBytes } from '../random.ts';
 import { type BackupFacts, writeBackup } from '../store/backup.ts';
 import { readMasterKey } from '../store/master-key.ts';
@@ -63,7 +63,7 @@ function noteOf({ withMasterKey }: BackupFacts, config: Config): string {
 
 function openDatabase(config: Config): SqliteDatabase {
   const path = databasePath(config);
-  if (!existsSync(path)) throw new CommandError(`there is no data in ${config.dataDir} yet`);
+  requireDatabase(config);
   try {
     return openSqlite(path);
   } catch (cause) {

@@ -1,9 +1,9 @@
 /** `sallyport restore`: a backup becomes the database. The server must be stopped meanwhile. */
-import { existsSync, mkdirSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { COMMAND_LINE } from '../audit.ts';
 import type { Config } from '../config.ts';
-import { databasePath, masterKeyPath } from '../data-folder.ts';
+import { databasePath, hasDatabase, masterKeyPath } from '../data-folder.ts';
 import { createIds } from '../ids.ts';
 import { randomBytes } from '../random.ts';
 import { masterKeyOf, takenAtOf } from '../store/backup.ts';
@@ -96,10 +96,6 @@ function takeFolder({ dataDir }: Config): FolderLock {
   }
   if (lock === null) throw new CommandError(`the data folder ${dataDir} is in use: stop the server first`);
   return lock;
-}
-
-function hasDatabase(config: Config): boolean {
-  return (statSync(databasePath(config), { throwIfNoEntry: false })?.size ?? 0) > 0;
 }
 
 async function restore(config: Config, from: SqliteDatabase, file: string): Promise<Restored> {

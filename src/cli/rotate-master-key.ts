@@ -13,10 +13,11 @@ export const rotateMasterKeyCommands: CommandGroup = [
     json: true,
     run: async (invocation) => {
       const config = await invocation.config();
-      const [{ openData, masterKeyPath }, { rotateMasterKey }] = await Promise.all([
+      const [{ openData, masterKeyPath, requireDatabase }, { rotateMasterKey }] = await Promise.all([
         import('../data-folder.ts'),
         import('../store/rotation.ts'),
       ]);
+      requireDatabase(config);
       const data = await openData(config, { exclusive: true });
       try {
         const { ids, clock } = data;

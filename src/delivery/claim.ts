@@ -9,6 +9,7 @@ import type { Store } from '../store/store.ts';
 import { isRunnable, SESSION_MS, type StopReason, stoppedProgress } from '../webhooks/lifecycle.ts';
 import { stateChange } from '../webhooks/status-event.ts';
 import { attemptMs, type Job } from './job.ts';
+import type { Manner } from './lanes.ts';
 import {
   type Capacity,
   capacity,
@@ -16,13 +17,13 @@ import {
   idleAt,
   isAlone,
   type Load,
-  saturatedUntil,
   stopReason,
+  whenFull,
   withinAllowance,
 } from './plan.ts';
 
-/** Jobs under a lease; `alone`: one at a time. */
-export type Claimed = { readonly jobs: readonly Job[]; readonly alone: boolean };
+/** Jobs under a lease, and in what manner. `full`: the webhook is not looked at again for a while, unless something of it is settled. */
+export type Claimed = { readonly jobs: readonly Job[]; readonly manner: Manner; readonly full: boolean };
 
 export type ClaimWork = (
   webhookNumber: number,
@@ -32,7 +33,7 @@ export type ClaimWork = (
 
 type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly log: Log };
 
-const NOTHING: Claimed = { jobs: [], alone: true };
+const NOTHING: Claimed = { jobs: [], manner: { alone: true, narrow: false }, full: false };
 
 /** Throws `StaleWrite` when the webhook changed under the claim; the next look begins anew. */
 export function createClaimWork({ store, clock, ids, log }: Dependencies): ClaimWork {
@@ -52,7 +53,7 @@ export function createClaimWork({ store, clock, ids, log }: Dependencies): Claim
     }
     const load = loadOf(route, now);
     const room = capacity(webhook, progress, load);
-    const { retries, fresh, notBefore } = await work(store, ids, route, room, load);
+    const { retries, fresh, notBefore, full } = await work(store, ids, route, room, load);
     const { heartbeatAt: silentUntil, renewAt } = idleAt(webhook, progress);
     // While something is under way the webhook is not silent; its outcome wakes the webhook.
     const heartbeatAt = load.underWay > 0 ? NEVER : silentUntil;
@@ -78,48 +79,49 @@ export function createClaimWork({ store, clock, ids, log }: Dependencies): Claim
     });
     const batches: (Batch | null)[] = heartbeat ? [null] : [...retries, ...fresh];
     const jobs = batches.map((batch) => ({ webhookNumber, endpointId: endpoint.id, batch, leaseExpiresAt }));
-    return { jobs, alone: isAlone(webhook) };
+    return { jobs, manner: { alone: isAlone(webhook), narrow: webhook.maxRecordsPerSecond !== null }, full };
   };
 }
 
-type Work = { readonly retries: readonly Batch[]; readonly fresh: readonly Batch[]; readonly notBefore: number };
+type Work = Pick<Capacity, 'notBefore' | 'full'> & {
+  readonly retries: readonly Batch[];
+  readonly fresh: readonly Batch[];
+};
+
+/** Nothing stands in the way of another look. */
+const AT_ONCE = { notBefore: 0, full: false } as const;
 
 async function work(store: Store, ids: Ids, route: Route, room: Capacity, load: Load): Promise<Work> {
-  if (room.batches === 0) return { retries: [], fresh: [], notBefore: room.notBefore };
+  const { batches, ...when } = room;
+  if (batches === 0) return { retries: [], fresh: [], ...when };
   const { webhook } = route;
   const { now } = load;
   if (webhook.ordered) {
     // Nothing overtakes the first pending batch, due or not.
     const first = await store.dispatch.firstPending(webhook.progress.webhookNumber);
-    if (first === null) return newWork(store, ids, route, room.batches, load);
-    return first.dueAt > now
-      ? { retries: [], fresh: [], notBefore: first.dueAt }
-      : { retries: [first.batch], fresh: [], notBefore: saturatedUntil(now) };
+    if (first === null) return newWork(store, ids, route, batches, load);
+    if (first.dueAt > now) return { retries: [], fresh: [], notBefore: first.dueAt, full: false };
+    return { retries: [first.batch], fresh: [], ...whenFull(now) };
   }
-  const due = await store.dispatch.dueBatches(webhook.progress.webhookNumber, now, room.batches + load.underWay);
+  const due = await store.dispatch.dueBatches(webhook.progress.webhookNumber, now, batches + load.underWay);
   // One whose lease ran out while it still is under way here is not taken again, nor looked for at once.
   const others = due.filter(({ firstOffset }) => !load.has(firstOffset));
-  const overdue = due.length > others.length ? saturatedUntil(now) : 0;
-  const retries = withinAllowance(others.slice(0, room.batches), load.records);
-  const free = room.batches - retries.length;
-  if (free === 0) return { retries, fresh: [], notBefore: saturatedUntil(now) };
+  const retries = withinAllowance(others.slice(0, batches), load.records);
+  const free = batches - retries.length;
+  if (free === 0) return { retries, fresh: [], ...whenFull(now) };
   const records = load.records - recordCount(retries);
-  const { fresh, notBefore } = await newWork(store, ids, route, free, { ...load, records });
-  return { retries, fresh, notBefore: Math.max(notBefore, overdue) };
+  const { fresh, ...next } = await newWork(store, ids, route, free, { ...load, records });
+  return { ...(due.length > others.length ? whenFull(now) : next), retries, fresh };
 }
 
-/** Cuts batches from the log. What is full is looked at again when something of it is settled, which wakes the webhook. */
+/** Cuts batches from the log. */
 async function newWork(store: Store, ids: Ids, route: Route, maxBatches: number, load: Load): Promise<Work> {
-  const { maxBatchRecords, progress } = route.webhook;
+  const { maxBatchRecords: maxRecords, progress } = route.webhook;
   const { webhookNumber, cursorOffset, nextOffset } = progress;
-  if (cursorOffset >= nextOffset || load.records <= 0) return { retries: [], fresh: [], notBefore: 0 };
-  const batchesRead = Math.min(maxBatches, Math.max(1, Math.floor(WAITING_READ_MAX / maxBatchRecords)));
-  const waiting = await store.dispatch.waiting(webhookNumber, cursorOffset, batchesRead * maxBatchRecords);
-  const stretches = cutBatches(waiting, {
-    maxRecords: maxBatchRecords,
-    maxBatches: batchesRead,
-    recordsAllowed: load.records,
-  });
+  if (cursorOffset >= nextOffset || load.records <= 0) return { retries: [], fresh: [], ...AT_ONCE };
+  const batchesRead = Math.min(maxBatches, Math.max(1, Math.floor(WAITING_READ_MAX / maxRecords)));
+  const waiting = await store.dispatch.waiting(webhookNumber, cursorOffset, batchesRead * maxRecords);
+  const stretches = cutBatches(waiting, { maxRecords, maxBatches: batchesRead, recordsAllowed: load.records });
   const fresh = stretches.map((stretch) => ({
     ...stretch,
     webhookNumber,
@@ -127,7 +129,7 @@ async function newWork(store: Store, ids: Ids, route: Route, maxBatches: number,
     attemptNumber: 1,
     contentRefusals: 0,
   }));
-  return { retries: [], fresh, notBefore: fresh.length === maxBatches ? saturatedUntil(load.now) : 0 };
+  return { retries: [], fresh, ...(fresh.length === maxBatches ? whenFull(load.now) : AT_ONCE) };
 }
 
 function recordCount(batches: readonly Batch[]): number {

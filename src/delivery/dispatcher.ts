@@ -66,11 +66,17 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     claimed: CLAIMED_PER_WEBHOOK,
     claimedInAll: CLAIMED_IN_ALL,
   });
+  /** Webhooks that are not looked at again before something of them is settled. */
+  const full = new Set<number>();
   const rates = createRateLimiter();
   const claimWork = createClaimWork({ store, clock, ids, log });
   const { settle, giveUp } = createSettle({
     ...{ store, clock, ids, jitter, log, owner, observe: options.observe },
-    wantsMore: (webhookNumber, settling) => lanes.load(webhookNumber, { settling }).room > 0,
+    wantsMore: (webhookNumber, settling) => {
+      const wants = lanes.hasRoom(webhookNumber, settling);
+      if (wants) full.delete(webhookNumber);
+      return wants;
+    },
   });
   const deliver = createDeliver({
     ...{ store, clock, send, log, newId: ids.uuid },
@@ -83,7 +89,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const loadOf = ({ webhook }: Route, now: number): Load => {
     const { maxRecordsPerSecond: perSecond, maxBatchRecords, progress } = webhook;
     const { webhookNumber, nextOffset, cursorOffset } = progress;
-    const { room, underWay, queuedRecords, has } = lanes.load(webhookNumber, { narrow: perSecond !== null });
+    const { room, underWay, queuedRecords, has } = lanes.load(webhookNumber, perSecond !== null);
     const wanted = Math.min(maxBatchRecords, nextOffset - cursorOffset);
     const demand = { now, wanted, reserved: queuedRecords };
     const { records, nextAt } = rates.allowance(webhookNumber, perSecond, demand);
@@ -91,20 +97,29 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   };
 
   const claim = async (webhookNumber: number): Promise<void> => {
-    const before = lanes.load(webhookNumber).underWay;
     try {
-      const { jobs, alone } = await claimWork(webhookNumber, owner, loadOf);
-      lanes.add(webhookNumber, jobs, alone);
+      const { jobs, manner, full: isFull } = await claimWork(webhookNumber, owner, loadOf);
+      lanes.add(webhookNumber, jobs, manner);
+      if (isFull) full.add(webhookNumber);
       startJobs();
-      // What was settled while the claim was being written has set a time to look again, and the claim another over it.
-      const { room, underWay } = lanes.load(webhookNumber);
-      if (room > 0 && underWay < before + jobs.length) await store.dispatch.wake(webhookNumber, clock());
+      await wakeIfRoom(webhookNumber);
     } catch (error) {
       // The webhook changed under the claim: the next look sees it as it is now.
       if (error instanceof StaleWrite) return;
       // One that cannot be claimed for must not keep the others from being looked at.
       await store.dispatch.postpone(webhookNumber, clock() + UNCLAIMABLE_PAUSE_MS);
       log.error({ webhookNumber, err: error }, 'no work could be claimed for a webhook');
+    }
+  };
+
+  /**
+   * A claim that found a webhook full and a settlement that makes room are in one commit at times, the claim last: then the
+   * webhook would not be looked at for seconds.
+   */
+  const wakeIfRoom = async (webhookNumber: number): Promise<void> => {
+    if (full.has(webhookNumber) && lanes.hasRoom(webhookNumber)) {
+      full.delete(webhookNumber);
+      await store.dispatch.wake(webhookNumber, clock());
     }
   };
 
@@ -133,6 +148,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     if (webhook !== null) lanes.setAlone(job.webhookNumber, isAlone(webhook));
     lanes.settled(job);
     startJobs();
+    await wakeIfRoom(job.webhookNumber).catch(() => undefined);
     loop.wake();
   };
 

@@ -5,13 +5,12 @@
 import { type Job, recordsOf } from './job.ts';
 
 export type Lanes = {
-  /**
-   * What is under way for a webhook, and the room for more. `narrow`: no more shall be claimed than may be under way at once;
-   * `settling`: so many of what is under way are about to be settled.
-   */
-  load(webhookNumber: number, how?: { readonly narrow?: boolean; readonly settling?: number }): LaneLoad;
-  /** Queues jobs of a webhook that were claimed; `alone`: it sends one request at a time. */
-  add(webhookNumber: number, jobs: readonly Job[], alone: boolean): void;
+  /** What is under way for a webhook, and the room for more. */
+  load(webhookNumber: number, narrow: boolean): LaneLoad;
+  /** Whether more may be claimed for a webhook, or could be when so much of what is under way is settled. */
+  hasRoom(webhookNumber: number, settling?: number): boolean;
+  /** Queues jobs of a webhook that were claimed. */
+  add(webhookNumber: number, jobs: readonly Job[], manner: Manner): void;
   setAlone(webhookNumber: number, alone: boolean): void;
   /** The next job that may start, or null; endpoints take turns, and the webhooks of each. It has a place from now on. */
   next(): Job | null;
@@ -27,6 +26,9 @@ export type Lanes = {
   /** Requests under way. */
   inFlight(): number;
 };
+
+/** `alone`: one request at a time; `narrow`: no more is claimed than may be under way at once, since its rate allows no more. */
+export type Manner = { readonly alone: boolean; readonly narrow: boolean };
 
 export type LaneLoad = {
   readonly room: number;
@@ -57,6 +59,7 @@ type Lane = {
   underWay: number;
   begun: number;
   alone: boolean;
+  narrow: boolean;
 };
 
 export function createLanes(limits: LaneLimits): Lanes {
@@ -104,6 +107,13 @@ export function createLanes(limits: LaneLimits): Lanes {
     return null;
   };
 
+  /** Half of it at a time: a claim for every single job that is done would cost more than the job. */
+  const roomBeside = (underWay: number, narrow: boolean): number => {
+    const share = Math.max(1, Math.floor(limits.claimedInAll / (lanes.size + 1)));
+    const most = Math.min(narrow ? limits.perEndpoint : limits.claimed, share);
+    return underWay > most / 2 ? 0 : most - underWay;
+  };
+
   const withdraw = (lane: Lane): Job[] => {
     // They count as begun until they are settled, so that a lane that is alone does not overtake them.
     lane.begun += lane.queue.length;
@@ -111,24 +121,29 @@ export function createLanes(limits: LaneLimits): Lanes {
   };
 
   return {
-    load: (webhookNumber, { narrow = false, settling = 0 } = {}) => {
+    load: (webhookNumber, narrow) => {
       const lane = lanes.get(webhookNumber);
-      const share = Math.max(1, Math.floor(limits.claimedInAll / (lanes.size + 1)));
-      const most = Math.min(narrow ? limits.perEndpoint : limits.claimed, share);
-      const underWay = (lane?.underWay ?? 0) - settling;
+      const underWay = lane?.underWay ?? 0;
       return {
-        // Half of it at a time: a claim for every single job that is done would cost more than the job.
-        room: underWay > most / 2 ? 0 : most - underWay,
+        room: roomBeside(underWay, narrow),
         underWay,
         queuedRecords: lane?.queue.reduce((sum, job) => sum + recordsOf(job), 0) ?? 0,
         has: (firstOffset) => lane?.claimed.has(firstOffset) ?? false,
       };
     },
-    add: (webhookNumber, jobs, alone) => {
-      if (jobs.length === 0) return;
-      const lane = lanes.get(webhookNumber) ?? { queue: [], claimed: new Set(), underWay: 0, begun: 0, alone };
+    hasRoom: (webhookNumber, settling = 0) => {
+      const lane = lanes.get(webhookNumber);
+      const underWay = (lane?.underWay ?? 0) - settling;
+      if (lane === undefined || underWay === 0) return true;
+      return !lane.alone && roomBeside(underWay, lane.narrow) > 0;
+    },
+    add: (webhookNumber, jobs, { alone, narrow }) => {
+      const known = lanes.get(webhookNumber);
+      if (known === undefined && jobs.length === 0) return;
+      const lane = known ?? { queue: [], claimed: new Set(), underWay: 0, begun: 0, alone, narrow };
       lanes.set(webhookNumber, lane);
       lane.alone = alone;
+      lane.narrow = narrow;
       lane.queue.push(...jobs);
       lane.underWay += jobs.length;
       for (const { batch } of jobs) if (batch !== null) lane.claimed.add(batch.firstOffset);

@@ -38,25 +38,28 @@ export type Load = {
 export type Capacity = {
   /** Batches that may be claimed now. */
   readonly batches: number;
-  /** Not to be looked at again before this. */
+  /** Not to be looked at again before this; `full`: or before something of it is settled. */
   readonly notBefore: number;
+  readonly full: boolean;
 };
 
-/** A settled attempt wakes the webhook earlier; this is for the case that none does. */
-const SATURATED_LOOK_MS = 5000;
+/** How long a webhook is let be that has all under way that it may: for the case that nothing settled wakes it earlier. */
+const FULL_LOOK_MS = 5000;
 
-export function saturatedUntil(now: number): number {
-  return now + SATURATED_LOOK_MS;
+/** What is full is looked at again when something of it is settled. */
+export function whenFull(now: number): { readonly notBefore: number; readonly full: true } {
+  return { notBefore: now + FULL_LOOK_MS, full: true };
 }
 
 /** How much a webhook may claim: alone one batch at a time, after a failure of its endpoint not before its probe. */
 export function capacity(webhook: Pick<WebhookConfiguration, 'ordered'>, progress: Progress, load: Load): Capacity {
   const { now, room, underWay, records, nextRecordAt } = load;
   const alone = isAlone({ ...webhook, progress });
-  if (room <= 0 || (alone && underWay > 0)) return { batches: 0, notBefore: saturatedUntil(now) };
-  if (progress.probeAt !== null && progress.probeAt > now) return { batches: 0, notBefore: progress.probeAt };
-  if (records <= 0) return { batches: 0, notBefore: nextRecordAt };
-  return { batches: alone ? 1 : room, notBefore: 0 };
+  if (room <= 0 || (alone && underWay > 0)) return { batches: 0, ...whenFull(now) };
+  if (progress.probeAt !== null && progress.probeAt > now)
+    return { batches: 0, notBefore: progress.probeAt, full: false };
+  if (records <= 0) return { batches: 0, notBefore: nextRecordAt, full: false };
+  return { batches: alone ? 1 : room, notBefore: 0, full: false };
 }
 
 /** The first of the batches until the records allowed are used up; the last may go beyond, since it cannot be cut again. */

@@ -35,7 +35,7 @@ export type SettleDependencies = {
   /** Names this process in leases. */
   readonly owner: string;
   /** Whether the webhook is to be looked at once these are settled, or has enough under way without them. */
-  readonly wantsMore: (webhookNumber: number, settled: number) => boolean;
+  readonly wantsMore: (webhookNumber: number, settling: number) => boolean;
   readonly observe?: ObserveSettled | undefined;
 };
 
@@ -44,7 +44,8 @@ type Waiting = Finished & { readonly done: (webhook: Webhook | null) => void };
 /** A call that is yet to be made; `soon`: in this turn of the event loop, after the answers that arrive in it. */
 type Scheduled = { readonly soon: boolean; cancel(): void };
 
-const STALE_ROUNDS = 20;
+/** So often at once, before it is taken for a store that is unwell. */
+const REFUSED_ROUNDS = 20;
 const UNWELL_PAUSE_MS = 500;
 
 export function createSettle(dependencies: SettleDependencies): Settle {
@@ -55,24 +56,25 @@ export function createSettle(dependencies: SettleDependencies): Settle {
   let scheduled: Scheduled | null = null;
   const ended = new AbortController();
 
-  /** Tries until the store takes it. Alone, a job whose lease was lost meanwhile keeps its attempt and nothing else. */
-  const write = async (webhookNumber: number, finished: readonly Finished[]): Promise<Webhook | null> => {
-    for (let stale = 1; ; ) {
+  /** Tries until the store takes it, or `giveUp`. Several are told apart when one of them may be what the store refuses. */
+  const write = async (webhookNumber: number, finished: readonly Waiting[]): Promise<void> => {
+    for (let round = 1; ; round += 1) {
       try {
-        return await writeOnce(dependencies, webhookNumber, finished);
+        const webhook = await writeOnce(dependencies, webhookNumber, finished);
+        for (const { done } of finished) done(webhook);
+        return;
       } catch (error) {
-        if (error instanceof StaleWrite || error instanceof ConstraintViolation) {
-          // One of them alone may be what the store refuses.
-          if (finished.length > 1) return await writeEach(webhookNumber, finished);
+        if (isRefusal(error)) {
+          if (finished.length > 1) return finished.forEach((one) => void write(webhookNumber, [one]));
           const [one] = finished;
-          if (one !== undefined && (await isLost(one))) return await writeLost(webhookNumber, one);
-          stale += 1;
-          if (stale <= STALE_ROUNDS) continue;
+          if (one !== undefined && (await isLost(one))) return void write(webhookNumber, [lostOf(one, log)]);
+          if (round % REFUSED_ROUNDS !== 0) continue;
         }
         if (ended.signal.aborted) {
           const batchIds = finished.map(({ job }) => job.batch?.id);
           log.error({ webhookNumber, batchIds, err: error }, 'the outcome of an attempt could not be written');
-          return null;
+          for (const { done } of finished) done(null);
+          return;
         }
         log.warn({ webhookNumber, err: error }, 'the outcome of an attempt cannot be written yet');
         await pause(UNWELL_PAUSE_MS, undefined, { signal: ended.signal }).catch(() => undefined);
@@ -80,20 +82,8 @@ export function createSettle(dependencies: SettleDependencies): Settle {
     }
   };
 
-  const writeEach = async (webhookNumber: number, finished: readonly Finished[]): Promise<Webhook | null> => {
-    let webhook: Webhook | null = null;
-    for (const one of finished) webhook = await write(webhookNumber, [one]);
-    return webhook;
-  };
-
   const isLost = async ({ job: { batch }, result }: Finished): Promise<boolean> =>
     batch !== null && result.kind !== 'lost' && !(await store.settlements.holds(batch, owner).catch(() => true));
-
-  const writeLost = async (webhookNumber: number, { job, result }: Finished): Promise<Webhook | null> => {
-    log.warn({ webhookNumber, batchId: job.batch?.id }, 'the lease of a batch was lost before its outcome was written');
-    const finished = 'sent' in result ? [{ job, result: { kind: 'lost', sent: result.sent } as const }] : [];
-    return await write(webhookNumber, finished);
-  };
 
   /** Writes what waits, every webhook in a transaction of its own and all of these in one commit. */
   const writeWaiting = (): void => {
@@ -107,11 +97,10 @@ export function createSettle(dependencies: SettleDependencies): Settle {
   const writeQueue = async (webhookNumber: number, queue: Waiting[]): Promise<void> => {
     writing.add(webhookNumber);
     const taken = queue.splice(0, SETTLED_AT_ONCE_MAX);
-    const webhook = await write(webhookNumber, taken);
+    await write(webhookNumber, taken);
     writing.delete(webhookNumber);
     if (queue.length === 0) waiting.delete(webhookNumber);
     else schedule(false);
-    for (const { done } of taken) done(webhook);
   };
 
   const schedule = (urgent: boolean): void => {
@@ -132,6 +121,19 @@ export function createSettle(dependencies: SettleDependencies): Settle {
       }),
     giveUp: () => ended.abort(),
   };
+}
+
+/** Something changed since it was read, or has gone: read anew, it may be written. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof StaleWrite || error instanceof ConstraintViolation;
+}
+
+/** Of a batch that is another's by now the attempt is kept, where there was one, and nothing else. */
+function lostOf({ job, result, done }: Waiting, log: Log): Waiting {
+  const { webhookNumber, batch } = job;
+  log.warn({ webhookNumber, batchId: batch?.id }, 'the lease of a batch was lost before its outcome was written');
+  if ('sent' in result) return { job, result: { kind: 'lost', sent: result.sent }, done };
+  return { job: { ...job, batch: null }, result, done };
 }
 
 function soon(work: () => void): Scheduled {

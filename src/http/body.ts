@@ -104,7 +104,7 @@ function decodeUtf8(bytes: Uint8Array): string {
   }
 }
 
-// The rest of a body that is too large or too slow is not read: the connection ends with the answer.
+// The rest of a body that is too large or too slow is nobody's: the connection ends after the answer.
 const CLOSING = { headers: { Connection: 'close' } };
 
 function tooLarge(maxBytes: number): Refusal {

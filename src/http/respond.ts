@@ -1,5 +1,6 @@
 /** The last step of every request: what became of it as a reply, the reply on its way, and what the log may say of it. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { DISCARDED_BODY_BYTES, DISCARDED_BODY_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { Refusal } from '../refusal.ts';
 import type { Reply } from './route.ts';
@@ -15,10 +16,36 @@ export function sendReply(request: IncomingMessage, response: ServerResponse, re
   if (reply.body !== undefined) headers['Content-Type'] = JSON_TYPE;
   if (reply.status !== 204) headers['Content-Length'] = Buffer.byteLength(payload);
   Object.assign(headers, reply.headers);
-  // What the client still sends would be read as the next request, or for nothing: the connection ends instead.
-  if (!request.complete && hasBody(request)) headers.Connection = 'close';
+  // What the client still sends would be read as the next request: the connection ends instead.
+  const isUnread = !request.complete && hasBody(request);
+  if (isUnread) headers.Connection = 'close';
   response.writeHead(reply.status, headers);
-  response.end(request.method === 'HEAD' ? undefined : payload);
+  if (!isUnread) {
+    response.end(request.method === 'HEAD' ? undefined : payload);
+    return;
+  }
+  response.flushHeaders();
+  if (request.method !== 'HEAD' && payload.length > 0) response.write(payload);
+  discardRest(request, () => response.end());
+}
+
+/**
+ * Reads on for a while what nobody wants. A socket closed over unread bytes is reset, and a client that sends its whole
+ * body before it looks for an answer would never see the refusal.
+ */
+function discardRest(request: IncomingMessage, done: () => void): void {
+  let bytes = 0;
+  const end = (): void => {
+    clearTimeout(timer);
+    request.off('data', count).off('end', end).off('close', end);
+    done();
+  };
+  const count = (chunk: Buffer): void => {
+    bytes += chunk.length;
+    if (bytes > DISCARDED_BODY_BYTES) end();
+  };
+  const timer = setTimeout(end, DISCARDED_BODY_MS);
+  request.on('data', count).once('end', end).once('close', end).resume();
 }
 
 /** A refusal as it is; a fault as the 500 that tells nothing of it, logged under the `errorId` that the reply will carry. */

@@ -23,7 +23,7 @@ export type Delivery<Events> = {
   readonly sentAt: number;
   /** Which of the secrets signed; null where a bearer token takes the place of a signature. */
   readonly secretIndex: number | null;
-  /** The headers that were signed, names in lower case; with a bearer token, which signs none, all of them. */
+  /** The headers that were signed, names in lower case; with a bearer token, which signs none, all of them, credentials too. */
   readonly headers: Readonly<Record<string, string>>;
   /** Decoded: JSON in UTF-8. */
   readonly body: Uint8Array;

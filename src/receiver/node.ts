@@ -1,5 +1,5 @@
 /** A receiver behind Node's own servers and Express. The types say what is used of a request, so that none of Node's are needed. */
-import { isBytes, readChunks } from '../wire/bytes.ts';
+import { readChunks } from '../wire/bytes.ts';
 import type { Answer, Receiver } from './receiver.ts';
 
 export type NodeRequest = {
@@ -39,7 +39,7 @@ export function receiveFrom(receiver: Receiver, request: NodeRequest): Promise<A
     pathAndQuery: originalUrl,
     headers: rawHeaders.flatMap((name, at) => (at % 2 === 0 ? [[name, rawHeaders[at + 1] ?? ''] as const] : [])),
     body:
-      [rawBody, body].find(isBytes) ??
+      ([rawBody, body].find(ArrayBuffer.isView) as Uint8Array | undefined) ??
       // To leave a body that is too large must not end the connection before the answer.
       (async (maxBytes) =>
         request.readableDidRead ? 'parsed' : readChunks(request.iterator({ destroyOnReturn: false }), maxBytes)),

@@ -2,12 +2,11 @@
  * From a request to what it brings, or to the reason why it is refused: who sent it, by its headers alone; then its bytes; then
  * what they say (wire.md §5). Nothing of a body is read, let alone hashed, before the headers hold.
  */
-import { isBytes } from '../wire/bytes.ts';
 import { answerChallenge, challengeHeader } from '../wire/challenge-answer.ts';
 import { readContentHeaders, verifyContent, verifyHead } from '../wire/delivery-verification.ts';
 import { type Envelope, parseEnvelope } from '../wire/envelope.ts';
 import { lowerCaseHeaders } from '../wire/headers.ts';
-import { readEncoding } from '../wire/payload-decoding.ts';
+import { readEncoding, tooLarge } from '../wire/payload-decoding.ts';
 import { failure, type Verdict } from '../wire/verdict.ts';
 import { equalText } from '../wire/web-hash.ts';
 import type { Delivery } from './delivery.ts';
@@ -22,20 +21,18 @@ export type OpenVerdict<Events> = ({ readonly ok: true } & Opened<Events>) | ({ 
 
 /** Rejects only with what a function of the settings throws. */
 export async function openRequest<Events>(received: ReceivedRequest, settings: Settings): Promise<OpenVerdict<Events>> {
-  const { pathAndQuery = received.pathAndQuery, clock } = settings;
+  const { pathAndQuery = received.pathAndQuery } = settings;
   const headers = lowerCaseHeaders(received.headers);
-  const request = { ...settings, ...received, pathAndQuery, headers, now: clock() };
+  const request = { ...settings, ...received, pathAndQuery, headers, now: settings.clock?.() };
   const sender = await verifySender(request);
   if (!sender.ok) return { ...sender, verified: false };
   if ('answer' in sender) return sender;
-  const { contentHash, ...sent } = sender;
+  const { ok, contentHash, ...sent } = sender;
   const content = await readContent(request, contentHash);
   if (!content.ok) return { ...content, verified: true };
   const { body } = content;
-  const parsed = parseEnvelope(body);
-  if (!parsed.ok) return { ...parsed, verified: true };
-  const envelope = parsed.envelope as Pick<Delivery<Events>, keyof Envelope>;
-  return { ok: true, delivery: { ...envelope, ...sent, body } };
+  const envelope = content.envelope as Pick<Delivery<Events>, keyof Envelope>;
+  return { ok, delivery: { ...envelope, ...sent, body } };
 }
 
 /** A request with what it is held to. */
@@ -43,7 +40,7 @@ type Openable = Settings &
   ReceivedRequest & {
     readonly pathAndQuery: string;
     readonly headers: ReadonlyMap<string, string>;
-    readonly now: number;
+    readonly now: number | undefined;
   };
 
 /** `contentHash` is what the body has to have; of a challenge there is an answer instead. */
@@ -54,7 +51,7 @@ type Sender =
 /** By API key; then by signature, or by bearer token where those are taken. */
 async function verifySender(request: Openable): Promise<Verdict<RefusalCode, Sender>> {
   const { method, pathAndQuery, headers, secrets, apiKeys, bearer } = request;
-  if (method.toUpperCase() !== 'POST') return failure('wrong_method', `the method is ${method}, deliveries are POST`);
+  if (method !== 'POST') return failure('wrong_method', `the method is ${method}, not POST`);
   const given = headers.get('x-api-key');
   const matches = apiKeys.map((apiKey) => equalText(apiKey, given ?? ''));
   if (apiKeys.length > 0 && !matches.includes(true)) {
@@ -84,25 +81,26 @@ async function verifySender(request: Openable): Promise<Verdict<RefusalCode, Sen
 async function readContent(
   request: Openable,
   contentHash: string,
-): Promise<Verdict<RefusalCode, { readonly body: Uint8Array }>> {
+): Promise<Verdict<RefusalCode, { readonly body: Uint8Array; readonly envelope: Envelope }>> {
   const { headers, body, maxBytes } = request;
   const encoding = readEncoding(headers, request);
   if (!encoding.ok) return encoding;
   const message = request.standardWebhooks?.(request);
   if (message?.ok === false) return message;
 
-  const announced = Number(headers.get('content-length') ?? 0);
+  const announced = Number(headers.get('content-length'));
   const read = announced > maxBytes ? 'too large' : typeof body === 'function' ? await body(maxBytes) : body;
-  if (read === 'broken') return failure('body_incomplete', 'the connection ended before the body did');
-  // Programs without types pass on what their framework made of it.
-  if (read !== 'too large' && !isBytes(read)) {
+  if (read === 'broken') return failure('body_incomplete', 'the connection ended within the body');
+  // Programs without types pass on what their framework made of it. Not `instanceof`: test runners have realms of their own.
+  if (read !== 'too large' && !ArrayBuffer.isView(read)) {
     return failure('body_was_parsed', 'body was parsed before verification: pass the raw bytes');
   }
-  if (read === 'too large' || read.length > maxBytes) {
-    return failure('too_large', `the body has more than the ${maxBytes} bytes allowed`);
-  }
+  if (read === 'too large' || read.length > maxBytes) return tooLarge('the body', maxBytes);
   const content = await verifyContent(read, contentHash);
   if (!content.ok) return content;
   const verdict = await message?.verify(read);
-  return verdict?.ok === false ? verdict : encoding.decode(read);
+  if (verdict?.ok === false) return verdict;
+  const decoded = await encoding.decode(read);
+  if (!decoded.ok) return decoded;
+  return { ...decoded, ...parseEnvelope(decoded.body) };
 }

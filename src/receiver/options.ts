@@ -49,7 +49,7 @@ type AtLeastOne = readonly [string, ...string[]];
 
 /** The options of verification with what was left out. */
 export type Settings = Omit<VerifyOptions, 'secrets' | 'apiKey' | 'url'> &
-  Readonly<Required<Pick<VerifyOptions, 'maxBytes' | 'clock'>>> & {
+  Readonly<Required<Pick<VerifyOptions, 'maxBytes'>>> & {
     readonly secrets: AtLeastOne;
     readonly apiKeys: readonly string[];
     /** What takes the place of the request's own. */
@@ -59,22 +59,19 @@ export type Settings = Omit<VerifyOptions, 'secrets' | 'apiKey' | 'url'> &
 /** Throws a TypeError for options with which every delivery would be refused, or any would pass. */
 export function readOptions(options: VerifyOptions): Settings {
   // By default values, so that what is undefined lifts no bound.
-  const { maxBytes = RECEIVED_BODY_BYTES, clock = Date.now, url } = options;
+  const { maxBytes = RECEIVED_BODY_BYTES, url } = options;
   return {
     ...options,
     maxBytes,
-    clock,
     secrets: listOf('secrets', options.secrets),
-    apiKeys: 'apiKey' in options ? listOf('apiKey', options.apiKey) : [],
+    apiKeys: 'apiKey' in options ? listOf('apiKey', options.apiKey ?? '') : [],
     pathAndQuery: url === undefined ? url : pathAndQuery(new URL(url)),
   };
 }
 
 /** An unset environment variable is the usual way to a secret that is not there: it must not turn a check off. */
-function listOf(name: string, given: string | readonly string[] | undefined): AtLeastOne {
-  const [first, ...more] = [given].flat();
-  for (const text of [first, ...more]) {
-    if (typeof text !== 'string' || text === '') throw new TypeError(`${name} is missing or empty`);
-  }
-  return [first, ...more] as unknown as AtLeastOne;
+function listOf(name: string, given: string | readonly string[]): AtLeastOne {
+  const list = [given].flat();
+  if (list.length === 0 || !list.every(Boolean)) throw new TypeError(`${name} is missing or empty`);
+  return list as unknown as AtLeastOne;
 }

@@ -55,7 +55,7 @@ export function createReceiver<Events extends object = Record<string, unknown>>(
     } catch (error) {
       onError(error, request);
       // What went wrong may name what is nobody else's business.
-      return answer(500, 'failed: the receiver could not handle it');
+      return answer(500, 'failed: see the log of the receiver');
     }
   };
   return { receive, verify };

@@ -31,9 +31,8 @@ export type HandleOnce = <T extends Pick<ReceivedRecord, 'messageId'>>(
 ) => Promise<void>;
 
 /**
- * A message that is being handled by this process holds back every delivery that has it too, such as the second attempt of one
- * that took too long: it is handled then if the first failed, and dropped if not. A delivery takes all its messages at once,
- * so two never wait for each other.
+ * A delivery waits for the earlier ones of this process that have a message in common with it, such as the first attempt of
+ * one that took too long: the message is handled then if that failed, and dropped if not.
  */
 export function createHandleOnce(seen: SeenStore): HandleOnce {
   const underWay = new Map<string, Promise<unknown>>();
@@ -41,24 +40,19 @@ export function createHandleOnce(seen: SeenStore): HandleOnce {
     // A message that came twice in one delivery is one.
     const fresh = new Map(messages.map((message) => [message.messageId, message]));
     const ids = [...fresh.keys()];
-    const busy = (): Promise<unknown> | undefined => underWay.get(ids.find((id) => underWay.has(id)) ?? '');
-    for (let other = busy(); other !== undefined; other = busy()) await other;
     const work = async (): Promise<void> => {
       // A heartbeat has none, and a store need not know that list.
-      if (fresh.size > 0) for (const id of await seen.find(ids)) fresh.delete(id);
+      if (ids.length > 0) for (const id of await seen.find(ids)) fresh.delete(id);
       if (fresh.size === 0) return;
       await handle([...fresh.values()]);
       await seen.add([...fresh.keys()]);
     };
-    const working = work().finally(() => {
-      for (const id of ids) underWay.delete(id);
+    const working = Promise.all(ids.map((id) => underWay.get(id))).then(work);
+    // Whether it fails is the business of this delivery alone.
+    const over = working.catch(() => {});
+    for (const id of ids) underWay.set(id, over);
+    await working.finally(() => {
+      for (const id of ids) if (underWay.get(id) === over) underWay.delete(id);
     });
-    // Whether it failed is the business of the delivery that began it.
-    for (const id of ids)
-      underWay.set(
-        id,
-        working.catch(() => {}),
-      );
-    await working;
   };
 }

@@ -11,6 +11,8 @@ export function refuseUnsafeUrl(field: string, text: string, egress: EgressPolic
   const url = URL.parse(text);
   if (url === null) throw refuseField(field, 'is not an absolute URL');
   if (url.protocol !== 'https:') throw refuseField(field, 'must begin with https:');
+  // The parser mends https:host and https:///host; what it would guess at is refused instead.
+  if (!/^https:\/\/[^/\\]/i.test(text)) throw refuseField(field, 'must begin with https:// and a host');
   if (url.username !== '' || url.password !== '') throw refuseField(field, 'must not hold credentials');
   if (url.hash !== '' || text.includes('#')) throw refuseField(field, 'must not hold a fragment');
   const verdict = hostVerdict(url.hostname, egress);

@@ -1,10 +1,5 @@
 /** Streams of bytes without `Buffer`, so that it also runs where there is only what the web has. */
 
-/** Bytes of whatever realm: test runners and sandboxes have constructors of their own, so `instanceof` would not do. */
-export function isBytes(value: unknown): value is Uint8Array {
-  return ArrayBuffer.isView(value);
-}
-
 /** A stream to its end, or why there is none. Of one that is too large no more than the bound is kept or waited for. Never rejects. */
 export async function readChunks(
   stream: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,

@@ -27,7 +27,7 @@ export type DeliveryToVerify = DeliveryHead & { readonly body: Uint8Array };
 
 export type Reception = {
   /** Epoch milliseconds; the system's clock where absent, so that leaving it out does not let old requests in. */
-  readonly now?: number;
+  readonly now?: number | undefined;
   /** How far `date` may be from `now`, either way; 300 where absent. Infinity lets every date pass: for tests with old payloads. */
   readonly toleranceSeconds?: number;
 };
@@ -79,12 +79,12 @@ export async function verifyHead(delivery: DeliveryHead): Promise<HeadVerdict> {
   }
   const parsed = parseAuthorization(authorization);
   if (parsed === null) {
-    return failure('malformed_authorization', 'Authorization is not of the form SignedHeaders=a;b&Signature=c');
+    return failure('malformed_authorization', 'Authorization lacks SignedHeaders=a;b&Signature=c');
   }
   const { signedHeaders, signature } = parsed;
   for (const name of [...REQUIRED_SIGNED_HEADERS, ...requiredHeaders]) {
     const isSigned = signedHeaders.includes(name.toLowerCase());
-    if (!isSigned) return failure('unsigned_header', `SignedHeaders lacks ${name.toLowerCase()}`);
+    if (!isSigned) return failure('unsigned_header', `SignedHeaders lacks ${name}`);
   }
   for (const name of signedHeaders) {
     if (!headers.has(name)) return failure('missing_header', `the signed header ${name} is missing`);

@@ -141,7 +141,7 @@ function isCount(value: unknown): boolean {
 }
 
 function isTimestamp(value: unknown): boolean {
-  return isText(value) && new Date(value as string).toJSON() === value;
+  return new Date(value as string).toJSON() === value;
 }
 
 function malformed(member: string, wanted: string): Failure<'malformed_envelope'> {

@@ -4,7 +4,7 @@
  */
 import { gunzip } from './gunzip.ts';
 import { type HeaderPairs, type HeaderRecord, lowerCaseHeaders } from './headers.ts';
-import { failure, type Verdict } from './verdict.ts';
+import { type Failure, failure, type Verdict } from './verdict.ts';
 
 /** Gives the content of a PGP message, or why there is none. */
 export type Decrypt = (bytes: Uint8Array, keyName: string) => Promise<Verdict<string, { readonly bytes: Uint8Array }>>;
@@ -67,22 +67,25 @@ export function readEncoding(
   if (encoding !== undefined && encoding.toLowerCase() !== 'gzip') {
     return failure('unsupported_encoding', `${where} is "${encoding}", not gzip`);
   }
-  if (isEncrypted && decrypt === undefined) {
-    return failure('no_decryption', 'the body is encrypted and no key was given');
-  }
+  const undo = isEncrypted ? decrypt : null;
+  if (undo === undefined) return failure('no_decryption', 'the body is encrypted and no key was given');
   const decode = async (bytes: Uint8Array): Promise<PayloadVerdict> => {
     let content = bytes;
-    if (isEncrypted && decrypt !== undefined) {
-      const decrypted = await decrypt(bytes, keyName ?? '');
+    if (undo !== null) {
+      const decrypted = await undo(bytes, keyName ?? '');
       if (!decrypted.ok) return failure('decryption_failed', decrypted.description);
       content = decrypted.bytes;
     }
     const body = encoding === undefined ? content : await gunzip(content, maxBytes);
-    if (body === 'broken') return failure('malformed_gzip', 'the body is announced as gzip and is not, or is cut');
+    if (body === 'broken') return failure('malformed_gzip', 'the body is not the gzip announced, or cut');
     if (body !== 'too large' && body.length <= maxBytes) return { ok: true, body };
-    return failure('too_large', `the decoded body has more than the ${maxBytes} bytes allowed`);
+    return tooLarge('the decoded body', maxBytes);
   };
   return { ok: true, decode };
+}
+
+export function tooLarge(what: string, maxBytes: number): Failure<'too_large'> {
+  return failure('too_large', `${what} has more than the ${maxBytes} bytes allowed`);
 }
 
 const ENCRYPTED = 'x-content-encrypted';

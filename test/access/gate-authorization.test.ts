@@ -71,7 +71,7 @@ describe('the gate’s authorization', () => {
       'POST',
       EMPLOYEES,
       'insufficient_scope',
-      'error_description="the scope employees:create is required for this", scope="employees:create"',
+      'scope="employees:create", error_description="the scope employees:create is required for this"',
     ],
     [
       'a permission that the user lacks',

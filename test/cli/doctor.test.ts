@@ -149,8 +149,8 @@ test('a clock that is behind what was recorded is found', async (t) => {
   const folder = await initialised(t);
   tamper(
     folder,
-    `INSERT INTO event (key, id, type, correlation_id, created_at)
-    VALUES (${(Date.now() + 3_600_000) * 2048}, 'x', 'a.b', 'x', 0)`,
+    `INSERT INTO event (key, id, type, data, correlation_id, created_at)
+    VALUES (${(Date.now() + 3_600_000) * 2048}, 'x', 'a.b', '{}', 'x', 0)`,
   );
   const [clock, ...rest] = await complaints(folder);
   assert.match(clock ?? '', /^problem clock: it is 3[56]\d\d s behind the newest record: set it right$/);

@@ -6,6 +6,8 @@ import { createLanes, type LaneLimits, type Lanes } from '../../src/delivery/lan
 import { batchOf } from '../support/attempts.ts';
 import { NOW } from '../support/store.ts';
 
+const FREE = { alone: false, narrow: false };
+const ALONE = { alone: true, narrow: false };
 const LIMITS: LaneLimits = { inFlight: 64, perEndpoint: 8, claimed: 256, claimedInAll: 4096 };
 
 /** Jobs of one record each, at offsets from `first` on. */
@@ -31,7 +33,7 @@ const offsetsOf = (started: readonly Job[]): unknown[] => started.map(({ batch }
 describe('places', () => {
   it('are eight at one endpoint, whichever webhooks it has, and they take turns', () => {
     const lanes = createLanes(LIMITS);
-    for (const webhook of [1, 2, 3]) lanes.add(webhook, jobs(webhook, 'e', 20), false);
+    for (const webhook of [1, 2, 3]) lanes.add(webhook, jobs(webhook, 'e', 20), FREE);
     const started = startAll(lanes);
     assert.deepEqual(webhooksOf(started), [1, 2, 3, 1, 2, 3, 1, 2]);
     lanes.finished(started[0] ?? assert.fail(), true);
@@ -41,15 +43,15 @@ describe('places', () => {
 
   it('at one endpoint that are all taken keep nobody elsewhere waiting', () => {
     const lanes = createLanes(LIMITS);
-    lanes.add(1, jobs(1, 'slow', 200), false);
+    lanes.add(1, jobs(1, 'slow', 200), FREE);
     assert.equal(startAll(lanes).length, 8);
-    lanes.add(2, jobs(2, 'fast', 3), false);
+    lanes.add(2, jobs(2, 'fast', 3), FREE);
     assert.deepEqual(webhooksOf(startAll(lanes)), [2, 2, 2]);
   });
 
   it('are bounded in all, and endpoints take turns at them', () => {
     const lanes = createLanes({ ...LIMITS, inFlight: 5 });
-    for (const webhook of [1, 2]) lanes.add(webhook, jobs(webhook, `e${webhook}`, 9), false);
+    for (const webhook of [1, 2]) lanes.add(webhook, jobs(webhook, `e${webhook}`, 9), FREE);
     const started = startAll(lanes);
     assert.deepEqual(webhooksOf(started), [1, 2, 1, 2, 1]);
     lanes.finished(started[1] ?? assert.fail(), true);
@@ -58,12 +60,12 @@ describe('places', () => {
 
   it('follow a webhook to another endpoint, job by job', () => {
     const lanes = createLanes(LIMITS);
-    lanes.add(1, jobs(1, 'old', 9), false);
-    lanes.add(1, jobs(1, 'new', 9, 9), false);
+    lanes.add(1, jobs(1, 'old', 9), FREE);
+    lanes.add(1, jobs(1, 'new', 9, 9), FREE);
     assert.equal(startAll(lanes).length, 8);
     const [first] = lanes.withdraw(1).map((job) => job.endpointId);
     assert.equal(first, 'old');
-    lanes.add(1, jobs(1, 'new', 2, 30), false);
+    lanes.add(1, jobs(1, 'new', 2, 30), FREE);
     assert.deepEqual(offsetsOf(startAll(lanes)), [30, 31]);
   });
 });
@@ -71,7 +73,7 @@ describe('places', () => {
 describe('a webhook that is alone', () => {
   it('has one request under way until it is settled, not only answered', () => {
     const lanes = createLanes(LIMITS);
-    lanes.add(1, jobs(1, 'e', 3), true);
+    lanes.add(1, jobs(1, 'e', 3), ALONE);
     const [first, ...others] = startAll(lanes);
     assert.deepEqual([first?.batch?.firstOffset, others], [0, []]);
     assert.equal(lanes.finished(first ?? assert.fail(), true), true);
@@ -82,7 +84,7 @@ describe('a webhook that is alone', () => {
 
   it('becomes so with any failure, and has all its places again as soon as it is told', () => {
     const lanes = createLanes(LIMITS);
-    lanes.add(1, jobs(1, 'e', 30), false);
+    lanes.add(1, jobs(1, 'e', 30), FREE);
     const started = startAll(lanes);
     const [failed, ...others] = started;
     assert.equal(lanes.finished(failed ?? assert.fail(), false), true);
@@ -97,10 +99,10 @@ describe('a webhook that is alone', () => {
 
   it('is not overtaken by what it has while others are withdrawn', () => {
     const lanes = createLanes(LIMITS);
-    lanes.add(1, jobs(1, 'e', 3), true);
+    lanes.add(1, jobs(1, 'e', 3), ALONE);
     const withdrawn = lanes.withdraw(1);
     assert.equal(withdrawn.length, 3);
-    lanes.add(1, jobs(1, 'e', 1, 7), true);
+    lanes.add(1, jobs(1, 'e', 1, 7), ALONE);
     assert.deepEqual(startAll(lanes), []);
     for (const job of withdrawn) lanes.settled(job);
     assert.deepEqual(offsetsOf(startAll(lanes)), [7]);
@@ -110,58 +112,68 @@ describe('a webhook that is alone', () => {
 describe('the room for more', () => {
   it('is claimed half at a time', () => {
     const lanes = createLanes({ ...LIMITS, claimed: 10 });
-    assert.equal(lanes.load(1).room, 10);
-    lanes.add(1, jobs(1, 'e', 10), false);
+    assert.equal(lanes.load(1, false).room, 10);
+    lanes.add(1, jobs(1, 'e', 10), FREE);
     const started = startAll(lanes);
     const rooms: number[] = [];
     for (const job of started) {
       lanes.finished(job, true);
       lanes.settled(job);
-      rooms.push(lanes.load(1).room);
+      rooms.push(lanes.load(1, false).room);
     }
     assert.deepEqual(rooms, [0, 0, 0, 0, 5, 6, 7, 8]);
-    assert.equal(lanes.load(1).underWay, 2);
+    assert.equal(lanes.load(1, false).underWay, 2);
   });
 
   it('counts what is about to be settled as settled', () => {
     const lanes = createLanes({ ...LIMITS, claimed: 10 });
-    lanes.add(1, jobs(1, 'e', 10), false);
+    lanes.add(1, jobs(1, 'e', 10), FREE);
     assert.deepEqual(
-      [4, 5].map((settling) => lanes.load(1, { settling }).room),
-      [0, 5],
+      [4, 5].map((settling) => lanes.hasRoom(1, settling)),
+      [false, true],
     );
   });
 
+  it('is there for one that is alone when nothing of it is under way', () => {
+    const lanes = createLanes(LIMITS);
+    lanes.add(1, jobs(1, 'e', 1), ALONE);
+    assert.deepEqual(
+      [0, 1].map((settling) => lanes.hasRoom(1, settling)),
+      [false, true],
+    );
+    assert.equal(lanes.hasRoom(2), true);
+  });
+
   it('is no more than can be under way for a webhook with a rate', () => {
-    assert.equal(createLanes(LIMITS).load(1, { narrow: true }).room, 8);
+    assert.equal(createLanes(LIMITS).load(1, true).room, 8);
   });
 
   it('shrinks the more webhooks have something, so that memory is bounded, but never to nothing', () => {
     const lanes = createLanes({ ...LIMITS, claimedInAll: 20 });
-    for (let webhook = 1; webhook <= 3; webhook += 1) lanes.add(webhook, jobs(webhook, 'e', 1), false);
-    assert.equal(lanes.load(4).room, 5);
-    for (let webhook = 4; webhook <= 100; webhook += 1) lanes.add(webhook, jobs(webhook, 'e', 1), false);
-    assert.equal(lanes.load(101).room, 1);
-    assert.equal(lanes.load(1).room, 0);
+    for (let webhook = 1; webhook <= 3; webhook += 1) lanes.add(webhook, jobs(webhook, 'e', 1), FREE);
+    assert.equal(lanes.load(4, false).room, 5);
+    for (let webhook = 4; webhook <= 100; webhook += 1) lanes.add(webhook, jobs(webhook, 'e', 1), FREE);
+    assert.equal(lanes.load(101, false).room, 1);
+    assert.equal(lanes.load(1, false).room, 0);
   });
 
   it('knows which batches are under way, and how many records have not started', () => {
     const lanes = createLanes({ ...LIMITS, perEndpoint: 1 });
-    lanes.add(1, [{ ...jobs(1, 'e', 1)[0], batch: batchOf(0, 9) } as Job, ...jobs(1, 'e', 2, 10)], false);
+    lanes.add(1, [{ ...jobs(1, 'e', 1)[0], batch: batchOf(0, 9) } as Job, ...jobs(1, 'e', 2, 10)], FREE);
     const [started] = startAll(lanes);
-    const load = lanes.load(1);
+    const load = lanes.load(1, false);
     assert.deepEqual([load.queuedRecords, load.has(0), load.has(10), load.has(5)], [2, true, true, false]);
     lanes.finished(started ?? assert.fail(), true);
     lanes.settled(started ?? assert.fail());
-    assert.equal(lanes.load(1).has(0), false);
-    assert.equal(lanes.load(2).has(10), false);
+    assert.equal(lanes.load(1, false).has(0), false);
+    assert.equal(lanes.load(2, false).has(10), false);
   });
 });
 
 describe('withdrawing', () => {
   it('takes out all that has not started, of one webhook or of all, each once', () => {
     const lanes = createLanes({ ...LIMITS, perEndpoint: 1 });
-    for (const webhook of [1, 2]) lanes.add(webhook, jobs(webhook, `e${webhook}`, 3), false);
+    for (const webhook of [1, 2]) lanes.add(webhook, jobs(webhook, `e${webhook}`, 3), FREE);
     startAll(lanes);
     assert.deepEqual(offsetsOf(lanes.withdraw(1)), [1, 2]);
     assert.deepEqual(webhooksOf(lanes.withdraw()), [2, 2]);
@@ -205,7 +217,7 @@ describe('whatever happens', () => {
               const added = jobs(webhook, endpointOf(webhook), 1 + (pick % 4), offset);
               offset += added.length;
               alone.set(webhook, pick % 2 === 0);
-              lanes.add(webhook, added, pick % 2 === 0);
+              lanes.add(webhook, added, pick % 2 === 0 ? ALONE : FREE);
               queued.push(...added);
             } else if (kind === 'answer' || kind === 'fail') {
               const job = take(sent, pick);
@@ -223,7 +235,7 @@ describe('whatever happens', () => {
                 unsettled.push(job);
               }
             } else if (kind === 'mend') {
-              if (lanes.load(webhook).underWay > 0) alone.set(webhook, false);
+              if (lanes.load(webhook, false).underWay > 0) alone.set(webhook, false);
               lanes.setAlone(webhook, false);
             } else {
               for (const job of startAll(lanes)) {

@@ -78,7 +78,7 @@ describe('the token challenge', () => {
     const body = '{"records":[]}';
     const forged = { ...CHALLENGE, token: `.1795237200.${body}` };
     assert.throws(() => challengeAnswer(forged), RangeError);
-    await assert.rejects(answerChallenge(forged), RangeError);
+    assert.equal(await answerChallenge(forged), null);
     // Even were it signed, a receiver of ours would not take the path for an id.
     const { 'webhook-signature': signature } = standardWebhookHeaders({
       id: 'x',

@@ -120,7 +120,7 @@ describe('verifying a delivery', () => {
     assert.deepEqual(await verifyDelivery(received({ secrets: ['another', SECRET] })), {
       ok: true,
       secretIndex: 1,
-      signedAt: AT,
+      sentAt: AT,
       signedHeaders: ['x-content-sha256', 'date', 'x-tenant'],
     });
   });
@@ -138,17 +138,16 @@ describe('verifying a delivery', () => {
     assert.deepEqual(await refused(changes), {
       ok: false,
       code: 'unsigned_header',
-      description: 'SignedHeaders lacks x-role',
+      description: 'SignedHeaders lacks X-Role',
     });
   });
 
   const shortList = `HMAC-SHA256 SignedHeaders=x-content-sha256&Signature=${encodeBase64(new Uint8Array(32))}`;
   const inherited = `HMAC-SHA256 SignedHeaders=x-content-sha256;date;constructor&Signature=${encodeBase64(new Uint8Array(32))}`;
   const cases: [string, Partial<DeliveryToVerify>, DeliveryFailureCode, RegExp][] = [
-    ['no secrets', { secrets: [] }, 'no_secret', /no secret/],
-    ['an empty secret beside a good one', { secrets: [SECRET, ''] }, 'no_secret', /empty/],
-    ['another method', { method: 'PUT' }, 'wrong_method', /PUT/],
-    ['no Authorization header', withHeader('authorization', undefined), 'missing_authorization', /no Authorization/],
+    ['everything where there is no secret', { secrets: [] }, 'wrong_signature', /^none of 0 secrets/],
+    ['another method', { method: 'PUT' }, 'wrong_signature', /PUT/],
+    ['no Authorization header', withHeader('authorization', undefined), 'missing_authorization', /is missing/],
     ['another scheme', withHeader('authorization', 'Bearer abc'), 'wrong_scheme', /HMAC-SHA256/],
     ['a malformed one', withHeader('authorization', 'HMAC-SHA256 x'), 'malformed_authorization', /SignedHeaders=/],
     ['a date that is not signed', withHeader('authorization', shortList), 'unsigned_header', /lacks date$/],
@@ -161,20 +160,36 @@ describe('verifying a delivery', () => {
     ['a date older than asked', { now: AT + 11_000, toleranceSeconds: 10 }, 'stale_date', /11 s old, 10 s allowed/],
     ['a clock that is not a number', { now: Number.NaN }, 'future_date', /NaN/],
     ['a tolerance that is not a number', { toleranceSeconds: Number.NaN }, 'future_date', /NaN/],
-    ['another secret', { secrets: ['another'] }, 'wrong_signature', /not made with the secret over POST \/in\?a=1/],
-    ['two other secrets', { secrets: ['another', 'third'] }, 'wrong_signature', /any of the 2 secrets/],
+    [
+      'another secret',
+      { secrets: ['another'] },
+      'wrong_signature',
+      /^none of 1 secrets signed POST \/in\?a=1 and these values of x-content-sha256, date, x-tenant$/,
+    ],
+    ['two other secrets', { secrets: ['another', 'third'] }, 'wrong_signature', /^none of 2 secrets/],
     ['another path', { pathAndQuery: '/out?a=1' }, 'wrong_signature', /\/out\?a=1/],
     ['another value of a signed header', withHeader('x-tenant', 'evil'), 'wrong_signature', /x-tenant/],
     [
       'a signed header that came twice',
       { headers: { ...received().headers, 'x-tenant': ['acme', 'acme'] } },
-      'repeated_header',
-      /^the header x-tenant came 2 times$/,
+      'wrong_signature',
+      /x-tenant/,
     ],
-    ['a header that came in two cases', withHeader('X-TENANT', 'acme'), 'repeated_header', /x-tenant came 2 times/],
-    ['a hash of another length', withHeader('x-content-sha256', 'AAAA'), 'malformed_content_hash', /4 characters/],
+    ['a header that came in two cases', withHeader('X-TENANT', 'acme'), 'wrong_signature', /x-tenant/],
+    ['a hash of another length', withHeader('x-content-sha256', 'AAAA'), 'malformed_content_hash', /32 bytes: "AAAA"/],
+    [
+      'a hash that came twice',
+      { headers: [...Object.entries(received().headers), ['x-content-sha256', 'AAAA']] as [string, string][] },
+      'malformed_content_hash',
+      /=, AAAA"$/,
+    ],
     ['another hash', withHeader('x-content-sha256', encodeBase64(new Uint8Array(32))), 'wrong_signature', /content/],
-    ['another body', { body: new Uint8Array(3) }, 'wrong_content_hash', /3 bytes received/],
+    [
+      'another body',
+      { body: new Uint8Array(3) },
+      'wrong_content_hash',
+      /that of the 3 bytes here: were they unpacked or parsed/,
+    ],
   ];
   for (const [what, changes, code, description] of cases) {
     it(`refuses ${what}`, async () => {
@@ -184,6 +199,10 @@ describe('verifying a delivery', () => {
       assert.ok(!verdict.description.includes(SECRET));
     });
   }
+
+  it('takes no empty secret for one, not even beside a good one', async () => {
+    await assert.rejects(verifyDelivery(received({ secrets: [SECRET, ''] })), RangeError);
+  });
 
   it('goes by the system clock where none is given', async () => {
     const { now: _, ...delivery } = received();
@@ -198,7 +217,7 @@ describe('verifying a delivery', () => {
       get: (): never => assert.fail('the body was read'),
     });
     assert.equal((await refused({ body: unreadable, secrets: ['another'] })).code, 'wrong_signature');
-    await assert.rejects(verifyDelivery(received({ body: unreadable })), /the body was read/);
+    await assert.rejects(verifyDelivery(received({ body: unreadable })));
   });
 });
 
@@ -259,7 +278,7 @@ describe('signing and verifying, with anything', () => {
         fc.string(),
         fc.string(),
         headers,
-        fc.array(fc.string()),
+        fc.array(fc.string({ minLength: 1 })),
         async (method, target, given, secrets) => {
           const request = { method, pathAndQuery: target, headers: given, body: BODY };
           const verdict = await verifyDelivery({ ...request, secrets, now: AT });

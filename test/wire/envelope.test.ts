@@ -62,6 +62,7 @@ describe('writing an envelope', () => {
 });
 
 describe('reading an envelope', () => {
+  const parse = (text: string) => parseEnvelope(new TextEncoder().encode(text));
   const word = fc.string({ unit: fc.constantFrom(...'abcxyz019'), minLength: 1, maxLength: 8 });
   const eventType = fc.tuple(word, word, fc.constantFrom('', '_', '-'), word).map((parts) => {
     const [category, name, joint, rest] = parts;
@@ -87,19 +88,22 @@ describe('reading an envelope', () => {
           lag: Math.max(0, AT - rest.createdAt) / 1000,
           data: JSON.parse(dataJson),
         }));
-        assert.deepEqual(parseEnvelope(text), { ok: true, envelope: { ...envelope, records: received } });
+        assert.deepEqual(parseEnvelope(new TextEncoder().encode(text)), {
+          ok: true,
+          envelope: { ...envelope, records: received },
+        });
       }),
     );
   });
 
   it('lets members be that it does not know', () => {
-    assert.ok(parseEnvelope(encode([RECORD]).replace('{"offset"', '{"new":1,"offset"')).ok);
+    assert.ok(parse(encode([RECORD]).replace('{"offset"', '{"new":1,"offset"')).ok);
   });
 
   const cases: [string, (text: string) => string, string, string][] = [
-    ['no JSON', (text) => text.slice(0, -1), 'malformed_json', 'the body is not JSON'],
-    ['a list', () => '[]', 'malformed_envelope', 'the body is not an object'],
-    ['null', () => 'null', 'malformed_envelope', 'the body is not an object'],
+    ['no JSON', (text) => text.slice(0, -1), 'malformed_json', 'the body is not JSON in UTF-8'],
+    ['a list', () => '[]', 'malformed_envelope', 'subscriptionId is not a string'],
+    ['null', () => 'null', 'malformed_envelope', 'subscriptionId is not a string'],
     [
       'no subscriptionId',
       (text) => text.replace('"subscriptionId":"w1",', ''),
@@ -114,7 +118,12 @@ describe('reading an envelope', () => {
       'attemptNumber is not an integer from 1',
     ],
     ['no records', () => encode([]).replace('[]', 'null'), 'malformed_envelope', 'records is not a list'],
-    ['a record of null', () => encode([]).replace('[]', '[null]'), 'malformed_envelope', 'records[0] is not an object'],
+    [
+      'a record of null',
+      () => encode([]).replace('[]', '[null]'),
+      'malformed_envelope',
+      'records[0].offset is not an integer from 0',
+    ],
     [
       'a negative offset',
       (text) => text.replace('168', '-1'),
@@ -149,13 +158,13 @@ describe('reading an envelope', () => {
       'no value',
       (text) => text.replace('"value"', '"valve"'),
       'malformed_envelope',
-      'records[0].value is not an object',
+      'records[0].value.headers.messageId is not a string',
     ],
     [
       'no headers',
       (text) => text.replace('"headers"', '"head"'),
       'malformed_envelope',
-      'records[0].value.headers is not an object',
+      'records[0].value.headers.messageId is not a string',
     ],
     [
       'a messageId of null',
@@ -187,20 +196,33 @@ describe('reading an envelope', () => {
       const text = encode([RECORD]);
       const changed = change(text);
       assert.notEqual(changed, text);
-      assert.deepEqual(parseEnvelope(changed), { ok: false, code, description });
+      assert.deepEqual(parse(changed), { ok: false, code, description });
     });
   }
 
   it('does not take a name that every object has for the event’s data', () => {
     const text = encode([RECORD]).replace('employee.created', 'to_string');
-    const verdict = parseEnvelope(text);
+    const verdict = parse(text);
     assert.ok(!verdict.ok && verdict.description.startsWith('records[0].value.toString is not there'));
+  });
+
+  it('refuses what is not UTF-8, and takes a byte order mark for none', () => {
+    const bytes = Buffer.from(encode([RECORD]).replace('c1', 'é'));
+    assert.ok(parseEnvelope(Buffer.concat([Buffer.of(0xef, 0xbb, 0xbf), bytes])).ok);
+    const verdict = parseEnvelope(bytes.subarray(0, bytes.indexOf(0xa9)));
+    assert.ok(!verdict.ok && verdict.code === 'malformed_json');
+    bytes[bytes.indexOf(0xa9)] = 0x20;
+    assert.deepEqual(parseEnvelope(bytes), {
+      ok: false,
+      code: 'malformed_json',
+      description: 'the body is not JSON in UTF-8',
+    });
   });
 
   it('never throws, whatever the text', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
-        assert.ok(!parseEnvelope(text).ok);
+        assert.ok(!parse(text).ok);
       }),
     );
   });

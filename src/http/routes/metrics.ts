@@ -23,7 +23,7 @@ export function metricsRoutes({ metrics, gate }: Dependencies): Route[] {
       description:
         'On the loopback address no token is asked for, unless a proxy sent the request on: it says so in `X-Forwarded-For` or the like.',
       replies: {
-        200: { description: 'The metrics', schema: z.string(), mediaType: metrics.contentType },
+        200: { description: 'The metrics', schema: z.string(), mediaType: 'text/plain' },
         401: { description: 'From elsewhere, without a token that holds the scope' },
       },
       respond: async ({ request }) => {

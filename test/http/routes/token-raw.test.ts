@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { connect } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
 import {
   basic,
@@ -176,6 +177,22 @@ describe('on a raw connection', () => {
       assert.equal(issuedTokens(service), 0);
     });
   }
+
+  it('a body that is far too large is refused without a reset, so that its sender gets to the answer', async (t) => {
+    const { port } = await start(t);
+    const socket = connect(port, '127.0.0.1');
+    const failures: Error[] = [];
+    let text = '';
+    socket.on('error', (error) => failures.push(error));
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1');
+    });
+    socket.write(rawRequest(TOKEN, [FORM], 'x'.repeat(12 * 1024 * 1024)));
+    await new Promise((resolve) => socket.once('close', resolve));
+    assert.deepEqual(failures, []);
+    assert.deepEqual(statuses(text), [413]);
+    assert.match(text, /Connection: close/);
+  });
 
   it('a broken chunk is refused, and the connection ends', async (t) => {
     const service = await start(t);

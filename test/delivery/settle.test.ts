@@ -1,0 +1,252 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { StaleWrite } from '../../src/store/database.ts';
+import type { Settlement, SettlementStore } from '../../src/store/settlement.ts';
+import type { Store } from '../../src/store/store.ts';
+import { deferred } from '../support/deferred.ts';
+import {
+  type Connected,
+  type Dispatching,
+  isDrained,
+  messageIds,
+  openDispatching,
+  takeRecords,
+  until,
+} from '../support/dispatching.ts';
+import { ACTOR } from '../support/services.ts';
+
+/** The store with its settlements in the hands of the test: `settle` is asked in place of the real one. */
+function withSettle(
+  { store }: Dispatching,
+  settle: (settlement: Settlement, real: SettlementStore) => Promise<void>,
+): Store {
+  const { settlements } = store;
+  return { ...store, settlements: { ...settlements, settle: (settlement) => settle(settlement, settlements) } };
+}
+
+const attempts = ({ rows }: Dispatching): number => Number(rows('SELECT count(*) AS n FROM attempt')[0]?.n);
+const states = ({ rows }: Dispatching): unknown[] =>
+  rows('SELECT state FROM batch ORDER BY webhook_number, first_offset').map(({ state }) => state);
+
+/** Each event arrived, and none of them twice. */
+function arrivedOnce({ at }: Connected, ids: readonly string[]): void {
+  assert.deepEqual([...messageIds(at)].sort(), [...ids].sort());
+}
+
+describe('an outcome', () => {
+  it('that the store does not take for a while is not lost: it is written later, and nothing is sent again', async (t) => {
+    const d = await openDispatching(t);
+    const connected = await d.connect({ webhook: { maxBatchRecords: 1 } });
+    let unwell = true;
+    let refused = 0;
+    const store = withSettle(d, async (settlement, real) => {
+      if (!unwell) return real.settle(settlement);
+      refused += 1;
+      throw new Error('SQLITE_IOERR');
+    });
+    const ids = await d.publishMany(20);
+    await d.start({ store });
+    await connected.at.next();
+    await until('two tries', () => refused >= 2);
+    // Far beyond the end of every lease: the process that holds the outcome takes the batch for nobody else.
+    d.advance(3_600_000);
+    unwell = false;
+    await until('the end', () => isDrained(d));
+    arrivedOnce(connected, ids);
+    assert.equal(attempts(d), 20);
+    assert.match(d.log.text(), /cannot be written yet/);
+  });
+
+  it('survives a storm of writes that turn out stale', async (t) => {
+    const d = await openDispatching(t);
+    const connected = await d.connect({ webhook: { maxBatchRecords: 1 } });
+    let storm = 300;
+    const store = withSettle(d, async (settlement, real) => {
+      storm -= 1;
+      if (storm > 0) throw new StaleWrite('UPDATE webhook_progress', 1, 0);
+      return real.settle(settlement);
+    });
+    const ids = await d.publishMany(30);
+    await d.start({ store });
+    await until('the end', () => isDrained(d));
+    assert.ok(storm <= 0);
+    arrivedOnce(connected, ids);
+    assert.equal(attempts(d), 30);
+  });
+
+  it('whose neighbours cannot be written is written alone', async (t) => {
+    const d = await openDispatching(t);
+    const connected = await d.connect({ webhook: { maxBatchRecords: 1 } });
+    const sizes: number[] = [];
+    let ill = true;
+    const store = withSettle(d, async (settlement, real) => {
+      const firsts = settlement.batches.map(({ batch }) => batch?.firstOffset);
+      sizes.push(firsts.length);
+      if (ill && firsts.includes(7)) throw new StaleWrite('of the seventh', 1, 0);
+      return real.settle(settlement);
+    });
+    const ids = await d.publishMany(20);
+    await d.start({ store });
+    await until('all but one', () => states(d).filter((state) => state === 'delivered').length === 19);
+    ill = false;
+    await until('the end', () => isDrained(d));
+    arrivedOnce(connected, ids);
+    assert.ok(Math.max(...sizes) > 1, 'several were settled together');
+  });
+
+  it('of a webhook that was stopped meanwhile is kept, and leaves the webhook stopped', async (t) => {
+    const d = await openDispatching(t);
+    const { at, webhook } = await d.connect();
+    const open = deferred();
+    at.answer(async () => {
+      await open.promise;
+      return { status: 500 };
+    });
+    await d.publishMany(1);
+    await d.start();
+    await at.next();
+    await d.webhooks.stop(webhook.id, ACTOR);
+    open.resolve();
+    await until('the attempt', () => attempts(d) === 1);
+    const { progress } = await d.webhooks.get(webhook.id);
+    assert.deepEqual(
+      [progress.state, progress.stateReason, progress.wakeAt],
+      ['stopped', 'stopped_by_administrator', null],
+    );
+    assert.deepEqual(states(d), ['pending']);
+    assert.deepEqual(d.rows('SELECT lease_owner FROM batch'), [{ lease_owner: null }]);
+    assert.equal(progress.failureStreak, 0);
+  });
+
+  it('of a webhook that was deleted meanwhile is let go, and the others go on', async (t) => {
+    const d = await openDispatching(t);
+    const gone = await d.connect();
+    const other = await d.connect();
+    const open = deferred();
+    gone.at.answer(async () => {
+      await open.promise;
+      return { status: 200 };
+    });
+    await d.publishMany(1);
+    const dispatcher = await d.start();
+    await Promise.all([gone.at.next(), other.at.next()]);
+    await d.webhooks.remove(gone.webhook.id, ACTOR);
+    open.resolve();
+    await d.publishMany(1);
+    await other.at.next();
+    await dispatcher.stop();
+    assert.equal(d.rows(`SELECT 1 FROM attempt WHERE webhook_number = ${gone.number}`).length, 0);
+    assert.equal(d.log.lines().filter(({ level }) => Number(level) >= 40).length, 0, d.log.text());
+  });
+
+  it('whose lease was lost meanwhile keeps its attempt, and the batch goes its own way', async (t) => {
+    const d = await openDispatching(t);
+    const { at } = await d.connect();
+    const open = deferred();
+    at.answer(async () => {
+      await open.promise;
+      return { status: 200 };
+    });
+    await d.publishMany(1);
+    const dispatcher = await d.start();
+    await at.next();
+    // What another process does once the lease has ended.
+    d.database.connection.exec(`UPDATE batch SET lease_owner = 'another', attempt_count = 2`);
+    open.resolve();
+    await until('the attempt', () => attempts(d) === 1);
+    await dispatcher.stop();
+    assert.deepEqual(d.rows('SELECT state, lease_owner, attempt_count FROM batch'), [
+      { state: 'pending', lease_owner: 'another', attempt_count: 2 },
+    ]);
+    assert.match(d.log.text(), /lease of a batch was lost/);
+    const [attempt] = d.rows('SELECT kind, first_offset, attempt_number FROM attempt');
+    assert.deepEqual(attempt, { kind: 'delivery', first_offset: 0, attempt_number: 1 });
+  });
+
+  it('of one attempt does not settle the next, although the same process holds both leases', async (t) => {
+    const d = await openDispatching(t);
+    const { number } = await d.connect();
+    await d.publishMany(1);
+    const batch = {
+      webhookNumber: number,
+      id: 'b',
+      firstOffset: 0,
+      lastOffset: 0,
+      attemptNumber: 1,
+      contentRefusals: 0,
+    };
+    d.database.connection.exec(
+      `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner)
+       VALUES (${number}, 0, 0, 'b', 'pending', 2, 0, ${d.clock()}, 'me')`,
+    );
+    const settlement = (attemptNumber: number): Settlement => ({
+      webhookNumber: number,
+      owner: 'me',
+      batches: [{ batch: { ...batch, attemptNumber }, fate: { kind: 'delivered', at: d.clock() }, attempt: null }],
+      health: null,
+      changes: [],
+      wakeAt: null,
+    });
+    await assert.rejects(d.store.settlements.settle(settlement(1)), StaleWrite);
+    assert.deepEqual(states(d), ['pending']);
+    assert.equal(await d.store.settlements.holds({ ...batch, attemptNumber: 1 }, 'me'), false);
+    assert.equal(await d.store.settlements.holds({ ...batch, attemptNumber: 2 }, 'another'), false);
+    assert.equal(await d.store.settlements.holds({ ...batch, attemptNumber: 2 }, 'me'), true);
+    await d.store.settlements.settle(settlement(2));
+    assert.deepEqual(states(d), ['delivered']);
+  });
+});
+
+describe('at a stop', () => {
+  it('what has not started is given back uncounted, and what is under way is finished', async (t) => {
+    const d = await openDispatching(t);
+    const { at } = await d.connect({ webhook: { maxBatchRecords: 1 } });
+    d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    const open = deferred();
+    at.answer(async () => {
+      await open.promise;
+      return { status: 200 };
+    });
+    await d.publishMany(40);
+    const dispatcher = await d.start();
+    await takeRecords(at, 8);
+    await until('a claim ahead', () => d.rows('SELECT 1 FROM batch').length === 40);
+    const stopped = dispatcher.stop();
+    open.resolve();
+    await stopped;
+    assert.deepEqual(d.rows('SELECT state, attempt_count, lease_owner, count(*) AS n FROM batch GROUP BY state'), [
+      { state: 'delivered', attempt_count: 1, lease_owner: null, n: 8 },
+      { state: 'pending', attempt_count: 0, lease_owner: null, n: 32 },
+    ]);
+    assert.equal(at.deliveries.length, 8);
+  });
+
+  it('what does not answer in time is given up, and goes out again at the next start with the same ids', async (t) => {
+    const d = await openDispatching(t);
+    const { at } = await d.connect({ webhook: { maxBatchRecords: 1 } });
+    let hangs = true;
+    at.answer(() => (hangs ? () => undefined : { status: 200 }));
+    const ids = await d.publishMany(1);
+    const dispatcher = await d.start({ drainMs: 20 });
+    await at.next();
+    await dispatcher.stop();
+    assert.equal(attempts(d), 0);
+    assert.deepEqual(d.rows('SELECT attempt_count, lease_owner FROM batch'), [{ attempt_count: 0, lease_owner: null }]);
+    hangs = false;
+    await d.start();
+    await at.next();
+    assert.deepEqual(messageIds(at), [...ids, ...ids]);
+  });
+
+  it('an outcome that the store will not take does not keep the process from ending', async (t) => {
+    const d = await openDispatching(t);
+    const { at } = await d.connect();
+    const store = withSettle(d, () => Promise.reject(new Error('SQLITE_FULL')));
+    await d.publishMany(1);
+    const dispatcher = await d.start({ store, drainMs: 20 });
+    await at.next();
+    await dispatcher.stop();
+    assert.match(d.log.text(), /could not be written/);
+    assert.deepEqual(states(d), ['pending']);
+  });
+});

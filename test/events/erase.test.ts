@@ -1,0 +1,290 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { DATABASE_FILE } from '../../src/data-folder.ts';
+import type { ErasedView } from '../../src/events/erase.ts';
+import { createErase } from '../../src/events/erase.ts';
+import type { DeliveryState } from '../../src/store/deliveries.ts';
+import { openSqlite } from '../../src/store/sqlite.ts';
+import { attemptOf, checkLog, claimNext, publishMany, run, settleBatch } from '../support/batches.ts';
+import { cleanUp } from '../support/cleanup.ts';
+import { type ErrorBody, succeeded } from '../support/client.ts';
+import { newEvent, subscribe } from '../support/events.ts';
+import { count, DAY_MS } from '../support/housekeeping.ts';
+import {
+  connect,
+  deliveriesOf,
+  makeEventType,
+  only,
+  publish,
+  registerApplication,
+  startJourney,
+  startWebhook,
+  stopWebhook,
+} from '../support/journey.ts';
+import { refused } from '../support/refusals.ts';
+import { ACTOR } from '../support/services.ts';
+import { leavingNothing, openTestStore, type TestStore } from '../support/store.ts';
+
+const SECRET = 'Jane-Doe-of-Elm-Street';
+
+/** What is to be found of a text in the files of a database. */
+function found(path: string, text: string): number {
+  return [path, `${path}-wal`].reduce(
+    (sum, file) => sum + (existsSync(file) ? occurrences(readFileSync(file), text) : 0),
+    0,
+  );
+}
+
+function occurrences(bytes: Buffer, text: string): number {
+  let n = 0;
+  for (let at = bytes.indexOf(text); at !== -1; at = bytes.indexOf(text, at + 1)) n += 1;
+  return n;
+}
+
+const erasing = (s: TestStore) => createErase({ ...s, pause: async () => {} });
+const about = (subject: string, text: string, n = 0) => ({ subject, dataJson: JSON.stringify({ n, text }) });
+
+async function states(s: TestStore, webhookNumber: number): Promise<DeliveryState[]> {
+  return (await s.store.deliveries.list({ webhookNumber }, null, 200)).map(({ state }) => state).toReversed();
+}
+
+describe('erasing a person’s data', () => {
+  it('overwrites it in events and answers of attempts, discards what is pending, and leaves everybody else alone', async (t) => {
+    const s = await openTestStore(t);
+    const number = await subscribe(s, ['order.*']);
+    run(s, number);
+    const who = (n: number) => (n % 2 === 0 ? about('jane', `${SECRET} ${n}`, n) : about('john', `John ${n}`, n));
+    await publishMany(s, 'order.placed', 12, who);
+    await publishMany(s, 'stock.low', 1, () => about('jane', SECRET));
+    const echo = { responseBody: Buffer.from(`not so: ${SECRET}`), responseHeaders: { location: `/${SECRET}` } };
+    await settleBatch(s, await claimNext(s, number, 4), { kind: 'delivered', at: s.clock() }, echo);
+    s.advance(1000);
+    const retry = { kind: 'retry', at: s.clock() + 1, contentRefusals: 0 } as const;
+    await settleBatch(s, await claimNext(s, number, 2), retry, echo);
+    await settleBatch(s, await claimNext(s, number, 2), { kind: 'dead', at: s.clock() }, { responseStatus: 503 });
+    s.advance(1000);
+    const others = s.rows("SELECT * FROM event WHERE subject = 'john'");
+    assert.ok(found(s.path, SECRET) > 0);
+
+    const { backups, ...erased } = await erasing(s)({ subject: 'jane' }, ACTOR);
+    assert.deepEqual(erased, { subject: 'jane', events: 7, deliveriesDiscarded: 3, attempts: 3 });
+    assert.match(backups, /made before 2026-11-21T05:00:02\.000Z .* out of reach/);
+    assert.equal(found(s.path, SECRET), 0);
+    assert.equal(count(s, 'event', "subject = 'jane' AND data IS NULL"), 7);
+    assert.deepEqual(s.rows("SELECT * FROM event WHERE subject = 'john'"), others);
+    assert.equal(count(s, 'attempt', 'response_body IS NULL AND response_headers IS NULL'), 3);
+    assert.equal(count(s, 'attempt', 'response_status IS NOT NULL'), 3);
+    assert.deepEqual(await states(s, number), [
+      ...['delivered', 'delivered', 'delivered', 'delivered', 'discarded', 'pending'],
+      ...['dead', 'dead', 'discarded', 'pending', 'discarded', 'pending'],
+    ]);
+    const sent = await s.store.dispatch.records(number, 0, 11);
+    assert.deepEqual(
+      sent.map(({ dataJson }) => dataJson === null),
+      Array.from({ length: 12 }, (_, n) => n % 2 === 0),
+    );
+    checkLog(s, number);
+  });
+
+  it('is written down, whom it was about and who asked for it, before anything is overwritten and after', async (t) => {
+    const s = await openTestStore(t);
+    await publishMany(s, 'order.placed', 3, () => about('jane', SECRET));
+    await erasing(s)({ subject: 'jane' }, ACTOR);
+    const [after, before] = await s.store.audit.list(null, 10);
+    assert.deepEqual(
+      [before?.action, before?.target, before?.actor, before?.changes],
+      ['event.erase', 'subject:jane', ACTOR, {}],
+    );
+    assert.deepEqual([after?.action, after?.target, after?.actor], ['event.erase-done', 'subject:jane', ACTOR]);
+    assert.deepEqual(after?.changes.events, { from: null, to: 3 });
+    assert.equal(await s.store.audit.firstBroken(), null);
+  });
+
+  it('finds nothing more when it is asked for again, and nothing of a person whom nothing is about', async (t) => {
+    const s = await openTestStore(t);
+    const number = await subscribe(s, ['*']);
+    run(s, number);
+    await publishMany(s, 'order.placed', 3, () => about('jane', SECRET));
+    await settleBatch(s, await claimNext(s, number, 1), { kind: 'delivered', at: s.clock() });
+    const erase = erasing(s);
+    await erase({ subject: 'jane' }, ACTOR);
+    const nothing = { events: 0, deliveriesDiscarded: 0, attempts: 0 };
+    for (const subject of ['jane', 'nobody']) {
+      const { events, deliveriesDiscarded, attempts } = await erase({ subject }, ACTOR);
+      assert.deepEqual({ events, deliveriesDiscarded, attempts }, nothing);
+    }
+    await s.store.events.publish([newEvent(s, 'order.placed', about('jane', SECRET))]);
+    assert.equal((await erase({ subject: 'jane' }, ACTOR)).events, 1);
+  });
+
+  it('refuses a body that does not say whose, and erases nothing', async (t) => {
+    const s = await openTestStore(t);
+    await publishMany(s, 'order.placed', 1, () => about('jane', SECRET));
+    for (const body of [{}, { subject: '' }, { subject: null }, { subject: 7 }, { subject: 'x'.repeat(201) }]) {
+      await leavingNothing(s, () =>
+        refused(() => erasing(s)(body, ACTOR), { code: 'validation_failed', fields: ['subject'] }),
+      );
+    }
+    const unknown = { subject: 'jane', all: true };
+    await leavingNothing(s, () =>
+      refused(() => erasing(s)(unknown, ACTOR), { code: 'validation_failed', fields: ['all'] }),
+    );
+  });
+
+  it('takes as many steps as it needs, with a pause after each but the last', async (t) => {
+    const s = await openTestStore(t);
+    const number = await subscribe(s, ['*']);
+    await publishMany(s, 'order.placed', 150, (n) => about(n % 3 === 0 ? 'john' : 'jane', `${SECRET} ${n}`));
+    const pauses: number[] = [];
+    const erase = createErase({ ...s, pause: async (ms: number) => pauses.push(ms) });
+    const { events, deliveriesDiscarded } = await erase({ subject: 'jane' }, ACTOR);
+    assert.deepEqual([events, deliveriesDiscarded], [100, 100]);
+    assert.ok(pauses.length > 2 && pauses.every((ms) => ms >= 5), pauses.join(', '));
+    assert.equal(count(s, 'event', 'data IS NOT NULL'), 50);
+    assert.equal((await states(s, number)).filter((state) => state === 'discarded').length, 100);
+  });
+
+  it('does not keep the answer to what was on its way, which may repeat the data, and keeps other answers', async (t) => {
+    const s = await openTestStore(t);
+    const number = await subscribe(s, ['*']);
+    run(s, number);
+    await publishMany(s, 'order.placed', 2, () => about('jane', SECRET));
+    await publishMany(s, 'order.placed', 2, () => about('john', 'John'));
+    const [hers, his] = [await claimNext(s, number, 2), await claimNext(s, number, 2)];
+    const startedAt = s.clock();
+    s.advance(3000);
+    const { deliveriesDiscarded } = await erasing(s)({ subject: 'jane' }, ACTOR);
+    assert.equal(deliveriesDiscarded, 2);
+    s.advance(3000);
+    const echo = { startedAt, responseBody: Buffer.from(SECRET), responseHeaders: { location: SECRET } };
+    await settleBatch(s, hers, { kind: 'delivered', at: s.clock() }, echo);
+    await settleBatch(s, his, { kind: 'delivered', at: s.clock() }, { startedAt });
+    s.advance(DAY_MS);
+    await s.store.attempts.insert(attemptOf(s, hers));
+    await s.store.erasures.forgetCopies();
+    assert.equal(found(s.path, SECRET), 0);
+    const kept = s.rows('SELECT first_offset, response_body IS NULL AS gone FROM attempt ORDER BY key');
+    assert.deepEqual(
+      kept.map(({ first_offset, gone }) => [first_offset, gone]),
+      [
+        [0, 1],
+        [2, 0],
+        [0, 0],
+      ],
+    );
+  });
+
+  // Where two half-empty pages were put together, SQLite leaves copies of moved rows that it never overwrites by itself. With these
+  // seeds it does so, in the table of events and in that of attempts.
+  for (const seed of [2, 7, 11]) {
+    it(`leaves nothing in a file from which rows between others have been taken (${seed})`, async (t) => {
+      const s = await openTestStore(t);
+      const { connection } = s.database;
+      connection.pragma('synchronous = OFF');
+      const number = await subscribe(s, ['*']);
+      run(s, number);
+      const random = randomNumbers(seed);
+      const texts = Array.from({ length: 1000 }, (_, n) =>
+        `<${n % 7 === 0 ? SECRET : 'somebody else'}>`.repeat(1 + random(40)),
+      );
+      await publishMany(s, 'order.placed', texts.length, (n) =>
+        about(n % 7 === 0 ? 'jane' : `p${n}`, texts[n] ?? '', n),
+      );
+      for (const text of texts) {
+        const responseBody = Buffer.from(text.slice(0, 1 + random(1000)));
+        await settleBatch(s, await claimNext(s, number, 1), { kind: 'delivered', at: s.clock() }, { responseBody });
+      }
+      for (const table of ['event', 'attempt']) {
+        const take = connection.prepare(`DELETE FROM ${table} WHERE key = ?`);
+        for (const { key } of s.rows(`SELECT key FROM ${table} ORDER BY key`)) if (random(100) < 60) take.run(key);
+      }
+      connection.exec('DELETE FROM outbox WHERE event_key NOT IN (SELECT key FROM event)');
+      const others = (): unknown[] => s.rows("SELECT * FROM event WHERE subject <> 'jane' ORDER BY key");
+      const attempts = (): unknown[] => s.rows('SELECT key, id, request_headers, timings FROM attempt ORDER BY key');
+      // Answers to what is gone cannot be told to be hers any more; housekeeping takes them with the record.
+      connection.exec(`DELETE FROM attempt WHERE first_offset NOT IN (SELECT record_offset FROM outbox)`);
+      const [eventsBefore, attemptsBefore] = [others(), attempts()];
+      assert.ok(found(s.path, SECRET) > 0);
+      await erasing(s)({ subject: 'jane' }, ACTOR);
+      assert.equal(found(s.path, SECRET), 0);
+      assert.deepEqual([others(), attempts()], [eventsBefore, attemptsBefore]);
+      assert.deepEqual(connection.pragma('integrity_check'), [{ integrity_check: 'ok' }]);
+    });
+  }
+});
+
+/** A number below the bound, the same ones for the same seed. */
+function randomNumbers(seed: number): (below: number) => number {
+  let state = seed * 7919;
+  return (below) => {
+    state = (state * 1_103_515_245 + 12_345) & 0x7fffffff;
+    return (state >> 8) % below;
+  };
+}
+
+describe('POST /events/erase', () => {
+  it('erases, and the records of others in the same batch still go out', async (t) => {
+    const { service, admin, receiver } = await startJourney(t);
+    await makeEventType(admin, 'order.placed');
+    const { at, webhook } = await connect({ admin, receiver }, ['order.placed'], {});
+    at.answer(({ json }) => ({ status: 200, body: `got ${json}` }));
+    await succeeded(admin.post('events', { type: 'order.placed', data: { text: SECRET }, subject: 'jane' }));
+    await at.next();
+    await service.log.nextAttempt(webhook.id);
+    await stopWebhook(admin, webhook);
+    const events = ['jane', 'john', 'jane'].map((subject) => ({
+      type: 'order.placed',
+      data: { text: `${subject} ${SECRET}` },
+      subject,
+    }));
+    await succeeded(admin.post('events', { events }));
+
+    const { api } = await registerApplication(admin, ['events:erase']);
+    const { backups, ...erased } = await succeeded<ErasedView>(api.post('events/erase', { subject: 'jane' }));
+    assert.deepEqual(erased, { subject: 'jane', events: 3, deliveriesDiscarded: 2, attempts: 1 });
+    assert.match(backups, /^Backups and copies of the database made before/);
+    assert.equal(found(join(service.dataDir, DATABASE_FILE), `{"text":"${SECRET}`), 0);
+    assert.equal(found(join(service.dataDir, DATABASE_FILE), `jane ${SECRET}`), 0);
+
+    await startWebhook(admin, webhook);
+    assert.deepEqual(
+      (await at.next()).records.map((record) => record.data),
+      [{ text: `john ${SECRET}` }],
+    );
+    await service.log.nextAttempt(webhook.id);
+    const shown = await deliveriesOf(admin, webhook);
+    assert.deepEqual(
+      shown.map(({ state }) => state),
+      ['delivered', 'discarded', 'delivered', 'discarded'],
+    );
+    await publish(admin, 'order.placed', { n: 1 });
+    assert.equal(only((await at.next()).records).offset, 4);
+  });
+
+  it('takes the scope events:erase, and no other does', async (t) => {
+    const { admin } = await startJourney(t);
+    const { api } = await registerApplication(admin, ['events:publish', 'deliveries:view', 'webhooks:manage']);
+    const { status, body } = await api.post<ErrorBody>('events/erase', { subject: 'jane' });
+    assert.deepEqual([status, body.error.code], [401, 'insufficient_scope']);
+    assert.equal((await admin.as(null).post('events/erase', { subject: 'jane' })).status, 401);
+    assert.equal((await admin.post('events/erase', { who: 'jane' })).status, 400);
+  });
+
+  it('says so when another process keeps a copy from being let go of, and can be asked again', async (t) => {
+    const { service, admin } = await startJourney(t);
+    await makeEventType(admin, 'order.placed');
+    await succeeded(admin.post('events', { type: 'order.placed', data: { text: SECRET }, subject: 'jane' }));
+    const reader = openSqlite(join(service.dataDir, DATABASE_FILE));
+    cleanUp(t, () => reader.close());
+    reader.connection.exec('BEGIN');
+    assert.ok(reader.get('SELECT data FROM event WHERE subject = @subject', { subject: 'jane' })?.data);
+    const { status, body } = await admin.post<ErrorBody>('events/erase', { subject: 'jane' });
+    assert.deepEqual([status, body.error.code], [503, 'unavailable']);
+    assert.match(body.error.description, /ask again/);
+    reader.connection.exec('COMMIT');
+    assert.equal((await succeeded<ErasedView>(admin.post('events/erase', { subject: 'jane' }))).events, 0);
+    assert.equal(found(join(service.dataDir, DATABASE_FILE), SECRET), 0);
+  });
+});

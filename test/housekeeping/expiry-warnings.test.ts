@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { isoInstant } from '../../src/schemas.ts';
+import { subscribe } from '../support/events.ts';
+import { count, DAY_MS, keepHouse } from '../support/housekeeping.ts';
+import { ACTOR, makeEndpoint, makeKey, openTestServices } from '../support/services.ts';
+import { leavingNothing, NOW, openTestStore, type TestStore } from '../support/store.ts';
+import { makeCertificates } from '../support/tls.ts';
+
+function insertKey({ database }: TestStore, name: string, expiresAt: number | null): void {
+  database.connection
+    .prepare(
+      `INSERT INTO pgp_key (id, name, public_key, fingerprint, algorithm, expires_at, created_at, updated_at)
+       VALUES (?, ?, '', '', 'curve25519', ?, 1, 1)`,
+    )
+    .run(`id of ${name}`, name, expiresAt);
+}
+
+/** The data of the warnings that were published, oldest first. */
+const warnings = (s: TestStore): Record<string, unknown>[] =>
+  s
+    .rows("SELECT data FROM event WHERE type = 'webhook.key_expiring' ORDER BY key")
+    .map(({ data }) => JSON.parse(String(data)));
+
+describe('a PGP key that expires', () => {
+  it('is warned of 30, 7 and 1 days before, once each, in the log and by an event that names its webhooks', async (t) => {
+    const s = await openTestStore(t);
+    const expiresAt = NOW + 40 * DAY_MS;
+    insertKey(s, 'payroll', expiresAt);
+    const user = await subscribe(s, ['order.placed'], { encryptionKeyName: 'payroll' });
+    const watcher = await subscribe(s, ['webhook.key_expiring']);
+    const [webhookId, other] = (await s.store.webhooks.list('', 10)).map(({ id }) => id);
+    assert.ok(webhookId !== other && user !== watcher);
+    const house = keepHouse(s);
+    const seen: unknown[] = [];
+    for (let hour = 0; hour <= 41 * 24; hour++) {
+      const before = warnings(s).length;
+      await house.runOnce();
+      for (const { daysLeft } of warnings(s).slice(before)) seen.push([hour / 24, daysLeft]);
+      s.advance(3_600_000);
+    }
+    assert.deepEqual(seen, [
+      [10, 30],
+      [33, 7],
+      [39, 1],
+    ]);
+    const [first] = warnings(s);
+    const warning = { keyId: 'id of payroll', keyName: 'payroll', expiresAt: isoInstant(expiresAt), daysLeft: 30 };
+    assert.deepEqual(first, { ...warning, webhookIds: [webhookId] });
+    assert.equal(count(s, 'outbox', `webhook_number = ${watcher}`), 3);
+    assert.equal(count(s, 'outbox', `webhook_number = ${user}`), 0);
+    assert.equal(house.wakes(), 3);
+    const logged = house.logged.filter(({ level }) => level === 40);
+    assert.deepEqual(
+      logged.map(({ msg, keyName, daysLeft, webhooks }) => [msg, keyName, daysLeft, webhooks]),
+      [30, 7, 1].map((days) => ['a PGP key expires soon', 'payroll', days, 1]),
+    );
+  });
+
+  it('is not warned of when it has expired, never does, or is far from it; several are', async (t) => {
+    const s = await openTestStore(t);
+    insertKey(s, 'gone', NOW);
+    insertKey(s, 'eternal', null);
+    insertKey(s, 'far', NOW + 30 * DAY_MS + 1);
+    insertKey(s, 'near', NOW + 30 * DAY_MS);
+    insertKey(s, 'nearer', NOW + DAY_MS / 2);
+    await keepHouse(s).runOnce();
+    assert.deepEqual(
+      warnings(s).map(({ keyName, daysLeft }) => [keyName, daysLeft]),
+      [
+        ['nearer', 1],
+        ['near', 30],
+      ],
+    );
+    await leavingNothing(s, () => keepHouse(s).runOnce());
+  });
+
+  it('is warned of once for the thresholds that passed while nobody looked', async (t) => {
+    const s = await openTestStore(t);
+    insertKey(s, 'payroll', NOW + 5 * DAY_MS);
+    await keepHouse(s).runOnce();
+    assert.deepEqual(
+      warnings(s).map(({ daysLeft }) => daysLeft),
+      [5],
+    );
+    assert.deepEqual(s.rows('SELECT warned_days FROM pgp_key'), [{ warned_days: 7 }]);
+    s.advance(4 * DAY_MS);
+    await keepHouse(s).runOnce();
+    assert.deepEqual(
+      warnings(s).map(({ daysLeft }) => daysLeft),
+      [5, 1],
+    );
+  });
+
+  it('is warned of neither twice nor without its mark when it is changed at the same moment', async (t) => {
+    const s = await openTestServices(t);
+    const key = await makeKey(s);
+    s.database.connection.prepare('UPDATE pgp_key SET expires_at = ?').run(NOW + 5 * DAY_MS);
+    await Promise.all([keepHouse(s).runOnce(), s.keys.patch(key.id, { name: 'renamed' }, ACTOR)]);
+    await keepHouse(s).runOnce();
+    assert.equal(warnings(s).length, 1);
+    assert.deepEqual(s.rows('SELECT name, warned_days FROM pgp_key'), [{ name: 'renamed', warned_days: 7 }]);
+    assert.equal(count(s, 'audit', "action LIKE 'key.%' AND changes LIKE '%arned%'"), 0);
+  });
+});
+
+describe('a client certificate that expires', () => {
+  it('is warned of with the id of its endpoint, and anew once it was replaced', async (t) => {
+    const now = Date.now();
+    const certificates = makeCertificates({ days: 20 });
+    const s = await openTestServices(t, { now });
+    const { id, name } = await makeEndpoint(s, { clientCertificate: certificates.client });
+    await keepHouse(s).runOnce();
+    await keepHouse(s).runOnce();
+    const expiresAt = isoInstant((await s.endpoints.get(id)).clientCertificateExpiresAt ?? 0);
+    assert.deepEqual(warnings(s), [{ endpointId: id, endpointName: name, expiresAt, daysLeft: 20, webhookIds: [] }]);
+    const other = certificates.issue({ days: 20 });
+    await s.endpoints.patch(id, { enabled: false }, ACTOR);
+    await keepHouse(s).runOnce();
+    assert.equal(warnings(s).length, 1);
+    await s.endpoints.patch(id, { clientCertificate: other }, ACTOR);
+    await keepHouse(s).runOnce();
+    assert.equal(warnings(s).length, 2);
+    await s.endpoints.patch(id, { clientCertificate: null }, ACTOR);
+    s.advance(15 * DAY_MS);
+    await keepHouse(s).runOnce();
+    assert.equal(warnings(s).length, 2);
+    assert.equal(count(s, 'audit', "changes LIKE '%arned%'"), 0);
+  });
+});

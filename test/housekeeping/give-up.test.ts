@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { DATABASE_FILE } from '../../src/data-folder.ts';
+import { NEVER } from '../../src/store/dispatch.ts';
+import { openSqlite } from '../../src/store/sqlite.ts';
+import type { Progress } from '../../src/store/webhooks.ts';
+import { claimNext, publishMany, run, settleBatch } from '../support/batches.ts';
+import { cleanUp } from '../support/cleanup.ts';
+import { subscribe } from '../support/events.ts';
+import { count, DAY_MS, keepHouse } from '../support/housekeeping.ts';
+import { connect, importKey, makeEventType, publish, readWebhook, startJourney } from '../support/journey.ts';
+import { leavingNothing, openTestStore, type TestStore } from '../support/store.ts';
+import { pgpVector } from '../support/vectors.ts';
+
+/** A webhook whose one attempt failed a moment ago, with what the dispatcher would look at next. */
+async function failing(s: TestStore, wakeAt: number): Promise<Progress> {
+  const number = await subscribe(s, ['order.placed'], { heartbeatSeconds: 0 });
+  run(s, number);
+  await publishMany(s, 'order.placed', 3);
+  await settleBatch(s, await claimNext(s, number, 1), { kind: 'dead', at: s.clock() });
+  s.database.connection
+    .prepare(
+      "UPDATE webhook_progress SET state = 'failing', state_reason = 'connect', failing_since_at = ?, wake_at = ? WHERE webhook_number = ?",
+    )
+    .run(s.clock(), wakeAt, number);
+  return progressOf(s, number);
+}
+
+async function progressOf(s: TestStore, number: number): Promise<Progress> {
+  const found = (await s.store.webhooks.list('', 10)).find(({ progress }) => progress.webhookNumber === number);
+  return found?.progress ?? assert.fail();
+}
+
+describe('a webhook that fails and has nothing to send', () => {
+  it('is given up after 24 hours, with its event and an audit entry, its records kept', async (t) => {
+    const s = await openTestStore(t);
+    const watcher = await subscribe(s, ['webhook.failed']);
+    const { webhookNumber } = await failing(s, NEVER - 1);
+    const house = keepHouse(s);
+    s.advance(DAY_MS - 1);
+    await leavingNothing(s, () => house.runOnce());
+    s.advance(1);
+    await house.runOnce();
+    const { state, stateReason, wakeAt } = await progressOf(s, webhookNumber);
+    assert.deepEqual([state, stateReason, wakeAt], ['failed', 'failing_too_long', null]);
+    assert.equal(count(s, 'outbox', `webhook_number = ${watcher}`), 1);
+    const [entry] = await s.store.audit.list(null, 1);
+    assert.deepEqual([entry?.actor, entry?.action], ['service', 'webhook.stop']);
+    assert.equal(count(s, 'outbox', `webhook_number = ${webhookNumber}`), 3);
+    assert.equal(house.wakes(), 1);
+    await leavingNothing(s, () => house.runOnce());
+  });
+
+  it('is left to its next attempt where one is due, under way or soon to come', async (t) => {
+    for (const soon of [-1, 0, 5 * 60_000]) {
+      const s = await openTestStore(t);
+      await failing(s, s.clock() + DAY_MS + soon);
+      s.advance(DAY_MS);
+      await leavingNothing(s, () => keepHouse(s).runOnce());
+    }
+  });
+});
+
+describe('in the whole service', () => {
+  it('a webhook without heartbeats whose last batch is dead is given up after 24 hours', async (t) => {
+    const { service, admin, receiver } = await startJourney(t);
+    await makeEventType(admin, 'order.placed');
+    const { at, webhook } = await connect({ admin, receiver }, ['order.placed'], {
+      webhook: { retry: { maxAttempts: 1 } },
+    });
+    at.answer(() => ({ status: 500 }));
+    await publish(admin, 'order.placed', { n: 1 });
+    assert.equal((await service.log.nextAttempt(webhook.id)).fate, 'dead');
+    service.advance(DAY_MS + 1000);
+    await service.log.line(({ msg, webhookId }) => msg === 'webhook failed' && webhookId === webhook.id);
+    const { state, stateReason } = await readWebhook(await service.signIn(), webhook);
+    assert.deepEqual([state, stateReason], ['failed', 'failing_too_long']);
+    assert.equal(at.deliveries.length, 1);
+  });
+
+  it('a running webhook with nothing to send stops at the renewal of its session once its key has expired', async (t) => {
+    const { service, admin, receiver } = await startJourney(t);
+    await makeEventType(admin, 'order.placed');
+    const { name } = await importKey(admin, 'payroll', pgpVector('curve25519'));
+    const { at, webhook } = await connect({ admin, receiver }, ['order.placed'], {
+      webhook: { encryptionKeyName: name },
+    });
+    const beside = openSqlite(join(service.dataDir, DATABASE_FILE));
+    cleanUp(t, () => beside.close());
+    const expiresAt = service.clock() + DAY_MS / 2;
+    await beside.commit([
+      { sql: 'UPDATE pgp_key SET expires_at = @expiresAt', params: { expiresAt } },
+      { sql: "UPDATE webhook_progress SET state = 'running'", params: {} },
+    ]);
+    service.advance(DAY_MS + 1000);
+    await service.log.line(({ msg, webhookId }) => msg === 'webhook stopped' && webhookId === webhook.id);
+    const { state, stateReason } = await readWebhook(await service.signIn(), webhook);
+    assert.deepEqual([state, stateReason], ['stopped', 'encryption_key_expired']);
+    assert.deepEqual(at.deliveries, []);
+  });
+});

@@ -1,0 +1,128 @@
+/**
+ * A receiver as its users run it, asked by real requests: behind `node:http`, through sockets; and as a fetch-style handler in a
+ * context that has what the web has and nothing of Node's.
+ */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import type { TestContext } from 'node:test';
+import { createContext, runInContext } from 'node:vm';
+import { buildSync } from 'esbuild';
+import * as receiverPackage from '../../src/receiver/index.ts';
+import type { ReceiverOptions } from '../../src/receiver/options.ts';
+import { cleanUp } from './cleanup.ts';
+import type { RawRequest } from './signed-request.ts';
+
+export type Reply = {
+  readonly status: number;
+  /** Names in lower case. */
+  readonly headers: ReadonlyMap<string, string>;
+  readonly body: string;
+};
+
+export type Send = (request: RawRequest) => Promise<Reply>;
+
+export type Options = ReceiverOptions<Record<string, unknown>>;
+
+export type Transport = {
+  readonly name: string;
+  start(t: TestContext, options: Options): Promise<Send>;
+};
+
+const node: Transport = {
+  name: 'node:http',
+  start: async (t, options) => {
+    const port = await serveNode(t, options);
+    return (request) => sendRaw(port, request);
+  },
+};
+
+const web: Transport = {
+  name: 'fetch',
+  start: async (_t, options) => {
+    const handle = webHandler(options);
+    return async (request) => {
+      const response = await handle(webRequest(request));
+      return { status: response.status, headers: new Map(response.headers), body: await response.text() };
+    };
+  },
+};
+
+export const TRANSPORTS: readonly Transport[] = [node, web];
+
+/** Serves a receiver with `node:http` and answers the port. */
+export async function serveNode(t: TestContext, options: Options): Promise<number> {
+  const server = createServer(receiverPackage.nodeHandler(receiverPackage.createReceiver(options)));
+  cleanUp(t, () => {
+    server.close();
+    server.closeAllConnections();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+/** What a worker has, and Node has too. */
+const WEB = { crypto, TextEncoder, TextDecoder, URL, Response, Blob, ReadableStream, DecompressionStream, btoa, atob };
+
+let sandbox: typeof receiverPackage | null = null;
+
+/** The handler of a receiver that has never seen anything of Node's. */
+export function webHandler(options: Options): (request: Request) => Promise<Response> {
+  sandbox ??= loadInSandbox();
+  return sandbox.fetchHandler(sandbox.createReceiver(options));
+}
+
+function loadInSandbox(): typeof receiverPackage {
+  const { outputFiles } = buildSync({
+    entryPoints: [new URL('../../src/receiver/index.ts', import.meta.url).pathname],
+    bundle: true,
+    format: 'iife',
+    globalName: 'receiverPackage',
+    platform: 'neutral',
+    target: 'es2023',
+    write: false,
+  });
+  const context = createContext({ ...WEB, console });
+  runInContext(outputFiles[0]?.text ?? '', context);
+  return runInContext('receiverPackage', context) as typeof receiverPackage;
+}
+
+export function webRequest({ method, path, headers, body }: RawRequest): Request {
+  const init = { method, headers: headers.map(([name, value]): [string, string] => [name, value]) };
+  return new Request(
+    `https://hooks.example.com${path}`,
+    body.length === 0 ? init : { ...init, body: new Blob([Buffer.from(body)]) },
+  );
+}
+
+/** Sends the bytes of an HTTP/1.1 request, its headers as they are, and reads the answer to the end of the connection. */
+export async function sendRaw(port: number, { method, path, headers, body }: RawRequest): Promise<Reply> {
+  const socket = connect(port, '127.0.0.1');
+  const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+  const ownLength = headers.some(([name]) => name.toLowerCase() === 'content-length');
+  const length = ownLength ? '' : `Content-Length: ${body.length}\r\n`;
+  socket.write(`${method} ${path} HTTP/1.1\r\nHost: hooks.example.com\r\nConnection: close\r\n${length}${lines}\r\n`);
+  socket.write(body);
+  // The server may answer and close before it has taken everything.
+  socket.on('error', () => {});
+  const chunks: Buffer[] = [];
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+  await once(socket, 'close');
+  return parseReply(Buffer.concat(chunks).toString('latin1'));
+}
+
+function parseReply(text: string): Reply {
+  const [head = '', body = ''] = text.split('\r\n\r\n', 2);
+  const [statusLine = '', ...lines] = head.split('\r\n');
+  const headers = lines.map((line): [string, string] => {
+    const [name = '', value = ''] = line.split(/:\s*/, 2);
+    return [name.toLowerCase(), value];
+  });
+  const isChunked = new Map(headers).get('transfer-encoding') === 'chunked';
+  return {
+    status: Number(statusLine.split(' ')[1]),
+    headers: new Map(headers),
+    body: isChunked ? body.replace(/^[0-9a-f]+\r\n/, '').replace(/\r\n0\r\n$/, '') : body,
+  };
+}

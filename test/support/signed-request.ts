@@ -1,0 +1,91 @@
+/** Requests as the service sends them, made by the sender's half of src/wire, to be sent as they are or with one thing wrong. */
+import { randomBytes } from 'node:crypto';
+import { contentHeaders, signDelivery } from '../../src/wire/delivery-signature.ts';
+import { type EnvelopeRecord, encodeEnvelope } from '../../src/wire/envelope.ts';
+import { encodePayload } from '../../src/wire/payload.ts';
+import type { CustomHeader } from '../../src/wire/signature.ts';
+import { standardWebhookHeaders } from '../../src/wire/standard-webhooks.ts';
+
+export type HeaderPair = readonly [name: string, value: string];
+
+/** A request as it goes over the wire. */
+export type RawRequest = {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: readonly HeaderPair[];
+  readonly body: Uint8Array;
+};
+
+export type SignedRequestOptions = {
+  readonly path?: string;
+  readonly secret?: string;
+  readonly apiKey?: string;
+  /** Epoch milliseconds; now where absent. */
+  readonly at?: number;
+  readonly records?: readonly Partial<EnvelopeRecord>[];
+  readonly gzip?: boolean;
+  readonly encryption?: { readonly keyName: string; readonly publicKey: string } | null;
+  readonly customHeaders?: readonly CustomHeader[];
+  /** In place of a signature. */
+  readonly bearer?: string;
+  readonly standardWebhooks?: boolean;
+  /** In place of the encoded records. */
+  readonly content?: Uint8Array;
+  /** In place of what encoding the records gives. */
+  readonly payload?: { readonly bytes: Uint8Array; readonly headers: Readonly<Record<string, string>> };
+};
+
+export const PATH = '/hooks/Sallyport?tenant=17';
+export const SECRET = 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=';
+export const API_KEY = '00112233445566778899aabbccddeeff';
+
+export async function signedRequest(options: SignedRequestOptions = {}): Promise<RawRequest> {
+  const { path = PATH, secret = SECRET, apiKey = API_KEY, at = Date.now(), records = [{}] } = options;
+  const { gzip = false, encryption = null, customHeaders = [], bearer, standardWebhooks = false } = options;
+  const envelope = { subscriptionId: 'w1', sessionId: 's1', attemptNumber: 1, records: records.map(record), now: at };
+  const content = options.content ?? encodeEnvelope(envelope);
+  const payload = options.payload ?? (await encodePayload(content, { gzip, encryption, now: at }));
+  const { bytes: body } = payload;
+  const url = new URL(path, 'https://hooks.example.com');
+  const sender =
+    bearer === undefined
+      ? signDelivery({ url, secret, body, at, customHeaders })
+      : { ...contentHeaders(body, at), authorization: `Bearer ${bearer}` };
+  const id = '0193a1f0-0000-7000-8000-000000000002';
+  const headers = {
+    'user-agent': 'Sallyport/0.1.0',
+    'x-api-key': apiKey,
+    ...payload.headers,
+    ...sender,
+    ...Object.fromEntries(customHeaders.map(({ name, value }) => [name, value])),
+    ...(standardWebhooks ? standardWebhookHeaders({ id, at, body, secret }) : {}),
+  };
+  return { method: 'POST', path, headers: Object.entries(headers), body };
+}
+
+export function newMessageId(): string {
+  return `m-${randomBytes(8).toString('hex')}`;
+}
+
+/** The request with this header in place of its own; null leaves it out. */
+export function withHeader(request: RawRequest, name: string, value: string | null): RawRequest {
+  const others = request.headers.filter(([own]) => own.toLowerCase() !== name.toLowerCase());
+  return { ...request, headers: value === null ? others : [...others, [name, value]] };
+}
+
+export function headerOf({ headers }: RawRequest, name: string): string {
+  return headers.find(([own]) => own === name)?.[1] ?? '';
+}
+
+function record(changes: Partial<EnvelopeRecord>, offset: number): EnvelopeRecord {
+  return {
+    offset,
+    createdAt: Date.parse('2026-11-21T05:00:00.000Z'),
+    correlationId: 'c1',
+    messageId: newMessageId(),
+    eventType: 'order.created',
+    actorId: null,
+    dataJson: '{"orderId":42}',
+    ...changes,
+  };
+}
