@@ -155,9 +155,10 @@ export const UNCLAIMABLE_PAUSE_MS = 30_000;
 export const ROUTES_CACHED = 1000;
 /** What a lease lasts beyond the time that the attempts before it and its own may take. */
 export const LEASE_MARGIN_MS = 30_000;
-/** While an endpoint fails: how long after the first failure it is tried again, doubling up to the second figure. */
+/** Failures in a row after which an endpoint is tried at a pace; how long after the first of them, doubling up to the last figure. */
+export const PROBES_UNPACED = 10;
 export const PROBE_FIRST_MS = 1000;
-export const PROBE_MAX_MS = 300_000;
+export const PROBE_MAX_MS = 30_000;
 /** How long a stop waits for what is under way (wire.md §6). */
 export const DRAIN_MS = 10_000;
 

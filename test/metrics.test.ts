@@ -7,6 +7,7 @@ import { metricsRoutes } from '../src/http/routes/metrics.ts';
 import { METRICS_WEBHOOKS_MAX } from '../src/limits.ts';
 import { createMetrics, type Metrics } from '../src/metrics.ts';
 import { Refusal } from '../src/refusal.ts';
+import type { Row } from '../src/store/database.ts';
 import { queueStore } from '../src/store/queues.ts';
 import { attemptOf, claimNext, publishMany, run, settleBatch } from './support/batches.ts';
 import { createClient, TOKEN } from './support/client.ts';
@@ -135,8 +136,11 @@ describe('the metrics', () => {
   it('find that by look-ups: nothing but the webhooks’ progress is gone through', async (t) => {
     const { database } = await opened(t);
     const asked: string[] = [];
-    const spying = { ...database, all: (sql: string) => (asked.push(sql), []) };
-    await queueStore(spying).read(10);
+    const all = (sql: string): Row[] => {
+      asked.push(sql);
+      return [];
+    };
+    await queueStore({ ...database, all }).read(10);
     const plan = database.connection.prepare(`EXPLAIN QUERY PLAN ${asked[0]}`).all({ limit: 10 }) as {
       detail: string;
     }[];

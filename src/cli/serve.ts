@@ -43,8 +43,11 @@ async function announce(
   credentials: FirstCredentials | null,
 ): Promise<boolean> {
   if (json) return terminal.out(`${JSON.stringify({ url, dataDir, ...credentials })}\n`);
-  const shown = credentials === null ? '' : `\n${firstCredentialsText(credentials)}`;
-  return terminal.out(`Sallyport ${VERSION} listens on ${url}\n${shown}`);
+  const listening = `Sallyport ${VERSION} listens on ${url}\n`;
+  if (credentials === null) return terminal.out(listening);
+  // A person gets lines to read; a program that reads this, the object of wire.md §6 on a line of its own.
+  const shown = terminal.isInteractive ? firstCredentialsText(credentials) : `${JSON.stringify(credentials)}\n`;
+  return terminal.out(`${listening}\n${shown}`);
 }
 
 /**

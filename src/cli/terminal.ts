@@ -9,6 +9,8 @@ export type Terminal = {
    * that nobody reads it. Throws `CommandError` where it cannot be written.
    */
   out(text: string): Promise<boolean>;
+  /** Whether a person reads standard output. */
+  readonly isInteractive: boolean;
   /** Writes to standard error. */
   err(text: string): Promise<boolean>;
   /** Standard input to its end, or null where it has more than this. */
@@ -19,6 +21,7 @@ export function processTerminal(): Terminal {
   return {
     env: readableEnvironment(),
     out: writerTo(process.stdout),
+    isInteractive: process.stdout.isTTY === true,
     err: writerTo(process.stderr),
     read: async (limitBytes) => {
       const chunks: Buffer[] = [];

@@ -24,7 +24,6 @@ type Circumstances = { readonly now: number; readonly jitter: () => number; read
  */
 export function conclude(webhook: Webhook, finished: readonly Finished[], circumstances: Circumstances): Conclusion {
   const { now, jitter, ids } = circumstances;
-  const stateBefore = webhook.progress.state;
   let { progress } = webhook;
   let judged = false;
   const batches: SettledBatch[] = [];
@@ -49,7 +48,8 @@ export function conclude(webhook: Webhook, finished: readonly Finished[], circum
     if (after.state !== progress.state) changes.push(stateChange({ ...webhook, progress }, after, ids));
     progress = after;
   }
-  return { batches, changes, progress, health: judged ? { ...healthOf(progress), stateBefore } : null };
+  const health = judged && isRunnable(progress.state) ? healthOf(progress) : null;
+  return { batches, changes, progress, health };
 }
 
 function progressAfter(progress: Progress, { event, health, stopReason }: Judgement, now: number): Progress {
@@ -61,9 +61,9 @@ function progressAfter(progress: Progress, { event, health, stopReason }: Judgem
   return { ...progress, ...health, state, stateAt: now, wakeAt: now };
 }
 
-function healthOf(progress: Progress): Omit<NonNullable<Settlement['health']>, 'stateBefore'> {
-  const { stateReason, stateDetail, sentAt, failingSinceAt, failureStreak, probeAt, deadStreak } = progress;
-  return { stateReason, stateDetail, sentAt, failingSinceAt, failureStreak, probeAt, deadStreak };
+function healthOf(progress: Progress): NonNullable<Settlement['health']> {
+  const { state, stateReason, stateDetail, sentAt, failingSinceAt, failureStreak, probeAt, deadStreak } = progress;
+  return { state, stateReason, stateDetail, sentAt, failingSinceAt, failureStreak, probeAt, deadStreak };
 }
 
 function attemptOf({ webhookNumber, batch }: Job, sent: Sent, ids: Ids): SettledBatch['attempt'] {

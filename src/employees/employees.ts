@@ -1,4 +1,5 @@
 /** The employees API (wire.md §3): a guarded API whose every change queues its event in the same transaction. */
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { type Caller, insufficientPermission } from '../access/gate.ts';
 import { refusingDuplicates } from '../administration.ts';
@@ -81,6 +82,7 @@ export function createEmployees({ store, clock, ids, wake }: Dependencies): Empl
       const before = await get(userId, caller);
       const input = next(before);
       refuseDivision(input.division, caller);
+      if (isDeepStrictEqual(input, writable(before))) return before;
       const after = { ...before, ...input, updatedAt: Math.max(clock(), before.updatedAt + 1) };
       await refusingDuplicates(
         UNIQUE,

@@ -73,6 +73,11 @@ export function createPublish({ store, clock, ids, eventTypes, wake }: Dependenc
         refuse({ field: 'data', problem: `must not be nested deeper than ${JSON_DEPTH_MAX}` });
         continue;
       }
+      const inexact = inexactNumber(draft.data);
+      if (inexact !== null) {
+        refuse({ field: 'data', problem: `holds ${inexact}, a number that is not kept exactly: send it as a string` });
+        continue;
+      }
       const event = makeEvent(draft, { ids, now });
       const problem = (await eventTypes.problemOf(draft.type, draft.data)) ?? oversize(event);
       if (problem !== null) refuse(problem);
@@ -94,6 +99,18 @@ export function createPublish({ store, clock, ids, eventTypes, wake }: Dependenc
     wake();
     return summary(accepted);
   };
+}
+
+/** A number that JSON.parse has rounded, or made infinite: what goes out would not be what came in. */
+function inexactNumber(value: unknown): number | null {
+  if (typeof value === 'number')
+    return Number.isFinite(value) && Math.abs(value) <= Number.MAX_SAFE_INTEGER ? null : value;
+  if (value === null || typeof value !== 'object') return null;
+  for (const member of Object.values(value)) {
+    const found = inexactNumber(member);
+    if (found !== null) return found;
+  }
+  return null;
 }
 
 /** The validator's copy of an object lacks a member named `__proto__`; what was published goes out as it came. */

@@ -26,7 +26,12 @@ type ListenerOptions = {
 };
 
 export function createListener({ handler, tls, clock, log }: ListenerOptions): Listener {
-  const limits = { maxHeaderSize: REQUEST_HEADER_BYTES, headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS };
+  const limits = {
+    maxHeaderSize: REQUEST_HEADER_BYTES,
+    headersTimeout: HEADERS_MS,
+    requestTimeout: REQUEST_MS,
+    requireHostHeader: false,
+  };
   const server: Server =
     tls === null ? createHttpServer(limits) : createHttpsServer({ ...limits, ...tls, minVersion: 'TLSv1.2' });
   server.on('request', (request, response) => {

@@ -52,6 +52,7 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
 
   const answer = async (request: IncomingMessage, trace: Trace, signal: AbortSignal): Promise<Reply> => {
     const method = request.method ?? 'GET';
+    refuseWithoutHost(request);
     const { route, params, segments } = router.route(method, request.url ?? '/');
     trace.route = route;
     if (route.access === 'guarded') {
@@ -114,6 +115,12 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
       'request',
     );
   };
+}
+
+/** RFC 9110 §7.2. Node would refuse it by itself, but not in the error body. */
+function refuseWithoutHost({ headers, httpVersion }: IncomingMessage): void {
+  if (headers.host === undefined && httpVersion === '1.1')
+    throw new Refusal('invalid_request', 'a Host header is required');
 }
 
 const NO_BODY = { body: undefined, mediaType: '' };

@@ -1,6 +1,6 @@
 /** A receiver as a plugin of Fastify. The types say what is used of Fastify, so that none of its own are needed. */
 import { type NodeRequest, receiveFrom } from './node.ts';
-import type { Receiver } from './receiver.ts';
+import type { Receives } from './receiver.ts';
 
 type Parse = (request: never, payload: never, done: (error: Error | null, body?: undefined) => void) => void;
 
@@ -20,7 +20,7 @@ export type FastifyReply = {
 };
 
 /** `app.register(fastifyPlugin(receiver, '/hook'))`. In a context of its own, where bodies are left as they come. */
-export function fastifyPlugin(receiver: Receiver, path: string): (instance: FastifyInstance) => Promise<void> {
+export function fastifyPlugin(receiver: Receives, path: string): (instance: FastifyInstance) => Promise<void> {
   return async (instance) => {
     instance.removeAllContentTypeParsers();
     instance.addContentTypeParser('*', (_request, _payload, done) => done(null));

@@ -1,10 +1,10 @@
 /** A receiver behind servers whose handlers make a `Response` of a `Request`: Deno, Bun, Hono, workers. */
 import { readChunks } from '../wire/bytes.ts';
 import { pathAndQuery } from '../wire/signature.ts';
-import type { Receiver } from './receiver.ts';
+import type { Receives } from './receiver.ts';
 
 /** `Deno.serve(fetchHandler(receiver))`, `export default { fetch: fetchHandler(receiver) }`, `(c) => handler(c.req.raw)`. */
-export function fetchHandler(receiver: Receiver): (request: Request) => Promise<Response> {
+export function fetchHandler(receiver: Receives): (request: Request) => Promise<Response> {
   return async (request) => {
     const { status, headers, body } = await receiver.receive({
       method: request.method,

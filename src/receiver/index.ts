@@ -8,7 +8,7 @@ export { fetchHandler } from './fetch.ts';
 export { type NodeRequest, type NodeResponse, nodeHandler } from './node.ts';
 export type { Opened, OpenVerdict } from './open.ts';
 export type { ReceiverOptions, VerifyOptions } from './options.ts';
-export { type Answer, createReceiver, type Receiver } from './receiver.ts';
+export { type Answer, createReceiver, type Receiver, type Receives } from './receiver.ts';
 export type { Refusal, RefusalCode } from './refusals.ts';
 export type { ReadBody, ReceivedRequest } from './request.ts';
 export { memorySeen, type SeenStore } from './seen.ts';

@@ -1,6 +1,6 @@
 /** A receiver behind Node's own servers and Express. The types say what is used of a request, so that none of Node's are needed. */
 import { readChunks } from '../wire/bytes.ts';
-import type { Answer, Receiver } from './receiver.ts';
+import type { Answer, Receives } from './receiver.ts';
 
 export type NodeRequest = {
   readonly method?: string | undefined;
@@ -23,7 +23,7 @@ export type NodeResponse = {
 };
 
 /** For `createServer(nodeHandler(receiver))` and `app.post('/hook', nodeHandler(receiver))`. */
-export function nodeHandler(receiver: Receiver): (request: NodeRequest, response: NodeResponse) => Promise<void> {
+export function nodeHandler(receiver: Receives): (request: NodeRequest, response: NodeResponse) => Promise<void> {
   return async (request, response) => {
     const { status, headers, body } = await receiveFrom(receiver, request);
     response.writeHead(status, { ...headers });
@@ -32,7 +32,7 @@ export function nodeHandler(receiver: Receiver): (request: NodeRequest, response
 }
 
 /** What to answer to a request of Node's. What was not read of its body Node lets flow by while it answers. */
-export function receiveFrom(receiver: Receiver, request: NodeRequest): Promise<Answer> {
+export function receiveFrom(receiver: Receives, request: NodeRequest): Promise<Answer> {
   const { method = '', url = '', originalUrl = url, rawHeaders, rawBody, body } = request;
   return receiver.receive({
     method,

@@ -17,9 +17,13 @@ export type Answer = {
   readonly refusal: Refusal | null;
 };
 
-export type Receiver<Events = never> = {
+/** What adapters need of a receiver. */
+export type Receives = {
   /** Takes a request from its verification to the handling of its records. What goes wrong on this side is a 500. */
   receive(request: ReceivedRequest): Promise<Answer>;
+};
+
+export type Receiver<Events> = Receives & {
   /**
    * Says what a request brings, or why it is refused, and does nothing with it: no handling, no memory of repeats. Rejects with
    * what a function of the options throws.

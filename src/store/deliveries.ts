@@ -87,7 +87,7 @@ const COUNT_PENDING = `
       AND batch.state <> 'pending' AND batch.state IN (SELECT value FROM json_each(@states))), 0)
   WHERE webhook_number = @webhookNumber`;
 const WAKE = `
-  UPDATE webhook_progress SET wake_at = @now
+  UPDATE webhook_progress SET wake_at = @now, probe_at = NULL
   WHERE webhook_number = @webhookNumber AND state IN ('started', 'running', 'failing')`;
 const OFFSETS_BETWEEN = `
   SELECT min(record_offset) AS first, max(record_offset) AS last FROM outbox

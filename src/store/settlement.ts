@@ -34,10 +34,10 @@ export type Settlement = {
   /** Who holds the leases on the batches. */
   readonly owner: string;
   readonly batches: readonly SettledBatch[];
-  /** Where the attempts leave the webhook, given that its state still is `stateBefore`; null: nothing of it changes. */
-  readonly health: (Health & { readonly stateBefore: WebhookState }) | null;
-  /** The changes of state on the way there, each from where the one before led. */
+  /** The changes of state, each from where the one before led. */
   readonly changes: readonly StateChange[];
+  /** Where the attempts leave the webhook, given that its state is `state` after these; null: as the changes left it. */
+  readonly health: (Health & { readonly state: WebhookState }) | null;
   /** When the dispatcher looks next at the latest; null: when it was going to anyway. */
   readonly wakeAt: number | null;
 };
@@ -63,7 +63,7 @@ const HEALTH = `
   UPDATE webhook_progress
   SET state_reason = @stateReason, state_detail = @stateDetail, sent_at = @sentAt, failing_since_at = @failingSinceAt,
       failure_streak = @failureStreak, probe_at = @probeAt, dead_streak = @deadStreak
-  WHERE webhook_number = @webhookNumber AND state = @stateBefore AND state IN ('started', 'running', 'failing')`;
+  WHERE webhook_number = @webhookNumber AND state = @state AND state IN ('started', 'running', 'failing')`;
 const WAKE = `
   UPDATE webhook_progress SET wake_at = min(coalesce(wake_at, @wakeAt), @wakeAt)
   WHERE webhook_number = @webhookNumber AND state IN ('started', 'running', 'failing')`;
@@ -87,8 +87,8 @@ export function settlementStore(db: Database): SettlementStore {
           sql: SETTLED,
           params: { webhookNumber, records: batches.reduce((sum, one) => sum + settledRecords(one), 0) },
         },
-        ...(health === null ? [] : [{ sql: HEALTH, params: { ...health, webhookNumber }, expectChanges: 1 }]),
         ...changes.flatMap(stateStatements),
+        ...(health === null ? [] : [{ sql: HEALTH, params: { ...health, webhookNumber }, expectChanges: 1 }]),
         ...(wakeAt === null ? [] : [{ sql: WAKE, params: { webhookNumber, wakeAt } }]),
       ]);
     },

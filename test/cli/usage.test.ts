@@ -22,6 +22,7 @@ async function here(...words: readonly string[]): Promise<CommandResult> {
       stderr += text;
       return true;
     },
+    isInteractive: false,
     read: async () => assert.fail('read standard input'),
   });
   return { status, stdout, stderr };

@@ -43,7 +43,7 @@ describe('attempts that are settled together', () => {
       'running → failing (webhook.failing)',
     ]);
     assert.equal(told.health?.failureStreak, 1);
-    assert.equal(told.health?.stateBefore, 'started');
+    assert.equal(told.health?.state, 'failing');
     assert.equal(told.progress.state, 'failing');
     assert.deepEqual(
       told.batches.map(({ fate }) => fate?.kind),
@@ -55,13 +55,14 @@ describe('attempts that are settled together', () => {
   it('of a webhook that goes on as it was tell nothing', () => {
     const told = concluded({}, [ok(0), ok(1)]);
     assert.deepEqual(told.changes, []);
-    assert.equal(told.health?.stateBefore, 'running');
+    assert.equal(told.health?.state, 'running');
   });
 
   it('stop it at the first 410: what else was under way is kept for later and changes nothing of the webhook', () => {
     const told = concluded({}, [sent(answered(410), batchOf(0, 0)), ok(1), error(2)]);
     assert.deepEqual(statesOf(told), ['running → stopped (webhook.stopped)']);
     assert.deepEqual([told.progress.state, told.progress.stateReason], ['stopped', 'endpoint_gone']);
+    assert.equal(told.health, null);
     assert.deepEqual([told.progress.sessionId, told.progress.wakeAt], [null, null]);
     assert.deepEqual(
       told.batches.map(({ fate }) => fate?.kind),

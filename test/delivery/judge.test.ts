@@ -83,19 +83,19 @@ describe('a failure of the endpoint', () => {
         sentAt: STARTED_AT,
         failingSinceAt: NOW,
         failureStreak: 3,
-        probeAt: NOW + 4000,
+        probeAt: null,
         deadStreak: 4,
       });
       assert.deepEqual([event, stopReason], ['failed', null]);
     });
   }
 
-  it('is probed after 1 s, 2 s, 4 s and so on up to 5 minutes', () => {
-    const delays = [0, 1, 2, 8, 9, 50, 2000].map((failureStreak) => {
+  it('is probed at once after ten failures in a row, then after 1 s, 2 s, 4 s and so on up to 30 s', () => {
+    const delays = [0, 9, 10, 11, 12, 14, 15, 50, 2000].map((failureStreak) => {
       const { probeAt } = judged({ outcome: answered(500), progress: { ...HEALTHY, failureStreak } }).health;
-      return (probeAt ?? Number.NaN) - NOW;
+      return (probeAt ?? NOW) - NOW;
     });
-    assert.deepEqual(delays, [1000, 2000, 4000, 256_000, 300_000, 300_000, 300_000]);
+    assert.deepEqual(delays, [0, 0, 1000, 2000, 4000, 16_000, 30_000, 30_000, 30_000]);
   });
 
   it('keeps the moment since which it fails', () => {

@@ -44,6 +44,7 @@ test('every sallyport command on the page is one that there is, with options tha
     const status = await run([...command.split(/\s+/).slice(1), '--help'], {
       env: {},
       out: async () => true,
+      isInteractive: false,
       err: async (text) => {
         errors += text;
         return true;

@@ -148,6 +148,15 @@ describe('changing an employee', () => {
     assert.deepEqual(await s.employees.get(userId, me), replaced);
   });
 
+  it('that changes nothing queues no event and leaves the employee as it was', async (t) => {
+    const { s, me } = await open(t);
+    const created = await s.employees.create(ADA, me);
+    await leavingNothing(s, async () => {
+      assert.deepEqual(await s.employees.patch(created.userId, {}, me), created);
+      assert.deepEqual(await s.employees.patch(created.userId, { firstName: created.firstName }, me), created);
+    });
+  });
+
   it('loses none of many changes at the same time', async (t) => {
     const { s, me } = await open(t);
     const { userId } = await s.employees.create(ADA, me);

@@ -113,16 +113,22 @@ export async function sendRaw(port: number, { method, path, headers, body }: Raw
 }
 
 function parseReply(text: string): Reply {
-  const [head = '', body = ''] = text.split('\r\n\r\n', 2);
-  const [statusLine = '', ...lines] = head.split('\r\n');
-  const headers = lines.map((line): [string, string] => {
-    const [name = '', value = ''] = line.split(/:\s*/, 2);
-    return [name.toLowerCase(), value];
-  });
-  const isChunked = new Map(headers).get('transfer-encoding') === 'chunked';
-  return {
-    status: Number(statusLine.split(' ')[1]),
-    headers: new Map(headers),
-    body: isChunked ? body.replace(/^[0-9a-f]+\r\n/, '').replace(/\r\n0\r\n$/, '') : body,
-  };
+  const end = text.indexOf('\r\n\r\n');
+  const [statusLine = '', ...lines] = text.slice(0, end).split('\r\n');
+  const headers = new Map(
+    lines.map((line): [string, string] => {
+      const [name = '', value = ''] = line.split(/:\s*/, 2);
+      return [name.toLowerCase(), value];
+    }),
+  );
+  const body = text.slice(end + 4);
+  const isChunked = headers.get('transfer-encoding') === 'chunked';
+  return { status: Number(statusLine.split(' ')[1]), headers, body: isChunked ? unchunk(body) : body };
+}
+
+function unchunk(body: string): string {
+  const [size = '0'] = body.split('\r\n', 1);
+  const length = Number.parseInt(size, 16);
+  const start = size.length + 2;
+  return length === 0 ? '' : body.slice(start, start + length) + unchunk(body.slice(start + length + 2));
 }

@@ -20,7 +20,7 @@ import { keyInput, keyView, viewKey } from '../../webhooks/keys.ts';
 import { viewWebhook, webhookView } from '../../webhooks/view.ts';
 import { replayedView, replayInput, webhookInput } from '../../webhooks/webhook-schema.ts';
 import { actionRoute, ok, resourceRoutes } from '../resource-routes.ts';
-import { emptyInput, jsonBody, type Route } from '../route.ts';
+import { callerOf, emptyInput, jsonBody, type Route } from '../route.ts';
 
 type Dependencies = {
   readonly services: Pick<Services, 'endpoints' | 'keys' | 'eventTypes' | 'webhooks'>;
@@ -118,9 +118,9 @@ export function webhookRoutes({
       operationId: 'testWebhook',
       body: noBody,
       replies: { 200: { description: 'The attempt, delivered or not', schema: attemptView } },
-      respond: async ({ body }, id, actor) => {
-        validate(emptyInput, body);
-        return ok(viewAttempt(await testDelivery(id, actor)));
+      respond: async (call, id) => {
+        validate(emptyInput, call.body);
+        return ok(viewAttempt(await testDelivery(id, callerOf(call).userId)));
       },
     }),
     actionRoute('webhooks', 'replay', 'Send records again', {

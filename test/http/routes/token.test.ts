@@ -63,6 +63,7 @@ describe('a token request in JSON', () => {
 
   for (const [what, more, scope] of [
     ['no scope', { scope: undefined }, 'employees:edit employees:view'],
+    ['null for scope', { scope: null }, 'employees:edit employees:view'],
     ['an empty scope', { scope: '' }, 'employees:edit employees:view'],
     ['all', { scope: 'all' }, 'employees:edit employees:view'],
     ['one scope twice', { scope: 'employees:view employees:view' }, 'employees:view'],

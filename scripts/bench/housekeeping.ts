@@ -1,0 +1,194 @@
+/**
+ * How long housekeeping and erasure hold the database: every step's own statements and the commit that it takes part in, of a log of
+ * 1 KiB events, on a file at `synchronous=FULL`; and how long another writer, which commits a small event again and again, waits for
+ * its turn with and without them. Absolute figures belong to one machine and its disk.
+ *
+ *     node scripts/run.mjs scripts/bench/housekeeping.ts [records]
+ */
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createErase } from '../../src/events/erase.ts';
+import { createHousekeeping } from '../../src/housekeeping/housekeeping.ts';
+import { createIds } from '../../src/ids.ts';
+import { createLog } from '../../src/log.ts';
+import { randomBytes } from '../../src/random.ts';
+import type { Database, Held } from '../../src/store/database.ts';
+import { createSchema } from '../../src/store/schema.ts';
+import { openSqlite } from '../../src/store/sqlite.ts';
+import { createStore } from '../../src/store/store.ts';
+import { createVault, MASTER_KEY_BYTES } from '../../src/store/vault.ts';
+
+const RECORDS = Number(process.argv[2] ?? 60_000);
+const DAY_MS = 86_400_000;
+const START = Date.parse('2026-11-21T05:00:00Z');
+
+const folder = mkdtempSync(join(tmpdir(), 'bench-'));
+const path = join(folder, 'sallyport.db');
+const database = openSqlite(path);
+createSchema(database, readFileSync(new URL('../../schema.sql', import.meta.url), 'utf8'));
+let at = START;
+const clock = (): number => at;
+const ids = createIds(clock, randomBytes);
+const steps = new Map<string, Held[]>();
+// What each commit of an erasure holds, as the steps of housekeeping tell of theirs.
+const told: Database = {
+  ...database,
+  commit: (list, onHeld) => database.commit(list, (held) => tell('erasure', held, onHeld)),
+};
+const store = createStore(database, createVault(randomBytes(MASTER_KEY_BYTES), randomBytes), ids);
+const erasures = createStore(told, createVault(randomBytes(MASTER_KEY_BYTES), randomBytes), ids);
+const housekeeping = createHousekeeping({
+  ...{ store, clock, ids, log: createLog('error'), wake: () => {} },
+  retention: { deliveredDays: 30, deadDays: 90, attemptsDays: 30 },
+  observe: (task, { rows, held }) => void (rows > 0 && tell(task, held)),
+});
+
+try {
+  database.connection.pragma('synchronous = OFF');
+  const [log, deleted] = [addWebhook(), addWebhook()];
+  fill(log);
+  fill(deleted);
+  fillTokens();
+  database.connection.pragma('synchronous = FULL');
+  console.log(`${RECORDS} records in each of two logs, ${RECORDS} tokens; ${megabytes()} MB, ${pages()} pages`);
+
+  await waits('a writer alone', () => sleep(3000));
+  const erase = createErase({ store: erasures, clock, ids });
+  await waits('beside an erasure', async () => report('erasure', await erase({ subject: 'jane' }, 'bench')));
+  const beforeRemoval = performance.now();
+  await store.webhooks.remove(`webhook ${deleted}`, {
+    id: ids.uuid(),
+    at,
+    actor: 'bench',
+    action: 'x.y',
+    target: 'z',
+    changes: {},
+  });
+  console.log(`deleting the webhook: ${(performance.now() - beforeRemoval).toFixed(1)} ms`);
+  at += 31 * DAY_MS;
+  await waits('beside housekeeping', () => housekeeping.runOnce());
+  for (const task of steps.keys()) report(task);
+  console.log(
+    `left: ${rowsOf('outbox')} records, ${rowsOf('event')} events, ${rowsOf('attempt')} attempts, ${rowsOf('access_token')} tokens`,
+  );
+} finally {
+  database.close();
+  rmSync(folder, { recursive: true });
+}
+
+function tell(task: string, held: Held, onHeld?: (held: Held) => void): void {
+  onHeld?.(held);
+  const all = steps.get(task) ?? [];
+  all.push(held);
+  steps.set(task, all);
+}
+
+function addWebhook(): number {
+  const { connection } = database;
+  connection.exec(
+    `INSERT OR IGNORE INTO endpoint (id, name, url, api_key, secret, token_challenge, verified, enabled, enable_when_verified, created_at, updated_at)
+     VALUES ('e', 'e', 'https://receiver.example/', x'00', x'00', 0, 0, 1, 1, 1, 1)`,
+  );
+  const { lastInsertRowid } = connection
+    .prepare(
+      `INSERT INTO webhook (id, name, endpoint_id, event_types, custom_headers, ordered, max_batch_records, retry_policy, max_attempts,
+         standard_webhooks, heartbeat_seconds, timeout_seconds, created_at, updated_at)
+       VALUES ('webhook ' || (SELECT count(*) + 1 FROM webhook), 'w', 'e', '["*"]', '[]', 0, 100, 'linear', 20, 0, 0, 15, 1, 1)`,
+    )
+    .run();
+  connection
+    .prepare(
+      `INSERT INTO webhook_progress (webhook_number, state, state_at, next_offset, cursor_offset, failure_streak, dead_streak)
+       VALUES (?, 'running', 1, ?, ?, 0, 0)`,
+    )
+    .run(lastInsertRowid, RECORDS, RECORDS);
+  return Number(lastInsertRowid);
+}
+
+/** A log of batches of ten records, one in twenty of them dead, each with an attempt; every hundredth event is about one person. */
+function fill(webhook: number): void {
+  const { connection } = database;
+  const text = 'x'.repeat(1000);
+  const event = connection.prepare(
+    `INSERT INTO event (key, id, type, data, subject, correlation_id, created_at) VALUES (?, ?, 'order.placed', ?, ?, ?, ?)`,
+  );
+  const record = connection.prepare('INSERT INTO outbox (webhook_number, record_offset, event_key) VALUES (?, ?, ?)');
+  const batch = connection.prepare(
+    `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, settled_at)
+     VALUES (?, ?, ?, ?, ?, 1, 0, ?)`,
+  );
+  const attempt = connection.prepare(
+    `INSERT INTO attempt (key, id, webhook_number, kind, first_offset, last_offset, attempt_number, started_at, request_headers,
+       response_status, response_headers, response_body, timings) VALUES (?, ?, ?, 'delivery', ?, ?, 1, ?, ?, 200, '{}', x'6f6b', '{}')`,
+  );
+  connection.exec('BEGIN');
+  for (let n = 0; n < RECORDS; n += 1) {
+    const [id, key] = [ids.uuid(), ids.rowKey()];
+    event.run(key, id, `{"n":${n},"text":"${text}"}`, n % 100 === 0 ? 'jane' : `person ${n}`, id, at);
+    record.run(webhook, n, key);
+    if (n % 10 !== 9) continue;
+    batch.run(webhook, n - 9, n, id, n % 200 === 199 ? 'dead' : 'delivered', at);
+    attempt.run(ids.rowKey(), id, webhook, n - 9, n, at, JSON.stringify({ authorization: 'x'.repeat(150) }));
+  }
+  connection.exec('COMMIT');
+}
+
+function fillTokens(): void {
+  const token = database.connection.prepare(
+    `INSERT INTO access_token (key, hash, application_id, scope, expires_at) VALUES (?, ?, 'application', 'employees:view', ?)`,
+  );
+  database.connection.exec('BEGIN');
+  for (let n = 0; n < RECORDS; n += 1)
+    token.run(ids.rowKey(), randomBytes(32), at + (n % 2 === 0 ? DAY_MS : 40 * DAY_MS));
+  database.connection.exec('COMMIT');
+}
+
+/** How long a small commit takes from being asked for to being durable, again and again while the work goes on. */
+async function waits(what: string, work: () => Promise<unknown>): Promise<void> {
+  const took: number[] = [];
+  let over = false;
+  const startedAt = performance.now();
+  const working = work().finally(() => {
+    over = true;
+  });
+  while (!over) {
+    const askedAt = performance.now();
+    await store.settings.proveWritable(at);
+    took.push(performance.now() - askedAt);
+    await sleep(1);
+  }
+  await working;
+  console.log(
+    `${what}: ${quantiles(took)}, ${took.length} commits in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`,
+  );
+}
+
+function report(task: string, result?: unknown): void {
+  const held = steps.get(task) ?? [];
+  const both = held.map(({ statementsMs, commitMs }) => statementsMs + commitMs);
+  if (result !== undefined) console.log(JSON.stringify(result));
+  console.log(
+    `  ${task}: ${held.length} steps; statements ${quantiles(held.map(({ statementsMs }) => statementsMs))}; with their commit ${quantiles(both)}`,
+  );
+}
+
+function quantiles(all: readonly number[]): string {
+  const sorted = all.toSorted((a, b) => a - b);
+  const at = (share: number): string =>
+    (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0).toFixed(2);
+  return `p50 ${at(0.5)}, p99 ${at(0.99)}, most ${at(1)} ms`;
+}
+
+function rowsOf(table: string): number {
+  return Number(database.connection.prepare(`SELECT count(*) FROM ${table}`).pluck().get());
+}
+
+function pages(): number {
+  return Number(database.connection.pragma('page_count', { simple: true }));
+}
+
+function megabytes(): number {
+  return Math.round(statSync(path).size / 1_000_000);
+}

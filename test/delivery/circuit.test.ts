@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { DELIVERIES_IN_FLIGHT_PER_ENDPOINT } from '../../src/limits.ts';
+import { deferred } from '../support/deferred.ts';
+import {
+  type Connected,
+  type Dispatching,
+  isDrained,
+  openDispatching,
+  takeRecords,
+  until,
+} from '../support/dispatching.ts';
+
+const SINGLE = { maxBatchRecords: 1 };
+const progressOf = async (d: Dispatching, { webhook }: Connected) => (await d.webhooks.get(webhook.id)).progress;
+
+/** Attempts that are settled, as the store has them. */
+const settled = ({ rows }: Dispatching, number: number): number =>
+  Number(rows(`SELECT count(*) AS n FROM attempt WHERE webhook_number = ${number}`)[0]?.n);
+
+describe('while an endpoint fails', () => {
+  it('it is probed by one request at a time, after 1 s, 2 s, 4 s …, and not in between', async (t) => {
+    const d = await openDispatching(t);
+    const ill = await d.connect({ webhook: SINGLE });
+    let underWay = 0;
+    ill.at.answer(async () => {
+      underWay += 1;
+      assert.equal(underWay, 1);
+      await new Promise(setImmediate);
+      underWay -= 1;
+      return { status: 503 };
+    });
+    await d.publishMany(50);
+    const dispatcher = await d.start();
+    for (const [failures, waitMs] of [1000, 2000, 4000, 8000, 16_000].entries()) {
+      await until('a failure', () => settled(d, ill.number) === failures + 1);
+      assert.equal((await progressOf(d, ill)).probeAt, d.clock() + waitMs);
+      d.advance(waitMs - 1);
+      dispatcher.wake();
+      // Whatever is due by now is a retry or a new record; neither goes out before the probe.
+      await until('a look', () => Number(d.rows('SELECT wake_at FROM webhook_progress')[0]?.wake_at) === d.clock() + 1);
+      assert.equal(ill.at.deliveries.length, failures + 1);
+      d.advance(1);
+      dispatcher.wake();
+    }
+    // What was claimed ahead was given back: nothing is leased while it waits for its probe.
+    await until('the last failure', () => settled(d, ill.number) === 6);
+    assert.deepEqual(d.rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL'), []);
+  });
+
+  it('every other webhook goes on, also one at the same endpoint that it answers', async (t) => {
+    const d = await openDispatching(t);
+    const ill = await d.connect({ webhook: SINGLE });
+    const well = await d.connect({ webhook: SINGLE });
+    const neighbour = await d.connect({ at: ill.at, webhook: { endpointId: ill.webhook.endpointId, ...SINGLE } });
+    ill.at.answer(({ envelope }) => ({ status: envelope.subscriptionId === ill.webhook.id ? 503 : 200 }));
+    await d.publishMany(100);
+    await d.start();
+    await takeRecords(well.at, 100);
+    await until('the neighbour', () => settled(d, neighbour.number) === 100);
+    assert.equal((await progressOf(d, ill)).state, 'failing');
+    assert.equal((await progressOf(d, neighbour)).state, 'running');
+    assert.equal(settled(d, ill.number), 1);
+  });
+
+  it('requests that were under way when it began to fail are the last for now', async (t) => {
+    const d = await openDispatching(t);
+    const ill = await d.connect({ webhook: SINGLE });
+    d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    const open = deferred();
+    ill.at.answer(async () => {
+      await open.promise;
+      return { status: 500 };
+    });
+    await d.publishMany(100);
+    await d.start();
+    await takeRecords(ill.at, DELIVERIES_IN_FLIGHT_PER_ENDPOINT);
+    open.resolve();
+    await until('all of them', () => settled(d, ill.number) === DELIVERIES_IN_FLIGHT_PER_ENDPOINT);
+    await until(
+      'what was ahead is given back',
+      () => d.rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL').length === 0,
+    );
+    assert.equal(ill.at.deliveries.length, DELIVERIES_IN_FLIGHT_PER_ENDPOINT);
+    assert.equal((await progressOf(d, ill)).failureStreak, DELIVERIES_IN_FLIGHT_PER_ENDPOINT);
+  });
+});
+
+describe('as soon as an endpoint answers again', () => {
+  it('it gets all its eight places at once, and what waited goes out without any more waiting', async (t) => {
+    const d = await openDispatching(t);
+    const connected = await d.connect({ webhook: SINGLE });
+    const { at } = connected;
+    at.answer(() => ({ status: 503 }));
+    await d.publishMany(100);
+    const dispatcher = await d.start();
+    await at.next();
+    await until('failing', async () => (await progressOf(d, connected)).state === 'failing');
+    let underWay = 0;
+    let most = 0;
+    const full = deferred();
+    at.answer(async () => {
+      underWay += 1;
+      most = Math.max(most, underWay);
+      // The first of them is the probe, alone; after it all places are taken, or this waits for ever.
+      if (underWay === DELIVERIES_IN_FLIGHT_PER_ENDPOINT) full.resolve();
+      if (at.deliveries.length > 2) await full.promise;
+      underWay -= 1;
+      return { status: 200 };
+    });
+    d.advance(1000);
+    dispatcher.wake();
+    await takeRecords(at, 99);
+    assert.equal(most, DELIVERIES_IN_FLIGHT_PER_ENDPOINT);
+    // Only the one that failed waits for its own retry.
+    await until('all but that one', () => d.rows("SELECT 1 FROM batch WHERE state = 'delivered'").length === 99);
+    d.advance(5000);
+    dispatcher.wake();
+    await at.next();
+    await until('the end', () => isDrained(d));
+  });
+});
