@@ -1,5 +1,5 @@
 /** What an outcome means for the batch, the webhook's health and its state (wire.md §5). Pure. */
-import { PROBE_FIRST_MS, PROBE_MAX_MS } from '../limits.ts';
+import { PROBE_FIRST_MS, PROBE_MAX_MS, PROBES_UNPACED } from '../limits.ts';
 import type { Outcome } from '../outbound/outcome.ts';
 import type { Batch } from '../store/dispatch.ts';
 import type { BatchFate, Health } from '../store/settlement.ts';
@@ -63,7 +63,7 @@ function failed(question: Case, outcome: FailedOutcome): Judgement {
     sentAt: latest(progress.sentAt, startedAt),
     failingSinceAt: progress.failingSinceAt ?? now,
     failureStreak,
-    probeAt: ofContent ? progress.probeAt : now + probeDelayMs(failureStreak),
+    probeAt: ofContent ? progress.probeAt : probeAt(failureStreak, now),
     deadStreak: fate?.kind === 'dead' ? progress.deadStreak + 1 : progress.deadStreak,
   };
   const stopReason = status === 410 ? 'endpoint_gone' : giveUpReason(health, now);
@@ -90,9 +90,13 @@ function failedFate(
   return { kind: 'retry', at: now + delayMs, contentRefusals };
 }
 
-/** 1 s after the first failure, then 2, 4, 8 … up to 5 minutes: earlier than any batch's own retry, so a lone one is never held up. */
-function probeDelayMs(failureStreak: number): number {
-  return Math.min(PROBE_FIRST_MS * 2 ** (failureStreak - 1), PROBE_MAX_MS);
+/**
+ * When a failing endpoint is tried next, one attempt at a time: at once after each of the first ten failures in a row, so that
+ * one bad record hardly delays the others, then after 1 s, 2, 4 … up to 30 s, however much waits.
+ */
+function probeAt(failureStreak: number, now: number): number | null {
+  const paced = failureStreak - PROBES_UNPACED;
+  return paced <= 0 ? null : now + Math.min(PROBE_FIRST_MS * 2 ** (paced - 1), PROBE_MAX_MS);
 }
 
 /** Attempts end in another order than they began in. */

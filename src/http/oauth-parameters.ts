@@ -30,7 +30,7 @@ export function parametersOf({ body, mediaType }: Pick<Call, 'body' | 'mediaType
     let from = '';
     for (const alias of namesOf(name)) {
       const given = body[alias];
-      if (given === undefined || given === null) continue;
+      if (given === undefined || (given === null && name === 'scope')) continue;
       if (typeof given !== 'string') throw refuseField(alias, 'must be a string', 'invalid_request');
       if (value !== undefined && value !== given) {
         throw refuseField(alias, `differs from ${from}, another name of the same`, 'invalid_request');

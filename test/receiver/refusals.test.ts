@@ -3,7 +3,12 @@ import { describe, it } from 'node:test';
 import type { Refusal } from '../../src/receiver/index.ts';
 import { type Options, type Send, TRANSPORTS, webHandler, webRequest } from '../support/receiver-transports.ts';
 import { API_KEY, SECRET, signedRequest } from '../support/signed-request.ts';
-import { WRONG_REQUESTS, type WrongRequest } from './wrong-requests.ts';
+import { WRONG_AUTHORIZATION } from './wrong-authorization.ts';
+import { WRONG_CONTENTS } from './wrong-contents.ts';
+import type { WrongRequest } from './wrong-request.ts';
+import { WRONG_SIGNED_HEADERS } from './wrong-signed-headers.ts';
+
+const WRONG_REQUESTS = [...WRONG_AUTHORIZATION, ...WRONG_SIGNED_HEADERS, ...WRONG_CONTENTS];
 
 async function refuse(start: (options: Options) => Promise<Send>, wrong: WrongRequest): Promise<void> {
   const refusals: Refusal[] = [];
