@@ -140,6 +140,8 @@ export const DELIVERIES_IN_FLIGHT_PER_ENDPOINT = 8;
 export const POLL_MS = 250;
 /** Webhooks looked at in one round. */
 export const WEBHOOKS_PER_ROUND = 64;
+/** Payload that is read, written as JSON, hashed and signed in one turn of the event loop: 1 MiB of it takes 5 to 10 ms. */
+export const DELIVERY_BYTES_PER_TURN: number = 512 * 1024;
 /** Webhooks that are claimed for in one turn of the event loop. */
 export const CLAIMS_AT_ONCE = 8;
 /** Batches claimed ahead for one webhook, and about how many for all together; each may always have one. */
@@ -191,10 +193,10 @@ export const CATALOGUE_WATCH_MS = 1000;
 /** How long a step may hold the database; the next one is half as large when it took longer. The bound that is kept to is 10 ms. */
 export const STEP_TARGET_MS = 5;
 export const STEP_ROWS_FIRST = 16;
-export const STEP_ROWS_MIN = 4;
+export const STEP_ROWS_MIN = 1;
 export const STEP_ROWS_MAX = 4096;
 /** Payload that one step takes away: freed pages are overwritten, so large events count for more than one row. */
-export const STEP_PAYLOAD_BYTES: number = 512 * 1024;
+export const STEP_PAYLOAD_BYTES: number = 256 * 1024;
 /** Events that the first step of an erasure takes: each has its neighbours in the file rewritten too. */
 export const ERASURE_FIRST_EVENTS = 4;
 /** How often the copies beside the tables are tried to be let go of while another process reads them, in a second and a half. */
@@ -211,6 +213,8 @@ export const RETENTION_EVERY_MS = 600_000;
 export const HOUSEKEEPING_LOOK_MS = 1000;
 /** How often webhooks are looked for that fail and send nothing. */
 export const GIVE_UP_EVERY_MS = 60_000;
+/** One that has an attempt to make within this time is left to it. Longer than any attempt under way may take. */
+export const GIVE_UP_QUIET_MS = 300_000;
 /** When keys and client certificates are warned of before they expire, in days (wire.md §5), and how often they are looked at. */
 export const EXPIRY_WARNING_DAYS: readonly number[] = [30, 7, 1];
 export const EXPIRY_LOOK_EVERY_MS = 3_600_000;

@@ -78,7 +78,7 @@ try {
     `left: ${rowsOf('outbox')} records, ${rowsOf('event')} events, ${rowsOf('attempt')} attempts, ${rowsOf('access_token')} tokens`,
   );
 } finally {
-  database.close();
+  await database.close();
   rmSync(folder, { recursive: true });
 }
 

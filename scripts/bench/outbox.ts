@@ -32,10 +32,10 @@ type Mode = {
 };
 
 const MODES: readonly Mode[] = [
-  { name: 'batches of 1, one endpoint', endpoints: 1, batchRecords: 1, records: 30_000 },
-  { name: 'batches of 1, 8 endpoints', endpoints: 8, batchRecords: 1, records: 40_000 },
-  { name: 'batches of 100, one endpoint', endpoints: 1, batchRecords: 100, records: 200_000 },
-  { name: 'batches of 100, 8 endpoints', endpoints: 8, batchRecords: 100, records: 200_000 },
+  { name: 'batches of 1, one endpoint', endpoints: 1, batchRecords: 1, records: 20_000 },
+  { name: 'batches of 1, 8 endpoints', endpoints: 8, batchRecords: 1, records: 20_000 },
+  { name: 'batches of 100, one endpoint', endpoints: 1, batchRecords: 100, records: 100_000 },
+  { name: 'batches of 100, 8 endpoints', endpoints: 8, batchRecords: 100, records: 100_000 },
 ];
 
 const bareName = ({ endpoints }: Mode): string => `bare POSTs, ${endpoints * PER_ENDPOINT} connections`;

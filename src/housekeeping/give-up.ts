@@ -4,7 +4,7 @@
  */
 import { SERVICE } from '../audit.ts';
 import type { Ids } from '../ids.ts';
-import { GIVE_UP_EVERY_MS, PROBE_MAX_MS } from '../limits.ts';
+import { GIVE_UP_EVERY_MS, GIVE_UP_QUIET_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { StaleWrite } from '../store/database.ts';
 import { NOT_HELD } from '../store/steps.ts';
@@ -26,7 +26,7 @@ export function giveUpJob({ webhooks, ids, log, wake }: Dependencies): Job {
     name: 'give-up',
     everyMs: GIVE_UP_EVERY_MS,
     begin: (now) => async () => {
-      const [webhook] = await webhooks.failingSince(now - FAILING_LIMIT_MS, now + PROBE_MAX_MS, 1);
+      const [webhook] = await webhooks.failingSince(now - FAILING_LIMIT_MS, now + GIVE_UP_QUIET_MS, 1);
       const reason = webhook === undefined ? null : giveUpReason(webhook.progress, now);
       if (webhook === undefined || reason === null) return { done: true, rows: 0, held: NOT_HELD };
       const { id: webhookId, progress } = webhook;

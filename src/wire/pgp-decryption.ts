@@ -36,7 +36,8 @@ export async function decryptBinary(
   if (!unlocked.ok) return unlocked;
   const { key } = unlocked;
   const { packet } = openpgp.enums;
-  const message = await openpgp.readMessage({ binaryMessage: bytes }).catch(() => null);
+  // A copy that the library knows for bytes, also where a test runner has a realm of its own.
+  const message = await openpgp.readMessage({ binaryMessage: new Uint8Array(bytes) }).catch(() => null);
   if (message === null) return failure('malformed_message', 'the body is not a binary PGP message');
   if (message.packets.filterByTag(packet.symmetricallyEncryptedData).length > 0) {
     return failure('not_integrity_protected', 'the PGP message has no integrity protection');

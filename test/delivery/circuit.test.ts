@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { DELIVERIES_IN_FLIGHT_PER_ENDPOINT } from '../../src/limits.ts';
+import { DELIVERIES_IN_FLIGHT_PER_ENDPOINT, PROBE_FIRST_MS, PROBES_UNPACED } from '../../src/limits.ts';
 import { deferred } from '../support/deferred.ts';
 import {
   type Connected,
@@ -19,7 +19,7 @@ const settled = ({ rows }: Dispatching, number: number): number =>
   Number(rows(`SELECT count(*) AS n FROM attempt WHERE webhook_number = ${number}`)[0]?.n);
 
 describe('while an endpoint fails', () => {
-  it('it is probed by one request at a time, after 1 s, 2 s, 4 s …, and not in between', async (t) => {
+  it('it is probed by one request at a time, ten at once, then after 1 s, 2 s, 4 s …, and not in between', async (t) => {
     const d = await openDispatching(t);
     const ill = await d.connect({ webhook: SINGLE });
     let underWay = 0;
@@ -32,7 +32,8 @@ describe('while an endpoint fails', () => {
     });
     await d.publishMany(50);
     const dispatcher = await d.start();
-    for (const [failures, waitMs] of [1000, 2000, 4000, 8000, 16_000].entries()) {
+    for (const [paced, waitMs] of [1000, 2000, 4000, 8000, 16_000].entries()) {
+      const failures = PROBES_UNPACED + paced;
       await until('a failure', () => settled(d, ill.number) === failures + 1);
       assert.equal((await progressOf(d, ill)).probeAt, d.clock() + waitMs);
       d.advance(waitMs - 1);
@@ -44,7 +45,7 @@ describe('while an endpoint fails', () => {
       dispatcher.wake();
     }
     // What was claimed ahead was given back: nothing is leased while it waits for its probe.
-    await until('the last failure', () => settled(d, ill.number) === 6);
+    await until('the last failure', () => settled(d, ill.number) === PROBES_UNPACED + 6);
     assert.deepEqual(d.rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL'), []);
   });
 
@@ -60,10 +61,11 @@ describe('while an endpoint fails', () => {
     await until('the neighbour', () => settled(d, neighbour.number) === 100);
     assert.equal((await progressOf(d, ill)).state, 'failing');
     assert.equal((await progressOf(d, neighbour)).state, 'running');
-    assert.equal(settled(d, ill.number), 1);
+    await until('the first paced probe', () => settled(d, ill.number) === PROBES_UNPACED + 1);
+    assert.equal((await progressOf(d, ill)).probeAt, d.clock() + PROBE_FIRST_MS);
   });
 
-  it('requests that were under way when it began to fail are the last for now', async (t) => {
+  it('requests that were under way when it began to fail end, and then it is one at a time', async (t) => {
     const d = await openDispatching(t);
     const ill = await d.connect({ webhook: SINGLE });
     d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
@@ -76,30 +78,25 @@ describe('while an endpoint fails', () => {
     await d.start();
     await takeRecords(ill.at, DELIVERIES_IN_FLIGHT_PER_ENDPOINT);
     open.resolve();
-    await until('all of them', () => settled(d, ill.number) === DELIVERIES_IN_FLIGHT_PER_ENDPOINT);
+    await until('all of them', () => settled(d, ill.number) === PROBES_UNPACED + 1);
     await until(
       'what was ahead is given back',
       () => d.rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL').length === 0,
     );
-    assert.equal(ill.at.deliveries.length, DELIVERIES_IN_FLIGHT_PER_ENDPOINT);
-    assert.equal((await progressOf(d, ill)).failureStreak, DELIVERIES_IN_FLIGHT_PER_ENDPOINT);
+    assert.equal(ill.at.deliveries.length, PROBES_UNPACED + 1);
+    assert.equal((await progressOf(d, ill)).failureStreak, PROBES_UNPACED + 1);
   });
 });
 
 describe('as soon as an endpoint answers again', () => {
   it('it gets all its eight places at once, and what waited goes out without any more waiting', async (t) => {
     const d = await openDispatching(t);
-    const connected = await d.connect({ webhook: SINGLE });
-    const { at } = connected;
-    at.answer(() => ({ status: 503 }));
-    await d.publishMany(100);
-    const dispatcher = await d.start();
-    await at.next();
-    await until('failing', async () => (await progressOf(d, connected)).state === 'failing');
+    const { at } = await d.connect({ webhook: SINGLE });
     let underWay = 0;
     let most = 0;
     const full = deferred();
     at.answer(async () => {
+      if (at.deliveries.length === 1) return { status: 503 };
       underWay += 1;
       most = Math.max(most, underWay);
       // The first of them is the probe, alone; after it all places are taken, or this waits for ever.
@@ -108,9 +105,9 @@ describe('as soon as an endpoint answers again', () => {
       underWay -= 1;
       return { status: 200 };
     });
-    d.advance(1000);
-    dispatcher.wake();
-    await takeRecords(at, 99);
+    await d.publishMany(100);
+    const dispatcher = await d.start();
+    await takeRecords(at, 100);
     assert.equal(most, DELIVERIES_IN_FLIGHT_PER_ENDPOINT);
     // Only the one that failed waits for its own retry.
     await until('all but that one', () => d.rows("SELECT 1 FROM batch WHERE state = 'delivered'").length === 99);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { DATABASE_FILE } from '../../src/data-folder.ts';
+import { GIVE_UP_QUIET_MS } from '../../src/limits.ts';
 import { NEVER } from '../../src/store/dispatch.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Progress } from '../../src/store/webhooks.ts';
@@ -53,7 +54,7 @@ describe('a webhook that fails and has nothing to send', () => {
   });
 
   it('is left to its next attempt where one is due, under way or soon to come', async (t) => {
-    for (const soon of [-1, 0, 5 * 60_000]) {
+    for (const soon of [-1, 0, GIVE_UP_QUIET_MS]) {
       const s = await openTestStore(t);
       await failing(s, s.clock() + DAY_MS + soon);
       s.advance(DAY_MS);
@@ -90,7 +91,7 @@ describe('in the whole service', () => {
     cleanUp(t, () => beside.close());
     const expiresAt = service.clock() + DAY_MS / 2;
     await beside.commit([
-      { sql: 'UPDATE pgp_key SET expires_at = @expiresAt', params: { expiresAt } },
+      { sql: 'UPDATE pgp_key SET expires_at = @expiresAt, updated_at = updated_at + 1', params: { expiresAt } },
       { sql: "UPDATE webhook_progress SET state = 'running'", params: {} },
     ]);
     service.advance(DAY_MS + 1000);

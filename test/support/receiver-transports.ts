@@ -99,16 +99,17 @@ export function webRequest({ method, path, headers, body }: RawRequest): Request
 /** Sends the bytes of an HTTP/1.1 request, its headers as they are, and reads the answer to the end of the connection. */
 export async function sendRaw(port: number, { method, path, headers, body }: RawRequest): Promise<Reply> {
   const socket = connect(port, '127.0.0.1');
+  // The server may answer and close before it has taken everything.
+  socket.on('error', () => {});
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  const chunks: Buffer[] = [];
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
   const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('');
   const ownLength = headers.some(([name]) => name.toLowerCase() === 'content-length');
   const length = ownLength ? '' : `Content-Length: ${body.length}\r\n`;
   socket.write(`${method} ${path} HTTP/1.1\r\nHost: hooks.example.com\r\nConnection: close\r\n${length}${lines}\r\n`);
   socket.write(body);
-  // The server may answer and close before it has taken everything.
-  socket.on('error', () => {});
-  const chunks: Buffer[] = [];
-  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
-  await once(socket, 'close');
+  await closed;
   return parseReply(Buffer.concat(chunks).toString('latin1'));
 }
 

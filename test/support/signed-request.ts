@@ -46,7 +46,7 @@ export async function signedRequest(options: SignedRequestOptions = {}): Promise
   const content = options.content ?? encodeEnvelope(envelope);
   const payload = options.payload ?? (await encodePayload(content, { gzip, encryption, now: at }));
   const { bytes: body } = payload;
-  const url = new URL(path, 'https://hooks.example.com');
+  const url = new URL(`https://hooks.example.com${path}`);
   const sender =
     bearer === undefined
       ? signDelivery({ url, secret, body, at, customHeaders })

@@ -48,3 +48,27 @@ export const signingVectors: SigningVectors = JSON.parse(readFileSync(new URL('s
 export function pgpVector(name: PgpVectorName): string {
   return readFileSync(new URL(`pgp/${name}.public.asc`, folder), 'utf8');
 }
+
+/** A request to a receiver, and what it makes of it: the messages in their order and the secret that signed, or its refusal. */
+export type RequestVector = {
+  readonly name: string;
+  readonly url: string;
+  readonly method: string;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly bodyBase64: string;
+} & (
+  | { readonly messageIds: readonly string[]; readonly secretIndex: number; readonly refused?: undefined }
+  | { readonly refused: string }
+);
+
+/** `now` is the receiver's clock; `privateKeys` are armored, by the name that the sender knows them by. */
+export type RequestVectors = {
+  readonly now: string;
+  readonly toleranceSeconds: number;
+  readonly secrets: readonly string[];
+  readonly apiKey: string;
+  readonly privateKeys: Readonly<Record<string, string>>;
+  readonly requests: readonly RequestVector[];
+};
+
+export const requestVectors: RequestVectors = JSON.parse(readFileSync(new URL('requests.json', folder), 'utf8'));

@@ -1,0 +1,201 @@
+/** Holds README.md and docs/ to the code: what they link to, name and tell to type is there, and their tables are complete. */
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { describe, it, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { GROUPS } from '../src/cli/groups.ts';
+import { SETTINGS } from '../src/config-names.ts';
+import { nextDelayMs } from '../src/delivery/retry.ts';
+import { PROBE_FIRST_MS, PROBE_MAX_MS, PROBES_UNPACED } from '../src/limits.ts';
+import { adviceFor, type ErrorClass } from '../src/outbound/outcome.ts';
+import { STATE_REASONS } from '../src/webhooks/lifecycle.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const names = ['README.md', ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`)].filter((name) =>
+  name.endsWith('.md'),
+);
+const pages = new Map(names.map((name) => [name, read(name)]));
+const readme = page('README.md');
+
+for (const [name, text] of pages) {
+  describe(name, () => {
+    it('links to files and headings that are there', () => {
+      for (const target of linksOf(text)) {
+        const [path = '', anchor] = target.split('#', 2);
+        const file = path === '' ? name : relative(root, join(root, dirname(name), path));
+        assert.ok(existsSync(join(root, file)), `${target}: there is no ${file}`);
+        if (anchor !== undefined) assert.ok(anchorsOf(read(file)).has(anchor), `${file} has no heading #${anchor}`);
+      }
+    });
+
+    it('names files that are there', () => {
+      for (const [path] of text.matchAll(/\b(?:src|test|scripts|docs)\/[\w./-]*\w/g)) {
+        assert.ok(existsSync(join(root, path)), `there is no ${path}`);
+      }
+    });
+
+    it('names settings that there are', () => {
+      const variables = Object.values(SETTINGS).map(({ variable }) => variable);
+      for (const [variable] of text.matchAll(/\bSALLYPORT_[A-Z][A-Z_]*[A-Z]/g)) {
+        assert.ok(variables.includes(variable), `there is no ${variable}`);
+      }
+    });
+
+    it('tells to type commands that there are, with options that they have', async () => {
+      for (const line of commandsOf(text)) await checkCommand(line);
+    });
+  });
+}
+
+describe('send-webhooks.md', () => {
+  const text = page('docs/send-webhooks.md');
+
+  it('has every error class with its advice, and no other', () => {
+    const [, union = ''] = /export type ErrorClass =([^;]*);/.exec(read('src/outbound/outcome.ts')) ?? [];
+    const classes = [...union.matchAll(/'(\w+)'/g)].map(([, errorClass = '']) => errorClass as ErrorClass);
+    const expected = classes.map((errorClass) => [`\`${errorClass}\``, adviceFor(errorClass)]);
+    assert.deepEqual(tableOf(text, 'class'), expected);
+  });
+
+  it('has every reason for which a webhook does not send with its sentence, and no other', () => {
+    const expected = Object.entries(STATE_REASONS).map(([reason, sentence]) => [`\`${reason}\``, sentence]);
+    assert.deepEqual(tableOf(text, 'reason'), expected);
+  });
+
+  it('has the figures of the retry schedule', () => {
+    const rows = tableOf(text, 'after attempt');
+    assert.equal(rows.length, 15);
+    for (const [index, [, ...figures]] of rows.entries()) {
+      const wait = (random: number): string =>
+        `${nextDelayMs({ policy: 'exponential', attemptNumber: index + 1, random: () => random }) / 1000} s`;
+      assert.deepEqual(figures, [wait(0), wait(1)], `after attempt ${index + 1}`);
+    }
+    assert.equal(nextDelayMs({ policy: 'exponential', attemptNumber: 99, random: () => 1 }), 43_200_000);
+  });
+
+  it('has the figures of the pause while an endpoint fails', () => {
+    const pauses = [PROBE_FIRST_MS, PROBE_FIRST_MS * 2, PROBE_FIRST_MS * 4].map((ms) => `${ms / 1000} s`);
+    const said = text.replaceAll(/\s+/g, ' ');
+    assert.ok(said.includes(`each of the first ${PROBES_UNPACED} failures in a row`));
+    assert.ok(said.includes(`${pauses.join(', ')} and so on up to ${PROBE_MAX_MS / 1000} s`));
+  });
+});
+
+test('security.md has every range that is not sent to, with what it is', () => {
+  const source = read('src/outbound/address-ranges.ts');
+  const expected = [...source.matchAll(/^ {2}'([\da-f.:]+\/\d+)': '([^']+)',$/gm)].map(
+    ([, range, kind]) => `${range} ${kind}`,
+  );
+  const rows = tableOf(page('docs/security.md'), 'range');
+  const said = rows.flatMap(([ranges = '', kind]) =>
+    ranges.split(', ').map((range) => `${range.slice(1, -1)} ${kind}`),
+  );
+  assert.ok(expected.length > 30);
+  assert.deepEqual(said.sort(), expected.sort());
+});
+
+test('the index lists every page of docs/', () => {
+  const listed = new Set(linksOf(page('docs/README.md')));
+  const missing = names.filter((name) => name.startsWith('docs/') && !listed.has(name.slice('docs/'.length)));
+  assert.deepEqual(missing, ['docs/README.md']);
+  assert.ok(linksOf(readme).includes('docs/README.md'));
+});
+
+describe('the map in README.md', () => {
+  const [, map = ''] = /^src\/\n([\s\S]*?)^test\//m.exec(readme) ?? [];
+  const drawn = [...map.matchAll(/^ {2}(\S+(?:, \S+)*) {2}/gm)].flatMap(([, entries = '']) => entries.split(', '));
+
+  it('has every room and every file at the top of src/, and nothing else', () => {
+    const entries = readdirSync(join(root, 'src')).map((entry) =>
+      statSync(join(root, 'src', entry)).isDirectory() ? `${entry}/` : entry,
+    );
+    assert.deepEqual(drawn.sort(), entries.sort());
+  });
+
+  it('says where subjects live, and there they do', () => {
+    for (const [, where = ''] of tableOf(readme, 'subject')) {
+      for (const [, path = ''] of where.matchAll(/`([^`]+)`/g)) assert.ok(existsSync(join(root, 'src', path)), path);
+    }
+  });
+});
+
+function read(name: string): string {
+  return readFileSync(join(root, name), 'utf8');
+}
+
+function page(name: string): string {
+  const text = pages.get(name);
+  assert.ok(text !== undefined, `there is no ${name}`);
+  return text;
+}
+
+/** Relative ones; code has none. */
+function linksOf(text: string): string[] {
+  const targets = [...withoutCode(text).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target);
+  return targets.filter((target) => !/^[a-z]+:/.test(target));
+}
+
+/** As forges make them of headings: lower case, without punctuation, spaces as dashes. */
+function anchorsOf(text: string): Set<string> {
+  const headings = [...withoutBlocks(text).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => heading);
+  return new Set(
+    headings.map((heading) =>
+      heading
+        .toLowerCase()
+        .replaceAll(/[^\w\- ]/g, '')
+        .replaceAll(' ', '-'),
+    ),
+  );
+}
+
+function withoutBlocks(text: string): string {
+  return text.replaceAll(/^```[\s\S]*?^```/gm, '');
+}
+
+function withoutCode(text: string): string {
+  return withoutBlocks(text).replaceAll(/`[^`\n]*`/g, '');
+}
+
+/** The cells of the table whose first heading this is, row by row. */
+function tableOf(text: string, heading: string): string[][] {
+  const [, body = ''] = new RegExp(`^\\| ${heading} \\|.*\\n\\|[-|]+\\n((?:\\|.*\\n)+)`, 'm').exec(text) ?? [];
+  assert.notEqual(body, '', `there is no table of ${heading}`);
+  return body
+    .trimEnd()
+    .split('\n')
+    .map((row) => row.slice(2, -2).split(' | '));
+}
+
+/** What follows `sallyport` where it is a command, in blocks and in text. */
+function commandsOf(text: string): string[] {
+  const blocks = [...text.matchAll(/^```\w*\n([\s\S]*?)^```/gm)].map(([, block = '']) => block);
+  const spans = [...withoutBlocks(text).matchAll(/`([^`\n]+)`/g)].map(([, span = '']) => span);
+  const lines = [...blocks, ...spans].flatMap((code) => code.replaceAll(/ \\\n\s*/g, ' ').split('\n'));
+  return lines.flatMap((line) => {
+    const [, command] = /(?:^|[|;] |\$ |-- |\/bin\/)sallyport ([a-z].*)$/.exec(line) ?? [];
+    return command === undefined ? [] : [command];
+  });
+}
+
+async function checkCommand(line: string): Promise<void> {
+  // What is quoted is nobody's option; from a comment or a redirection on, it is the shell's.
+  const words = (line.replaceAll(/'[^']*'|"[^"]*"/g, 'quoted').split(/ +[#>|;]| 2>/)[0] ?? '').split(/ +/);
+  const group = GROUPS.find(({ name }) => name === words[0]);
+  assert.ok(group, `sallyport ${line}: there is no command ${words[0]}`);
+  const commands = await group.load();
+  const command =
+    commands.find(({ name }) => name === words.slice(0, 2).join(' ')) ?? commands.find(({ name }) => name === words[0]);
+  if (command === undefined && words.length === 1) return;
+  assert.ok(command, `sallyport ${line}: ${group.name} has no ${words[1]}`);
+  const settings = (command.settings ?? []).map((name) => SETTINGS[name].flag);
+  const known = new Set([
+    ...Object.keys(command.options ?? {}),
+    ...settings,
+    'help',
+    ...(command.json ? ['json'] : []),
+  ]);
+  for (const word of words.filter((word) => word.startsWith('--'))) {
+    assert.ok(known.has(word.slice(2).split('=')[0] ?? ''), `sallyport ${line}: ${command.name} has no ${word}`);
+  }
+}

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { type BuildResult, buildSync } from 'esbuild';
+
+const KIB = 1024;
+const source = fileURLToPath(new URL('../../src/receiver/', import.meta.url));
+
+/** What a bundler makes of a program. */
+function bundle(program: string): BuildResult<{ write: false; metafile: true }> & { readonly bytes: number } {
+  const result = buildSync({
+    stdin: { contents: program, resolveDir: source, loader: 'ts' },
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    platform: 'neutral',
+    target: 'es2023',
+    external: ['openpgp'],
+    metafile: true,
+    write: false,
+  });
+  return { ...result, bytes: result.outputFiles[0]?.contents.length ?? 0 };
+}
+
+const WORKER = `
+  import { createReceiver, fetchHandler } from './index.ts';
+  export default { fetch: fetchHandler(createReceiver({ secrets: 's', onRecords: () => {} })) };
+`;
+
+describe('the receiver', () => {
+  it('adds less than 10 KiB to a worker', () => {
+    const { bytes } = bundle(WORKER);
+    assert.ok(bytes > 5 * KIB && bytes < 10 * KIB, `${bytes} bytes`);
+  });
+
+  it('is less than 12 KiB with every adapter and Standard Webhooks', () => {
+    const { bytes } = bundle("export * from './index.ts';");
+    assert.ok(bytes < 12 * KIB, `${bytes} bytes`);
+  });
+
+  it('imports nothing: neither what is Node’s nor a package, but openpgp where PGP is asked for', () => {
+    const imports = (program: string): string[] =>
+      Object.values(bundle(program).metafile.outputs).flatMap((output) => output.imports.map(({ path }) => path));
+    assert.deepEqual(imports("export * from './index.ts';"), []);
+    assert.deepEqual([...new Set(imports("export * from './pgp.ts';"))], ['openpgp']);
+  });
+});
