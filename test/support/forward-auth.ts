@@ -64,8 +64,8 @@ export function testForwardAuth(name: string, start: (behind: Behind) => Promise
     assertRefused(basic, /^Bearer error="invalid_token"/);
 
     const missing = await send('/shop/orders/17', viewer, { method: 'PUT', body: '{"a":1}' });
-    assertRefused(missing, /^Bearer error="insufficient_scope", .*scope="orders:edit"$/);
-    assertRefused(await send('/shop/admin/users', editor), /scope="shop:admin"$/);
+    assertRefused(missing, /^Bearer error="insufficient_scope", scope="orders:edit", /);
+    assertRefused(await send('/shop/admin/users', editor), / scope="shop:admin", /);
     for (const path of ['/', '/shop', '/shop/orders/17/lines', '/shop/elsewhere', '/favicon.ico']) {
       assertRefused(await send(path, editor), scope, path);
     }

@@ -73,7 +73,7 @@ describe('forward auth', () => {
 
     it(`refuses a token without the scope, naming the one needed (${name})`, async (t) => {
       const answer = await ask(await start(t), dialect('POST', '/shop/orders'));
-      assertRefused(answer, /^Bearer error="insufficient_scope", .*scope="orders:place"$/);
+      assertRefused(answer, /^Bearer error="insufficient_scope", scope="orders:place", /);
       assert.equal(codeOf(answer), 'insufficient_scope');
     });
 
