@@ -6,8 +6,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { makeCertificate } from '../src/self-signed.ts';
 import { createApi, requestToken } from './demo/api.ts';
-import { makeCertificate } from './demo/certificate.ts';
 import { runCircle } from './demo/circle.ts';
 import { runModes } from './demo/modes.ts';
 import { createStage, type Stage } from './demo/processes.ts';

@@ -143,12 +143,12 @@ export const WEBHOOKS_PER_ROUND = 64;
 /** Payload that is read, written as JSON, hashed and signed in one turn of the event loop: 1 MiB of it takes 5 to 10 ms. */
 export const DELIVERY_BYTES_PER_TURN: number = 512 * 1024;
 /** Webhooks that are claimed for in one turn of the event loop. */
-export const CLAIMS_AT_ONCE = 8;
+export const CLAIMS_AT_ONCE = 4;
 /** Batches claimed ahead for one webhook, and about how many for all together; each may always have one. */
 export const CLAIMED_PER_WEBHOOK = 256;
 export const CLAIMED_IN_ALL = 4096;
 /** Outcomes of one webhook that are written in one transaction. */
-export const SETTLED_AT_ONCE_MAX = 256;
+export const SETTLED_AT_ONCE_MAX = 128;
 /** Outcomes that nothing waits for are written this often: a commit costs as much as twenty of them. */
 export const SETTLE_EVERY_MS = 5;
 /** How long a webhook is let be whose work could not be read. */
@@ -222,3 +222,11 @@ export const EXPIRY_LOOK_EVERY_MS = 3_600_000;
 export const RETENTION_DAYS_MAX = 36_500;
 /** Webhooks that have series of their own in the metrics; all others share one. */
 export const METRICS_WEBHOOKS_MAX = 200;
+
+// `sallyport listen` (wire.md §6).
+export const LISTEN_CERTIFICATE_DAYS = 365;
+/** How long the program that deliveries are forwarded to has to answer; below what a sender waits at most. */
+export const LISTEN_FORWARD_MS = 50_000;
+export const LISTEN_DELAY_MAX_MS = 3_600_000;
+/** Characters of a body that are shown. */
+export const LISTEN_BODY_SHOWN_LENGTH = 65_536;

@@ -23,7 +23,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   housekeeping: ['events', 'store', 'webhooks'],
   http: ['access', 'delivery', 'employees', 'events', 'housekeeping', 'outbound', 'store', 'webhooks', 'wire'],
   portal: ['access', 'delivery', 'employees', 'events', 'http', 'outbound', 'store', 'webhooks', 'wire'],
-  cli: ['access', 'delivery', 'events', 'housekeeping', 'outbound', 'store', 'webhooks', 'wire'],
+  cli: ['access', 'delivery', 'events', 'housekeeping', 'outbound', 'receiver', 'store', 'webhooks', 'wire'],
   receiver: ['wire'],
 };
 

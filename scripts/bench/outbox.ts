@@ -182,7 +182,7 @@ function report(): void {
       `${median(measured.map(({ cpuMicros }) => cpuMicros))
         .toFixed(0)
         .padStart(5)} µs CPU a POST`,
-      bare.length === 0 ? '' : `${median(ratios).toFixed(2)} of bare`,
+      bare.length === 0 ? '' : `${(median(ratios) * batch).toFixed(2)} records a bare POST`,
     ];
     process.stdout.write(`${cells.join('  ')}\n`);
   }

@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Identity } from '../../src/self-signed.ts';
 import type { Client } from './api.ts';
-import type { Identity } from './certificate.ts';
 import type { Expectation, FromReceiver, ToReceiver } from './messages.ts';
 
 export type Stage = {

@@ -74,6 +74,11 @@ export const GROUPS: readonly GroupEntry[] = [
     load: async () => (await import('./rotate-master-key.ts')).rotateMasterKeyCommands,
   },
   {
+    name: 'listen',
+    summary: 'Receive deliveries in development and show each one',
+    load: async () => (await import('./listen.ts')).listenCommands,
+  },
+  {
     name: 'doctor',
     summary: 'Check the data folder and the settings',
     load: async () => (await import('./doctor.ts')).doctorCommands,

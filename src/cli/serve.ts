@@ -4,6 +4,7 @@ import type { FirstCredentials } from '../data-folder.ts';
 import { VERSION } from '../version.ts';
 import { CommandError, type CommandGroup, type Invocation } from './command.ts';
 import { firstCredentialsText } from './first-credentials.ts';
+import { firstSignal } from './signal.ts';
 
 export const serveCommands: CommandGroup = [
   {
@@ -49,29 +50,6 @@ async function announce(
   const shown = terminal.isInteractive ? firstCredentialsText(credentials) : `${JSON.stringify(credentials)}\n`;
   return terminal.out(`${listening}\n${shown}`);
 }
-
-/**
- * Resolves at the first SIGTERM or SIGINT. A SIGINT that comes later ends the process at once, as it would have without us: it is
- * a person who will not wait. One that comes with the first is the same signal, sent to a whole group of processes and passed on
- * by a parent too, as service managers and npm do; a SIGTERM never cuts a stop short.
- */
-function firstSignal(): Promise<void> {
-  return new Promise((resolve) => {
-    let firstAt: number | null = null;
-    const caught = (signal: NodeJS.Signals): void => {
-      firstAt ??= performance.now();
-      if (signal === 'SIGINT' && performance.now() - firstAt > SAME_SIGNAL_MS) process.exit(INTERRUPTED);
-      resolve();
-    };
-    process.on('SIGTERM', caught);
-    process.on('SIGINT', caught);
-  });
-}
-
-/** Two signals within this time are one. */
-const SAME_SIGNAL_MS = 500;
-/** What a shell reports of a process that SIGINT ended. */
-const INTERRUPTED = 130;
 
 /** An address that cannot be listened on is the operator's to mend, unlike a fault. */
 function refusedAddress(error: unknown): CommandError | null {

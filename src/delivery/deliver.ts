@@ -1,12 +1,15 @@
 /** Carries one job out: reads what it needs as it is now, sends it, and says what came of it. */
 import type { Clock } from '../ids.ts';
+import { DELIVERY_BYTES_PER_TURN, RECORD_OVERHEAD_BYTES } from '../limits.ts';
 import type { Log } from '../log.ts';
-import type { LogRecord } from '../store/dispatch.ts';
+import type { Batch, LogRecord } from '../store/dispatch.ts';
 import type { Route } from '../store/routes.ts';
 import type { Store } from '../store/store.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
 import type { EnvelopeRecord } from '../wire/envelope.ts';
+import { heavyTurns } from '../wire/turns.ts';
 import { attemptMs, type Job, type Result } from './job.ts';
+import { createPace } from './pace.ts';
 import { stopReason } from './plan.ts';
 import type { Send } from './send.ts';
 
@@ -26,6 +29,7 @@ type Dependencies = {
 const RELEASED: Result = { kind: 'release' };
 
 export function createDeliver({ store, clock, newId, send, log, onStart }: Dependencies): Deliver {
+  const { paced } = createPace(DELIVERY_BYTES_PER_TURN, heavyTurns);
   const attempt = async (job: Job, signal: AbortSignal): Promise<Result> => {
     const { batch, webhookNumber } = job;
     const now = clock();
@@ -33,7 +37,7 @@ export function createDeliver({ store, clock, newId, send, log, onStart }: Depen
     if (route === null || !mayBeSent(job, route, now)) return RELEASED;
     const { webhook, endpoint, key } = route;
     // Read now and not at the claim: what was erased since does not go out, and memory holds what is under way alone.
-    const records = batch === null ? [] : await recordsOf(store, webhookNumber, batch.firstOffset, batch.lastOffset);
+    const records = batch === null ? [] : await paced(() => recordsOf(store, batch), bytesOf);
     if (batch !== null && records.length === 0) return { kind: 'discarded' };
     onStart(job, route, now);
     const sent = await send(
@@ -69,7 +73,14 @@ function mayBeSent({ leaseExpiresAt }: Job, route: Route, now: number): boolean 
 }
 
 /** The records of a batch without those that were erased since. */
-async function recordsOf(store: Store, webhookNumber: number, first: number, last: number): Promise<EnvelopeRecord[]> {
-  const records = await store.dispatch.records(webhookNumber, first, last);
+async function recordsOf(
+  store: Store,
+  { webhookNumber, firstOffset, lastOffset }: Batch,
+): Promise<readonly EnvelopeRecord[]> {
+  const records = await store.dispatch.records(webhookNumber, firstOffset, lastOffset);
   return records.filter((record): record is LogRecord & { dataJson: string } => record.dataJson !== null);
+}
+
+function bytesOf(records: readonly EnvelopeRecord[]): number {
+  return records.reduce((sum, { dataJson }) => sum + dataJson.length, records.length * RECORD_OVERHEAD_BYTES);
 }

@@ -41,7 +41,7 @@ export type ReceiverOptions<Events> = VerifyOptions & {
   readonly seen?: SeenStore;
   /** Told of every request that was refused. */
   readonly onRefusal?: (refusal: Refusal, request: ReceivedRequest) => void;
-  /** Told of what `onRecords` or another function given here threw; the console is where absent. */
+  /** Told of what `onRecords` or another function given here threw; the console is where absent. Must not throw. */
   readonly onError?: (error: unknown, request: ReceivedRequest) => void;
 };
 

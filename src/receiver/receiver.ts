@@ -50,7 +50,7 @@ export function createReceiver<Events extends object = Record<string, unknown>>(
       const opened = await verify(request);
       if (!opened.ok) {
         onRefusal?.(opened, request);
-        return { ...answer(statusOf(opened), `${opened.code}: ${opened.description}`, HINTS), refusal: opened };
+        return answer(statusOf(opened), `${opened.code}: ${opened.description}`, HINTS, opened);
       }
       if ('answer' in opened) return answer(200, null, { [challengeHeader]: opened.answer });
       const { delivery } = opened;
@@ -65,8 +65,13 @@ export function createReceiver<Events extends object = Record<string, unknown>>(
   return { receive, verify };
 }
 
-function answer(status: number, body: string | null, headers: Readonly<Record<string, string>> = {}): Answer {
-  return { status, headers, body, refusal: null };
+function answer(
+  status: number,
+  body: string | null,
+  headers: Readonly<Record<string, string>> = {},
+  refusal: Refusal | null = null,
+): Answer {
+  return { status, headers, body, refusal };
 }
 
 /** RFC 9110 asks for the one with 405, for the other with 401. */

@@ -5,7 +5,7 @@
 import type { Key } from 'openpgp';
 import { firstLine, judgeKey, refuseArmor, refusePrivate } from './pgp-key.ts';
 import { recall, remember } from './pgp-key-cache.ts';
-import { createTurns } from './turns.ts';
+import { heavyTurns } from './turns.ts';
 import { type Failure, failure, type Verdict } from './verdict.ts';
 
 export type KeyFailureCode =
@@ -29,9 +29,6 @@ export type KeyVerdict = Verdict<
 export type KeyError = Error & { readonly code: KeyFailureCode };
 
 const publicKeys = new Map<string, Key>();
-// 1 MiB takes the library about 4 ms, all of it in microtasks: without turns, eight at once would hold the thread 30 ms and more,
-// and a steady stream of them for ever. In turns the loop's delay at full load was 4 ms in the median and under 9 ms at p99 (RSA-4096).
-const encryptionTurns = createTurns();
 
 /** Says whether one armored public key can be used to encrypt at `now` (epoch milliseconds), or why not. Never throws. */
 export async function inspectPublicKey(armored: string, now: number): Promise<KeyVerdict> {
@@ -45,7 +42,9 @@ export async function inspectPublicKey(armored: string, now: number): Promise<Ke
  * refuses at `now`, so that nothing goes out with an expired one.
  */
 export function encryptBinary(armoredPublicKey: string, bytes: Uint8Array, now: number): Promise<Uint8Array> {
-  return encryptionTurns(() => encryptNow(armoredPublicKey, bytes, now));
+  // 1 MiB takes the library about 4 ms, all of it in microtasks: without turns, eight at once would hold the thread 30 ms and more,
+  // and a steady stream of them for ever. In turns the loop's delay at full load was 4 ms in the median and under 9 ms at p99 (RSA-4096).
+  return heavyTurns(() => encryptNow(armoredPublicKey, bytes, now));
 }
 
 async function encryptNow(armoredPublicKey: string, bytes: Uint8Array, now: number): Promise<Uint8Array> {

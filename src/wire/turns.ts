@@ -15,6 +15,9 @@ export function createTurns(): Turns {
   };
 }
 
+/** The one queue of the process: of everything that takes a turn here, whoever asks, the event loop waits for one piece at a time. */
+export const heavyTurns: Turns = createTurns();
+
 function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);

@@ -10,7 +10,6 @@ import {
   isDrained,
   messageIds,
   openDispatching,
-  takeRecords,
   until,
 } from '../support/dispatching.ts';
 import { ACTOR } from '../support/services.ts';
@@ -194,59 +193,5 @@ describe('an outcome', () => {
     assert.equal(await d.store.settlements.holds({ ...batch, attemptNumber: 2 }, 'me'), true);
     await d.store.settlements.settle(settlement(2));
     assert.deepEqual(states(d), ['delivered']);
-  });
-});
-
-describe('at a stop', () => {
-  it('what has not started is given back uncounted, and what is under way is finished', async (t) => {
-    const d = await openDispatching(t);
-    const { at } = await d.connect({ webhook: { maxBatchRecords: 1 } });
-    d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
-    const open = deferred();
-    at.answer(async () => {
-      await open.promise;
-      return { status: 200 };
-    });
-    await d.publishMany(40);
-    const dispatcher = await d.start();
-    await takeRecords(at, 8);
-    await until('a claim ahead', () => d.rows('SELECT 1 FROM batch').length === 40);
-    const stopped = dispatcher.stop();
-    open.resolve();
-    await stopped;
-    assert.deepEqual(d.rows('SELECT state, attempt_count, lease_owner, count(*) AS n FROM batch GROUP BY state'), [
-      { state: 'delivered', attempt_count: 1, lease_owner: null, n: 8 },
-      { state: 'pending', attempt_count: 0, lease_owner: null, n: 32 },
-    ]);
-    assert.equal(at.deliveries.length, 8);
-  });
-
-  it('what does not answer in time is given up, and goes out again at the next start with the same ids', async (t) => {
-    const d = await openDispatching(t);
-    const { at } = await d.connect({ webhook: { maxBatchRecords: 1 } });
-    let hangs = true;
-    at.answer(() => (hangs ? () => undefined : { status: 200 }));
-    const ids = await d.publishMany(1);
-    const dispatcher = await d.start({ drainMs: 20 });
-    await at.next();
-    await dispatcher.stop();
-    assert.equal(attempts(d), 0);
-    assert.deepEqual(d.rows('SELECT attempt_count, lease_owner FROM batch'), [{ attempt_count: 0, lease_owner: null }]);
-    hangs = false;
-    await d.start();
-    await at.next();
-    assert.deepEqual(messageIds(at), [...ids, ...ids]);
-  });
-
-  it('an outcome that the store will not take does not keep the process from ending', async (t) => {
-    const d = await openDispatching(t);
-    const { at } = await d.connect();
-    const store = withSettle(d, () => Promise.reject(new Error('SQLITE_FULL')));
-    await d.publishMany(1);
-    const dispatcher = await d.start({ store, drainMs: 20 });
-    await at.next();
-    await dispatcher.stop();
-    assert.match(d.log.text(), /could not be written/);
-    assert.deepEqual(states(d), ['pending']);
   });
 });

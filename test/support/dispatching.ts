@@ -6,6 +6,7 @@ import { createOauthTokens } from '../../src/delivery/oauth.ts';
 import { createSend, type Send } from '../../src/delivery/send.ts';
 import type { AcceptedView } from '../../src/events/publish.ts';
 import { createLog } from '../../src/log.ts';
+import type { Transport, TransportRequest } from '../../src/outbound/transport.ts';
 import type { Webhook } from '../../src/store/webhooks.ts';
 import { cleanUp } from './cleanup.ts';
 import { sharedCertificates } from './journey.ts';
@@ -37,7 +38,16 @@ export type Dispatching = TestServices & {
   publishMany(count: number, data?: Fields): Promise<string[]>;
 };
 
-export async function openDispatching(t: TestContext, { now }: { readonly now?: number } = {}): Promise<Dispatching> {
+export type DispatchingOptions = {
+  readonly now?: number;
+  /** Told of every request in the moment in which it is ready to go out. */
+  readonly onPost?: (request: TransportRequest) => void;
+};
+
+export async function openDispatching(
+  t: TestContext,
+  { now, onPost = () => undefined }: DispatchingOptions = {},
+): Promise<Dispatching> {
   const started: Dispatcher[] = [];
   // Before the store is opened, so that at the end dispatchers stop before it is closed.
   cleanUp(t, () => Promise.all(started.map((dispatcher) => dispatcher.stop())));
@@ -47,7 +57,14 @@ export async function openDispatching(t: TestContext, { now }: { readonly now?: 
   await makeEventType(services, TYPE);
   const receiver = await startReceiver(t, server, { clock });
   const log = createLogReader();
-  const transport = loopbackTransport(t, { caPem });
+  const direct = loopbackTransport(t, { caPem });
+  const transport: Transport = {
+    ...direct,
+    post: (request) => {
+      onPost(request);
+      return direct.post(request);
+    },
+  };
   const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }), clock });
   let paths = 0;
   return {

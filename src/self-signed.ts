@@ -1,25 +1,26 @@
 /**
- * A self-signed certificate, made with Node alone: the demo runs on a machine that has no openssl.
- * X.509 v3 (RFC 5280 §4.1) in DER, with a P-256 key.
+ * A self-signed certificate, made with Node alone, for receivers on machines that have no openssl: the demo's and the one of
+ * `sallyport listen`. X.509 v3 (RFC 5280 §4.1) in DER, with a P-256 key. Whoever trusts it trusts this one key.
  */
 import { generateKeyPairSync, randomBytes, sign, X509Certificate } from 'node:crypto';
-import { isIPv4 } from 'node:net';
+import { isIP, isIPv4 } from 'node:net';
 
+/** Both in PEM. */
 export type Identity = { readonly certificate: string; readonly privateKey: string };
 
 const HOUR_MS = 3_600_000;
 
-/** For these DNS names and IPv4 addresses, valid from an hour ago for a day. Both parts are PEM. */
-export function makeCertificate(names: readonly string[], now: number): Identity {
+/** For these DNS names and IP addresses, valid from an hour before `now` (epoch milliseconds) for so many days after. */
+export function makeCertificate(names: readonly string[], now: number, days = 1): Identity {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const issuer = sequence(set(sequence(oid(COMMON_NAME), tagged(UTF8_STRING, Buffer.from(names[0] ?? 'demo')))));
+  const issuer = sequence(set(sequence(oid(COMMON_NAME), tagged(UTF8_STRING, Buffer.from('Sallyport receiver')))));
   const body = sequence(
     tagged(0xa0, integer(Buffer.of(2))),
     // Positive and never zero.
     integer(Buffer.concat([Buffer.of(1), randomBytes(8)])),
     sequence(oid(ECDSA_WITH_SHA256)),
     issuer,
-    sequence(time(now - HOUR_MS), time(now + 24 * HOUR_MS)),
+    sequence(time(now - HOUR_MS), time(now + days * 24 * HOUR_MS)),
     issuer,
     publicKey.export({ type: 'spki', format: 'der' }),
     tagged(0xa3, sequence(alternativeNames(names))),
@@ -51,11 +52,21 @@ const SUBJECT_ALT_NAME = '551d11';
 
 function alternativeNames(names: readonly string[]): Buffer {
   const general = names.map((name) =>
-    isIPv4(name)
-      ? tagged(IP_ADDRESS, Buffer.from(name.split('.').map(Number)))
-      : tagged(DNS_NAME, Buffer.from(name, 'ascii')),
+    isIP(name) === 0 ? tagged(DNS_NAME, Buffer.from(name, 'ascii')) : tagged(IP_ADDRESS, addressBytes(name)),
   );
   return sequence(oid(SUBJECT_ALT_NAME), tagged(OCTET_STRING, sequence(...general)));
+}
+
+function addressBytes(address: string): Buffer {
+  if (isIPv4(address)) return Buffer.from(address.split('.').map(Number));
+  // A URL writes every form in groups of hexadecimal digits, with at most one gap.
+  const { hostname } = new URL(`http://[${address}]/`);
+  const [before = [], after = []] = hostname
+    .slice(1, -1)
+    .split('::')
+    .map((part) => part.split(':').filter((group) => group !== ''));
+  const gap = Array<string>(8 - before.length - after.length).fill('0');
+  return Buffer.from([...before, ...gap, ...after].map((group) => group.padStart(4, '0')).join(''), 'hex');
 }
 
 /** UTCTime has two digits for the year, which serve until 2049. */

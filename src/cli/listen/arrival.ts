@@ -1,0 +1,66 @@
+/** One request that came, as the development receiver found it: what it brought, or why it is refused. */
+import type { IncomingMessage } from 'node:http';
+import { RECEIVED_BODY_BYTES } from '../../limits.ts';
+import {
+  createReceiver,
+  type Opened,
+  type ReceivedRequest,
+  type Refusal,
+  standardWebhooks,
+  type VerifyOptions,
+} from '../../receiver/index.ts';
+import { readChunks } from '../../wire/bytes.ts';
+import { lowerCaseHeaders } from '../../wire/headers.ts';
+
+export type Arrival = {
+  /** Counts from 1. */
+  readonly number: number;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly method: string;
+  readonly path: string;
+  /** Names and values as received, credentials masked. */
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  /** As received; empty where it could not be had. */
+  readonly body: Uint8Array;
+  readonly found: Found;
+};
+
+export type Found = Opened<Record<string, unknown>> | { readonly refusal: Refusal };
+
+/** Reads a request to its end and verifies it. Standard Webhooks' headers are verified where they came. */
+export function createInspector(
+  options: VerifyOptions,
+  clock: () => number,
+): (request: IncomingMessage) => Promise<Arrival> {
+  const handled = { onRecords: () => {} };
+  const plain = createReceiver({ ...options, ...handled });
+  const standard = createReceiver({ ...options, ...handled, standardWebhooks });
+  let number = 0;
+  return async (request) => {
+    number += 1;
+    const arrival = { number, at: clock(), method: request.method ?? '', path: request.url ?? '' };
+    const read = await readChunks(request.iterator({ destroyOnReturn: false }), RECEIVED_BODY_BYTES);
+    const pairs = pairsOf(request.rawHeaders);
+    const received: ReceivedRequest = {
+      ...arrival,
+      pathAndQuery: arrival.path,
+      headers: pairs,
+      body: async () => read,
+    };
+    const { verify } = lowerCaseHeaders(pairs).has('webhook-signature') ? standard : plain;
+    const verdict = await verify(received);
+    const body = typeof read === 'string' ? new Uint8Array(0) : read;
+    return { ...arrival, headers: pairs.map(masked), body, found: verdict.ok ? verdict : { refusal: verdict } };
+  };
+}
+
+function pairsOf(raw: readonly string[]): (readonly [string, string])[] {
+  return raw.flatMap((name, at) => (at % 2 === 0 ? [[name, raw[at + 1] ?? ''] as const] : []));
+}
+
+/** What proves who sent a request is no business of a screen; a signature proves one request alone. */
+function masked([name, value]: readonly [string, string]): readonly [string, string] {
+  if (name.toLowerCase() === 'x-api-key') return [name, '[secret]'];
+  return [name, value.replace(/^(bearer) .*/i, '$1 [secret]')];
+}

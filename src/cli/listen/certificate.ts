@@ -1,0 +1,56 @@
+/** The certificate of the development receiver: made once and kept, so that whoever trusts it goes on trusting it. */
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { homedir, hostname } from 'node:os';
+import { join } from 'node:path';
+import { LISTEN_CERTIFICATE_DAYS } from '../../limits.ts';
+import { type Identity, makeCertificate } from '../../self-signed.ts';
+import { writePrivateFile } from '../../store/private-file.ts';
+import { CommandError } from '../command.ts';
+
+/** `certificateFile` is what a sender trusts (SALLYPORT_CA_FILE). */
+export type KeptIdentity = Identity & { readonly certificateFile: string };
+
+const DAY_MS = 86_400_000;
+
+/** Where state of a user's programs is kept (XDG Base Directory Specification). */
+export function defaultFolder(env: Readonly<Record<string, string | undefined>>): string {
+  return join(env.XDG_STATE_HOME || join(homedir(), '.local', 'state'), 'sallyport', 'listen');
+}
+
+/** What is in the folder if it is for this host and not about to expire, else a new one, which has to be trusted anew. */
+export function keptIdentity(folder: string, host: string, now: number): KeptIdentity {
+  const names = ['localhost', '127.0.0.1', '::1', hostname(), host].filter(
+    (name) => name !== '0.0.0.0' && name !== '::',
+  );
+  const certificateFile = join(folder, 'certificate.pem');
+  const keyFile = join(folder, 'private-key.pem');
+  try {
+    if (existsSync(certificateFile) && existsSync(keyFile)) {
+      const kept = { certificate: readFileSync(certificateFile, 'utf8'), privateKey: readFileSync(keyFile, 'utf8') };
+      if (isUsable(kept, names, now)) return { ...kept, certificateFile };
+    }
+    const made = makeCertificate([...new Set(names)], now, LISTEN_CERTIFICATE_DAYS);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    // The key first: a certificate without its own key would be handed to senders in vain.
+    writePrivateFile(keyFile, made.privateKey);
+    writePrivateFile(certificateFile, made.certificate);
+    return { ...made, certificateFile };
+  } catch (cause) {
+    throw new CommandError(`the certificate cannot be kept in ${folder}: ${(cause as Error).message}`, { cause });
+  }
+}
+
+function isUsable({ certificate, privateKey }: Identity, names: readonly string[], now: number): boolean {
+  try {
+    const parsed = new X509Certificate(certificate);
+    const covers = (name: string): boolean =>
+      (isIP(name) === 0 ? parsed.checkHost(name) : parsed.checkIP(name)) !== undefined;
+    const isPair = parsed.checkPrivateKey(createPrivateKey(privateKey));
+    return isPair && names.every(covers) && Date.parse(parsed.validTo) > now + DAY_MS;
+  } catch {
+    // What cannot be read is made anew.
+    return false;
+  }
+}

@@ -1,0 +1,75 @@
+/** What `sallyport listen` was told: what deliveries have to be, and what to do with them. */
+import { randomBytes } from 'node:crypto';
+import { LISTEN_DELAY_MAX_MS } from '../../limits.ts';
+import type { VerifyOptions } from '../../receiver/index.ts';
+import { decryptBinary } from '../../wire/pgp-decryption.ts';
+import { type Invocation, UsageError } from '../command.ts';
+import { readFileOrInput, readText } from '../input.ts';
+import type { AnswerPlan } from './answer.ts';
+
+const DEFAULT_FAILURE = 500;
+
+/** Throws a `UsageError` for what contradicts itself. */
+export function readPlan(invocation: Invocation): AnswerPlan {
+  const wrong = (problem: string): UsageError => new UsageError(problem, invocation.command.name);
+  const status = invocation.integer('status');
+  const failFirst = invocation.integer('fail-first');
+  const delayMs = invocation.integer('delay') ?? 0;
+  const reset = invocation.given('reset');
+  if (reset && status !== undefined) throw wrong('--reset and --status contradict each other');
+  if (status !== undefined && (status < 200 || status > 599)) throw wrong('--status must be 200 to 599');
+  if (delayMs > LISTEN_DELAY_MAX_MS) throw wrong(`--delay must be at most ${LISTEN_DELAY_MAX_MS}`);
+  const failure = reset ? 'reset' : { status: status ?? DEFAULT_FAILURE };
+  return {
+    failure: reset || status !== undefined || failFirst !== undefined ? failure : null,
+    failFirst: failFirst ?? null,
+    delayMs,
+    forward: readForward(invocation),
+  };
+}
+
+function readForward(invocation: Invocation): URL | null {
+  const text = invocation.text('forward');
+  if (text === undefined) return null;
+  const url = URL.parse(text);
+  if (url !== null && /^https?:$/.test(url.protocol)) return url;
+  throw new UsageError('--forward must be an http: or https: URL', invocation.command.name);
+}
+
+/** `made` holds the secret and the API key that were made because none was given. */
+export type Verification = {
+  readonly verification: VerifyOptions;
+  readonly made: { readonly secret: string; readonly apiKey: string } | null;
+};
+
+export async function readVerification(invocation: Invocation): Promise<Verification> {
+  const given: string[] = [];
+  for (const secret of invocation.texts('secret')) given.push((await readText(invocation, secret)).trimEnd());
+  const apiKeys = invocation.texts('api-key');
+  const decrypt = await readDecryption(invocation);
+  if (given.includes('')) throw new UsageError('--secret is empty', invocation.command.name);
+  if (given.length > 0) {
+    const verification = {
+      secrets: given,
+      ...(apiKeys.length > 0 && { apiKey: apiKeys }),
+      ...(decrypt && { decrypt }),
+    };
+    return { verification, made: null };
+  }
+  const made = { secret: randomBytes(32).toString('base64'), apiKey: apiKeys[0] ?? randomBytes(16).toString('hex') };
+  const apiKey = apiKeys.length > 0 ? apiKeys : made.apiKey;
+  return { verification: { secrets: made.secret, apiKey, ...(decrypt && { decrypt }) }, made };
+}
+
+/** One key for every name that a sender knows it by. */
+async function readDecryption(invocation: Invocation): Promise<VerifyOptions['decrypt'] | null> {
+  const file = invocation.text('pgp-key');
+  const given = invocation.text('pgp-passphrase');
+  if (file === undefined) {
+    if (given === undefined) return null;
+    throw new UsageError('--pgp-passphrase without --pgp-key', invocation.command.name);
+  }
+  const privateKey = await readFileOrInput(invocation, file);
+  const passphrase = given === undefined ? undefined : (await readText(invocation, given)).trimEnd();
+  return (bytes) => decryptBinary(bytes, privateKey, passphrase);
+}

@@ -1,0 +1,85 @@
+/** What the development receiver shows of a request and of its answer: lines for people, an object for programs. */
+import { styleText } from 'node:util';
+import { LISTEN_BODY_SHOWN_LENGTH } from '../../limits.ts';
+import { printable } from '../output.ts';
+import type { Answered } from './answer.ts';
+import type { Arrival } from './arrival.ts';
+
+/** Colours text, or leaves it as it is. */
+export type Paint = (style: 'green' | 'red' | 'yellow' | 'dim' | 'bold', text: string) => string;
+
+export const inColour: Paint = (style, text) => styleText(style, text, { validateStream: false });
+export const plain: Paint = (_style, text) => text;
+
+/** A request as it came in. */
+export function arrivalText({ number, at, method, path, headers, body, found }: Arrival, paint: Paint): string {
+  const time = new Date(at).toISOString().slice(11, 23);
+  const title = `#${number} ${time} ${printable(`${method} ${path}`)}`;
+  const shown = headers.map(([name, value]) => `  ${paint('dim', printable(`${name}: ${value}`))}`);
+  return `${[`${paint('bold', title)}  ${whatText(found, paint)}`, ...shown, ...bodyLines(found, body)].join('\n')}\n`;
+}
+
+/** What was answered to it. */
+export function answerText({ number }: Arrival, { status, onPurpose, forwarded }: Answered, paint: Paint): string {
+  const what = status === 'reset' ? 'connection reset' : String(status);
+  const style = typeof status === 'number' && status < 300 ? 'green' : onPurpose ? 'yellow' : 'red';
+  const why = onPurpose ? ' (on purpose)' : '';
+  return `${paint('bold', `#${number}`)} → ${paint(style, what)}${why}${forwarded === null ? '' : `: ${printable(forwarded)}`}\n`;
+}
+
+/** Both in one, on one line. */
+export function arrivalJson({ number, at, method, path, headers, body, found }: Arrival, answered: Answered): string {
+  const what = 'refusal' in found ? 'refused' : 'answer' in found ? 'challenge' : 'delivery';
+  const bytes = 'delivery' in found ? found.delivery.body : body;
+  return `${JSON.stringify({
+    number,
+    at: new Date(at).toISOString(),
+    method,
+    path,
+    headers,
+    what,
+    ...('refusal' in found && { code: found.refusal.code, description: found.refusal.description }),
+    ...('delivery' in found && { secretIndex: found.delivery.secretIndex, delivery: JSON.parse(decode(bytes) ?? '') }),
+    ...(!('delivery' in found) && { body: decode(bytes) }),
+    answered,
+  })}\n`;
+}
+
+function whatText(found: Arrival['found'], paint: Paint): string {
+  if ('refusal' in found) {
+    const { code, description, verified } = found.refusal;
+    return `${paint('red', `✗ ${code}`)}: ${printable(description)}${verified ? ' (the sender is right)' : ''}`;
+  }
+  if ('answer' in found) return `${paint('green', '✓')} token challenge`;
+  const { records, attemptNumber, secretIndex } = found.delivery;
+  const sender = secretIndex === null ? 'bearer token' : `secret ${secretIndex + 1}`;
+  const what = records.length === 0 ? 'heartbeat' : `${records.length} ${records.length === 1 ? 'record' : 'records'}`;
+  return `${paint('green', '✓')} ${what}, attempt ${attemptNumber}, ${sender}`;
+}
+
+/** Decoded where it could be, as JSON where it is some. */
+function bodyLines(found: Arrival['found'], body: Uint8Array): string[] {
+  const text = decode('delivery' in found ? found.delivery.body : body);
+  if (text === null) return [`  <${body.length} bytes>`];
+  if (text === '') return [];
+  const shown = indented(text);
+  const more = shown.length - LISTEN_BODY_SHOWN_LENGTH;
+  const lines = shown.slice(0, LISTEN_BODY_SHOWN_LENGTH).split('\n');
+  return [...lines.map((line) => `  ${printable(line)}`), ...(more > 0 ? [`  … and ${more} more characters`] : [])];
+}
+
+function indented(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}
+
+function decode(bytes: Uint8Array): string | null {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}

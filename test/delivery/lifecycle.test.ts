@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { UNCLAIMABLE_PAUSE_MS } from '../../src/limits.ts';
+import { deferred } from '../support/deferred.ts';
+import { isDrained, openDispatching, takeRecords, until } from '../support/dispatching.ts';
+import { ACTOR, makeKey } from '../support/services.ts';
+
+const attempts = (rows: (sql: string) => unknown[], number: number, kind: string): number =>
+  rows(`SELECT 1 FROM attempt WHERE webhook_number = ${number} AND kind = '${kind}'`).length;
+
+describe('a webhook that the service stops', () => {
+  it('because its endpoint was switched off sends nothing more, tells its subscribers, and is on record', async (t) => {
+    const d = await openDispatching(t);
+    const { at, webhook, number } = await d.connect({ webhook: { maxBatchRecords: 1 } });
+    const told = await d.connect({ webhook: { eventTypes: ['webhook.stopped'] } });
+    d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    const open = deferred();
+    at.answer(async () => {
+      await open.promise;
+      return { status: 200 };
+    });
+    await d.publishMany(60);
+    await d.start();
+    await takeRecords(at, 8);
+    await d.endpoints.patch(webhook.endpointId, { enabled: false }, ACTOR);
+    d.advance(1);
+    open.resolve();
+    const [record] = (await told.at.next()).records;
+    assert.deepEqual(record?.data, {
+      webhookId: webhook.id,
+      webhookName: webhook.name,
+      endpointId: webhook.endpointId,
+      state: 'stopped',
+      previousState: 'running',
+      reason: 'endpoint_disabled',
+      at: new Date(d.clock()).toISOString(),
+    });
+    await until('all is given back', () => d.rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL').length === 0);
+    assert.equal(at.deliveries.length, 8);
+    assert.deepEqual(
+      d.rows(`SELECT state, attempt_count, count(*) AS n FROM batch WHERE webhook_number = ${number} GROUP BY state`),
+      [
+        { state: 'delivered', attempt_count: 1, n: 8 },
+        { state: 'pending', attempt_count: 0, n: 52 },
+      ],
+    );
+    const [entry] = d.rows(`SELECT actor, changes FROM audit WHERE action = 'webhook.stop'`);
+    assert.equal(entry?.actor, 'service');
+    assert.match(String(entry?.changes), /endpoint_disabled/);
+    // Switched on and started again it goes on where it was.
+    await d.endpoints.patch(webhook.endpointId, { enabled: true }, ACTOR);
+    await d.webhooks.start(webhook.id, ACTOR);
+    await takeRecords(at, 52);
+    await until('the end', () => isDrained(d));
+  });
+
+  it('because its key has expired stops between a claim and its attempt too: nothing goes out, in clear or with the key', async (t) => {
+    const d = await openDispatching(t);
+    const { name } = await makeKey(d, 'curve25519');
+    const { at, webhook } = await d.connect({ webhook: { encryptionKeyName: name, maxBatchRecords: 1 } });
+    d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    await d.publishMany(20);
+    const asked = deferred();
+    const store = {
+      ...d.store,
+      dispatch: {
+        ...d.store.dispatch,
+        claim: async (claim: Parameters<typeof d.store.dispatch.claim>[0]) => {
+          await d.store.dispatch.claim(claim);
+          d.database.connection.exec(`UPDATE pgp_key SET expires_at = ${d.clock()}, updated_at = updated_at + 1`);
+          asked.resolve();
+        },
+      },
+    };
+    await d.start({ store });
+    await asked.promise;
+    await until('stopped', async () => (await d.webhooks.get(webhook.id)).progress.state === 'stopped');
+    assert.equal((await d.webhooks.get(webhook.id)).progress.stateReason, 'encryption_key_expired');
+    await until('all is given back', () => d.rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL').length === 0);
+    assert.equal(d.receiver.requests.length, 0);
+    assert.equal(at.deliveries.length, 0);
+  });
+});
+
+describe('a heartbeat', () => {
+  it('is not sent while something is under way, however long, nor before the silence after it has lasted', async (t) => {
+    const d = await openDispatching(t);
+    const { at, number } = await d.connect({ webhook: { heartbeatSeconds: 60 } });
+    const open = deferred();
+    at.answer(async ({ records }) => {
+      if (records.length > 0) await open.promise;
+      return { status: 200 };
+    });
+    await d.publishMany(1);
+    const dispatcher = await d.start();
+    await at.next();
+    for (let minutes = 0; minutes < 5; minutes += 1) {
+      d.advance(60_000);
+      dispatcher.wake();
+      await until('a look', () => Number(d.rows('SELECT wake_at FROM webhook_progress')[0]?.wake_at) > d.clock());
+    }
+    assert.equal(d.receiver.requests.length, 1);
+    open.resolve();
+    await until('the outcome', () => attempts(d.rows, number, 'delivery') === 1);
+    // The silence began with the attempt, five minutes ago.
+    assert.deepEqual((await at.next()).records, []);
+    await until('the heartbeat', () => attempts(d.rows, number, 'heartbeat') === 1);
+    d.advance(59_999);
+    dispatcher.wake();
+    await d.publishMany(1);
+    assert.equal((await at.next()).records.length, 1);
+    await until('the outcome', () => attempts(d.rows, number, 'delivery') === 2);
+    d.advance(59_999);
+    dispatcher.wake();
+    d.advance(1);
+    dispatcher.wake();
+    assert.deepEqual((await at.next()).records, []);
+    assert.equal(at.deliveries.length, 4);
+  });
+});
+
+describe('a webhook whose settings cannot be read', () => {
+  it('keeps nobody else waiting, is in the log, and goes on once they can be', async (t) => {
+    const d = await openDispatching(t);
+    const broken = await d.connect();
+    const well = await d.connect({ webhook: { maxBatchRecords: 1 } });
+    const [{ secret } = {}] = d.rows(`SELECT secret FROM endpoint WHERE id = '${broken.webhook.endpointId}'`);
+    const setSecret = d.database.connection.prepare('UPDATE endpoint SET secret = ? WHERE id = ?');
+    setSecret.run(Buffer.from('altered'), broken.webhook.endpointId);
+    await d.publishMany(20);
+    const dispatcher = await d.start();
+    await takeRecords(well.at, 20);
+    const line = await d.log.line(({ msg }) => msg === 'no work could be claimed for a webhook');
+    assert.equal(line.webhookNumber, broken.number);
+    assert.match(JSON.stringify(line.err), /endpoint\.secret:.* is not a sealed value/);
+    assert.equal(broken.at.deliveries.length, 0);
+    setSecret.run(secret, broken.webhook.endpointId);
+    d.advance(UNCLAIMABLE_PAUSE_MS);
+    dispatcher.wake();
+    await takeRecords(broken.at, 20);
+    await until('the end', () => isDrained(d));
+  });
+});

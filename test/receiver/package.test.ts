@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { before, describe, it } from 'node:test';
+import { VERSION } from '../../src/version.ts';
+import { borrow, type Project, receiverProject, typeErrors } from '../support/receiver-package.ts';
+import { SECRET, signedRequest } from '../support/signed-request.ts';
+
+/** Takes the request of standard input with every adapter. */
+const PROGRAM = `
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer, request as send } from 'node:http';
+import { createReceiver, fetchHandler, memorySeen, nodeHandler, standardWebhooks } from 'sallyport-receiver';
+
+const { method, path, headers, body } = JSON.parse(readFileSync(0, 'utf8'));
+const bytes = Buffer.from(body, 'base64');
+const handled = [];
+const make = () => createReceiver({
+  secrets: ['another', ${JSON.stringify(SECRET)}],
+  seen: memorySeen(10),
+  standardWebhooks,
+  onRecords: (records) => void handled.push(records[0].data.orderId),
+});
+
+const direct = await make().receive({ method, pathAndQuery: path, headers, body: bytes });
+const web = await fetchHandler(make())(new Request('https://hooks.example.com' + path, { method, headers, body: bytes }));
+const server = createServer(nodeHandler(make())).listen(0, '127.0.0.1');
+await once(server, 'listening');
+const client = send({ port: server.address().port, host: '127.0.0.1', method, path, headers: Object.fromEntries(headers) });
+client.end(bytes);
+const [response] = await once(client, 'response');
+response.resume();
+server.close();
+console.log(JSON.stringify({ handled, statuses: [direct.status, web.status, response.statusCode] }));
+`;
+
+const TYPED = `
+import { createReceiver, fetchHandler, type RecordOf, type Refusal, type SeenStore } from 'sallyport-receiver';
+import { pgpDecryption } from 'sallyport-receiver/pgp';
+
+type Events = { 'order.created': { orderId: number }; 'order.paid': { amount: string } };
+const seen: SeenStore = { find: async () => [], add: async () => {} };
+
+function total(record: RecordOf<Events>): number {
+  if (record.eventType === 'order.created') return record.data.orderId;
+  // @ts-expect-error what an order that was paid has is an amount
+  record.data.orderId;
+  return Number(record.data.amount);
+}
+
+const receiver = createReceiver<Events>({
+  secrets: ['a', 'b'],
+  seen,
+  decrypt: pgpDecryption({ shop: { privateKey: '' } }),
+  onRecords: async (records, { attemptNumber }) => {
+    const sum: number = records.map(total).reduce((one, other) => one + other, attemptNumber);
+    sum.toFixed();
+  },
+  onRefusal: ({ code }: Refusal) => code === 'stale_date',
+});
+createReceiver({ secrets: 's', onRecords: ([record]) => void (record?.data satisfies unknown) });
+// @ts-expect-error a receiver without secrets
+createReceiver({ onRecords: () => {} });
+// @ts-expect-error there is no such code
+export const code: Refusal['code'] = 'no_such_code';
+export const handler: (request: Request) => Promise<Response> = fetchHandler(receiver);
+`;
+
+describe('the package', () => {
+  let project: Project;
+  before(() => {
+    project = receiverProject();
+  });
+
+  function run(name: string, program: string, input = ''): string {
+    writeFileSync(join(project.folder, name), program);
+    const flags = ['--disable-warning=ExperimentalWarning'];
+    return execFileSync(process.execPath, [...flags, name], { cwd: project.folder, encoding: 'utf8', input });
+  }
+
+  it('holds code, types, licence, page and vectors, and nothing else', () => {
+    const others = project.packed.filter((path) => !/^(receiver|wire)\/[\w-]+(\.d\.ts|\.js)$/.test(path));
+    assert.deepEqual(
+      others.filter((path) => !path.startsWith('vectors/')),
+      ['LICENSE', 'README.md', 'limits.d.ts', 'limits.js', 'package.json'],
+    );
+    assert.ok(others.includes('vectors/requests.json') && others.includes('vectors/signing.json'));
+  });
+
+  it('has the project’s version and no dependency but an optional one', () => {
+    const installed = join(project.folder, 'node_modules', 'sallyport-receiver', 'package.json');
+    const { version, dependencies, peerDependenciesMeta } = JSON.parse(readFileSync(installed, 'utf8'));
+    assert.deepEqual(
+      [version, dependencies, peerDependenciesMeta],
+      [VERSION, undefined, { openpgp: { optional: true } }],
+    );
+    const lock = JSON.parse(readFileSync(join(project.folder, 'package-lock.json'), 'utf8')) as { packages: object };
+    assert.deepEqual(Object.keys(lock.packages), ['', 'node_modules/sallyport-receiver']);
+  });
+
+  it('takes a delivery in a JavaScript program, with every adapter', async () => {
+    const { method, path, headers, body } = await signedRequest({ gzip: true, standardWebhooks: true });
+    const input = JSON.stringify({ method, path, headers, body: Buffer.from(body).toString('base64') });
+    const printed = JSON.parse(run('program.js', PROGRAM, input)) as unknown;
+    assert.deepEqual(printed, { handled: [42, 42, 42], statuses: [204, 204, 204] });
+  });
+
+  it('takes what the vectors say, encrypted requests too where openpgp is there, and says so where it is not', () => {
+    const program = `
+      import vectors from 'sallyport-receiver/vectors/requests.json' with { type: 'json' };
+      import { createReceiver } from 'sallyport-receiver';
+      import { pgpDecryption } from 'sallyport-receiver/pgp';
+      const privateKeys = Object.entries(vectors.privateKeys).map(([name, privateKey]) => [name, { privateKey }]);
+      const errors = [];
+      const { receive } = createReceiver({
+        secrets: vectors.secrets,
+        decrypt: pgpDecryption(Object.fromEntries(privateKeys)),
+        clock: () => Date.parse(vectors.now),
+        onRecords: () => {},
+        onError: (error) => errors.push(error.code),
+      });
+      const request = vectors.requests.find(({ name }) => name === 'gzip, then PGP');
+      const { status } = await receive({ ...request, pathAndQuery: '/hooks/in', body: Buffer.from(request.bodyBase64, 'base64') });
+      console.log(JSON.stringify([status, errors]));
+    `;
+    rmSync(join(project.folder, 'node_modules', 'openpgp'), { force: true });
+    assert.deepEqual(JSON.parse(run('vectors.js', program)), [500, ['ERR_MODULE_NOT_FOUND']]);
+    borrow(project, 'openpgp');
+    assert.deepEqual(JSON.parse(run('vectors.js', program)), [204, []]);
+  });
+
+  it('types events, records and refusals, with the types of the web and with Node’s', () => {
+    borrow(project, '@types/node');
+    borrow(project, 'undici-types');
+    writeFileSync(join(project.folder, 'typed.ts'), TYPED);
+    assert.equal(typeErrors(project, 'typed.ts', { lib: ['es2022', 'dom', 'dom.iterable'] }), '');
+    assert.equal(
+      typeErrors(project, 'typed.ts', { lib: ['es2023'], types: ['node'], exactOptionalPropertyTypes: true }),
+      '',
+    );
+  });
+});

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { encryptBinary } from '../../src/wire/pgp.ts';
+import { createTurns } from '../../src/wire/turns.ts';
+import { NOW } from '../support/store.ts';
+import { countTurns } from '../support/turns.ts';
+import { pgpVector } from '../support/vectors.ts';
+
+describe('work that takes turns', () => {
+  it('has a turn of the event loop for each piece, in the order of asking, however many were asked for at once', async (t: TestContext) => {
+    const turn = countTurns(t);
+    const turns = createTurns();
+    const begun: [piece: number, turn: number][] = [];
+    const pieces = Array.from({ length: 20 }, (_, piece) =>
+      turns(async () => {
+        begun.push([piece, turn()]);
+        // However long a piece goes on in microtasks, no other begins.
+        for (let step = 0; step < 50; step += 1) await null;
+        assert.equal(begun.at(-1)?.[0], piece);
+        return piece;
+      }),
+    );
+    assert.deepEqual(
+      await Promise.all(pieces),
+      Array.from({ length: 20 }, (_, piece) => piece),
+    );
+    assert.equal(new Set(begun.map(([, at]) => at)).size, 20);
+    assert.deepEqual(
+      begun.map(([piece]) => piece),
+      [...begun.keys()],
+    );
+  });
+
+  it('goes on after a piece that failed, which alone is told', async () => {
+    const turns = createTurns();
+    const failing = turns(() => Promise.reject(new Error('the first')));
+    const next = turns(async () => 'the second');
+    await assert.rejects(failing, /the first/);
+    assert.equal(await next, 'the second');
+  });
+
+  it('leaves the loop free between any two encryptions of 1 MiB for RSA-4096', async (t: TestContext) => {
+    const turn = countTurns(t);
+    const payload = new Uint8Array(1024 * 1024);
+    const key = pgpVector('rsa4096');
+    await encryptBinary(key, payload, NOW);
+    const ends: number[] = [];
+    await Promise.all(
+      Array.from({ length: 8 }, async () => {
+        await encryptBinary(key, payload, NOW);
+        ends.push(turn());
+      }),
+    );
+    assert.equal(new Set(ends).size, 8, `turns ${ends.join(', ')}`);
+  });
+});
