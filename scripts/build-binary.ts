@@ -8,9 +8,10 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { build, type Plugin } from 'esbuild';
-import { ASSETS } from '../src/assets.ts';
+import { ASSETS, type AssetName, assetFile } from '../src/assets.ts';
 import { ADDON_ASSET } from './binary/addon.ts';
 import { measureBinary } from './binary/measure.ts';
 
@@ -49,7 +50,12 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 process.stdout.write(`${target}\n`);
-if (values.measure === true) for await (const line of measureBinary(target)) process.stdout.write(`${line}\n`);
+if (values.measure === true) {
+  for await (const { line, isKept } of measureBinary(target)) {
+    process.stdout.write(`${line}\n`);
+    if (!isKept) process.exitCode = 1;
+  }
+}
 
 async function bundle(outfile: string): Promise<void> {
   await build({
@@ -73,7 +79,7 @@ async function bundle(outfile: string): Promise<void> {
 
 /** The bundle with its assets, as Node wants it. */
 function makeApplication(main: string, output: string): void {
-  const assets = Object.entries(ASSETS).map(([name, path]) => [name, join(root, path)]);
+  const assets = Object.keys(ASSETS).map((name) => [name, pathOf(assetFile(name as AssetName))]);
   const addon = join(packages, 'better-sqlite3', 'prebuilds', `${platform}.node`);
   const configuration = {
     main,
@@ -87,6 +93,10 @@ function makeApplication(main: string, output: string): void {
   const file = `${output}.json`;
   writeFileSync(file, JSON.stringify(configuration));
   run(node, ['--experimental-sea-config', file]);
+}
+
+function pathOf(file: URL | string): string {
+  return typeof file === 'string' ? file : fileURLToPath(file);
 }
 
 function putTogether(application: string, unfinished: string): void {

@@ -1,12 +1,16 @@
-/** `node scripts/run.mjs <file> <arguments…>`: installs what is missing, then runs the file with the project's Node. */
+/**
+ * `node scripts/run.mjs [--development] <file> <arguments…>`: installs what is missing, with `--development` also what only tests,
+ * checks and builds use, then runs the file with the project's Node.
+ */
 
 import { installMissing } from './install.mjs';
 import { launch } from './launch.mjs';
 
-const [file, ...args] = process.argv.slice(2);
+const development = process.argv[2] === '--development';
+const [file, ...args] = process.argv.slice(development ? 3 : 2);
 if (file === undefined) {
-  process.stderr.write('usage: node scripts/run.mjs <file> <arguments…>\n');
+  process.stderr.write('usage: node scripts/run.mjs [--development] <file> <arguments…>\n');
   process.exit(2);
 }
-installMissing({ development: false });
+installMissing({ development });
 launch(file, args);

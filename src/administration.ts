@@ -19,8 +19,11 @@ export type Resource<Record extends Administered, Input> = {
   readonly reserved: { readonly create: Reserved; readonly patch: Reserved };
   /** What a caller could have sent to make this record: the target that a patch merges into. */
   writable(record: Record): unknown;
-  /** Applies the rules that bind beyond the schema and makes the record. `before` is null for a new one. Throws `Refusal`. */
-  build(input: Input, before: Record | null, stamp: Stamp): Promise<Record>;
+  /**
+   * Applies the rules that bind beyond the schema and makes the record. `before` and `patch`, what a caller named of it, are null for
+   * a new one. Throws `Refusal`.
+   */
+  build(input: Input, before: Record | null, stamp: Stamp, patch: Patch | null): Promise<Record>;
   /** Names what refers to the record, to say why it stays. */
   referrers(record: Record): Promise<readonly string[]>;
   /** The field behind each unique column, such as `{'user_account.user_name': 'userName'}`. */
@@ -30,6 +33,9 @@ export type Resource<Record extends Administered, Input> = {
   /** Why the record may not be changed or deleted at all, or null. */
   readOnly?(record: Record): string | null;
 };
+
+/** A merge patch as it came (RFC 7396); the input that goes with it is what it made of the record. */
+export type Patch = Readonly<{ [field: string]: unknown }>;
 
 type Reserved = Readonly<{ [field: string]: string }>;
 
@@ -99,7 +105,9 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
       const input = validate(resource.input, body, resource.reserved.create);
       return retryStale(async () => {
         const now = clock();
-        const record = complete(await resource.build(input, null, { id: ids.uuid(), createdAt: now, updatedAt: now }));
+        const record = complete(
+          await resource.build(input, null, { id: ids.uuid(), createdAt: now, updatedAt: now }, null),
+        );
         await refusingDuplicates(resource.unique, store.insert(record, entry('create', actor, null, record, now)));
         return record;
       });
@@ -107,7 +115,7 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
     patch: async (id, patch, actor) => {
       refusePatch(resource.input, patch, resource.reserved.patch);
       return change(id, 'update', actor, (before, stamp) =>
-        resource.build(validate(resource.input, mergePatch(resource.writable(before), patch)), before, stamp),
+        resource.build(validate(resource.input, mergePatch(resource.writable(before), patch)), before, stamp, patch),
       );
     },
     remove: (id, actor) =>

@@ -1,8 +1,40 @@
 /** The files beside the code that the program reads at run time: the one place that knows where they are. */
 import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 
-/** Where each is, from the root of the project; the single binary has them inside, by name. */
-export const ASSETS = { 'schema.sql': 'schema.sql' } as const;
+/**
+ * Where each is: a path from the root of the project, or `npm:` and a path inside a package. The single binary has them
+ * inside, by name.
+ */
+export const ASSETS = {
+  'schema.sql': 'schema.sql',
+  'portal/tokens.css': 'src/portal/assets/tokens.css',
+  'portal/base.css': 'src/portal/assets/base.css',
+  'portal/layout.css': 'src/portal/assets/layout.css',
+  'portal/forms.css': 'src/portal/assets/forms.css',
+  'portal/parts.css': 'src/portal/assets/parts.css',
+  'portal/lists.css': 'src/portal/assets/lists.css',
+  'portal/behaviour.js': 'src/portal/assets/behaviour.js',
+  'portal/passkeys.js': 'src/portal/assets/passkeys.js',
+  'portal/forms.js': 'src/portal/assets/forms.js',
+  'portal/chart.js': 'src/portal/assets/chart.js',
+  'portal/webhooks.css': 'src/portal/assets/webhooks.css',
+  'portal/deliveries.css': 'src/portal/assets/deliveries.css',
+  'portal/live.js': 'src/portal/assets/live.js',
+  'receivers/javascript': 'docs/receive-webhooks.md',
+  'receivers/python': 'docs/receivers/receiver.py',
+  'receivers/go': 'docs/receivers/receiver.go',
+  'receivers/java': 'docs/receivers/Receiver.java',
+  'receivers/csharp': 'docs/receivers/Receiver.cs',
+  'receivers/php': 'docs/receivers/receiver.php',
+  'receivers/ruby': 'docs/receivers/receiver.rb',
+  'htmx.licence': 'npm:htmx.org/LICENSE',
+  'htmx.js': 'npm:htmx.org/dist/htmx.min.js',
+  'htmx-sse.js': 'npm:htmx.org/dist/ext/hx-sse.min.js',
+  'uplot.licence': 'npm:uplot/LICENSE',
+  'uplot.js': 'npm:uplot/dist/uPlot.iife.min.js',
+  'uplot.css': 'npm:uplot/dist/uPlot.min.css',
+} as const;
 
 export type AssetName = keyof typeof ASSETS;
 
@@ -10,5 +42,15 @@ export type AssetName = keyof typeof ASSETS;
 export function readAsset(name: AssetName): string {
   const sea = process.getBuiltinModule('node:sea') as typeof import('node:sea') | undefined;
   if (sea?.isSea() === true) return sea.getAsset(name, 'utf8');
-  return readFileSync(new URL(`../${ASSETS[name]}`, import.meta.url), 'utf8');
+  return readFileSync(assetFile(name), 'utf8');
 }
+
+/** The file that an asset is, where the program is not a binary. */
+export function assetFile(name: AssetName): URL | string {
+  const place = ASSETS[name];
+  // Packages may lie further up than beside this one.
+  if (place.startsWith(PACKAGE)) return createRequire(import.meta.url).resolve(place.slice(PACKAGE.length));
+  return new URL(`../${place}`, import.meta.url);
+}
+
+const PACKAGE = 'npm:';

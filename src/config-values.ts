@@ -1,7 +1,7 @@
 /** How the text of each kind of setting is read. Pure but for the working folder, which relative paths begin at. */
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { RETENTION_DAYS_MAX } from './limits.ts';
+import { RETENTION_DAYS_MAX } from './housekeeping-limits.ts';
 import { type Cidr, parseCidr } from './outbound/ip-address.ts';
 import { parseProxyUrl } from './outbound/proxy.ts';
 import { type Secret, secret } from './secret.ts';

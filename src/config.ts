@@ -85,11 +85,20 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export function readConfig(env: Environment, flags: Environment = {}): Config {
   refuseUnknown(env);
   const config = Object.fromEntries(SETTING_NAMES.map((name) => [name, readSetting(name, env, flags)])) as Config;
+  given.set(config, givenTexts(env, flags));
   if ((config.tlsCertFile === null) !== (config.tlsKeyFile === null)) {
     const [given, missing] = config.tlsKeyFile === null ? CERTIFICATE_ALONE : KEY_ALONE;
     throw new ConfigurationError(`${given} is set without ${missing}: TLS takes both, plain HTTP neither`);
   }
   return config;
+}
+
+/** Where a setting came from, with the text that was given; null: its default. */
+export type Given = { readonly by: 'flag' | 'environment'; readonly text: string } | null;
+
+/** Where each setting of a configuration that `readConfig` made came from; null for one that a program put together itself. */
+export function settingsGiven(config: Config): Readonly<Record<SettingName, Given>> | null {
+  return given.get(config) ?? null;
 }
 
 /** The configuration with nothing set, for an embedding program to begin from. */
@@ -122,6 +131,19 @@ function refuseUnknown(env: Environment): void {
   const unknown = Object.keys(env).find((variable) => variable.startsWith('SALLYPORT_') && !known.includes(variable));
   if (unknown === undefined) return;
   throw new ConfigurationError(`${unknown} is not a setting; those that there are: ${known.join(', ')}`);
+}
+
+/** Beside the configuration, not in it: a copy that a program has changed is no longer what was given. */
+const given = new WeakMap<Config, Readonly<Record<SettingName, Given>>>();
+
+function givenTexts(env: Environment, flags: Environment): Readonly<Record<SettingName, Given>> {
+  const texts = SETTING_NAMES.map((name): [SettingName, Given] => {
+    const flag = flags[SETTINGS[name].flag];
+    const set = env[SETTINGS[name].variable];
+    if (flag !== undefined) return [name, { by: 'flag', text: flag }];
+    return [name, set === undefined || set === '' ? null : { by: 'environment', text: set }];
+  });
+  return Object.fromEntries(texts) as Record<SettingName, Given>;
 }
 
 function readSetting(name: SettingName, env: Environment, flags: Environment): Config[SettingName] {

@@ -1,4 +1,8 @@
-/** Every bound of the service in one place. Sizes are bytes, spans milliseconds, unless the name says otherwise. */
+/**
+ * Every bound of the service in one place, but for those of its portal, its logs and its housekeeping (portal-limits.ts, log-limits.ts,
+ * housekeeping-limits.ts). Sizes are bytes, spans milliseconds, unless the name says otherwise. Each is one number: a bundler
+ * then leaves out of a receiver what it does not use.
+ */
 
 // Requests that come in (wire.md §1).
 export const TOKEN_REQUEST_BYTES: number = 16 * 1024;
@@ -31,6 +35,11 @@ export const NETWORK_FAILURES_MAX = 100;
 export const FAILURE_WINDOW_MS = 60_000;
 /** Failures kept in memory, about 15 MB at most; beyond it the networks that were quiet longest are forgotten. */
 export const FAILURES_REMEMBERED_MAX = 100_000;
+
+/** Callers of valid tokens that are kept in memory, about 10 MB at most; the oldest go first. */
+export const CALLERS_CACHED = 10_000;
+/** The same of applications that ask for tokens. */
+export const CLIENTS_CACHED = 5000;
 
 // Paths and the rules that name them (wire.md §3).
 export const REQUEST_TARGET_BYTES: number = 8 * 1024;
@@ -87,7 +96,8 @@ export const MESSAGES_SEEN = 50_000;
 export const RESPONSE_HEADER_BYTES: number = 16 * 1024;
 /** Receivers whose connections are kept; the one unused longest gives way. With a CA file each client certificate among them costs 1 MB. */
 export const ORIGINS_MAX = 256;
-export const CONNECTIONS_PER_ORIGIN_MAX = 64;
+/** As many as requests can be under way: many customers may have their endpoints at one origin, and none waits for another's. */
+export const CONNECTIONS_PER_ORIGIN_MAX = 256;
 /** Below the 5 s after which Node's own servers close, so that a request rarely meets a connection being closed. */
 export const IDLE_CONNECTION_MS = 4000;
 /** The most that a receiver's `Keep-Alive: timeout=` can make of it. */
@@ -95,6 +105,16 @@ export const IDLE_CONNECTION_MAX_MS = 60_000;
 /** How long one address of several has to connect before the next is tried. Node's 250 ms is too short for far receivers. */
 export const ADDRESS_ATTEMPT_MS = 1000;
 export const PROXY_ADDRESSES_TRIED = 4;
+/** Threads for what would hold up the loop. What may hold them long, looking names up, leaves eight to everything else. */
+export const THREADS = 40;
+/** Look-ups at once, by how the last look-up of a name went: slow ones are mostly of name servers that do not answer. */
+export const LOOKUPS_QUICK = 12;
+export const LOOKUPS_UNKNOWN = 12;
+export const LOOKUPS_SLOW = 8;
+export const SLOW_LOOKUP_MS = 1000;
+export const NAMES_REMEMBERED = 10_000;
+/** Bodies that are compressed at once. More would take the processors from the loop. */
+export const GZIPS_AT_ONCE = 4;
 
 // Administered resources (wire.md §4).
 export const SCOPES_PER_PRODUCT_MAX = 1000;
@@ -114,6 +134,10 @@ export const IDEMPOTENCY_KEY_MAX_LENGTH = 255;
 export const EVENT_TYPE_SCHEMAS_CACHED = 500;
 
 // The server (wire.md §1, §6).
+/** Lines of the log that wait for the end of the event loop's turn. */
+export const LOG_WAITING_BYTES: number = 64 * 1024;
+/** Addresses of clients whose canonical text is kept. */
+export const PEERS_CACHED = 1000;
 /** How long a request's body may take to arrive. */
 export const REQUEST_BODY_MS = 30_000;
 
@@ -123,6 +147,8 @@ export const SHARED_SECRET_MAX_LENGTH = 512;
 export const CERTIFICATE_BYTES: number = 64 * 1024;
 /** How long an endpoint has to answer its challenge. */
 export const CHALLENGE_TIMEOUT_MS = 10_000;
+/** A right answer has 44 characters; this much of a wrong one is kept to be compared. */
+export const CHALLENGE_ANSWER_SHOWN_LENGTH = 200;
 export const OAUTH_TOKEN_EXPIRATION_MAX_MINUTES: number = 30 * 24 * 60;
 export const SECRET_ACTIVATION_MAX_SECONDS = 604_800;
 export const EVENT_PATTERNS_MAX = 100;
@@ -133,9 +159,14 @@ export const ATTEMPTS_SHOWN = 200;
 // The dispatcher (wire.md §5).
 /** What a record adds to a batch beside its data: ids, names and punctuation, never more than this. */
 export const RECORD_OVERHEAD_BYTES = 1024;
-/** Requests under way at once, in all and to one endpoint: slow endpoints cannot use up the whole. */
+/**
+ * Requests under way at once, and to one endpoint. Those that linger unanswered for so long do not count among the first, up to so many
+ * in all, each of which may hold 1 MiB: slow endpoints cannot use up the whole.
+ */
 export const DELIVERIES_IN_FLIGHT = 64;
 export const DELIVERIES_IN_FLIGHT_PER_ENDPOINT = 8;
+export const DELIVERY_LINGERS_MS = 1000;
+export const DELIVERIES_IN_FLIGHT_IN_ALL = 256;
 /** How often the outbox is looked at without being told; also bounds how late a retry begins. */
 export const POLL_MS = 250;
 /** Webhooks looked at in one round. */
@@ -189,37 +220,7 @@ export const CLOCK_BEHIND_MAX_MS = 60_000;
 /** How soon a change of the catalogue counts that another process made. */
 export const CATALOGUE_WATCH_MS = 1000;
 
-// Housekeeping.
-/** How long a step may hold the database; the next one is half as large when it took longer. The bound that is kept to is 10 ms. */
-export const STEP_TARGET_MS = 5;
-export const STEP_ROWS_FIRST = 16;
-export const STEP_ROWS_MIN = 1;
-export const STEP_ROWS_MAX = 4096;
-/** Payload that one step takes away: freed pages are overwritten, so large events count for more than one row. */
-export const STEP_PAYLOAD_BYTES: number = 256 * 1024;
-/** Events that the first step of an erasure takes: each has its neighbours in the file rewritten too. */
-export const ERASURE_FIRST_EVENTS = 4;
-/** How often the copies beside the tables are tried to be let go of while another process reads them, in a second and a half. */
-export const ERASURE_COPY_TRIES = 24;
-/** What may lie between the records of an attempt being read and the attempt beginning: its turn to be encrypted, at most. */
-export const ERASURE_UNDER_WAY_MS = 60_000;
-/** Others have this many times as long as a step took, and at least this many milliseconds, before the next one. */
-export const STEP_PAUSE_FACTOR = 4;
-export const STEP_PAUSE_MIN_MS = 5;
-/** How often the jobs run, those that take away what has expired, the logs of deleted webhooks, and what is kept no longer; and how often it is looked at which are due. */
-export const EXPIRED_EVERY_MS = 60_000;
-export const REMOVAL_EVERY_MS = 5000;
-export const RETENTION_EVERY_MS = 600_000;
-export const HOUSEKEEPING_LOOK_MS = 1000;
-/** How often webhooks are looked for that fail and send nothing. */
-export const GIVE_UP_EVERY_MS = 60_000;
-/** One that has an attempt to make within this time is left to it. Longer than any attempt under way may take. */
-export const GIVE_UP_QUIET_MS = 300_000;
-/** When keys and client certificates are warned of before they expire, in days (wire.md §5), and how often they are looked at. */
-export const EXPIRY_WARNING_DAYS: readonly number[] = [30, 7, 1];
-export const EXPIRY_LOOK_EVERY_MS = 3_600_000;
-/** A hundred years: more days to keep something are a slip. */
-export const RETENTION_DAYS_MAX = 36_500;
+// Metrics.
 /** Webhooks that have series of their own in the metrics; all others share one. */
 export const METRICS_WEBHOOKS_MAX = 200;
 

@@ -1,16 +1,105 @@
 /** The log: one JSON object a line (pino). What is logged is named at each call; headers and bodies never are. */
+import { writeSync } from 'node:fs';
 import pino from 'pino';
+import { LOG_WAITING_BYTES } from './limits.ts';
 
-export type Log = Pick<pino.Logger, 'debug' | 'info' | 'warn' | 'error'>;
+export type Log = Pick<pino.Logger, 'debug' | 'info' | 'warn' | 'error'> & {
+  /** Says at level info that a request was answered. */
+  request(line: RequestLine): void;
+};
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
+/** `method`, `remoteAddress`, `clientId` and `errorId` hold nothing that JSON would have to escape. */
+export type RequestLine = {
+  readonly method: string;
+  readonly path: string;
+  readonly status: number;
+  readonly durationMs: number;
+  readonly remoteAddress: string;
+  readonly clientId: string | null;
+  readonly errorId: string | null;
+};
+
 /** Writes to standard error unless told otherwise, so that standard output stays for what commands print. */
-export function createLog(level: LogLevel, destination: pino.DestinationStream = pino.destination(2)): Log {
-  return pino(
-    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err: describeError } },
-    destination,
-  );
+export function createLog(level: LogLevel, destination: pino.DestinationStream = standardError): Log {
+  const log = pino({ level, base: null, timestamp: timeMember, serializers: { err: describeError } }, destination);
+  const tellsRequests = log.isLevelEnabled('info');
+  return Object.assign(log, {
+    request: (line: RequestLine): void => {
+      if (tellsRequests) destination.write(requestText(line));
+    },
+  });
+}
+
+/**
+ * Where lines go that are written in one turn of the event loop: out together, in one write at the turn's end, or earlier when
+ * there are 64 KiB of them. A process that is killed loses those of its last turn; one that exits or crashes loses none. Lines that
+ * cannot be written, since nobody reads them any more or the disk is full, are dropped: the service goes on.
+ */
+export function turnDestination(fd: number): pino.DestinationStream {
+  const waiting = Buffer.allocUnsafe(LOG_WAITING_BYTES);
+  let used = 0;
+  const flush = (): void => {
+    const bytes = used;
+    used = 0;
+    writeWhole(fd, waiting.subarray(0, bytes));
+  };
+  process.once('exit', flush);
+  return {
+    write: (line) => {
+      // A UTF-16 unit is three bytes of UTF-8 at most.
+      if (used + line.length * 3 > waiting.length) flush();
+      if (line.length * 3 > waiting.length) return writeWhole(fd, Buffer.from(line));
+      if (used === 0) setImmediate(flush);
+      used += waiting.write(line, used);
+    },
+  };
+}
+
+const standardError: pino.DestinationStream = turnDestination(2);
+
+function writeWhole(fd: number, bytes: Uint8Array): void {
+  for (let at = 0; at < bytes.length; ) {
+    try {
+      at += writeSync(fd, bytes, at);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return;
+      // A pipe whose reader is slower than the service, and which does not wait by itself.
+      Atomics.wait(PAUSE, 0, 0, 1);
+    }
+  }
+}
+
+const PAUSE = new Int32Array(new SharedArrayBuffer(4));
+
+/** A request's line as pino would write it. By hand, since every request has one: 0.8 µs instead of 3. */
+function requestText({ method, path, status, durationMs, remoteAddress, clientId, errorId }: RequestLine): string {
+  const tenths = Math.round(durationMs * 10);
+  const client = clientId === null ? '' : `,"clientId":"${clientId}"`;
+  const error = errorId === null ? '' : `,"errorId":"${errorId}"`;
+  const where = `"method":"${method}","path":${quoted(path)},"status":${status}`;
+  const how = `"durationMs":${Math.floor(tenths / 10)}.${tenths % 10},"remoteAddress":"${remoteAddress}"${client}${error}`;
+  return `{"level":30${timeMember()},${where},${how},"msg":"request"}\n`;
+}
+
+const NEEDS_ESCAPES = /[^\x20-\x7e]|["\\]/;
+
+function quoted(text: string): string {
+  return NEEDS_ESCAPES.test(text) ? JSON.stringify(text) : `"${text}"`;
+}
+
+let timeAt = Number.NaN;
+let timeText = '';
+
+/** Written out once a millisecond. */
+function timeMember(): string {
+  const now = Date.now();
+  if (now !== timeAt) {
+    timeAt = now;
+    timeText = `,"time":"${new Date(now).toISOString()}"`;
+  }
+  return timeText;
 }
 
 /** Name, message and stack of an error, never its other members: those of libraries may hold headers or bodies. */

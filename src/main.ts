@@ -1,4 +1,5 @@
 /** The command line: `sallyport <command> …`. */
+import './threads.ts';
 import { run } from './cli/run.ts';
 import { processTerminal } from './cli/terminal.ts';
 

@@ -106,7 +106,7 @@ export function createMetrics({ queues, clock }: Dependencies): Metrics {
 
 const OTHER = 'other';
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
-const GATE_REFUSALS: ReadonlySet<string> = new Set([
+export const GATE_REFUSALS: ReadonlySet<string> = new Set([
   'unauthorized',
   'invalid_token',
   'insufficient_scope',

@@ -2,7 +2,7 @@
 import { randomFillSync } from 'node:crypto';
 
 const POOL_BYTES = 16 * 1024;
-const pool: Buffer = Buffer.alloc(POOL_BYTES);
+const pool = new Uint8Array(POOL_BYTES);
 let used = POOL_BYTES;
 
 /** `size` random bytes, each handed out once and wiped from the pool. */
@@ -12,7 +12,7 @@ export function randomBytes(size: number): Uint8Array {
     randomFillSync(pool);
     used = 0;
   }
-  const bytes = Uint8Array.prototype.slice.call(pool, used, used + size);
+  const bytes = pool.slice(used, used + size);
   pool.fill(0, used, used + size);
   used += size;
   return bytes;

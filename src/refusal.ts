@@ -16,6 +16,7 @@ export const REFUSAL_STATUS = {
   invalid_token: 401,
   insufficient_scope: 401,
   insufficient_permission: 401,
+  forbidden: 403,
   not_found: 404,
   method_not_allowed: 405,
   request_timeout: 408,

@@ -13,8 +13,10 @@ import type { FirstCredentials } from './data-folder.ts';
 import { createDispatcher, type Dispatcher } from './delivery/dispatcher.ts';
 import { createOauthTokens } from './delivery/oauth.ts';
 import { createSend, type Send } from './delivery/send.ts';
-import { createTestDelivery } from './delivery/test-delivery.ts';
+import { createTestDelivery, type TestDelivery } from './delivery/test-delivery.ts';
+import { createTestOauth } from './delivery/test-oauth.ts';
 import { createEmbedding, type Embedding } from './embedding.ts';
+import { inviteFirstAdministrator } from './first-invitation.ts';
 import { createHousekeeping } from './housekeeping/housekeeping.ts';
 import type { Retention } from './housekeeping/retention.ts';
 import { createClientAuthentication } from './http/client-authentication.ts';
@@ -39,7 +41,8 @@ import { createRequestHandler, type RequestHandler } from './http/server.ts';
 import type { Clock } from './ids.ts';
 import { CATALOGUE_WATCH_MS } from './limits.ts';
 import { createLog, type Log } from './log.ts';
-import { createMetrics, type Metrics } from './metrics.ts';
+import { createObservers, type Observers } from './observers.ts';
+import { createPortal, type Portal } from './portal/portal.ts';
 import { Refusal } from './refusal.ts';
 import type { Services } from './services.ts';
 
@@ -55,6 +58,8 @@ export type Sallyport = Embedding & {
   readonly firstCredentials: FirstCredentials | null;
   /** Whoever has shown the first credentials says so: they are forgotten. */
   credentialsShown(): Promise<void>;
+  /** A one-time link by which the first administrator sets a password of its own; null where there are no first credentials. */
+  firstInvitation(): Promise<string | null>;
   /** Publishes from inside the embedding program: one event or `{events: […]}`, as `POST /events` takes. Durable when it resolves. */
   publish(body: unknown): ReturnType<Services['publish']>;
   /** Begins to deliver, and listens; answers where. */
@@ -80,25 +85,34 @@ export async function createSallyport(
   const tls = readTls(config);
   const composed = await compose(config, { exclusive: true, log, ...overrides });
   const { store, clock, services } = composed;
-  const metrics = createMetrics({ queues: store.queues, clock });
-  const { send, dispatcher } = createDelivery(composed, log, metrics);
+  const observers = createObservers({ store, clock });
+  const { metrics, figures } = observers;
+  const { send, dispatcher } = createDelivery(composed, log, observers);
   composed.onWake(dispatcher.wake);
+  const testDelivery = observers.observed(createTestDelivery({ ...composed, send, webhooks: services.webhooks }));
+  const doors = { ...composed, dispatcher, log, testDelivery };
   const housekeeping = createHousekeeping({
     ...composed,
     log,
     retention: retentionOf(config),
+    further: [figures.job],
     observe: metrics.observeStep,
   });
   const gate = createGate({ store, clock, catalogue: services.products.compiled });
   const remoteAddress = createRemoteAddress(config.trustedProxies);
   let address: string | null = null;
   const issuer = (): string => config.publicUrl ?? address ?? refuseUnknownAddress();
+  const knownAddress = (): string | null => config.publicUrl ?? address;
+  const portal = createPortalOf({ ...doors, config, observers, publicUrl: knownAddress });
+  // In a host program's server the portal is not served.
+  const signInPath = (): string | null => (address === null ? null : '/sign-in');
   const described = [
-    ...authorizationServer({ ...composed, gate, issuer }),
-    ...administration({ ...composed, dispatcher, log, send }),
+    ...authorizationServer({ ...composed, gate, issuer, signInPath, stylesheet: portal.stylesheet }),
+    ...administration(doors),
     ...metricsRoutes({ metrics, gate }),
   ];
-  const routes = [...described, ...openApiRoutes({ routes: described, publicUrl: issuer })];
+  // Styles are at addresses that no host program has: they hold a hash.
+  const routes = [...described, ...openApiRoutes({ routes: described, publicUrl: issuer }), ...portal.assets];
   let catalogueWatch: NodeJS.Timeout | null = null;
   const startDelivery = async (): Promise<void> => {
     await dispatcher.start();
@@ -109,17 +123,22 @@ export async function createSallyport(
         .catch((error: unknown) => log.error({ err: error }, 'the API catalogue could not be read'));
     }, CATALOGUE_WATCH_MS);
   };
+  // Streams end with it: otherwise a stop would wait for those who watch.
+  const stopping = new AbortController();
   const handler = createRequestHandler({
-    ...{ routes, gate, clock, log, remoteAddress },
-    observe: metrics.observeRequest,
+    ...{ gate, clock, log, remoteAddress, elsewhere: portal.elsewhere, stopping: stopping.signal },
+    routes: [...routes, ...portal.pages],
+    observe: observers.observeRequest,
   });
   const listener = createListener({ handler, tls, clock, log });
   return {
+    // The portal is for who listens by themselves: a host program has pages of its own at these paths.
     ...createEmbedding({ routes, handler, gate, clock, log, remoteAddress }),
     handler,
     services,
     firstCredentials: composed.firstCredentials,
     credentialsShown: composed.credentialsShown,
+    firstInvitation: () => inviteFirstAdministrator(composed, issuer()),
     publish: (body) => services.publish(body, EMBEDDING_PROGRAM),
     startDelivery,
     start: async () => {
@@ -132,7 +151,9 @@ export async function createSallyport(
     },
     stop: async () => {
       if (catalogueWatch !== null) clearInterval(catalogueWatch);
+      stopping.abort();
       await Promise.all([listener.close(), dispatcher.stop(), housekeeping.stop()]);
+      await figures.flush();
       await composed.close();
       log.info('stopped');
     },
@@ -142,14 +163,11 @@ export async function createSallyport(
 function createDelivery(
   { store, clock, ids, random, transport }: Composed,
   log: Log,
-  metrics: Metrics,
+  { observeSettled: observe }: Observers,
 ): { send: Send; dispatcher: Dispatcher } {
   const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }), clock });
   const jitter = (): number => Buffer.from(random(4)).readUInt32BE() / 2 ** 32;
-  const dispatcher = createDispatcher({
-    ...{ store, clock, ids, log, send, jitter },
-    observe: metrics.observeSettled,
-  });
+  const dispatcher = createDispatcher({ store, clock, ids, log, send, jitter, observe });
   return { send, dispatcher };
 }
 
@@ -159,7 +177,13 @@ function authorizationServer({
   clock,
   gate,
   issuer,
-}: Composed & { readonly gate: Gate; readonly issuer: () => string }): Route[] {
+  ...page
+}: Composed & {
+  readonly gate: Gate;
+  readonly issuer: () => string;
+  readonly signInPath: () => string | null;
+  readonly stylesheet: string;
+}): Route[] {
   const throttle = createThrottle();
   const authentication = createClientAuthentication({ tokens, throttle, clock });
   return [
@@ -168,14 +192,17 @@ function authorizationServer({
     ...revocationRoutes({ tokens, authentication }),
     ...discoveryRoutes({ issuer, products }),
     ...forwardAuthRoutes({ gate }),
-    ...invitationRoutes({ invitations, throttle, clock, publicUrl: issuer }),
+    ...invitationRoutes({ invitations, throttle, clock, publicUrl: issuer, ...page }),
   ];
 }
 
-type Doors = Composed & { readonly dispatcher: Dispatcher; readonly log: Log; readonly send: Send };
+type Doors = Composed & {
+  readonly dispatcher: Dispatcher;
+  readonly log: Log;
+  readonly testDelivery: TestDelivery;
+};
 
-function administration({ services, store, clock, ids, send, dispatcher, log }: Doors): Route[] {
-  const testDelivery = createTestDelivery({ store, clock, ids, send, webhooks: services.webhooks });
+function administration({ services, store, clock, dispatcher, log, testDelivery }: Doors): Route[] {
   return [
     ...accessRoutes({ services, clock }),
     ...webhookRoutes({ services, clock, testDelivery }),
@@ -184,6 +211,17 @@ function administration({ services, store, clock, ids, send, dispatcher, log }: 
     ...employeeRoutes(services),
     ...healthRoutes({ store, dispatcher, clock, log }),
   ];
+}
+
+type PortalParts = Doors & {
+  readonly config: Config;
+  readonly observers: Observers;
+  readonly publicUrl: () => string | null;
+};
+
+function createPortalOf({ observers, ...parts }: PortalParts): Portal {
+  const testOauth = createTestOauth({ ...parts, endpoints: parts.services.endpoints });
+  return createPortal({ ...parts, ...observers, testOauth, throttle: createThrottle() });
 }
 
 function retentionOf({ retentionDeliveredDays, retentionDeadDays, retentionAttemptsDays }: Config): Retention {

@@ -26,8 +26,20 @@ export const instant: z.ZodType<string> = z
 export function isoInstant(at: number): string;
 export function isoInstant(at: number | null): string | null;
 export function isoInstant(at: number | null): string | null {
-  return at === null ? null : new Date(at).toISOString();
+  if (at === null) return null;
+  const day = Math.floor(at / DAY_MS);
+  if (day !== lastDay.number)
+    lastDay = { number: day, text: new Date(at).toISOString().slice(0, 'YYYY-MM-DDT'.length) };
+  const ms = at - day * DAY_MS;
+  const seconds = Math.floor(ms / 1000);
+  const time = `${TWO[Math.floor(seconds / 3600)]}:${TWO[Math.floor(seconds / 60) % 60]}:${TWO[seconds % 60]}`;
+  return `${lastDay.text}${time}.${TWO[Math.floor((ms % 1000) / 10)]}${ms % 10}Z`;
 }
+
+const DAY_MS = 86_400_000;
+/** Instants of one day come after one another, and a day written out takes as long as all the rest. */
+let lastDay = { number: Number.NaN, text: '' };
+const TWO: readonly string[] = Array.from({ length: 100 }, (_, n) => String(n).padStart(2, '0'));
 
 /** A list without repeats. */
 export function distinct<Item extends string>(item: z.ZodType<Item>, max: number): z.ZodType<Item[]> {

@@ -1,7 +1,9 @@
 /** The use cases of the service, put together from what they need: a store, a clock, randomness, and a way out. */
 import { type Applications, createApplications } from './access/applications.ts';
 import { createInvitations, type Invitations } from './access/invitations.ts';
+import { createPasskeys, type Passkeys } from './access/passkeys.ts';
 import { createProducts, type Products } from './access/products.ts';
+import { createSessions, type Sessions } from './access/sessions.ts';
 import { createTokens, type Tokens } from './access/tokens.ts';
 import { createUsers, type Users } from './access/users.ts';
 import { createEmployees, type Employees } from './employees/employees.ts';
@@ -21,6 +23,8 @@ import { createWebhooks, type Webhooks } from './webhooks/webhooks.ts';
 export type Services = {
   readonly users: Users;
   readonly invitations: Invitations;
+  readonly sessions: Sessions;
+  readonly passkeys: Passkeys;
   readonly products: Products;
   readonly applications: Applications;
   readonly tokens: Tokens;
@@ -50,6 +54,8 @@ export function createServices(dependencies: ServiceDependencies): Services {
   return {
     users: createUsers(dependencies),
     invitations: createInvitations(dependencies),
+    sessions: createSessions(dependencies),
+    passkeys: createPasskeys(dependencies),
     products: createProducts(dependencies),
     applications: createApplications(dependencies),
     tokens: createTokens(dependencies),

@@ -125,7 +125,7 @@ describe('the metrics', () => {
     await settleBatch(s, second, { kind: 'halve', at: s.clock(), halfIds: ['a', 'b'] });
     assert.deepEqual(await queue(), told(8, 4));
     const range = { webhookNumber: number, first: 0, last: 0, states: ['delivered'] as const, now: s.clock() };
-    await s.store.deliveries.replay({ ...range, newIds: [s.ids.uuid(), s.ids.uuid()] }, s.entry());
+    await s.store.replays.replay({ ...range, newId: s.ids.uuid }, s.entry());
     assert.deepEqual(await queue(), told(9, 5));
     assert.deepEqual(await read(s.metrics, 'sallyport_webhook_info'), {
       [`{webhook="${webhook}",name="for order.placed",state="running"}`]: 1,

@@ -1,12 +1,12 @@
 /** The two processes of the demo, the service and the customer's receiver, and the folder that both are gone with. */
-import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { Identity } from '../../src/self-signed.ts';
 import type { Client } from './api.ts';
 import type { Expectation, FromReceiver, ToReceiver } from './messages.ts';
+import { receiverProgram, root, serviceProgram } from './programs.ts';
 
 export type Stage = {
   readonly folder: string;
@@ -34,8 +34,6 @@ export type ReceiverProcess = {
 };
 
 const PATIENCE_MS = 20_000;
-const NODE_FLAGS = ['--disable-warning=ExperimentalWarning'];
-
 export function createStage(): Stage {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-demo-'));
   const children: ChildProcess[] = [];
@@ -44,9 +42,9 @@ export function createStage(): Stage {
   return {
     folder,
     startService: (settings) => {
-      const { PATH, HOME } = process.env;
-      const child = spawn(process.execPath, [...NODE_FLAGS, script('../../src/main.ts'), 'serve', '--json'], {
-        env: { PATH, HOME, SALLYPORT_DATA: join(folder, 'data'), SALLYPORT_PORT: '0', ...settings },
+      const child = spawn(process.execPath, [...serviceProgram(folder), 'serve', '--json'], {
+        cwd: root,
+        env: { SALLYPORT_DATA: join(folder, 'data'), SALLYPORT_PORT: '0', ...settings },
         stdio: ['ignore', 'pipe', 'pipe'],
         detached,
       });
@@ -54,7 +52,8 @@ export function createStage(): Stage {
       return readyService(child);
     },
     startReceiver: (identity) => {
-      const child = fork(script('receiver.ts'), { execArgv: NODE_FLAGS, stdio: ['ignore', 2, 2, 'ipc'], detached });
+      const stdio: StdioOptions = ['ignore', 2, 2, 'ipc'];
+      const child = spawn(process.execPath, receiverProgram(), { cwd: root, env: {}, stdio, detached });
       children.push(child);
       return readyReceiver(child, identity);
     },
@@ -91,7 +90,8 @@ async function readyService(child: ChildProcess): Promise<ServiceProcess> {
     pid: child.pid ?? 0,
     stop: async () => {
       const since = performance.now();
-      child.kill('SIGTERM');
+      // Deno's `kill` of a child would have it ended by the signal, however it ends.
+      process.kill(child.pid ?? 0, 'SIGTERM');
       const how = await exited;
       if (how !== '0') throw new Error(`sallyport serve ended with ${how} after SIGTERM: ${log}`);
       return Math.round(performance.now() - since);
@@ -163,8 +163,4 @@ function within<T>(
       };
     wait(ended(resolve), ended(reject));
   });
-}
-
-function script(path: string): string {
-  return fileURLToPath(new URL(path, import.meta.url));
 }

@@ -1,19 +1,16 @@
 /**
- * The customer's side of the demo, in a process of its own: an HTTPS server that answers token challenges, verifies,
- * decrypts and unzips deliveries, and a small authorization server for those that come with a bearer token. Of the
- * project it uses src/wire alone.
+ * The customer's side of the demo, in a process of its own: an HTTPS server that takes deliveries with the receiver that the
+ * project publishes, and a small authorization server for those that come with a bearer token.
  */
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { challengeAnswer } from '../../src/wire/challenge.ts';
+import { createReceiver, type Receiver, standardWebhooks } from '../../src/receiver/index.ts';
+import { pgpDecryption } from '../../src/receiver/pgp.ts';
+import { statusOf } from '../../src/receiver/refusals.ts';
 import { challengeHeader } from '../../src/wire/challenge-answer.ts';
-import { verifyDelivery } from '../../src/wire/delivery-verification.ts';
-import { equalText, sha256Base64 } from '../../src/wire/hash.ts';
-import { decodePayload } from '../../src/wire/payload-decoding.ts';
-import { decryptBinary } from '../../src/wire/pgp-decryption.ts';
-import { verifyStandardWebhook } from '../../src/wire/standard-webhooks-verification.ts';
+import { equalText } from '../../src/wire/web-hash.ts';
 import { type Expectation, type FromReceiver, OAUTH_CLIENT, TOKEN_PATH, type ToReceiver } from './messages.ts';
 
 /** More than any delivery of the demo has. */
@@ -21,15 +18,20 @@ const BODY_BYTES = 8 * 1024 * 1024;
 
 type Answer = { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string };
 type Request = IncomingMessage & { readonly url: string };
+type Path = {
+  readonly receiver: Receiver<Record<string, unknown>>;
+  readonly isBearer: boolean;
+  readonly answers: number[];
+};
 
-const expectations = new Map<string, Expectation & { answers: number[] }>();
+const paths = new Map<string, Path>();
 const tokens = new Set<string>();
 
 process.on('message', (message: ToReceiver) => {
   if (message.kind === 'serve') {
     serve(message);
   } else {
-    expectations.set(message.path, { ...message, answers: [...message.answers] });
+    paths.set(message.path, pathOf(message));
     tell({ kind: 'expecting', path: message.path });
   }
 });
@@ -49,73 +51,49 @@ function serve({ certificate, privateKey }: { readonly certificate: string; read
   server.listen(0, '127.0.0.1', () => tell({ kind: 'serving', port: (server.address() as AddressInfo).port }));
 }
 
-async function answer(request: Request): Promise<Answer> {
-  const body = await readBody(request);
-  if (request.url === TOKEN_PATH) return issueToken(request, body);
-  const expectation = expectations.get(request.url);
-  if (expectation === undefined) return refuse(request, 404, 'nothing is expected at this path');
-  if (!equalText(String(request.headers['x-api-key']), expectation.apiKey)) {
-    return refuse(request, 401, 'x-api-key is not the one that was agreed');
-  }
-  const token = request.headers[challengeHeader];
-  if (typeof token === 'string') {
-    const signed = challengeAnswer({ pathAndQuery: request.url, token, secret: expectation.secret });
-    tell({ kind: 'challenge', path: request.url, token, answer: signed });
-    return { status: 200, headers: { [challengeHeader]: signed } };
-  }
-  return takeDelivery(request, body, expectation);
+/** The receiver as the customer would make it, by what was agreed. */
+function pathOf({ secret, apiKey, authentication, decryption, answers, ...agreed }: Expectation): Path {
+  const isBearer = authentication === 'bearer';
+  const receiver = createReceiver({
+    secrets: secret,
+    apiKey,
+    ...(isBearer ? { bearer: (token: string) => tokens.has(token) } : {}),
+    ...(agreed.standardWebhooks ? { standardWebhooks } : {}),
+    ...(decryption === null ? {} : { decrypt: pgpDecryption({ [decryption.keyName]: decryption }) }),
+    onRecords: () => {},
+  });
+  return { receiver, isBearer, answers: [...answers] };
 }
 
-/** In this order: who sent it, what was done to it, what it says. */
-async function takeDelivery(
-  request: Request,
-  body: Buffer,
-  expectation: Expectation & { answers: number[] },
-): Promise<Answer> {
+async function answer(request: Request): Promise<Answer> {
   const { url, method = '', headers } = request;
-  const { secret, authentication, standardWebhooks, decryption, answers } = expectation;
-  const sender =
-    authentication === 'bearer'
-      ? verifyBearer(request, body)
-      : await verifyDelivery({ method, pathAndQuery: url, headers, body, secrets: [secret] });
-  if (!sender.ok) return refuse(request, 401, sender.description);
-  if (standardWebhooks) {
-    const standard = await verifyStandardWebhook({ headers, body, secrets: [secret] });
-    if (!standard.ok) return refuse(request, 401, standard.description);
+  const body = await readBody(request);
+  if (url === TOKEN_PATH) return issueToken(request, body);
+  const path = paths.get(url);
+  if (path === undefined) return refuse(request, 404, 'nothing is expected at this path');
+  const sent = pairs(request.rawHeaders);
+  const opened = await path.receiver.verify({ method, pathAndQuery: url, headers: sent, body });
+  if (!opened.ok) return refuse(request, statusOf(opened), `${opened.code}: ${opened.description}`);
+  if ('answer' in opened) {
+    tell({ kind: 'challenge', path: url, token: String(headers[challengeHeader]), answer: opened.answer });
+    return { status: 200, headers: { [challengeHeader]: opened.answer } };
   }
-  const decoded = await decodePayload(body, headers, {
-    maxBytes: BODY_BYTES,
-    decrypt: async (bytes, keyName) =>
-      keyName === decryption?.keyName
-        ? decryptBinary(bytes, decryption.privateKey)
-        : { ok: false, code: 'unknown_key', description: `there is no key ${keyName} here` },
-  });
-  if (!decoded.ok) return refuse(request, 400, decoded.description);
-  const status = answers.shift() ?? 204;
+  const { delivery } = opened;
+  const isSigned = delivery.secretIndex !== null;
+  if (isSigned === path.isBearer) return refuse(request, 401, 'it is authenticated otherwise than agreed');
+  const status = path.answers.shift() ?? 204;
   tell({
     kind: 'delivery',
     path: url,
-    headers: pairs(request.rawHeaders),
+    headers: sent,
     bodyBytes: body.length,
-    signedHeaders: sender.signedHeaders,
+    signedHeaders: isSigned ? Object.keys(delivery.headers) : [],
     encrypted: headers['x-content-encrypted'] === 'true',
     compressed: (headers['x-original-encoding'] ?? headers['content-encoding']) === 'gzip',
-    json: Buffer.from(decoded.body).toString('utf8'),
+    json: Buffer.from(delivery.body).toString('utf8'),
     answered: status,
   });
   return { status };
-}
-
-function verifyBearer(
-  { headers }: Request,
-  body: Buffer,
-): { ok: true; signedHeaders: readonly string[] } | { ok: false; description: string } {
-  const token = /^Bearer (\S+)$/.exec(headers.authorization ?? '')?.[1] ?? '';
-  if (!tokens.has(token)) return { ok: false, description: 'the bearer token was not issued here' };
-  if (!equalText(sha256Base64(body), String(headers['x-content-sha256']))) {
-    return { ok: false, description: 'x-content-sha256 is not that of the body' };
-  }
-  return { ok: true, signedHeaders: [] };
 }
 
 /** RFC 6749 §4.4: client credentials by HTTP Basic, an access token of five minutes in return. */

@@ -53,17 +53,22 @@ export function findPattern<Entry>(index: PatternIndex<Entry>, segments: readonl
   const { lengths, positions } = index;
   const fitting = lengths[Math.min(segments.length, lengths.length - 1)];
   if (fitting === undefined) return undefined;
-  const rows: Int32Array[] = [];
+  let count = 0;
   for (const { at, literals, others } of positions) {
-    if (at < segments.length) rows.push(literals.get(segments[at] as string) ?? others);
+    if (at >= segments.length) continue;
+    rows[count] = literals.get(segments[at] as string) ?? others;
+    count += 1;
   }
   for (let word = 0; word < fitting.length; word += 1) {
     let bits = fitting[word] as number;
-    for (let i = 0; bits !== 0 && i < rows.length; i += 1) bits &= (rows[i] as Int32Array)[word] as number;
+    for (let i = 0; bits !== 0 && i < count; i += 1) bits &= (rows[i] as Int32Array)[word] as number;
     if (bits !== 0) return index.entries[word * 32 + 31 - Math.clz32(bits & -bits)];
   }
   return undefined;
 }
+
+/** The rows of the look-up under way, one for all: nothing else runs meanwhile. */
+const rows: Int32Array[] = [];
 
 const RANK: Readonly<Record<PatternSegment['kind'], string>> = { literal: '0', parameter: '1', rest: '2' };
 

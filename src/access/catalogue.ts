@@ -10,7 +10,7 @@ import { type PatternSegment, parsePattern, patternShape } from './catalogue-pat
 import { rawReserved } from './path.ts';
 import { SCOPE_NAME } from './scope.ts';
 
-export { type PatternSegment, type PatternVerdict, parsePattern } from './catalogue-pattern.ts';
+export { parsePattern } from './catalogue-pattern.ts';
 
 /** `permission` is what the bound user needs; without it, the permission with the scope's name. */
 export type Rule = {

@@ -1,17 +1,19 @@
 /**
- * The gate (wire.md §3): who calls, and may they. Every answer is read from the store as it is now; none is kept, so that a
- * revoked token, a switched-off application or user, or a lost permission counts from the next call on.
+ * The gate (wire.md §3): who calls, and may they. A revoked token, a switched-off application or user, or a lost permission counts
+ * from the next call on: who a token stands for is kept only until anything is written that grants are made of, and what the caller
+ * may do is decided anew for every call.
  */
-import { timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import type { Actor } from '../audit.ts';
 import type { Clock } from '../ids.ts';
-import { AUTHORIZATION_BYTES } from '../limits.ts';
+import { AUTHORIZATION_BYTES, CALLERS_CACHED } from '../limits.ts';
 import { Refusal } from '../refusal.ts';
 import type { Store } from '../store/store.ts';
 import type { TokenGrant } from '../store/tokens.ts';
 import type { Constraints } from '../store/users.ts';
 import { type Catalogue, matchRule, type RuleMatch } from './catalogue.ts';
 import { hashCredential, tokenRowKey } from './credential.ts';
+import { createKnown } from './known.ts';
 
 /** An application that called with a valid token, and the user it acts as. */
 export type Caller = {
@@ -36,22 +38,19 @@ export type Gate = {
 type Dependencies = { readonly store: Store; readonly clock: Clock; readonly catalogue: () => Catalogue };
 
 export function createGate({ store, clock, catalogue }: Dependencies): Gate {
+  // By the SHA-256 of the whole token: tokens themselves are not kept, and a search tells nothing of how much of one fitted.
+  const known = createKnown<Caller>(CALLERS_CACHED);
   return {
     authenticate: async (values) => {
       const token = bearerToken(values);
-      const grant = await findGrant(store, token, clock());
+      const digest = hash('sha256', token, 'base64');
+      const version = store.tokens.version();
+      const now = clock();
+      const caller = known.find(digest, version);
+      if (caller !== null && caller.expiresAt > now) return caller;
+      const grant = await findGrant(store, token, now);
       if (grant === null) throw invalidToken('the access token is unknown, expired or revoked');
-      return {
-        actor: `application:${grant.applicationId}`,
-        applicationId: grant.applicationId,
-        clientId: grant.clientId,
-        scope: grant.scope === '' ? [] : grant.scope.split(' '),
-        userId: grant.userId,
-        userName: grant.userName,
-        permissions: grant.permissions,
-        constraints: grant.constraints,
-        expiresAt: grant.expiresAt,
-      };
+      return known.keep(digest, version, callerOf(grant));
     },
     authorize: (caller, method, segments) => {
       const rule = matchRule(catalogue(), method, segments);
@@ -61,6 +60,20 @@ export function createGate({ store, clock, catalogue }: Dependencies): Gate {
       requireScope(caller, rule);
       return rule;
     },
+  };
+}
+
+function callerOf(grant: TokenGrant): Caller {
+  return {
+    actor: `application:${grant.applicationId}`,
+    applicationId: grant.applicationId,
+    clientId: grant.clientId,
+    scope: grant.scope === '' ? [] : grant.scope.split(' '),
+    userId: grant.userId,
+    userName: grant.userName,
+    permissions: grant.permissions,
+    constraints: grant.constraints,
+    expiresAt: grant.expiresAt,
   };
 }
 

@@ -18,6 +18,9 @@ export type AmbiguousPath = { readonly ok: false; readonly code: 'ambiguous_path
  * is ever changed; letter case and a trailing slash are significant. Takes time linear in the target, which is at most 8 KiB.
  */
 export function canonicalPath(target: string): CanonicalPath | AmbiguousPath {
+  if (target.length <= REQUEST_TARGET_BYTES && PLAIN.test(target)) {
+    return { ok: true, path: target, segments: target.slice(1).split('/') };
+  }
   if (target.length > REQUEST_TARGET_BYTES) return refuse(`is longer than ${REQUEST_TARGET_BYTES} bytes`);
   if (!target.startsWith('/')) return refuse('does not start with a slash');
   if (NOT_IN_TARGET.test(target))
@@ -46,6 +49,8 @@ export function rawReserved(segment: string): string {
   return segment.replace(ENCODED_RESERVED, decodeURIComponent);
 }
 
+/** No query, escape, dot or empty segment: what nearly every target is like, and canonical as it stands. */
+const PLAIN = /^(?:\/[A-Za-z0-9_~!$&'()*+,:=@-]+)+$/;
 /** Anything but printable ASCII, and the fragment that never belongs in a target. */
 const NOT_IN_TARGET = /[^\x21-\x7e]|#/;
 /** Anything but `pchar` of RFC 3986 §3.3, the slash, and (left out of pchar) the semicolon that starts path parameters. */

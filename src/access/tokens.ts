@@ -1,12 +1,14 @@
 /** The client credentials grant (RFC 6749 §4.4, wire.md §2): who asks, for which scopes, and the token that is issued. */
 import { timingSafeEqual } from 'node:crypto';
 import { type Clock, type Ids, type Random, rowKeyTime } from '../ids.ts';
+import { CLIENTS_CACHED } from '../limits.ts';
 import { Refusal } from '../refusal.ts';
 import type { Client } from '../store/applications.ts';
 import { StaleWrite } from '../store/database.ts';
 import type { Store } from '../store/store.ts';
 import { credentialBytes, hashCredential, mintToken } from './credential.ts';
 import { findGrant } from './gate.ts';
+import { createKnown } from './known.ts';
 import { grantScope, parseScope } from './scope.ts';
 
 export type ClientCredentials = { readonly clientId: string; readonly clientSecret: string };
@@ -42,8 +44,16 @@ type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids
 const NO_HASH: Uint8Array = new Uint8Array(32);
 
 export function createTokens({ store, clock, ids, random }: Dependencies): Tokens {
+  const known = createKnown<Client>(CLIENTS_CACHED);
+  const findClient = async (clientId: string): Promise<Client | null> => {
+    const version = store.tokens.version();
+    const kept = known.find(clientId, version);
+    if (kept !== null || credentialBytes('spc', clientId) === null) return kept;
+    const client = await store.applications.getClient(clientId);
+    return client === null ? null : known.keep(clientId, version, client);
+  };
   const authenticate = async ({ clientId, clientSecret }: ClientCredentials): Promise<Client> => {
-    const client = credentialBytes('spc', clientId) === null ? null : await store.applications.getClient(clientId);
+    const client = await findClient(clientId);
     const hash = hashCredential(clientSecret);
     const now = clock();
     const current = timingSafeEqual(client?.secretHash ?? NO_HASH, hash);

@@ -3,7 +3,7 @@ import { COMMAND_LINE } from '../audit.ts';
 import type { DeliveryState } from '../store/deliveries.ts';
 import { viewAttempt, viewDelivery } from '../webhooks/deliveries.ts';
 import { type CommandGroup, type Invocation, type Operand, UsageError } from './command.ts';
-import { given, PAGE_OPTIONS, readPage } from './input.ts';
+import { given, PAGE_OPTIONS, readPageOptions } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
 import { printPage, printRecord, recordText, tableText } from './output.ts';
 
@@ -33,11 +33,9 @@ export const deliveryCommands: CommandGroup = [
         until: readInstant(invocation, 'until'),
       });
       return withData(invocation, async ({ services }) => {
-        const page = await readPage(
-          invocation,
-          (before, limit) => services.deliveries.list(filter, before, limit),
-          viewDelivery,
-        );
+        const { limit, cursor } = readPageOptions(invocation);
+        const { items, next } = await services.deliveries.list(filter, cursor, limit);
+        const page = { items: items.map(viewDelivery), nextCursor: next };
         await printPage(invocation, page, ['id', 'eventType', 'offset', 'state', 'attemptCount', 'createdAt']);
         return 0;
       });

@@ -1,10 +1,12 @@
 /** `sallyport endpoint …`: the HTTPS addresses that webhooks send to. */
 import { COMMAND_LINE } from '../audit.ts';
+import type { Endpoint } from '../store/endpoints.ts';
 import { viewEndpoint } from '../webhooks/endpoint-schema.ts';
 import type { CommandGroup, Operand, Option } from './command.ts';
 import { given, PAGE_OPTIONS, readJsonObject, readPage, readText } from './input.ts';
 import { DATA_SETTINGS, OUTBOUND_SETTINGS, withData } from './open.ts';
 import { printPage, printRecord } from './output.ts';
+import { removeCommand, showCommand, updateCommand } from './resource.ts';
 
 const ID: Operand = { name: 'id', description: "The endpoint's id" };
 const SECRET = '<text|@file|->';
@@ -15,6 +17,17 @@ const ACTIVATION: Readonly<Record<string, Option>> = {
     integer: true,
     description: 'When it takes the place of the old one, so that the receiver can take both until then (0: at once)',
   },
+};
+
+const ENDPOINT: Parameters<typeof showCommand<Endpoint>>[0] = {
+  group: 'endpoint',
+  path: 'endpoints',
+  operand: ID,
+  administration: ({ services }) => services.endpoints,
+  view: (endpoint, { clock }) => viewEndpoint(endpoint, clock()),
+  // A url that changes is challenged anew.
+  updateSettings: OUTBOUND_SETTINGS,
+  updateExplanation: 'Where url changes and tokenChallenge is on, the endpoint is challenged anew.',
 };
 
 export const endpointCommands: CommandGroup = [
@@ -73,6 +86,8 @@ export const endpointCommands: CommandGroup = [
         return 0;
       }),
   },
+  showCommand(ENDPOINT),
+  updateCommand(ENDPOINT),
   {
     name: 'endpoint verify',
     summary: 'Challenge an endpoint to prove that it holds its secret',
@@ -131,4 +146,5 @@ export const endpointCommands: CommandGroup = [
         return 0;
       }),
   },
+  removeCommand(ENDPOINT, 'One that a webhook sends to stays.'),
 ];

@@ -77,4 +77,18 @@ export const eventCommands: CommandGroup = [
         return 0;
       }),
   },
+  {
+    name: 'event erase',
+    summary: "Overwrite the data of one person's events",
+    explanation:
+      'Wherever Sallyport keeps it; what waits to be sent is discarded. Backups made before still hold it. Asked for again, it goes on where it was cut short.',
+    options: { subject: { value: '<text>', required: true, description: 'Whom the events are about, as they said' } },
+    settings: DATA_SETTINGS,
+    json: true,
+    run: (invocation) =>
+      withData(invocation, async ({ services }) => {
+        await printRecord(invocation, await services.erase({ subject: invocation.text('subject') }, COMMAND_LINE));
+        return 0;
+      }),
+  },
 ];

@@ -1,8 +1,10 @@
 /** How a first start shows a person what to sign in with. */
 import type { FirstCredentials } from '../data-folder.ts';
+import { INVITATION_MS } from '../limits.ts';
 import { recordText } from './output.ts';
 
-export function firstCredentialsText({ dataDir, ...credentials }: FirstCredentials): string {
+/** `invitation` is the link by which the administrator sets a password, where there is one. */
+export function firstCredentialsText({ dataDir, ...credentials }: FirstCredentials, invitation: string | null): string {
   return `Everything is kept in ${dataDir}. These credentials are shown this once:
 
 ${recordText({
@@ -10,5 +12,13 @@ ${recordText({
   password: credentials.adminPassword,
   'client id': credentials.clientId,
   'client secret': credentials.clientSecret,
-})}`;
+})}${invitation === null ? '' : invitationText(invitation)}`;
+}
+
+function invitationText(invitation: string): string {
+  return `
+Open this link to choose a password of your own, and sign in to the portal. It is good once, and for ${INVITATION_MS / 3_600_000} hours:
+
+  ${invitation}
+`;
 }

@@ -35,22 +35,22 @@ export const GROUPS: readonly GroupEntry[] = [
   },
   {
     name: 'endpoint',
-    summary: 'Create, verify and list the endpoints that webhooks send to',
+    summary: 'Manage the endpoints that webhooks send to',
     load: async () => (await import('./endpoint.ts')).endpointCommands,
   },
   {
     name: 'key',
-    summary: 'Import and list the PGP keys that deliveries are encrypted for',
+    summary: 'Manage the PGP keys that deliveries are encrypted for',
     load: async () => (await import('./key.ts')).keyCommands,
   },
   {
     name: 'webhook',
-    summary: 'Create, start, stop, replay and list webhooks',
+    summary: 'Manage webhooks: which events go where; start, stop, test and replay',
     load: async () => (await import('./webhook.ts')).webhookCommands,
   },
   {
     name: 'event',
-    summary: 'Publish events; create and list event types',
+    summary: 'Publish and erase events; create and list event types',
     load: async () => (await import('./event.ts')).eventCommands,
   },
   {

@@ -21,7 +21,8 @@ export const initCommands: CommandGroup = [
           throw new CommandError(`${config.dataDir} has had its first start: its credentials were shown then`);
         }
         const { terminal, json } = invocation;
-        const text = json ? `${JSON.stringify(credentials)}\n` : firstCredentialsText(credentials);
+        // Where it will be served is for `serve` to know: the link is made there, or by `sallyport user invite`.
+        const text = json ? `${JSON.stringify(credentials)}\n` : firstCredentialsText(credentials, null);
         if (await terminal.out(text)) await composed.credentialsShown();
       } finally {
         await composed.close();

@@ -45,12 +45,8 @@ export const PAGE_OPTIONS: Readonly<Record<string, Option>> = {
   cursor: { value: '<cursor>', description: 'Where the page before ended' },
 };
 
-/** One page as the options ask for it. `fetch` answers up to `limit` after the one with id `after`, or from the beginning. */
-export async function readPage<T extends { readonly id: string }>(
-  invocation: Invocation,
-  fetch: (after: string | null, limit: number) => Promise<readonly T[]>,
-  view: (item: T) => Page['items'][number],
-): Promise<Page> {
+/** Which page the options ask for. */
+export function readPageOptions(invocation: Invocation): { readonly limit: number; readonly cursor: string | null } {
   const limit = invocation.integer('limit') ?? PAGE_DEFAULT;
   if (limit < 1 || limit > PAGE_MAX) {
     throw new UsageError(`--limit must be a whole number from 1 to ${PAGE_MAX}`, invocation.command.name);
@@ -58,6 +54,16 @@ export async function readPage<T extends { readonly id: string }>(
   const cursor = invocation.text('cursor') ?? null;
   if (cursor !== null && !isUuidV7(cursor))
     throw new UsageError('--cursor is not one that was given', invocation.command.name);
+  return { limit, cursor };
+}
+
+/** One page as the options ask for it. `fetch` answers up to `limit` after the one with id `after`, or from the beginning. */
+export async function readPage<T extends { readonly id: string }>(
+  invocation: Invocation,
+  fetch: (after: string | null, limit: number) => Promise<readonly T[]>,
+  view: (item: T) => Page['items'][number],
+): Promise<Page> {
+  const { limit, cursor } = readPageOptions(invocation);
   // One more than asked for shows whether there is a next page.
   const found = await fetch(cursor, limit + 1);
   const items = found.slice(0, limit);

@@ -1,10 +1,26 @@
 /** `sallyport key …`: the PGP keys that deliveries are encrypted for. */
 import { COMMAND_LINE } from '../audit.ts';
+import type { Composed } from '../compose.ts';
+import type { PgpKey } from '../store/keys.ts';
 import { viewKey } from '../webhooks/keys.ts';
-import type { CommandGroup } from './command.ts';
+import { CommandError, type CommandGroup, type Invocation } from './command.ts';
 import { PAGE_OPTIONS, readFileOrInput, readPage } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
 import { printPage, printRecord } from './output.ts';
+import { removeCommand, showCommand } from './resource.ts';
+
+const KEY: Parameters<typeof showCommand<PgpKey>>[0] = {
+  group: 'key',
+  path: 'keys',
+  operand: { name: 'name', description: 'What webhooks call it' },
+  administration: ({ services }) => services.keys,
+  id: async ({ store }, name) => {
+    const key = await store.keys.getByName(name);
+    if (key === null) throw new CommandError(`there is no key ${name}`);
+    return key.id;
+  },
+  view: shown,
+};
 
 export const keyCommands: CommandGroup = [
   {
@@ -18,8 +34,7 @@ export const keyCommands: CommandGroup = [
       withData(invocation, async ({ services, clock }) => {
         const publicKey = await readFileOrInput(invocation, invocation.operand('file'));
         const key = await services.keys.create({ name: invocation.text('name'), publicKey }, COMMAND_LINE);
-        const { publicKey: armor, ...shown } = viewKey(key, clock());
-        await printRecord(invocation, invocation.json ? { ...shown, publicKey: armor } : shown);
+        await printRecord(invocation, shown(key, { clock }, invocation));
         return 0;
       }),
   },
@@ -40,4 +55,16 @@ export const keyCommands: CommandGroup = [
         return 0;
       }),
   },
+  showCommand(KEY),
+  removeCommand(KEY, 'One that a webhook encrypts for stays.'),
 ];
+
+/** People are not shown the armor, which is long. */
+function shown(
+  key: PgpKey,
+  { clock }: Pick<Composed, 'clock'>,
+  { json }: Invocation,
+): Readonly<Record<string, unknown>> {
+  const { publicKey, ...view } = viewKey(key, clock());
+  return json ? { ...view, publicKey } : view;
+}

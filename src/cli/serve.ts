@@ -1,6 +1,6 @@
 /** `sallyport serve`: the service, until a signal ends it. */
 import { SETTING_NAMES } from '../config-names.ts';
-import type { FirstCredentials } from '../data-folder.ts';
+import type { Sallyport } from '../sallyport.ts';
 import { VERSION } from '../version.ts';
 import { CommandError, type CommandGroup, type Invocation } from './command.ts';
 import { firstCredentialsText } from './first-credentials.ts';
@@ -23,7 +23,7 @@ export const serveCommands: CommandGroup = [
       try {
         const { url } = await sallyport.start();
         const { firstCredentials } = sallyport;
-        const isRead = await announce(invocation, url, config.dataDir, firstCredentials);
+        const isRead = await announce(invocation, url, config.dataDir, sallyport);
         if (isRead && firstCredentials !== null) await sallyport.credentialsShown();
         await signalled;
       } catch (error) {
@@ -41,13 +41,15 @@ async function announce(
   { terminal, json }: Invocation,
   url: string,
   dataDir: string,
-  credentials: FirstCredentials | null,
+  { firstCredentials: credentials, firstInvitation }: Pick<Sallyport, 'firstCredentials' | 'firstInvitation'>,
 ): Promise<boolean> {
   if (json) return terminal.out(`${JSON.stringify({ url, dataDir, ...credentials })}\n`);
   const listening = `Sallyport ${VERSION} listens on ${url}\n`;
   if (credentials === null) return terminal.out(listening);
   // A person gets lines to read; a program that reads this, the object of wire.md §6 on a line of its own.
-  const shown = terminal.isInteractive ? firstCredentialsText(credentials) : `${JSON.stringify(credentials)}\n`;
+  const shown = terminal.isInteractive
+    ? firstCredentialsText(credentials, await firstInvitation())
+    : `${JSON.stringify(credentials)}\n`;
   return terminal.out(`${listening}\n${shown}`);
 }
 

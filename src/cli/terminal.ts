@@ -56,12 +56,15 @@ function writerTo(stream: NodeJS.WriteStream): (text: string) => Promise<boolean
   // The callback of the write says it as well; an event without a listener would end the process.
   stream.on('error', () => {});
   return (text) =>
-    new Promise((resolve, reject) => {
-      stream.write(text, (error) => {
-        const code = (error as NodeJS.ErrnoException | null | undefined)?.code;
+    new Promise<void>((resolve, reject) => {
+      // Deno throws where Node calls back.
+      stream.write(text, (error) => (error == null ? resolve() : reject(error)));
+    }).then(
+      () => true,
+      (error: NodeJS.ErrnoException) => {
         // A reader that has seen enough (`| head -1`) closes the pipe: that is no failure of the command.
-        if (error == null || code === 'EPIPE') resolve(error == null);
-        else reject(new CommandError(`the output cannot be written (${code})`, { cause: error }));
-      });
-    });
+        if (error.code === 'EPIPE') return false;
+        throw new CommandError(`the output cannot be written (${error.code ?? error.message})`, { cause: error });
+      },
+    );
 }

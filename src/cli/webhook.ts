@@ -1,12 +1,23 @@
 /** `sallyport webhook …`: which events go where. */
 import { COMMAND_LINE } from '../audit.ts';
+import type { Webhook } from '../store/webhooks.ts';
 import { viewWebhook } from '../webhooks/view.ts';
 import { type CommandGroup, type Invocation, type Operand, UsageError } from './command.ts';
 import { given, PAGE_OPTIONS, readJsonObject, readPage } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
 import { printPage, printRecord } from './output.ts';
+import { removeCommand, showCommand, updateCommand } from './resource.ts';
+import { webhookTestCommand } from './webhook-test.ts';
 
 const ID: Operand = { name: 'id', description: "The webhook's id" };
+
+const WEBHOOK: Parameters<typeof showCommand<Webhook>>[0] = {
+  group: 'webhook',
+  path: 'webhooks',
+  operand: ID,
+  administration: ({ services }) => services.webhooks,
+  view: viewWebhook,
+};
 
 export const webhookCommands: CommandGroup = [
   {
@@ -62,6 +73,8 @@ export const webhookCommands: CommandGroup = [
         return 0;
       }),
   },
+  showCommand(WEBHOOK),
+  updateCommand(WEBHOOK),
   {
     name: 'webhook start',
     summary: 'Start a webhook: what waits for it is sent',
@@ -88,6 +101,7 @@ export const webhookCommands: CommandGroup = [
         return 0;
       }),
   },
+  webhookTestCommand,
   {
     name: 'webhook replay',
     summary: 'Send records again that are dead or were delivered',
@@ -111,6 +125,7 @@ export const webhookCommands: CommandGroup = [
         return 0;
       }),
   },
+  removeCommand(WEBHOOK, 'Its records and their attempts go with it, those that wait included.'),
 ];
 
 function customHeader({ command }: Invocation, header: string): { readonly name: string; readonly value: string } {

@@ -1,13 +1,11 @@
 /** Takes work for one webhook: due retries first, then new records from the cursor, else a heartbeat that is due. */
-import { SERVICE } from '../audit.ts';
 import type { Clock, Ids } from '../ids.ts';
 import { LEASE_MARGIN_MS, WAITING_READ_MAX } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { type Batch, NEVER } from '../store/dispatch.ts';
 import type { Route } from '../store/routes.ts';
 import type { Store } from '../store/store.ts';
-import { isRunnable, SESSION_MS, type StopReason, stoppedProgress } from '../webhooks/lifecycle.ts';
-import { stateChange } from '../webhooks/status-event.ts';
+import { isRunnable, SESSION_MS } from '../webhooks/lifecycle.ts';
 import { attemptMs, type Job } from './job.ts';
 import type { Manner } from './lanes.ts';
 import {
@@ -21,6 +19,7 @@ import {
   whenFull,
   withinAllowance,
 } from './plan.ts';
+import { stopByService } from './stop.ts';
 
 /** Jobs under a lease, and in what manner. `full`: the webhook is not looked at again for a while, unless something of it is settled. */
 export type Claimed = { readonly jobs: readonly Job[]; readonly manner: Manner; readonly full: boolean };
@@ -47,8 +46,7 @@ export function createClaimWork({ store, clock, ids, log }: Dependencies): Claim
     const now = clock();
     const reason = stopReason(route, now);
     if (reason !== null) {
-      await stopByService(store, ids, route, reason, now);
-      log.warn({ webhookId: webhook.id, reason }, 'webhook stopped');
+      await stopByService({ store, ids, log }, route, reason, now);
       return NOTHING;
     }
     const load = loadOf(route, now);
@@ -139,23 +137,4 @@ function recordCount(batches: readonly Batch[]): number {
 /** What is claimed ahead waits for those before it, so a lease lasts several attempts. */
 function leaseMs(route: Route): number {
   return attemptMs(route) * 4 + LEASE_MARGIN_MS;
-}
-
-/** Stops a webhook for a reason that the service found, and says so in the audit log. */
-async function stopByService(
-  store: Store,
-  ids: Ids,
-  { webhook }: Route,
-  reason: StopReason,
-  now: number,
-): Promise<void> {
-  const after = stoppedProgress(webhook.progress, 'stop', reason, now);
-  await store.webhooks.setState(stateChange(webhook, after, ids), {
-    id: ids.uuid(),
-    at: now,
-    actor: SERVICE,
-    action: 'webhook.stop',
-    target: `webhook:${webhook.id}`,
-    changes: { state: { from: webhook.progress.state, to: after.state }, stateReason: { from: null, to: reason } },
-  });
 }

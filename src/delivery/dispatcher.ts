@@ -9,7 +9,9 @@ import {
   CLAIMED_PER_WEBHOOK,
   CLAIMS_AT_ONCE,
   DELIVERIES_IN_FLIGHT,
+  DELIVERIES_IN_FLIGHT_IN_ALL,
   DELIVERIES_IN_FLIGHT_PER_ENDPOINT,
+  DELIVERY_LINGERS_MS,
   DRAIN_MS,
   POLL_MS,
   UNCLAIMABLE_PAUSE_MS,
@@ -30,6 +32,7 @@ import { isAlone, type Load } from './plan.ts';
 import { createRateLimiter } from './rate.ts';
 import type { Send } from './send.ts';
 import { createSettle, type ObserveSettled } from './settle.ts';
+import { createUnderWay } from './under-way.ts';
 
 export type Dispatcher = {
   start(): Promise<void>;
@@ -60,12 +63,22 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { store, clock, ids, log, send, jitter } = options;
   /** Names this process in leases. */
   const owner = ids.uuid();
-  const lanes = createLanes({
-    inFlight: options.inFlight ?? DELIVERIES_IN_FLIGHT,
-    perEndpoint: options.inFlightPerEndpoint ?? DELIVERIES_IN_FLIGHT_PER_ENDPOINT,
-    claimed: CLAIMED_PER_WEBHOOK,
-    claimedInAll: CLAIMED_IN_ALL,
-  });
+  const requests = createUnderWay(
+    {
+      inFlight: options.inFlight ?? DELIVERIES_IN_FLIGHT,
+      inFlightInAll: DELIVERIES_IN_FLIGHT_IN_ALL,
+      lingersMs: DELIVERY_LINGERS_MS,
+    },
+    () => performance.now(),
+  );
+  const lanes = createLanes(
+    {
+      perEndpoint: options.inFlightPerEndpoint ?? DELIVERIES_IN_FLIGHT_PER_ENDPOINT,
+      claimed: CLAIMED_PER_WEBHOOK,
+      claimedInAll: CLAIMED_IN_ALL,
+    },
+    requests,
+  );
   /** Webhooks that are not looked at again before something of them is settled. */
   const full = new Set<number>();
   const rates = createRateLimiter();
@@ -79,7 +92,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     },
   });
   const deliver = createDeliver({
-    ...{ store, clock, send, log, newId: ids.uuid },
+    ...{ store, clock, ids, send, log },
     onStart: (job, { webhook }, now) =>
       rates.spend(job.webhookNumber, webhook.maxRecordsPerSecond, recordsOf(job), now),
   });
@@ -126,6 +139,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const loop = createLoop({
     ...{ clock, log, pollMs: options.pollMs ?? POLL_MS },
     look: async () => {
+      // Places become free by time alone too.
+      startJobs();
       const due = await store.dispatch.dueWebhooks(clock(), WEBHOOKS_PER_ROUND);
       const again = due.length > 0;
       // Several at once, because they share a commit; not all at once, because each reads what waits.

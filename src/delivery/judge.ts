@@ -55,7 +55,8 @@ function failed(question: Case, outcome: FailedOutcome): Judgement {
   const { batch, progress, startedAt, now } = question;
   const status = statusOf(outcome);
   const ofContent = status !== null && status >= 400 && status < 500 && !NOT_OF_CONTENT.has(status);
-  const fate = batch === null ? null : failedFate(question, batch, outcome, status, ofContent);
+  const retryAfterMs = parseRetryAfter(outcome.answer?.headers['retry-after'], now);
+  const fate = batch === null ? null : failedFate(question, batch, { status, ofContent, retryAfterMs });
   const failureStreak = ofContent ? progress.failureStreak : progress.failureStreak + 1;
   const health: Health = {
     stateReason: outcome.errorClass,
@@ -63,7 +64,9 @@ function failed(question: Case, outcome: FailedOutcome): Judgement {
     sentAt: latest(progress.sentAt, startedAt),
     failingSinceAt: progress.failingSinceAt ?? now,
     failureStreak,
-    probeAt: ofContent ? progress.probeAt : probeAt(failureStreak, now),
+    probeAt: ofContent
+      ? progress.probeAt
+      : later(probeAt(failureStreak, now), heldUntil(progress, status, retryAfterMs, now)),
     deadStreak: fate?.kind === 'dead' ? progress.deadStreak + 1 : progress.deadStreak,
   };
   const stopReason = status === 410 ? 'endpoint_gone' : giveUpReason(health, now);
@@ -71,12 +74,12 @@ function failed(question: Case, outcome: FailedOutcome): Judgement {
   return { fate, health, event, stopReason };
 }
 
+type Refused = { readonly status: number | null; readonly ofContent: boolean; readonly retryAfterMs: number | null };
+
 function failedFate(
   { webhook, now, jitter, halfIds }: Case,
   batch: Batch,
-  { answer }: FailedOutcome,
-  status: number | null,
-  ofContent: boolean,
+  { status, ofContent, retryAfterMs }: Refused,
 ): BatchFate {
   // Gone is said of the endpoint, not of the records: they stay as they are, due when the webhook starts again.
   if (status === 410) return { kind: 'release', at: now };
@@ -85,7 +88,6 @@ function failedFate(
   if (divisible && (status === 413 || contentRefusals >= 2)) return { kind: 'halve', at: now, halfIds };
   const { attemptNumber } = batch;
   if (attemptNumber >= webhook.maxAttempts) return { kind: 'dead', at: now };
-  const retryAfterMs = parseRetryAfter(answer?.headers['retry-after'], now);
   const delayMs = nextDelayMs({ policy: webhook.retryPolicy, attemptNumber, random: jitter, retryAfterMs });
   return { kind: 'retry', at: now + delayMs, contentRefusals };
 }
@@ -97,6 +99,27 @@ function failedFate(
 function probeAt(failureStreak: number, now: number): number | null {
   const paced = failureStreak - PROBES_UNPACED;
   return paced <= 0 ? null : now + Math.min(PROBE_FIRST_MS * 2 ** (paced - 1), PROBE_MAX_MS);
+}
+
+/** Statuses whose `Retry-After` is said to whoever asks, not of one request (RFC 9110 §10.2.3, RFC 6585 §4). */
+const HOLDING: ReadonlySet<number | null> = new Set([429, 503]);
+
+/**
+ * Until when the receiver wants nothing at all: what it asks for now, or asked for already while this attempt was under way. One
+ * that succeeds, or an administrator's start or replay, ends it.
+ */
+function heldUntil(
+  { probeAt }: Health,
+  status: number | null,
+  retryAfterMs: number | null,
+  now: number,
+): number | null {
+  const asked = HOLDING.has(status) && retryAfterMs !== null && retryAfterMs > 0 ? now + retryAfterMs : null;
+  return later(asked, probeAt !== null && probeAt > now ? probeAt : null);
+}
+
+function later(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? (one ?? other) : Math.max(one, other);
 }
 
 /** Attempts end in another order than they began in. */

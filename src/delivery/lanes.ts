@@ -3,6 +3,7 @@
  * is. Taking the next job costs the same however many webhooks have some. Holds nothing that is not in the store too.
  */
 import { type Job, recordsOf } from './job.ts';
+import type { UnderWay } from './under-way.ts';
 
 export type Lanes = {
   /** What is under way for a webhook, and the room for more. */
@@ -23,8 +24,6 @@ export type Lanes = {
   settled(job: Job): void;
   /** Takes out whatever of a webhook, or of all, has not started; each of these must be `settled` too. */
   withdraw(webhookNumber?: number): Job[];
-  /** Requests under way. */
-  inFlight(): number;
 };
 
 /** `alone`: one request at a time; `narrow`: no more is claimed than may be under way at once, since its rate allows no more. */
@@ -40,8 +39,7 @@ export type LaneLoad = {
 };
 
 export type LaneLimits = {
-  /** Requests under way in all, and to one endpoint: slow endpoints cannot use up the whole. */
-  readonly inFlight: number;
+  /** Requests under way to one endpoint. */
   readonly perEndpoint: number;
   /** Batches claimed for one webhook, and about how many for all together; each may always have one. */
   readonly claimed: number;
@@ -62,12 +60,12 @@ type Lane = {
   narrow: boolean;
 };
 
-export function createLanes(limits: LaneLimits): Lanes {
+/** `requests` bounds how many are under way in all. */
+export function createLanes(limits: LaneLimits, requests: UnderWay): Lanes {
   const lanes = new Map<number, Lane>();
   const places = new Map<string, Place>();
   /** The places that have room and somebody waiting. */
   const ready = new Set<Place>();
-  let inFlight = 0;
 
   const placeAt = (endpointId: string): Place => {
     const place = places.get(endpointId) ?? { endpointId, taken: 0, waiting: new Set() };
@@ -156,24 +154,25 @@ export function createLanes(limits: LaneLimits): Lanes {
       enqueue(lane);
     },
     next: () => {
-      if (inFlight >= limits.inFlight) return null;
+      if (!requests.hasRoom()) return null;
       for (const place of ready) {
         ready.delete(place);
         if (place.taken >= limits.perEndpoint) continue;
         const job = nextAt(place);
         if (job !== null) {
           place.taken += 1;
-          inFlight += 1;
+          requests.begin(job);
         }
         offer(place);
         if (job !== null) return job;
       }
       return null;
     },
-    finished: ({ webhookNumber, endpointId }, ok) => {
+    finished: (job, ok) => {
+      const { webhookNumber, endpointId } = job;
       const place = placeAt(endpointId);
       place.taken -= 1;
-      inFlight -= 1;
+      requests.end(job);
       offer(place);
       const lane = lanes.get(webhookNumber);
       if (lane !== undefined && !ok) lane.alone = true;
@@ -193,6 +192,5 @@ export function createLanes(limits: LaneLimits): Lanes {
       const lane = lanes.get(webhookNumber);
       return lane === undefined ? [] : withdraw(lane);
     },
-    inFlight: () => inFlight,
   };
 }

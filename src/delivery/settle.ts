@@ -56,8 +56,11 @@ export function createSettle(dependencies: SettleDependencies): Settle {
   let scheduled: Scheduled | null = null;
   const ended = new AbortController();
 
-  /** Tries until the store takes it, or `giveUp`. Several are told apart when one of them may be what the store refuses. */
-  const write = async (webhookNumber: number, finished: readonly Waiting[]): Promise<void> => {
+  /**
+   * Tries until the store takes it, or `giveUp`. What it refuses goes on each by itself, so that what it refuses again and again holds up
+   * nothing else, neither what was written with it nor what waits behind.
+   */
+  const write = async (webhookNumber: number, finished: readonly Waiting[], isApart = false): Promise<void> => {
     for (let round = 1; ; round += 1) {
       try {
         const webhook = await writeOnce(dependencies, webhookNumber, finished);
@@ -65,9 +68,9 @@ export function createSettle(dependencies: SettleDependencies): Settle {
         return;
       } catch (error) {
         if (isRefusal(error)) {
-          if (finished.length > 1) return finished.forEach((one) => void write(webhookNumber, [one]));
+          if (!isApart) return finished.forEach((one) => void write(webhookNumber, [one], true));
           const [one] = finished;
-          if (one !== undefined && (await isLost(one))) return void write(webhookNumber, [lostOf(one, log)]);
+          if (one !== undefined && (await isLost(one))) return void write(webhookNumber, [lostOf(one, log)], true);
           if (round % REFUSED_ROUNDS !== 0) continue;
         }
         if (ended.signal.aborted) {

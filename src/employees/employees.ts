@@ -119,8 +119,24 @@ export function createEmployees({ store, clock, ids, wake }: Dependencies): Empl
   };
 }
 
-export function viewEmployee({ createdAt, updatedAt, ...employee }: Employee): EmployeeView {
-  return { ...employee, createdAt: isoInstant(createdAt), updatedAt: isoInstant(updatedAt) };
+export function viewEmployee(employee: Employee): EmployeeView {
+  const { userId, externalId, userName, firstName, lastName, email, division, managerId, hireDate, active } = employee;
+  const createdAt = isoInstant(employee.createdAt);
+  const updatedAt = isoInstant(employee.updatedAt);
+  return {
+    userId,
+    externalId,
+    userName,
+    firstName,
+    lastName,
+    email,
+    division,
+    managerId,
+    hireDate,
+    active,
+    createdAt,
+    updatedAt,
+  };
 }
 
 function writable({ userId, createdAt, updatedAt, ...employee }: Employee): EmployeeInput {

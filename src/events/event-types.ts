@@ -1,14 +1,12 @@
 /** The kinds of event (wire.md §4), built-in and the company's own, and what an event of each must hold. */
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { z } from 'zod';
 import { type Administration, administer, setByService } from '../administration.ts';
 import type { Clock, Ids } from '../ids.ts';
-import { EVENT_TYPE_SCHEMAS_CACHED } from '../limits.ts';
 import { type FieldProblem, Refusal, refuseField } from '../refusal.ts';
 import { id, instant, isoInstant } from '../schemas.ts';
 import type { EventType } from '../store/event-types.ts';
 import type { Store } from '../store/store.ts';
-import { fieldName } from '../validation.ts';
+import { createDataSchemas } from './data-schema.ts';
 
 const NAME = /^[a-z][a-z0-9_-]{0,63}\.[a-z][a-z0-9_-]{0,63}$/;
 
@@ -20,11 +18,10 @@ export const eventTypeInput = z
       .boolean()
       .default(false)
       .meta({ description: 'Goes out encrypted or not at all; always so for `employee.*`.' }),
-    dataSchema: z
-      .record(z.string(), z.unknown())
-      .nullable()
-      .default(null)
-      .meta({ description: 'A JSON Schema (2020-12) that `data` of such events must satisfy.' }),
+    dataSchema: z.record(z.string(), z.unknown()).nullable().default(null).meta({
+      description:
+        'A JSON Schema (2020-12, or draft-07 where `$schema` says so) that `data` of such events must satisfy.',
+    }),
   })
   .meta({ id: 'EventTypeInput', description: "A kind of event of the company's own." });
 export const eventTypePatch = eventTypeInput
@@ -58,7 +55,7 @@ export const EMPLOYEE_CATEGORY = 'employee.';
 
 export function createEventTypes({ store, clock, ids }: { store: Store; clock: Clock; ids: Ids }): EventTypes {
   const reserved = setByService('id', 'builtIn', 'createdAt', 'updatedAt');
-  const validators = createValidators();
+  const schemas = createDataSchemas();
   return {
     ...administer<EventType, EventTypeInput>(
       {
@@ -78,7 +75,7 @@ export function createEventTypes({ store, clock, ids }: { store: Store; clock: C
         build: async (input, before, stamp) => {
           if (input.name.startsWith(STATUS_CATEGORY))
             throw refuseField('name', `is in the category ${STATUS_CATEGORY}* of the service itself`);
-          if (input.dataSchema !== null) validators.refuseInvalid(input.dataSchema);
+          if (input.dataSchema !== null) schemas.refuseInvalid(input.dataSchema);
           const encryptionRequired = input.encryptionRequired || input.name.startsWith(EMPLOYEE_CATEGORY);
           if (encryptionRequired && before?.encryptionRequired !== true) await refuseUnencrypted(store, input.name);
           return { ...stamp, ...input, encryptionRequired, builtIn: false };
@@ -96,7 +93,7 @@ export function createEventTypes({ store, clock, ids }: { store: Store; clock: C
       if (eventType === null) return { field: 'type', problem: 'is not the name of an event type' };
       if (type.startsWith(STATUS_CATEGORY))
         return { field: 'type', problem: 'is an event type that only the service publishes' };
-      return eventType.dataSchema === null ? null : validators.problemOf(eventType, eventType.dataSchema, data);
+      return eventType.dataSchema === null ? null : schemas.problemOf(eventType, eventType.dataSchema, data);
     },
   };
 }
@@ -119,53 +116,4 @@ async function refuseUnencrypted(store: Store, type: string): Promise<void> {
 
 export function viewEventType({ createdAt, updatedAt, ...eventType }: EventType): EventTypeView {
   return { ...eventType, createdAt: isoInstant(createdAt), updatedAt: isoInstant(updatedAt) };
-}
-
-type Validators = {
-  refuseInvalid(schema: object): void;
-  problemOf(eventType: EventType, schema: object, data: unknown): FieldProblem | null;
-};
-
-/** JSON Schema 2020-12. Compiled validators are kept per version of their event type, a bounded number of them. */
-function createValidators(): Validators {
-  const compiled = new Map<string, ValidateFunction>();
-  const compile = (schema: object): ValidateFunction =>
-    new Ajv2020({ strict: false, validateFormats: false }).compile(schema);
-  return {
-    refuseInvalid: (schema) => {
-      // The library's own extension: such a validator answers with a promise, which would pass for yes.
-      if ('$async' in schema) throw refuseField('dataSchema', 'must not hold $async');
-      try {
-        compile(schema);
-      } catch (error) {
-        throw refuseField(
-          'dataSchema',
-          `is not a JSON Schema: ${error instanceof Error ? error.message.slice(0, 300) : ''}`,
-        );
-      }
-    },
-    problemOf: ({ id, updatedAt }, schema, data) => {
-      const version = `${id} ${updatedAt}`;
-      const validator = compiled.get(version) ?? compile(schema);
-      compiled.set(version, validator);
-      for (const oldest of compiled.keys()) {
-        if (compiled.size <= EVENT_TYPE_SCHEMAS_CACHED) break;
-        compiled.delete(oldest);
-      }
-      if (validator(data)) return null;
-      const [error] = validator.errors ?? [];
-      return {
-        field: fieldName(['data', ...steps(error?.instancePath ?? '')]),
-        problem: error?.message ?? "does not satisfy the event type's schema",
-      };
-    },
-  };
-}
-
-/** The steps of a JSON Pointer (RFC 6901); digits are taken for the index of a list, as nearly always. */
-function steps(pointer: string): (string | number)[] {
-  const names = pointer.split('/').slice(1);
-  return names.map((name) =>
-    /^\d{1,9}$/.test(name) ? Number(name) : name.replaceAll('~1', '/').replaceAll('~0', '~'),
-  );
 }

@@ -1,5 +1,5 @@
 /** The jobs that take away access tokens and idempotency keys that have expired. */
-import { EXPIRED_EVERY_MS } from '../limits.ts';
+import { EXPIRED_EVERY_MS } from '../housekeeping-limits.ts';
 import type { RetentionStore } from '../store/retention.ts';
 import type { Job } from './scheduler.ts';
 

@@ -1,7 +1,7 @@
 /** The job that warns 30, 7 and 1 days before a PGP key or a client certificate expires (wire.md §5): logged, and sent as an event. */
 import { makeEvent } from '../events/event.ts';
+import { EXPIRY_LOOK_EVERY_MS, EXPIRY_WARNING_DAYS } from '../housekeeping-limits.ts';
 import type { Ids } from '../ids.ts';
-import { EXPIRY_LOOK_EVERY_MS, EXPIRY_WARNING_DAYS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { isoInstant } from '../schemas.ts';
 import { StaleWrite } from '../store/database.ts';

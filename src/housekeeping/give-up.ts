@@ -3,8 +3,8 @@
  * is dead or waits for hours, and heartbeats are off. The others are left to their next attempt, which may be the one that succeeds.
  */
 import { SERVICE } from '../audit.ts';
+import { GIVE_UP_EVERY_MS, GIVE_UP_QUIET_MS } from '../housekeeping-limits.ts';
 import type { Ids } from '../ids.ts';
-import { GIVE_UP_EVERY_MS, GIVE_UP_QUIET_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { StaleWrite } from '../store/database.ts';
 import { NOT_HELD } from '../store/steps.ts';

@@ -6,7 +6,7 @@ import { expiredJobs } from './expired.ts';
 import { expiryWarningsJob } from './expiry-warnings.ts';
 import { giveUpJob } from './give-up.ts';
 import { type Retention, retentionJobs } from './retention.ts';
-import { createScheduler, type Scheduler, type SchedulerOptions } from './scheduler.ts';
+import { createScheduler, type Job, type Scheduler, type SchedulerOptions } from './scheduler.ts';
 
 export type Housekeeping = Scheduler;
 
@@ -14,11 +14,20 @@ export type HousekeepingOptions = Omit<SchedulerOptions, 'jobs'> & {
   readonly store: Store;
   readonly ids: Ids;
   readonly retention: Retention;
+  /** Of those who keep something themselves. */
+  readonly further?: readonly Job[];
   /** Tells the dispatcher that there may be work. */
   readonly wake: () => void;
 };
 
-export function createHousekeeping({ store, ids, retention, wake, ...options }: HousekeepingOptions): Housekeeping {
+export function createHousekeeping({
+  store,
+  ids,
+  retention,
+  wake,
+  further = [],
+  ...options
+}: HousekeepingOptions): Housekeeping {
   const { log } = options;
   return createScheduler({
     ...options,
@@ -27,6 +36,7 @@ export function createHousekeeping({ store, ids, retention, wake, ...options }: 
       ...retentionJobs(store, retention),
       giveUpJob({ webhooks: store.webhooks, ids, log, wake }),
       expiryWarningsJob({ expiry: store.expiry, ids, log, wake }),
+      ...further,
     ],
   });
 }

@@ -1,5 +1,5 @@
 /** The jobs that take away what is kept no longer: records, attempts, events, and the logs of deleted webhooks. */
-import { REMOVAL_EVERY_MS, RETENTION_EVERY_MS } from '../limits.ts';
+import { REMOVAL_EVERY_MS, RETENTION_EVERY_MS } from '../housekeeping-limits.ts';
 import { NOT_HELD, type StepResult } from '../store/steps.ts';
 import type { Store } from '../store/store.ts';
 import type { Job } from './scheduler.ts';

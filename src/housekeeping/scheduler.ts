@@ -3,8 +3,8 @@
  * between two steps everybody else has the database to themselves.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { HOUSEKEEPING_LOOK_MS } from '../housekeeping-limits.ts';
 import type { Clock } from '../ids.ts';
-import { HOUSEKEEPING_LOOK_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { FIRST_SIZE, nextSize, pauseMs, type Step, type StepResult } from '../store/steps.ts';
 

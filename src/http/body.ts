@@ -1,8 +1,10 @@
 /** Reads a request's body: bounded in bytes and time, of a media type that is taken, and parsed (wire.md §1). */
+import { isAscii } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { REQUEST_BODY_MS } from '../limits.ts';
 import { Refusal } from '../refusal.ts';
-import { parseForm } from './form.ts';
+import { parseForm, parseRepeatedForm } from './form.ts';
+import { allHeaders, firstHeader, hasBody } from './raw-headers.ts';
 import type { BodyRule } from './route.ts';
 
 export type ReadBody = { readonly body: unknown; readonly mediaType: string };
@@ -14,12 +16,21 @@ export async function readBody(
   timeoutMs: number = REQUEST_BODY_MS,
 ): Promise<ReadBody> {
   const mediaType = checkedMediaType(request, rule);
-  const declared = Number(request.headers['content-length'] ?? 0);
+  const declared = Number(firstHeader(request, 'content-length') ?? 0);
   if (declared > rule.maxBytes) throw tooLarge(rule.maxBytes);
-  const bytes = await readBytes(request, rule.maxBytes, timeoutMs);
+  // What came together with the head, as small bodies do, is there once the parser is done with the packet: nothing to wait for.
+  await null;
+  const bytes = request.complete
+    ? readAtOnce(request, rule.maxBytes)
+    : await readBytes(request, rule.maxBytes, timeoutMs);
   if (bytes.length === 0 && rule.optional === true) return { body: {}, mediaType };
   const text = decodeUtf8(bytes);
-  return { body: mediaType === 'application/x-www-form-urlencoded' ? parseForm(text) : parseJson(text), mediaType };
+  return { body: parse(text, mediaType, rule), mediaType };
+}
+
+function parse(text: string, mediaType: string, { repeats = false }: BodyRule): unknown {
+  if (mediaType !== 'application/x-www-form-urlencoded') return parseJson(text);
+  return repeats ? parseRepeatedForm(text) : parseForm(text);
 }
 
 function parseJson(text: string): unknown {
@@ -32,9 +43,9 @@ function parseJson(text: string): unknown {
 }
 
 function checkedMediaType(request: IncomingMessage, rule: BodyRule): string {
-  const header = request.headers['content-type'];
-  // Node keeps the first of several, a proxy before us may have read the last.
-  if (timesSent(request, 'content-type') > 1) throw unsupported('the Content-Type was sent more than once');
+  const [header, ...more] = allHeaders(request, 'content-type');
+  // Of several Node keeps the first, a proxy before us may have read the last.
+  if (more.length > 0) throw unsupported('the Content-Type was sent more than once');
   if (header === undefined) {
     if (rule.optional === true && !hasBody(request)) return '';
     throw unsupported(`a Content-Type is required: ${rule.types.join(' or ')}`);
@@ -44,24 +55,19 @@ function checkedMediaType(request: IncomingMessage, rule: BodyRule): string {
     throw unsupported(`the Content-Type must be ${rule.types.join(' or ')}`);
   const charset = parameters.find((parameter) => parameter.startsWith('charset='))?.slice('charset='.length);
   if (charset !== undefined && !/^"?utf-?8"?$/.test(charset)) throw unsupported('the charset must be UTF-8');
-  const coding = request.headers['content-encoding'];
-  if (coding !== undefined && coding.toLowerCase() !== 'identity')
+  const codings = allHeaders(request, 'content-encoding');
+  if (codings.some((coding) => coding.toLowerCase() !== 'identity'))
     throw unsupported('the body must not have a Content-Encoding');
   return type;
 }
 
-function timesSent({ rawHeaders }: IncomingMessage, name: string): number {
-  let times = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const sent = rawHeaders[at] as string;
-    if (sent.length === name.length && sent.toLowerCase() === name) times += 1;
-  }
-  return times;
+/** A body of which every byte has arrived. */
+function readAtOnce(request: IncomingMessage, maxBytes: number): Buffer {
+  if (request.readableLength > maxBytes) throw tooLarge(maxBytes);
+  return (request.read() as Buffer | null) ?? NO_BYTES;
 }
 
-function hasBody(request: IncomingMessage): boolean {
-  return request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0;
-}
+const NO_BYTES: Buffer = Buffer.alloc(0);
 
 function readBytes(request: IncomingMessage, maxBytes: number, timeoutMs: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
@@ -96,7 +102,8 @@ function readBytes(request: IncomingMessage, maxBytes: number, timeoutMs: number
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-function decodeUtf8(bytes: Uint8Array): string {
+function decodeUtf8(bytes: Buffer): string {
+  if (isAscii(bytes)) return bytes.toString('latin1');
   try {
     return utf8.decode(bytes);
   } catch {

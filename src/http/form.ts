@@ -9,6 +9,23 @@ export type Form = Readonly<Record<string, string>>;
  */
 export function parseForm(text: string): Form {
   const form: Record<string, string> = Object.create(null) as Record<string, string>;
+  for (const [name, value] of pairsOf(text)) {
+    if (name in form) {
+      throw new Refusal('invalid_request', `the parameter ${printable(name)} was sent more than once`);
+    }
+    form[name] = value;
+  }
+  return form;
+}
+
+/** The same for a form in which a name may stand several times, in their order: what a browser sends. */
+export function parseRepeatedForm(text: string): URLSearchParams {
+  const form = new URLSearchParams();
+  for (const [name, value] of pairsOf(text)) form.append(name, value);
+  return form;
+}
+
+function* pairsOf(text: string): Generator<readonly [name: string, value: string]> {
   for (const pair of text.split('&')) {
     if (pair === '') continue;
     const at = pair.indexOf('=');
@@ -17,12 +34,8 @@ export function parseForm(text: string): Form {
     if (name === null || value === null) {
       throw new Refusal('invalid_request', 'the form has an escape that is broken or not UTF-8');
     }
-    if (name in form) {
-      throw new Refusal('invalid_request', `the parameter ${printable(name)} was sent more than once`);
-    }
-    form[name] = value;
+    yield [name, value];
   }
-  return form;
 }
 
 /** One name or value; null where an escape is broken or its bytes are not UTF-8. */

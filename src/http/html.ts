@@ -14,6 +14,15 @@ export function html(strings: TemplateStringsArray, ...values: readonly HtmlValu
   return made;
 }
 
+/** Attributes of an element, each after a space: true is the name alone; null, undefined and false are left out. */
+export function attributes(values: Readonly<Record<string, string | number | boolean | null | undefined>>): Html {
+  const made = Object.entries(values).map(([name, value]) => {
+    if (value === null || value === undefined || value === false) return null;
+    return value === true ? html` ${name}` : html` ${name}="${value}"`;
+  });
+  return html`${made}`;
+}
+
 /** What was made here, told from anything that merely looks like it, such as a parsed body. */
 const templates = new WeakSet<object>();
 

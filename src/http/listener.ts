@@ -31,6 +31,8 @@ export function createListener({ handler, tls, clock, log }: ListenerOptions): L
     headersTimeout: HEADERS_MS,
     requestTimeout: REQUEST_MS,
     requireHostHeader: false,
+    // A request without a body has no stream to end: half a microsecond of each.
+    optimizeEmptyRequests: true,
   };
   const server: Server =
     tls === null ? createHttpServer(limits) : createHttpsServer({ ...limits, ...tls, minVersion: 'TLSv1.2' });

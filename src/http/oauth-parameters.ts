@@ -23,7 +23,8 @@ export type Parameters = {
 /** Both throw 400 `invalid_request`, naming the parameter as the caller would have written it. Others than these are ignored. */
 export function parametersOf({ body, mediaType }: Pick<Call, 'body' | 'mediaType'>): Parameters {
   if (!isObject(body)) throw new Refusal('invalid_request', 'the body must be a JSON object');
-  const namesOf = (name: ParameterName): readonly string[] => (isForm(mediaType) ? [name] : JSON_NAMES[name]);
+  const form = isForm(mediaType);
+  const namesOf = (name: ParameterName): readonly string[] => (form ? [name] : JSON_NAMES[name]);
 
   const optional = (name: ParameterName): string | undefined => {
     let value: string | undefined;
@@ -52,5 +53,6 @@ export function parametersOf({ body, mediaType }: Pick<Call, 'body' | 'mediaType
 
 /** Whether a media type, or a `Content-Type` header with parameters, is that of a form. */
 export function isForm(contentType: string | undefined): boolean {
-  return contentType?.split(';', 1)[0]?.trim().toLowerCase() === 'application/x-www-form-urlencoded';
+  if (contentType === undefined || contentType === 'application/json') return false;
+  return contentType.split(';', 1)[0]?.trim().toLowerCase() === 'application/x-www-form-urlencoded';
 }

@@ -1,9 +1,10 @@
 /** Where a request came from. `X-Forwarded-For` counts only as far as proxies that are trusted wrote it (wire.md §6). */
 import type { IncomingMessage } from 'node:http';
+import { PEERS_CACHED } from '../limits.ts';
 import { type Cidr, cidrContains, formatAddress, parseAddress, unmapped } from '../outbound/ip-address.ts';
 
 /** What stands for a peer that has no address, such as that of a Unix socket. */
-export const UNKNOWN_ADDRESS = 'unknown';
+const UNKNOWN_ADDRESS = 'unknown';
 
 /**
  * Answers a request's address in canonical text, IPv4-mapped ones as IPv4. While the address at hand is a trusted proxy's, the entry
@@ -12,9 +13,22 @@ export const UNKNOWN_ADDRESS = 'unknown';
  */
 export function createRemoteAddress(trusted: readonly Cidr[]): (request: IncomingMessage) => string {
   const isTrusted = (address: Uint8Array): boolean => trusted.some((cidr) => cidrContains(cidr, address));
-  return ({ socket, headers }) => {
+  /** What came of peers before, where their address alone says where a request came from. */
+  const known = new Map<string, string>();
+  return (request) => {
+    const peer = request.socket.remoteAddress ?? '';
+    if (trusted.length > 0) return walk(peer, request);
+    const found = known.get(peer);
+    if (found !== undefined) return found;
+    if (known.size >= PEERS_CACHED) known.clear();
+    const address = walk(peer, request);
+    known.set(peer, address);
+    return address;
+  };
+
+  function walk(peer: string, { headers }: IncomingMessage): string {
     // A zone (`fe80::1%eth0`) names an interface of this machine, not a part of the address.
-    let address = parseAddress(socket.remoteAddress?.split('%', 1)[0] ?? '');
+    let address = parseAddress(peer.split('%', 1)[0] ?? '');
     if (address === null) return UNKNOWN_ADDRESS;
     const forwarded = String(headers['x-forwarded-for'] ?? '').split(',');
     while (isTrusted(address)) {
@@ -23,7 +37,7 @@ export function createRemoteAddress(trusted: readonly Cidr[]): (request: Incomin
       address = next;
     }
     return formatAddress(unmapped(address));
-  };
+  }
 }
 
 /**

@@ -123,7 +123,7 @@ export function ok(body: unknown): Reply {
   return { status: 200, body };
 }
 
-export function created(collection: string, body: { readonly id: string }): Reply {
+function created(collection: string, body: { readonly id: string }): Reply {
   return { status: 201, headers: { Location: `${collection}/${body.id}` }, body };
 }
 

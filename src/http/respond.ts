@@ -3,25 +3,39 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { DISCARDED_BODY_BYTES, DISCARDED_BODY_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { Refusal } from '../refusal.ts';
+import { hasBody } from './raw-headers.ts';
 import type { Reply } from './route.ts';
 
 export const JSON_TYPE = 'application/json;charset=UTF-8';
 
+/** Sends the reply; of one with a stream the head alone, whose body `sendStream` sends. */
 export function sendReply(request: IncomingMessage, response: ServerResponse, reply: Reply): void {
   if (response.destroyed) return;
-  const raw = typeof reply.body === 'string' || reply.body instanceof Uint8Array;
-  const payload =
-    reply.body === undefined ? '' : raw ? (reply.body as string | Uint8Array) : JSON.stringify(reply.body);
-  const headers: Record<string, string | number> = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' };
-  if (reply.body !== undefined) headers['Content-Type'] = JSON_TYPE;
-  if (reply.status !== 204) headers['Content-Length'] = Buffer.byteLength(payload);
-  Object.assign(headers, reply.headers);
+  const { status, body, stream } = reply;
+  const raw = typeof body === 'string' || body instanceof Uint8Array;
+  const payload = body === undefined ? '' : raw ? (body as string | Uint8Array) : JSON.stringify(body);
+  const bytes = Buffer.byteLength(payload);
+  const headers: Record<string, string | number | string[]> = {
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+  };
+  if (body !== undefined) headers['Content-Type'] = JSON_TYPE;
+  // The end of a stream is that of its connection, so that a server that stops need not wait for it to be unused.
+  if (stream !== undefined) headers.Connection = 'close';
+  else if (status !== 204) headers['Content-Length'] = bytes;
+  if (reply.headers !== undefined) Object.assign(headers, reply.headers);
   // What the client still sends would be read as the next request: the connection ends instead.
   const isUnread = !request.complete && hasBody(request);
   if (isUnread) headers.Connection = 'close';
-  response.writeHead(reply.status, headers);
+  response.writeHead(status, headers);
+  if (stream !== undefined && request.method !== 'HEAD') {
+    response.flushHeaders();
+    return;
+  }
   if (!isUnread) {
-    response.end(request.method === 'HEAD' ? undefined : payload);
+    // ASCII is written as it is, where Node would look at every character for those that UTF-8 writes otherwise.
+    const encoding = bytes === payload.length ? 'latin1' : 'utf8';
+    response.end(request.method === 'HEAD' ? undefined : payload, encoding);
     return;
   }
   response.flushHeaders();
@@ -60,14 +74,14 @@ export function asRefusal(error: unknown, errorId: string, log: Log): Refusal {
  * and without what follows `invitations/`, which is one.
  */
 export function loggedPath({ url = '' }: IncomingMessage): string {
-  const [path = ''] = url.split('?', 1);
+  const query = url.indexOf('?');
+  const path = query === -1 ? url : url.slice(0, query);
+  if (path.length <= LOGGED_PATH_LENGTH && !TELLING.test(path)) return path;
   return path.replace(CREDENTIAL, '[secret]').replace(INVITATION, '$1[secret]').slice(0, LOGGED_PATH_LENGTH);
 }
 
+/** Wherever one of the two below finds something. */
+const TELLING = /sp[ist](?:_|%5f)|invitations/i;
 const CREDENTIAL = /sp[ist](?:_|%5f)[0-9a-z%]+/gi;
 const INVITATION = /(invitations(?:\/|%2f)+).+/i;
 const LOGGED_PATH_LENGTH = 500;
-
-function hasBody(request: IncomingMessage): boolean {
-  return request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0;
-}

@@ -9,9 +9,15 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 export type Reply = {
   readonly status: number;
-  readonly headers?: Readonly<Record<string, string>>;
+  /** A header with a list of values is sent once for each, as `Set-Cookie` has to be. */
+  readonly headers?: Readonly<Record<string, string | string[]>>;
   /** Sent as JSON; a string or bytes are sent as they are, with the `Content-Type` given in `headers`. */
   readonly body?: unknown;
+  /**
+   * In place of `body`: sent piece by piece, each as soon as it is there, until the source ends, the client leaves or the server
+   * stops. The call's `signal` is aborted then, and a source that waits for something has to watch it.
+   */
+  readonly stream?: AsyncIterable<string | Uint8Array>;
 };
 
 /** One request on its way through a route. */
@@ -29,7 +35,7 @@ export type Call = {
   readonly caller: Caller | null;
   /** The address that the request came from, as far as trusted proxies tell it. */
   readonly remoteAddress: string;
-  /** Aborted when the client has gone. */
+  /** Aborted when the client has gone, and for a stream when the server stops. */
   readonly signal: AbortSignal;
 };
 
@@ -43,6 +49,8 @@ export type BodyRule = {
   )[];
   /** May be missing: the parsed body is then an empty object. */
   readonly optional?: boolean;
+  /** A form in which a name may stand several times: the parsed body is a `URLSearchParams`. */
+  readonly repeats?: boolean;
   /** What OpenAPI shows. */
   readonly schema: z.ZodType;
   /** What it shows of a form, where that has other names than JSON. */
@@ -81,6 +89,8 @@ export type Route = {
   /** Request headers that it reads beside the usual ones, each with what it says. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, { readonly schema: z.ZodType; readonly description: string }>>;
+  /** Reads its query by itself: what it does not know there is no reason to refuse, such as a mark that a mail program adds to links. */
+  readonly freeQuery?: boolean;
   readonly body?: BodyRule;
   readonly replies: Readonly<Record<number, ReplyDescription>>;
   /** Any method is answered by this route (forward auth). */
@@ -90,9 +100,9 @@ export type Route = {
   respond(call: Call): Promise<Reply>;
   /**
    * How a refusal is worded where the route speaks another dialect than the error body (RFC 6749 §5.2): its own reply, or
-   * another refusal for the error body; null leaves it as it is.
+   * another refusal for the error body; null leaves it as it is. `errorId` is that of the log line.
    */
-  refuse?(refusal: Refusal, request: IncomingMessage): Reply | Refusal | null;
+  refuse?(refusal: Refusal, request: IncomingMessage, errorId: string): Reply | Refusal | null;
 };
 
 /** A JSON body of the administration API. */

@@ -18,20 +18,29 @@ export type Router = {
   knows(target: string): boolean;
 };
 
-type Entry = { readonly segments: readonly PatternSegment[]; readonly methods: Map<string, Route> };
+type Parameter = { readonly name: string; readonly at: number; readonly rest: boolean };
+type Entry = {
+  readonly segments: readonly PatternSegment[];
+  readonly parameters: readonly Parameter[];
+  readonly methods: Map<string, Route>;
+};
 
 export function createRouter(routes: readonly Route[]): Router {
   const entries = new Map<string, Entry>();
   for (const route of routes) {
-    const pattern = parsePattern(route.path);
+    const pattern = route.path === '/' ? ROOT : parsePattern(route.path);
     if (!pattern.ok) throw new TypeError(`${route.path} ${pattern.description}`);
-    const entry = entries.get(route.path) ?? { segments: pattern.segments, methods: new Map<string, Route>() };
+    const { segments } = pattern;
+    const entry = entries.get(route.path) ?? { segments, parameters: parametersOf(segments), methods: new Map() };
     entry.methods.set(route.anyMethod === true ? ANY : route.method, route);
     entries.set(route.path, entry);
   }
   const index: PatternIndex<Entry> = indexPatterns([...entries.values()]);
-  const find = (segments: readonly string[]): Entry | undefined =>
-    segments.includes('') ? undefined : findPattern(index, segments);
+  const find = (segments: readonly string[]): Entry | undefined => {
+    // A path that ends with a slash is none of ours, but for the one that is nothing else.
+    if (segments.includes('')) return segments.length === 1 ? entries.get('/') : undefined;
+    return findPattern(index, segments);
+  };
   return {
     knows: (target) => {
       const path = canonicalPath(target);
@@ -49,19 +58,33 @@ export function createRouter(routes: readonly Route[]): Router {
           headers: { Allow: allowed.join(', ') },
         });
       }
-      return { route, params: paramsOf(entry.segments, path.segments), segments: path.segments };
+      return { route, params: paramsOf(entry.parameters, path.segments), segments: path.segments };
     },
   };
 }
 
 const ANY = '*';
+/** No segment that a path has is empty, so `/` is found by itself and not by this. */
+const ROOT = { ok: true, segments: [{ kind: 'literal', text: '' }] } as const;
+
+const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
+
+function parametersOf(pattern: readonly PatternSegment[]): Parameter[] {
+  return pattern.flatMap((segment, at) =>
+    segment.kind === 'literal' ? [] : [{ name: segment.name, at, rest: segment.kind === 'rest' }],
+  );
+}
 
 /** `canonicalPath` lets only valid UTF-8 escapes through, so decoding cannot fail. */
-function paramsOf(pattern: readonly PatternSegment[], segments: readonly string[]): Record<string, string> {
+function paramsOf(parameters: readonly Parameter[], segments: readonly string[]): Readonly<Record<string, string>> {
+  if (parameters.length === 0) return NO_PARAMS;
   const params: Record<string, string> = {};
-  for (const [at, segment] of pattern.entries()) {
-    if (segment.kind === 'parameter') params[segment.name] = decodeURIComponent(segments[at] as string);
-    if (segment.kind === 'rest') params[segment.name] = segments.slice(at).map(decodeURIComponent).join('/');
+  for (const { name, at, rest } of parameters) {
+    params[name] = rest ? segments.slice(at).map(decodeURIComponent).join('/') : decode(segments[at] as string);
   }
   return params;
+}
+
+function decode(segment: string): string {
+  return segment.includes('%') ? decodeURIComponent(segment) : segment;
 }

@@ -4,15 +4,18 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Caller, Gate } from '../access/gate.ts';
+import type { Gate } from '../access/gate.ts';
 import type { Clock } from '../ids.ts';
 import type { Log } from '../log.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
 import { readBody } from './body.ts';
 import { errorReply } from './error-body.ts';
+import { allHeaders, firstHeader } from './raw-headers.ts';
 import { asRefusal, loggedPath, sendReply } from './respond.ts';
 import type { Reply, Route } from './route.ts';
 import { createRouter } from './router.ts';
+import { sendStream } from './stream.ts';
+import { NO_QUERY, Walk } from './walk.ts';
 
 /** A request that was answered. `route` is its pattern, null for an unknown path; `refusal` the code of what it was refused for. */
 export type ObserveRequest = (request: {
@@ -35,98 +38,87 @@ type Dependencies = {
   /** How long a body may take to arrive; REQUEST_BODY_MS unless given. */
   readonly bodyTimeoutMs?: number;
   readonly observe?: ObserveRequest;
-};
-
-/** What the log line of a request says beside its status and duration. */
-type Trace = {
-  readonly remoteAddress: string;
-  route: Route | null;
-  caller: Caller | null;
-  errorId: string | null;
-  refusal: RefusalCode | null;
+  /** Words the refusals of requests that no route takes. */
+  readonly elsewhere?: Pick<Route, 'refuse'>;
+  /** Aborted when the server stops: streams end then, which otherwise last as long as their clients like. */
+  readonly stopping?: AbortSignal;
 };
 
 export function createRequestHandler(dependencies: Dependencies): RequestHandler {
-  const { routes, gate, clock, log, bodyTimeoutMs, observe } = dependencies;
+  const { routes, gate, clock, log, bodyTimeoutMs, observe, elsewhere, stopping } = dependencies;
   const router = createRouter(routes);
 
-  const answer = async (request: IncomingMessage, trace: Trace, signal: AbortSignal): Promise<Reply> => {
-    const method = request.method ?? 'GET';
+  const answer = async (walk: Walk): Promise<Reply> => {
+    const { request, method } = walk;
+    const target = request.url ?? '/';
     refuseWithoutHost(request);
-    const { route, params, segments } = router.route(method, request.url ?? '/');
-    trace.route = route;
+    const { route, params, segments } = router.route(method, target);
+    walk.route = route;
+    walk.params = params;
     if (route.access === 'guarded') {
-      trace.caller = await gate.authenticate(request.headersDistinct.authorization ?? []);
-      gate.authorize(trace.caller, method, segments);
+      walk.caller = await gate.authenticate(allHeaders(request, 'authorization'));
+      gate.authorize(walk.caller, method, segments);
     }
-    const query = new URLSearchParams(request.url?.split('?').slice(1).join('?'));
-    refuseUnknownQuery(route, query);
-    const { body, mediaType } = route.body === undefined ? NO_BODY : await readBody(request, route.body, bodyTimeoutMs);
-    const { caller, remoteAddress } = trace;
-    return route.respond({
-      request,
-      method,
-      params,
-      query,
-      body,
-      mediaType,
-      caller,
-      remoteAddress,
-      signal,
-    });
+    walk.query = queryOf(target);
+    refuseUnknownQuery(route, walk.query);
+    if (route.body !== undefined) {
+      const { body, mediaType } = await readBody(request, route.body, bodyTimeoutMs);
+      walk.body = body;
+      walk.mediaType = mediaType;
+    }
+    return await route.respond(walk);
   };
 
-  const refuse = (error: unknown, request: IncomingMessage, trace: Trace): Reply => {
-    trace.errorId = randomUUID();
-    const refusal = asRefusal(error, trace.errorId, log);
-    trace.refusal = refusal.code;
-    const worded = trace.route?.refuse?.(refusal, request) ?? refusal;
-    return worded instanceof Refusal ? errorReply(worded, trace.errorId, clock()) : worded;
+  const refuse = (error: unknown, walk: Walk): Reply => {
+    const errorId = randomUUID();
+    const refusal = asRefusal(error, errorId, log);
+    walk.errorId = errorId;
+    walk.refusal = refusal.code;
+    const worded = (walk.route ?? elsewhere)?.refuse?.(refusal, walk.request, errorId) ?? refusal;
+    return worded instanceof Refusal ? errorReply(worded, errorId, clock()) : worded;
   };
 
   return async (request, response) => {
     const startedAt = performance.now();
     // Read at once: a socket that has been closed no longer knows its peer.
     const remoteAddress = dependencies.remoteAddress(request);
-    const trace: Trace = { remoteAddress, route: null, caller: null, errorId: null, refusal: null };
-    const gone = new AbortController();
-    response.once('close', () => gone.abort());
+    const walk = new Walk(request, response, remoteAddress);
     let reply: Reply;
     try {
-      reply = await answer(request, trace, gone.signal);
+      reply = await answer(walk);
     } catch (error) {
-      reply = refuse(error, request, trace);
+      reply = refuse(error, walk);
     }
     sendReply(request, response, reply);
-    const { method = 'GET' } = request;
+    const { method, route, caller, refusal, errorId } = walk;
+    if (reply.stream !== undefined && method !== 'HEAD')
+      void sendStream(response, reply.stream, { gone: walk.gone, stopping, log });
     const { status } = reply;
     const durationMs = performance.now() - startedAt;
-    observe?.({ route: trace.route?.path ?? null, method, status, refusal: trace.refusal, seconds: durationMs / 1000 });
-    log.info(
-      {
-        method,
-        path: loggedPath(request),
-        status,
-        durationMs: Math.round(durationMs * 10) / 10,
-        remoteAddress,
-        ...(trace.caller === null ? {} : { clientId: trace.caller.clientId }),
-        ...(trace.errorId === null ? {} : { errorId: trace.errorId }),
-      },
-      'request',
-    );
+    observe?.({ route: route?.path ?? null, method, status, refusal, seconds: durationMs / 1000 });
+    const clientId = caller?.clientId ?? null;
+    log.request({ method, path: loggedPath(request), status, durationMs, remoteAddress, clientId, errorId });
   };
 }
 
 /** RFC 9110 §7.2. Node would refuse it by itself, but not in the error body. */
-function refuseWithoutHost({ headers, httpVersion }: IncomingMessage): void {
-  if (headers.host === undefined && httpVersion === '1.1')
+function refuseWithoutHost(request: IncomingMessage): void {
+  if (firstHeader(request, 'host') === undefined && request.httpVersion === '1.1')
     throw new Refusal('invalid_request', 'a Host header is required');
 }
 
-const NO_BODY = { body: undefined, mediaType: '' };
+function queryOf(target: string): URLSearchParams {
+  const at = target.indexOf('?');
+  return at === -1 ? NO_QUERY : new URLSearchParams(target.slice(at + 1));
+}
 
 function refuseUnknownQuery(route: Route, query: URLSearchParams): void {
-  if (route.anyMethod === true || route.body?.types.includes('application/x-www-form-urlencoded')) return;
+  if (
+    route.anyMethod === true ||
+    route.freeQuery === true ||
+    route.body?.types.includes('application/x-www-form-urlencoded')
+  )
+    return;
   for (const name of query.keys()) {
     const field = name.replace(/[^\x20-\x7e]/g, '?').slice(0, 64);
     if (route.query?.[name] === undefined) {

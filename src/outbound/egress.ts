@@ -4,10 +4,11 @@
  * between check and connection (rebinding) changes nothing: only checked addresses are handed on.
  */
 
-import { promises as dns, type LookupAddress, type LookupOptions } from 'node:dns';
+import type { LookupAddress, LookupOptions } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { carriedIpv4, rangeOf } from './address-ranges.ts';
 import { type Cidr, cidrContains, formatAddress, parseAddress, unmapped } from './ip-address.ts';
+import { systemResolve } from './resolve.ts';
 
 /** What may be connected to although it is not public (`SALLYPORT_EGRESS_ALLOW`). */
 export type EgressPolicy = { readonly allow: readonly Cidr[] };
@@ -71,7 +72,7 @@ export function isLiteral(host: string): boolean {
 export async function resolveChecked(
   hostname: string,
   policy: EgressPolicy,
-  resolve: Resolve = resolveAll,
+  resolve: Resolve = systemResolve,
 ): Promise<LookupAddress[]> {
   const answers = await resolve(hostname);
   if (answers.length === 0) throw dnsError('ENOTFOUND', hostname);
@@ -84,7 +85,7 @@ export async function resolveChecked(
 }
 
 /** A `lookup` for Node's sockets that answers with checked addresses or not at all; see `resolveChecked`. */
-export function guardedLookup(policy: EgressPolicy, resolve: Resolve = resolveAll): LookupFunction {
+export function guardedLookup(policy: EgressPolicy, resolve: Resolve = systemResolve): LookupFunction {
   return (hostname, options, callback) => {
     resolveChecked(hostname, policy, resolve).then(
       (checked) => {
@@ -101,10 +102,6 @@ export function guardedLookup(policy: EgressPolicy, resolve: Resolve = resolveAl
 
 function allowed(bytes: Uint8Array, policy: EgressPolicy): boolean {
   return policy.allow.some((cidr) => cidrContains(cidr, bytes));
-}
-
-function resolveAll(hostname: string): Promise<LookupAddress[]> {
-  return dns.lookup(hostname, { all: true });
 }
 
 function isWanted(family: number, { family: wanted }: LookupOptions): boolean {

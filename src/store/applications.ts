@@ -1,7 +1,7 @@
 /** Registered applications (`application`). */
 import type { Database } from './database.ts';
 import { type ResourceStore, readOne, resourceStore } from './resource.ts';
-import { bytes, bytesOrNull, flag, json, number, numberOrNull, table, text } from './table.ts';
+import { bytes, bytesOrNull, flag, json, number, numberOrNull, type Table, table, text } from './table.ts';
 
 export type Application = {
   readonly id: string;
@@ -23,7 +23,7 @@ export type Application = {
 /** An application as the token endpoint needs it. */
 export type Client = Application & { readonly userActive: boolean };
 
-const APPLICATION = table<Application>('application', 'id', {
+export const APPLICATION: Table<Application> = table<Application>('application', 'id', {
   id: text,
   name: text,
   userId: text,

@@ -15,7 +15,14 @@ const APPEND = `
 const COLUMNS = 'number, id, at, actor, action, target, changes';
 const GET = `SELECT ${COLUMNS} FROM audit WHERE id = @id`;
 const NUMBER_OF = 'SELECT number FROM audit WHERE id = @id';
-const LIST = `SELECT ${COLUMNS} FROM audit WHERE number < @before ORDER BY number DESC LIMIT @limit`;
+/** Each condition of a list. Actions and targets by how they begin: `webhook.`, `webhook:`. */
+const CONDITIONS: { readonly [Name in keyof AuditFilter]-?: string } = {
+  actor: 'actor = @actor',
+  action: 'substr(action, 1, length(@action)) = @action',
+  target: 'target >= @target AND target < @target || char(1114111)',
+  since: 'at >= @since',
+  until: 'at < @until',
+};
 const CHAIN = `SELECT ${COLUMNS}, previous_hash, hash FROM audit WHERE number > @after ORDER BY number LIMIT 1000`;
 
 export function auditStatement(entry: AuditEntry): Statement {
@@ -28,24 +35,41 @@ export function auditStatement(entry: AuditEntry): Statement {
   };
 }
 
+/** Which entries. `action` and `target` are how those begin; `since` is included, `until` is not. */
+export type AuditFilter = {
+  readonly actor?: string;
+  readonly action?: string;
+  readonly target?: string;
+  readonly since?: number;
+  readonly until?: number;
+};
+
 export type AuditStore = {
+  /** Of something that changed no row, such as a backup that was downloaded. */
+  append(entry: AuditEntry): Promise<void>;
   get(id: string): Promise<AuditRecord | null>;
   /** Newest first; `before` is the id of the last entry of the page before, or null. */
-  list(before: string | null, limit: number): Promise<AuditRecord[]>;
+  list(before: string | null, limit: number, filter?: AuditFilter): Promise<AuditRecord[]>;
   /** The number of the first entry that does not fit its chain, or null when all do. */
   firstBroken(): Promise<number | null>;
 };
 
 export function auditStore(db: Database): AuditStore {
   return {
+    append: async (entry) => {
+      await db.commit([auditStatement(entry)]);
+    },
     get: async (id) => {
       const row = await db.get(GET, { id });
       return row === undefined ? null : read(row);
     },
-    list: async (before, limit) => {
+    list: async (before, limit, filter = {}) => {
       const from =
         before === null ? Number.MAX_SAFE_INTEGER : Number((await db.get(NUMBER_OF, { id: before }))?.number ?? 0);
-      return (await db.all(LIST, { before: from, limit })).map(read);
+      const names = Object.keys(filter) as (keyof AuditFilter)[];
+      const where = ['number < @before', ...names.map((name) => CONDITIONS[name])].join(' AND ');
+      const sql = `SELECT ${COLUMNS} FROM audit WHERE ${where} ORDER BY number DESC LIMIT @limit`;
+      return (await db.all(sql, { ...filter, before: from, limit })).map(read);
     },
     firstBroken: async () => {
       let after = 0;

@@ -83,7 +83,8 @@ export function damages({ connection }: Pick<SqliteDatabase, 'connection'>): rea
     .slice(0, 3);
 }
 
-function mark(path: string, now: number, masterKey: Uint8Array | null): void {
+/** Writes into a copy when it was taken, and the master key where it is to be in it. */
+export function mark(path: string, now: number, masterKey: Uint8Array | null): void {
   const { connection } = openSqlite(path);
   try {
     const put = connection.prepare('INSERT OR REPLACE INTO setting (name, value) VALUES (?, ?)');

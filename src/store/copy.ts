@@ -38,12 +38,16 @@ export async function writeWhole<T>(
 }
 
 /** Nothing else may use the connection meanwhile. */
-export async function copyPages({ connection }: SqliteDatabase, to: string): Promise<void> {
+export async function copyPages(
+  { connection }: SqliteDatabase,
+  to: string,
+  pagesPerStep: number = PAGES_PER_STEP,
+): Promise<void> {
   // Under one snapshot: SQLite begins again from the first page whenever another process has written between two steps.
   connection.exec('BEGIN');
   try {
     connection.prepare('SELECT count(*) FROM sqlite_master').get();
-    await connection.backup(to, { progress: () => PAGES_PER_STEP });
+    await connection.backup(to, { progress: () => pagesPerStep });
   } finally {
     connection.exec('COMMIT');
   }

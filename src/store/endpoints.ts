@@ -24,6 +24,8 @@ export type Verification = {
   readonly responseStatus: number | null;
   readonly responseBody: string | null;
   readonly error: string | null;
+  /** The token that was sent, the answer to it that was wanted, and the one that came; what was kept by earlier versions lacks it. */
+  readonly exchange?: { readonly token: string; readonly wanted: string; readonly came: string | null };
 };
 
 export type Endpoint = {
@@ -92,8 +94,15 @@ export function endpointTable(vault: Vault): Table<Endpoint> {
 
 export type EndpointStore = ResourceStore<Endpoint>;
 
+// A webhook that has nothing to send would be looked at only for its next heartbeat, and say until then that it runs.
+const LOOK_AT_ITS_WEBHOOKS = `
+  UPDATE webhook_progress SET wake_at = min(coalesce(wake_at, @at), @at)
+  WHERE webhook_number IN (SELECT number FROM webhook WHERE endpoint_id = @id) AND state IN ('started', 'running', 'failing')`;
+
 export function endpointStore(db: Database, vault: Vault): EndpointStore {
-  return resourceStore(db, 'endpoint', endpointTable(vault));
+  return resourceStore(db, 'endpoint', endpointTable(vault), {
+    onUpdate: ({ id, enabled, updatedAt: at }) => (enabled ? [] : [{ sql: LOOK_AT_ITS_WEBHOOKS, params: { id, at } }]),
+  });
 }
 
 /** The secret that signs at `now`: the rotated one once its time has come. */

@@ -1,7 +1,7 @@
 /** Erasure of one person's data (`event`, `attempt`): overwritten in place, in steps, with nothing of it left in the file. */
 
 import type { AuditEntry } from '../audit.ts';
-import { ERASURE_UNDER_WAY_MS } from '../limits.ts';
+import { ERASURE_UNDER_WAY_MS } from '../housekeeping-limits.ts';
 import { auditStatement } from './audit.ts';
 import type { Database, Statement } from './database.ts';
 import { overwriteLeftovers, type RowLayout } from './leftovers.ts';

@@ -27,11 +27,14 @@ const EVENT_TYPE = table<EventType>('event_type', 'id', {
 });
 
 const GET_BY_NAME = `SELECT ${EVENT_TYPE.columns()} FROM event_type WHERE name = @name`;
+const MUST_BE_ENCRYPTED = 'SELECT name FROM event_type WHERE name = @name AND encryption_required = 1';
 const ALL = `SELECT ${EVENT_TYPE.columns()} FROM event_type ORDER BY id`;
 const FORGET_BUILT_IN = 'DELETE FROM event_type WHERE built_in = 1';
 
 export type EventTypeStore = ResourceStore<EventType> & {
   getByName(name: string): Promise<EventType | null>;
+  /** Those of the names whose events go out encrypted or not at all. One look-up each: asked before every attempt without a key. */
+  requiringEncryption(names: Iterable<string>): Promise<Pick<EventType, 'name' | 'encryptionRequired'>[]>;
   all(): Promise<EventType[]>;
   /** Replaces every built-in event type by those of this version. */
   replaceBuiltIn(eventTypes: readonly EventType[]): Promise<void>;
@@ -41,6 +44,13 @@ export function eventTypeStore(db: Database): EventTypeStore {
   return {
     ...resourceStore(db, 'event_type', EVENT_TYPE),
     getByName: async (name) => readOne(EVENT_TYPE, await db.get(GET_BY_NAME, { name })),
+    requiringEncryption: async (names) => {
+      const found: Pick<EventType, 'name' | 'encryptionRequired'>[] = [];
+      for (const name of names) {
+        if ((await db.get(MUST_BE_ENCRYPTED, { name })) !== undefined) found.push({ name, encryptionRequired: true });
+      }
+      return found;
+    },
     all: async () => (await db.all(ALL, {})).map(EVENT_TYPE.read),
     replaceBuiltIn: async (eventTypes) =>
       void (await db.commit([{ sql: FORGET_BUILT_IN, params: {} }, ...eventTypes.map(EVENT_TYPE.insert)])),

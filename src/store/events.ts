@@ -46,22 +46,56 @@ const ADVANCE = `
       wake_at = CASE WHEN state IN ('started', 'running', 'failing') THEN min(coalesce(wake_at, @createdAt), @createdAt) END
   WHERE webhook_number IN (${SUBSCRIBED}) AND EXISTS (SELECT 1 FROM event WHERE key = @key AND id = @id)`;
 
+// The same for all events of a request: a log is gone to once, and not once for each event. What was inserted, by key and id.
+const INSERTED = 'json_each(@inserted) AS j CROSS JOIN event AS e ON e.key = j.value ->> 0 AND e.id = j.value ->> 1';
+const FAN_OUT_ALL = `
+  WITH fresh AS MATERIALIZED (SELECT e.key, e.type FROM ${INSERTED}),
+    wanted AS MATERIALIZED (
+      SELECT DISTINCT t.type, s.webhook_number FROM (SELECT DISTINCT type FROM fresh) AS t
+      CROSS JOIN subscription AS s ON s.pattern IN (t.type, substr(t.type, 1, instr(t.type, '.')) || '*', '*'))
+  INSERT INTO outbox (webhook_number, record_offset, event_key)
+  SELECT w.webhook_number, p.next_offset + row_number() OVER (PARTITION BY w.webhook_number ORDER BY f.key) - 1, f.key
+  FROM wanted AS w CROSS JOIN webhook_progress AS p ON p.webhook_number = w.webhook_number
+  CROSS JOIN fresh AS f ON f.type = w.type`;
+const ADVANCE_ALL = `
+  UPDATE webhook_progress
+  SET next_offset = next_offset + added.records,
+      wake_at = CASE WHEN state IN ('started', 'running', 'failing') THEN min(coalesce(wake_at, @createdAt), @createdAt) END
+  FROM (SELECT o.webhook_number, count(*) AS records FROM ${INSERTED} CROSS JOIN outbox AS o ON o.event_key = e.key
+    GROUP BY o.webhook_number) AS added
+  WHERE webhook_progress.webhook_number = added.webhook_number`;
+
 /** Appends one event. Part of the transaction of the change that caused it (wire.md §3), or of a publish request. */
 export function publishStatements(event: NewEvent): Statement[] {
-  const key = rowKeyOf(event.id);
-  const { id, type, dataJson: data, subject, correlationId, actorId, createdAt, idempotency } = event;
-  const row = { key, id, type, data, subject, correlationId, actorId, createdAt };
-  const category = categoryPattern(type);
-  const fanOut: Statement[] = [
-    { sql: FAN_OUT, params: { key, id, type, category } },
-    { sql: ADVANCE, params: { key, id, type, category, createdAt } },
+  const { id, type, createdAt } = event;
+  const wanted = { key: rowKeyOf(id), id, type, category: categoryPattern(type) };
+  return [
+    ...insertStatements(event),
+    { sql: FAN_OUT, params: wanted },
+    { sql: ADVANCE, params: { ...wanted, createdAt } },
   ];
-  if (idempotency === null) return [{ sql: INSERT, params: row }, ...fanOut];
+}
+
+/** Appends several, in their order; keys are drawn in ascending order. */
+function publishAllStatements(events: readonly NewEvent[]): Statement[] {
+  const [first] = events;
+  if (first === undefined || events.length === 1) return events.flatMap(publishStatements);
+  const inserted = JSON.stringify(events.map(({ id }) => [rowKeyOf(id), id]));
+  return [
+    ...events.flatMap(insertStatements),
+    { sql: FAN_OUT_ALL, params: { inserted } },
+    { sql: ADVANCE_ALL, params: { inserted, createdAt: first.createdAt } },
+  ];
+}
+
+function insertStatements(event: NewEvent): Statement[] {
+  const { id, type, dataJson: data, subject, correlationId, actorId, createdAt, idempotency } = event;
+  const row = { key: rowKeyOf(id), id, type, data, subject, correlationId, actorId, createdAt };
+  if (idempotency === null) return [{ sql: INSERT, params: row }];
   const { publisher, key: idempotencyKey, expiresAt } = idempotency;
   return [
     { sql: TAKE_KEY, params: { publisher, key: idempotencyKey, eventId: id, expiresAt, now: createdAt } },
     { sql: INSERT_ONCE, params: { ...row, publisher, idempotencyKey } },
-    ...fanOut,
   ];
 }
 
@@ -83,7 +117,7 @@ export function eventStore(db: Database): EventStore {
         const { publisher = '', key = '' } = idempotency ?? {};
         return { sql: HOLDER, params: { publisher, key } };
       });
-      const results = await db.commit([...events.flatMap(publishStatements), ...holders]);
+      const results = await db.commit([...publishAllStatements(events), ...holders]);
       const heldBy = new Map(
         results
           .slice(results.length - holders.length)

@@ -14,6 +14,8 @@ export type Expiring = {
   readonly updatedAt: number;
 };
 
+export type Expiry = Pick<Expiring, 'kind' | 'id' | 'name' | 'expiresAt'>;
+
 const TABLES = {
   key: {
     table: 'pgp_key',
@@ -50,7 +52,16 @@ function warnSql(kind: Expiring['kind']): string {
     WHERE id = @id AND updated_at = @updatedAt`;
 }
 
+const ALL = (['key', 'certificate'] as const)
+  .map((kind) => {
+    const { table, expiresAt } = TABLES[kind];
+    return `SELECT '${kind}' AS kind, id, name, ${expiresAt} AS expires_at FROM ${table} WHERE ${expiresAt} IS NOT NULL`;
+  })
+  .join(' UNION ALL ');
+
 export type ExpiryStore = {
+  /** Keys and certificates that expire, or have expired, by when. */
+  all(limit: number): Promise<Expiry[]>;
   /** One that has come as near to its expiry as one of the thresholds, in days, and was not warned of since; null when there is none. */
   next(now: number, thresholdDays: readonly number[]): Promise<Expiring | null>;
   /** Marks the threshold as warned of and publishes the event. Throws `StaleWrite` when the row was changed meanwhile. */
@@ -61,6 +72,13 @@ const DAY_MS = 86_400_000;
 
 export function expiryStore(db: Database): ExpiryStore {
   return {
+    all: async (limit) =>
+      (await db.all(`${ALL} ORDER BY expires_at, id LIMIT @limit`, { limit })).map((row) => ({
+        kind: row.kind as Expiry['kind'],
+        id: String(row.id),
+        name: String(row.name),
+        expiresAt: Number(row.expires_at),
+      })),
     next: async (now, thresholdDays) => {
       const thresholds = JSON.stringify(thresholdDays.map((days) => ({ days, until: now + days * DAY_MS })));
       for (const kind of ['key', 'certificate'] as const) {

@@ -3,6 +3,7 @@ import type { AuditEntry } from '../audit.ts';
 import { auditStatement } from './audit.ts';
 import type { Database } from './database.ts';
 import { readOne } from './resource.ts';
+import { endSessions } from './sessions.ts';
 import { USER, type User } from './users.ts';
 
 export type Invitation = {
@@ -32,7 +33,7 @@ export type InvitationStore = {
   put(invitation: Invitation, audit: AuditEntry): Promise<void>;
   /** The user whose invitation can be used now. */
   find(tokenHash: Uint8Array, now: number): Promise<User | null>;
-  /** Uses the invitation up and writes the password. Throws `StaleWrite` when it was used, or the user changed, since `before` was read. */
+  /** Uses the invitation up, writes the password and ends the user's sessions. Throws `StaleWrite` when it was used, or the user changed, since `before` was read. */
   use(
     invitation: { readonly tokenHash: Uint8Array; readonly now: number },
     change: { readonly before: User; readonly passwordHash: string; readonly updatedAt: number },
@@ -54,6 +55,7 @@ export function invitationStore(db: Database): InvitationStore {
           params: { userId, passwordHash, updatedAt, before: before.updatedAt },
           expectChanges: 1,
         },
+        endSessions(userId),
         auditStatement(audit),
       ]);
     },

@@ -25,7 +25,7 @@ type Restore = {
 };
 
 /** A database that cannot be restored or replaced; nothing was changed. */
-export class RestoreError extends Error {
+class RestoreError extends Error {
   constructor(message: string, options: ErrorOptions = {}) {
     super(message, options);
     this.name = 'RestoreError';

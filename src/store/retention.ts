@@ -2,11 +2,12 @@
  * What is kept no longer: each verb is one small step. A record goes together with its part of the batch and with the attempts that
  * carried no other, and an event with the last record of it; tokens and idempotency keys go when they have expired.
  */
+
+import { STEP_PAYLOAD_BYTES } from '../housekeeping-limits.ts';
 import { firstRowKeyAt, rowKeyTime } from '../ids.ts';
-import { STEP_PAYLOAD_BYTES } from '../limits.ts';
 import { type Database, StaleWrite, type Statement } from './database.ts';
 import { measured, type StepResult } from './steps.ts';
-import { tokenStore } from './tokens.ts';
+import { purgeTokens } from './tokens.ts';
 
 /** `next` is where the next step begins, as this one began with `after` or `from`; null at the end. */
 export type SweepStep = StepResult & { readonly next: number | null };
@@ -101,7 +102,7 @@ export function retentionStore(database: Database): RetentionStore {
       }),
     tokens: (after, now, limit) =>
       measured(database, async (db) => {
-        const { next, purged } = await tokenStore(db).purgeStep(after, limit, now);
+        const { next, purged } = await purgeTokens(db, after, limit, now);
         return { done: next === null, next, rows: purged };
       }),
     idempotencyKeys: (now, limit) => take(OLD_KEYS, { now }, limit),

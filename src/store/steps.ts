@@ -9,7 +9,7 @@ import {
   STEP_ROWS_MAX,
   STEP_ROWS_MIN,
   STEP_TARGET_MS,
-} from '../limits.ts';
+} from '../housekeeping-limits.ts';
 import type { Database, Held } from './database.ts';
 
 /** What a step did: whether it was the last one, the rows it took care of, and the longest time for which it held the database. */

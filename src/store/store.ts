@@ -1,10 +1,12 @@
 /** The store: one record of verbs per table, each verb one transaction. No transaction crosses this border. */
 import type { Ids } from '../ids.ts';
+import { watchAccess } from './access-version.ts';
 import { type ApplicationStore, applicationStore } from './applications.ts';
 import { type AttemptStore, attemptStore } from './attempts.ts';
 import { type AuditStore, auditStore } from './audit.ts';
 import type { Database } from './database.ts';
 import { type DeliveryStore, deliveryStore } from './deliveries.ts';
+import { type DirectoryStore, directoryStore } from './directory.ts';
 import { type DispatchStore, dispatchStore } from './dispatch.ts';
 import { type EmployeeStore, employeeStore } from './employees.ts';
 import { type EndpointStore, endpointStore } from './endpoints.ts';
@@ -12,16 +14,24 @@ import { type ErasureStore, erasureStore } from './erasure.ts';
 import { type EventTypeStore, eventTypeStore } from './event-types.ts';
 import { type EventStore, eventStore } from './events.ts';
 import { type ExpiryStore, expiryStore } from './expiry.ts';
+import { type FigureStore, figureStore } from './figures.ts';
 import { type InvitationStore, invitationStore } from './invitations.ts';
 import { type KeyStore, keyStore } from './keys.ts';
+import { type OverviewStore, overviewStore } from './overview.ts';
+import { type PasskeyStore, passkeyStore } from './passkeys.ts';
 import { type ProductStore, productStore } from './products.ts';
 import { type QueueStore, queueStore } from './queues.ts';
+import { type RegistryStore, registryStore } from './registry.ts';
 import { type RemovalStore, removalStore } from './removal.ts';
+import { type ReplayStore, replayStore } from './replays.ts';
 import { type RetentionStore, retentionStore } from './retention.ts';
+import { type SessionStore, sessionStore } from './sessions.ts';
 import { type SettingStore, settingStore } from './settings.ts';
 import { type SettlementStore, settlementStore } from './settlement.ts';
+import { type StateHistoryStore, stateHistoryStore } from './state-history.ts';
 import { type TokenStore, tokenStore } from './tokens.ts';
 import { type UserStore, userStore } from './users.ts';
+import { type UseStore, useStore } from './uses.ts';
 import type { Vault } from './vault.ts';
 import { type WebhookStore, webhookStore } from './webhooks.ts';
 
@@ -40,23 +50,33 @@ export type Store = {
   readonly dispatch: DispatchStore;
   readonly settlements: SettlementStore;
   readonly deliveries: DeliveryStore;
+  readonly replays: ReplayStore;
   readonly attempts: AttemptStore;
   readonly audit: AuditStore;
   readonly settings: SettingStore;
+  readonly sessions: SessionStore;
+  readonly passkeys: PasskeyStore;
+  readonly registry: RegistryStore;
   readonly retention: RetentionStore;
   readonly removals: RemovalStore;
   readonly erasures: ErasureStore;
   readonly expiry: ExpiryStore;
   readonly queues: QueueStore;
+  readonly figures: FigureStore;
+  readonly overview: OverviewStore;
+  readonly directory: DirectoryStore;
+  readonly uses: UseStore;
+  readonly stateHistory: StateHistoryStore;
 };
 
-export function createStore(db: Database, vault: Vault, ids: Ids): Store {
+export function createStore(database: Database, vault: Vault, ids: Ids): Store {
+  const { db, current } = watchAccess(database);
   return {
     users: userStore(db, ids),
     invitations: invitationStore(db),
     products: productStore(db),
     applications: applicationStore(db),
-    tokens: tokenStore(db),
+    tokens: tokenStore(db, current),
     employees: employeeStore(db),
     endpoints: endpointStore(db, vault),
     keys: keyStore(db),
@@ -66,13 +86,22 @@ export function createStore(db: Database, vault: Vault, ids: Ids): Store {
     dispatch: dispatchStore(db, vault),
     settlements: settlementStore(db),
     deliveries: deliveryStore(db),
+    replays: replayStore(db),
     attempts: attemptStore(db),
     audit: auditStore(db),
     settings: settingStore(db, vault),
+    sessions: sessionStore(db),
+    passkeys: passkeyStore(db),
+    registry: registryStore(db),
     retention: retentionStore(db),
     removals: removalStore(db),
     erasures: erasureStore(db),
     expiry: expiryStore(db),
     queues: queueStore(db),
+    figures: figureStore(db),
+    overview: overviewStore(db),
+    directory: directoryStore(db, vault),
+    uses: useStore(db),
+    stateHistory: stateHistoryStore(db),
   };
 }

@@ -27,6 +27,9 @@ export const bytes: Codec<Uint8Array> = asIs as Codec<Uint8Array>;
 export const bytesOrNull: Codec<Uint8Array | null> = asIs as Codec<Uint8Array | null>;
 export const flag: Codec<boolean> = { write: (value) => (value ? 1 : 0), read: (value) => value === 1 };
 
+/** What reads a value without asking where it stands. */
+const PLAIN: readonly unknown[] = [asIs, flag];
+
 /** A text column whose CHECK lists what it may hold. */
 export function oneOf<T extends string | null>(): Codec<T> {
   return asIs as Codec<unknown> as Codec<T>;
@@ -68,6 +71,12 @@ export function table<T extends Record<string, unknown>>(
   const assignments = fields.filter((field) => field !== key).map((field) => `${column.get(field)} = @${field}`);
   const updateSql = `UPDATE ${name} SET ${assignments.join(', ')} WHERE ${column.get(key)} = @${key}`;
   const place = (field: string, id: unknown): string => `${name}.${column.get(field)}:${String(id)}`;
+  const keyColumn = column.get(key) as string;
+  // The place of a value is told to those codecs alone that may want it: put together for every field it took longer than all else.
+  const readers = fields.map((field) => {
+    const codec = codecs[field];
+    return { field, codec, name: column.get(field) as string, isPlain: PLAIN.includes(codec) };
+  });
   const parametersOf = (record: T): Record<string, SqlValue> => {
     const params: Record<string, SqlValue> = {};
     for (const field of fields) params[field] = codecs[field].write(record[field], place(field, record[key]));
@@ -80,9 +89,8 @@ export function table<T extends Record<string, unknown>>(
     update: (record) => ({ sql: updateSql, params: parametersOf(record), expectChanges: 1 }),
     read: (row) => {
       const record: Partial<T> = {};
-      const id = row[column.get(key) as string];
-      for (const field of fields) {
-        record[field] = codecs[field].read(row[column.get(field) as string] ?? null, place(field, id));
+      for (const { field, name, codec, isPlain } of readers) {
+        record[field] = codec.read(row[name] ?? null, isPlain ? '' : place(field, row[keyColumn]));
       }
       return record as T;
     },

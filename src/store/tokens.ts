@@ -53,21 +53,15 @@ export type TokenStore = {
    */
   issue(token: AccessToken & Pick<TokenGrant, 'tokensRevokedThrough'>): Promise<void>;
   find(key: number): Promise<TokenGrant | null>;
+  /** While this stays the same number, what `find` answered still holds, but for the token's end. Read it before. */
+  version(): number;
   /** Forgets one token of an application; no error when there is none. */
   revoke(key: number, applicationId: string): Promise<void>;
-  /**
-   * One step of the sweep of expired tokens: looks at up to `limit` rows after `after` and deletes those expired.
-   * Answers where the next step begins, or null at the end of the table.
-   */
-  purgeStep(
-    after: number,
-    limit: number,
-    now: number,
-  ): Promise<{ readonly next: number | null; readonly purged: number }>;
 };
 
-export function tokenStore(db: Database): TokenStore {
+export function tokenStore(db: Database, version: () => number): TokenStore {
   return {
+    version,
     issue: async (token) => void (await db.commit([{ sql: INSERT, params: token, expectChanges: 1 }])),
     find: async (key) => {
       const row = await db.get(GET, { key });
@@ -89,14 +83,24 @@ export function tokenStore(db: Database): TokenStore {
       };
     },
     revoke: async (key, applicationId) => void (await db.commit([{ sql: REVOKE, params: { key, applicationId } }])),
-    purgeStep: async (after, limit, now) => {
-      const seen = await db.get(NEXT, { after, limit, now });
-      if (seen === undefined || seen.seen === 0) return { next: null, purged: 0 };
-      const [result] = seen.expired === 0 ? [] : await db.commit([{ sql: PURGE, params: { after, limit, now } }]);
-      const atEnd = Number(seen.seen) < limit || Number(seen.last) >= firstRowKeyAt(now);
-      return { next: atEnd ? null : Number(seen.last), purged: result?.changes ?? 0 };
-    },
   };
+}
+
+/**
+ * One step of the sweep of expired tokens: looks at up to `limit` rows after `after` and deletes those expired.
+ * Answers where the next step begins, or null at the end of the table.
+ */
+export async function purgeTokens(
+  db: Database,
+  after: number,
+  limit: number,
+  now: number,
+): Promise<{ readonly next: number | null; readonly purged: number }> {
+  const seen = await db.get(NEXT, { after, limit, now });
+  if (seen === undefined || seen.seen === 0) return { next: null, purged: 0 };
+  const [result] = seen.expired === 0 ? [] : await db.commit([{ sql: PURGE, params: { after, limit, now } }]);
+  const atEnd = Number(seen.seen) < limit || Number(seen.last) >= firstRowKeyAt(now);
+  return { next: atEnd ? null : Number(seen.last), purged: result?.changes ?? 0 };
 }
 
 /** A scope that was taken from the application counts no longer, also in tokens issued before. */

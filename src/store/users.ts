@@ -2,6 +2,7 @@
 import type { Ids } from '../ids.ts';
 import type { Database, Statement } from './database.ts';
 import { type ResourceStore, readOne, resourceStore } from './resource.ts';
+import { endSessions } from './sessions.ts';
 import { flag, json, number, oneOf, type Table, table, text, textOrNull } from './table.ts';
 
 export type Role = 'administrator' | 'operator' | 'viewer' | 'service';
@@ -44,7 +45,8 @@ export type UserStore = ResourceStore<User> & {
   isEmpty(): Promise<boolean>;
 };
 
-// A user that is switched off takes its tokens and its invitation along for good: switching it on again does not bring them back.
+// A user that is switched off takes its tokens, its invitation and its sessions along for good: switching it on again does not
+// bring them back.
 const END_TOKENS =
   'UPDATE application SET tokens_revoked_through = max(tokens_revoked_through, @through) WHERE user_id = @userId';
 const END_INVITATION = 'DELETE FROM invitation WHERE user_id = @userId';
@@ -53,6 +55,7 @@ export function userStore(db: Database, ids: Ids): UserStore {
   const switchOff = ({ id: userId }: User): Statement[] => [
     { sql: END_TOKENS, params: { userId, through: ids.rowKey() } },
     { sql: END_INVITATION, params: { userId } },
+    endSessions(userId),
   ];
   return {
     ...resourceStore(db, 'user_account', USER, { onUpdate: (user) => (user.active ? [] : switchOff(user)) }),

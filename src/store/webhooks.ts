@@ -4,6 +4,7 @@ import type { CustomHeader } from '../wire/signature.ts';
 import { auditStatement } from './audit.ts';
 import type { Database, Row, Statement } from './database.ts';
 import { categoryPattern, type NewEvent, publishStatements } from './events.ts';
+import { makeDue } from './resume.ts';
 import { flag, json, number, numberOrNull, oneOf, type Table, table, text, textOrNull } from './table.ts';
 
 export type WebhookState = 'stopped' | 'started' | 'running' | 'failing' | 'failed';
@@ -121,11 +122,6 @@ const SET_STATE = `
       session_id = @sessionId, session_at = @sessionAt, wake_at = @wakeAt, failing_since_at = @failingSinceAt,
       sent_at = @sentAt, failure_streak = @failureStreak, probe_at = @probeAt, dead_streak = @deadStreak
   WHERE webhook_number = @webhookNumber AND state = @stateBefore`;
-// A webhook that starts has nobody sending for it: what was waiting for a retry is due now.
-const DUE_NOW = `
-  UPDATE batch SET next_attempt_at = @now
-  WHERE webhook_number = @webhookNumber AND state = 'pending' AND next_attempt_at > @now AND lease_owner IS NULL`;
-
 export type WebhookStore = {
   get(id: string): Promise<Webhook | null>;
   list(after: string, limit: number): Promise<Webhook[]>;
@@ -143,6 +139,8 @@ export type WebhookStore = {
   remove(id: string, audit: AuditEntry): Promise<void>;
   /** Starts or stops: writes the state with the event that tells of it. Throws `StaleWrite` if the state was another by then. */
   setState(change: StateChange, audit: AuditEntry): Promise<void>;
+  /** What waits for a retry is due now. */
+  makeDue(webhookNumber: number, now: number): Promise<void>;
 };
 
 /** `progress` as it shall be, given that its state still is `stateBefore`; `event` tells subscribers. */
@@ -191,11 +189,8 @@ export function webhookStore(db: Database): WebhookStore {
         auditStatement(audit),
       ]);
     },
-    setState: async (change, audit) => {
-      const { webhookNumber, state, stateAt } = change.progress;
-      const dueNow: Statement = { sql: DUE_NOW, params: { webhookNumber, now: stateAt } };
-      await db.commit([...stateStatements(change), ...(state === 'started' ? [dueNow] : []), auditStatement(audit)]);
-    },
+    setState: async (change, audit) => void (await db.commit([...stateStatements(change), auditStatement(audit)])),
+    makeDue: (webhookNumber, now) => makeDue(db, webhookNumber, now),
   };
 }
 

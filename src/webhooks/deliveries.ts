@@ -1,14 +1,15 @@
 /** Deliveries as resources (wire.md §4): read, and sent again. */
 import { z } from 'zod';
-import type { Actor } from '../audit.ts';
+import type { Actor, AuditEntry } from '../audit.ts';
 import { type Clock, deliveryAddress, type Ids } from '../ids.ts';
 import { ATTEMPTS_SHOWN } from '../limits.ts';
 import { adviceFor, type ErrorClass } from '../outbound/outcome.ts';
 import { Refusal } from '../refusal.ts';
 import { id, instant, isoInstant } from '../schemas.ts';
 import type { AttemptRecord } from '../store/attempts.ts';
-import type { Delivery, DeliveryFilter } from '../store/deliveries.ts';
+import type { Delivery, DeliveryContent, DeliveryFilter, DeliveryPage } from '../store/deliveries.ts';
 import type { Store } from '../store/store.ts';
+import { askedReplay, isReplayable, REPLAYABLE } from './replay.ts';
 
 const milliseconds = z.number().nullable();
 
@@ -58,26 +59,46 @@ export const deliveryWithAttempts = deliveryView
   .meta({ id: 'DeliveryWithAttempts', description: 'A delivery with the requests that carried it.' });
 export type DeliveryView = z.infer<typeof deliveryView>;
 
+/** `webhookId` of no webhook finds nothing. */
+export type DeliverySearch = Omit<DeliveryFilter, 'webhookNumber'> & { readonly webhookId?: string };
+
 export type Deliveries = {
   get(id: string): Promise<{ readonly delivery: Delivery; readonly attempts: readonly AttemptRecord[] }>;
-  /** Newest event first. `webhookId` of no webhook gives an empty page. */
-  list(
-    filter: Omit<DeliveryFilter, 'webhookNumber'> & { webhookId?: string },
-    before: string | null,
-    limit: number,
-  ): Promise<Delivery[]>;
+  /** What it carries, as it is now. */
+  content(id: string): Promise<DeliveryContent>;
+  /** Newest event first. `before` is `next` of the page before. */
+  list(search: DeliverySearch, before: string | null, limit: number): Promise<DeliveryPage>;
   /** Makes a delivered or dead delivery pending again, with its message id; it is sent under the same rules as any other. */
   replay(id: string, actor: Actor): Promise<Delivery>;
+  /** The same for several; those that are not there, or neither delivered nor dead, are left as they are. Answers how many. */
+  replaySelected(ids: readonly string[], actor: Actor): Promise<{ readonly replayed: number }>;
+  /** How many records `replay` of the webhook would send again, given the same body. */
+  countReplay(webhookId: string, body: unknown): Promise<number>;
 };
 
 type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly wake: () => void };
 
 export function createDeliveries({ store, clock, ids, wake }: Dependencies): Deliveries {
-  const find = async (id: string): Promise<Delivery> => {
+  const look = async (id: string): Promise<Delivery | null> => {
     const address = deliveryAddress(id);
-    const delivery = address === null ? null : await store.deliveries.get(address);
+    return address === null ? null : store.deliveries.get(address);
+  };
+  const find = async (id: string): Promise<Delivery> => {
+    const delivery = await look(id);
     if (delivery === null) throw new Refusal('not_found', `there is no delivery ${id.slice(0, 64)}`);
     return delivery;
+  };
+  /** Records that follow one another in one log. */
+  const replayRun = async (run: readonly Delivery[], actor: Actor): Promise<number> => {
+    const [first, last] = [run[0], run.at(-1)];
+    if (first === undefined || last === undefined) return 0;
+    const { webhookNumber, offset } = first;
+    const now = clock();
+    const entry = { id: ids.uuid(), at: now, actor, ...told(first, last) };
+    const range = { webhookNumber, first: offset, last: last.offset, states: REPLAYABLE, now, newId: ids.uuid };
+    const replayed = await store.replays.replay(range, entry);
+    wake();
+    return replayed;
   };
   return {
     get: async (id) => {
@@ -87,40 +108,63 @@ export function createDeliveries({ store, clock, ids, wake }: Dependencies): Del
         attempts: await store.attempts.ofRecord(delivery.webhookNumber, delivery.offset, ATTEMPTS_SHOWN),
       };
     },
+    content: async (id) => {
+      const { webhookNumber, offset } = await find(id);
+      const content = await store.deliveries.content(webhookNumber, offset);
+      if (content === null) throw new Refusal('not_found', `there is no delivery ${id}`);
+      return content;
+    },
     list: async ({ webhookId, ...filter }, before, limit) => {
       const webhook = webhookId === undefined ? undefined : await store.webhooks.get(webhookId);
-      if (webhook === null) return [];
+      if (webhook === null) return { items: [], next: null };
       const scoped = webhook === undefined ? filter : { ...filter, webhookNumber: webhook.progress.webhookNumber };
       return store.deliveries.list(scoped, before === null ? null : deliveryAddress(before), limit);
     },
     replay: async (id, actor) => {
-      const { webhookNumber, offset, state } = await find(id);
-      if (state !== 'delivered' && state !== 'dead') {
+      const delivery = await find(id);
+      const { state } = delivery;
+      if (!isReplayable(state)) {
         throw new Refusal('invalid_state', `the delivery is ${state}: only a delivered or dead one can be sent again`);
       }
-      const now = clock();
-      await store.deliveries.replay(
-        {
-          webhookNumber,
-          first: offset,
-          last: offset,
-          states: ['delivered', 'dead'],
-          now,
-          newIds: [ids.uuid(), ids.uuid()],
-        },
-        {
-          id: ids.uuid(),
-          at: now,
-          actor,
-          action: 'delivery.replay',
-          target: `delivery:${id}`,
-          changes: { state: { from: state, to: 'pending' } },
-        },
-      );
-      wake();
+      await replayRun([delivery], actor);
       return find(id);
     },
+    replaySelected: async (selected, actor) => {
+      const found = await Promise.all([...new Set(selected)].map(look));
+      const replayable = found.filter((delivery) => delivery !== null && isReplayable(delivery.state));
+      let replayed = 0;
+      for (const run of runsOf(replayable as readonly Delivery[])) replayed += await replayRun(run, actor);
+      return { replayed };
+    },
+    countReplay: async (webhookId, body) => {
+      const webhook = await store.webhooks.get(webhookId);
+      if (webhook === null) throw new Refusal('not_found', `there is no webhook ${webhookId.slice(0, 64)}`);
+      const { range } = await askedReplay(store, webhook, body, clock());
+      return range === null ? 0 : store.replays.count(range);
+    },
   };
+}
+
+/** As the audit log tells it: of one delivery what it was before, of several which records they are. */
+function told(first: Delivery, last: Delivery): Pick<AuditEntry, 'action' | 'target' | 'changes'> {
+  if (first === last) {
+    const changes = { state: { from: first.state, to: 'pending' } };
+    return { action: 'delivery.replay', target: `delivery:${first.id}`, changes };
+  }
+  const changes = { records: { from: null, to: { firstOffset: first.offset, lastOffset: last.offset } } };
+  return { action: 'webhook.replay', target: `webhook:${first.webhookId}`, changes };
+}
+
+/** Parted where another record, or another log, lies between. */
+function runsOf(deliveries: readonly Delivery[]): Delivery[][] {
+  const runs: Delivery[][] = [];
+  for (const delivery of deliveries.toSorted((a, b) => a.webhookNumber - b.webhookNumber || a.offset - b.offset)) {
+    const before = runs.at(-1)?.at(-1);
+    const follows = before?.webhookNumber === delivery.webhookNumber && before.offset + 1 === delivery.offset;
+    if (follows) runs.at(-1)?.push(delivery);
+    else runs.push([delivery]);
+  }
+  return runs;
 }
 
 export function viewDelivery(delivery: Delivery): DeliveryView {

@@ -8,7 +8,7 @@ import {
   URL_MAX_LENGTH,
 } from '../limits.ts';
 import { displayName, id, instant, isoInstant } from '../schemas.ts';
-import { currentApiKey, type Endpoint } from '../store/endpoints.ts';
+import { currentApiKey, type Endpoint, type Verification } from '../store/endpoints.ts';
 
 const apiKey = z.string().regex(/^[0-9a-fA-F]{32}$/, 'must be 32 hexadecimal digits');
 const sharedSecret = z.string().min(1).max(SHARED_SECRET_MAX_LENGTH);
@@ -147,8 +147,12 @@ export function viewEndpoint(endpoint: Endpoint, now: number): EndpointView {
     secretActivatesAt: nextSecretAt !== null && nextSecretAt > now ? isoInstant(nextSecretAt) : null,
     nextApiKey: keyWaits ? (nextApiKey?.reveal() ?? null) : null,
     apiKeyActivatesAt: keyWaits ? isoInstant(nextApiKeyAt) : null,
-    lastVerification: lastVerification === null ? null : { ...lastVerification, at: isoInstant(lastVerification.at) },
+    lastVerification: lastVerification === null ? null : viewVerification(lastVerification),
     createdAt: isoInstant(endpoint.createdAt),
     updatedAt: isoInstant(endpoint.updatedAt),
   };
+}
+
+function viewVerification({ exchange, at, ...told }: Verification): NonNullable<EndpointView['lastVerification']> {
+  return { ...told, at: isoInstant(at) };
 }

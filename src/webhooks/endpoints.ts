@@ -1,13 +1,13 @@
 /** Endpoints (wire.md §4): what binds beyond their fields, their verification, and the rotation of their secret. */
-import { type Administration, administer, type Stamp, setByService } from '../administration.ts';
+import { type Administration, administer, type Patch, type Stamp, setByService } from '../administration.ts';
 import type { Actor } from '../audit.ts';
 import type { Clock, Ids, Random } from '../ids.ts';
 import type { EgressPolicy } from '../outbound/egress.ts';
-import { Refusal } from '../refusal.ts';
+import { Refusal, refuseField } from '../refusal.ts';
 import { type Secret, secret } from '../secret.ts';
 import { currentApiKey, type Endpoint, signingSecret } from '../store/endpoints.ts';
 import type { Store } from '../store/store.ts';
-import { validate } from '../validation.ts';
+import { isObject, validate } from '../validation.ts';
 import { certificateColumns } from './client-certificate.ts';
 import { type EndpointInput, endpointInput, rotateApiKeyInput, rotateInput } from './endpoint-schema.ts';
 import { refuseUnsafeUrl } from './url.ts';
@@ -33,9 +33,11 @@ type Dependencies = {
   readonly random: Random;
   readonly egress: EgressPolicy;
   readonly challenge: Challenge;
+  /** Tells the dispatcher that there may be work. */
+  readonly wake: () => void;
 };
 
-export function createEndpoints({ store, clock, ids, random, egress, challenge }: Dependencies): Endpoints {
+export function createEndpoints({ store, clock, ids, random, egress, challenge, wake }: Dependencies): Endpoints {
   const service = setByService(
     'id',
     'verified',
@@ -55,11 +57,17 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge }
     return { ...endpoint, lastVerification, verified, enabled: wanted && usable, enableWhenVerified: wanted };
   };
 
-  const build = async (input: EndpointInput, before: Endpoint | null, stamp: Stamp): Promise<Endpoint> => {
+  const build = async (
+    input: EndpointInput,
+    before: Endpoint | null,
+    stamp: Stamp,
+    patch: Patch | null,
+  ): Promise<Endpoint> => {
     // Only what is new is judged: an endpoint can be switched off although its address or certificate is refused by now.
     if (input.url !== before?.url) refuseUnsafeUrl('url', input.url, egress);
     const tokenUrl = input.oauth?.tokenUrl ?? null;
     if (tokenUrl !== null && tokenUrl !== before?.oauthTokenUrl) refuseUnsafeUrl('oauth.tokenUrl', tokenUrl, egress);
+    if (before !== null && tokenUrl !== null) refuseSecretElsewhere(before, tokenUrl, patch);
     const moved = before !== null && before.url !== input.url;
     const verified = before !== null && !moved && before.verified;
     const due = input.tokenChallenge && !verified && (moved || before?.tokenChallenge !== true);
@@ -105,11 +113,21 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge }
     { clock, ids },
   );
 
+  /** One that was switched off stops its webhooks, which the dispatcher does when it looks at them. */
+  const telling = async (change: Promise<Endpoint>): Promise<Endpoint> => {
+    const endpoint = await change;
+    wake();
+    return endpoint;
+  };
+
   return {
     ...administration,
+    patch: (id, patch, actor) => telling(administration.patch(id, patch, actor)),
     verify: (id, actor) =>
-      administration.change(id, 'verify', actor, (before, { updatedAt }) =>
-        settle({ ...before, updatedAt }, before.enableWhenVerified, true),
+      telling(
+        administration.change(id, 'verify', actor, (before, { updatedAt }) =>
+          settle({ ...before, updatedAt }, before.enableWhenVerified, true),
+        ),
       ),
     rotateSecret: async (id, body, actor) => {
       const input = validate(rotateInput, body);
@@ -186,6 +204,16 @@ function writable(endpoint: Endpoint): EndpointInput {
         ? null
         : { certificate: clientCertificate, privateKey: clientPrivateKey.reveal() },
   };
+}
+
+/**
+ * A client secret goes to the server that it was given for. Who may change the address but was never told the secret would otherwise
+ * have it sent to a server of their own.
+ */
+function refuseSecretElsewhere({ oauthTokenUrl }: Endpoint, tokenUrl: string, patch: Patch | null): void {
+  const isGiven = isObject(patch?.oauth) && Object.hasOwn(patch.oauth, 'clientSecret');
+  if (isGiven || oauthTokenUrl === null || new URL(oauthTokenUrl).origin === new URL(tokenUrl).origin) return;
+  throw refuseField('oauth.clientSecret', 'is required: the one that is kept is not sent to another server');
 }
 
 type OauthColumns = Pick<Endpoint, Extract<keyof Endpoint, `oauth${string}`>>;

@@ -1,12 +1,12 @@
 /** The token challenge (wire.md §5): proves that whoever answers at an endpoint holds its secret. */
 
 import type { Clock, Random } from '../ids.ts';
-import { CHALLENGE_TIMEOUT_MS, RESPONSE_KEPT_BYTES } from '../limits.ts';
+import { CHALLENGE_ANSWER_SHOWN_LENGTH, CHALLENGE_TIMEOUT_MS, RESPONSE_KEPT_BYTES } from '../limits.ts';
 import type { Outcome } from '../outbound/outcome.ts';
 import type { Transport } from '../outbound/transport.ts';
 import { currentApiKey, type Endpoint, signingSecret, type Verification } from '../store/endpoints.ts';
 import { USER_AGENT } from '../version.ts';
-import { challengeBody, newChallengeToken, verifyChallengeAnswer } from '../wire/challenge.ts';
+import { challengeAnswer, challengeBody, newChallengeToken, verifyChallengeAnswer } from '../wire/challenge.ts';
 import { challengeHeader } from '../wire/challenge-answer.ts';
 import { pathAndQuery } from '../wire/signature.ts';
 import { clientCertificateOf } from './client-certificate.ts';
@@ -34,14 +34,17 @@ export function createChallenge({ transport, clock, random }: Dependencies): Cha
       timeoutMs: CHALLENGE_TIMEOUT_MS,
       clientCertificate: clientCertificateOf(endpoint),
     });
-    const error = problemOf(outcome, { pathAndQuery: pathAndQuery(url), token, secret });
+    const challenge = { pathAndQuery: pathAndQuery(url), token, secret };
+    const error = problemOf(outcome, challenge);
     const { answer } = outcome;
+    const came = answer?.headers[challengeHeader]?.slice(0, CHALLENGE_ANSWER_SHOWN_LENGTH) ?? null;
     return {
       at,
       verified: error === null,
       responseStatus: answer?.status ?? null,
       responseBody: answer === null ? null : Buffer.from(answer.body.subarray(0, RESPONSE_KEPT_BYTES)).toString('utf8'),
       error,
+      exchange: { token, wanted: challengeAnswer(challenge), came },
     };
   };
 }

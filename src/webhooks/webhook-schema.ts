@@ -91,10 +91,12 @@ export const webhookInput = z
   .meta({ id: 'WebhookInput', description: 'Which events go to which endpoint, and how.' });
 export type WebhookInput = z.infer<typeof webhookInput>;
 
+const moment = z.iso.datetime({ offset: true, error: 'must be an instant, as 2026-11-21T05:00:00.000Z' });
+
 export const replayInput = z
   .strictObject({
-    since: z.iso.datetime('must be an instant, as 2026-11-21T05:00:00.000Z').optional(),
-    until: z.iso.datetime('must be an instant, as 2026-11-21T05:00:00.000Z').optional(),
+    since: moment.optional(),
+    until: moment.optional(),
     states: distinct(z.enum(['pending', 'delivered', 'dead', 'discarded']), 4)
       .optional()
       .meta({

@@ -4,15 +4,14 @@ import type { Actor } from '../audit.ts';
 import type { Clock, Ids } from '../ids.ts';
 import { Refusal, refuseField } from '../refusal.ts';
 import { retryStale } from '../store/database.ts';
-import type { DeliveryState } from '../store/deliveries.ts';
 import type { Store } from '../store/store.ts';
 import type { Progress, Webhook } from '../store/webhooks.ts';
-import { validate } from '../validation.ts';
 import { encryptionNeed, matchingTypes } from './encryption-rule.ts';
 import { isExpired } from './keys.ts';
 import { isRunnable, startedProgress, stoppedProgress } from './lifecycle.ts';
+import { askedReplay } from './replay.ts';
 import { stateChange } from './status-event.ts';
-import { replayInput, type WebhookInput, webhookInput } from './webhook-schema.ts';
+import { type WebhookInput, webhookInput } from './webhook-schema.ts';
 
 export type Webhooks = Administration<Webhook> & {
   start(id: string, actor: Actor): Promise<Webhook>;
@@ -22,9 +21,6 @@ export type Webhooks = Administration<Webhook> & {
 };
 
 type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly wake: () => void };
-
-/** Replaying these makes sense: pending ones are under way, discarded ones are gone. */
-const REPLAYABLE: readonly DeliveryState[] = ['delivered', 'dead'];
 
 export function createWebhooks({ store, clock, ids, wake }: Dependencies): Webhooks {
   const reserved = setByService(
@@ -74,6 +70,8 @@ export function createWebhooks({ store, clock, ids, wake }: Dependencies): Webho
         target: `webhook:${id}`,
         changes: { state: { from: progress.state, to: after.state } },
       });
+      // Nobody has sent for it: what was waiting for a retry is due now.
+      if (verb === 'start') await store.webhooks.makeDue(progress.webhookNumber, now);
       wake();
       return { ...webhook, progress: after };
     });
@@ -88,28 +86,19 @@ export function createWebhooks({ store, clock, ids, wake }: Dependencies): Webho
     start: (id, actor) => setState(id, 'start', actor),
     stop: (id, actor) => setState(id, 'stop', actor),
     replay: async (id, body, actor) => {
-      const { since, until, ...asked } = validate(replayInput, body);
-      // Without a range, everything ever delivered would go out again.
-      const states = asked.states ?? (since === undefined && until === undefined ? ['dead' as const] : REPLAYABLE);
-      const at = states.findIndex((state) => !REPLAYABLE.includes(state));
-      if (at >= 0) throw refuseField(`states[${at}]`, `must be one of ${REPLAYABLE.join(', ')}`);
-      const { progress } = await administration.get(id);
+      const webhook = await administration.get(id);
       const now = clock();
-      const from = since === undefined ? 0 : Date.parse(since);
-      const to = until === undefined ? now + 1 : Date.parse(until);
-      if (to <= from) throw refuseField('until', 'must be later than since');
-      const webhookNumber = progress.webhookNumber;
-      const range = await store.deliveries.offsetsBetween(webhookNumber, from, to);
+      const { range, asked } = await askedReplay(store, webhook, body, now);
       if (range === null) return { replayed: 0 };
-      const replayed = await store.deliveries.replay(
-        { webhookNumber, ...range, states, now, newIds: [ids.uuid(), ids.uuid()] },
+      const replayed = await store.replays.replay(
+        { ...range, now, newId: ids.uuid },
         {
           id: ids.uuid(),
           at: now,
           actor,
           action: 'webhook.replay',
           target: `webhook:${id}`,
-          changes: { records: { from: null, to: { since: since ?? null, until: until ?? null, states } } },
+          changes: { records: { from: null, to: asked } },
         },
       );
       wake();

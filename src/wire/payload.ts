@@ -1,9 +1,12 @@
 /** Encodes a body and says so in headers (wire.md §5 "Encodings"): compress, then encrypt. The inverse is `payload-decoding.ts`. */
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import { GZIPS_AT_ONCE } from '../limits.ts';
 import { encryptBinary } from './pgp.ts';
+import { createPlaces } from './turns.ts';
 
 const compress = promisify(gzip);
+const compressing = createPlaces(GZIPS_AT_ONCE);
 
 export type PayloadEncoding = {
   readonly gzip: boolean;
@@ -18,7 +21,7 @@ export async function encodePayload(
   body: Uint8Array,
   { gzip: compressed, encryption, now }: PayloadEncoding,
 ): Promise<{ bytes: Uint8Array; headers: Record<string, string> }> {
-  const content = compressed ? await compress(body) : body;
+  const content = compressed ? await compressing(() => compress(body)) : body;
   if (encryption === null) {
     const headers = { 'content-type': 'application/json', ...(compressed && { 'content-encoding': 'gzip' }) };
     return { bytes: content, headers };

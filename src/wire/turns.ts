@@ -15,6 +15,23 @@ export function createTurns(): Turns {
   };
 }
 
+/** So many pieces at a time, in the order in which they were asked for: for work that other threads do. */
+export function createPlaces(places: number): Turns {
+  let free = places;
+  const waiting: (() => void)[] = [];
+  return async (work) => {
+    if (free > 0) free -= 1;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) free += 1;
+      else next();
+    }
+  };
+}
+
 /** The one queue of the process: of everything that takes a turn here, whoever asks, the event loop waits for one piece at a time. */
 export const heavyTurns: Turns = createTurns();
 

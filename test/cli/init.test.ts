@@ -76,10 +76,10 @@ async function initInto(
 
 test('credentials that nobody could see are shown again', async (t) => {
   const dataDir = unusedFolder(t);
-  assert.deepEqual(await initInto(dataDir, 'full disk'), {
-    status: 1,
-    stderr: 'sallyport: the output cannot be written (ENOSPC)\n',
-  });
+  const { status, stderr } = await initInto(dataDir, 'full disk');
+  assert.equal(status, 1);
+  // As Node has it, or Deno.
+  assert.match(stderr, /^sallyport: the output cannot be written \((?:ENOSPC|No space left on device.*)\)\n$/);
   assert.equal((await initInto(dataDir, 'closed pipe')).stderr, '');
   const { clientId } = await sallyportJson<FirstCredentials>(['init', '--data', dataDir]);
   const { items } = await sallyportJson<{ items: { clientId: string }[] }>(['application', 'list', '--data', dataDir]);

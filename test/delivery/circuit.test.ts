@@ -49,6 +49,33 @@ describe('while an endpoint fails', () => {
     assert.deepEqual(d.rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL'), []);
   });
 
+  it('and asks for time with 429 or 503, none of its records goes out before, and all of them then', async (t) => {
+    const d = await openDispatching(t);
+    const busy = await d.connect({ webhook: SINGLE });
+    const other = await d.connect({ webhook: SINGLE });
+    busy.at.answer(() => ({ status: 429, headers: { 'retry-after': '120' } }));
+    await d.publishMany(20);
+    const dispatcher = await d.start();
+    await takeRecords(other.at, 20);
+    await until('a failure', () => settled(d, busy.number) === 1);
+    for (const waitMs of [6000, 113_999]) {
+      d.advance(waitMs);
+      dispatcher.wake();
+      await until(
+        'a look',
+        () =>
+          Number(d.rows(`SELECT wake_at FROM webhook_progress WHERE webhook_number = ${busy.number}`)[0]?.wake_at) >
+          d.clock(),
+      );
+      assert.equal(busy.at.deliveries.length, 1);
+    }
+    busy.at.answer(() => ({ status: 204 }));
+    d.advance(1);
+    dispatcher.wake();
+    await until('the end', () => isDrained(d));
+    assert.equal(busy.at.deliveries.length, 21);
+  });
+
   it('every other webhook goes on, also one at the same endpoint that it answers', async (t) => {
     const d = await openDispatching(t);
     const ill = await d.connect({ webhook: SINGLE });

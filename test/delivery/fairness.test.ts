@@ -62,7 +62,9 @@ describe('a webhook with half a million stuck batches', () => {
     assert.ok(plans.length > 12, `${plans.length} statements`);
     const large = /^SCAN (batch|outbox|event|attempt|webhook_progress|b|o|e|a|p)\b/;
     for (const { sql, plan } of plans) {
-      const scans = plan.filter(({ detail }) => large.test(detail) || detail.includes('TEMP B-TREE'));
+      // What is sorted is as long as what it reads; of one request's events that is bounded.
+      const mayGrow = !sql.includes('@inserted');
+      const scans = plan.filter(({ detail }) => large.test(detail) || (mayGrow && detail.includes('TEMP B-TREE')));
       assert.deepEqual(scans, [], sql);
     }
     const used = plans.flatMap(({ plan }) => plan.map(({ detail }) => detail)).join('\n');

@@ -114,6 +114,36 @@ describe('a failure of the endpoint', () => {
       assert.equal(fate?.at, at, header);
     }
   });
+
+  describe('with a Retry-After', () => {
+    const asking = (status: number, seconds: number, progress = HEALTHY): number | null =>
+      judged({ outcome: answered(status, { 'retry-after': String(seconds) }), progress }).health.probeAt;
+
+    it('is asked for nothing until then where it says so of itself, with 429 and 503', () => {
+      for (const status of [429, 503]) {
+        assert.equal(asking(status, 60), NOW + 60_000);
+        assert.equal(asking(status, 999_999), NOW + 86_400_000);
+        assert.equal(asking(status, 0), null);
+      }
+      for (const status of [301, 404, 408, 500, 502, 504]) assert.equal(asking(status, 60), null, String(status));
+      const token = failure('oauth_token', 'why', { answer: answered(503, { 'retry-after': '60' }).answer });
+      assert.equal(judged({ outcome: token }).health.probeAt, null, 'the token endpoint is another server');
+    });
+
+    it('is not asked sooner than its pace', () => {
+      assert.equal(asking(503, 7, { ...HEALTHY, failureStreak: 50 }), NOW + 30_000);
+    });
+
+    it('is let be as long as it asked for, whatever was under way meanwhile', () => {
+      const held = { ...HEALTHY, failureStreak: 1, failingSinceAt: NOW - 5, probeAt: NOW + 60_000 };
+      assert.equal(judged({ outcome: answered(500), progress: held }).health.probeAt, NOW + 60_000);
+      assert.equal(judged({ outcome: answered(400), progress: held }).health.probeAt, NOW + 60_000);
+      assert.equal(asking(429, 5, held), NOW + 60_000);
+      assert.equal(asking(429, 90, held), NOW + 90_000);
+      assert.equal(asking(429, 5, { ...held, probeAt: NOW }), NOW + 5000, 'what has passed');
+      assert.equal(judged({ progress: held }).health.probeAt, null, 'a success ends it');
+    });
+  });
 });
 
 describe('an answer that speaks of the content', () => {

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { Job } from '../../src/delivery/job.ts';
 import { createLanes, type Lanes } from '../../src/delivery/lanes.ts';
+import { createUnderWay } from '../../src/delivery/under-way.ts';
 import { batchOf } from '../support/attempts.ts';
 import { NOW } from '../support/store.ts';
 
@@ -46,7 +47,8 @@ describe('whatever happens', () => {
         fc.integer({ min: 1, max: 6 }),
         fc.integer({ min: 1, max: 3 }),
         (sequence, inFlight, perEndpoint) => {
-          const lanes = createLanes({ inFlight, perEndpoint, claimed: 8, claimedInAll: 64 });
+          const requests = createUnderWay({ inFlight, inFlightInAll: inFlight, lingersMs: 1 }, () => 0);
+          const lanes = createLanes({ perEndpoint, claimed: 8, claimedInAll: 64 }, requests);
           const endpointOf = (webhook: number): string => `e${webhook % 3}`;
           const alone = new Map<number, boolean>();
           const queued: Job[] = [];
@@ -87,7 +89,7 @@ describe('whatever happens', () => {
                 queued.splice(queued.indexOf(job), 1);
                 sent.push(job);
               }
-              assert.equal(lanes.inFlight(), sent.length);
+              assert.equal(requests.count(), sent.length);
               assert.ok(sent.length <= inFlight);
               const takenAt = (endpoint: string): number =>
                 sent.filter(({ endpointId }) => endpointId === endpoint).length;

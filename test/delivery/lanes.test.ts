@@ -2,12 +2,21 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Job } from '../../src/delivery/job.ts';
 import { createLanes, type LaneLimits, type Lanes } from '../../src/delivery/lanes.ts';
+import { createUnderWay, type UnderWay } from '../../src/delivery/under-way.ts';
 import { batchOf } from '../support/attempts.ts';
 import { NOW } from '../support/store.ts';
 
 const FREE = { alone: false, narrow: false };
 const ALONE = { alone: true, narrow: false };
-const LIMITS: LaneLimits = { inFlight: 64, perEndpoint: 8, claimed: 256, claimedInAll: 4096 };
+
+/** Lanes in which no request lingers: the stopwatch stands still. */
+function openLanes({
+  inFlight = 64,
+  ...limits
+}: Partial<LaneLimits> & { inFlight?: number } = {}): Lanes & { readonly requests: UnderWay } {
+  const requests = createUnderWay({ inFlight, inFlightInAll: 256, lingersMs: 1000 }, () => 0);
+  return { ...createLanes({ perEndpoint: 8, claimed: 256, claimedInAll: 4096, ...limits }, requests), requests };
+}
 
 /** Jobs of one record each, at offsets from `first` on. */
 function jobs(webhookNumber: number, endpointId: string, count: number, first = 0): Job[] {
@@ -31,17 +40,17 @@ const offsetsOf = (started: readonly Job[]): unknown[] => started.map(({ batch }
 
 describe('places', () => {
   it('are eight at one endpoint, whichever webhooks it has, and they take turns', () => {
-    const lanes = createLanes(LIMITS);
+    const lanes = openLanes();
     for (const webhook of [1, 2, 3]) lanes.add(webhook, jobs(webhook, 'e', 20), FREE);
     const started = startAll(lanes);
     assert.deepEqual(webhooksOf(started), [1, 2, 3, 1, 2, 3, 1, 2]);
     lanes.finished(started[0] ?? assert.fail(), true);
     assert.deepEqual(webhooksOf(startAll(lanes)), [3]);
-    assert.equal(lanes.inFlight(), 8);
+    assert.equal(lanes.requests.count(), 8);
   });
 
   it('at one endpoint that are all taken keep nobody elsewhere waiting', () => {
-    const lanes = createLanes(LIMITS);
+    const lanes = openLanes();
     lanes.add(1, jobs(1, 'slow', 200), FREE);
     assert.equal(startAll(lanes).length, 8);
     lanes.add(2, jobs(2, 'fast', 3), FREE);
@@ -49,7 +58,7 @@ describe('places', () => {
   });
 
   it('are bounded in all, and endpoints take turns at them', () => {
-    const lanes = createLanes({ ...LIMITS, inFlight: 5 });
+    const lanes = openLanes({ inFlight: 5 });
     for (const webhook of [1, 2]) lanes.add(webhook, jobs(webhook, `e${webhook}`, 9), FREE);
     const started = startAll(lanes);
     assert.deepEqual(webhooksOf(started), [1, 2, 1, 2, 1]);
@@ -58,7 +67,7 @@ describe('places', () => {
   });
 
   it('follow a webhook to another endpoint, job by job', () => {
-    const lanes = createLanes(LIMITS);
+    const lanes = openLanes();
     lanes.add(1, jobs(1, 'old', 9), FREE);
     lanes.add(1, jobs(1, 'new', 9, 9), FREE);
     assert.equal(startAll(lanes).length, 8);
@@ -71,7 +80,7 @@ describe('places', () => {
 
 describe('a webhook that is alone', () => {
   it('has one request under way until it is settled, not only answered', () => {
-    const lanes = createLanes(LIMITS);
+    const lanes = openLanes();
     lanes.add(1, jobs(1, 'e', 3), ALONE);
     const [first, ...others] = startAll(lanes);
     assert.deepEqual([first?.batch?.firstOffset, others], [0, []]);
@@ -82,7 +91,7 @@ describe('a webhook that is alone', () => {
   });
 
   it('becomes so with any failure, and has all its places again as soon as it is told', () => {
-    const lanes = createLanes(LIMITS);
+    const lanes = openLanes();
     lanes.add(1, jobs(1, 'e', 30), FREE);
     const started = startAll(lanes);
     const [failed, ...others] = started;
@@ -97,7 +106,7 @@ describe('a webhook that is alone', () => {
   });
 
   it('is not overtaken by what it has while others are withdrawn', () => {
-    const lanes = createLanes(LIMITS);
+    const lanes = openLanes();
     lanes.add(1, jobs(1, 'e', 3), ALONE);
     const withdrawn = lanes.withdraw(1);
     assert.equal(withdrawn.length, 3);
@@ -110,7 +119,7 @@ describe('a webhook that is alone', () => {
 
 describe('the room for more', () => {
   it('is claimed half at a time', () => {
-    const lanes = createLanes({ ...LIMITS, claimed: 10 });
+    const lanes = openLanes({ claimed: 10 });
     assert.equal(lanes.load(1, false).room, 10);
     lanes.add(1, jobs(1, 'e', 10), FREE);
     const started = startAll(lanes);
@@ -125,7 +134,7 @@ describe('the room for more', () => {
   });
 
   it('counts what is about to be settled as settled', () => {
-    const lanes = createLanes({ ...LIMITS, claimed: 10 });
+    const lanes = openLanes({ claimed: 10 });
     lanes.add(1, jobs(1, 'e', 10), FREE);
     assert.deepEqual(
       [4, 5].map((settling) => lanes.hasRoom(1, settling)),
@@ -134,7 +143,7 @@ describe('the room for more', () => {
   });
 
   it('is there for one that is alone when nothing of it is under way', () => {
-    const lanes = createLanes(LIMITS);
+    const lanes = openLanes();
     lanes.add(1, jobs(1, 'e', 1), ALONE);
     assert.deepEqual(
       [0, 1].map((settling) => lanes.hasRoom(1, settling)),
@@ -144,11 +153,11 @@ describe('the room for more', () => {
   });
 
   it('is no more than can be under way for a webhook with a rate', () => {
-    assert.equal(createLanes(LIMITS).load(1, true).room, 8);
+    assert.equal(openLanes().load(1, true).room, 8);
   });
 
   it('shrinks the more webhooks have something, so that memory is bounded, but never to nothing', () => {
-    const lanes = createLanes({ ...LIMITS, claimedInAll: 20 });
+    const lanes = openLanes({ claimedInAll: 20 });
     for (let webhook = 1; webhook <= 3; webhook += 1) lanes.add(webhook, jobs(webhook, 'e', 1), FREE);
     assert.equal(lanes.load(4, false).room, 5);
     for (let webhook = 4; webhook <= 100; webhook += 1) lanes.add(webhook, jobs(webhook, 'e', 1), FREE);
@@ -157,7 +166,7 @@ describe('the room for more', () => {
   });
 
   it('knows which batches are under way, and how many records have not started', () => {
-    const lanes = createLanes({ ...LIMITS, perEndpoint: 1 });
+    const lanes = openLanes({ perEndpoint: 1 });
     lanes.add(1, [{ ...jobs(1, 'e', 1)[0], batch: batchOf(0, 9) } as Job, ...jobs(1, 'e', 2, 10)], FREE);
     const [started] = startAll(lanes);
     const load = lanes.load(1, false);
@@ -171,7 +180,7 @@ describe('the room for more', () => {
 
 describe('withdrawing', () => {
   it('takes out all that has not started, of one webhook or of all, each once', () => {
-    const lanes = createLanes({ ...LIMITS, perEndpoint: 1 });
+    const lanes = openLanes({ perEndpoint: 1 });
     for (const webhook of [1, 2]) lanes.add(webhook, jobs(webhook, `e${webhook}`, 3), FREE);
     startAll(lanes);
     assert.deepEqual(offsetsOf(lanes.withdraw(1)), [1, 2]);

@@ -54,6 +54,58 @@ describe('a webhook that the service stops', () => {
     await until('the end', () => isDrained(d));
   });
 
+  it('because its endpoint was switched off says so at once, though it has nothing to send', async (t) => {
+    const d = await openDispatching(t);
+    const { at, webhook } = await d.connect();
+    const other = await d.connect();
+    const dispatcher = await d.start({ pollMs: 60_000 });
+    await d.publishMany(1);
+    dispatcher.wake();
+    await Promise.all([at.next(), other.at.next()]);
+    await until('both rest', () => isDrained(d));
+    await d.endpoints.patch(webhook.endpointId, { enabled: false }, ACTOR);
+    d.advance(1);
+    dispatcher.wake();
+    await until('stopped', async () => (await d.webhooks.get(webhook.id)).progress.state === 'stopped');
+    assert.equal((await d.webhooks.get(webhook.id)).progress.stateReason, 'endpoint_disabled');
+    assert.equal((await d.webhooks.get(other.webhook.id)).progress.state, 'running', 'that of another endpoint');
+    // What was stopped already is let be.
+    await d.endpoints.patch(webhook.endpointId, { name: 'still off' }, ACTOR);
+    assert.equal((await d.webhooks.get(webhook.id)).progress.wakeAt, null);
+  });
+
+  it('is let be where somebody else stopped it while it was being claimed for: nothing goes out, and nothing is wrong', async (t) => {
+    const d = await openDispatching(t);
+    const { at, webhook } = await d.connect();
+    const other = await d.connect();
+    await d.publishMany(1);
+    let claims = 0;
+    const store = {
+      ...d.store,
+      dispatch: {
+        ...d.store.dispatch,
+        claim: async (claim: Parameters<typeof d.store.dispatch.claim>[0]) => {
+          if (claim.webhookNumber === webhook.progress.webhookNumber) {
+            claims += 1;
+            await d.webhooks.stop(webhook.id, ACTOR);
+          }
+          return d.store.dispatch.claim(claim);
+        },
+      },
+    };
+    await d.start({ store });
+    await other.at.next();
+    await until('it is settled', () => attempts(d.rows, other.number, 'delivery') === 1);
+    assert.equal(claims, 1);
+    assert.equal(at.deliveries.length, 0);
+    const { state, wakeAt, cursorOffset } = (await d.webhooks.get(webhook.id)).progress;
+    assert.deepEqual([state, wakeAt, cursorOffset], ['stopped', null, 0]);
+    assert.deepEqual(
+      d.log.lines().filter(({ level }) => Number(level) >= 50),
+      [],
+    );
+  });
+
   it('because its key has expired stops between a claim and its attempt too: nothing goes out, in clear or with the key', async (t) => {
     const d = await openDispatching(t);
     const { name } = await makeKey(d, 'curve25519');
@@ -82,10 +134,45 @@ describe('a webhook that the service stops', () => {
   });
 });
 
+describe('a session', () => {
+  it('is renewed 24 hours after it began, whether there is something to send or not, and at every start', async (t) => {
+    const d = await openDispatching(t);
+    const { at, webhook } = await d.connect();
+    const dispatcher = await d.start();
+    const sent = async (): Promise<string> => {
+      await d.publishMany(1);
+      dispatcher.wake();
+      return (await at.next()).envelope.sessionId;
+    };
+    const current = async () => (await d.webhooks.get(webhook.id)).progress.sessionId;
+    const first = webhook.progress.sessionId;
+    assert.equal(await sent(), first);
+    d.advance(24 * 3_600_000 - 1);
+    assert.equal(await sent(), first);
+    d.advance(1);
+    dispatcher.wake();
+    await until('another session', async () => (await current()) !== first);
+    const second = await current();
+    assert.equal(await sent(), second);
+    d.advance(24 * 3_600_000);
+    const third = await sent();
+    assert.notEqual(third, second);
+    assert.equal(third, await current());
+
+    await d.webhooks.stop(webhook.id, ACTOR);
+    assert.equal(await current(), null);
+    await d.webhooks.start(webhook.id, ACTOR);
+    const fourth = await sent();
+    assert.equal(new Set([first, second, third, fourth]).size, 4);
+  });
+});
+
 describe('a heartbeat', () => {
   it('is not sent while something is under way, however long, nor before the silence after it has lasted', async (t) => {
     const d = await openDispatching(t);
     const { at, number } = await d.connect({ webhook: { heartbeatSeconds: 60 } });
+    // So that it has places for more than one request.
+    d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
     const open = deferred();
     at.answer(async ({ records }) => {
       if (records.length > 0) await open.promise;

@@ -39,6 +39,32 @@ describe('an ordered webhook', () => {
     assert.equal(at.deliveries.length, 20);
   });
 
+  it('lets nothing pass a batch that waits for its retry, looked at as often as may be, after a restart too', async (t) => {
+    const d = await openDispatching(t);
+    const { at, number } = await d.connect({ webhook: { ...ORDERED, maxBatchRecords: 1 } });
+    at.answer(() => ({ status: 503 }));
+    await d.publishMany(6);
+    const first = await d.start();
+    await at.next();
+    const retryAt = (): number =>
+      Number(d.rows(`SELECT next_attempt_at AS at FROM batch WHERE lease_owner IS NULL`)[0]?.at);
+    const wakeAt = (): number =>
+      Number(d.rows(`SELECT wake_at AS at FROM webhook_progress WHERE webhook_number = ${number}`)[0]?.at);
+    await until('the retry is due later', () => retryAt() > d.clock());
+    for (const restart of [false, true]) {
+      if (restart) await first.stop();
+      const dispatcher = restart ? await d.start() : first;
+      await d.publishMany(1);
+      dispatcher.wake();
+      await until('a look', () => wakeAt() === retryAt());
+      assert.deepEqual(offsets(at), [0]);
+    }
+    at.answer(() => ({ status: 200 }));
+    d.advance(retryAt() - d.clock());
+    await until('the end', () => isDrained(d));
+    assert.deepEqual(offsets(at), [0, 0, 1, 2, 3, 4, 5, 6, 7]);
+  });
+
   it('goes on in order after a process that died with leases outstanding, repeating only what it had not recorded', async (t) => {
     const d = await openDispatching(t);
     const { at } = await d.connect({ webhook: { ...ORDERED, maxBatchRecords: 1 } });

@@ -93,6 +93,29 @@ describe('an outcome', () => {
     assert.ok(Math.max(...sizes) > 1, 'several were settled together');
   });
 
+  it('that the store goes on refusing holds up none that comes behind it', async (t) => {
+    const d = await openDispatching(t);
+    const connected = await d.connect({ webhook: { maxBatchRecords: 1 } });
+    const refused = deferred();
+    let ill = true;
+    connected.at.answer(async ({ envelope }) => {
+      // The first goes alone, for a webhook that has not sent yet.
+      if (![0, 3].includes(envelope.records[0]?.offset ?? -1)) await refused.promise;
+      return { status: 200 };
+    });
+    const store = withSettle(d, async (settlement, real) => {
+      if (!ill || !settlement.batches.some(({ batch }) => batch?.firstOffset === 3)) return real.settle(settlement);
+      refused.resolve();
+      throw new StaleWrite('of the fourth', 1, 0);
+    });
+    const ids = await d.publishMany(20);
+    await d.start({ store });
+    await until('all but one', () => states(d).filter((state) => state === 'delivered').length === 19);
+    ill = false;
+    await until('the end', () => isDrained(d));
+    arrivedOnce(connected, ids);
+  });
+
   it('of a webhook that was stopped meanwhile is kept, and leaves the webhook stopped', async (t) => {
     const d = await openDispatching(t);
     const { at, webhook } = await d.connect();

@@ -16,7 +16,7 @@ describe('an invitation', () => {
     const page = await open(url);
     assert.equal(page.status, 200);
     assert.match(page.text, /<input id="user" value="grace" autocomplete="username" readonly>/);
-    assert.match(page.text, /<form method="post">/);
+    assert.match(page.text, /<form method="post" class="form">/);
     assert.ok(!page.text.includes(token));
 
     const done = await choose(url, PASSWORD);

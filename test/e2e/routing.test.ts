@@ -23,7 +23,7 @@ const RESOURCES = ['users', 'products', 'applications', 'endpoints', 'keys', 'ev
 
 test('an unknown path is 404 and a known one with another method 405 with Allow', async (t) => {
   const { admin } = await startService(t);
-  for (const path of ['/', '/nothing', `${EDGE}/nothing`, `${EDGE}/users/`, '/services/api']) {
+  for (const path of ['/nothing', `${EDGE}/nothing`, `${EDGE}/users/`, '/services/api']) {
     assert.equal((await refusalOf(admin.get(path), 404)).code, 'not_found', path);
   }
   const methods = [

@@ -47,7 +47,7 @@ const erasing = (s: TestStore) => createErase({ ...s, pause: async () => {} });
 const about = (subject: string, text: string, n = 0) => ({ subject, dataJson: JSON.stringify({ n, text }) });
 
 async function states(s: TestStore, webhookNumber: number): Promise<DeliveryState[]> {
-  return (await s.store.deliveries.list({ webhookNumber }, null, 200)).map(({ state }) => state).toReversed();
+  return (await s.store.deliveries.list({ webhookNumber }, null, 200)).items.map(({ state }) => state).toReversed();
 }
 
 describe('erasing a person’s data', () => {

@@ -49,6 +49,19 @@ describe('event types', () => {
       'dataSchema',
     ],
     [
+      'a schema of a dialect that is not spoken here',
+      { name: 'order.x', dataSchema: { $schema: 'http://json-schema.org/draft-04/schema#' } },
+      'dataSchema.$schema',
+    ],
+    [
+      'a schema that is of 2020-12 by its name and of draft-07 by what it says',
+      {
+        name: 'order.x',
+        dataSchema: { $schema: 'https://json-schema.org/draft/2020-12/schema', items: [{ type: 'string' }] },
+      },
+      'dataSchema',
+    ],
+    [
       'a schema with a broken pattern',
       { name: 'order.x', dataSchema: { properties: { a: { pattern: '(' } } } },
       'dataSchema',

@@ -200,6 +200,24 @@ describe('a request to publish', () => {
     assert.equal((await s.publish(counted({ n: 1 }), ME)).accepted, 1);
   });
 
+  it('is judged by draft-07 where the schema says that it is written in it', async (t) => {
+    const s = await openShop(t);
+    for (const [n, $schema] of [
+      'http://json-schema.org/draft-07/schema#',
+      'http://json-schema.org/draft-07/schema',
+    ].entries()) {
+      const type = `order.paired${n}`;
+      // A list of schemas under `items` has a meaning there, and none in 2020-12.
+      const dataSchema = { $schema, properties: { pair: { items: [{ type: 'integer' }, { type: 'string' }] } } };
+      await s.eventTypes.create({ name: type, dataSchema }, ACTOR);
+      const wrong = { type, data: { pair: [1, 2] } };
+      await leavingNothing(s, () =>
+        refused(() => s.publish(wrong, ME), { code: 'validation_failed', fields: ['data.pair[1]'] }),
+      );
+      assert.equal((await s.publish({ type, data: { pair: [1, 'two'] } }, ME)).accepted, 1);
+    }
+  });
+
   it('lists no more than 20 of its problems', async (t) => {
     const s = await openShop(t);
     const events = Array.from({ length: 50 }, () => order({ type: 'x.y' }));

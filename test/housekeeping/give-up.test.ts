@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { DATABASE_FILE } from '../../src/data-folder.ts';
-import { GIVE_UP_QUIET_MS } from '../../src/limits.ts';
+import { GIVE_UP_QUIET_MS } from '../../src/housekeeping-limits.ts';
 import { NEVER } from '../../src/store/dispatch.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Progress } from '../../src/store/webhooks.ts';

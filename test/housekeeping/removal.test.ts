@@ -34,7 +34,7 @@ describe('a deleted webhook', () => {
     assert.deepEqual(await s.store.webhooks.ofPattern('order.*'), []);
     assert.equal(await s.store.dispatch.route(number), null);
     assert.deepEqual(await s.store.dispatch.dueWebhooks(s.clock() + 1e9, 10), []);
-    assert.deepEqual(await s.store.deliveries.list({}, null, 100), []);
+    assert.deepEqual((await s.store.deliveries.list({}, null, 100)).items, []);
     assert.deepEqual((await s.store.queues.read(10)).queues, []);
     await assert.rejects(claimNext({ ...s, rows: () => [{ cursor_offset: 20 }] }, number, 5), StaleWrite);
 

@@ -16,7 +16,7 @@ const offsets = (s: TestStore, webhookNumber: number): number[] =>
 async function everyDelivery(s: TestStore, limit: number): Promise<Delivery[]> {
   const found: Delivery[] = [];
   for (let before: string | null = null; ; before = found.at(-1)?.id ?? null) {
-    const page = await s.store.deliveries.list({}, before === null ? null : deliveryAddress(before), limit);
+    const page = (await s.store.deliveries.list({}, before === null ? null : deliveryAddress(before), limit)).items;
     found.push(...page);
     if (page.length < limit) return found;
   }
@@ -85,7 +85,7 @@ describe('retention', () => {
     await settleNext(s, number, [3], 'delivered');
     s.advance(29 * DAY_MS);
     const again = { webhookNumber: number, first: 1, last: 1, states: ['delivered'] as const, now: s.clock() };
-    await s.store.deliveries.replay({ ...again, newIds: [s.ids.uuid(), s.ids.uuid()] }, s.entry());
+    await s.store.replays.replay({ ...again, newId: s.ids.uuid }, s.entry());
     s.advance(DAY_MS);
     const house = keepHouse(s);
     await house.runOnce();
@@ -231,7 +231,7 @@ describe('retention', () => {
     await settleNext(s, number, [4], 'delivered');
     const sweep = { webhookNumber: number, from: 0, deliveredBy: s.clock(), deadBy: null };
     const range = { webhookNumber: number, first: 2, last: 2, states: ['delivered'] as const, now: s.clock() };
-    const replayed = s.store.deliveries.replay({ ...range, newIds: [s.ids.uuid(), s.ids.uuid()] }, s.entry());
+    const replayed = s.store.replays.replay({ ...range, newId: s.ids.uuid }, s.entry());
     const [step] = await Promise.all([s.store.retention.records(sweep, 100), replayed]);
     assert.deepEqual([step.rows, step.next], [0, 0]);
     assert.deepEqual(offsets(s, number), [0, 1, 2, 3]);
@@ -251,12 +251,12 @@ describe('retention', () => {
       s.advance(DAY_MS);
     }
     await settleNext(s, number, [6], 'delivered');
-    const page = await s.store.deliveries.list({}, null, 6);
+    const page = (await s.store.deliveries.list({}, null, 6)).items;
     const cursor = page.at(-1);
     assert.equal(cursor?.webhookNumber, number);
     s.advance(30 * DAY_MS);
     await keepHouse(s).runOnce();
-    const rest = await s.store.deliveries.list({}, deliveryAddress(cursor?.id ?? ''), 100);
+    const rest = (await s.store.deliveries.list({}, deliveryAddress(cursor?.id ?? ''), 100)).items;
     const shown = new Set([...page, ...rest].map(({ id }) => id));
     const left = await everyDelivery(s, 2);
     assert.deepEqual(

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import pino from 'pino';
 import { createScheduler, type Job, type SchedulerOptions } from '../../src/housekeeping/scheduler.ts';
-import { STEP_ROWS_FIRST, STEP_ROWS_MAX, STEP_ROWS_MIN } from '../../src/limits.ts';
+import { STEP_ROWS_FIRST, STEP_ROWS_MAX, STEP_ROWS_MIN } from '../../src/housekeeping-limits.ts';
+import { createLog } from '../../src/log.ts';
 import type { Held } from '../../src/store/database.ts';
 import { NOT_HELD, nextSize, type StepResult } from '../../src/store/steps.ts';
 
@@ -34,7 +34,7 @@ function job(
 
 function scheduler(jobs: readonly Job[], more: Partial<SchedulerOptions> = {}) {
   const logged: Record<string, unknown>[] = [];
-  const log = pino({ level: 'info' }, { write: (line: string) => void logged.push(JSON.parse(line)) });
+  const log = createLog('info', { write: (line: string) => void logged.push(JSON.parse(line)) });
   return { ...createScheduler({ jobs, clock: () => 0, log, pause: async () => {}, ...more }), logged };
 }
 
@@ -152,7 +152,7 @@ describe('the scheduler', () => {
     const s = createScheduler({
       jobs: [job('endless', Number.POSITIVE_INFINITY, { order, took: held(3_600_000) })],
       clock: () => 0,
-      log: pino({ level: 'silent' }),
+      log: createLog('silent'),
     });
     s.start();
     while (order.length === 0) await turn();

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { VERSION } from '../../src/version.ts';
-import { borrow, type Project, receiverProject, typeErrors } from '../support/receiver-package.ts';
+import { borrow, type Project, runFile, typeErrors } from '../support/packed.ts';
+import { receiverProject } from '../support/receiver-package.ts';
 import { SECRET, signedRequest } from '../support/signed-request.ts';
 
 /** Takes the request of standard input with every adapter. */
@@ -74,12 +74,6 @@ describe('the package', () => {
     project = receiverProject();
   });
 
-  function run(name: string, program: string, input = ''): string {
-    writeFileSync(join(project.folder, name), program);
-    const flags = ['--disable-warning=ExperimentalWarning'];
-    return execFileSync(process.execPath, [...flags, name], { cwd: project.folder, encoding: 'utf8', input });
-  }
-
   it('holds code, types, licence, page and vectors, and nothing else', () => {
     const others = project.packed.filter((path) => !/^(receiver|wire)\/[\w-]+(\.d\.ts|\.js)$/.test(path));
     assert.deepEqual(
@@ -103,7 +97,7 @@ describe('the package', () => {
   it('takes a delivery in a JavaScript program, with every adapter', async () => {
     const { method, path, headers, body } = await signedRequest({ gzip: true, standardWebhooks: true });
     const input = JSON.stringify({ method, path, headers, body: Buffer.from(body).toString('base64') });
-    const printed = JSON.parse(run('program.js', PROGRAM, input)) as unknown;
+    const printed = JSON.parse(runFile(project, 'program.js', PROGRAM, input)) as unknown;
     assert.deepEqual(printed, { handled: [42, 42, 42], statuses: [204, 204, 204] });
   });
 
@@ -126,9 +120,9 @@ describe('the package', () => {
       console.log(JSON.stringify([status, errors]));
     `;
     rmSync(join(project.folder, 'node_modules', 'openpgp'), { force: true });
-    assert.deepEqual(JSON.parse(run('vectors.js', program)), [500, ['ERR_MODULE_NOT_FOUND']]);
+    assert.deepEqual(JSON.parse(runFile(project, 'vectors.js', program)), [500, ['ERR_MODULE_NOT_FOUND']]);
     borrow(project, 'openpgp');
-    assert.deepEqual(JSON.parse(run('vectors.js', program)), [204, []]);
+    assert.deepEqual(JSON.parse(runFile(project, 'vectors.js', program)), [204, []]);
   });
 
   it('types events, records and refusals, with the types of the web and with Node’s', () => {

@@ -1,11 +1,8 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { join } from 'node:path';
 import { before, describe, it, type TestContext } from 'node:test';
-import { createServer } from 'node:tls';
 import * as openpgp from 'openpgp';
-import { cleanUp } from '../support/cleanup.ts';
 import {
   importKey,
   makeEndpoint,
@@ -26,6 +23,7 @@ import {
 } from '../support/receiver-package.ts';
 import { startService } from '../support/service.ts';
 import { API_KEY, SECRET } from '../support/signed-request.ts';
+import { startTlsFront } from '../support/tls-front.ts';
 
 /** Has a fetch-style program answer HTTP, as `deno serve`, Bun and workers do by themselves. */
 const SERVE = `
@@ -40,20 +38,6 @@ const server = createServer(async (request, response) => {
 });
 server.listen(0, '127.0.0.1', () => console.log('listening on port ' + server.address().port));
 `;
-
-/** What stands in front of a receiver and ends TLS; answers its port. */
-async function frontWith(t: TestContext, port: number): Promise<number> {
-  const { certificate, privateKey } = sharedCertificates().server;
-  const front = createServer({ cert: certificate, key: privateKey }, (socket) => {
-    const behind = connect(port, '127.0.0.1');
-    socket.pipe(behind).pipe(socket);
-    socket.on('error', () => behind.destroy());
-    behind.on('error', () => socket.destroy());
-  });
-  cleanUp(t, () => front.close());
-  await new Promise<void>((resolve) => front.listen(0, '127.0.0.1', resolve));
-  return (front.address() as { port: number }).port;
-}
 
 describe('the program of the page for', () => {
   let project: Project;
@@ -82,7 +66,7 @@ describe('the program of the page for', () => {
     it(`${heading} proves its secret to the service and takes what that delivers`, async (t) => {
       const receiver = await start(t, heading);
       const { admin } = await startService(t, { ca: sharedCertificates().ca });
-      const url = `https://localhost:${await frontWith(t, receiver.port)}/hooks/sallyport`;
+      const url = `https://localhost:${await startTlsFront(t, sharedCertificates().server, receiver.port)}/hooks/sallyport`;
       const wanted = { tokenChallenge: true, contentEncoding: 'gzip' };
       const endpoint = await makeEndpoint(admin, { url, secret: SECRET, apiKey: API_KEY }, wanted);
       assert.ok(endpoint.verified, JSON.stringify(endpoint.lastVerification));

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { ATTEMPTS_LOOKED_THROUGH } from '../../src/log-limits.ts';
 import { NO_TIMINGS } from '../../src/outbound/outcome.ts';
 import { type AttemptRecord, attemptStatement } from '../../src/store/attempts.ts';
 import { ConstraintViolation } from '../../src/store/database.ts';
@@ -38,6 +39,9 @@ describe('the attempts', () => {
     });
     await s.database.commit([attemptStatement(answered), attemptStatement(failed)]);
     assert.deepEqual(await s.store.attempts.ofRecord(number, 5, 10), [answered, failed]);
+    assert.deepEqual(await s.store.attempts.get(failed.id), failed);
+    assert.equal(await s.store.attempts.get(s.ids.uuid()), null);
+    assert.equal(await s.store.attempts.get('no id'), null);
   });
 
   it('of a record are those whose batch held it, oldest first, up to the limit', async (t) => {
@@ -63,7 +67,53 @@ describe('the attempts', () => {
     assert.equal(await spansOf(999), '0-999 501-999');
     assert.equal(await spansOf(1000), '1000-1999');
     assert.equal(await spansOf(2000), '');
-    assert.equal(await spansOf(0, 1), '0-999');
+    assert.equal(await spansOf(0, 1), '0-0', 'the last ones');
+  });
+
+  it('of a webhook are told newest first, heartbeats and tests among them, however many others sent meanwhile', async (t) => {
+    const s = await openTestStore(t);
+    s.database.connection.pragma('synchronous = OFF');
+    const [quiet, busy] = [await subscribe(s, ['*']), await subscribe(s, ['*'])];
+    const [some, other] = [
+      { firstOffset: 0, lastOffset: 0 },
+      { firstOffset: null, lastOffset: null, batchId: null },
+    ];
+    const made = [
+      attempt(s, quiet, some),
+      attempt(s, quiet, { ...other, kind: 'heartbeat' }),
+      attempt(s, quiet, { firstOffset: 1, lastOffset: 3 }),
+      attempt(s, quiet, { ...other, kind: 'test' }),
+    ];
+    await s.database.commit(made.map(attemptStatement));
+    const newest = made.toReversed();
+    const latestOf = (number: number, limit: number) => s.store.attempts.latestOf(number, limit);
+    assert.deepEqual(await latestOf(quiet, 10), newest);
+    assert.deepEqual(await latestOf(quiet, 2), newest.slice(0, 2));
+    assert.deepEqual(await latestOf(busy, 10), []);
+    const others = Array.from({ length: ATTEMPTS_LOOKED_THROUGH }, (_, n) =>
+      attempt(s, busy, { firstOffset: n, lastOffset: n }),
+    );
+    await s.database.commit(others.map(attemptStatement));
+    assert.deepEqual(await latestOf(quiet, 10), newest, 'found although none is among the last of all');
+    assert.deepEqual(await latestOf(busy, 3), others.toReversed().slice(0, 3));
+    assert.deepEqual(await s.store.attempts.latest(3), others.toReversed().slice(0, 3));
+  });
+
+  it('tell which records travelled as a batch, by the id that receivers know', async (t) => {
+    const s = await openTestStore(t);
+    const number = await subscribe(s, ['*']);
+    const [batchId, other] = [s.ids.uuid(), s.ids.uuid()];
+    s.advance(60_000);
+    const made = [
+      attempt(s, number, { batchId: other, firstOffset: 0, lastOffset: 4 }),
+      attempt(s, number, { batchId, firstOffset: 5, lastOffset: 7 }),
+      attempt(s, number, { batchId, kind: 'heartbeat', firstOffset: null, lastOffset: null }),
+    ];
+    await s.database.commit(made.map(attemptStatement));
+    assert.deepEqual(await s.store.attempts.batch(batchId), { webhookNumber: number, first: 5, last: 7 });
+    assert.deepEqual(await s.store.attempts.batch(other), { webhookNumber: number, first: 0, last: 4 });
+    assert.equal(await s.store.attempts.batch(s.ids.uuid()), null);
+    assert.equal(await s.store.attempts.batch('no id'), null);
   });
 
   it('of a delivery have both offsets, all others none', async (t) => {

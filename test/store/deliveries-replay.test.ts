@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { deliveryId } from '../../src/ids.ts';
 import type { DeliveryState } from '../../src/store/deliveries.ts';
+import type { ReplayableState } from '../../src/store/replays.ts';
 import { newEvent, subscribe } from '../support/events.ts';
 import { NOW, openTestStore, type TestStore } from '../support/store.ts';
 
@@ -14,7 +15,7 @@ type Step =
       readonly kind: 'replay';
       readonly first: number;
       readonly length: number;
-      readonly states: readonly DeliveryState[];
+      readonly states: readonly ReplayableState[];
     }
   /** The batch that holds this record gets an outcome. */
   | { readonly kind: 'settle'; readonly offset: number; readonly state: (typeof settledStates)[number] };
@@ -129,10 +130,12 @@ describe('replaying', () => {
             continue;
           }
           const [first, last] = [step.first, step.first + step.length - 1];
-          const hit = model.filter(({ state }, at) => at >= first && at <= last && step.states.includes(state));
-          const newIds = [s.ids.uuid(), s.ids.uuid()] as const;
-          const range = { webhookNumber: number, first, last, states: step.states, now: NOW, newIds };
-          assert.equal(await s.store.deliveries.replay(range, s.entry()), hit.length);
+          const hit = model.filter(
+            ({ state }, at) => at >= first && at <= last && (step.states as readonly string[]).includes(state),
+          );
+          const range = { webhookNumber: number, first, last, states: step.states, now: NOW, newId: s.ids.uuid };
+          assert.equal(await s.store.replays.count(range), hit.length);
+          assert.equal(await s.store.replays.replay(range, s.entry()), hit.length);
           for (const record of hit) Object.assign(record, { state: 'pending', attempts: 0 });
           assertMatches(batchesOf(s), model);
           assert.deepEqual(s.rows('SELECT pending_records FROM webhook_progress'), [
@@ -153,7 +156,7 @@ describe('replaying', () => {
       [4, 'pending'],
     ]);
     const range = { webhookNumber: number, first: 2, last: 9, states: ['delivered', 'dead'] as const };
-    await s.store.deliveries.replay({ ...range, now: NOW, newIds: ['left', 'right'] }, s.entry());
+    await s.store.replays.replay({ ...range, now: NOW, newId: s.ids.uuid }, s.entry());
     const columns = 'first_offset, last_offset, state, content_refusals, next_attempt_at, settled_at';
     assert.deepEqual(s.rows(`SELECT ${columns} FROM batch`).map(Object.values), [
       [0, 1, 'delivered', 1, null, NOW - 500],
@@ -175,15 +178,20 @@ describe('replaying', () => {
       )
       .run(other);
     const replay = () =>
-      s.store.deliveries.replay(
-        { webhookNumber: number, first: 0, last: 1, states: ['dead'], now: NOW, newIds: [s.ids.uuid(), s.ids.uuid()] },
+      s.store.replays.replay(
+        { webhookNumber: number, first: 0, last: 1, states: ['dead'], now: NOW, newId: s.ids.uuid },
         s.entry(),
       );
     const wakes = () =>
       s.rows('SELECT wake_at FROM webhook_progress ORDER BY webhook_number').map(({ wake_at }) => wake_at);
-    s.database.connection.exec('UPDATE webhook_progress SET wake_at = NULL');
+    s.database.connection.exec(`UPDATE webhook_progress SET wake_at = NULL, probe_at = ${NOW + 1}`);
     assert.equal(await replay(), 2);
     assert.deepEqual(wakes(), [NOW, null]);
+    // A failing endpoint is tried at once: whoever asks for this has reason to think that it is well.
+    assert.deepEqual(
+      s.rows('SELECT probe_at FROM webhook_progress ORDER BY webhook_number').map(({ probe_at }) => probe_at),
+      [null, NOW + 1],
+    );
     s.database.connection.exec("UPDATE webhook_progress SET wake_at = NULL, state = 'stopped'");
     s.database.connection.exec("UPDATE batch SET state = 'dead', next_attempt_at = NULL, settled_at = 1");
     assert.equal(await replay(), 2);
@@ -208,8 +216,8 @@ describe('replaying', () => {
       return [delivery?.state, delivery?.attemptCount, delivery?.nextAttemptAt, delivery?.settledAt];
     };
     assert.deepEqual(await get(2), ['dead', 3, null, NOW - 500]);
-    await s.store.deliveries.replay(
-      { webhookNumber: number, first: 2, last: 2, states: ['dead'], now: NOW, newIds: ['l', 'r'] },
+    await s.store.replays.replay(
+      { webhookNumber: number, first: 2, last: 2, states: ['dead'], now: NOW, newId: s.ids.uuid },
       s.entry(),
     );
     assert.deepEqual(await get(1), ['dead', 3, null, NOW - 500]);

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { firstRowKeyAt } from '../../src/ids.ts';
 import type { Application } from '../../src/store/applications.ts';
 import { ConstraintViolation, StaleWrite } from '../../src/store/database.ts';
+import { purgeTokens } from '../../src/store/tokens.ts';
 import { makeApplication, makeUser, openTestServices, type TestServices } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
 
@@ -128,7 +129,7 @@ describe('the sweep of expired tokens', () => {
     let purged = 0;
     let steps = 0;
     for (let after: number | null = 0; after !== null; steps += 1) {
-      const step: { next: number | null; purged: number } = await s.store.tokens.purgeStep(after, limit, s.clock());
+      const step: { next: number | null; purged: number } = await purgeTokens(s.database, after, limit, s.clock());
       purged += step.purged;
       after = step.next;
       assert.ok(steps < 1000, 'the sweep does not end');
@@ -162,9 +163,9 @@ describe('the sweep of expired tokens', () => {
       s,
       Array.from({ length: 10 }, (_, n) => ({ key: n + 1, expiresAt: n < 5 ? NOW : NOW + 1 })),
     );
-    assert.deepEqual(await s.store.tokens.purgeStep(0, 4, NOW), { next: 4, purged: 4 });
-    assert.deepEqual(await s.store.tokens.purgeStep(4, 4, NOW), { next: 8, purged: 1 });
-    assert.deepEqual(await s.store.tokens.purgeStep(8, 4, NOW), { next: null, purged: 0 });
+    assert.deepEqual(await purgeTokens(s.database, 0, 4, NOW), { next: 4, purged: 4 });
+    assert.deepEqual(await purgeTokens(s.database, 4, 4, NOW), { next: 8, purged: 1 });
+    assert.deepEqual(await purgeTokens(s.database, 8, 4, NOW), { next: null, purged: 0 });
     assert.deepEqual(keys(s), [6, 7, 8, 9, 10]);
   });
 
@@ -176,11 +177,11 @@ describe('the sweep of expired tokens', () => {
       { key: first, expiresAt: NOW + 1 },
       { key: first + 1, expiresAt: NOW + 1 },
     ]);
-    assert.deepEqual(await s.store.tokens.purgeStep(0, 2, NOW), { next: null, purged: 1 });
+    assert.deepEqual(await purgeTokens(s.database, 0, 2, NOW), { next: null, purged: 1 });
   });
 
   it('has nothing to do in an empty table', async (t) => {
     const s = await openTestServices(t);
-    assert.deepEqual(await s.store.tokens.purgeStep(0, 10, NOW), { next: null, purged: 0 });
+    assert.deepEqual(await purgeTokens(s.database, 0, 10, NOW), { next: null, purged: 0 });
   });
 });

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { STEP_ROWS_FIRST } from '../../src/housekeeping-limits.ts';
 import { StaleWrite } from '../../src/store/database.ts';
+import { makeDue } from '../../src/store/resume.ts';
 import type { Progress, Webhook } from '../../src/store/webhooks.ts';
 import { logs, newEvent, subscribe } from '../support/events.ts';
 import { leavingNothing, NOW, openTestStore, type TestStore } from '../support/store.ts';
@@ -64,13 +66,13 @@ describe('the webhook store', () => {
       assert.deepEqual(s.rows(`SELECT * FROM ${table} WHERE webhook_number = ${number}`), [], table);
     }
     assert.deepEqual(s.rows('SELECT number FROM removed_webhook'), [{ number }]);
-    const shown = await s.store.deliveries.list({}, null, 100);
+    const shown = (await s.store.deliveries.list({}, null, 100)).items;
     assert.deepEqual(
       shown.map(({ webhookId }) => webhookId),
       [kept.id],
     );
     assert.equal(await s.store.deliveries.get({ createdAt: NOW, webhookNumber: number, offset: 0 }), null);
-    assert.deepEqual(await s.store.deliveries.list({ webhookNumber: number }, null, 100), []);
+    assert.deepEqual((await s.store.deliveries.list({ webhookNumber: number }, null, 100)).items, []);
     await s.store.events.publish([newEvent(s, 'order.placed')]);
     assert.equal(logs(s).get(number)?.length, 1);
     assert.ok((await made(s, ['*'])).progress.webhookNumber > number);
@@ -102,26 +104,59 @@ describe('the webhook store', () => {
     assert.equal((await s.store.webhooks.get(webhook.id))?.progress.nextOffset, 2);
   });
 
-  it('makes due at a start what waited for a retry and is not under way', async (t) => {
+  it('makes due what waits for a retry and is not under way, and has the webhook looked at', async (t) => {
     const s = await openTestStore(t);
-    const webhook = await made(s, ['order.*']);
-    await s.store.events.publish(Array.from({ length: 4 }, () => newEvent(s, 'order.placed')));
-    const number = webhook.progress.webhookNumber;
+    const { progress } = await made(s, ['order.*']);
+    const other = await made(s, ['order.*']);
+    const number = progress.webhookNumber;
     s.database.connection.exec(
-      `UPDATE webhook_progress SET cursor_offset = 4;
+      `UPDATE webhook_progress SET state = 'started', wake_at = ${NOW + 60_000};
        INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner, settled_at) VALUES
          (${number}, 0, 0, 'waiting', 'pending', 1, 0, ${NOW + 60_000}, NULL, NULL),
          (${number}, 1, 1, 'leased', 'pending', 1, 0, ${NOW + 60_000}, 'me', NULL),
          (${number}, 2, 2, 'due', 'pending', 1, 0, ${NOW - 60_000}, NULL, NULL),
-         (${number}, 3, 3, 'dead', 'dead', 1, 0, NULL, NULL, 1)`,
+         (${number}, 3, 3, 'dead', 'dead', 1, 0, NULL, NULL, 1),
+         (${other.progress.webhookNumber}, 0, 0, 'another''s', 'pending', 1, 0, ${NOW + 60_000}, NULL, NULL)`,
     );
-    const progress: Progress = { ...running(webhook.progress), state: 'started' };
-    await s.store.webhooks.setState(
-      { progress, stateBefore: 'stopped', event: newEvent(s, 'webhook.started') },
-      s.entry(),
+    await s.store.webhooks.makeDue(number, NOW);
+    const dues = s.rows('SELECT next_attempt_at AS at FROM batch ORDER BY webhook_number, first_offset');
+    assert.deepEqual(
+      dues.map(({ at }) => at),
+      [NOW, NOW + 60_000, NOW - 60_000, null, NOW + 60_000],
     );
-    const dues = s.rows('SELECT next_attempt_at AS at FROM batch ORDER BY first_offset').map(({ at }) => at);
-    assert.deepEqual(dues, [NOW, NOW + 60_000, NOW - 60_000, null]);
+    const wakes = s.rows('SELECT wake_at FROM webhook_progress ORDER BY webhook_number');
+    assert.deepEqual(
+      wakes.map(({ wake_at }) => wake_at),
+      [NOW, NOW + 60_000],
+    );
+  });
+
+  it('makes any number of them due, in steps of which none takes many', async (t) => {
+    const s = await openTestStore(t);
+    const number = (await made(s, ['order.*'])).progress.webhookNumber;
+    const count = 3 * STEP_ROWS_FIRST + 7;
+    s.database.connection.exec(
+      `WITH RECURSIVE n (o) AS (SELECT 0 UNION ALL SELECT o + 2 FROM n WHERE o + 2 < ${2 * count})
+       INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at)
+       SELECT ${number}, o, o + 1, 'batch ' || o, 'pending', 1, 0, ${NOW + 60_000} FROM n`,
+    );
+    const changed: number[] = [];
+    const db = {
+      ...s.database,
+      commit: async (...args: Parameters<typeof s.database.commit>) => {
+        const results = await s.database.commit(...args);
+        changed.push(results[0]?.changes ?? 0);
+        return results;
+      },
+    };
+    await makeDue(db, number, NOW);
+    assert.equal(
+      changed.reduce((sum, n) => sum + n, 0),
+      count,
+    );
+    assert.equal(changed[0], STEP_ROWS_FIRST);
+    assert.ok(changed.length > 1);
+    assert.equal(s.rows(`SELECT 1 FROM batch WHERE next_attempt_at > ${NOW}`).length, 0);
   });
 
   it('names those of an endpoint, of a pattern, and those that get a type without a key', async (t) => {

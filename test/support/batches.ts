@@ -8,7 +8,7 @@ import type { BatchFate } from '../../src/store/settlement.ts';
 import { newEvent } from './events.ts';
 import type { TestStore } from './store.ts';
 
-export const OWNER = 'test';
+const OWNER = 'test';
 const LEASE_MS = 60_000;
 
 /** Publishes `count` events of a type, one transaction each hundred. */

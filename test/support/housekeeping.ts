@@ -1,15 +1,15 @@
 /** Housekeeping on a test's store, with nothing between its steps, and what it logged. */
-import pino from 'pino';
 import {
   createHousekeeping,
   type Housekeeping,
   type HousekeepingOptions,
 } from '../../src/housekeeping/housekeeping.ts';
 import type { Retention } from '../../src/housekeeping/retention.ts';
+import { createLog } from '../../src/log.ts';
 import type { TestStore } from './store.ts';
 
 export const DAY_MS = 86_400_000;
-export const DEFAULTS: Retention = { deliveredDays: 30, deadDays: 90, attemptsDays: 30 };
+const DEFAULTS: Retention = { deliveredDays: 30, deadDays: 90, attemptsDays: 30 };
 
 export type Kept = Housekeeping & {
   readonly logged: readonly Record<string, unknown>[];
@@ -23,7 +23,7 @@ export function keepHouse(
   more: Partial<HousekeepingOptions> = {},
 ): Kept {
   const logged: Record<string, unknown>[] = [];
-  const log = pino({ level: 'info' }, { write: (line: string) => void logged.push(JSON.parse(line)) });
+  const log = createLog('info', { write: (line: string) => void logged.push(JSON.parse(line)) });
   let wakes = 0;
   const housekeeping = createHousekeeping({
     store: s.store,

@@ -13,7 +13,8 @@ import { temporaryFolder } from './service.ts';
 import type { RawRequest } from './signed-request.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
-const FLAGS = ['--disable-warning=ExperimentalWarning'];
+/** What the program `script` calls is a command line as it stands. */
+const FLAGS = 'deno' in process.versions ? ['run', '--allow-all'] : ['--disable-warning=ExperimentalWarning'];
 
 export type Listener = {
   readonly url: string;

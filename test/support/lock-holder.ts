@@ -11,10 +11,10 @@ export type LockHolder = {
 
 const PROGRAM = `
   const Database = require('better-sqlite3');
-  const [path, sql] = process.argv.slice(1);
-  const db = new Database(path);
+  const { LOCKED_FILE, LOCKED_SQL } = process.env;
+  const db = new Database(LOCKED_FILE);
   db.exec('BEGIN IMMEDIATE');
-  if (sql !== undefined) db.exec(sql);
+  if (LOCKED_SQL !== undefined) db.exec(LOCKED_SQL);
   process.stdout.write('held');
   process.stdin.once('data', () => {
     db.exec('COMMIT');
@@ -23,8 +23,9 @@ const PROGRAM = `
   });`;
 
 /** Resolves once the lock is held; `sql` is run under it. */
-export async function holdLock(t: TestContext, path: string, ...sql: readonly string[]): Promise<LockHolder> {
-  const child: ChildProcess = spawn(process.execPath, ['-e', PROGRAM, '--', path, ...sql], {
+export async function holdLock(t: TestContext, path: string, sql?: string): Promise<LockHolder> {
+  const child: ChildProcess = spawn(process.execPath, ['-e', PROGRAM], {
+    env: { ...process.env, LOCKED_FILE: path, ...(sql === undefined ? {} : { LOCKED_SQL: sql }) },
     cwd: fileURLToPath(new URL('../..', import.meta.url)),
     stdio: ['pipe', 'pipe', 'inherit'],
   });

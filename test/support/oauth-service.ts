@@ -2,7 +2,6 @@
 
 import { connect, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
-import pino from 'pino';
 import { createThrottle } from '../../src/access/throttle.ts';
 import { createClientAuthentication } from '../../src/http/client-authentication.ts';
 import { createListener } from '../../src/http/listener.ts';
@@ -13,6 +12,7 @@ import { introspectionRoutes } from '../../src/http/routes/introspection.ts';
 import { revocationRoutes } from '../../src/http/routes/revocation.ts';
 import { tokenRoutes } from '../../src/http/routes/token.ts';
 import { createRequestHandler } from '../../src/http/server.ts';
+import { createLog } from '../../src/log.ts';
 import { parseCidr } from '../../src/outbound/ip-address.ts';
 import type { User } from '../../src/store/users.ts';
 import { makeApplication, makeUser, openTestServices, type TestServices } from './services.ts';
@@ -40,7 +40,7 @@ export async function startOAuthService(
   const services = await openTestServices(t);
   const { tokens, gate, clock, store } = services;
   const logged: string[] = [];
-  const log = pino({ level: 'info' }, { write: (line: string) => void logged.push(line) });
+  const log = createLog('info', { write: (line: string) => void logged.push(line) });
   const authentication = createClientAuthentication({ tokens, throttle: createThrottle(), clock });
   let origin = '';
   const handler = createRequestHandler({

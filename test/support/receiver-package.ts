@@ -1,82 +1,26 @@
-/** The package `sallyport-receiver` as its users get it: built, packed, and installed from the tarball into an empty project. */
+/** The package `sallyport-receiver` as its users get it, and the programs of its documentation. */
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { cleanUp } from './cleanup.ts';
 import { createMailbox } from './mailbox.ts';
+import { installPacked, type Project } from './packed.ts';
+
+export { borrow, type Project, typeErrors } from './packed.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const FLAGS = ['--disable-warning=ExperimentalWarning'];
 
-export type Project = {
-  readonly folder: string;
-  /** Paths in the tarball. */
-  readonly packed: readonly string[];
-};
-
 let installed: Project | null = null;
 
-/** The same one for every test of a file: it takes some seconds. Removed when the process ends. */
+/** The same one for every test of a file: it takes some seconds. */
 export function receiverProject(): Project {
-  installed ??= install();
+  installed ??= installPacked('build-receiver.ts');
   return installed;
-}
-
-function install(): Project {
-  const parent = mkdtempSync(join(tmpdir(), 'sallyport-receiver-'));
-  process.once('exit', () => rmSync(parent, { recursive: true, force: true }));
-  const build = join(parent, 'build');
-  const folder = join(parent, 'project');
-  execFileSync(process.execPath, [...FLAGS, join(root, 'scripts', 'build-receiver.ts'), build], { stdio: 'pipe' });
-  const [packed] = JSON.parse(npm(build, 'pack', '--json', '--pack-destination', parent)) as [
-    { files: { path: string }[] },
-  ];
-  mkdirSync(folder);
-  writeFileSync(join(folder, 'package.json'), '{"type": "module", "private": true}');
-  const [tarball = ''] = readdirSync(parent).filter((name) => name.endsWith('.tgz'));
-  // Without a registry: there is nothing that it would have to be asked for.
-  npm(folder, 'install', '--offline', '--no-audit', '--no-fund', join(parent, tarball));
-  return { folder, packed: packed.files.map(({ path }) => path).sort() };
-}
-
-function npm(folder: string, ...args: readonly string[]): string {
-  return execFileSync('npm', args, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
-}
-
-/** Lets the project import a package that this one has. */
-export function borrow({ folder }: Project, name: string): void {
-  const link = join(folder, 'node_modules', name);
-  mkdirSync(join(link, '..'), { recursive: true });
-  rmSync(link, { force: true });
-  symlinkSync(join(root, 'node_modules', name), link);
-}
-
-/** What the compiler says of a file of the project; empty when it is content. */
-export function typeErrors({ folder }: Project, file: string, compilerOptions: object): string {
-  const settings = {
-    compilerOptions: {
-      target: 'es2023',
-      module: 'nodenext',
-      strict: true,
-      noEmit: true,
-      types: [],
-      ...compilerOptions,
-    },
-    include: [file],
-  };
-  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(settings));
-  try {
-    return execFileSync(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', folder], {
-      encoding: 'utf8',
-    });
-  } catch (error) {
-    return (error as { stdout: string }).stdout;
-  }
 }
 
 /** The program in the first TypeScript block under a heading of docs/receive-webhooks.md. */

@@ -10,6 +10,7 @@ import { readConfig } from '../../src/config.ts';
 import type { FirstCredentials } from '../../src/data-folder.ts';
 import { createLog, type LogLevel } from '../../src/log.ts';
 import { createSallyport } from '../../src/sallyport.ts';
+import type { Services } from '../../src/services.ts';
 import { cleanUp } from './cleanup.ts';
 import { type ApiClient, createClient, tokenFor } from './client.ts';
 import { createLogReader, type LogReader } from './log-reader.ts';
@@ -45,6 +46,8 @@ export type ServiceInProcess = TestService & {
   advance(ms: number): void;
   /** A new client like `admin`, whose token ends after an hour of the service's clock. */
   signIn(): Promise<ApiClient>;
+  /** The use cases behind it, for what no door shows. */
+  readonly services: Services;
 };
 
 /** How a process ended. */
@@ -71,7 +74,8 @@ export async function startService(t: TestContext, options: ServiceOptions = {})
   const advance = (ms: number): void => {
     ahead += ms;
   };
-  return { url, dataDir, credentials, admin: await signIn(), log, clock, advance, signIn, stop };
+  const { services } = sallyport;
+  return { url, dataDir, credentials, admin: await signIn(), log, clock, advance, signIn, services, stop };
 }
 
 let firstStarted: Promise<Pick<Service, 'dataDir' | 'credentials'>> | null = null;

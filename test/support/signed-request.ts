@@ -63,7 +63,7 @@ export async function signedRequest(options: SignedRequestOptions = {}): Promise
   return { method: 'POST', path, headers: Object.entries(headers), body };
 }
 
-export function newMessageId(): string {
+function newMessageId(): string {
   return `m-${randomBytes(8).toString('hex')}`;
 }
 

@@ -49,22 +49,34 @@ export function pgpVector(name: PgpVectorName): string {
   return readFileSync(new URL(`pgp/${name}.public.asc`, folder), 'utf8');
 }
 
-/** A request to a receiver, and what it makes of it: the messages in their order and the secret that signed, or its refusal. */
+/** A request to a receiver, and what it makes of it. test/vectors/README.md says what the members are. */
 export type RequestVector = {
   readonly name: string;
   readonly url: string;
   readonly method: string;
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly bodyBase64: string;
-} & (
-  | { readonly messageIds: readonly string[]; readonly secretIndex: number; readonly refused?: undefined }
-  | { readonly refused: string }
-);
+  readonly secrets?: readonly string[];
+  readonly standardWebhooks?: true;
+} & (TakenVector | AnsweredVector | RefusedVector);
+
+type TakenVector = {
+  readonly records: readonly HandedRecord[];
+  readonly secretIndex: number;
+  readonly answer?: undefined;
+  readonly refused?: undefined;
+};
+type AnsweredVector = { readonly answer: string; readonly refused?: undefined };
+type RefusedVector = { readonly refused: string; readonly status: number };
+
+/** What a receiver hands over of a record, in short. */
+export type HandedRecord = { readonly messageId: string; readonly eventType: string; readonly data: unknown };
 
 /** `now` is the receiver's clock; `privateKeys` are armored, by the name that the sender knows them by. */
 export type RequestVectors = {
   readonly now: string;
   readonly toleranceSeconds: number;
+  readonly maxBytes: number;
   readonly secrets: readonly string[];
   readonly apiKey: string;
   readonly privateKeys: Readonly<Record<string, string>>;

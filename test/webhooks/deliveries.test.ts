@@ -37,12 +37,12 @@ async function open(t: Parameters<typeof openTestServices>[0], states: readonly 
       );
   }
   s.database.connection.prepare('UPDATE webhook_progress SET cursor_offset = ?').run(states.length);
-  const deliveries = (await s.deliveries.list({ webhookId }, null, 100)).toReversed();
+  const deliveries = (await s.deliveries.list({ webhookId }, null, 100)).items.toReversed();
   return { s, webhookId, deliveries };
 }
 
 const statesOf = async ({ s, webhookId }: Log): Promise<string> =>
-  (await s.deliveries.list({ webhookId }, null, 100))
+  (await s.deliveries.list({ webhookId }, null, 100)).items
     .toReversed()
     .map(({ state }) => state)
     .join(' ');
@@ -77,10 +77,10 @@ describe('deliveries', () => {
 
   it('of a webhook that there is not are none, and the filters hold together', async (t) => {
     const { s, webhookId } = await open(t, ['dead', 'delivered', 'dead']);
-    assert.deepEqual(await s.deliveries.list({ webhookId: MISSING }, null, 10), []);
-    assert.equal((await s.deliveries.list({ webhookId, state: 'dead' }, null, 10)).length, 2);
-    assert.equal((await s.deliveries.list({ webhookId, state: 'dead', since: NOW + 1000 }, null, 10)).length, 1);
-    assert.equal((await s.deliveries.list({ eventType: 'order.placed', until: NOW }, null, 10)).length, 0);
+    assert.deepEqual((await s.deliveries.list({ webhookId: MISSING }, null, 10)).items, []);
+    assert.equal((await s.deliveries.list({ webhookId, state: 'dead' }, null, 10)).items.length, 2);
+    assert.equal((await s.deliveries.list({ webhookId, state: 'dead', since: NOW + 1000 }, null, 10)).items.length, 1);
+    assert.equal((await s.deliveries.list({ eventType: 'order.placed', until: NOW }, null, 10)).items.length, 0);
   });
 
   for (const id of [MISSING, '', 'x', "' OR ''='", 'x'.repeat(9999)]) {
@@ -157,6 +157,55 @@ describe('replaying a delivery', () => {
   });
 });
 
+describe('replaying a selection', () => {
+  const STATES = ['dead', 'delivered', 'dead', 'pending', 'discarded', 'dead'] as const;
+
+  it('sends again what can be, each once, and tells how many', async (t) => {
+    const log = await open(t, STATES);
+    const { s, deliveries } = log;
+    const wakes = s.wakes();
+    const ids = [...deliveries.slice(1), ...deliveries.slice(1, 3)].map(({ id }) => id);
+    assert.deepEqual(await s.deliveries.replaySelected([MISSING, 'x', ...ids], ACTOR), { replayed: 3 });
+    assert.equal(await statesOf(log), 'dead pending pending pending discarded pending');
+    assert.equal(s.wakes(), wakes + 2);
+  });
+
+  it('is audited: those that follow one another in one entry, any other one by itself', async (t) => {
+    const { s, webhookId, deliveries } = await open(t, STATES);
+    const ids = deliveries.map(({ id }) => id).toReversed();
+    assert.deepEqual(await s.deliveries.replaySelected(ids, ACTOR), { replayed: 4 });
+    const [second, first] = await s.store.audit.list(null, 2);
+    assert.deepEqual(
+      [first?.actor, first?.action, first?.target, first?.changes.records?.to],
+      [ACTOR, 'webhook.replay', `webhook:${webhookId}`, { firstOffset: 0, lastOffset: 2 }],
+    );
+    assert.deepEqual([second?.action, second?.target], ['delivery.replay', `delivery:${deliveries[5]?.id}`]);
+  });
+
+  it('of nothing, or of nothing that can be, changes nothing', async (t) => {
+    const { s, deliveries } = await open(t, STATES);
+    const ids = deliveries.slice(3, 5).map(({ id }) => id);
+    await leavingNothing(s, async () => {
+      assert.deepEqual(await s.deliveries.replaySelected(ids, ACTOR), { replayed: 0 });
+      assert.deepEqual(await s.deliveries.replaySelected([], ACTOR), { replayed: 0 });
+    });
+  });
+});
+
+describe('what a delivery carries', () => {
+  it('is the data of its event as it goes out, until that is erased', async (t) => {
+    const { s, deliveries } = await open(t, ['dead']);
+    const id = deliveries[0]?.id ?? '';
+    const { correlationId, ...content } = await s.deliveries.content(id);
+    assert.deepEqual(content, { dataJson: '{"n":0}', erasedAt: null, actorId: null });
+    assert.match(correlationId, /^[0-9a-f-]{36}$/);
+    s.database.connection.exec(`UPDATE event SET data = NULL, erased_at = ${NOW + 5}`);
+    const { dataJson, erasedAt } = await s.deliveries.content(id);
+    assert.deepEqual([dataJson, erasedAt], [null, NOW + 5]);
+    await refused(() => s.deliveries.content(MISSING), { code: 'not_found' });
+  });
+});
+
 describe('replaying a stretch of a webhook’s log', () => {
   const STATES = ['delivered', 'dead', 'discarded', 'dead', 'pending', 'delivered'] as const;
   const at = (second: number): string => new Date(NOW + second * 1000).toISOString();
@@ -183,11 +232,20 @@ describe('replaying a stretch of a webhook’s log', () => {
       0,
       'delivered dead discarded dead pending delivered',
     ],
+    [
+      'instants in any zone',
+      { since: at(0).replace('Z', '+00:00'), until: new Date(NOW + 3_602_000).toISOString().replace('Z', '+01:00') },
+      2,
+      'pending pending discarded dead pending delivered',
+    ],
     ['nothing of no state', { states: [] }, 0, 'delivered dead discarded dead pending delivered'],
   ];
   for (const [what, body, replayed, after] of table) {
     it(`takes ${what}`, async (t) => {
       const log = await open(t, STATES);
+      const { s, webhookId } = log;
+      const count = await leavingNothing(s, () => s.deliveries.countReplay(webhookId, body));
+      assert.equal(count, replayed, 'counted before');
       assert.deepEqual(await log.s.webhooks.replay(log.webhookId, body, ACTOR), { replayed });
       assert.equal(await statesOf(log), after);
     });
@@ -223,11 +281,13 @@ describe('replaying a stretch of a webhook’s log', () => {
       await leavingNothing(s, () =>
         refused(() => s.webhooks.replay(webhookId, body, ACTOR), { code: 'validation_failed', fields: [field] }),
       );
+      await refused(() => s.deliveries.countReplay(webhookId, body), { code: 'validation_failed', fields: [field] });
     });
   }
 
   it('is refused for a webhook that there is not', async (t) => {
     const { s } = await open(t, []);
     await leavingNothing(s, () => refused(() => s.webhooks.replay(MISSING, {}, ACTOR), { code: 'not_found' }));
+    await refused(() => s.deliveries.countReplay(MISSING, {}), { code: 'not_found' });
   });
 });

@@ -104,6 +104,30 @@ describe('endpoints', () => {
     assert.deepEqual([oauthClientId, oauthClientSecret, oauthTokenUrl], [null, null, null]);
   });
 
+  it('keep a client secret from a server that it was not given for: with another origin it must come along', async (t) => {
+    const s = await openTestServices(t);
+    const { id } = await makeEndpoint(s, { oauth: OAUTH });
+    const patched = async (oauth: object) => (await s.endpoints.patch(id, { oauth }, ACTOR)).oauthTokenUrl;
+    for (const tokenUrl of ['https://elsewhere.example/token', 'https://login.example:8443/token']) {
+      await leavingNothing(s, () =>
+        refused(() => patched({ tokenUrl }), { code: 'validation_failed', fields: ['oauth.clientSecret'] }),
+      );
+    }
+    const moved = 'https://login.example/v2/token?tenant=1';
+    assert.equal(await patched({ tokenUrl: moved }), moved, 'the same server may have it at another path');
+    const elsewhere = 'https://elsewhere.example/token';
+    const { clientSecret } = OAUTH;
+    assert.equal(
+      await patched({ tokenUrl: elsewhere, clientSecret }),
+      elsewhere,
+      'the same secret, from one who knows it',
+    );
+    assert.equal((await s.endpoints.get(id)).oauthClientSecret?.reveal(), clientSecret);
+    // Without settings there is no secret to keep.
+    await s.endpoints.patch(id, { oauth: null }, ACTOR);
+    assert.equal(await patched(OAUTH), OAUTH.tokenUrl);
+  });
+
   it('are switched off and on', async (t) => {
     const s = await openTestServices(t);
     const { id } = await makeEndpoint(s);

@@ -45,7 +45,8 @@ describe('an endpoint with tokenChallenge', () => {
     const m = await open(t);
     const endpoint = await create(m);
     assert.deepEqual([endpoint.verified, endpoint.enabled], [true, true]);
-    assert.deepEqual(endpoint.lastVerification, {
+    const { exchange, ...told } = endpoint.lastVerification as Verification;
+    assert.deepEqual(told, {
       at: NOW,
       verified: true,
       responseStatus: 200,
@@ -68,6 +69,8 @@ describe('an endpoint with tokenChallenge', () => {
     } = request.headers;
     assert.deepEqual([type, apiKey], ['application/json', endpoint.apiKey.reveal()]);
     assert.match(String(token), /^[A-Za-z0-9_-]{43}$/);
+    const wanted = challengeAnswer({ pathAndQuery: '/Hook?Tenant=%C3%84', token: String(token), secret: SECRET });
+    assert.deepEqual(exchange, { token, wanted, came: wanted });
     assert.match(String(agent), /^Sallyport\/\d/);
   });
 
@@ -118,7 +121,7 @@ describe('an endpoint with tokenChallenge', () => {
       const { id } = await create(m);
       const { verified, enabled, lastVerification } = await m.s.endpoints.get(id);
       assert.deepEqual([verified, enabled], [false, false]);
-      const { error: told, ...rest } = lastVerification as Verification;
+      const { error: told, exchange, ...rest } = lastVerification as Verification;
       assert.deepEqual(rest, {
         at: NOW,
         verified: false,
@@ -126,6 +129,7 @@ describe('an endpoint with tokenChallenge', () => {
         responseBody: responseBody ?? (responseStatus === null ? null : ''),
       });
       assert.match(told ?? '', error);
+      assert.equal(exchange?.wanted.length, 44);
       assert.equal(m.server.requests.length, 1);
     });
   }

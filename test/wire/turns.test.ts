@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { encryptBinary } from '../../src/wire/pgp.ts';
-import { createTurns } from '../../src/wire/turns.ts';
+import { createPlaces, createTurns } from '../../src/wire/turns.ts';
 import { NOW } from '../support/store.ts';
 import { countTurns } from '../support/turns.ts';
 import { pgpVector } from '../support/vectors.ts';
@@ -52,5 +52,30 @@ describe('work that takes turns', () => {
       }),
     );
     assert.equal(new Set(ends).size, 8, `turns ${ends.join(', ')}`);
+  });
+});
+
+describe('work that other threads do', () => {
+  it('begins in the order of asking, no more of it at once than there are places, whether it succeeds or not', async () => {
+    const place = createPlaces(3);
+    let underWay = 0;
+    let most = 0;
+    const begun: number[] = [];
+    const pieces = Array.from({ length: 20 }, (_, piece) =>
+      place(async () => {
+        begun.push(piece);
+        underWay += 1;
+        most = Math.max(most, underWay);
+        await new Promise(setImmediate);
+        underWay -= 1;
+        if (piece % 4 === 1) throw new Error(String(piece));
+        return piece;
+      }),
+    );
+    for (const [piece, result] of (await Promise.allSettled(pieces)).entries()) {
+      assert.equal(result.status === 'fulfilled' ? result.value : Number(result.reason.message), piece);
+    }
+    assert.equal(most, 3);
+    assert.deepEqual(begun, [...begun.keys()]);
   });
 });

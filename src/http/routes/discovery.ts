@@ -6,7 +6,7 @@ import { INTROSPECTION_PATH } from './introspection.ts';
 import { REVOCATION_PATH } from './revocation.ts';
 import { GRANT_TYPE, TOKEN_PATH } from './token.ts';
 
-export const DISCOVERY_PATH = '/.well-known/oauth-authorization-server';
+const DISCOVERY_PATH = '/.well-known/oauth-authorization-server';
 
 const CLIENT_METHODS = ['client_secret_basic', 'client_secret_post'];
 

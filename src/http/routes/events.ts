@@ -6,10 +6,16 @@ import { Refusal, refuseField } from '../../refusal.ts';
 import { id, instant, isoInstant, page } from '../../schemas.ts';
 import type { Services } from '../../services.ts';
 import type { AuditRecord } from '../../store/audit.ts';
-import type { DeliveryFilter, DeliveryState } from '../../store/deliveries.ts';
+import type { DeliveryState } from '../../store/deliveries.ts';
 import type { Store } from '../../store/store.ts';
 import { validate } from '../../validation.ts';
-import { deliveryView, deliveryWithAttempts, viewAttempt, viewDelivery } from '../../webhooks/deliveries.ts';
+import {
+  type DeliverySearch,
+  deliveryView,
+  deliveryWithAttempts,
+  viewAttempt,
+  viewDelivery,
+} from '../../webhooks/deliveries.ts';
 import { PAGE_QUERY, pageReply, readPageQuery } from '../paging.ts';
 import { actionRoute, EDGE, idOf, ok } from '../resource-routes.ts';
 import { callerOf, emptyInput, jsonBody, type Route } from '../route.ts';
@@ -62,15 +68,10 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
         until: { schema: moment, description: 'Of events that happened before.' },
       },
       replies: { 200: { description: 'A page of deliveries', schema: page(deliveryView) } },
-      respond: ({ query }) => {
-        const asked = readPageQuery(query);
-        const filter = readFilter(query);
-        return pageReply(
-          asked,
-          (limit) => deliveries.list(filter, asked.cursor, limit),
-          viewDelivery,
-          ({ id }) => id,
-        );
+      respond: async ({ query }) => {
+        const { cursor, limit } = readPageQuery(query);
+        const { items, next } = await deliveries.list(readFilter(query), cursor, limit);
+        return ok({ items: items.map(viewDelivery), nextCursor: next });
       },
     },
     {
@@ -131,9 +132,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
   ];
 }
 
-type Filter = Omit<DeliveryFilter, 'webhookNumber'> & { webhookId?: string };
-
-function readFilter(query: URLSearchParams): Filter {
+function readFilter(query: URLSearchParams): DeliverySearch {
   const webhookId = query.get('webhookId');
   const eventType = query.get('eventType');
   const since = readMoment(query, 'since');

@@ -8,7 +8,7 @@ import { canonicalPath } from '../../access/path.ts';
 import { Refusal } from '../../refusal.ts';
 import type { Route } from '../route.ts';
 
-export const FORWARD_AUTH_PATH = '/services/api/oauth2/forward-auth';
+const FORWARD_AUTH_PATH = '/services/api/oauth2/forward-auth';
 
 /** Every one is in every answer, so that the proxy has one to put in the place of whatever a client sent under that name. */
 const IDENTITY: Readonly<Record<string, (caller: Caller) => string>> = {

@@ -14,7 +14,7 @@ import { instant, isoInstant } from '../../schemas.ts';
 import type { User } from '../../store/users.ts';
 import { validate } from '../../validation.ts';
 import { type Html, html } from '../html.ts';
-import { pageReply } from '../page.ts';
+import { createPageReply, type PageReply } from '../page.ts';
 import { networkOf } from '../remote-address.ts';
 import { actionRoute } from '../resource-routes.ts';
 import { type Call, emptyInput, jsonBody, type Reply, type Route } from '../route.ts';
@@ -36,9 +36,15 @@ type Dependencies = {
   readonly clock: Clock;
   /** The address that users reach this service at. Throws `unavailable` where it is not known. */
   readonly publicUrl: () => string;
+  /** The path of the portal's stylesheet. */
+  readonly stylesheet: string;
+  /** Where one signs in afterwards; null where no portal is served. */
+  readonly signInPath: () => string | null;
 };
 
-export function invitationRoutes({ invitations, throttle, clock, publicUrl }: Dependencies): Route[] {
+export function invitationRoutes(dependencies: Dependencies): Route[] {
+  const { invitations, throttle, clock, publicUrl, signInPath } = dependencies;
+  const pageReply = createPageReply(dependencies.stylesheet);
   /** Whom the link invites. Throws 404, the same for every reason, and 429 to those who try many. */
   const invited = async (call: Call): Promise<User> => {
     const attempt: Attempt = { network: networkOf(call.remoteAddress), clientId: tokenOf(call) };
@@ -51,12 +57,12 @@ export function invitationRoutes({ invitations, throttle, clock, publicUrl }: De
     refuseBlocked(throttle.countFailure(attempt, clock()));
     throw new Refusal('not_found', 'this invitation cannot be used');
   };
-  const page = {
+  const page: Pick<Route, 'path' | 'access' | 'tag' | 'refuse'> = {
     path: `${INVITATIONS_PATH}/{token}`,
     access: 'open',
     tag: 'invitations',
-    refuse: refusalPage,
-  } as const;
+    refuse: (refusal) => refusalPage(pageReply, refusal),
+  };
 
   return [
     actionRoute('users', 'invite', 'Make a one-time link by which the user sets a password', {
@@ -76,7 +82,7 @@ export function invitationRoutes({ invitations, throttle, clock, publicUrl }: De
       method: 'GET',
       summary: 'The page on which a user sets a password',
       replies: { 200: { description: 'The page', mediaType: 'text/html' } },
-      respond: async (call) => formPage(200, await invited(call), []),
+      respond: async (call) => formPage(pageReply, 200, await invited(call), []),
     },
     {
       ...page,
@@ -90,12 +96,12 @@ export function invitationRoutes({ invitations, throttle, clock, publicUrl }: De
           await invitations.accept(tokenOf(call), validate(passwordForm, call.body));
         } catch (error) {
           if (!(error instanceof Refusal) || error.code !== 'validation_failed') throw error;
-          return formPage(error.status, user, error.details ?? []);
+          return formPage(pageReply, error.status, user, error.details ?? []);
         }
         return pageReply(
           200,
           'Your password is set',
-          html`<p>From now on it is the password of <strong>${user.userName}</strong>. The link that brought you here is used up.</p>`,
+          html`<p>From now on it is the password of <strong>${user.userName}</strong>. The link that brought you here is used up.</p>${signInLink(user, signInPath())}`,
         );
       },
     },
@@ -113,17 +119,24 @@ function refuseBlocked(waitMs: number | null): void {
   });
 }
 
-function formPage(status: number, { userName }: User, problems: readonly FieldProblem[]): Reply {
+/** Accounts of programs have nothing to sign in to. */
+function signInLink({ role }: User, path: string | null): Html | null {
+  return path === null || role === 'service'
+    ? null
+    : html`<p><a class="button button-primary" href="${path}">Sign in</a></p>`;
+}
+
+function formPage(pageReply: PageReply, status: number, { userName }: User, problems: readonly FieldProblem[]): Reply {
   const hint = html`${CHOSEN_PASSWORD_MIN_LENGTH} to ${CHOSEN_PASSWORD_MAX_LENGTH} characters of any kind, spaces too. Several words that only you would put together are good.`;
   return pageReply(
     status,
     'Set your password',
-    html`<form method="post">
-<label for="user">User name</label>
-<input id="user" value="${userName}" autocomplete="username" readonly>
+    html`<form method="post" class="form">
+<div class="field"><label for="user">User name</label>
+<input id="user" value="${userName}" autocomplete="username" readonly></div>
 ${passwordField('password', 'Password', hint, problems)}
 ${passwordField('passwordAgain', 'The same again', null, problems)}
-<button>Set password</button>
+<div class="buttons form-buttons"><button class="button button-primary">Set password</button></div>
 </form>`,
   );
 }
@@ -132,14 +145,14 @@ ${passwordField('passwordAgain', 'The same again', null, problems)}
 function passwordField(name: string, label: string, hint: Html | null, problems: readonly FieldProblem[]): Html {
   const problem = problems.find(({ field }) => field === name)?.problem;
   const described = html`${hint && `${name}-hint `}${problem === undefined ? null : `${name}-problem`}`;
-  return html`<label for="${name}">${label}</label>
-<input id="${name}" name="${name}" type="password" autocomplete="new-password" minlength="${CHOSEN_PASSWORD_MIN_LENGTH}" required aria-describedby="${described}" aria-invalid="${String(problem !== undefined)}">
+  return html`<div class="field"><label for="${name}">${label}</label>
 ${hint && html`<p class="hint" id="${name}-hint">${hint}</p>`}
-${problem === undefined ? null : html`<p class="problem" id="${name}-problem" role="alert">${label}: ${problem}.</p>`}`;
+<input id="${name}" name="${name}" type="password" autocomplete="new-password" minlength="${CHOSEN_PASSWORD_MIN_LENGTH}" required aria-describedby="${described}" aria-invalid="${String(problem !== undefined)}">
+${problem === undefined ? null : html`<p class="problem" id="${name}-problem" role="alert">${label}: ${problem}.</p>`}</div>`;
 }
 
 /** Wrong, used up, too late, replaced, or not active any more: all the same to whoever asks. */
-function refusalPage({ status, code, headers }: Refusal): Reply {
+function refusalPage(pageReply: PageReply, { status, code, headers }: Refusal): Reply {
   const [title, text] = code === 'not_found' ? UNUSABLE : code === 'too_many_requests' ? TOO_MANY : FAILED;
   const reply = pageReply(status, title, html`<p>${text}</p>`);
   return { ...reply, headers: { ...headers, ...reply.headers } };

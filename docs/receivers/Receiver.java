@@ -1,0 +1,446 @@
+// Receives Sallyport's webhooks. Java 17 or later and nothing else; GnuPG where deliveries are encrypted.
+//
+// README.md beside this has the settings and the order of the checks. What is yours to write is handle().
+
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpServer;
+import com.sun.net.httpserver.HttpsConfigurator;
+import com.sun.net.httpserver.HttpsServer;
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.security.KeyStore;
+import java.security.MessageDigest;
+import java.time.Clock;
+import java.time.DateTimeException;
+import java.time.Instant;
+import java.time.ZoneOffset;
+import java.time.format.DateTimeFormatter;
+import java.time.format.ResolverStyle;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.Collections;
+import java.util.HexFormat;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.Executors;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import java.util.zip.GZIPInputStream;
+import javax.crypto.Mac;
+import javax.crypto.spec.SecretKeySpec;
+import javax.net.ssl.KeyManagerFactory;
+import javax.net.ssl.SSLContext;
+
+public final class Receiver {
+    static final List<String> SECRETS = linesOf("WEBHOOK_SECRETS");
+    static final List<String> API_KEYS = linesOf("WEBHOOK_API_KEYS");
+    static final List<String> PGP_KEYS = linesOf("WEBHOOK_PGP_KEYS");
+    static final int MAX_BYTES = 4 << 20; // of a body, as received and once it is decoded
+    static final int MESSAGES_REMEMBERED = 50_000;
+    static Clock clock = Clock.systemUTC();
+
+    /** Yours. Once it returns, the message counts as handled; where it throws, the sender tries again. `data` is JSON. */
+    static void handle(String messageId, String eventType, String data) {
+        System.out.println(messageId + " " + eventType + " " + data);
+    }
+
+    // verify:begin
+    static final class Refused extends RuntimeException {
+        final int status;
+
+        Refused(int status, String code, String sentence) {
+            super(code + ": " + sentence);
+            this.status = status;
+        }
+    }
+
+    static void check(boolean holds, int status, String code, String sentence) {
+        if (!holds) throw new Refused(status, code, sentence);
+    }
+
+    static final int TOLERANCE_SECONDS = 300;
+    static final Pattern AUTHORIZATION = Pattern.compile("HMAC-SHA256 SignedHeaders="
+            + "([a-z0-9-]+(?:;[a-z0-9-]+){0,15})&Signature=([A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)");
+    static final DateTimeFormatter DATE = DateTimeFormatter.ofPattern("EEE, dd MMM uuuu HH:mm:ss 'GMT'", Locale.US)
+            .withResolverStyle(ResolverStyle.STRICT).withZone(ZoneOffset.UTC);
+
+    /** Gives the hash that the body has to have. `target` is path and query as sent; names of headers are in lower case. */
+    static String verify(String target, Map<String, String> headers, List<String> secrets, Instant now) {
+        var authorization = headers.get("authorization");
+        check(authorization != null, 401, "missing_authorization", "Authorization is missing");
+        check(authorization.startsWith("HMAC-SHA256 "), 401, "wrong_scheme", "Authorization is not of the scheme HMAC-SHA256");
+        var match = AUTHORIZATION.matcher(authorization);
+        check(match.matches(), 401, "malformed_authorization", "Authorization lacks SignedHeaders=a;b&Signature=c");
+        var names = List.of(match.group(1).split(";"));
+        check(Set.copyOf(names).size() == names.size(), 401, "malformed_authorization", "SignedHeaders has a name twice");
+        // Without the date old requests could be sent again, without the hash other bodies.
+        for (var name : List.of("x-content-sha256", "date")) {
+            check(names.contains(name), 401, "unsigned_header", "SignedHeaders lacks " + name);
+        }
+        for (var name : names) {
+            check(headers.containsKey(name), 401, "missing_header", "the signed header " + name + " is missing");
+        }
+        var contentHash = headers.get("x-content-sha256");
+        check(contentHash.matches("[A-Za-z0-9+/]{43}="), 401, "malformed_content_hash",
+                "x-content-sha256 is not Base64 of 32 bytes");
+        var age = now.getEpochSecond() - secondsOf(headers.get("date"));
+        var allowed = ", " + TOLERANCE_SECONDS + " s allowed";
+        check(age <= TOLERANCE_SECONDS, 401, "stale_date", "date is " + age + " s old" + allowed);
+        check(age >= -TOLERANCE_SECONDS, 401, "future_date", "date is " + -age + " s ahead of this clock" + allowed);
+        var message = "POST\n" + target.toLowerCase(Locale.ROOT) + "\n"
+                + names.stream().map(headers::get).collect(Collectors.joining(";"));
+        var isSigned = false;
+        for (var secret : secrets) {
+            // Each in constant time, and all of them, so that the time tells nothing.
+            isSigned |= MessageDigest.isEqual(bytesOf(sign(secret, message)), bytesOf(match.group(2)));
+        }
+        check(isSigned, 401, "wrong_signature", "none of " + secrets.size() + " secrets signed this path and these headers");
+        return contentHash;
+    }
+
+    static String sign(String secret, String message) {
+        // A secret in Base64, with its padding, stands for the bytes that it encodes; any other for its own.
+        var isBase64 = secret.length() % 4 == 0 && secret.matches("[A-Za-z0-9+/]+={0,2}");
+        var key = isBase64 ? Base64.getDecoder().decode(secret) : bytesOf(secret);
+        try {
+            var mac = Mac.getInstance("HmacSHA256");
+            mac.init(new SecretKeySpec(key, "HmacSHA256"));
+            return Base64.getEncoder().encodeToString(mac.doFinal(bytesOf(message)));
+        } catch (GeneralSecurityException error) {
+            throw new IllegalStateException(error); // every Java has it
+        }
+    }
+
+    static long secondsOf(String date) {
+        try {
+            return Instant.from(DATE.parse(date)).getEpochSecond();
+        } catch (DateTimeException error) {
+            throw new Refused(401, "malformed_date", "date is not as in Sat, 21 Nov 2026 05:00:00 GMT");
+        }
+    }
+
+    /** Of the bytes as they came: what was parsed and written again has another hash. */
+    static void checkHash(byte[] body, String contentHash) throws GeneralSecurityException {
+        var hash = Base64.getEncoder().encodeToString(MessageDigest.getInstance("SHA-256").digest(body));
+        check(hash.equals(contentHash), 400, "wrong_content_hash",
+                "x-content-sha256 is not that of the " + body.length + " bytes received");
+    }
+
+    static byte[] bytesOf(String text) {
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+    // verify:end
+
+    /** Gives the answer to a token challenge, or null once a delivery is handled. */
+    static String receive(HttpExchange exchange) throws Exception {
+        var method = exchange.getRequestMethod();
+        check(method.equals("POST"), 405, "wrong_method", "the method is " + method + ", not POST");
+        var headers = new TreeMap<String, String>();
+        // One that came twice is joined, so that no single value is picked.
+        exchange.getRequestHeaders().forEach((name, values) ->
+                headers.put(name.toLowerCase(Locale.ROOT), String.join(", ", values)));
+        var isKnown = false;
+        for (var apiKey : API_KEYS) {
+            isKnown |= MessageDigest.isEqual(bytesOf(apiKey), bytesOf(headers.getOrDefault("x-api-key", "")));
+        }
+        check(isKnown, 401, "wrong_api_key", "x-api-key is missing or not the one agreed");
+        var target = exchange.getRequestURI().toString();
+        var token = headers.get("x-challenge-sha256");
+        if (token != null) {
+            // Nothing but a token is signed, or this would sign anything for anybody.
+            check(token.matches("[A-Za-z0-9_-]{43}"), 401, "malformed_challenge",
+                    "x-challenge-sha256 is not 43 characters of Base64url");
+            return sign(SECRETS.get(0), "POST" + target + token);
+        }
+        var contentHash = verify(target, headers, SECRETS, clock.instant());
+        var encoding = readEncoding(headers);
+        // Where the length is announced, nothing is waited for.
+        var announced = headers.getOrDefault("content-length", "0");
+        var isLarge = !announced.matches("[0-9]{1,9}") || Integer.parseInt(announced) > MAX_BYTES;
+        var body = isLarge ? null : exchange.getRequestBody().readNBytes(MAX_BYTES + 1);
+        check(body != null && body.length <= MAX_BYTES, 413, "too_large", "the body has more than the " + MAX_BYTES + " bytes allowed");
+        checkHash(body, contentHash);
+        if (encoding.keyName != null) body = decrypt(body, encoding.keyName);
+        if (encoding.isZipped) body = gunzip(body);
+        check(body.length <= MAX_BYTES, 413, "too_large", "the decoded body has more than the " + MAX_BYTES + " bytes allowed");
+        handleOnce(readRecords(body));
+        return null;
+    }
+
+    /** `keyName` is null where the body is not encrypted. */
+    record Encoding(String keyName, boolean isZipped) {}
+
+    static Encoding readEncoding(Map<String, String> headers) {
+        var encrypted = headers.get("x-content-encrypted");
+        var keyName = encrypted == null ? null : headers.get("x-pgp-key-name");
+        check(encrypted == null || encrypted.equals("true") && keyName != null, 400, "contradicting_headers",
+                "x-content-encrypted is not true, or x-pgp-key-name is missing");
+        var mediaType = keyName == null ? "application/json" : "application/octet-stream";
+        var here = keyName == null ? "content-encoding" : "x-original-encoding";
+        var elsewhere = keyName == null ? "x-original-encoding" : "content-encoding";
+        var given = headers.getOrDefault("content-type", "").split(";", 2)[0].strip();
+        check(given.equalsIgnoreCase(mediaType), 400, "unsupported_content_type", "content-type is not " + mediaType);
+        check(!headers.containsKey(elsewhere), 400, "contradicting_headers", elsewhere + " contradicts x-content-encrypted");
+        var encoding = headers.get(here);
+        check(encoding == null || encoding.equalsIgnoreCase("gzip"), 400, "unsupported_encoding", here + " is not gzip");
+        check(keyName == null || !PGP_KEYS.isEmpty(), 500, "no_decryption",
+                "the body is encrypted and WEBHOOK_PGP_KEYS names no key");
+        return new Encoding(keyName, encoding != null);
+    }
+
+    static byte[] decrypt(byte[] message, String keyName) throws IOException, InterruptedException {
+        check(PGP_KEYS.contains(keyName), 500, "decryption_failed", "there is no private key named " + keyName + " here");
+        var file = Files.createTempFile("delivery", ".pgp");
+        try {
+            Files.write(file, message);
+            // It never asks for a passphrase; the bound is for what is packed inside PGP.
+            var gpg = new ProcessBuilder("gpg", "--batch", "--no-tty", "--pinentry-mode", "cancel", "--max-output",
+                    String.valueOf(MAX_BYTES + 1), "--status-fd", "2", "--decrypt", file.toString()).start();
+            gpg.getOutputStream().close();
+            var content = gpg.getInputStream().readAllBytes();
+            var status = new String(gpg.getErrorStream().readAllBytes(), StandardCharsets.UTF_8).lines().toList();
+            // GnuPG also "decrypts", with exit status 0, what was never encrypted; then this line is not there.
+            check(gpg.waitFor() == 0 && status.contains("[GNUPG:] DECRYPTION_OKAY"), 500, "decryption_failed",
+                    "the PGP message was changed, cut, or is not for a key that is here");
+            return content;
+        } finally {
+            Files.delete(file);
+        }
+    }
+
+    static byte[] gunzip(byte[] packed) {
+        try (var unzip = new GZIPInputStream(new ByteArrayInputStream(packed))) {
+            return unzip.readNBytes(MAX_BYTES + 1); // of a bomb no more than that is made
+        } catch (IOException error) {
+            throw new Refused(400, "malformed_gzip", "the body is not the gzip announced, or cut");
+        }
+    }
+
+    record Event(String messageId, String eventType, String data) {}
+
+    static List<Event> readRecords(byte[] body) {
+        Json envelope;
+        try {
+            envelope = new JsonReader(StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(body)).toString()).whole();
+        } catch (CharacterCodingException | IllegalArgumentException error) {
+            throw new Refused(400, "malformed_json", "the body is not JSON in UTF-8");
+        }
+        try {
+            envelope.member("subscriptionId").asText();
+            envelope.member("sessionId").asText();
+            var events = new ArrayList<Event>();
+            for (var one : envelope.member("records").asList()) {
+                var value = one.member("value");
+                var eventType = value.member("headers").member("eventType").asText();
+                // The data is under the name of the event type: employee.created, employeeCreated.
+                var key = Pattern.compile("[._-]+(.?)").matcher(eventType).replaceAll(found -> found.group(1).toUpperCase(Locale.ROOT));
+                events.add(new Event(value.member("headers").member("messageId").asText(), eventType, value.member(key).text));
+            }
+            return events;
+        } catch (IllegalArgumentException error) {
+            throw new Refused(400, "malformed_envelope", "the body is JSON of another kind: " + error.getMessage());
+        }
+    }
+
+    static final Set<String> HANDLED = Collections.newSetFromMap(new LinkedHashMap<>() {
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<String, Boolean> eldest) {
+            return size() > MESSAGES_REMEMBERED;
+        }
+    });
+
+    /** One delivery at a time: the sender may have given up on one that is still at work here, and send it again. */
+    static synchronized void handleOnce(List<Event> events) {
+        for (var event : events) {
+            if (HANDLED.contains(event.messageId)) continue;
+            handle(event.messageId, event.eventType, event.data);
+            HANDLED.add(event.messageId);
+        }
+    }
+
+    static void respond(HttpExchange exchange) throws IOException {
+        var status = 204;
+        var text = "";
+        try {
+            var answer = receive(exchange);
+            if (answer != null) {
+                status = 200;
+                exchange.getResponseHeaders().set("x-challenge-sha256", answer);
+            }
+        } catch (Refused refused) {
+            status = refused.status;
+            text = refused.getMessage();
+            System.err.println("refused: " + text);
+            exchange.getResponseHeaders().set("Allow", "POST");
+            exchange.getResponseHeaders().set("WWW-Authenticate", "HMAC-SHA256");
+            exchange.getResponseHeaders().set("Connection", "close");
+        } catch (Exception error) {
+            status = 500;
+            text = "failed: see the log of the receiver"; // why is not the sender's business
+            error.printStackTrace();
+        }
+        var body = bytesOf(text);
+        exchange.sendResponseHeaders(status, body.length == 0 ? -1 : body.length);
+        if (body.length > 0) exchange.getResponseBody().write(body);
+        exchange.close();
+    }
+
+    public static void main(String[] args) throws Exception {
+        if (SECRETS.isEmpty() || API_KEYS.isEmpty()) {
+            System.err.println("WEBHOOK_SECRETS and WEBHOOK_API_KEYS are needed");
+            System.exit(1);
+        }
+        System.setProperty("sun.net.httpserver.maxReqTime", "30"); // seconds that a request may take to come
+        var environment = System.getenv();
+        var address = new InetSocketAddress(environment.getOrDefault("HOST", "127.0.0.1"),
+                Integer.parseInt(environment.getOrDefault("PORT", "8443")));
+        var keystore = environment.get("WEBHOOK_TLS_KEYSTORE_FILE");
+        HttpServer server;
+        if (keystore == null) {
+            server = HttpServer.create(address, 0);
+        } else {
+            var password = environment.getOrDefault("WEBHOOK_TLS_KEYSTORE_PASSWORD", "").toCharArray();
+            var keys = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
+            keys.init(KeyStore.getInstance(Path.of(keystore).toFile(), password), password);
+            var tls = SSLContext.getInstance("TLS");
+            tls.init(keys.getKeyManagers(), null, null);
+            var https = HttpsServer.create(address, 0);
+            https.setHttpsConfigurator(new HttpsConfigurator(tls));
+            server = https;
+        }
+        server.createContext("/", Receiver::respond);
+        server.setExecutor(Executors.newFixedThreadPool(16));
+        server.start();
+        System.out.println("listening on port " + server.getAddress().getPort());
+    }
+
+    static List<String> linesOf(String name) {
+        return Stream.of(System.getenv().getOrDefault(name, "").split("\n")).filter(line -> !line.isEmpty()).toList();
+    }
+
+    /** A JSON value: a map, a list, a string, or null for the others; and its text, for the JSON library of your choice. */
+    record Json(Object value, String text) {
+        Json member(String name) {
+            if (value instanceof Map<?, ?> members && members.get(name) instanceof Json member) return member;
+            throw new IllegalArgumentException(name + " is missing");
+        }
+
+        List<Json> asList() {
+            if (!(value instanceof List<?> list)) throw new IllegalArgumentException("a list is wanted");
+            return list.stream().map(Json.class::cast).toList();
+        }
+
+        String asText() {
+            if (value instanceof String string) return string;
+            throw new IllegalArgumentException("a string is wanted");
+        }
+    }
+
+    /** Reads JSON (RFC 8259), which Java itself does not. Throws an IllegalArgumentException for anything else. */
+    static final class JsonReader {
+        static final Pattern PLAIN = Pattern.compile("true|false|null|-?(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?(?:[eE][+-]?[0-9]+)?");
+        static final int DEPTH_MAX = 200;
+        final String text;
+        int at = 0;
+        int depth = 0;
+
+        JsonReader(String text) {
+            this.text = text;
+        }
+
+        Json whole() {
+            var value = value();
+            if (next() != 0) throw wrong();
+            return value;
+        }
+
+        Json value() {
+            if (++depth > DEPTH_MAX) throw wrong();
+            var first = next();
+            var start = at;
+            Object value = first == '{' ? members() : first == '[' ? items() : first == '"' ? string() : plain();
+            depth--;
+            return new Json(value, text.substring(start, at));
+        }
+
+        Map<String, Json> members() {
+            var members = new LinkedHashMap<String, Json>();
+            take('{');
+            if (isTaken('}')) return members;
+            do {
+                var name = string();
+                take(':');
+                members.put(name, value());
+            } while (isTaken(','));
+            take('}');
+            return members;
+        }
+
+        List<Json> items() {
+            var items = new ArrayList<Json>();
+            take('[');
+            if (isTaken(']')) return items;
+            do items.add(value());
+            while (isTaken(','));
+            take(']');
+            return items;
+        }
+
+        String string() {
+            take('"');
+            var string = new StringBuilder();
+            for (char letter; (letter = at < text.length() ? text.charAt(at++) : 0) != '"'; string.append(letter)) {
+                if (letter < ' ') throw wrong();
+                if (letter == '\\') letter = escaped();
+            }
+            return string.toString();
+        }
+
+        char escaped() {
+            var which = at < text.length() ? "\"\\/bfnrtu".indexOf(text.charAt(at++)) : -1;
+            if (which < 0 || which == 8 && at + 4 > text.length()) throw wrong();
+            if (which < 8) return "\"\\/\b\f\n\r\t".charAt(which);
+            at += 4;
+            return (char) HexFormat.fromHexDigits(text, at - 4, at);
+        }
+
+        Object plain() {
+            var plain = PLAIN.matcher(text).region(at, text.length());
+            if (!plain.lookingAt()) throw wrong();
+            at = plain.end();
+            return null;
+        }
+
+        /** What comes after spaces; 0 at the end. */
+        char next() {
+            while (at < text.length() && " \t\r\n".indexOf(text.charAt(at)) >= 0) at++;
+            return at < text.length() ? text.charAt(at) : 0;
+        }
+
+        boolean isTaken(char wanted) {
+            var isThere = next() == wanted;
+            if (isThere) at++;
+            return isThere;
+        }
+
+        void take(char wanted) {
+            if (!isTaken(wanted)) throw wrong();
+        }
+
+        IllegalArgumentException wrong() {
+            return new IllegalArgumentException("no JSON at " + at);
+        }
+    }
+}

@@ -1,0 +1,258 @@
+<?php
+
+// Receives Sallyport's webhooks. PHP 8.1 or later with pdo_sqlite, behind a web server that ends TLS; GnuPG where deliveries are
+// encrypted. To try it: php -S 127.0.0.1:8080 receiver.php
+//
+// README.md beside this has the settings and the order of the checks. What is yours to write is handle().
+
+declare(strict_types=1);
+
+namespace Sallyport;
+
+const MAX_BYTES = 4 * 1024 * 1024; // of a body, as received and once it is decoded
+const MESSAGES_REMEMBERED = 50_000;
+
+/** Yours. Once it returns, the message counts as handled; where it throws, the sender tries again. */
+function handle(string $messageId, string $eventType, mixed $data): void
+{
+    error_log("$messageId $eventType " . json_encode($data));
+}
+
+// verify:begin
+final class Refused extends \Exception
+{
+    public function __construct(public readonly int $status, string $code, string $sentence)
+    {
+        parent::__construct("$code: $sentence");
+    }
+}
+
+function check(bool $holds, int $status, string $code, string $sentence): void
+{
+    if (!$holds) {
+        throw new Refused($status, $code, $sentence);
+    }
+}
+
+const TOLERANCE_SECONDS = 300;
+const AUTHORIZATION =
+    '~\AHMAC-SHA256 SignedHeaders=([a-z0-9-]+(?:;[a-z0-9-]+){0,15})&Signature=([A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)\z~';
+const DATE = 'D, d M Y H:i:s \G\M\T';
+
+/** Gives the hash that the body has to have. $target is path and query as sent; names of headers are in lower case. */
+function verify(string $target, array $headers, array $secrets, int $now): string
+{
+    $authorization = $headers['authorization'] ?? null;
+    check($authorization !== null, 401, 'missing_authorization', 'Authorization is missing');
+    $isScheme = str_starts_with($authorization, 'HMAC-SHA256 ');
+    check($isScheme, 401, 'wrong_scheme', 'Authorization is not of the scheme HMAC-SHA256');
+    $isForm = preg_match(AUTHORIZATION, $authorization, $match) === 1;
+    check($isForm, 401, 'malformed_authorization', 'Authorization lacks SignedHeaders=a;b&Signature=c');
+    $names = explode(';', $match[1]);
+    check(array_unique($names) === $names, 401, 'malformed_authorization', 'SignedHeaders has a name twice');
+    // Without the date old requests could be sent again, without the hash other bodies.
+    foreach (['x-content-sha256', 'date'] as $name) {
+        check(in_array($name, $names, true), 401, 'unsigned_header', "SignedHeaders lacks $name");
+    }
+    foreach ($names as $name) {
+        check(isset($headers[$name]), 401, 'missing_header', "the signed header $name is missing");
+    }
+    $contentHash = $headers['x-content-sha256'];
+    $isHash = preg_match('~\A[A-Za-z0-9+/]{43}=\z~', $contentHash) === 1;
+    check($isHash, 401, 'malformed_content_hash', 'x-content-sha256 is not Base64 of 32 bytes');
+    $date = \DateTimeImmutable::createFromFormat('!' . DATE, $headers['date'], new \DateTimeZone('UTC'));
+    // The parser takes days that there are not; but it is written as it came for those alone that there are.
+    $isDate = $date !== false && $date->format(DATE) === $headers['date'];
+    check($isDate, 401, 'malformed_date', 'date is not as in Sat, 21 Nov 2026 05:00:00 GMT');
+    $age = $now - $date->getTimestamp();
+    $allowed = TOLERANCE_SECONDS . ' s allowed';
+    check($age <= TOLERANCE_SECONDS, 401, 'stale_date', "date is $age s old, $allowed");
+    check($age >= -TOLERANCE_SECONDS, 401, 'future_date', 'date is ' . -$age . " s ahead of this clock, $allowed");
+    $values = implode(';', array_map(fn (string $name): string => $headers[$name], $names));
+    $message = "POST\n" . strtolower($target) . "\n$values";
+    $isSigned = false;
+    foreach ($secrets as $secret) {
+        // Each in constant time, and all of them, so that the time tells nothing.
+        $matches = hash_equals(sign($secret, $message), $match[2]);
+        $isSigned = $isSigned || $matches;
+    }
+    check($isSigned, 401, 'wrong_signature', 'none of ' . count($secrets) . ' secrets signed this path and these headers');
+    return $contentHash;
+}
+
+function sign(string $secret, string $message): string
+{
+    // A secret in Base64, with its padding, stands for the bytes that it encodes; any other for its own.
+    $isBase64 = strlen($secret) % 4 === 0 && preg_match('~\A[A-Za-z0-9+/]+={0,2}\z~', $secret) === 1;
+    return base64_encode(hash_hmac('sha256', $message, $isBase64 ? base64_decode($secret) : $secret, true));
+}
+
+/** Of the bytes as they came: what was parsed and written again has another hash. */
+function checkHash(string $body, string $contentHash): void
+{
+    $isSame = base64_encode(hash('sha256', $body, true)) === $contentHash;
+    check($isSame, 400, 'wrong_content_hash', 'x-content-sha256 is not that of the ' . strlen($body) . ' bytes received');
+}
+// verify:end
+
+/** Gives the answer to a token challenge, or null once a delivery is handled. */
+function receive(string $method, string $target, array $headers): ?string
+{
+    [$secrets, $apiKeys, $pgpKeys] = array_map(linesOf(...), ['WEBHOOK_SECRETS', 'WEBHOOK_API_KEYS', 'WEBHOOK_PGP_KEYS']);
+    if ($secrets === [] || $apiKeys === [] || getenv('WEBHOOK_STATE') === false) {
+        throw new \Exception('WEBHOOK_SECRETS and WEBHOOK_API_KEYS are needed, and WEBHOOK_STATE');
+    }
+    check($method === 'POST', 405, 'wrong_method', "the method is $method, not POST");
+    $isKnown = false;
+    foreach ($apiKeys as $apiKey) {
+        $matches = hash_equals($apiKey, $headers['x-api-key'] ?? '');
+        $isKnown = $isKnown || $matches;
+    }
+    check($isKnown, 401, 'wrong_api_key', 'x-api-key is missing or not the one agreed');
+    $token = $headers['x-challenge-sha256'] ?? null;
+    if ($token !== null) {
+        // Nothing but a token is signed, or this would sign anything for anybody.
+        $isToken = preg_match('~\A[A-Za-z0-9_-]{43}\z~', $token) === 1;
+        check($isToken, 401, 'malformed_challenge', 'x-challenge-sha256 is not 43 characters of Base64url');
+        return sign($secrets[0], "POST$target$token");
+    }
+    $contentHash = verify($target, $headers, $secrets, time());
+    [$keyName, $isZipped] = readEncoding($headers, $pgpKeys);
+    $body = stream_get_contents(fopen('php://input', 'rb'), MAX_BYTES + 1);
+    check(strlen($body) <= MAX_BYTES, 413, 'too_large', 'the body has more than the ' . MAX_BYTES . ' bytes allowed');
+    checkHash($body, $contentHash);
+    if ($keyName !== null) {
+        check(in_array($keyName, $pgpKeys, true), 500, 'decryption_failed', "there is no private key named $keyName here");
+        $body = decrypt($body);
+    }
+    $body = $isZipped ? gunzip($body) : $body;
+    check(strlen($body) <= MAX_BYTES, 413, 'too_large', 'the decoded body has more than the ' . MAX_BYTES . ' bytes allowed');
+    handleOnce(readRecords($body));
+    return null;
+}
+
+/** The name of the key where the body is encrypted, else null; and whether it is zipped. */
+function readEncoding(array $headers, array $pgpKeys): array
+{
+    $encrypted = $headers['x-content-encrypted'] ?? null;
+    $keyName = $encrypted === null ? null : $headers['x-pgp-key-name'] ?? null;
+    $agrees = $encrypted === null || ($encrypted === 'true' && $keyName !== null);
+    check($agrees, 400, 'contradicting_headers', 'x-content-encrypted is not true, or x-pgp-key-name is missing');
+    [$mediaType, $here, $elsewhere] = $encrypted === null
+        ? ['application/json', 'content-encoding', 'x-original-encoding']
+        : ['application/octet-stream', 'x-original-encoding', 'content-encoding'];
+    $given = strtolower(trim(explode(';', $headers['content-type'] ?? '')[0]));
+    check($given === $mediaType, 400, 'unsupported_content_type', "content-type is not $mediaType");
+    check(!isset($headers[$elsewhere]), 400, 'contradicting_headers', "$elsewhere contradicts x-content-encrypted");
+    $isGzip = strtolower($headers[$here] ?? 'gzip') === 'gzip';
+    check($isGzip, 400, 'unsupported_encoding', "$here is not gzip");
+    $canDecrypt = $encrypted === null || $pgpKeys !== [];
+    check($canDecrypt, 500, 'no_decryption', 'the body is encrypted and WEBHOOK_PGP_KEYS names no key');
+    return [$keyName, isset($headers[$here])];
+}
+
+function decrypt(string $message): string
+{
+    $file = tmpfile();
+    fwrite($file, $message);
+    // It never asks for a passphrase; the bound is for what is packed inside PGP.
+    $command = ['gpg', '--batch', '--no-tty', '--pinentry-mode', 'cancel', '--max-output', (string) (MAX_BYTES + 1),
+        '--status-fd', '2', '--decrypt', stream_get_meta_data($file)['uri']];
+    $gpg = proc_open($command, [['file', '/dev/null', 'r'], ['pipe', 'w'], ['pipe', 'w']], $pipes);
+    [$content, $status] = [stream_get_contents($pipes[1]), stream_get_contents($pipes[2])];
+    // GnuPG also "decrypts", with exit status 0, what was never encrypted; then this line is not there.
+    $isDecrypted = proc_close($gpg) === 0 && preg_match('/^\[GNUPG:\] DECRYPTION_OKAY$/m', $status) === 1;
+    $sentence = 'the PGP message was changed, cut, or is not for a key that is here';
+    check($isDecrypted, 500, 'decryption_failed', $sentence);
+    return $content;
+}
+
+function gunzip(string $packed): string
+{
+    $unzip = inflate_init(ZLIB_ENCODING_GZIP);
+    $content = '';
+    // In pieces, so that of a bomb no more is made than the bound and what comes of one piece.
+    foreach (str_split($packed, 1024) as $piece) {
+        $part = @inflate_add($unzip, $piece);
+        $content .= (string) $part;
+        if ($part === false || strlen($content) > MAX_BYTES) {
+            break;
+        }
+    }
+    $isWhole = inflate_get_status($unzip) === ZLIB_STREAM_END || strlen($content) > MAX_BYTES;
+    check($isWhole, 400, 'malformed_gzip', 'the body is not the gzip announced, or cut');
+    return $content;
+}
+
+/** Lists of message id, event type and data. */
+function readRecords(string $body): array
+{
+    try {
+        $envelope = json_decode($body, flags: JSON_THROW_ON_ERROR);
+    } catch (\JsonException) {
+        throw new Refused(400, 'malformed_json', 'the body is not JSON in UTF-8');
+    }
+    $isText = fn (string $name): bool => is_string($envelope->$name ?? null);
+    $isEnvelope = is_object($envelope) && $isText('subscriptionId') && $isText('sessionId') && is_array($envelope->records ?? null);
+    check($isEnvelope, 400, 'malformed_envelope', 'the body is JSON of another kind, or lacks subscriptionId, sessionId or records');
+    return array_map(function (mixed $record): array {
+        $value = $record->value ?? null;
+        [$messageId, $eventType] = [$value->headers->messageId ?? null, $value->headers->eventType ?? null];
+        $isRecord = is_string($messageId) && is_string($eventType);
+        check($isRecord, 400, 'malformed_envelope', 'value.headers of a record lacks messageId or eventType');
+        // The data is under the name of the event type: employee.created, employeeCreated.
+        $key = preg_replace_callback('/[._-]+(.?)/', fn (array $match): string => strtoupper($match[1]), $eventType);
+        check(property_exists($value, $key), 400, 'malformed_envelope', "value of a record lacks $key");
+        return [$messageId, $eventType, $value->$key];
+    }, $envelope->records);
+}
+
+/** What is remembered and what handle() does would best be one transaction, in your own database. */
+function handleOnce(array $records): void
+{
+    $database = new \PDO('sqlite:' . getenv('WEBHOOK_STATE') . '/handled.sqlite');
+    $database->exec('CREATE TABLE IF NOT EXISTS handled (message_id TEXT PRIMARY KEY)');
+    foreach ($records as [$messageId, $eventType, $data]) {
+        // One at a time: the sender may have given up on a delivery that is still at work here, and send it again.
+        $database->exec('BEGIN IMMEDIATE');
+        $remember = $database->prepare('INSERT OR IGNORE INTO handled (message_id) VALUES (?)');
+        $remember->execute([$messageId]);
+        if ($remember->rowCount() === 1) {
+            handle($messageId, $eventType, $data);
+        }
+        $database->exec('DELETE FROM handled WHERE rowid <= (SELECT max(rowid) FROM handled) - ' . MESSAGES_REMEMBERED);
+        $database->exec('COMMIT');
+    }
+}
+
+function linesOf(string $name): array
+{
+    return array_values(array_filter(explode("\n", (string) getenv($name)), fn (string $line): bool => $line !== ''));
+}
+
+function respond(): void
+{
+    [$status, $text] = [204, ''];
+    try {
+        // One that came twice has been joined by PHP's own server, so that no single value is picked.
+        $headers = array_change_key_case(getallheaders(), CASE_LOWER);
+        $answer = receive($_SERVER['REQUEST_METHOD'], $_SERVER['REQUEST_URI'], $headers);
+        if ($answer !== null) {
+            $status = 200;
+            header("x-challenge-sha256: $answer");
+        }
+    } catch (Refused $refused) {
+        [$status, $text] = [$refused->status, $refused->getMessage()];
+        error_log("refused: $text");
+        header('Allow: POST');
+        header('WWW-Authenticate: HMAC-SHA256');
+    } catch (\Throwable $error) {
+        [$status, $text] = [500, 'failed: see the log of the receiver']; // why is not the sender's business
+        error_log((string) $error);
+    }
+    http_response_code($status);
+    header('Content-Type: text/plain; charset=utf-8');
+    echo $text;
+}
+
+respond();

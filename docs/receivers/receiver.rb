@@ -1,0 +1,260 @@
+#!/usr/bin/env ruby
+# frozen_string_literal: true
+
+# Receives Sallyport's webhooks. Ruby 3.1 or later with the gem webrick, which was part of Ruby before 3.0; GnuPG where deliveries
+# are encrypted.
+#
+# README.md beside this has the settings and the order of the checks. What is yours to write is handle.
+require 'digest'
+require 'json'
+require 'open3'
+require 'openssl'
+require 'time'
+require 'webrick'
+require 'webrick/https'
+require 'zlib'
+
+SECRETS, API_KEYS, PGP_KEYS = %w[WEBHOOK_SECRETS WEBHOOK_API_KEYS WEBHOOK_PGP_KEYS].map do |name|
+  ENV.fetch(name, '').split("\n").reject(&:empty?)
+end
+MAX_BYTES = 4 * 1024 * 1024 # of a body, as received and once it is decoded
+MESSAGES_REMEMBERED = 50_000
+TIMEOUT_SECONDS = 30
+
+# Yours. Once it returns, the message counts as handled; where it raises, the sender tries again.
+def handle(message_id, event_type, data)
+  puts "#{message_id} #{event_type} #{JSON.generate(data)}"
+  $stdout.flush
+end
+
+# verify:begin
+class Refused < StandardError
+  attr_reader :status
+
+  def initialize(status, code, sentence)
+    super("#{code}: #{sentence}")
+    @status = status
+  end
+end
+
+def check(holds, status, code, sentence)
+  raise Refused.new(status, code, sentence) unless holds
+end
+
+TOLERANCE_SECONDS = 300
+AUTHORIZATION =
+  %r{\AHMAC-SHA256 SignedHeaders=([a-z0-9-]+(?:;[a-z0-9-]+){0,15})&Signature=([A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)\z}
+
+# Gives the hash that the body has to have. `target` is path and query as sent; names of headers are in lower case.
+def verify(target, headers, secrets, now)
+  authorization = headers['authorization']
+  check(authorization, 401, 'missing_authorization', 'Authorization is missing')
+  check(authorization.start_with?('HMAC-SHA256 '), 401, 'wrong_scheme', 'Authorization is not of the scheme HMAC-SHA256')
+  match = AUTHORIZATION.match(authorization)
+  check(match, 401, 'malformed_authorization', 'Authorization lacks SignedHeaders=a;b&Signature=c')
+  names = match[1].split(';')
+  check(names.uniq == names, 401, 'malformed_authorization', 'SignedHeaders has a name twice')
+  # Without the date old requests could be sent again, without the hash other bodies.
+  %w[x-content-sha256 date].each do |name|
+    check(names.include?(name), 401, 'unsigned_header', "SignedHeaders lacks #{name}")
+  end
+  names.each { |name| check(headers.key?(name), 401, 'missing_header', "the signed header #{name} is missing") }
+  content_hash = headers['x-content-sha256']
+  check(content_hash.match?(%r{\A[A-Za-z0-9+/]{43}=\z}), 401, 'malformed_content_hash',
+        'x-content-sha256 is not Base64 of 32 bytes')
+  age = now.to_i - seconds_of(headers['date'])
+  allowed = "#{TOLERANCE_SECONDS} s allowed"
+  check(age <= TOLERANCE_SECONDS, 401, 'stale_date', "date is #{age} s old, #{allowed}")
+  check(age >= -TOLERANCE_SECONDS, 401, 'future_date', "date is #{-age} s ahead of this clock, #{allowed}")
+  message = "POST\n#{target.downcase}\n#{headers.values_at(*names).join(';')}"
+  # Each in constant time, and all of them, so that the time tells nothing.
+  matches = secrets.map { |secret| OpenSSL.secure_compare(sign(secret, message), match[2]) }
+  check(matches.any?, 401, 'wrong_signature', "none of #{secrets.size} secrets signed this path and these headers")
+  content_hash
+end
+
+def sign(secret, message)
+  # A secret in Base64, with its padding, stands for the bytes that it encodes; any other for its own.
+  is_base64 = (secret.length % 4).zero? && secret.match?(%r{\A[A-Za-z0-9+/]+={0,2}\z})
+  key = is_base64 ? secret.unpack1('m') : secret
+  [OpenSSL::HMAC.digest('SHA256', key, message)].pack('m0')
+end
+
+def seconds_of(date)
+  time = Time.httpdate(date)
+  # The parser takes two older formats and days that there are not; but it is written in this alone.
+  raise ArgumentError unless time.httpdate == date
+
+  time.to_i
+rescue ArgumentError
+  raise Refused.new(401, 'malformed_date', 'date is not as in Sat, 21 Nov 2026 05:00:00 GMT')
+end
+
+# Of the bytes as they came: what was parsed and written again has another hash.
+def check_hash(body, content_hash)
+  check([Digest::SHA256.digest(body)].pack('m0') == content_hash, 400, 'wrong_content_hash',
+        "x-content-sha256 is not that of the #{body.bytesize} bytes received")
+end
+# verify:end
+
+# The answer to a token challenge, or nil once a delivery is handled.
+def receive(request)
+  check(request.request_method == 'POST', 405, 'wrong_method', "the method is #{request.request_method}, not POST")
+  # One that came twice is joined, so that no single value is picked.
+  headers = request.header.transform_values { |values| values.join(', ') }
+  matches = API_KEYS.map { |api_key| OpenSSL.secure_compare(api_key, headers.fetch('x-api-key', '')) }
+  check(matches.any?, 401, 'wrong_api_key', 'x-api-key is missing or not the one agreed')
+  target = request.request_line.split[1] # unparsed_uri has lost a second slash at its beginning
+  return answer_challenge(target, headers['x-challenge-sha256']) if headers.key?('x-challenge-sha256')
+
+  content_hash = verify(target, headers, SECRETS, Time.now)
+  key_name, is_zipped = read_encoding(headers)
+  body = read_body(request)
+  check_hash(body, content_hash)
+  body = decrypt(body, key_name) if key_name
+  body = gunzip(body) if is_zipped
+  check(body.bytesize <= MAX_BYTES, 413, 'too_large', "the decoded body has more than the #{MAX_BYTES} bytes allowed")
+  handle_once(read_records(body))
+end
+
+def answer_challenge(target, token)
+  # Nothing but a token is signed, or this would sign anything for anybody.
+  check(token.match?(/\A[A-Za-z0-9_-]{43}\z/), 401, 'malformed_challenge',
+        'x-challenge-sha256 is not 43 characters of Base64url')
+  sign(SECRETS.first, "POST#{target}#{token}")
+end
+
+# The name of the key where the body is encrypted, else nil; and whether it is zipped.
+def read_encoding(headers)
+  encrypted = headers['x-content-encrypted']
+  key_name = headers['x-pgp-key-name'] if encrypted
+  check(encrypted.nil? || (encrypted == 'true' && key_name), 400, 'contradicting_headers',
+        'x-content-encrypted is not true, or x-pgp-key-name is missing')
+  media_type, here, elsewhere = %w[application/json content-encoding x-original-encoding]
+  media_type, here, elsewhere = %w[application/octet-stream x-original-encoding content-encoding] if encrypted
+  given = headers.fetch('content-type', '').split(';').first.to_s.strip
+  check(given.downcase == media_type, 400, 'unsupported_content_type', "content-type is not #{media_type}")
+  check(!headers.key?(elsewhere), 400, 'contradicting_headers', "#{elsewhere} contradicts x-content-encrypted")
+  check(headers.fetch(here, 'gzip').downcase == 'gzip', 400, 'unsupported_encoding', "#{here} is not gzip")
+  check(encrypted.nil? || PGP_KEYS.any?, 500, 'no_decryption', 'the body is encrypted and WEBHOOK_PGP_KEYS names no key')
+  [key_name, headers.key?(here)]
+end
+
+def read_body(request)
+  too_large = "the body has more than the #{MAX_BYTES} bytes allowed"
+  check(request.content_length <= MAX_BYTES, 413, 'too_large', too_large)
+  body = String.new(encoding: Encoding::BINARY)
+  request.body do |chunk|
+    body << chunk
+    check(body.bytesize <= MAX_BYTES, 413, 'too_large', too_large)
+  end
+  body
+end
+
+def decrypt(message, key_name)
+  check(PGP_KEYS.include?(key_name), 500, 'decryption_failed', "there is no private key named #{key_name.inspect} here")
+  # It never asks for a passphrase; the bound is for what is packed inside PGP.
+  command = %w[gpg --batch --no-tty --pinentry-mode cancel --status-fd 2 --max-output] + [(MAX_BYTES + 1).to_s, '--decrypt']
+  content, status, exit = Open3.capture3(*command, stdin_data: message, binmode: true)
+  # GnuPG also "decrypts", with exit status 0, what was never encrypted; then this line is not there.
+  is_decrypted = exit.success? && status.lines(chomp: true).include?('[GNUPG:] DECRYPTION_OKAY')
+  check(is_decrypted, 500, 'decryption_failed', 'the PGP message was changed, cut, or is not for a key that is here')
+  content
+end
+
+def gunzip(packed)
+  unzip = Zlib::Inflate.new(Zlib::MAX_WBITS + 16)
+  content = String.new(encoding: Encoding::BINARY)
+  unzip.inflate(packed) do |chunk|
+    content << chunk
+    return content if content.bytesize > MAX_BYTES # of a bomb no more than that is made
+  end
+  raise Zlib::BufError unless unzip.finished?
+
+  content
+rescue Zlib::Error
+  raise Refused.new(400, 'malformed_gzip', 'the body is not the gzip announced, or cut')
+ensure
+  unzip&.close
+end
+
+def read_records(body)
+  text = body.dup.force_encoding(Encoding::UTF_8)
+  raise JSON::ParserError unless text.valid_encoding?
+
+  envelope = JSON.parse(text)
+  strings(envelope, 'subscriptionId', 'sessionId')
+  envelope.fetch('records').to_ary.map { |record| read_record(record.to_hash.fetch('value').to_hash) }
+rescue JSON::ParserError
+  raise Refused.new(400, 'malformed_json', 'the body is not JSON in UTF-8')
+rescue KeyError, NoMethodError => e
+  raise Refused.new(400, 'malformed_envelope', "the body is JSON of another kind: #{e.message.lines.first}")
+end
+
+def read_record(value)
+  message_id, event_type = strings(value.fetch('headers'), 'messageId', 'eventType')
+  # The data is under the name of the event type: employee.created, employeeCreated.
+  [message_id, event_type, value.fetch(event_type.gsub(/[._-]+(.?)/) { Regexp.last_match(1).upcase })]
+end
+
+def strings(object, *names)
+  names.map { |name| object.to_hash.fetch(name).to_str }
+end
+
+HANDLED = {}
+HANDLING = Mutex.new
+
+# One delivery at a time: the sender may have given up on one that is still at work here, and send it again.
+def handle_once(records)
+  HANDLING.synchronize do
+    records.each do |message_id, event_type, data|
+      next if HANDLED.key?(message_id)
+
+      handle(message_id, event_type, data)
+      HANDLED[message_id] = true
+      HANDLED.shift if HANDLED.size > MESSAGES_REMEMBERED
+    end
+  end
+  nil
+end
+
+def respond(request, response)
+  answer = receive(request)
+  response.status = answer ? 200 : 204
+  response['x-challenge-sha256'] = answer if answer
+rescue WEBrick::HTTPStatus::Status
+  raise # a body that was cut, or without a length: WEBrick answers
+rescue Refused => e
+  warn "refused: #{e.message}"
+  refuse(response, e.status, e.message)
+  response['Allow'] = 'POST'
+  response['WWW-Authenticate'] = 'HMAC-SHA256'
+rescue StandardError => e
+  warn e.full_message
+  refuse(response, 500, 'failed: see the log of the receiver') # why is not the sender's business
+end
+
+def refuse(response, status, text)
+  response.status = status
+  response.body = text
+  # Or it would read what is left of the body before it answers.
+  response.keep_alive = false
+end
+
+abort 'WEBHOOK_SECRETS and WEBHOOK_API_KEYS are needed' if SECRETS.empty? || API_KEYS.empty?
+
+tls = {}
+if ENV.key?('WEBHOOK_TLS_CERT_FILE')
+  certificate, *chain = OpenSSL::X509::Certificate.load_file(ENV['WEBHOOK_TLS_CERT_FILE'])
+  key = OpenSSL::PKey.read(File.read(ENV.fetch('WEBHOOK_TLS_KEY_FILE')))
+  tls = { SSLEnable: true, SSLCertificate: certificate, SSLExtraChainCert: chain, SSLPrivateKey: key }
+end
+server = WEBrick::HTTPServer.new(
+  BindAddress: ENV.fetch('HOST', '127.0.0.1'), Port: ENV.fetch('PORT', '8443').to_i, RequestTimeout: TIMEOUT_SECONDS,
+  Logger: WEBrick::Log.new($stderr, WEBrick::Log::WARN), AccessLog: [], **tls
+)
+server.mount_proc('/') { |request, response| respond(request, response) }
+%w[INT TERM].each { |signal| trap(signal) { server.shutdown } }
+puts "listening on port #{server.listeners.first.addr[1]}"
+$stdout.flush
+server.start

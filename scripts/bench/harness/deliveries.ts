@@ -1,0 +1,147 @@
+/** Sallyport's side of the delivery benchmarks: webhooks whose records wait, and how long it takes until all are delivered. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import BetterSqlite3 from 'better-sqlite3';
+import { DATABASE_FILE } from '../../../src/data-folder.ts';
+import type { Certificates } from '../../../test/support/tls.ts';
+import type { Receiver } from '../receiver-process.ts';
+import { cpuMillis } from './cpu.ts';
+import { EDGE, type Service, startService } from './service.ts';
+
+/** Data of an event. */
+export const EVENT_BYTES = 1024;
+/** With 8 requests under way to each of 8 endpoints, 64 are under way: as many as the others have. */
+export const ENDPOINTS = 8;
+
+export type Drained = {
+  readonly records: number;
+  readonly requests: number;
+  readonly ms: number;
+  readonly cpuMs: number;
+};
+
+export type Delivering = {
+  readonly service: Service;
+  /** Starts the webhooks and waits until all that was published is delivered, which must be so many records. */
+  deliver(records: number): Promise<Drained>;
+  stop(): Promise<void>;
+};
+
+export type DeliveringOptions = {
+  readonly dataDir: string;
+  readonly receiver: Receiver;
+  readonly certificates: Certificates;
+  readonly batchRecords: number;
+  readonly gzip?: boolean;
+  /** A PGP public key, armored. */
+  readonly publicKey?: string;
+  /** What the names of its event types begin with. */
+  readonly category?: string;
+};
+
+/** The service with webhooks to the receiver, all stopped. */
+export async function startDelivering({ dataDir, certificates, ...options }: DeliveringOptions): Promise<Delivering> {
+  const service = await startService({ dataDir, env: receiverSettings(`${dataDir}.ca.pem`, certificates) });
+  const webhooks = await makeWebhooks(service, options);
+  const database = new BetterSqlite3(join(dataDir, DATABASE_FILE), { readonly: true });
+  const waiting = database
+    .prepare(
+      `SELECT (SELECT count(*) FROM batch WHERE state = 'pending')
+            + (SELECT coalesce(sum(next_offset - cursor_offset), 0) FROM webhook_progress)`,
+    )
+    .pluck();
+  const delivered = database.prepare(
+    `SELECT coalesce(sum(last_offset - first_offset + 1), 0) FROM batch WHERE state = 'delivered'`,
+  );
+  const all = async (action: 'start' | 'stop'): Promise<unknown> =>
+    Promise.all(webhooks.map((id) => service.admin.call(200, 'POST', `${EDGE}/webhooks/${id}/${action}`)));
+  return {
+    service,
+    deliver: async (records) => {
+      const deliveredBefore = Number(delivered.pluck().get());
+      const { requests: requestsBefore } = await options.receiver.received();
+      const cpuBefore = cpuMillis(service.pid);
+      const startedAt = performance.now();
+      await all('start');
+      while (Number(waiting.get()) > 0) await sleep(10);
+      const ms = performance.now() - startedAt;
+      const cpuMs = cpuMillis(service.pid) - cpuBefore;
+      const requests = (await options.receiver.received()).requests - requestsBefore;
+      await all('stop');
+      const came = Number(delivered.pluck().get()) - deliveredBefore;
+      if (came !== records) throw new Error(`${came} of ${records} records were delivered`);
+      return { records, requests, ms, cpuMs };
+    },
+    stop: async () => {
+      database.close();
+      await service.stop();
+    },
+  };
+}
+
+const FILLING = 'x'.repeat(EVENT_BYTES - 11);
+
+/** Words and figures, of about the size of an event, which compress as such data does. */
+export function eventText(n: number): string {
+  let text = '';
+  for (let at = n * 7; text.length < EVENT_BYTES - 24; at += 1)
+    text += `${WORDS[(at * at) % WORDS.length]} ${(at * 2654435761) % 9973} `;
+  return text;
+}
+
+const WORDS =
+  'order customer invoice amount currency line item delivered pending street city country email phone quantity price tax total note reference status warehouse carrier tracking'.split(
+    ' ',
+  );
+
+/** What lets a service deliver to a receiver on this machine. */
+export function receiverSettings(caFile: string, { ca }: Certificates): Record<string, string> {
+  writeFileSync(caFile, ca);
+  return { SALLYPORT_CA_FILE: caFile, SALLYPORT_EGRESS_ALLOW: '127.0.0.0/8,::1' };
+}
+
+/** `records` events of 1 KiB, in turn of the types of the webhooks. `text` says what each one holds. */
+export async function publish(
+  { admin }: Service,
+  records: number,
+  text: (n: number) => string = () => FILLING,
+): Promise<void> {
+  for (let at = 0; at < records; at += 1000) {
+    const count = Math.min(1000, records - at);
+    const events = Array.from({ length: count }, (_, n) => ({
+      type: eventType((at + n) % ENDPOINTS),
+      data: { text: text(at + n) },
+    }));
+    await admin.call(202, 'POST', `${EDGE}/events`, { events });
+  }
+}
+
+/** An endpoint, an event type and a stopped webhook for each; answers the webhooks' ids. */
+export async function makeWebhooks(
+  { admin }: Service,
+  { receiver, batchRecords, gzip, publicKey, category = 'bench' }: Omit<DeliveringOptions, 'dataDir' | 'certificates'>,
+): Promise<string[]> {
+  const create = async (what: string, body: unknown): Promise<string> =>
+    (await admin.call<{ id: string }>(201, 'POST', `${EDGE}/${what}`, body)).body.id;
+  if (publicKey !== undefined) await create('keys', { name: 'bench', publicKey });
+  const ids: string[] = [];
+  for (let n = 0; n < ENDPOINTS; n += 1) {
+    await create('event-types', { name: eventType(n, category) });
+    const contentEncoding = gzip === true ? 'gzip' : null;
+    const endpointId = await create('endpoints', {
+      name: `receiver ${n}`,
+      url: `${receiver.origin}/hook`,
+      contentEncoding,
+    });
+    const encryptionKeyName = publicKey === undefined ? null : 'bench';
+    const webhook = { name: `${category} ${n}`, endpointId, eventTypes: [eventType(n, category)], encryptionKeyName };
+    ids.push(await create('webhooks', { ...webhook, maxBatchRecords: batchRecords }));
+  }
+  return ids;
+}
+
+/** The type of the events that go to the webhook of this number. */
+export function eventType(n: number, category = 'bench'): string {
+  return `${category}.event${n}`;
+}

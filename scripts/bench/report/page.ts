@@ -1,0 +1,80 @@
+/** The report as a page of the documentation, made of stored results and of notes.md. */
+import { type BenchResult, isMet } from './result.ts';
+import type { StoredResult } from './stored.ts';
+import { cellsOf, goalCells } from './table.ts';
+
+/** What was found out about a result by hand: the profile that says what holds a goal that is missed. By the name of the bench. */
+export type Notes = ReadonlyMap<string, string>;
+
+/** A section for each `## name` of the notes. */
+export function readNotes(text: string): Notes {
+  const sections = text.split(/^## /m).slice(1);
+  return new Map(
+    sections.map((section) => {
+      const [name = '', ...body] = section.split('\n');
+      return [name.trim(), body.join('\n').trim()];
+    }),
+  );
+}
+
+/** `charts` is the folder of the charts as the page links to it. */
+export function reportPage(stored: readonly StoredResult[], notes: Notes, charts: string): string {
+  return `${[INTRODUCTION, environments(stored), goalTable(stored), ...stored.map((one) => section(one, notes, charts))].join('\n\n')}\n`;
+}
+
+const INTRODUCTION = `<!-- Made by \`npm run bench -- --write-report\` of measured results and of scripts/bench/notes.md. Not to be edited. -->
+# Benchmarks
+
+How Sallyport compares with what could be picked instead, and with the limit of the machine, measured side by side in one run. Absolute figures belong to a machine
+and a moment; ratios last longer. Everything is measured in rounds, one contender after the other and then again; figures are medians, with the least and the most
+in parentheses. \`npm run bench\` does it again in less than 15 minutes ([scripts/bench/](../scripts/bench/)); it says which Debian packages it misses, and installs the
+peers from npm.`;
+
+function environments(stored: readonly StoredResult[]): string {
+  const [first] = stored;
+  if (first === undefined) throw new Error('there are no results to report: run npm run bench first');
+  const rows = stored.map(({ machine: { cores, cpu, system, kernel }, measuredAt, result }) => [
+    result.title,
+    measuredAt.slice(0, 16).replace('T', ' '),
+    `${cores} cores, ${cpu}, ${system}, Linux ${kernel}`,
+  ]);
+  const distinct = new Map(rows.map(([, , machine = '']) => [machine, rows.filter((row) => row[2] === machine)]));
+  const machines = [...distinct].map(([machine, own]) => {
+    const times = own.map(([, at = '']) => at).sort();
+    return `- ${machine}: ${own.length === rows.length ? 'everything' : own.map(([title]) => title).join(', ')}; ${times[0]} to ${times.at(-1)} UTC`;
+  });
+  const versions = new Map(stored.flatMap(({ versions }) => Object.entries(versions)));
+  const named = [...versions].map(([name, version]) => `${name} ${version}`).join(', ');
+  return `**Measured** on\n\n${machines.join('\n')}\n\nwith ${named}.`;
+}
+
+function goalTable(stored: readonly StoredResult[]): string {
+  const rows = stored.flatMap(({ result }) => result.goals.map((goal) => [result.title, ...goalCells(goal)]));
+  const met = stored.flatMap(({ result }) => result.goals).filter(isMet).length;
+  return `## Goals\n\n${met} of ${rows.length} are met.\n\n${markdownTable(['', 'goal', 'wanted', 'measured', ''], rows)}`;
+}
+
+function section({ result }: StoredResult, notes: Notes, charts: string): string {
+  const { head, body } = cellsOf(result);
+  const note = notes.get(result.bench);
+  const notMeasured = result.notMeasured.map((what) => `Not measured: ${what}.`);
+  return [
+    `## ${result.title}`,
+    result.method,
+    `![${altText(result)}](${charts}/${result.bench}.svg)`,
+    markdownTable(head, body),
+    ...notMeasured,
+    ...(note === undefined ? [] : [note]),
+  ].join('\n\n');
+}
+
+function altText({ title, figures, chart }: BenchResult): string {
+  return chart.kind === 'bars' ? `${title}: ${figures[0]?.name ?? ''} of each` : `${title}: a line for each row below`;
+}
+
+function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  const rule = `|${head.map((_, at) => (at === 0 ? '---' : '---:')).join('|')}|`;
+  return [line(head), rule, ...rows.map(line)].join('\n');
+}

@@ -1,0 +1,67 @@
+/** What a benchmark found: figures round by round, and what was to be reached. The same record is printed, stored and drawn. */
+import { median, ratios } from './statistics.ts';
+
+export type Unit = '/s' | 'ms' | 'µs' | 'MB' | '×';
+
+/** A column: what was measured of every row. */
+export type Figure = { readonly name: string; readonly unit: Unit };
+
+/** A contender, or an operation. One value a round for each figure it has. */
+export type Row = { readonly name: string; readonly values: Readonly<Record<string, readonly number[]>> };
+
+/** A goal with what was measured of it. */
+export type Goal = {
+  readonly text: string;
+  readonly actual: number;
+  readonly bound: 'at least' | 'at most';
+  readonly limit: number;
+  readonly unit: Unit | '%';
+};
+
+/**
+ * Bars of the rows' first figure, or a line a row through its figures (in their order): as they are, or in proportion to the
+ * first. `goal` is what no line may pass.
+ */
+export type Chart =
+  | { readonly kind: 'bars' }
+  | { readonly kind: 'lines'; readonly isRelative: boolean; readonly goal: number };
+
+export type BenchResult = {
+  readonly bench: string;
+  readonly title: string;
+  /** What was done, for somebody who reads the figures alone. */
+  readonly method: string;
+  readonly figures: readonly Figure[];
+  readonly rows: readonly Row[];
+  /** The row that the others are told in proportion to, by their first figure. */
+  readonly baseline: string | null;
+  readonly goals: readonly Goal[];
+  /** Each says what is missing from the result, and why. */
+  readonly notMeasured: readonly string[];
+  readonly chart: Chart;
+  readonly seconds: number;
+};
+
+/** What could not be worked out is not met. */
+export function isMet({ actual, bound, limit }: Goal): boolean {
+  if (!Number.isFinite(actual)) return false;
+  return bound === 'at least' ? actual >= limit : actual <= limit;
+}
+
+export function valuesOf({ rows }: Pick<BenchResult, 'rows'>, row: string, figure: string): readonly number[] {
+  const values = rows.find(({ name }) => name === row)?.values[figure];
+  if (values === undefined || values.length === 0) throw new Error(`nothing was measured of ${figure} of ${row}`);
+  return values;
+}
+
+/** The median over the rounds of one row's figure in proportion to another's. */
+export function medianRatio(result: Pick<BenchResult, 'rows'>, figure: string, row: string, baseline: string): number {
+  return median(ratios(valuesOf(result, row, figure), valuesOf(result, baseline, figure)));
+}
+
+/** Of several rows the one whose figure is largest in the middle; null where none of them was measured. */
+export function largest({ rows }: Pick<BenchResult, 'rows'>, figure: string, names: readonly string[]): string | null {
+  const measured = rows.filter(({ name, values }) => names.includes(name) && (values[figure]?.length ?? 0) > 0);
+  const [first] = measured.toSorted((a, b) => median(b.values[figure] ?? []) - median(a.values[figure] ?? []));
+  return first?.name ?? null;
+}

@@ -1,0 +1,67 @@
+/**
+ * `npm run build`: makes the npm package `sallyport`, the service to embed and its command line, in dist/sallyport or the folder
+ * that is named. What it exports, depends on and is called is what the project's package.json says, with the compiled code in
+ * place of the sources and without what only a checkout needs, such as the Node that comes with it.
+ */
+import { copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ASSETS, type AssetName, assetFile } from '../src/assets.ts';
+import { compile, emptyFolder, entry, root, writeJson } from './build/package.ts';
+
+type Project = {
+  readonly exports: Readonly<Record<string, string>>;
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly devDependencies: Readonly<Record<string, string>>;
+  readonly [field: string]: unknown;
+};
+
+/** Beside schema.sql, one level down as src/ is, so that src/assets.ts finds the files that it reads. */
+const CODE = 'lib';
+const MAIN = 'main';
+/** Named by types of this package; what has its types in packages of their own brings them to nobody. */
+const TYPES = '@types/better-sqlite3';
+
+const folder = resolve(process.argv[2] ?? join(root, 'dist', 'sallyport'));
+const project = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Project;
+const sources = Object.values(project.exports).map((path) => path.replace('./src/', ''));
+
+emptyFolder(folder);
+mkdirSync(join(folder, CODE));
+compile([...sources, `${MAIN}.ts`], join(folder, CODE), 'es2024');
+makeCommand(join(folder, CODE, `${MAIN}.js`));
+const assets = Object.keys(ASSETS).flatMap(ownFile);
+for (const path of [...assets, 'LICENSE', 'README.md', 'CHANGELOG.md']) copy(path);
+cpSync(join(root, 'docs'), join(folder, 'docs'), { recursive: true });
+const { name, version, description, license, type, keywords, engines, dependencies } = project;
+writeJson(join(folder, 'package.json'), {
+  ...{ name, version, description, license, type, keywords },
+  exports: {
+    ...Object.fromEntries(sources.map((path, at) => [Object.keys(project.exports)[at], published(path)])),
+    './package.json': './package.json',
+  },
+  bin: { sallyport: `./${CODE}/${MAIN}.js` },
+  files: [CODE, ...assets.filter((path) => !path.startsWith('docs/')), 'docs', 'CHANGELOG.md'],
+  engines,
+  dependencies: { ...dependencies, [TYPES]: project.devDependencies[TYPES] },
+});
+process.stdout.write(`${relative(process.cwd(), folder) || '.'}\n`);
+
+/** Where an asset is, unless it comes with a package that this one depends on. */
+function ownFile(name: string): string[] {
+  const file = assetFile(name as AssetName);
+  return file instanceof URL ? [relative(root, fileURLToPath(file))] : [];
+}
+
+function published(source: string): ReturnType<typeof entry> {
+  return entry(`./${CODE}/${source.replace(/\.ts$/, '')}`);
+}
+
+function makeCommand(file: string): void {
+  writeFileSync(file, `#!/usr/bin/env node\n${readFileSync(file, 'utf8')}`, { mode: 0o755 });
+}
+
+function copy(path: string): void {
+  mkdirSync(dirname(join(folder, path)), { recursive: true });
+  copyFileSync(join(root, path), join(folder, path));
+}

@@ -1,0 +1,36 @@
+/** The pages of docs/reference/ by name, made anew. A test holds the files to them. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { GROUPS } from '../../src/cli/groups.ts';
+import { defaultConfig } from '../../src/config.ts';
+import { createLog } from '../../src/log.ts';
+import { createSallyport } from '../../src/sallyport.ts';
+import { commandLinePage } from './command-line.ts';
+import { type ApiDocument, httpApiPage } from './http-api.ts';
+
+export async function referencePages(): Promise<ReadonlyMap<string, string>> {
+  const groups = await Promise.all(GROUPS.map(async (group) => ({ group, commands: await group.load() })));
+  return new Map([
+    ['http-api.md', httpApiPage(await servedDocument())],
+    ['command-line.md', commandLinePage(groups)],
+  ]);
+}
+
+/** What `GET /services/api/openapi.json` answers on a service with an empty data folder. */
+async function servedDocument(): Promise<ApiDocument> {
+  const parent = mkdtempSync(join(tmpdir(), 'sallyport-reference-'));
+  try {
+    const config = { ...defaultConfig(), dataDir: join(parent, 'data'), port: 0 };
+    const sallyport = await createSallyport(config, createLog('silent'));
+    try {
+      const { url } = await sallyport.start();
+      const response = await fetch(`${url}/services/api/openapi.json`);
+      return (await response.json()) as ApiDocument;
+    } finally {
+      await sallyport.stop();
+    }
+  } finally {
+    rmSync(parent, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,37 @@
+/**
+ * Takes the place of `node:child_process` for tests on Deno, which takes a child that was sent a signal for one that the signal
+ * ended, and waits for ever for one that answers before it has read a long input.
+ */
+import * as node from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export const { execFile, fork } = node;
+
+export const spawn = ((...args: Parameters<typeof node.spawn>) => {
+  const child = node.spawn(...args);
+  child.kill = (signal) => {
+    if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return false;
+    try {
+      return process.kill(child.pid, signal);
+    } catch {
+      return false;
+    }
+  };
+  return child;
+}) as typeof node.spawn;
+
+/** An input comes from a file in place of a pipe. */
+export const execFileSync = ((file: string, args: readonly string[], options: node.ExecFileSyncOptions = {}) => {
+  const { input, ...others } = options;
+  if (input === undefined || input === '') return node.execFileSync(file, args, others);
+  const folder = mkdtempSync(join(tmpdir(), 'input-'));
+  try {
+    const path = join(folder, 'input');
+    writeFileSync(path, input as string | Uint8Array);
+    return node.execFileSync('sh', ['-c', 'input=$1; shift; exec "$@" <"$input"', 'sh', path, file, ...args], others);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}) as typeof node.execFileSync;

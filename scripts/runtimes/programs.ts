@@ -1,0 +1,46 @@
+/** The programs of the runtimes that tests run on: those of scripts/runtimes/package.json, installed when first needed. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+export const RUNTIMES = ['node22', 'node24', 'node26', 'deno'] as const;
+export type Runtime = (typeof RUNTIMES)[number];
+
+const packages = join(import.meta.dirname, 'node_modules');
+const platform = `${process.platform}-${process.arch}`;
+
+/** Where the program of a runtime is, and what it calls itself. Throws where there is none for this system. */
+export function programOf(runtime: Runtime): { readonly path: string; readonly version: string } {
+  const path = pathOf(runtime);
+  if (!existsSync(path)) throw new Error(`there is no ${runtime} for ${platform}: ${path} is missing`);
+  const [version = ''] = execFileSync(path, ['--version'], { encoding: 'utf8' }).split('\n');
+  return { path, version: runtime === 'deno' ? version : `node ${version.slice(1)}` };
+}
+
+function pathOf(runtime: Runtime): string {
+  // The one that this runs on needs no other.
+  if (runtime === 'deno' && 'deno' in process.versions) return process.execPath;
+  // The project's own; as in scripts/install.mjs.
+  if (runtime === 'node24') return join(import.meta.dirname, '../../node_modules', `node-${platform}`, 'bin', 'node');
+  installMissing();
+  if (runtime === 'deno') return join(packages, '@deno', `${platform}-glibc`, 'deno');
+  return join(packages, `${runtime}-${platform}`, 'bin', 'node');
+}
+
+function installMissing(): void {
+  const wanted = versionsIn(join(import.meta.dirname, 'package-lock.json'));
+  const present = versionsIn(join(packages, '.package-lock.json'));
+  if (Object.keys(present).length > 0 && Object.entries(present).every(([path, version]) => wanted[path] === version))
+    return;
+  process.stderr.write('Installing the runtimes of scripts/runtimes/package.json\n');
+  const args = ['ci', '--include=optional', '--no-audit', '--no-fund', '--loglevel=error'];
+  const { status, error } = spawnSync('npm', args, { cwd: import.meta.dirname, stdio: ['ignore', 2, 2] });
+  if (error !== undefined || status !== 0) throw new Error(`npm ci failed: ${error?.message ?? `status ${status}`}`);
+}
+
+function versionsIn(lockFile: string): Readonly<Record<string, string>> {
+  if (!existsSync(lockFile)) return {};
+  const { packages } = JSON.parse(readFileSync(lockFile, 'utf8')) as { packages: Record<string, { version?: string }> };
+  const entries = Object.entries(packages).filter(([path]) => path !== '');
+  return Object.fromEntries(entries.map(([path, { version = '' }]) => [path, version]));
+}

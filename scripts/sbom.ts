@@ -1,0 +1,64 @@
+/**
+ * `npm run sbom [-- <folder>]`: what the program is made of, in dist or the folder that is named: `sbom.json` in CycloneDX's form,
+ * and `licences.txt` with every licence in full, to be handed on with the binary, which contains all of it.
+ */
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { root } from './build/package.ts';
+
+type License = { readonly id?: string; readonly name?: string; readonly text?: { readonly content: string } };
+type Licenses = readonly ({ readonly license: License } | { readonly expression: string })[];
+type Component = {
+  readonly group?: string;
+  readonly name: string;
+  readonly version: string;
+  readonly licenses?: Licenses;
+  readonly evidence?: { readonly licenses?: Licenses };
+};
+
+const folder = resolve(process.argv[2] ?? join(root, 'dist'));
+const sbom = join(folder, 'sbom.json');
+
+mkdirSync(folder, { recursive: true });
+execFileSync(
+  process.execPath,
+  [
+    join(root, 'node_modules', '@cyclonedx', 'cyclonedx-npm', 'bin', 'cyclonedx-npm-cli.js'),
+    ...[
+      '--omit',
+      'dev',
+      '--flatten-components',
+      '--gather-license-texts',
+      '--output-reproducible',
+      '--output-file',
+      sbom,
+    ],
+  ],
+  // It asks npm, which is to find the project's Node.
+  { cwd: root, stdio: 'pipe', env: { ...process.env, PATH: `${dirname(process.execPath)}:${process.env.PATH}` } },
+);
+const { components } = JSON.parse(readFileSync(sbom, 'utf8')) as { components: readonly Component[] };
+const texts = [
+  `sallyport\n\n${readFileSync(join(root, 'LICENSE'), 'utf8')}`,
+  ...components.map((component) => `${titleOf(component)}\n\n${textsOf(component).join('\n\n')}`),
+];
+const LINE = `\n\n${'-'.repeat(80)}\n\n`;
+writeFileSync(join(folder, 'licences.txt'), `${texts.map((text) => text.trim()).join(LINE)}\n`);
+for (const name of ['sbom.json', 'licences.txt'])
+  process.stdout.write(`${relative(process.cwd(), join(folder, name))}\n`);
+
+function titleOf({ group, name, version, licenses = [] }: Component): string {
+  const names = licenses.map((entry) =>
+    'license' in entry ? (entry.license.id ?? entry.license.name) : entry.expression,
+  );
+  return `${group === undefined ? '' : `${group}/`}${name} ${version}: ${names.join(', ')}`;
+}
+
+function textsOf({ evidence }: Component): string[] {
+  return (evidence?.licenses ?? []).flatMap((entry) =>
+    'license' in entry && entry.license.text !== undefined
+      ? [Buffer.from(entry.license.text.content, 'base64').toString('utf8')]
+      : [],
+  );
+}

@@ -1,0 +1,138 @@
+/**
+ * `npm run screenshots [-- [--readme] [<part of a path>]]`: every page of the portal as people see it, in light and dark, wide and
+ * narrow, as pictures in `screenshots/`. A service with some history is started for it, and a browser. With `--readme` the three
+ * pictures of the README are made anew, and no others.
+ */
+import { mkdirSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import type { TestContext } from 'node:test';
+import { parseArgs } from 'node:util';
+import type { Browser, Page } from 'playwright-core';
+import { sessionCookie } from '../test/support/browser-session.ts';
+import { launchChromium } from '../test/support/chromium.ts';
+import { publish, sharedCertificates } from '../test/support/journey.ts';
+import { shownPages } from '../test/support/portal-pages.ts';
+import { type Seeded, seededPath, seedPortal, type Words } from '../test/support/portal-seed.ts';
+import { startReceiver } from '../test/support/receiver.ts';
+import { type ServiceInProcess, startService } from '../test/support/service.ts';
+
+const WORDS: Words = {
+  userName: 'grace',
+  displayName: 'Grace Hopper',
+  product: 'Orders API',
+  description: 'Orders of the shop, from the basket to the parcel.',
+  application: 'Warehouse sync',
+  endpoints: ['Acme shop', 'Globex intake', 'Initech staging'],
+  webhooks: ['Orders to Acme', 'Orders to Globex', 'Orders to Initech'],
+  eventTypes: ['order.created', 'order.shipped', 'invoice.paid'],
+  keys: ['acme-2026', 'globex-2026'],
+  data: (number) => ({
+    orderId: 4200 + number,
+    customer: 'Acme Ltd',
+    total: { amount: 129.5 + number, currency: 'EUR' },
+  }),
+  subject: 'customer-4711',
+  failure: {
+    status: 503,
+    headers: { 'content-type': 'application/json' },
+    body: '{"error":"maintenance","until":"06:00"}',
+  },
+};
+
+type Theme = 'light' | 'dark';
+type Look = { readonly theme: Theme; readonly width: number; readonly height?: number };
+
+const THEMES: readonly Theme[] = ['light', 'dark'];
+const WIDTHS = [1280, 390] as const;
+
+const root = resolve(import.meta.dirname, '..');
+const { values, positionals } = parseArgs({ options: { readme: { type: 'boolean' } }, allowPositionals: true });
+const [wanted = ''] = positionals;
+const works: (() => unknown)[] = [];
+/** As much of a test as what tests share needs. */
+const t = { after: (work: () => unknown) => works.push(work) } as unknown as TestContext;
+
+const browser = await launchChromium();
+try {
+  const { ca, server } = sharedCertificates();
+  const service = await startService(t, { ca });
+  const receiver = await startReceiver(t, server, { clock: service.clock });
+  const seeded = await seedPortal({ service, admin: service.admin, receiver }, WORDS);
+  await liveOn(service, seeded);
+  if (values.readme === true) await readmePictures(browser, service, seeded);
+  else
+    for (const theme of THEMES) for (const width of WIDTHS) await allPages(browser, service, seeded, { theme, width });
+} finally {
+  await browser.close();
+  for (const work of works.toReversed()) await work();
+}
+
+/** Most of an hour goes by, with more at some times than at others. */
+async function liveOn({ admin, advance, log }: ServiceInProcess, { runningWebhook }: Seeded): Promise<void> {
+  for (let round = 0; round < 18; round += 1) {
+    advance(150_000);
+    const count = 2 + Math.round(3 * Math.sin(round / 2) + 3);
+    await publish(admin, 'order.shipped', ...Array.from({ length: count }, (_, at) => ({ ...WORDS.data(100 + at) })));
+    for (let at = 0; at < count; at += 1) await log.nextAttempt(runningWebhook);
+  }
+}
+
+async function allPages(from: Browser, service: ServiceInProcess, { ids }: Seeded, look: Look): Promise<void> {
+  const folder = join(root, 'screenshots', look.theme, String(look.width));
+  const page = await visit(from, service, look);
+  const shoot = async (path: string): Promise<void> => {
+    if (path.includes(wanted)) await picture(page, path, join(folder, `${nameOf(path)}.png`), true);
+  };
+  await shoot('/sign-in');
+  await page.context().addCookies([await sessionCookie(service, 'administrator', 'Ada Lovelace')]);
+  for (const { path } of shownPages()) {
+    const target = path === '/sign-in' ? null : seededPath(path, ids);
+    if (target !== null) await shoot(target);
+  }
+  await page.context().close();
+}
+
+async function readmePictures(from: Browser, service: ServiceInProcess, seeded: Seeded): Promise<void> {
+  const pictures: readonly [name: string, path: string, theme: Theme][] = [
+    ['overview', '/', 'light'],
+    ['webhook', `/webhooks/${seeded.runningWebhook}`, 'dark'],
+    ['delivery', seededPath('/deliveries/{id}', seeded.ids) ?? '/', 'light'],
+  ];
+  for (const [name, path, theme] of pictures) {
+    const page = await visit(from, service, { theme, width: 1280, height: 880 });
+    await page.context().addCookies([await sessionCookie(service, 'administrator', 'Ada Lovelace')]);
+    await picture(page, path, join(root, 'docs', 'images', `${name}.png`), false);
+    await page.context().close();
+  }
+}
+
+async function visit(from: Browser, { url, clock }: ServiceInProcess, look: Look): Promise<Page> {
+  const { theme, width, height = 900 } = look;
+  const context = await from.newContext({
+    baseURL: url,
+    viewport: { width, height },
+    colorScheme: theme,
+    reducedMotion: 'reduce',
+    locale: 'en-GB',
+    timezoneId: 'Europe/Berlin',
+  });
+  const page = await context.newPage();
+  await page.clock.setFixedTime(clock());
+  return page;
+}
+
+async function picture(page: Page, path: string, file: string, fullPage: boolean): Promise<void> {
+  mkdirSync(dirname(file), { recursive: true });
+  await page.goto(path, { waitUntil: 'load' });
+  await page.screenshot({ path: file, fullPage });
+  process.stdout.write(`${file}\n`);
+}
+
+/** `/webhooks/0193…/edit` as `webhooks-id-edit`. */
+function nameOf(path: string): string {
+  const name = path
+    .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'id')
+    .replaceAll('/', '-')
+    .replace(/^-/, '');
+  return name === '' ? 'overview' : name;
+}

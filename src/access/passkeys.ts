@@ -1,0 +1,182 @@
+/**
+ * Passkeys (WebAuthn Level 3): a second way to sign in, with a key that a device keeps and that it lets nobody use but its owner.
+ * One is a way in by itself, so the device has to make sure who uses it (user verification).
+ */
+import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
+import type { Actor, AuditEntry } from '../audit.ts';
+import type { Clock, Ids, Random } from '../ids.ts';
+import { PASSKEY_NAME_MAX_LENGTH, PASSKEYS_PER_USER_MAX } from '../portal-limits.ts';
+import { Refusal, refuseField } from '../refusal.ts';
+import { ConstraintViolation, StaleWrite } from '../store/database.ts';
+import type { Passkey } from '../store/passkeys.ts';
+import type { Store } from '../store/store.ts';
+import type { User } from '../store/users.ts';
+import { isObject } from '../validation.ts';
+import { createChallenges } from './passkey-challenges.ts';
+
+/** Where the browser is: its origin, checked to be ours. `visitor` is the secret that its forms are bound to. */
+export type Place = { readonly origin: string; readonly visitor: string };
+
+export type Passkeys = {
+  /** Whether passkeys can be had at this address: an IP address has none. */
+  isPossible(origin: string): boolean;
+  /** What the browser is asked to make one with (`PublicKeyCredentialCreationOptionsJSON`). Throws 400 where there are too many. */
+  beginRegistration(user: Pick<User, 'id' | 'userName' | 'displayName'>, place: Place): Promise<unknown>;
+  /** Adds what the browser has made; `response` is its JSON. Throws 400 naming `name`, or nothing where the answer is not good. */
+  register(userId: string, place: Place, name: string, response: string): Promise<void>;
+  /** What the browser is asked to sign in with (`PublicKeyCredentialRequestOptionsJSON`). */
+  beginSignIn(place: Place): Promise<unknown>;
+  /** Whose passkey has answered; null for whatever is wrong with the answer. Whether that user may sign in is not said by this. */
+  verify(place: Place, response: string): Promise<User | null>;
+  ofUser(userId: string): Promise<Passkey[]>;
+  /** Takes one of the user's own away. Throws 404. */
+  remove(userId: string, passkeyId: string): Promise<void>;
+};
+
+type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly random: Random };
+
+export function createPasskeys({ store, clock, ids, random }: Dependencies): Passkeys {
+  const challenges = createChallenges(random);
+  const entry = (verb: string, userId: string, at: number, changes: AuditEntry['changes']): AuditEntry => {
+    const actor: Actor = `user:${userId}`;
+    return { id: ids.uuid(), at, actor, action: `user.${verb}`, target: actor, changes };
+  };
+
+  return {
+    isPossible: (origin) => hostOf(origin) !== null,
+    ofUser: (userId) => store.passkeys.ofUser(userId),
+    beginRegistration: async ({ id, userName, displayName }, { origin, visitor }) => {
+      const existing = await store.passkeys.ofUser(id);
+      if (existing.length >= PASSKEYS_PER_USER_MAX) {
+        throw new Refusal('invalid_request', `an account has at most ${PASSKEYS_PER_USER_MAX} passkeys`);
+      }
+      const { generateRegistrationOptions } = await import('@simplewebauthn/server');
+      return generateRegistrationOptions({
+        rpName: 'Sallyport',
+        rpID: requireHost(origin),
+        userName,
+        userDisplayName: displayName ?? userName,
+        userID: Uint8Array.from(Buffer.from(id)),
+        challenge: challenges.put(visitor, clock()),
+        attestationType: 'none',
+        supportedAlgorithmIDs: ALGORITHMS,
+        excludeCredentials: existing.map(({ credentialId }) => ({ id: base64url(credentialId) })),
+        authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
+      });
+    },
+    register: async (userId, { origin, visitor }, name, response) => {
+      const expectedChallenge = challenges.take(visitor, clock());
+      const label = name.trim();
+      if (label === '' || label.length > PASSKEY_NAME_MAX_LENGTH || /\p{Cc}/u.test(label)) {
+        throw refuseField('name', `must have 1 to ${PASSKEY_NAME_MAX_LENGTH} characters`);
+      }
+      const host = requireHost(origin);
+      const { verifyRegistrationResponse } = await import('@simplewebauthn/server');
+      const verified =
+        expectedChallenge === null
+          ? null
+          : await verifyRegistrationResponse({
+              response: readJson(response) as RegistrationResponseJSON,
+              ...{ expectedChallenge, expectedOrigin: origin, expectedRPID: host, requireUserVerification: true },
+              supportedAlgorithmIDs: ALGORITHMS,
+            }).catch(() => null);
+      if (verified?.verified !== true)
+        throw new Refusal('invalid_request', 'the passkey could not be checked: try again');
+      const { credential } = verified.registrationInfo;
+      const now = clock();
+      const passkey: Passkey = {
+        id: ids.uuid(),
+        userId,
+        credentialId: Buffer.from(credential.id, 'base64url'),
+        publicKey: credential.publicKey,
+        host,
+        name: label,
+        counter: credential.counter,
+        createdAt: now,
+        usedAt: null,
+      };
+      const audit = entry('add-passkey', userId, now, { passkey: { from: null, to: { id: passkey.id, name: label } } });
+      await refusingKnown(store.passkeys.add(passkey, audit));
+    },
+    beginSignIn: async ({ origin, visitor }) => {
+      const { generateAuthenticationOptions } = await import('@simplewebauthn/server');
+      return generateAuthenticationOptions({
+        rpID: requireHost(origin),
+        challenge: challenges.put(visitor, clock()),
+        userVerification: 'required',
+      });
+    },
+    verify: async ({ origin, visitor }, response) => {
+      const expectedChallenge = challenges.take(visitor, clock());
+      const answer = readJson(response) as AuthenticationResponseJSON;
+      const credentialId =
+        isObject(answer) && typeof answer.id === 'string' ? Buffer.from(answer.id, 'base64url') : null;
+      const passkey = credentialId === null ? null : await store.passkeys.find(credentialId);
+      if (passkey === null || expectedChallenge === null) return null;
+      const { verifyAuthenticationResponse } = await import('@simplewebauthn/server');
+      const verified = await verifyAuthenticationResponse({
+        response: answer,
+        ...{ expectedChallenge, expectedOrigin: origin, expectedRPID: passkey.host, requireUserVerification: true },
+        credential: {
+          id: base64url(passkey.credentialId),
+          publicKey: Uint8Array.from(passkey.publicKey),
+          counter: passkey.counter,
+        },
+      }).catch(() => null);
+      if (verified?.verified !== true) return null;
+      try {
+        await store.passkeys.use(passkey, verified.authenticationInfo.newCounter, clock());
+      } catch (error) {
+        // Two answers at the same moment with one counter: the second may be a copy's.
+        if (error instanceof StaleWrite) return null;
+        throw error;
+      }
+      return store.users.get(passkey.userId);
+    },
+    remove: async (userId, passkeyId) => {
+      const passkey = (await store.passkeys.ofUser(userId)).find(({ id }) => id === passkeyId);
+      if (passkey === undefined) throw new Refusal('not_found', 'there is no such passkey');
+      const changes = { passkey: { from: { id: passkey.id, name: passkey.name }, to: null } };
+      await store.passkeys.remove(passkey, entry('remove-passkey', userId, clock(), changes));
+    },
+  };
+}
+
+/** EdDSA, ES256 and RS256 (RFC 9053): one of them is in every authenticator. */
+const ALGORITHMS: number[] = [-8, -7, -257];
+
+/** The host name of an origin, as the relying party's id; null for an IP address, which can be none. */
+function hostOf(origin: string): string | null {
+  if (!URL.canParse(origin)) return null;
+  const { hostname } = new URL(origin);
+  return hostname.startsWith('[') || /^[\d.]+$/.test(hostname) ? null : hostname;
+}
+
+function requireHost(origin: string): string {
+  const host = hostOf(origin);
+  if (host === null)
+    throw new Refusal('invalid_request', 'passkeys need a host name in the address, not an IP address');
+  return host;
+}
+
+/** What is no JSON is an empty object, which is no answer either. */
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return {};
+  }
+}
+
+async function refusingKnown(write: Promise<void>): Promise<void> {
+  try {
+    await write;
+  } catch (error) {
+    if (!(error instanceof ConstraintViolation) || error.kind !== 'unique') throw error;
+    throw new Refusal('conflict', 'this passkey is registered already');
+  }
+}
+
+function base64url(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('base64url');
+}

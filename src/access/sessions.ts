@@ -1,0 +1,156 @@
+/**
+ * Sessions of the portal: begun with a password, kept by a cookie whose hash is stored, over after half an hour without a request
+ * and after twelve hours in any case (OWASP ASVS 5.0, 7.3), and ended by whatever takes the account's access away.
+ */
+import { type Actor, type AuditEntry, changesBetween } from '../audit.ts';
+import type { Clock, Ids, Random } from '../ids.ts';
+import { SESSION_MS, SESSION_SEEN_EVERY_MS, SIGN_INS_WAITING_MAX, USER_AGENT_KEPT_LENGTH } from '../portal-limits.ts';
+import { Refusal, refuseField } from '../refusal.ts';
+import { retryStale } from '../store/database.ts';
+import type { PortalRole, Session, SignedIn, SignInMethod } from '../store/sessions.ts';
+import type { Store } from '../store/store.ts';
+import type { User } from '../store/users.ts';
+import { hashCredential } from './credential.ts';
+import type { ChosenPassword } from './invitations.ts';
+import { hashPassword, verifyPassword } from './password.ts';
+import { passwordProblem } from './password-rules.ts';
+
+/** Where a session begins. */
+export type Visitor = { readonly address: string; readonly userAgent: string };
+/** The token is in the clear this once: it goes into the cookie. */
+export type NewSession = { readonly token: string; readonly session: Session };
+
+export type Sessions = {
+  /**
+   * A session for whoever knows the password, or null: the same answer after the same time for an unknown user, a wrong password,
+   * an account that is not active and one that cannot sign in. Throws 503 where too many wait to have theirs checked.
+   */
+  signIn(credentials: { userName: string; password: string }, visitor: Visitor): Promise<NewSession | null>;
+  /** Begins a session for a user that has proved who it is; null where it may not sign in. */
+  begin(user: User, method: SignInMethod, visitor: Visitor): Promise<NewSession | null>;
+  /** The session in force that a cookie's token stands for. Notes that it was used, unless `isBackground`: then it may run out. */
+  find(token: string, isBackground: boolean): Promise<SignedIn | null>;
+  ofUser(userId: string): Promise<Session[]>;
+  /** Ends one of the user's own sessions; one that is over already is no error. */
+  end(userId: string, sessionId: string): Promise<void>;
+  /** Ends all sessions of a user, this one too. */
+  endAll(userId: string): Promise<void>;
+  /** Makes sure that whoever sits there is the account's owner. Throws 400 naming `field`, and 503 as `signIn`. */
+  confirm(userId: string, password: string, field: string): Promise<void>;
+  /**
+   * Changes one's own password and ends one's other sessions. Throws 400 naming `currentPassword`, `password` or `passwordAgain`,
+   * and 503 as `signIn`.
+   */
+  changePassword(session: Session, chosen: ChosenPassword & { readonly currentPassword: string }): Promise<void>;
+};
+
+const TOKEN_BYTES = 32;
+const TOKEN = /^[A-Za-z0-9_-]{43}$/;
+
+type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly random: Random };
+
+export function createSessions({ store, clock, ids, random }: Dependencies): Sessions {
+  const verify = boundedVerify();
+
+  const entry = (verb: string, userId: string, at: number, changes: AuditEntry['changes'] = {}): AuditEntry => {
+    const actor: Actor = `user:${userId}`;
+    return { id: ids.uuid(), at, actor, action: `user.${verb}`, target: actor, changes };
+  };
+
+  const begin: Sessions['begin'] = (user, method, { address, userAgent }) =>
+    retryStale(async () => {
+      // Read again: checking a password takes a while, and the account may have changed meanwhile.
+      const current = await store.users.get(user.id);
+      if (current === null || current.passwordHash !== user.passwordHash || !maySignIn(current)) return null;
+      const token = Buffer.from(random(TOKEN_BYTES)).toString('base64url');
+      const now = clock();
+      const session: Session = {
+        id: ids.uuid(),
+        userId: current.id,
+        tokenHash: hashCredential(token),
+        role: current.role,
+        method,
+        address,
+        userAgent: userAgent.slice(0, USER_AGENT_KEPT_LENGTH),
+        createdAt: now,
+        seenAt: now,
+        expiresAt: now + SESSION_MS,
+      };
+      const changes = { session: { from: null, to: { id: session.id, method, address } } };
+      await store.sessions.begin(session, current, entry('sign-in', current.id, now, changes));
+      return { token, session };
+    });
+
+  return {
+    begin,
+    signIn: async ({ userName, password }, visitor) => {
+      const user = await store.users.getByName(userName);
+      const isKnown = await verify(password, user?.passwordHash ?? null);
+      return isKnown && user !== null ? begin(user, 'password', visitor) : null;
+    },
+    find: async (token, isBackground) => {
+      if (!TOKEN.test(token)) return null;
+      const now = clock();
+      const session = await store.sessions.find(hashCredential(token), now);
+      if (session !== null && !isBackground && now - session.seenAt >= SESSION_SEEN_EVERY_MS) {
+        await store.sessions.touch(session.id, now);
+      }
+      return session;
+    },
+    ofUser: (userId) => store.sessions.ofUser(userId, clock()),
+    end: async (userId, sessionId) => {
+      const mine = await store.sessions.ofUser(userId, clock());
+      if (!mine.some(({ id }) => id === sessionId)) return;
+      await store.sessions.end({ id: sessionId, userId }, entry('sign-out', userId, clock(), ended(sessionId)));
+    },
+    endAll: async (userId) => store.sessions.endAll(userId, null, entry('sign-out-everywhere', userId, clock())),
+    confirm: async (userId, password, field) => {
+      const user = await store.users.get(userId);
+      if (!(await verify(password, user?.passwordHash ?? null))) throw refuseField(field, 'is not right');
+    },
+    changePassword: async (session, { currentPassword, password, passwordAgain }) => {
+      const user = await store.users.get(session.userId);
+      if (user === null) throw new Refusal('not_found', 'there is no such user any more');
+      if (!(await verify(currentPassword, user.passwordHash))) throw refuseField('currentPassword', 'is not right');
+      const problem = passwordProblem(password, user.userName);
+      if (problem !== null) throw refuseField('password', problem);
+      if (passwordAgain !== password) throw refuseField('passwordAgain', 'is not the same');
+      const passwordHash = await hashPassword(password, random);
+      await retryStale(async () => {
+        const before = await store.users.get(session.userId);
+        // Somebody else set another one meanwhile: what was typed as the current one is not.
+        if (before?.passwordHash !== user.passwordHash) throw refuseField('currentPassword', 'is not right');
+        const updatedAt = Math.max(clock(), before.updatedAt + 1);
+        const changes = changesBetween({ passwordHash: before.passwordHash }, { passwordHash });
+        await store.sessions.setPassword(
+          { before, passwordHash, updatedAt, keep: session.id },
+          entry('set-password', before.id, updatedAt, changes),
+        );
+      });
+    },
+  };
+}
+
+function maySignIn(user: User): user is User & { readonly role: PortalRole } {
+  return user.active && user.role !== 'service';
+}
+
+function ended(sessionId: string): AuditEntry['changes'] {
+  return { session: { from: { id: sessionId }, to: null } };
+}
+
+/** Passwords are checked one after the other; who would wait for too many before is told to come back. */
+function boundedVerify(): typeof verifyPassword {
+  let waiting = 0;
+  return async (password, hash) => {
+    if (waiting >= SIGN_INS_WAITING_MAX) {
+      throw new Refusal('unavailable', 'too many passwords are being checked', { headers: { 'Retry-After': '5' } });
+    }
+    waiting += 1;
+    try {
+      return await verifyPassword(password, hash);
+    } finally {
+      waiting -= 1;
+    }
+  };
+}

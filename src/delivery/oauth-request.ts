@@ -1,0 +1,82 @@
+/** One token request to a customer's authorization server (wire.md §5, RFC 6749 §4.4), and what its answer amounts to. */
+import { z } from 'zod';
+import { OAUTH_TIMEOUT_MS } from '../limits.ts';
+import type { Answer, Outcome } from '../outbound/outcome.ts';
+import type { Transport } from '../outbound/transport.ts';
+import type { Endpoint } from '../store/endpoints.ts';
+import { USER_AGENT } from '../version.ts';
+
+export type TokenReply =
+  | {
+      readonly ok: true;
+      readonly token: string;
+      /** As the server says; undefined where it does not. */
+      readonly expiresInSeconds: number | undefined;
+      readonly outcome: Outcome;
+    }
+  | { readonly ok: false; readonly problem: string; readonly outcome: Outcome };
+
+/** RFC 6749 §5.1. Some servers send numbers as text. */
+const tokenAnswer = z.object({
+  access_token: z.string().regex(/^[\x21-\x7e]+$/),
+  token_type: z.string(),
+  expires_in: z.coerce.number().positive().optional().catch(undefined),
+});
+
+/** Asks once. Never throws; tokens in the answer of `outcome` are masked, also in an answer that was cut short. */
+export async function requestToken(transport: Transport, endpoint: Endpoint): Promise<TokenReply> {
+  const received = await transport.post(tokenRequest(endpoint));
+  const outcome: Outcome = received.ok
+    ? { ...received, answer: withoutToken(received.answer) }
+    : { ...received, answer: received.answer === null ? null : withoutToken(received.answer) };
+  const refuse = (problem: string): TokenReply => ({ ok: false, problem, outcome });
+  if (!received.ok && received.errorClass !== 'http_status') {
+    return refuse(`the token request failed: ${received.errorClass}: ${received.message}`);
+  }
+  // Whatever is no failure of the connection was answered.
+  const answer = received.answer as Answer;
+  if (answer.status !== 200) return refuse(`the token endpoint answered ${answer.status}`);
+  const parsed = tokenAnswer.safeParse(parseJson(answer.body));
+  if (!parsed.success) return refuse('the token endpoint answered 200 without a usable access_token and token_type');
+  const { access_token: token, token_type: tokenType, expires_in: expiresInSeconds } = parsed.data;
+  if (tokenType.toLowerCase() !== 'bearer') {
+    return refuse('the token endpoint issued a token whose token_type is not Bearer');
+  }
+  return { ok: true, token, expiresInSeconds, outcome };
+}
+
+/** Basic of `clientId:clientSecret` as they are, not form-encoded first (wire.md §5 differs from RFC 6749 §2.3.1 here). */
+function tokenRequest(endpoint: Endpoint): Parameters<Transport['post']>[0] {
+  const credentials = `${endpoint.oauthClientId}:${endpoint.oauthClientSecret?.reveal()}`;
+  const form = new URLSearchParams({ grant_type: 'client_credentials' });
+  if (endpoint.oauthScopes !== null) form.set('scope', endpoint.oauthScopes);
+  return {
+    url: new URL(endpoint.oauthTokenUrl ?? ''),
+    headers: {
+      authorization: `Basic ${Buffer.from(credentials).toString('base64')}`,
+      'content-type': 'application/x-www-form-urlencoded',
+      accept: 'application/json',
+      'user-agent': USER_AGENT,
+    },
+    body: Buffer.from(form.toString()),
+    timeoutMs: OAUTH_TIMEOUT_MS,
+  };
+}
+
+/** Undefined for what is no JSON. */
+export function parseJson(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(body).toString('utf8')) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+/** An answer that is shown to people must not show a token that was in it, whether it is JSON or a form. */
+function withoutToken(answer: Answer): Answer {
+  const text = Buffer.from(answer.body).toString('utf8');
+  const masked = text
+    .replace(/("(?:access|refresh|id)_token"\s*:\s*)"(?:[^"\\]|\\.)*"?/g, '$1"[secret]"')
+    .replace(/\b((?:access|refresh|id)_token=)[^&\s]+/g, '$1[secret]');
+  return { ...answer, body: Buffer.from(masked) };
+}

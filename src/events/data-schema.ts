@@ -1,0 +1,74 @@
+/** The JSON Schemas that events' data must satisfy: which are taken, and what is wrong with data that does not. */
+import { Ajv, type ValidateFunction } from 'ajv';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { EVENT_TYPE_SCHEMAS_CACHED } from '../limits.ts';
+import { type FieldProblem, refuseField } from '../refusal.ts';
+import type { EventType } from '../store/event-types.ts';
+import { fieldName } from '../validation.ts';
+
+type JsonSchema = Readonly<Record<string, unknown>>;
+
+export type DataSchemas = {
+  /** Throws a refusal of the field `dataSchema` that says why. */
+  refuseInvalid(schema: JsonSchema): void;
+  /** The first thing that is wrong with the data, or null. */
+  problemOf(eventType: Pick<EventType, 'id' | 'updatedAt'>, schema: JsonSchema, data: unknown): FieldProblem | null;
+};
+
+/** By what `$schema` says; without it a schema is of the first. The second is the one that most schemas in use are written in. */
+const DIALECTS: ReadonlyMap<string, typeof Ajv | typeof Ajv2020> = new Map([
+  ['https://json-schema.org/draft/2020-12/schema', Ajv2020],
+  ['http://json-schema.org/draft-07/schema', Ajv],
+]);
+
+/** Compiled validators are kept per version of their event type, a bounded number of them. `format` is not checked. */
+export function createDataSchemas(): DataSchemas {
+  const compiled = new Map<string, ValidateFunction>();
+  return {
+    refuseInvalid: (schema) => {
+      // The library's own extension: such a validator answers with a promise, which would pass for yes.
+      if ('$async' in schema) throw refuseField('dataSchema', 'must not hold $async');
+      if (dialectOf(schema) === undefined)
+        throw refuseField('dataSchema.$schema', `must be ${[...DIALECTS.keys()].join(' or ')}`);
+      try {
+        compile(schema);
+      } catch (error) {
+        const why = error instanceof Error ? error.message.slice(0, 300) : '';
+        throw refuseField('dataSchema', `is not a JSON Schema: ${why}`);
+      }
+    },
+    problemOf: ({ id, updatedAt }, schema, data) => {
+      const version = `${id} ${updatedAt}`;
+      const validator = compiled.get(version) ?? compile(schema);
+      compiled.set(version, validator);
+      for (const oldest of compiled.keys()) {
+        if (compiled.size <= EVENT_TYPE_SCHEMAS_CACHED) break;
+        compiled.delete(oldest);
+      }
+      if (validator(data)) return null;
+      const [error] = validator.errors ?? [];
+      return {
+        field: fieldName(['data', ...steps(error?.instancePath ?? '')]),
+        problem: error?.message ?? "does not satisfy the event type's schema",
+      };
+    },
+  };
+}
+
+function dialectOf({ $schema }: JsonSchema): typeof Ajv | typeof Ajv2020 | undefined {
+  // The empty fragment that draft-07's own name ends in says nothing.
+  return $schema === undefined ? Ajv2020 : DIALECTS.get(String($schema).replace(/#$/, ''));
+}
+
+function compile(schema: JsonSchema): ValidateFunction {
+  const Dialect = dialectOf(schema) ?? Ajv2020;
+  return new Dialect({ strict: false, validateFormats: false }).compile(schema);
+}
+
+/** The steps of a JSON Pointer (RFC 6901); digits are taken for the index of a list, as nearly always. */
+function steps(pointer: string): (string | number)[] {
+  const names = pointer.split('/').slice(1);
+  return names.map((name) =>
+    /^\d{1,9}$/.test(name) ? Number(name) : name.replaceAll('~1', '/').replaceAll('~0', '~'),
+  );
+}

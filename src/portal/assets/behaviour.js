@@ -1,0 +1,119 @@
+/* What pages do beyond what a browser does by itself: copying, local times, the theme, and panels. Without it everything still works. */
+(() => {
+  const ready = (work) => {
+    document.addEventListener('htmx:after:process', ({ target }) => work(target));
+    if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', () => work(document));
+    else work(document);
+  };
+  const announce = (text) => {
+    const announcer = document.getElementById('announcer');
+    if (announcer !== null) announcer.textContent = text;
+  };
+
+  // Copying.
+  ready((root) => {
+    for (const button of root.querySelectorAll('[data-copy][hidden]')) button.hidden = false;
+  });
+  document.addEventListener('click', async ({ target }) => {
+    const button = target instanceof Element ? target.closest('[data-copy]') : null;
+    if (button === null) return;
+    try {
+      await navigator.clipboard.writeText(button.dataset.copy);
+    } catch {
+      // Without permission: the text beside it is selected, to be copied by hand.
+      const code = button.parentElement?.querySelector('code') ?? button.closest('figure')?.querySelector('code');
+      if (code) getSelection()?.selectAllChildren(code);
+      return;
+    }
+    announce('Copied');
+    button.classList.add('copied');
+    setTimeout(() => button.classList.remove('copied'), 1500);
+  });
+
+  // Times in the reader's zone; UTC stays in the title.
+  const instant = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+  const relative = new Intl.RelativeTimeFormat('en', { numeric: 'always' });
+  const UNITS = [
+    ['year', 31536000],
+    ['month', 2592000],
+    ['day', 86400],
+    ['hour', 3600],
+    ['minute', 60],
+    ['second', 1],
+  ];
+  const relativeText = (at) => {
+    const seconds = (at - Date.now()) / 1000;
+    if (Math.abs(seconds) < 5) return 'now';
+    const [unit, length] = UNITS.find(([, size]) => Math.abs(seconds) >= size);
+    return relative.format(Math.trunc(seconds / length), unit);
+  };
+  const showTimes = (root) => {
+    for (const element of root.querySelectorAll('time[data-local]')) {
+      const at = Date.parse(element.dateTime);
+      const text = element.dataset.local === 'relative' ? relativeText(at) : instant.format(at);
+      if (element.textContent !== text) element.textContent = text;
+    }
+  };
+  ready(showTimes);
+  setInterval(() => showTimes(document), 15000);
+
+  // The theme, at once and without loading the page again.
+  document.addEventListener('submit', (event) => {
+    const { target, submitter } = event;
+    if (!(target instanceof HTMLFormElement) || !target.matches('[data-theme-switch]') || submitter === null) return;
+    event.preventDefault();
+    const theme = submitter.value;
+    if (theme === 'system') delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = theme;
+    for (const button of target.querySelectorAll('button')) {
+      button.setAttribute('aria-pressed', String(button === submitter));
+    }
+    // biome-ignore lint/suspicious/noDocumentCookie: the cookie store is not in every browser
+    document.cookie = `sallyport-theme=${theme}; Path=/; Max-Age=31536000; SameSite=Lax`;
+    document.dispatchEvent(new Event('theme'));
+  });
+
+  // One example at a time.
+  ready((root) => {
+    for (const group of root.querySelectorAll('[data-panels]:not(.is-tabbed)')) {
+      const panels = [...group.querySelectorAll('[data-panel]')];
+      const list = document.createElement('div');
+      list.className = 'panel-tabs';
+      list.setAttribute('role', 'tablist');
+      list.setAttribute('aria-label', group.dataset.panels);
+      const tabs = panels.map((panel) => {
+        const tab = document.createElement('button');
+        tab.type = 'button';
+        tab.textContent = panel.dataset.panel;
+        tab.setAttribute('role', 'tab');
+        panel.setAttribute('role', 'tabpanel');
+        panel.setAttribute('aria-label', panel.dataset.panel);
+        return tab;
+      });
+      const show = (shown) => {
+        for (const [at, tab] of tabs.entries()) {
+          tab.setAttribute('aria-selected', String(at === shown));
+          tab.tabIndex = at === shown ? 0 : -1;
+          panels[at].hidden = at !== shown;
+        }
+      };
+      list.addEventListener('click', ({ target }) => {
+        if (tabs.includes(target)) show(tabs.indexOf(target));
+      });
+      list.addEventListener('keydown', ({ key }) => {
+        const step = { ArrowRight: 1, ArrowLeft: -1 }[key];
+        if (step === undefined) return;
+        const next = (tabs.indexOf(document.activeElement) + step + tabs.length) % tabs.length;
+        show(next);
+        tabs[next].focus();
+      });
+      list.append(...tabs);
+      group.prepend(list);
+      group.classList.add('is-tabbed');
+      show(0);
+    }
+  });
+
+  // The session is over: the page says where to sign in.
+  document.addEventListener('signed-out', () => location.reload());
+})();

@@ -1,0 +1,137 @@
+/* Draws the charts of a page from what their elements carry; the table below each says the same in numbers. */
+(() => {
+  const HEIGHT = 216;
+  const colour = (element, name) => getComputedStyle(element).getPropertyValue(name).trim();
+  // The canvas knows no light-dark(): a probe says what the colour is now.
+  const resolved = (element, name) => {
+    const probe = document.createElement('span');
+    probe.style.color = `var(${name})`;
+    element.append(probe);
+    const text = getComputedStyle(probe).color;
+    probe.remove();
+    return text;
+  };
+  const charts = new Map();
+
+  const widthOf = (element) => Math.max(element.clientWidth, 200);
+  // What has nothing in a stretch has no point there; of parts on one another the last one counts for all.
+  const columnsOf = ({ times, series, stacked }) => {
+    const columns = series.map(({ values }) => [...values]);
+    if (stacked) {
+      for (let at = 0; at < times.length; at += 1) {
+        let sum = 0;
+        for (const column of columns) {
+          sum += column[at] ?? 0;
+          column[at] = column[at] === null ? null : sum;
+        }
+      }
+    }
+    // The highest is drawn first, so that the others lie on it.
+    return [times.map((at) => at / 1000), ...(stacked ? columns.reverse() : columns)];
+  };
+  const number = new Intl.NumberFormat('en', { maximumFractionDigits: 2 });
+  const milliseconds = (ms) => (ms < 1000 ? `${number.format(ms)} ms` : `${number.format(ms / 1000)} s`);
+  const textOf = (unit) => (unit === 'ms' ? milliseconds : (value) => number.format(value));
+
+  const moment = uPlot.fmtDate('{D} {MMM} {HH}:{mm}');
+  const momentText = (_, seconds) => (seconds === null ? '' : moment(new Date(seconds * 1000)));
+
+  // By the day and the hour, of 24 of them.
+  const DAY = '\n{D} {MMM}';
+  const TIME_MARKS = [
+    [86400, '{D} {MMM}', '\n{YYYY}', null, null, null, null, null, 1],
+    [60, '{HH}:{mm}', `${DAY} {YYYY}`, null, DAY, null, null, null, 1],
+    [1, '{HH}:{mm}:{ss}', DAY, null, DAY, null, null, null, 1],
+  ];
+
+  // A value with none on either side is no part of a line: it gets a dot.
+  const alone = ({ data }, which) => {
+    const values = data[which];
+    const isGap = (at) => values[at] === null || values[at] === undefined;
+    return [...values.keys()].filter((at) => !isGap(at) && isGap(at - 1) && isGap(at + 1));
+  };
+
+  const draw = (element) => {
+    charts.get(element)?.chart.destroy();
+    const carried = JSON.parse(element.dataset.chart);
+    const { series, stacked, unit } = carried;
+    const text = textOf(unit);
+    const line = resolved(element, '--line');
+    const axis = {
+      stroke: resolved(element, '--ink-soft'),
+      grid: { stroke: line, width: 1 },
+      ticks: { show: false },
+      font: `11px ${colour(element, '--text')}`,
+    };
+    const lines = series.map(({ label, tone }, which) => ({
+      label,
+      stroke: resolved(element, `--${tone}`),
+      width: 1.75,
+      points: { show: true, size: 5, filter: alone },
+      ...(stacked ? { fill: resolved(element, `--${tone}-soft`) } : {}),
+      value: (_, __, ___, at) => {
+        if (at === null) return '';
+        const value = charts.get(element)?.carried.series[which]?.values[at];
+        return value === null || value === undefined ? '–' : text(value);
+      },
+    }));
+    const chart = new uPlot(
+      {
+        width: widthOf(element),
+        height: HEIGHT,
+        series: [{ label: 'Time', value: momentText }, ...(stacked ? lines.toReversed() : lines)],
+        axes: [
+          { ...axis, values: TIME_MARKS, space: 70 },
+          { ...axis, size: 60, values: (_, marks) => marks.map((mark) => text(mark)) },
+        ],
+        scales: { y: { range: (_, __, max) => [0, Math.max(max ?? 0, 1) * 1.08] } },
+        legend: { live: true },
+        cursor: { points: { size: 6 }, drag: { x: false, y: false } },
+      },
+      columnsOf(carried),
+      element,
+    );
+    charts.set(element, { chart, carried });
+  };
+
+  // New numbers for the same lines: the drawing stays, and whoever reads it keeps their place.
+  const update = (element) => {
+    const known = charts.get(element);
+    const carried = JSON.parse(element.dataset.chart);
+    if (known === undefined || known.carried.series.length !== carried.series.length) return draw(element);
+    known.carried = carried;
+    known.chart.setData(columnsOf(carried));
+  };
+
+  const watched = new MutationObserver((changes) => {
+    for (const { target } of changes) update(target);
+  });
+  const drawAll = (root) => {
+    for (const element of root.querySelectorAll('[data-chart]')) {
+      draw(element);
+      watched.observe(element, { attributeFilter: ['data-chart'] });
+    }
+  };
+  const drawNew = (root) => {
+    for (const element of root.querySelectorAll('[data-chart]')) {
+      if (charts.has(element)) continue;
+      draw(element);
+      watched.observe(element, { attributeFilter: ['data-chart'] });
+    }
+    for (const element of charts.keys()) if (!element.isConnected) charts.delete(element);
+  };
+  const start = () => {
+    drawAll(document);
+    new ResizeObserver(() => {
+      for (const [element, { chart }] of charts) {
+        if (element.isConnected) chart.setSize({ width: widthOf(element), height: HEIGHT });
+        else charts.delete(element);
+      }
+    }).observe(document.body);
+  };
+  if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', start);
+  else start();
+  document.addEventListener('htmx:after:process', ({ target }) => drawNew(target));
+  document.addEventListener('theme', () => drawAll(document));
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => drawAll(document));
+})();

@@ -1,0 +1,77 @@
+/* What forms do beyond what a browser does by itself: focus on what was wrong, rows, files, one sending at a time. */
+(() => {
+  const ready = (work) => {
+    document.addEventListener('htmx:after:process', ({ target }) => work(target));
+    if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', () => work(document));
+    else work(document);
+  };
+
+  ready((root) => root.querySelector('[data-focus]')?.focus());
+
+  // A second press while the first is under way would do it twice.
+  document.addEventListener('submit', (event) => {
+    const { target, submitter } = event;
+    if (!(target instanceof HTMLFormElement) || !target.matches('[data-once]')) return;
+    if (target.dataset.sent === 'true') event.preventDefault();
+    target.dataset.sent = 'true';
+    submitter?.setAttribute('aria-busy', 'true');
+  });
+  // Back from the page that followed: it may be sent again.
+  addEventListener('pageshow', () => {
+    for (const form of document.querySelectorAll('[data-sent]')) delete form.dataset.sent;
+    for (const button of document.querySelectorAll('.button[aria-busy]')) button.removeAttribute('aria-busy');
+  });
+
+  // Filters that say nothing do not belong into the address.
+  document.addEventListener('htmx:config:request', ({ detail }) => {
+    const { ctx } = detail;
+    if (!ctx.sourceElement.matches('[data-leave-out-empty]')) return;
+    const { body } = ctx.request;
+    for (const [name, value] of [...body]) if (value === '') body.delete(name);
+  });
+  document.addEventListener('formdata', ({ target, formData }) => {
+    if (!target.matches('[data-leave-out-empty]')) return;
+    for (const [name, value] of [...formData]) if (value === '') formData.delete(name);
+  });
+
+  // Rows that are added and taken away.
+  ready((root) => {
+    for (const button of root.querySelectorAll('[data-add-row], [data-remove-row]')) button.hidden = false;
+  });
+  document.addEventListener('click', ({ target }) => {
+    if (!(target instanceof Element)) return;
+    const group = target.closest('[data-rows]');
+    if (group === null) return;
+    const rows = group.querySelectorAll('[data-row]');
+    if (target.closest('[data-add-row]') !== null) {
+      if (rows.length >= Number(group.dataset.maxRows ?? Number.POSITIVE_INFINITY)) return;
+      const added = rows[rows.length - 1].cloneNode(true);
+      for (const input of added.querySelectorAll('input')) input.value = '';
+      rows[rows.length - 1].after(added);
+      added.querySelector('input')?.focus();
+    }
+    const remove = target.closest('[data-remove-row]');
+    if (remove === null) return;
+    if (rows.length > 1) remove.closest('[data-row]').remove();
+    else for (const input of rows[0].querySelectorAll('input')) input.value = '';
+    group.querySelector('[data-add-row]')?.focus();
+  });
+
+  // A file that is read into the field: it is sent as if it had been pasted.
+  ready((root) => {
+    for (const area of root.querySelectorAll('textarea[data-takes-file]:not([data-offered])')) {
+      area.dataset.offered = 'true';
+      const offer = document.createElement('label');
+      offer.className = 'file-offer';
+      const input = document.createElement('input');
+      input.type = 'file';
+      input.accept = area.dataset.takesFile;
+      offer.append('or from a file', input);
+      area.after(offer);
+      input.addEventListener('change', async () => {
+        const [file] = input.files;
+        if (file !== undefined) area.value = await file.text();
+      });
+    }
+  });
+})();

@@ -1,0 +1,92 @@
+/* Passkeys: asks the browser for one, and puts its answer into the form, which is then sent like any other (WebAuthn Level 3). */
+(() => {
+  const bytesOf = (text) =>
+    Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (character) => character.charCodeAt(0));
+  const textOf = (buffer) =>
+    btoa(String.fromCharCode(...new Uint8Array(buffer)))
+      .replaceAll('+', '-')
+      .replaceAll('/', '_')
+      .replace(/=+$/, '');
+  const withBytes = (credentials) => credentials?.map((credential) => ({ ...credential, id: bytesOf(credential.id) }));
+
+  const ask = {
+    register: async (options) => {
+      const credential = await navigator.credentials.create({
+        publicKey: {
+          ...options,
+          challenge: bytesOf(options.challenge),
+          user: { ...options.user, id: bytesOf(options.user.id) },
+          excludeCredentials: withBytes(options.excludeCredentials),
+        },
+      });
+      const { attestationObject, clientDataJSON } = credential.response;
+      return answer(credential, {
+        attestationObject: textOf(attestationObject),
+        clientDataJSON: textOf(clientDataJSON),
+        transports: credential.response.getTransports?.() ?? [],
+      });
+    },
+    'sign-in': async (options) => {
+      const credential = await navigator.credentials.get({
+        publicKey: {
+          ...options,
+          challenge: bytesOf(options.challenge),
+          allowCredentials: withBytes(options.allowCredentials),
+        },
+      });
+      const { authenticatorData, clientDataJSON, signature, userHandle } = credential.response;
+      return answer(credential, {
+        authenticatorData: textOf(authenticatorData),
+        clientDataJSON: textOf(clientDataJSON),
+        signature: textOf(signature),
+        ...(userHandle === null ? {} : { userHandle: textOf(userHandle) }),
+      });
+    },
+  };
+  const answer = (credential, response) => ({
+    id: credential.id,
+    rawId: textOf(credential.rawId),
+    type: credential.type,
+    response,
+    clientExtensionResults: credential.getClientExtensionResults(),
+  });
+
+  const optionsOf = async (form) => {
+    const body = new URLSearchParams({ formToken: form.elements.formToken.value });
+    const reply = await fetch(form.dataset.options, { method: 'POST', body, headers: { Accept: 'application/json' } });
+    if (!reply.ok) throw new Error('The page is out of date: load it again.');
+    return reply.json();
+  };
+
+  const say = (form, text) => {
+    const problem = form.querySelector('[data-passkey-problem]');
+    problem.textContent = text;
+    problem.hidden = text === '';
+  };
+
+  document.addEventListener('submit', async (event) => {
+    const form = event.target;
+    if (!(form instanceof HTMLFormElement) || form.dataset.passkey === undefined) return;
+    if (form.elements.response.value !== '') return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    say(form, '');
+    try {
+      const made = await ask[form.dataset.passkey](await optionsOf(form));
+      form.elements.response.value = JSON.stringify(made);
+      form.requestSubmit();
+    } catch (error) {
+      // The browser says no more than this of why, so that pages cannot tell which passkeys there are.
+      const isRefused = error instanceof DOMException && error.name === 'NotAllowedError';
+      say(form, isRefused ? 'No passkey was used: it was cancelled, took too long, or there is none.' : error.message);
+    }
+  });
+
+  const offer = () => {
+    if (window.PublicKeyCredential === undefined) return;
+    for (const form of document.querySelectorAll('form[data-passkey][hidden]')) form.hidden = false;
+    for (const excuse of document.querySelectorAll('[data-passkey-excuse]')) excuse.hidden = true;
+  };
+  if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', offer);
+  else offer();
+})();

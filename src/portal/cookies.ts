@@ -1,0 +1,42 @@
+/** The portal's cookies (RFC 6265bis): what a request brings, and what a reply sets. */
+import type { IncomingMessage } from 'node:http';
+import { FLASH_SECONDS, THEME_SECONDS } from '../portal-limits.ts';
+
+/**
+ * `__Host-` binds a cookie to this very host, over HTTPS, for every path (RFC 6265bis §4.1.3.2): no neighbouring host can set it.
+ * Browsers take the loopback address for as good as HTTPS.
+ */
+export const SESSION_COOKIE = '__Host-sallyport';
+/** Whoever is not signed in: what the forms that such a visitor may send are bound to. */
+export const VISIT_COOKIE = '__Host-sallyport-visit';
+export const FLASH_COOKIE = '__Host-sallyport-flash';
+/** Set by the portal's script too, so it is neither `HttpOnly` nor bound to HTTPS. It holds no secret. */
+export const THEME_COOKIE = 'sallyport-theme';
+
+/** The value of a cookie; of several with one name the first, which is the one with the longest path. */
+export function readCookie({ headers }: Pick<IncomingMessage, 'headers'>, name: string): string | null {
+  for (const pair of headers.cookie?.split(';') ?? []) {
+    const at = pair.indexOf('=');
+    if (at !== -1 && pair.slice(0, at).trim() === name) return pair.slice(at + 1).trim();
+  }
+  return null;
+}
+
+/** Values are Base64url or come from a closed list, so none needs quoting. */
+export function setCookie(name: string, value: string): string {
+  return `${name}=${value}; ${ATTRIBUTES}`;
+}
+
+export function setFlashCookie(value: string): string {
+  return `${FLASH_COOKIE}=${value}; Max-Age=${FLASH_SECONDS}; ${ATTRIBUTES}`;
+}
+
+export function setThemeCookie(theme: string): string {
+  return `${THEME_COOKIE}=${theme}; Max-Age=${THEME_SECONDS}; Path=/; SameSite=Lax`;
+}
+
+export function clearCookie(name: string): string {
+  return `${name}=; Max-Age=0; ${ATTRIBUTES}`;
+}
+
+const ATTRIBUTES = 'Path=/; Secure; HttpOnly; SameSite=Lax';

@@ -1,0 +1,43 @@
+/** What pages are made of: the use cases, and what shows how the service is doing. */
+import type { Throttle } from '../access/throttle.ts';
+import type { AttemptFeed } from '../attempt-feed.ts';
+import type { Config } from '../config.ts';
+import type { Dispatcher } from '../delivery/dispatcher.ts';
+import type { TestDelivery } from '../delivery/test-delivery.ts';
+import type { TestOauth } from '../delivery/test-oauth.ts';
+import type { FigureKeeper } from '../figures.ts';
+import type { Clock, Ids, Random } from '../ids.ts';
+import type { Log } from '../log.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Services } from '../services.ts';
+import type { SqliteDatabase } from '../store/sqlite.ts';
+import type { Store } from '../store/store.ts';
+import type { Pages } from './page.ts';
+
+export type PortalDependencies = {
+  readonly services: Services;
+  readonly store: Store;
+  readonly db: SqliteDatabase;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly figures: FigureKeeper;
+  readonly feed: AttemptFeed;
+  readonly dispatcher: Dispatcher;
+  readonly testDelivery: TestDelivery;
+  readonly testOauth: TestOauth;
+  /** Of sign-ins. */
+  readonly throttle: Throttle;
+  readonly config: Config;
+  /** The address that clients see, as far as it is known. */
+  readonly publicUrl: () => string | null;
+};
+
+/** What every routes file of the portal is given. */
+export type PageDependencies = PortalDependencies & {
+  readonly pages: Pages;
+  /** Whether the portal has a page at this path (as it is registered, `/endpoints/new`): links to others are not offered. */
+  hasPage(path: string): boolean;
+};

@@ -1,0 +1,94 @@
+/** The frame of every page: head, navigation, account menu, message, and the page itself. Without a session the last two alone. */
+import { attributes, type Html, html } from '../http/html.ts';
+import type { SignedIn } from '../store/sessions.ts';
+import { VERSION } from '../version.ts';
+import type { AssetUrls } from './asset-routes.ts';
+import type { Flash, Theme, View } from './call.ts';
+import { isCurrent, type NavigationGroup } from './navigation.ts';
+import { icon } from './parts/icon.ts';
+import { notice } from './parts/notice.ts';
+
+/** What the frame shows besides the page. */
+export type Surroundings = {
+  readonly session: SignedIn | null;
+  readonly csrf: Html;
+  readonly theme: Theme;
+  readonly path: string;
+  readonly url: string;
+};
+
+/** The whole document, as text. */
+export type Layout = (view: View, around: Surroundings & { readonly flash: Flash | null }) => string;
+
+export function createLayout(assets: AssetUrls, navigation: () => readonly NavigationGroup[]): Layout {
+  return (view, around) => {
+    const { session, theme, flash } = around;
+    const message = flash === null ? null : notice({ tone: flash.tone, text: flash.text, isFlash: true });
+    const main = html`<main id="main" tabindex="-1"><div class="page">${message}${view.content}</div></main>`;
+    return html`<!doctype html>
+<html lang="en"${attributes({ 'data-theme': theme === 'system' ? null : theme })}>
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="${theme === 'system' ? 'light dark' : theme}">
+<meta name="robots" content="noindex">
+<meta name="htmx-config" content="${HTMX_CONFIG}">
+<title>${view.title} – Sallyport</title>
+<link rel="icon" href="${FAVICON}">
+<link rel="stylesheet" href="${assets.style}">
+${view.hasCharts === true ? html`<link rel="stylesheet" href="${assets.chartStyle}">` : null}
+<script src="${assets.script}" defer></script>
+${view.hasCharts === true ? html`<script src="${assets.chartScript}" defer></script>` : null}
+</head>
+${session === null ? html`<body class="bare">${main}</body>` : signedIn(main, session, around, navigation())}
+</html>
+`.markup;
+  };
+}
+
+/** No evaluated text, no style put into the page; both would need a weaker policy. An answer that fails is shown as well. */
+const HTMX_CONFIG = 'includeIndicatorCSS:false extensions:"sse" history:true defaultTimeout:30000';
+
+const FAVICON =
+  "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E%3Cpath d='M4 30V14a12 12 0 0 1 24 0v16h-6V15a6 6 0 0 0-12 0v15z' fill='%234353c8'/%3E%3Cpath d='M14 30V18h4v12z' fill='%234353c8'/%3E%3C/svg%3E";
+
+function signedIn(main: Html, session: SignedIn, around: Surroundings, groups: readonly NavigationGroup[]): Html {
+  return html`<body>
+<a class="skip" href="#main">Skip to the content</a>
+<header class="top">
+<button type="button" class="icon-button top-menu" popovertarget="navigation" aria-label="Menu">${icon('menu')}</button>
+<a class="brand" href="/">${icon('gate')}<span>Sallyport</span></a>
+<button type="button" class="account-button" popovertarget="account">${icon('user')}<span>${session.displayName ?? session.userName}</span>${icon('down')}</button>
+</header>
+${accountMenu(session, around)}
+<nav id="navigation" class="navigation" aria-label="Portal" popover>
+${groups.map((group) => navigationGroup(group, around.path))}
+<p class="version">Sallyport ${VERSION}</p>
+</nav>
+${main}
+<div id="announcer" class="visually-hidden" role="status" aria-live="polite"></div>
+</body>`;
+}
+
+function navigationGroup({ label, items }: NavigationGroup, path: string): Html {
+  const links = items.map(
+    (item) =>
+      html`<li><a href="${item.path}"${attributes({ 'aria-current': isCurrent(item.path, path) ? 'page' : null })}>${icon(item.icon)}<span>${item.label}</span></a></li>`,
+  );
+  return html`${label === null ? null : html`<p class="navigation-label">${label}</p>`}<ul>${links}</ul>`;
+}
+
+function accountMenu(session: SignedIn, { csrf, theme, url }: Surroundings): Html {
+  const themes = (['light', 'dark', 'system'] as const).map(
+    (name) =>
+      html`<button name="theme" value="${name}"${attributes({ 'aria-pressed': String(name === theme) })}>${icon(name)}<span>${THEME_LABELS[name]}</span></button>`,
+  );
+  return html`<div id="account" class="account-menu" popover>
+<p class="account-name"><strong>${session.displayName ?? session.userName}</strong><span>${session.userName} · ${session.role}</span></p>
+<a href="/account">${icon('settings')}Your account</a>
+<form method="post" action="/theme" class="theme-switch" data-theme-switch aria-label="Theme">${csrf}<input type="hidden" name="back" value="${url}">${themes}</form>
+<form method="post" action="/sign-out">${csrf}<button class="menu-button">${icon('leave')}Sign out</button></form>
+</div>`;
+}
+
+const THEME_LABELS = { light: 'Light', dark: 'Dark', system: 'System' } as const;

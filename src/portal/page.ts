@@ -1,0 +1,235 @@
+/**
+ * The way of every request to a page: session, role, form token, the page's own work, and the layout around what it answers.
+ * Refusals become pages of their own, or the form once more with what was wrong beside its fields.
+ */
+import type { IncomingMessage } from 'node:http';
+import { z } from 'zod';
+import type { Sessions } from '../access/sessions.ts';
+import type { Call, Method, Reply, Route } from '../http/route.ts';
+import type { Clock, Random } from '../ids.ts';
+import { ADMIN_REQUEST_BYTES } from '../limits.ts';
+import { Refusal } from '../refusal.ts';
+import type { PortalRole, SignedIn } from '../store/sessions.ts';
+import {
+  forgeryField,
+  mayAct,
+  type OpenCall,
+  ownPath,
+  type PageCall,
+  type PageResult,
+  type Redirect,
+  type View,
+} from './call.ts';
+import { FLASH_COOKIE, readCookie, SESSION_COOKIE, setCookie, THEME_COOKIE, VISIT_COOKIE } from './cookies.ts';
+import { clearedFlash, readFlash, writeFlash } from './flash.ts';
+import { FORGERY_FIELD, forgeryProblem, formToken } from './forgery.ts';
+import { PAGE_HEADERS } from './headers.ts';
+import type { Layout, Surroundings } from './layout.ts';
+import { packed } from './packing.ts';
+import { NO_COOKIE, refusalView } from './refusal-page.ts';
+
+export type PageDefinition<C> = {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  /** Of a form; 1 MiB unless said. */
+  readonly maxBytes?: number;
+  /** Asked for without anybody's doing, again and again: does not keep the session from running out. */
+  readonly isBackground?: boolean;
+  respond(call: C): Promise<PageResult>;
+  /** Answers a form that was refused: shows it once more. Without this, and where it answers null, the refusal is a page of its own. */
+  invalid?(call: C, refusal: Refusal): Promise<PageResult | null>;
+};
+
+export type Pages = {
+  /** A page for those who are signed in and have at least this role. */
+  page(definition: PageDefinition<PageCall> & { readonly role: PortalRole }): PageRoute;
+  /** A page for everybody. */
+  openPage(definition: PageDefinition<OpenCall>): PageRoute;
+  /** Words refusals of requests that no route takes, for those who look at them with a browser. */
+  readonly elsewhere: Pick<Route, 'refuse'>;
+};
+
+/** What tests go through: who may come to each page, and which are none to look at. */
+export type PageRoute = Route & { readonly role: PortalRole | null; readonly isBackground: boolean };
+
+type Dependencies = {
+  readonly sessions: Sessions;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly layout: Layout;
+  /** The host that clients see, or null where nobody said. */
+  readonly publicHost: () => string | null;
+};
+
+/** What is known of a request before its page is asked. `cookie` is the secret that its forms are bound to. */
+type Visit = Surroundings & { readonly cookie: string; readonly isNew: boolean; readonly isPartial: boolean };
+
+export function createPages({ sessions, clock, random, layout, publicHost }: Dependencies): Pages {
+  /** Of requests that are refused after they were recognised, so that the refusal stands in the same layout. */
+  const visits = new WeakMap<IncomingMessage, Visit>();
+
+  const visit = async (request: IncomingMessage, isBackground: boolean): Promise<Visit> => {
+    const token = readCookie(request, SESSION_COOKIE);
+    const session = token === null ? null : await sessions.find(token, isBackground);
+    const cookie = session === null ? readCookie(request, VISIT_COOKIE) : token;
+    const isNew = cookie === null || cookie.length < VISIT_LENGTH;
+    const made = visitOf(request, session, isNew ? Buffer.from(random(32)).toString('base64url') : cookie, isNew);
+    visits.set(request, made);
+    return made;
+  };
+
+  const answer = async (
+    result: PageResult,
+    request: IncomingMessage,
+    around: Visit,
+    status: number,
+  ): Promise<Reply> => {
+    if ('reply' in result) return result.reply;
+    if ('redirect' in result) return redirect(result, around);
+    return packed(request, show(result, request, around, status));
+  };
+
+  const show = (view: View, request: IncomingMessage, around: Visit, status: number): Reply => {
+    if (around.isPartial && view.partial !== undefined) {
+      return { status: view.status ?? status, headers: PAGE_HEADERS, body: view.partial.markup };
+    }
+    const flash = readFlash(request, around.cookie);
+    const cookies = [
+      ...(around.isNew && around.session === null ? [setCookie(VISIT_COOKIE, around.cookie)] : []),
+      ...(readCookie(request, FLASH_COOKIE) === null ? [] : [clearedFlash()]),
+    ];
+    const headers = { ...PAGE_HEADERS, ...(cookies.length > 0 && { 'Set-Cookie': cookies }) };
+    return { status: view.status ?? status, headers, body: layout(view, { ...around, flash }) };
+  };
+
+  const refuse: NonNullable<Route['refuse']> = (refusal, request, errorId) => {
+    const around = visits.get(request) ?? visitOf(request, null, '', false);
+    const reply = show(refusalView(refusal, errorId, around.session !== null), request, around, refusal.status);
+    return { ...reply, headers: { ...refusal.headers, ...reply.headers } };
+  };
+
+  const route = <C extends OpenCall>(
+    definition: PageDefinition<C>,
+    role: PortalRole | null,
+    callOf: (call: OpenCall, session: SignedIn | null) => C | null,
+  ): PageRoute => {
+    const { method, path, maxBytes = ADMIN_REQUEST_BYTES, isBackground = false, respond, invalid } = definition;
+    return {
+      ...{ method: method satisfies Method, path, role, isBackground },
+      ...{ access: 'open', tag: 'portal', summary: path },
+      freeQuery: true,
+      replies: {},
+      ...(method === 'POST' && { body: { ...FORM, maxBytes } }),
+      refuse,
+      respond: async (call) => {
+        const { request } = call;
+        const around = await visit(request, isBackground);
+        const open = openCallOf(call, around, clock());
+        const full = callOf(open, around.session);
+        if (full === null) return redirect(signInFirst(open), around);
+        if (method === 'POST') {
+          const problem = around.isNew
+            ? NO_COOKIE
+            : forgeryProblem(request, open.form.get(FORGERY_FIELD), around.cookie, publicHost());
+          if (problem !== null) throw new Refusal('forbidden', problem);
+        }
+        try {
+          return await answer(await respond(full), request, around, 200);
+        } catch (error) {
+          if (!(error instanceof Refusal)) throw error;
+          const again = (await invalid?.(full, error)) ?? null;
+          if (again === null) throw error;
+          const reply = await answer(again, request, around, error.status);
+          return { ...reply, headers: { ...error.headers, ...reply.headers } };
+        }
+      },
+    };
+  };
+
+  return {
+    openPage: (definition) => route(definition, null, (call) => call),
+    page: ({ role, ...definition }) =>
+      route(definition, role, (call, session) => {
+        if (session === null) return null;
+        if (!mayAct(session.role, role)) throw new Refusal('forbidden', `this takes the role ${role}`);
+        return pageCallOf(call, session);
+      }),
+    elsewhere: {
+      refuse: (refusal, request, errorId) => (wantsPage(request) ? refuse(refusal, request, errorId) : refusal),
+    },
+  };
+}
+
+const VISIT_LENGTH = 43;
+const FORM = {
+  types: ['application/x-www-form-urlencoded'],
+  repeats: true,
+  // Pages are not described to programs.
+  schema: z.unknown(),
+} as const;
+
+function visitOf(request: IncomingMessage, session: SignedIn | null, cookie: string, isNew: boolean): Visit {
+  const theme = readCookie(request, THEME_COOKIE);
+  return {
+    session,
+    cookie,
+    isNew,
+    csrf: forgeryField(formToken(cookie)),
+    theme: theme === 'light' || theme === 'dark' ? theme : 'system',
+    path: request.url?.split('?', 1)[0] ?? '/',
+    url: request.url ?? '/',
+    isPartial: request.headers['hx-request'] === 'true' && request.headers['hx-request-type'] !== 'full',
+  };
+}
+
+function openCallOf(call: Call, { cookie, session, csrf, theme, url, isPartial }: Visit, now: number): OpenCall {
+  const { request, params, query, body, remoteAddress, signal } = call;
+  const form = body instanceof URLSearchParams ? body : new URLSearchParams();
+  return {
+    request,
+    params,
+    query,
+    form,
+    url,
+    csrf,
+    isPartial,
+    theme,
+    now,
+    remoteAddress,
+    signal,
+    visitor: cookie,
+    session,
+  };
+}
+
+function pageCallOf(call: OpenCall, session: SignedIn): PageCall {
+  const { userId, userName, displayName, role } = session;
+  const user = { id: userId, userName, displayName };
+  return { ...call, session, user, role, actor: `user:${userId}`, may: (takes) => mayAct(role, takes) };
+}
+
+/** The page's script cannot follow to another page by itself: it is told to go there. */
+function redirect({ redirect: to, flash, cookies = [] }: Redirect, { cookie, isPartial }: Visit): Reply {
+  // What an id in the path may have brought along is escaped again.
+  const { pathname, search, hash } = new URL(to, 'http://own.invalid');
+  const path = pathname + search + hash;
+  const set = [...cookies, ...(flash === undefined ? [] : [writeFlash(cookie, flash)])];
+  const headers = { ...PAGE_HEADERS, ...(set.length > 0 && { 'Set-Cookie': set }) };
+  return isPartial
+    ? { status: 200, headers: { ...headers, 'HX-Redirect': path }, body: '' }
+    : { status: 303, headers: { ...headers, Location: path }, body: '' };
+}
+
+/** Back to the page afterwards; what was posted is not sent again by itself. */
+function signInFirst({ request, url, isPartial }: OpenCall): Redirect {
+  if (request.method === 'POST') return { redirect: '/sign-in' };
+  const current = String(request.headers['hx-current-url'] ?? '');
+  const seen = isPartial && URL.canParse(current) ? new URL(current) : null;
+  const next = ownPath(seen === null ? url : seen.pathname + seen.search);
+  return { redirect: next === '/' ? '/sign-in' : `/sign-in?${new URLSearchParams({ next })}` };
+}
+
+/** A browser's address line; programs ask for JSON, or do not say. Paths of the API are answered as the API answers. */
+function wantsPage({ method, url = '', headers }: IncomingMessage): boolean {
+  return method === 'GET' && !url.startsWith('/services/') && headers.accept?.includes('text/html') === true;
+}

@@ -1,0 +1,95 @@
+/** One's own account: the password, passkeys, and where one is signed in. */
+import { PASSKEY_REQUEST_BYTES, SIGN_IN_REQUEST_BYTES } from '../../portal-limits.ts';
+import { type PageCall, redirectTo, type View } from '../call.ts';
+import type { PageDependencies } from '../dependencies.ts';
+import type { PageRoute } from '../page.ts';
+import { type FormState, newForm, refusedForm } from '../parts/form-state.ts';
+import { originOf } from '../trustworthy.ts';
+import { type AccountForms, accountView } from './account-view.ts';
+import { refuseBlocked } from './sign-in.ts';
+
+const NOBODY_TYPED: AccountForms = { password: newForm(), passkey: newForm() };
+
+export function accountPages(dependencies: PageDependencies): PageRoute[] {
+  const { pages, services } = dependencies;
+  const { sessions, passkeys } = services;
+  const placeOf = ({ request, visitor }: PageCall) => ({ origin: originOf(request), visitor });
+  const throttled = throttledBy(dependencies);
+  const show = async (call: PageCall, forms: Partial<AccountForms> = {}): Promise<View> =>
+    accountView(
+      call,
+      { ...NOBODY_TYPED, ...forms },
+      {
+        sessions: await sessions.ofUser(call.user.id),
+        passkeys: await passkeys.ofUser(call.user.id),
+        takesPasskeys: passkeys.isPossible(placeOf(call).origin),
+      },
+    );
+  const refused = (call: PageCall, refusal: Parameters<typeof refusedForm>[1]): FormState =>
+    refusedForm(call.form, refusal);
+
+  return [
+    pages.page({ method: 'GET', path: '/account', role: 'viewer', respond: (call) => show(call) }),
+    pages.page({
+      method: 'POST',
+      path: '/account/password',
+      role: 'viewer',
+      maxBytes: SIGN_IN_REQUEST_BYTES,
+      respond: async ({ session, form }) => {
+        const read = (name: string): string => form.get(name) ?? '';
+        const chosen = { password: read('password'), passwordAgain: read('passwordAgain') };
+        await throttled(session.userId, () =>
+          sessions.changePassword(session, { currentPassword: read('currentPassword'), ...chosen }),
+        );
+        return redirectTo('/account', 'Your password is changed. You are signed out everywhere else.');
+      },
+      invalid: (call, refusal) => show(call, { password: refused(call, refusal) }),
+    }),
+    pages.page({
+      method: 'POST',
+      path: '/account/passkeys/options',
+      role: 'viewer',
+      maxBytes: SIGN_IN_REQUEST_BYTES,
+      respond: async (call) => ({
+        reply: { status: 200, body: await passkeys.beginRegistration(call.user, placeOf(call)) },
+      }),
+    }),
+    pages.page({
+      method: 'POST',
+      path: '/account/passkeys',
+      role: 'viewer',
+      maxBytes: PASSKEY_REQUEST_BYTES,
+      respond: async (call) => {
+        const { form, user } = call;
+        // Whoever finds an open browser must not be able to stay.
+        await throttled(user.id, () => sessions.confirm(user.id, form.get('ownPassword') ?? '', 'ownPassword'));
+        await passkeys.register(user.id, placeOf(call), form.get('name') ?? '', form.get('response') ?? '');
+        return redirectTo('/account', 'The passkey is added. Next time you can sign in with it.');
+      },
+      invalid: (call, refusal) => show(call, { passkey: refused(call, refusal) }),
+    }),
+    pages.page({
+      method: 'POST',
+      path: '/account/passkeys/{id}/remove',
+      role: 'viewer',
+      respond: async ({ user, params }) => {
+        await passkeys.remove(user.id, params.id ?? '');
+        return redirectTo('/account', 'The passkey is removed. Take it away on your device, too.');
+      },
+    }),
+  ];
+}
+
+/** Whoever has found an open browser must not guess the password on and on. */
+function throttledBy({ throttle, clock }: PageDependencies) {
+  return async (userId: string, prove: () => Promise<void>): Promise<void> => {
+    const attempt = { network: 'account', clientId: userId };
+    refuseBlocked(throttle.blockedForMs(attempt, clock()));
+    try {
+      await prove();
+    } catch (error) {
+      refuseBlocked(throttle.countFailure(attempt, clock()));
+      throw error;
+    }
+  };
+}

@@ -1,0 +1,157 @@
+/** `/applications/new`, and the change of an application: one form, and what comes of it. */
+import { html } from '../../http/html.ts';
+import { PAGE_MAX } from '../../limits.ts';
+import { Refusal } from '../../refusal.ts';
+import type { Application } from '../../store/applications.ts';
+import type { ApiProduct } from '../../store/products.ts';
+import type { User } from '../../store/users.ts';
+import { type PageCall, redirectTo, type View } from '../call.ts';
+import type { PageDependencies } from '../dependencies.ts';
+import type { PageRoute } from '../page.ts';
+import { form } from '../parts/form.ts';
+import { type FormState, refusedForm } from '../parts/form-state.ts';
+import { pageHeader } from '../parts/header.ts';
+import {
+  APPLICATION_LABELS,
+  applicationBody,
+  applicationFields,
+  applicationForm,
+  NEW_ACCOUNT,
+  newApplicationForm,
+} from './applications-form.ts';
+import { registeredView } from './applications-secret.ts';
+
+const LIST = { href: '/applications', label: 'Applications' };
+
+export function applicationFormPages({ pages, services, store, publicUrl }: PageDependencies): PageRoute[] {
+  const { applications, users } = services;
+  const choices = async (): Promise<{ users: User[]; products: ApiProduct[] }> => {
+    const [accounts, products] = await Promise.all([store.registry.users({}, null, PAGE_MAX), store.products.all()]);
+    return { users: accounts.map(({ user }) => user).filter(({ active }) => active), products };
+  };
+  const newView = async (call: PageCall, state: FormState): Promise<View> => {
+    const title = 'Register an application';
+    const content = html`${pageHeader({ title, crumbs: [LIST], lead: 'It gets a client id and a secret, shown with code that asks for a token.' })}${form(
+      {
+        action: '/applications/new',
+        csrf: call.csrf,
+        form: state,
+        content: applicationFields(state, { ...(await choices()), isNew: true }),
+        submit: 'Register the application',
+        cancel: LIST.href,
+        labels: APPLICATION_LABELS,
+        title: 'The application is not registered',
+      },
+    )}`;
+    return { title, content };
+  };
+  const changeView = async ({ csrf }: PageCall, application: Application, state: FormState): Promise<View> => {
+    const { id, name, userId } = application;
+    const offered = await choices();
+    const bound = offered.users.some((user) => user.id === userId) ? null : await store.users.get(userId);
+    const path = `/applications/${id}`;
+    const title = `Change ${name}`;
+    const lead = 'A scope that is taken away counts no longer at once, also in tokens that have it.';
+    const content = html`${pageHeader({ title, crumbs: [LIST, { href: path, label: name }], lead })}${form({
+      action: `${path}/edit`,
+      csrf,
+      form: state,
+      content: applicationFields(state, {
+        users: bound === null ? offered.users : [bound, ...offered.users],
+        products: offered.products,
+        isNew: false,
+      }),
+      submit: 'Save',
+      cancel: path,
+      labels: APPLICATION_LABELS,
+    })}`;
+    return { title, content };
+  };
+
+  /** An account with the permissions that the scopes' rules ask for; taken back where the application is refused. */
+  const withOwnAccount = async ({ form: typed, actor }: PageCall) => {
+    const scopes = new Set(typed.getAll('scopes'));
+    const rules = (await store.products.all())
+      .flatMap((product) => product.rules)
+      .filter(({ scope }) => scopes.has(scope));
+    const permissions = new Set(rules.map(({ scope, permission = scope }) => permission));
+    const name = typed.get('name') ?? '';
+    const account = await users
+      .create(
+        {
+          userName: accountName(name),
+          displayName: name.trim() || null,
+          role: 'service',
+          permissions: [...permissions],
+        },
+        actor,
+      )
+      .catch((error: unknown) => {
+        throw error instanceof Refusal ? asProblemOfName(error) : error;
+      });
+    try {
+      return await applications.create(applicationBody(typed, account.id), actor);
+    } catch (error) {
+      await users.remove(account.id, actor);
+      throw error;
+    }
+  };
+
+  const creation = { path: '/applications/new', role: 'administrator' } as const;
+  const change = { path: '/applications/{id}/edit', role: 'administrator' } as const;
+  return [
+    pages.page({ ...creation, method: 'GET', respond: async (call) => newView(call, newApplicationForm()) }),
+    pages.page({
+      ...creation,
+      method: 'POST',
+      respond: async (call) => {
+        const userId = call.form.get('userId') ?? '';
+        const made =
+          userId === NEW_ACCOUNT
+            ? await withOwnAccount(call)
+            : await applications.create(applicationBody(call.form, userId), call.actor);
+        // In the answer itself and not behind a redirect: the secret is in nothing that could be asked for again.
+        return { ...registeredView(made, publicUrl()), status: 201 };
+      },
+      invalid: async (call, refusal) => newView(call, refusedForm(call.form, refusal)),
+    }),
+    pages.page({
+      ...change,
+      method: 'GET',
+      respond: async (call) => {
+        const application = await applications.get(call.params.id ?? '');
+        return changeView(call, application, applicationForm(application));
+      },
+    }),
+    pages.page({
+      ...change,
+      method: 'POST',
+      respond: async ({ params, form: typed, actor }) => {
+        const patch = applicationBody(typed, typed.get('userId') ?? '');
+        const { id, name } = await applications.patch(params.id ?? '', patch, actor);
+        return redirectTo(`/applications/${id}`, `${name} is saved.`);
+      },
+      invalid: async (call, refusal) => {
+        if (refusal.code === 'not_found') return null;
+        const application = await applications.get(call.params.id ?? '');
+        return changeView(call, application, refusedForm(call.form, refusal));
+      },
+    }),
+  ];
+}
+
+/** `Acme: order import` → `acme-order-import`. */
+function accountName(name: string): string {
+  const words = name
+    .normalize('NFKD')
+    .toLowerCase()
+    .match(/[a-z0-9]+/g) ?? ['application'];
+  return words.join('-').slice(0, 100);
+}
+
+/** Whoever fills in the form knows of no account: what is wrong with it is wrong with the name that it was made of. */
+function asProblemOfName(refusal: Refusal): Refusal {
+  const problem =
+    refusal.code === 'conflict' ? 'is that of a user already: pick the user, or another name' : refusal.message;
+  return new Refusal(refusal.code, `name ${problem}`, { details: [{ field: 'name', problem }] });
+}

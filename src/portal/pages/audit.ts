@@ -1,0 +1,153 @@
+/** The audit log: who did what to which thing, and what differs since. The list page that others follow. */
+import { type Html, html } from '../../http/html.ts';
+import { readPageQuery } from '../../http/paging.ts';
+import type { AuditFilter, AuditRecord } from '../../store/audit.ts';
+import type { PageCall, View } from '../call.ts';
+import type { PageDependencies } from '../dependencies.ts';
+import type { PageRoute } from '../page.ts';
+import { differences } from '../parts/differences.ts';
+import { selectField, textField } from '../parts/fields.ts';
+import { filterForm } from '../parts/form.ts';
+import { newForm } from '../parts/form-state.ts';
+import { pageHeader } from '../parts/header.ts';
+import { emptyState, nothingFound, pager, table, withQuery } from '../parts/table.ts';
+import { time } from '../parts/time.ts';
+import { readInstant } from '../query.ts';
+import { readThings, type Thing, thingId, thingLink } from '../things.ts';
+
+const PATH = '/audit';
+const NAMES = ['actor', 'action', 'target', 'since', 'until'] as const;
+
+export function auditPages({ pages, store, hasPage }: PageDependencies): PageRoute[] {
+  return [
+    pages.page({
+      method: 'GET',
+      path: PATH,
+      role: 'viewer',
+      respond: async (call) => {
+        const { limit, cursor } = readPageQuery(call.query);
+        const found = await store.audit.list(cursor, limit + 1, await readFilter(call.query, store));
+        const entries = found.slice(0, limit);
+        const nextCursor = found.length > limit ? (entries.at(-1)?.id ?? null) : null;
+        const things = await readThings(
+          store,
+          entries.flatMap(({ actor, target }) => [actor, target]),
+          hasPage,
+        );
+        return auditView(call, entries, nextCursor, things);
+      },
+    }),
+  ];
+}
+
+/** An actor may be given by its user name; `since` and `until` are in UTC. */
+async function readFilter(query: URLSearchParams, store: PageDependencies['store']): Promise<AuditFilter> {
+  const [actor, action, target] = [query.get('actor')?.trim(), query.get('action'), query.get('target')?.trim()];
+  const since = readInstant(query, 'since');
+  const until = readInstant(query, 'until');
+  const user = actor ? await store.users.getByName(actor) : null;
+  return {
+    ...(actor && { actor: user === null ? actor : `user:${user.id}` }),
+    ...(action && { action }),
+    ...(target && { target }),
+    ...(since !== null && { since }),
+    ...(until !== null && { until }),
+  };
+}
+
+function auditView(
+  call: PageCall,
+  entries: readonly AuditRecord[],
+  nextCursor: string | null,
+  things: (reference: string) => Thing,
+): View {
+  const { query } = call;
+  const isFiltered = NAMES.some((name) => (query.get(name) ?? '') !== '');
+  const results = html`<div id="results" class="results">
+${table({
+  caption: 'Audit log',
+  columns: [{ label: 'When' }, { label: 'Who' }, { label: 'Did', kind: 'main' }, { label: 'To' }, { label: 'Changes' }],
+  rows: entries.map((entry) => row(entry, things, query)),
+  empty: isFiltered ? nothingFound(PATH, 'entries') : NOTHING_YET,
+})}
+${pager({ path: PATH, query, nextCursor, target: '#results' })}
+</div>`;
+  const content = html`${pageHeader({ title: 'Audit log', lead: LEAD })}${filters(query)}${results}`;
+  return { title: 'Audit log', content, partial: results };
+}
+
+const LEAD =
+  'Every change that somebody made, and those that the service made by itself. Each entry carries the hash of the one before it; secrets are masked.';
+const NOTHING_YET = emptyState({
+  title: 'Nothing has happened yet',
+  text: 'Whatever is created, changed or deleted is written down here.',
+});
+
+function row(
+  { at, actor, action, target, changes }: AuditRecord,
+  things: (reference: string) => Thing,
+  query: URLSearchParams,
+): Html[] {
+  const filtered = (name: string, value: string): string => withQuery(PATH, query, { [name]: value, cursor: null });
+  const who = things(actor);
+  return [
+    time(at),
+    html`<a href="${filtered('actor', actor)}" class="plain-link">${who.name}</a>${who.kind === null ? null : html`<span class="cell-hint">${who.kind}</span>`}`,
+    html`${ACTIONS[action] ?? action.replace('.', ': ').replaceAll('-', ' ')}<span class="cell-hint"><code>${action}</code></span>`,
+    html`${thingLink(things(target))}<span class="cell-hint">${thingId(target)}</span>`,
+    differences(changes),
+  ];
+}
+
+const PAST: Readonly<Record<string, string>> = {
+  create: 'Created',
+  update: 'Changed',
+  delete: 'Deleted',
+  verify: 'Verified',
+  start: 'Started',
+  stop: 'Stopped',
+  replay: 'Replayed records of',
+};
+
+/** What happened, as people say it; others are shown by their name. */
+const ACTIONS: Readonly<Record<string, string>> = {
+  ...verbs('user', 'user', ['create', 'update', 'delete']),
+  ...verbs('application', 'application', ['create', 'update', 'delete']),
+  ...verbs('product', 'API product', ['create', 'update', 'delete']),
+  ...verbs('endpoint', 'endpoint', ['create', 'update', 'delete', 'verify']),
+  ...verbs('key', 'key', ['create', 'update', 'delete']),
+  ...verbs('event-type', 'event type', ['create', 'update', 'delete']),
+  ...verbs('webhook', 'webhook', ['create', 'update', 'delete', 'start', 'stop', 'replay']),
+  'application.regenerate-secret': 'Regenerated the secret',
+  'application.revoke-tokens': 'Revoked all tokens',
+  'delivery.replay': 'Replayed the delivery',
+  'endpoint.rotate-secret': 'Rotated the secret',
+  'endpoint.rotate-api-key': 'Rotated the API key',
+  'user.invite': 'Invited the user',
+  'user.set-password': 'Set the password',
+  'user.sign-in': 'Signed in',
+  'user.sign-out': 'Signed out',
+  'user.sign-out-everywhere': 'Signed out everywhere',
+};
+
+function verbs(resource: string, noun: string, names: readonly string[]): Record<string, string> {
+  return Object.fromEntries(names.map((name) => [`${resource}.${name}`, `${PAST[name]} the ${noun}`]));
+}
+
+function filters(query: URLSearchParams): Html {
+  const state = newForm(Object.fromEntries(NAMES.map((name) => [name, query.get(name)])));
+  return filterForm({
+    path: PATH,
+    target: '#results',
+    query,
+    fields: [
+      textField(state, { name: 'actor', label: 'Who', placeholder: 'User name or actor' }),
+      selectField(state, { name: 'action', label: 'Did', choices: [{ value: '', label: 'Anything' }, ...KINDS] }),
+      textField(state, { name: 'target', label: 'To', placeholder: 'webhook:… or webhook' }),
+      textField(state, { name: 'since', label: 'From (UTC)', type: 'datetime-local' }),
+      textField(state, { name: 'until', label: 'Until (UTC)', type: 'datetime-local' }),
+    ],
+  });
+}
+
+const KINDS = Object.entries(ACTIONS).map(([value, label]) => ({ value, label }));

@@ -1,0 +1,142 @@
+/** `/webhooks/new`, and the change of a webhook: one form, and what comes of it. */
+import { html } from '../../http/html.ts';
+import { CHOICES_MAX } from '../../portal-limits.ts';
+import { Refusal } from '../../refusal.ts';
+import type { Webhook } from '../../store/webhooks.ts';
+import { type PageCall, pathId, type Redirect, redirectTo, type View } from '../call.ts';
+import type { PageDependencies } from '../dependencies.ts';
+import type { PageRoute } from '../page.ts';
+import { checkbox } from '../parts/choices.ts';
+import { form } from '../parts/form.ts';
+import { type FormState, refusedForm } from '../parts/form-state.ts';
+import { pageHeader } from '../parts/header.ts';
+import { sentence } from './attempted.ts';
+import { encryptionRule } from './webhooks-events.ts';
+import { newWebhookForm, WEBHOOK_LABELS, type WebhookChoices, webhookFields, webhookForm } from './webhooks-form.ts';
+import { patternsOf, webhookBody, webhookPatchOf } from './webhooks-input.ts';
+
+export function webhookFormPages({ pages, services: { webhooks, keys }, store }: PageDependencies): PageRoute[] {
+  const readChoices = async (): Promise<WebhookChoices> => {
+    const [endpoints, eventTypes, allKeys] = await Promise.all([
+      store.directory.endpointNames(CHOICES_MAX),
+      store.eventTypes.all(),
+      keys.list('', CHOICES_MAX),
+    ]);
+    return { endpoints, eventTypes, keys: allKeys };
+  };
+  const found = (call: PageCall): Promise<Webhook> => webhooks.get(pathId(call));
+  const creation = { path: '/webhooks/new', role: 'administrator' } as const;
+  const change = { path: '/webhooks/{id}/edit', role: 'administrator' } as const;
+
+  /** Created it is in any case; what keeps it from starting is said on its page. */
+  const started = async (call: PageCall, { id, name }: Webhook): Promise<Redirect> => {
+    const path = `/webhooks/${id}`;
+    try {
+      await webhooks.start(id, call.actor);
+      return redirectTo(path, `${name} is created and started.`);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      return {
+        redirect: path,
+        flash: { tone: 'negative', text: `${name} is created, and not started. ${sentence(error.message)}` },
+      };
+    }
+  };
+
+  return [
+    pages.page({
+      ...creation,
+      method: 'GET',
+      respond: async (call) => newView(call, newWebhookForm(call.query.get('endpoint') ?? ''), await readChoices()),
+    }),
+    pages.page({
+      ...creation,
+      method: 'POST',
+      respond: async (call) => {
+        const webhook = await webhooks.create(webhookBody(call.form), call.actor);
+        return call.form.has('start')
+          ? started(call, webhook)
+          : redirectTo(`/webhooks/${webhook.id}`, `${webhook.name} is created. Start it when the receiver is ready.`);
+      },
+      invalid: async (call, refusal) => newView(call, refusedForm(call.form, refusal), await readChoices()),
+    }),
+    pages.page({
+      method: 'GET',
+      path: '/webhooks/new/rule',
+      role: 'administrator',
+      respond: async ({ query }) => {
+        const hasKey = (query.get('encryptionKeyName') ?? '') !== '';
+        const partial = encryptionRule(patternsOf(query), hasKey, await store.eventTypes.all());
+        const title = 'What must be encrypted';
+        return { title, content: html`${pageHeader({ title })}${partial}`, partial };
+      },
+    }),
+    pages.page({
+      ...change,
+      method: 'GET',
+      respond: async (call) => {
+        const webhook = await found(call);
+        const choices = await readChoices();
+        return changeView(call, webhook, webhookForm(webhook, choices.eventTypes), choices);
+      },
+    }),
+    pages.page({
+      ...change,
+      method: 'POST',
+      respond: async (call) => {
+        const { id, name } = await webhooks.patch((await found(call)).id, webhookPatchOf(call.form), call.actor);
+        return redirectTo(`/webhooks/${id}`, `${name} is saved.`);
+      },
+      invalid: async (call, refusal) =>
+        refusal.code === 'not_found'
+          ? null
+          : changeView(call, await found(call), refusedForm(call.form, refusal), await readChoices()),
+    }),
+  ];
+}
+
+/** What a form chooses, whether it was typed or is what stands now. */
+function chosenPatterns(state: FormState): string[] {
+  return [...state.values('eventTypes'), ...state.value('morePatterns').split(/\s+/).filter(Boolean)];
+}
+
+function newView(call: PageCall, state: FormState, choices: WebhookChoices): View {
+  const title = 'New webhook';
+  const start = checkbox(state, {
+    name: 'start',
+    label: 'Start it at once',
+    hint: 'Otherwise what happens waits until you do.',
+  });
+  const content = html`${pageHeader({ title, crumbs: [{ href: '/webhooks', label: 'Webhooks' }] })}${form({
+    action: '/webhooks/new',
+    csrf: call.csrf,
+    form: state,
+    content: html`${webhookFields(state, choices, chosenPatterns(state), call.now)}${start}`,
+    submit: 'Create the webhook',
+    cancel: '/webhooks',
+    labels: WEBHOOK_LABELS,
+  })}`;
+  return { title, content };
+}
+
+function changeView(call: PageCall, { id, name }: Webhook, state: FormState, choices: WebhookChoices): View {
+  const title = `Change ${name}`;
+  const path = `/webhooks/${id}`;
+  const content = html`${pageHeader({
+    title,
+    crumbs: [
+      { href: '/webhooks', label: 'Webhooks' },
+      { href: path, label: name },
+    ],
+    lead: 'What waits goes out with the new settings. Events that were not subscribed to before are not made up for.',
+  })}${form({
+    action: `${path}/edit`,
+    csrf: call.csrf,
+    form: state,
+    content: webhookFields(state, choices, chosenPatterns(state), call.now),
+    submit: 'Save',
+    cancel: path,
+    labels: WEBHOOK_LABELS,
+  })}`;
+  return { title, content };
+}

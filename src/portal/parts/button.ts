@@ -1,0 +1,59 @@
+/** Things to press: links that go somewhere, and forms of one button that do something. */
+import { attributes, type Html, html } from '../../http/html.ts';
+import { type IconName, icon } from './icon.ts';
+
+/** One primary action a page; `danger` for what takes something away. */
+export type ButtonKind = 'primary' | 'plain' | 'danger' | 'quiet';
+
+type Look = {
+  readonly label: string;
+  readonly kind?: ButtonKind | undefined;
+  readonly icon?: IconName | undefined;
+  /** The words for those who do not see what the button stands beside: `Stop the webhook orders`. */
+  readonly longLabel?: string | undefined;
+};
+
+export function linkButton({ href, ...look }: Look & { readonly href: string }): Html {
+  return html`<a class="${classOf(look)}" href="${href}"${attributes({ 'aria-label': look.longLabel })}>${inside(look)}</a>`;
+}
+
+/** Sends the form it stands in. `name` and `value` tell which of several was pressed. */
+export function submitButton(
+  look: Look & { readonly name?: string | undefined; readonly value?: string | undefined },
+): Html {
+  const { name, value, longLabel } = look;
+  return html`<button class="${classOf({ kind: 'primary', ...look })}"${attributes({ name, value, 'aria-label': longLabel })}>${inside(look)}</button>`;
+}
+
+/**
+ * Does something at once: a form that posts to `action`. For what cannot be undone, link to a page
+ * that asks first instead (`confirmPage`).
+ */
+export function actionButton({
+  action,
+  csrf,
+  fields = {},
+  ...look
+}: Look & {
+  readonly action: string;
+  readonly csrf: Html;
+  readonly fields?: Readonly<Record<string, string>>;
+}): Html {
+  const hidden = Object.entries(fields).map(
+    ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
+  );
+  return html`<form method="post" action="${action}" class="inline-form">${csrf}${hidden}${submitButton({ kind: 'plain', ...look })}</form>`;
+}
+
+/** A row of buttons. */
+export function buttonRow(buttons: readonly (Html | null)[]): Html {
+  return html`<div class="buttons">${buttons}</div>`;
+}
+
+function classOf({ kind = 'plain' }: Pick<Look, 'kind'>): string {
+  return `button button-${kind}`;
+}
+
+function inside({ label, icon: name }: Look): Html {
+  return html`${name === undefined ? null : icon(name)}<span>${label}</span>`;
+}

@@ -1,0 +1,60 @@
+/** What an entry of the audit log changed: field by field, before and after, secrets as the log has them: masked. */
+import type { Change, Changes } from '../../audit.ts';
+import { type Html, html } from '../../http/html.ts';
+
+export function differences(changes: Changes): Html {
+  const all = Object.entries(changes);
+  const entries = all.every(([, { from }]) => from === null) ? all.filter(saysSomething) : all;
+  if (entries.length === 0) return html`<span class="quiet">No fields changed</span>`;
+  if (entries.length <= SHOWN_MAX) return html`<dl class="differences">${entries.map(difference)}</dl>`;
+  const [shown, folded] = [entries.slice(0, SHOWN), entries.slice(SHOWN)];
+  return html`<dl class="differences">${shown.map(difference)}</dl><details class="more-differences"><summary>${folded.length} more</summary><dl class="differences">${folded.map(difference)}</dl></details>`;
+}
+
+/** What is new has many fields, of which the first say what it is. */
+const SHOWN_MAX = 6;
+const SHOWN = 4;
+
+/** Of what is new: its id stands beside, and what it has none of is no news. */
+function saysSomething([name, { to }]: [string, Change]): boolean {
+  return name !== 'id' && valueText(to) !== 'none';
+}
+
+function difference([name, { from, to }]: [string, Change]): Html {
+  const words =
+    from === null
+      ? html`<ins>${value(to)}</ins>`
+      : to === null
+        ? html`<del>${value(from)}</del>`
+        : html`<del>${value(from)}</del><span class="difference-arrow" aria-hidden="true">→</span><ins>${value(to)}</ins>`;
+  return html`<div><dt>${fieldLabel(name)}</dt><dd>${words}</dd></div>`;
+}
+
+/** `accessTokenValiditySeconds` as `access token validity seconds`. */
+function fieldLabel(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+}
+
+/** Longer values, such as keys, are folded up. */
+const VALUE_SHOWN_LENGTH = 160;
+
+function value(of: unknown): Html {
+  const text = valueText(of);
+  if (text.length <= VALUE_SHOWN_LENGTH) return html`${text}`;
+  return html`<details class="long-value"><summary>${text.slice(0, 60)}…</summary>${text}</details>`;
+}
+
+const INSTANT_MIN = Date.UTC(2000, 0, 1);
+const INSTANT_MAX = Date.UTC(2200, 0, 1);
+
+function valueText(value: unknown): string {
+  if (value === null || value === undefined) return 'none';
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (typeof value === 'string') return value === '' ? 'empty' : value;
+  if (typeof value === 'number') {
+    return value > INSTANT_MIN && value < INSTANT_MAX ? new Date(value).toISOString() : String(value);
+  }
+  if (Array.isArray(value)) return value.length === 0 ? 'none' : value.map(valueText).join(', ');
+  const members = Object.entries(value).map(([name, member]) => `${fieldLabel(name)}: ${valueText(member)}`);
+  return members.length === 0 ? 'none' : members.join(', ');
+}

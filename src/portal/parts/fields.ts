@@ -1,0 +1,118 @@
+/** Form fields: each with a label, a hint, and what was wrong with it right beside it. They work as they are, without a script. */
+import { attributes, type Html, html } from '../../http/html.ts';
+import type { FormState } from './form-state.ts';
+
+export type Field = {
+  /** In the form; the id of the element too. */
+  readonly name: string;
+  readonly label: string;
+  readonly hint?: string | Html | undefined;
+  readonly isRequired?: boolean | undefined;
+};
+
+type Shown = Field & { readonly control: Html; readonly form: FormState; readonly isWide?: boolean | undefined };
+
+/** A field around any control, which gives itself `describedBy(form, field)`. */
+function field({ name, label, hint, isRequired, control, form, isWide }: Shown): Html {
+  const problem = form.problem(name);
+  const optional = isRequired === true ? null : html` <span class="optional">optional</span>`;
+  return html`<div class="${isWide === true ? 'field field-wide' : 'field'}"><label for="${idOf(name)}">${label}${optional}</label>${hint === undefined ? null : html`<p class="hint" id="${idOf(name)}-hint">${hint}</p>`}${control}${problemLine(name, label, problem)}</div>`;
+}
+
+type TextField = Field & {
+  readonly type?: 'text' | 'url' | 'email' | 'search' | 'password' | 'number' | 'datetime-local' | 'date' | undefined;
+  readonly placeholder?: string | undefined;
+  readonly autocomplete?: string | undefined;
+  readonly min?: number | undefined;
+  readonly max?: number | undefined;
+  readonly step?: number | undefined;
+  readonly minlength?: number | undefined;
+  /** Ids, names in headers and other text that is no language. */
+  readonly isCode?: boolean | undefined;
+  /** Choices that the browser offers while one types. */
+  readonly suggestions?: readonly string[] | undefined;
+};
+
+/** One line. What was typed into a password is never put back. */
+export function textField(form: FormState, options: TextField): Html {
+  const { name, type = 'text', placeholder, autocomplete, min, max, step, minlength, isCode, suggestions } = options;
+  const list = suggestions === undefined ? null : `${idOf(name)}-list`;
+  const control = html`<input${attributes({
+    ...describedBy(form, options),
+    ...{ type, placeholder, min, max, step, minlength, list },
+    autocomplete: autocomplete ?? (type === 'password' ? 'off' : null),
+    value: type === 'password' ? null : form.value(name),
+    class: isCode === true ? 'code-input' : null,
+    spellcheck: isCode === true ? 'false' : null,
+  })}>${suggestions === undefined ? null : html`<datalist id="${list ?? ''}">${suggestions.map((text) => html`<option value="${text}"></option>`)}</datalist>`}`;
+  return field({ ...options, form, control });
+}
+
+/** A number; its bounds are shown in the hint by whoever writes it. */
+export function numberField(form: FormState, options: Omit<TextField, 'type'>): Html {
+  return textField(form, { ...options, type: 'number' });
+}
+
+/** Several lines. With `takesFile` the script offers to read a file into it. */
+export function textArea(
+  form: FormState,
+  options: Field & {
+    readonly rows?: number | undefined;
+    readonly placeholder?: string | undefined;
+    readonly isCode?: boolean | undefined;
+    readonly takesFile?: string | undefined;
+  },
+): Html {
+  const { name, rows = 4, placeholder, isCode, takesFile } = options;
+  const control = html`<textarea${attributes({
+    ...describedBy(form, options),
+    ...{ rows, placeholder },
+    class: isCode === true ? 'code-input' : null,
+    spellcheck: isCode === true ? 'false' : null,
+    'data-takes-file': takesFile,
+  })}>
+${form.value(name)}</textarea>`;
+  return field({ ...options, form, control, isWide: true });
+}
+
+export type Choice = {
+  readonly value: string;
+  readonly label: string;
+  readonly hint?: string | Html | undefined;
+  readonly isDisabled?: boolean | undefined;
+};
+
+/** One of several, closed up. Begin with `{value: '', label: 'Any'}` where none is an answer too. */
+export function selectField(form: FormState, options: Field & { readonly choices: readonly Choice[] }): Html {
+  const selected = form.value(options.name);
+  const made = options.choices.map(
+    ({ value, label, isDisabled }) =>
+      html`<option${attributes({ value, selected: value === selected, disabled: isDisabled })}>${label}</option>`,
+  );
+  return field({ ...options, form, control: html`<select${attributes(describedBy(form, options))}>${made}</select>` });
+}
+
+/** The attributes that tie a control to its label, hint and problem. */
+export function describedBy(
+  form: FormState,
+  { name, hint, isRequired }: Pick<Field, 'name' | 'hint' | 'isRequired'>,
+): Record<string, string | boolean | null> {
+  const problem = form.problem(name);
+  const ids = [hint === undefined ? null : `${idOf(name)}-hint`, problem === null ? null : `${idOf(name)}-problem`];
+  const described = ids.filter((id) => id !== null).join(' ');
+  return {
+    id: idOf(name),
+    name,
+    required: isRequired === true,
+    'aria-describedby': described === '' ? null : described,
+    'aria-invalid': problem === null ? null : 'true',
+  };
+}
+
+export function idOf(name: string): string {
+  return `field-${name.replace(/[^A-Za-z0-9]+/g, '-')}`;
+}
+
+export function problemLine(name: string, label: string, problem: string | null): Html | null {
+  return problem === null ? null : html`<p class="problem" id="${idOf(name)}-problem">${label} ${problem}.</p>`;
+}

@@ -1,0 +1,102 @@
+/** Forms as a whole: what was wrong in one place above, fields in groups, and the buttons at the end. Filters above a list. */
+import { attributes, type Html, html } from '../../http/html.ts';
+import { type ButtonKind, linkButton, submitButton } from './button.ts';
+import { idOf } from './fields.ts';
+import type { FormState } from './form-state.ts';
+import { icon } from './icon.ts';
+
+export type Form = {
+  readonly action: string;
+  readonly csrf: Html;
+  readonly form: FormState;
+  readonly content: Html;
+  readonly submit: string;
+  readonly kind?: ButtonKind | undefined;
+  /** Where one goes without sending it. */
+  readonly cancel?: string | undefined;
+  /** Above what was wrong; `That could not be saved` unless said. */
+  readonly title?: string | undefined;
+  /** Names of fields as people know them, for the summary; those that are absent are shown as they are. */
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+};
+
+/** A form that posts. The browser's own checks are left off: what is wrong is said here, once, beside the field. */
+export function form({
+  title,
+  action,
+  csrf,
+  form: state,
+  content,
+  submit,
+  kind = 'primary',
+  cancel,
+  labels = {},
+}: Form): Html {
+  const back = cancel === undefined ? null : linkButton({ href: cancel, label: 'Cancel' });
+  return html`<form method="post" action="${action}" class="form" novalidate data-once>${csrf}${errorSummary(state, labels, title)}${content}<div class="buttons form-buttons">${submitButton({ label: submit, kind })}${back}</div></form>`;
+}
+
+/** What was wrong, each with a link to its field. It takes the focus, so that it is read first. */
+export function errorSummary(
+  state: FormState,
+  labels: Readonly<Record<string, string>> = {},
+  title = 'That could not be saved',
+): Html | null {
+  if (state.problems.length === 0) return null;
+  const items = state.problems.map(({ field, problem }) => {
+    if (field === '') return html`<li>${sentence(problem)}</li>`;
+    const [name = ''] = field.split(/[.[]/, 1);
+    return html`<li><a href="#${idOf(labels[field] === undefined ? name : field)}">${labels[field] ?? labels[name] ?? field} ${problem}</a></li>`;
+  });
+  return html`<div class="error-summary" role="alert" tabindex="-1" data-focus><p class="notice-title">${icon('warning')}${title}</p><ul>${items}</ul></div>`;
+}
+
+/** Fields that belong together. */
+export function fieldGroup(title: string, lead: string | Html | null, fields: readonly (Html | null)[]): Html {
+  return html`<fieldset class="field-group"><legend>${title}</legend>${lead === null ? null : html`<p class="lead">${lead}</p>`}<div class="fields">${fields}</div></fieldset>`;
+}
+
+/** Settings that most leave alone, folded away; open where one of them has something wrong. */
+export function moreFields(
+  title: string,
+  state: FormState,
+  names: readonly string[],
+  fields: readonly (Html | null)[],
+): Html {
+  const isOpen = names.some((name) => state.problem(name) !== null);
+  return html`<details class="more-fields"${attributes({ open: isOpen })}><summary>${title}</summary><div class="fields">${fields}</div></details>`;
+}
+
+/**
+ * Filters above a list: a form that asks for the same path with its fields in the query. With the script every change updates the
+ * element `target` alone, and the address with it.
+ */
+export function filterForm({
+  path,
+  target,
+  fields,
+  query,
+  submit = 'Filter',
+}: {
+  readonly path: string;
+  /** A selector, such as `#results`. */
+  readonly target: string;
+  readonly fields: readonly Html[];
+  readonly query: URLSearchParams;
+  readonly submit?: string | undefined;
+}): Html {
+  const isFiltered = [...query].some(([name, value]) => name !== 'cursor' && value !== '');
+  const swap = attributes({
+    'hx-get': path,
+    'hx-target': target,
+    'hx-swap': 'outerHTML',
+    'hx-push-url': 'true',
+    'hx-trigger': 'submit, change, input delay:300ms changed',
+    'hx-sync': 'this:replace',
+  });
+  return html`<form method="get" action="${path}" class="filters" role="search" data-leave-out-empty${swap}><div class="filter-fields">${fields}</div><div class="buttons">${submitButton({ label: submit, kind: 'plain', icon: 'search' })}${isFiltered ? linkButton({ href: path, label: 'Clear', kind: 'quiet' }) : null}</div></form>`;
+}
+
+function sentence(text: string): string {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`;
+}

@@ -1,0 +1,94 @@
+/** Lists: a table that becomes cards on a narrow screen, what stands in its place when it is empty, and the way to the next page. */
+import { attributes, type Html, type HtmlValue, html } from '../../http/html.ts';
+import { icon } from './icon.ts';
+
+export type Column = {
+  readonly label: string;
+  /** `main` names the row and leads a card; `number` is right-aligned; `actions` holds buttons and needs no visible heading. */
+  readonly kind?: 'main' | 'text' | 'number' | 'actions' | undefined;
+};
+
+export type Table = {
+  /** What it lists: for those who do not see it. */
+  readonly caption: string;
+  readonly columns: readonly Column[];
+  /** One value a column. */
+  readonly rows: readonly (readonly HtmlValue[])[];
+  /** In place of a table without rows; `emptyState` or `nothingFound`. */
+  readonly empty: Html;
+};
+
+export function table({ caption, columns, rows, empty }: Table): Html {
+  if (rows.length === 0) return empty;
+  const heads = columns.map(({ label, kind = 'text' }) => {
+    const name = kind === 'actions' ? html`<span class="visually-hidden">${label}</span>` : label;
+    return html`<th scope="col" class="cell-${kind}">${name}</th>`;
+  });
+  // The roles are said because a table that is laid out as cards would lose them.
+  const lines = rows.map((cells) => {
+    const made = columns.map(({ label, kind = 'text' }, at) => {
+      const element = cells[at] ?? null;
+      return kind === 'main'
+        ? html`<th scope="row" role="rowheader" class="cell-main"><div class="cell">${element}</div></th>`
+        : html`<td role="cell" class="cell-${kind}" data-label="${label}"><div class="cell">${element}</div></td>`;
+    });
+    return html`<tr role="row">${made}</tr>`;
+  });
+  return html`<div class="table-box" tabindex="0" role="region" aria-label="${caption}"><table role="table"><caption class="visually-hidden">${caption}</caption><thead><tr>${heads}</tr></thead><tbody>${lines}</tbody></table></div>`;
+}
+
+/** For a list that has nothing in it yet: what it is for, and the first step. It is where newcomers learn. */
+export function emptyState({
+  title,
+  text,
+  action = null,
+}: {
+  readonly title: string;
+  readonly text: string | Html;
+  readonly action?: Html | null;
+}): Html {
+  return html`<div class="empty"><h2>${title}</h2><div class="empty-text">${text}</div>${action}</div>`;
+}
+
+/** For filters that let nothing through. */
+export function nothingFound(path: string, what: string): Html {
+  return html`<div class="empty"><h2>Nothing found</h2><p class="empty-text">No ${what} fit these filters.</p><p><a href="${path}">Show all</a></p></div>`;
+}
+
+/**
+ * Newer and older: cursors only lead on, so the way back is the first page, or the browser's own. `query` is the page's, whose
+ * filters are kept. With `target` the script replaces that element alone.
+ */
+export function pager({
+  path,
+  query,
+  nextCursor,
+  target,
+}: {
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly nextCursor: string | null;
+  readonly target?: string | undefined;
+}): Html | null {
+  const isFirst = !query.has('cursor');
+  if (isFirst && nextCursor === null) return null;
+  const swap = (href: string): Html | null =>
+    target === undefined
+      ? null
+      : attributes({ 'hx-get': href, 'hx-target': target, 'hx-swap': 'outerHTML', 'hx-push-url': 'true' });
+  const first = withQuery(path, query, { cursor: null });
+  const next = withQuery(path, query, { cursor: nextCursor });
+  return html`<nav class="pager" aria-label="Pages">${isFirst ? html`<span></span>` : html`<a class="button button-plain" href="${first}"${swap(first)}>${icon('previous')}<span>First page</span></a>`}${nextCursor === null ? html`<span class="quiet">End of the list</span>` : html`<a class="button button-plain" href="${next}"${swap(next)} rel="next"><span>Next page</span>${icon('next')}</a>`}</nav>`;
+}
+
+/** The address with some of its query changed; null takes a name away. Empty values are left out. */
+export function withQuery(
+  path: string,
+  query: URLSearchParams,
+  changes: Readonly<Record<string, string | null>>,
+): string {
+  const kept = new URLSearchParams([...query].filter(([name, value]) => !(name in changes) && value !== ''));
+  for (const [name, value] of Object.entries(changes)) if (value !== null && value !== '') kept.set(name, value);
+  const text = kept.toString();
+  return text === '' ? path : `${path}?${text}`;
+}

@@ -1,0 +1,52 @@
+/** Instants and spans. Without the script instants are in UTC; with it in the reader's zone, and UTC on hover. */
+import { type Html, html } from '../../http/html.ts';
+
+/** `2026-11-21 05:00:00 UTC`; null: an em dash. */
+export function time(at: number | null): Html {
+  if (at === null) return html`<span class="quiet">–</span>`;
+  const iso = new Date(at).toISOString();
+  const utc = `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;
+  return html`<time datetime="${iso}" title="${utc}" data-local="instant">${utc}</time>`;
+}
+
+/** How long ago, or how long until: `3 minutes ago`, `in 2 days`. The script keeps it up to date. */
+export function relativeTime(at: number | null, now: number): Html {
+  if (at === null) return html`<span class="quiet">never</span>`;
+  const iso = new Date(at).toISOString();
+  const utc = `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;
+  return html`<time datetime="${iso}" title="${utc}" data-local="relative">${relativeText(at - now)}</time>`;
+}
+
+/** A difference in words: negative is in the past. */
+export function relativeText(ms: number): string {
+  const size = Math.abs(ms);
+  if (size < 5000) return 'now';
+  const [unit, length] = UNITS.find(([, length]) => size >= length) ?? (['second', 1000] as const);
+  const count = Math.floor(size / length);
+  const words = `${count} ${unit}${count === 1 ? '' : 's'}`;
+  return ms < 0 ? `${words} ago` : `in ${words}`;
+}
+
+const UNITS = [
+  ['year', 365 * 86_400_000],
+  ['month', 30 * 86_400_000],
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+  ['second', 1000],
+] as const;
+
+/** A span as people say it: `850 ms`, `1.2 s`, `5 min`, `2 h 30 min`, `3 d`. */
+export function spanText(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${Number((ms / 1000).toFixed(1))} s`;
+  const minutes = Math.round(ms / 60_000);
+  if (minutes < 60) return `${minutes} min`;
+  const [days, hours, rest] = [Math.floor(minutes / 1440), Math.floor((minutes % 1440) / 60), minutes % 60];
+  const parts = [
+    days > 0 ? `${days} d` : '',
+    hours > 0 ? `${hours} h` : '',
+    rest > 0 && days === 0 ? `${rest} min` : '',
+  ];
+  return parts.filter((part) => part !== '').join(' ');
+}

@@ -1,0 +1,34 @@
+/** What stands in a page's query, read with care: links are typed and cut by people. */
+import { refuseField } from '../refusal.ts';
+
+/** A text without what surrounds it; empty is as good as absent. */
+export function readText(query: URLSearchParams, name: string): string | null {
+  const text = query.get(name)?.trim() ?? '';
+  return text === '' ? null : text;
+}
+
+/** One of a closed list, or null for anything else. */
+export function readChoice<Choice extends string>(
+  query: URLSearchParams,
+  name: string,
+  choices: readonly Choice[],
+): Choice | null {
+  const text = query.get(name);
+  return choices.find((choice) => choice === text) ?? null;
+}
+
+/**
+ * An instant in UTC, as `datetime-local` sends it (`2026-11-21T05:00`) or in ISO 8601; null where there is none. Throws 400 naming
+ * the field.
+ */
+export function readInstant(query: URLSearchParams, name: string): number | null {
+  const text = readText(query, name);
+  if (text === null) return null;
+  const at = INSTANT.test(text)
+    ? Date.parse(/[Zz]$|[+-]\d\d:\d\d$/.test(text) ? text : `${text}${text.includes('T') ? '' : 'T00:00'}Z`)
+    : Number.NaN;
+  if (Number.isNaN(at)) throw refuseField(name, 'must be a time, such as 2026-11-21T05:00');
+  return at;
+}
+
+const INSTANT = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?([Zz]|[+-]\d{2}:\d{2})?)?$/;

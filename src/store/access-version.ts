@@ -1,0 +1,71 @@
+/**
+ * Tells whether tokens, applications and users may have changed. While they have not, what was read of them may be used again;
+ * once they have, the next request reads them anew.
+ */
+import { setImmediate as atTurnsEnd } from 'node:timers';
+import type { Database, Statement } from './database.ts';
+
+export type AccessVersion = {
+  /** The same database; what is written through it is noticed here before whoever wrote it hears that it is durable. */
+  readonly db: Database;
+  /**
+   * Another number than before once anything that a token's grant is made of may have been written, by this process or another.
+   * Other processes' writes are looked for once in a turn of the event loop, and in a long turn every millisecond: what is read
+   * from sockets in a turn had begun to arrive before it.
+   */
+  current(): number;
+};
+
+/** Writes to what a grant is read from. A new token changes none that was issued before. */
+const WRITES_GRANTS =
+  /^\s*(?:UPDATE|DELETE\s+FROM|INSERT\s+INTO|REPLACE\s+INTO)\s+(?:application|user_account|access_token)\b/i;
+const ISSUES_TOKEN = /^\s*INSERT\s+INTO\s+access_token\b/i;
+
+/** SQLite counts the commits of other connections; to ask costs 1 µs. */
+const FOREIGN_COMMITS = 'PRAGMA data_version';
+const ASKED_EVERY_MS = 1;
+
+export function watchAccess(db: Database): AccessVersion {
+  const known = new Map<string, boolean>();
+  const writesGrants = ({ sql }: Statement): boolean => {
+    const found = known.get(sql);
+    if (found !== undefined) return found;
+    const writes = WRITES_GRANTS.test(sql) && !ISSUES_TOKEN.test(sql);
+    known.set(sql, writes);
+    return writes;
+  };
+
+  let version = 0;
+  let foreign: unknown;
+  let askedAt = Number.NEGATIVE_INFINITY;
+  let isTurnsEndAwaited = false;
+  const endTurn = (): void => {
+    isTurnsEndAwaited = false;
+    askedAt = Number.NEGATIVE_INFINITY;
+  };
+
+  return {
+    db: {
+      ...db,
+      commit: (statements, onHeld) => {
+        const committed = db.commit(statements, onHeld);
+        if (!statements.some(writesGrants)) return committed;
+        // Where it fails too: not every failure says that nothing was written.
+        return committed.finally(() => {
+          version += 1;
+        });
+      },
+    },
+    current: () => {
+      const now = performance.now();
+      if (now - askedAt < ASKED_EVERY_MS) return version;
+      askedAt = now;
+      if (!isTurnsEndAwaited) atTurnsEnd(endTurn);
+      isTurnsEndAwaited = true;
+      const row = db.get(FOREIGN_COMMITS, {}) as { readonly data_version: unknown };
+      if (row.data_version !== foreign) version += 1;
+      foreign = row.data_version;
+      return version;
+    },
+  };
+}

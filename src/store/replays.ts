@@ -1,0 +1,147 @@
+/** Sending again (`batch`): settled records become pending, in steps, so that a replay of millions holds up nobody for long. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { AuditEntry } from '../audit.ts';
+import { REPLAY_COUNTED_AT_ONCE } from '../log-limits.ts';
+import { auditStatement } from './audit.ts';
+import type { Database, Statement } from './database.ts';
+import { FIRST_SIZE, measured, nextSize } from './steps.ts';
+
+/** What can be sent again: pending ones are under way, discarded ones are gone. */
+export type ReplayableState = 'delivered' | 'dead';
+
+/** Which records of a webhook; the ends are offsets, both included. */
+export type ReplayRange = {
+  readonly webhookNumber: number;
+  readonly first: number;
+  readonly last: number;
+  readonly states: readonly ReplayableState[];
+};
+
+export type Replay = ReplayRange & {
+  readonly now: number;
+  /** Ids for the parts that a batch falls into where the range cuts it. */
+  readonly newId: () => string;
+};
+
+const SPLIT_RIGHT = `
+  INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, settled_at)
+  SELECT webhook_number, @at, last_offset, @id, state, attempt_count, content_refusals, settled_at FROM batch
+  WHERE webhook_number = @webhookNumber AND state <> 'pending' AND last_offset >= @at
+    AND first_offset = (SELECT max(first_offset) FROM batch WHERE webhook_number = @webhookNumber AND first_offset < @at)
+    AND first_offset < @at`;
+const SPLIT_LEFT = `
+  UPDATE batch SET last_offset = @at - 1
+  WHERE webhook_number = @webhookNumber AND state <> 'pending' AND last_offset >= @at
+    AND first_offset = (SELECT max(first_offset) FROM batch WHERE webhook_number = @webhookNumber AND first_offset < @at)`;
+const WAKE = `
+  UPDATE webhook_progress SET wake_at = @now, probe_at = NULL
+  WHERE webhook_number = @webhookNumber AND state IN ('started', 'running', 'failing')`;
+
+/** `batches`: the table; `seen`: what a step goes through; `wanted`: what of it is sent again. */
+function statementsOf(batches: string, seen: string, wanted: string) {
+  const range = 'webhook_number = @webhookNumber AND first_offset BETWEEN @first AND @last';
+  return {
+    // The first of them may begin before the range.
+    next: `
+      SELECT first_offset, last_offset, state FROM ${batches}
+      WHERE webhook_number = @webhookNumber AND ${seen} AND first_offset <= @last AND last_offset >= @first
+        AND first_offset >= coalesce((
+          SELECT max(first_offset) FROM ${batches}
+          WHERE webhook_number = @webhookNumber AND ${seen} AND first_offset <= @first), 0)
+      ORDER BY first_offset LIMIT @limit`,
+    countPending: `
+      UPDATE webhook_progress SET pending_records = pending_records + coalesce((
+        SELECT sum(last_offset - first_offset + 1) FROM ${batches} WHERE ${range} AND ${wanted}), 0)
+      WHERE webhook_number = @webhookNumber`,
+    replay: `
+      UPDATE ${batches}
+      SET state = 'pending', attempt_count = 0, content_refusals = 0, next_attempt_at = @now, settled_at = NULL
+      WHERE ${range} AND ${wanted} RETURNING first_offset, last_offset`,
+  } as const;
+}
+
+const OF_STATES = statementsOf('batch', 'true', 'state IN (SELECT value FROM json_each(@states))');
+// Dead ones alone may be few among many.
+const OF_DEAD = statementsOf('batch INDEXED BY batch_dead', "state = 'dead'", "state = 'dead'");
+
+export type ReplayStore = {
+  /** How many records `replay` would send again. */
+  count(range: ReplayRange): Promise<number>;
+  /** Makes settled records pending again, due at once; answers how many. The entry is written with the first of them. */
+  replay(replay: Replay, audit: AuditEntry): Promise<number>;
+};
+
+export function replayStore(database: Database): ReplayStore {
+  return {
+    count: async (range) => {
+      const { last } = range;
+      const states: readonly string[] = range.states;
+      let records = 0;
+      for (let first = range.first; first <= last; await nextTurn()) {
+        const batches = await nextBatches(database, { ...range, first }, REPLAY_COUNTED_AT_ONCE);
+        for (const batch of batches) {
+          if (states.includes(batch.state)) records += Math.min(batch.last, last) - Math.max(batch.first, first) + 1;
+        }
+        first = endOf(batches, REPLAY_COUNTED_AT_ONCE, last) + 1;
+      }
+      return records;
+    },
+    replay: async (replay, audit) => {
+      const { last } = replay;
+      let replayed = 0;
+      let size = FIRST_SIZE;
+      let entry: AuditEntry | null = audit;
+      for (let first = replay.first; first <= last; await nextTurn()) {
+        const { through, records, held } = await measured(database, async (db) => {
+          const through = endOf(await nextBatches(db, { ...replay, first }, size), size, last);
+          return { through, records: await replayStretch(db, { ...replay, first, last: through }, entry) };
+        });
+        replayed += records;
+        entry = null;
+        first = through + 1;
+        size = nextSize(size, held);
+      }
+      return replayed;
+    },
+  };
+}
+
+type FoundBatch = { readonly first: number; readonly last: number; readonly state: string };
+
+async function nextBatches(db: Database, range: ReplayRange, limit: number): Promise<FoundBatch[]> {
+  const { webhookNumber, first, last } = range;
+  return (await db.all(sqlFor(range).next, { webhookNumber, first, last, limit })).map((row) => ({
+    first: Number(row.first_offset),
+    last: Number(row.last_offset),
+    state: String(row.state),
+  }));
+}
+
+/** How far a step gets that takes these batches, of at most `limit`: fewer of them are the last ones. */
+function endOf(batches: readonly FoundBatch[], limit: number, last: number): number {
+  return batches.length < limit ? last : Math.min(last, batches.at(-1)?.last ?? last);
+}
+
+function sqlFor({ states }: ReplayRange): typeof OF_STATES | typeof OF_DEAD {
+  return states.length === 1 && states[0] === 'dead' ? OF_DEAD : OF_STATES;
+}
+
+async function replayStretch(db: Database, replay: Replay, audit: AuditEntry | null): Promise<number> {
+  const { webhookNumber, first, last, states, now, newId } = replay;
+  const split = (at: number): Statement[] => [
+    { sql: SPLIT_RIGHT, params: { webhookNumber, at, id: newId() } },
+    { sql: SPLIT_LEFT, params: { webhookNumber, at } },
+  ];
+  const { countPending, replay: makePending } = sqlFor(replay);
+  const stretch = { webhookNumber, first, last, states: JSON.stringify(states) };
+  const results = await db.commit([
+    ...split(first),
+    ...split(last + 1),
+    { sql: countPending, params: stretch },
+    { sql: makePending, params: { ...stretch, now } },
+    { sql: WAKE, params: { webhookNumber, now } },
+    ...(audit === null ? [] : [auditStatement(audit)]),
+  ]);
+  const replayed = results[5]?.rows ?? [];
+  return replayed.reduce((sum, row) => sum + Number(row.last_offset) - Number(row.first_offset) + 1, 0);
+}

@@ -1,0 +1,39 @@
+/** What waits for a retry (`batch`) becomes due, in steps: however much waits, nobody is held up for long. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Database } from './database.ts';
+import { FIRST_SIZE, measured, nextSize } from './steps.ts';
+
+// Served by batch_pending.
+const STRETCH = `
+  SELECT max(first_offset) AS last, count(*) AS batches FROM (
+    SELECT first_offset FROM batch INDEXED BY batch_pending
+    WHERE webhook_number = @webhookNumber AND state = 'pending' AND first_offset >= @from ORDER BY first_offset LIMIT @limit)`;
+const DUE_NOW = `
+  UPDATE batch INDEXED BY batch_pending SET next_attempt_at = @now
+  WHERE webhook_number = @webhookNumber AND state = 'pending' AND first_offset BETWEEN @from AND @last
+    AND next_attempt_at > @now AND lease_owner IS NULL`;
+const WAKE = `
+  UPDATE webhook_progress SET wake_at = min(coalesce(wake_at, @now), @now)
+  WHERE webhook_number = @webhookNumber AND state IN ('started', 'running', 'failing')`;
+
+/**
+ * Every batch of the webhook that is neither due nor on its way is due at `now`. One that fails meanwhile may be made due once more
+ * than its retry policy has it.
+ */
+export async function makeDue(database: Database, webhookNumber: number, now: number): Promise<void> {
+  let size = FIRST_SIZE;
+  for (let from = 0, done = false; !done; await nextTurn()) {
+    const step = await measured(database, async (db) => {
+      const stretch = await db.get(STRETCH, { webhookNumber, from, limit: size });
+      const last = Number(stretch?.last ?? from);
+      await db.commit([
+        { sql: DUE_NOW, params: { webhookNumber, from, last, now } },
+        { sql: WAKE, params: { webhookNumber, now } },
+      ]);
+      return { last, done: Number(stretch?.batches ?? 0) < size };
+    });
+    from = step.last + 1;
+    done = step.done;
+    size = nextSize(size, step.held);
+  }
+}

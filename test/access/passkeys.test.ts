@@ -1,0 +1,170 @@
+/** What passkeys are refused for before any signature is looked at; test/portal/passkeys.test.ts has a browser with real ones. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { createChallenges } from '../../src/access/passkey-challenges.ts';
+import { CHALLENGE_MS, PASSKEYS_PER_USER_MAX } from '../../src/portal-limits.ts';
+import { randomBytes } from '../../src/random.ts';
+import type { Passkey } from '../../src/store/passkeys.ts';
+import { refused } from '../support/refusals.ts';
+import { makeUser, openTestServices, type TestServices } from '../support/services.ts';
+
+const PLACE = { origin: 'https://edge.example', visitor: 'visitor' };
+
+async function addPasskey(services: TestServices, userId: string, more: Partial<Passkey> = {}): Promise<Passkey> {
+  const now = services.clock();
+  const passkey: Passkey = {
+    id: services.ids.uuid(),
+    userId,
+    credentialId: randomBytes(16),
+    publicKey: randomBytes(32),
+    host: 'edge.example',
+    name: 'Laptop',
+    counter: 3,
+    createdAt: now,
+    usedAt: null,
+    ...more,
+  };
+  await services.store.passkeys.add(passkey, services.entry());
+  return passkey;
+}
+
+describe('a question for a passkey', () => {
+  it('is answered once, by whom it was put to, and not after five minutes', () => {
+    const challenges = createChallenges(randomBytes);
+    const question = Buffer.from(challenges.put('one', 0)).toString('base64url');
+    assert.equal(challenges.take('other', 0), null);
+    assert.equal(challenges.take('one', CHALLENGE_MS - 1), question);
+    assert.equal(challenges.take('one', 0), null);
+    challenges.put('one', 0);
+    assert.equal(challenges.take('one', CHALLENGE_MS), null);
+  });
+
+  it('takes the place of an earlier one, and gives way to many newer ones', () => {
+    const challenges = createChallenges(randomBytes, 2);
+    challenges.put('one', 0);
+    const second = Buffer.from(challenges.put('one', 0)).toString('base64url');
+    challenges.put('two', 0);
+    assert.equal(challenges.take('one', 0), second);
+    for (const visitor of ['a', 'b', 'c']) challenges.put(visitor, 0);
+    assert.equal(challenges.take('a', 0), null);
+    assert.notEqual(challenges.take('b', 0), null);
+  });
+});
+
+describe('a passkey', () => {
+  it('is asked for with what it has to be: kept by the device, and used by its owner alone', async (t) => {
+    const services = await openTestServices(t);
+    const user = await makeUser(services, { userName: 'grace' });
+    const known = await addPasskey(services, user.id);
+    const options = (await services.passkeys.beginRegistration(user, PLACE)) as Record<string, unknown>;
+    assert.deepEqual(options.rp, { name: 'Sallyport', id: 'edge.example' });
+    assert.deepEqual(options.user, {
+      id: Buffer.from(user.id).toString('base64url'),
+      name: 'grace',
+      displayName: 'grace',
+    });
+    const selection = options.authenticatorSelection as Record<string, unknown>;
+    assert.equal(selection.userVerification, 'required');
+    assert.equal(selection.residentKey, 'required');
+    const excluded = options.excludeCredentials as { id: string }[];
+    assert.equal(excluded[0]?.id, Buffer.from(known.credentialId).toString('base64url'));
+    const signIn = (await services.passkeys.beginSignIn(PLACE)) as Record<string, unknown>;
+    assert.equal(signIn.rpId, 'edge.example');
+    assert.equal(signIn.userVerification, 'required');
+    assert.notEqual(signIn.challenge, options.challenge);
+  });
+
+  it('is not asked for where there are many, or at an address that is a number', async (t) => {
+    const services = await openTestServices(t);
+    const user = await makeUser(services);
+    const { passkeys } = services;
+    for (const origin of ['http://127.0.0.1:8080', 'https://[::1]', 'null', '']) {
+      assert.equal(passkeys.isPossible(origin), false, origin);
+      await refused(() => passkeys.beginSignIn({ ...PLACE, origin }), { code: 'invalid_request' });
+    }
+    for (let at = 0; at < PASSKEYS_PER_USER_MAX; at += 1) await addPasskey(services, user.id);
+    await refused(() => passkeys.beginRegistration(user, PLACE), { code: 'invalid_request' });
+  });
+
+  it('is not added by what is no answer to the question, or without a name', async (t) => {
+    const services = await openTestServices(t);
+    const user = await makeUser(services);
+    const { passkeys } = services;
+    const begin = () => passkeys.beginRegistration(user, PLACE);
+    for (const response of ['', '{', 'null', '[]', '{"id":"x","rawId":"x","type":"public-key","response":{}}']) {
+      await begin();
+      await refused(() => passkeys.register(user.id, PLACE, 'Laptop', response), { code: 'invalid_request' });
+    }
+    await refused(() => passkeys.register(user.id, PLACE, 'Laptop', '{}'), { code: 'invalid_request' });
+    for (const name of ['', '  ', 'x'.repeat(61), 'a\u0000b']) {
+      await begin();
+      const register = () => passkeys.register(user.id, PLACE, name, '{}');
+      await refused(register, { code: 'validation_failed', fields: ['name'] });
+    }
+    assert.deepEqual(await passkeys.ofUser(user.id), []);
+  });
+
+  it('signs nobody in by what is no answer, however it is wrong', async (t) => {
+    const services = await openTestServices(t);
+    const user = await makeUser(services, { role: 'viewer' });
+    const { credentialId } = await addPasskey(services, user.id);
+    const id = Buffer.from(credentialId).toString('base64url');
+    const answers = [
+      '',
+      '{}',
+      '"x"',
+      '{"id":5}',
+      '{"id":"unknown"}',
+      JSON.stringify({ id, rawId: id, type: 'public-key', response: {} }),
+    ];
+    for (const answer of answers) {
+      await services.passkeys.beginSignIn(PLACE);
+      assert.equal(await services.passkeys.verify(PLACE, answer), null, answer);
+    }
+    assert.equal(await services.passkeys.verify(PLACE, answers.at(-1) ?? ''), null);
+  });
+
+  it('is taken away by its owner alone', async (t) => {
+    const services = await openTestServices(t);
+    const [user, other] = [await makeUser(services), await makeUser(services)];
+    const { id } = await addPasskey(services, user.id);
+    await refused(() => services.passkeys.remove(other.id, id), { code: 'not_found' });
+    await services.passkeys.remove(user.id, id);
+    await refused(() => services.passkeys.remove(user.id, id), { code: 'not_found' });
+    const [entry] = services.rows("SELECT action, changes FROM audit WHERE action = 'user.remove-passkey'");
+    assert.match(String(entry?.changes), /"name":"Laptop"/);
+  });
+
+  it('goes with its account', async (t) => {
+    const services = await openTestServices(t);
+    const user = await makeUser(services);
+    await addPasskey(services, user.id);
+    await services.users.remove(user.id, 'service');
+    assert.deepEqual(services.rows('SELECT * FROM passkey'), []);
+  });
+
+  it('notes a signature once: of two with one counter the second is no more than a copy', async (t) => {
+    const services = await openTestServices(t);
+    const user = await makeUser(services);
+    const passkey = await addPasskey(services, user.id);
+    await services.store.passkeys.use(passkey, 4, 1);
+    await assert.rejects(services.store.passkeys.use(passkey, 4, 2), { name: 'StaleWrite' });
+    assert.equal((await services.store.passkeys.find(passkey.credentialId))?.counter, 4);
+  });
+});
+
+describe('passwords that are checked at the same time', () => {
+  it('are so many at most, and whoever comes then is told to come back', async (t) => {
+    const services = await openTestServices(t);
+    const visitor = { address: '127.0.0.1', userAgent: '' };
+    const tries = Array.from({ length: 22 }, () =>
+      services.sessions.signIn({ userName: 'nobody', password: 'x' }, visitor).then(
+        (begun) => (begun === null ? 'refused' : 'signed in'),
+        (error: { code: string }) => error.code,
+      ),
+    );
+    const outcomes = await Promise.all(tries);
+    assert.equal(outcomes.filter((outcome) => outcome === 'unavailable').length, 2);
+    assert.equal(outcomes.filter((outcome) => outcome === 'refused').length, 20);
+  });
+});

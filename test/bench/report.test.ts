@@ -1,0 +1,198 @@
+/** What is made of the benchmarks' results: the table in the terminal, the page of the documentation and its charts. */
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { chartOf } from '../../scripts/bench/report/chart.ts';
+import { readNotes, reportPage } from '../../scripts/bench/report/page.ts';
+import { type Goal, isMet, largest, medianRatio } from '../../scripts/bench/report/result.ts';
+import { median, ratios } from '../../scripts/bench/report/statistics.ts';
+import { readResults, storeResult } from '../../scripts/bench/report/stored.ts';
+import { formatNumber, printed } from '../../scripts/bench/report/table.ts';
+import { writeReport } from '../../scripts/bench/report/write.ts';
+import { temporaryFolder } from '../support/store.ts';
+import { resultOf, storedOf } from './results.ts';
+
+describe('the figures of a result', () => {
+  it('have their middle, of an even number the mean of the two', () => {
+    assert.equal(median([3, 1, 2]), 2);
+    assert.equal(median([4, 1, 2, 3]), 2.5);
+    assert.equal(median([7]), 7);
+    assert.ok(Number.isNaN(median([])));
+  });
+
+  it('are compared round by round, and the middle of that is taken', () => {
+    assert.deepEqual(ratios([1, 8, 9], [2, 4, 3]), [0.5, 2, 3]);
+    // Rounds in which the whole machine was slow count no more than others: 0.75, 0.6, 0.6.
+    assert.equal(medianRatio(resultOf(), 'rate', 'Sallyport', 'bare'), 0.6);
+  });
+
+  it('name the largest of some rows, of those that were measured', () => {
+    assert.equal(largest(resultOf(), 'rate', ['bare', 'Sallyport']), 'bare');
+    assert.equal(largest(resultOf(), 'rate', ['Sallyport', 'not measured']), 'Sallyport');
+    assert.equal(largest(resultOf(), 'rate', ['not measured']), null);
+  });
+
+  it('are not compared with what was not measured', () => {
+    assert.throws(
+      () => medianRatio(resultOf(), 'rate', 'Sallyport', 'nobody'),
+      /nothing was measured of rate of nobody/,
+    );
+  });
+
+  const numbers: readonly [value: number, text: string][] = [
+    [0, '0'],
+    [0.123456, '0.123'],
+    [1.2345, '1.23'],
+    [12.345, '12.3'],
+    [123.45, '123'],
+    [1234.5, '1,230'],
+    [98_765, '98,800'],
+    [Number.NaN, '–'],
+  ];
+  for (const [value, text] of numbers)
+    it(`are written with three digits: ${text}`, () => assert.equal(formatNumber(value), text));
+
+  const goals: readonly [bound: Goal['bound'], actual: number, met: boolean][] = [
+    ['at least', 64.99, false],
+    ['at least', 65, true],
+    ['at most', 65, true],
+    ['at most', 65.01, false],
+    ['at most', Number.NaN, false],
+    ['at most', Number.NEGATIVE_INFINITY, false],
+  ];
+  for (const [bound, actual, met] of goals) {
+    it(`${actual} ${met ? 'meets' : 'misses'} ${bound} 65`, () =>
+      assert.equal(isMet({ text: '', actual, bound, limit: 65, unit: '%' }), met));
+  }
+
+  it('are printed as a table with goals, and with what was not measured', () => {
+    const text = printed(resultOf({ notMeasured: ['BullMQ: redis-server is not installed'] }));
+    assert.match(text, /^Issuing tokens \(12 s\)$/m);
+    assert.match(text, /^Sallyport +30,000\/s \(27,000–30,000\) +4 ms \(3–5\) +0\.6$/m);
+    assert.match(text, /^rate, of bare +at least 65% +60% +missed$/m);
+    assert.match(text, /^p99, of bare +at most 2× +1\.3× +met$/m);
+    assert.match(text, /^not measured: BullMQ: redis-server is not installed$/m);
+  });
+});
+
+describe('the page of the report', () => {
+  const notes = readNotes('# Notes\n\nIntroduction.\n\n## token\n\nThe profile says **this**.\n\n## guard\n\nThat.\n');
+
+  it('has every goal with what was measured of it, and counts those that are met', () => {
+    const page = reportPage([storedOf(resultOf())], notes, 'benchmarks');
+    assert.match(page, /^1 of 2 are met\.$/m);
+    assert.match(page, /^\| Issuing tokens \| rate, of bare \| at least 65% \| 60% \| missed \|$/m);
+    assert.match(page, /^\| Issuing tokens \| p99, of bare \| at most 2× \| 1\.3× \| met \|$/m);
+  });
+
+  it('names the machine, the time and the versions', () => {
+    const page = reportPage([storedOf(resultOf())], notes, 'benchmarks');
+    assert.match(
+      page,
+      /^- 2 cores, A Processor, Debian 12, Linux 6\.1\.0: everything; 2026-11-21 05:00 to 2026-11-21 05:00 UTC$/m,
+    );
+    assert.match(page, /^with Sallyport 0\.1\.0, Node 24\.0\.0\.$/m);
+  });
+
+  it('says which was measured where, when that was not on one machine', () => {
+    const machine = { cores: 8, cpu: 'Another', memoryGiB: 24, system: 'Debian 12', kernel: '6.1.0' };
+    const guard = storedOf(resultOf({ bench: 'guard', title: 'Guarding' }), { machine });
+    const page = reportPage([storedOf(resultOf()), guard], notes, 'benchmarks');
+    assert.match(page, /^- 2 cores, .*: Issuing tokens; /m);
+    assert.match(page, /^- 8 cores, Another, .*: Guarding; /m);
+  });
+
+  it('puts the note of a result under it, and what is missing from it', () => {
+    const delivery = resultOf({ bench: 'delivery', title: 'Delivering', notMeasured: ['BullMQ: it is not there'] });
+    const page = reportPage([storedOf(resultOf()), storedOf(delivery)], notes, 'benchmarks');
+    const [, token = '', delivering = ''] = /## Issuing tokens\n([\s\S]*)## Delivering\n([\s\S]*)/.exec(page) ?? [];
+    assert.match(
+      token,
+      /How it was done\.\n\n!\[Issuing tokens: rate of each\]\(benchmarks\/token\.svg\)\n\n\| {2}\| rate/,
+    );
+    assert.match(token, /The profile says \*\*this\*\*\.\n\n$/);
+    assert.doesNotMatch(page, /That\./);
+    assert.match(delivering, /^Not measured: BullMQ: it is not there\.$/m);
+  });
+
+  it('is not made of nothing', () => assert.throws(() => reportPage([], notes, 'benchmarks'), /no results/));
+});
+
+describe('a chart', () => {
+  it('draws a bar with its spread for each row that was measured, in proportion', () => {
+    const rows = [...resultOf().rows, { name: '<none> & "all"', values: { rate: [0] } }, { name: 'gone', values: {} }];
+    const svg = chartOf(resultOf({ rows }));
+    const widths = [...svg.matchAll(/<rect class="(\w+)"[^>]* width="([\d.]+)"/g)].map(([, kind, width]) => [
+      kind,
+      Number(width),
+    ]);
+    assert.deepEqual(
+      widths.map(([kind]) => kind),
+      ['base', 'own', 'peer'],
+    );
+    const [[, bare = 0] = [], [, own = 0] = []] = widths as [string, number][];
+    assert.ok(Math.abs(own / bare - 30 / 45) < 0.01, `${own} of ${bare}`);
+    assert.match(svg, /&lt;none&gt; &amp; &quot;all&quot;/);
+    assert.match(svg, />45,000\/s</);
+    assert.doesNotMatch(svg, /gone/);
+  });
+
+  it('draws a line for each row, in proportion to its first figure where that is asked for, and the goal', () => {
+    const figures = ['10⁴', '10⁵'].map((name) => ({ name, unit: 'µs' }) as const);
+    const rows = [
+      { name: 'guard', values: { '10⁴': [10], '10⁵': [20] } },
+      { name: 'list', values: { '10⁴': [1000], '10⁵': [1000] } },
+    ];
+    const svg = chartOf(resultOf({ figures, rows, chart: { kind: 'lines', isRelative: true, goal: 1.25 } }));
+    const paths = [...svg.matchAll(/<path class="line"[^>]* d="([^"]+)"/g)].map(([, d = '']) => d);
+    const heights = paths.map((d) => [...d.matchAll(/[ML][\d.]+ ([\d.]+)/g)].map(([, y]) => Number(y)));
+    assert.equal(heights.length, 2);
+    assert.equal(heights[0]?.[0], heights[1]?.[0], 'both begin at 1');
+    assert.equal(heights[1]?.[0], heights[1]?.[1], 'what does not grow is level');
+    assert.ok((heights[0]?.[1] ?? 0) < (heights[0]?.[0] ?? 0), 'what grows goes up');
+    assert.match(svg, /goal: at most 1\.25×/);
+  });
+
+  it('has colours for a dark page too, and nothing but shapes and text', () => {
+    const svg = chartOf(resultOf());
+    assert.match(svg, /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg"/);
+    assert.match(svg, /prefers-color-scheme: dark/);
+    assert.doesNotMatch(svg, /<script|href|url\(/);
+  });
+
+  it('is not drawn of a result without figures', () => {
+    assert.throws(() => chartOf(resultOf({ figures: [] })), /has no figure/);
+  });
+});
+
+describe('stored results', () => {
+  it('are read as they were stored, the newest of each, in the order asked for', (t) => {
+    const folder = temporaryFolder(t);
+    storeResult(folder, storedOf(resultOf()));
+    storeResult(folder, storedOf(resultOf({ bench: 'guard', title: 'old' })));
+    storeResult(folder, storedOf(resultOf({ bench: 'guard', title: 'new' })));
+    const read = readResults(folder, ['guard', 'not measured', 'token']);
+    assert.deepEqual(
+      read.map(({ result }) => result.title),
+      ['new', 'Issuing tokens'],
+    );
+    assert.deepEqual(read[1], storedOf(resultOf()));
+  });
+
+  it('of a rehearsal make no report', (t) => {
+    const folder = temporaryFolder(t);
+    storeResult(folder, storedOf(resultOf(), { isRehearsal: true }));
+    assert.throws(() => readResults(folder, ['token']), /token was measured with --quick/);
+  });
+
+  it('become a page with a chart for each', (t) => {
+    const docs = temporaryFolder(t);
+    const notes = join(docs, 'notes.md');
+    writeFileSync(notes, '## token\n\nA note.\n');
+    mkdirSync(join(docs, 'benchmarks'));
+    writeReport([storedOf(resultOf())], notes, docs);
+    assert.match(readFileSync(join(docs, 'benchmarks.md'), 'utf8'), /^# Benchmarks$[\s\S]*A note\.\n$/m);
+    assert.match(readFileSync(join(docs, 'benchmarks', 'token.svg'), 'utf8'), /<\/svg>\n$/);
+  });
+});

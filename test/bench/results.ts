@@ -1,0 +1,34 @@
+/** A benchmark's result for tests of what is made of it. */
+import type { BenchResult } from '../../scripts/bench/report/result.ts';
+import type { StoredResult } from '../../scripts/bench/report/stored.ts';
+
+export function resultOf(more: Partial<BenchResult> = {}): BenchResult {
+  return {
+    ...{ bench: 'token', title: 'Issuing tokens', method: 'How it was done.', baseline: 'bare', seconds: 12 },
+    figures: [
+      { name: 'rate', unit: '/s' },
+      { name: 'p99', unit: 'ms' },
+    ],
+    rows: [
+      { name: 'bare', values: { rate: [40_000, 50_000, 45_000], p99: [2, 4, 3] } },
+      { name: 'Sallyport', values: { rate: [30_000, 30_000, 27_000], p99: [3, 5, 4] } },
+    ],
+    goals: [
+      { text: 'rate, of bare', actual: 60, bound: 'at least', limit: 65, unit: '%' },
+      { text: 'p99, of bare', actual: 1.3, bound: 'at most', limit: 2, unit: '×' },
+    ],
+    ...{ notMeasured: [], chart: { kind: 'bars' } },
+    ...more,
+  };
+}
+
+export function storedOf(result: BenchResult, more: Partial<StoredResult> = {}): StoredResult {
+  return {
+    measuredAt: '2026-11-21T05:00:00.000Z',
+    machine: { cores: 2, cpu: 'A Processor', memoryGiB: 24, system: 'Debian 12', kernel: '6.1.0' },
+    versions: { Sallyport: '0.1.0', Node: '24.0.0' },
+    isRehearsal: false,
+    result,
+    ...more,
+  };
+}

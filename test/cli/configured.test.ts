@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+import { unusedFolder } from '../support/command.ts';
+import { initialised, type Page } from '../support/command-folder.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { makeCertificates } from '../support/tls.ts';
+import { pgpVector } from '../support/vectors.ts';
+
+const SHOP = ['endpoint', 'create', '--name', 'Shop', '--url', 'https://shop.example/hook'];
+
+test('endpoint, webhook: are shown, changed as PATCH does, and removed where nothing refers to them', async (t) => {
+  const { run, json, failure } = await initialised(t);
+  const endpoint = await json(SHOP);
+  const webhook = await json([
+    ...['webhook', 'create', '--name', 'Orders', '--endpoint', endpoint.id, '--event', 'webhook.*'],
+    ...['--fields', '{"maxRecordsPerSecond":5}'],
+  ]);
+  assert.deepEqual(await json(['webhook', 'show', webhook.id]), webhook);
+  const { secret, ...shown } = endpoint;
+  assert.deepEqual(await json(['endpoint', 'show', endpoint.id]), shown, 'without the secret');
+
+  const patch = '{"maxRecordsPerSecond":null,"retry":{"maxAttempts":3}}';
+  const patched = await json(['webhook', 'update', webhook.id, '--fields', '-'], patch);
+  assert.deepEqual(
+    [patched.name, patched.maxRecordsPerSecond, patched.retry],
+    ['Orders', null, { policy: 'exponential', maxAttempts: 3 }],
+  );
+  const off = await json(['endpoint', 'update', endpoint.id, '--fields', '{"enabled":false}']);
+  assert.deepEqual([off.name, off.enabled], ['Shop', false]);
+  assert.match(
+    await failure(['endpoint', 'update', endpoint.id, '--fields', '{"secret":"x"}']),
+    /^sallyport: secret is changed by rotate-secret\n$/,
+  );
+  const usage = await run(['webhook', 'update', webhook.id]);
+  assert.deepEqual([usage.status, /--fields is required/.test(usage.stderr)], [2, true]);
+
+  assert.match(await failure(['endpoint', 'remove', endpoint.id]), /the endpoint is used by webhook Orders/);
+  for (const words of [
+    ['webhook', webhook.id],
+    ['endpoint', endpoint.id],
+  ] as const) {
+    const [group, id] = words;
+    const removed = await run([group, 'remove', id]);
+    assert.deepEqual([removed.status, removed.stdout, removed.stderr], [0, '', '']);
+    assert.match(await failure([group, 'show', id]), new RegExp(`^sallyport: there is no ${group} ${id}\n$`));
+  }
+});
+
+test('key: is shown and removed by its name, and stays while a webhook encrypts for it', async (t) => {
+  const { run, json, failure } = await initialised(t);
+  const key = await json(['key', 'import', '-', '--name', 'payroll'], pgpVector('curve25519'));
+  assert.deepEqual(await json(['key', 'show', 'payroll']), key);
+  const { stdout } = await run(['key', 'show', 'payroll']);
+  assert.match(stdout, /^name +payroll$/m);
+  assert.doesNotMatch(stdout, /BEGIN PGP/);
+
+  const endpoint = await json(SHOP);
+  const create = ['webhook', 'create', '--name', 'HR', '--endpoint', endpoint.id, '--event', 'employee.*'];
+  const webhook = await json([...create, '--key', 'payroll']);
+  assert.match(await failure(['key', 'remove', 'payroll']), /the key is used by webhook HR/);
+  assert.equal((await run(['webhook', 'remove', webhook.id])).status, 0);
+  assert.equal((await run(['key', 'remove', 'payroll'])).status, 0);
+  assert.match(await failure(['key', 'remove', 'payroll']), /^sallyport: there is no key payroll\n$/);
+});
+
+test('webhook test: sends one request, tells what came of it, and fails where the receiver does not take it', async (t) => {
+  const { ca, server } = makeCertificates();
+  const receiver = await startReceiver(t, server);
+  const caFile = join(dirname(unusedFolder(t)), 'ca.pem');
+  writeFileSync(caFile, ca);
+  const { run, json, failure } = await initialised(t, {
+    SALLYPORT_CA_FILE: caFile,
+    SALLYPORT_EGRESS_ALLOW: '127.0.0.1,::1',
+  });
+  const at = receiver.endpoint('/hook');
+  const endpoint = await json([
+    ...['endpoint', 'create', '--name', 'x', '--url', at.url, '--secret', at.secret, '--api-key', at.apiKey],
+  ]);
+  const webhook = await json([
+    ...['webhook', 'create', '--name', 'x', '--endpoint', endpoint.id, '--event', 'webhook.*'],
+  ]);
+  const attempt = await json(['webhook', 'test', webhook.id]);
+  assert.deepEqual([attempt.delivered, attempt.kind, attempt.responseStatus], [true, 'test', 204]);
+  const [record] = (await at.next()).records;
+  assert.deepEqual([record?.eventType, record?.actorId], ['webhook.test', 'command-line']);
+
+  at.answer(() => ({ status: 503, body: 'later' }));
+  const failed = await run(['webhook', 'test', webhook.id]);
+  assert.equal(failed.status, 1);
+  assert.match(failed.stdout, /^delivered +false\nresponseStatus +503\nresponseBody +later\nerrorClass +http_status\n/);
+  assert.match(failed.stdout, /^advice +\S/m);
+  assert.equal(at.deliveries.length, 2);
+
+  await json(['endpoint', 'update', endpoint.id, '--fields', '{"enabled":false}']);
+  assert.match(await failure(['webhook', 'test', webhook.id]), /no test can be sent: endpoint_disabled/);
+  assert.equal(at.deliveries.length, 2);
+});
+
+test('event erase: overwrites one person’s events, and what waits of them is discarded', async (t) => {
+  const { json, failure } = await initialised(t);
+  await json(['event', 'type-create', '--name', 'order.placed']);
+  const endpoint = await json(SHOP);
+  const webhook = await json([
+    ...['webhook', 'create', '--name', 'x', '--endpoint', endpoint.id, '--event', 'order.placed'],
+  ]);
+  for (const subject of ['ada', 'grace']) {
+    await json(['event', 'publish', '--type', 'order.placed', '--data', '{}', '--subject', subject]);
+  }
+  const erased = await json(['event', 'erase', '--subject', 'ada']);
+  assert.deepEqual([erased.subject, erased.events, erased.deliveriesDiscarded, erased.attempts], ['ada', 1, 1, 0]);
+  assert.match(String(erased.backups), /Backups .* still hold the data/);
+  const { items } = await json<Page>(['deliveries', 'list', '--webhook', webhook.id]);
+  assert.deepEqual(
+    items.map(({ state }) => state),
+    ['pending', 'discarded'],
+  );
+  assert.match(await failure(['event', 'erase', '--subject', '']), /subject must have at least 1 character/);
+});

@@ -1,0 +1,65 @@
+/** Holds docs/reference/ to the code that it is made from. */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { referencePages } from '../../scripts/reference/pages.ts';
+import { membersTable, phraseOf, type Schema } from '../../scripts/reference/schema-table.ts';
+
+const folder = fileURLToPath(new URL('../../docs/reference/', import.meta.url));
+
+describe('docs/reference/', () => {
+  it('is what npm run reference makes, and nothing else', async () => {
+    const pages = await referencePages();
+    assert.deepEqual(readdirSync(folder).sort(), [...pages.keys()].sort());
+    for (const [name, text] of pages) {
+      assert.equal(readFileSync(join(folder, name), 'utf8'), text, `${name} is out of date: npm run reference`);
+    }
+  });
+
+  it('has no link that leads nowhere', () => {
+    const page = readFileSync(join(folder, 'http-api.md'), 'utf8');
+    const anchors = new Set([...page.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => heading.toLowerCase()));
+    const links = [...page.matchAll(/\]\(#([^)]+)\)/g)].map(([, anchor = '']) => anchor);
+    assert.ok(links.length > 100);
+    for (const anchor of links) assert.ok(anchors.has(anchor), `#${anchor}`);
+  });
+});
+
+describe('a schema in words', () => {
+  const cases: readonly (readonly [Schema, string])[] = [
+    [{ type: 'string' }, 'string'],
+    [{ type: 'string', format: 'uuid', pattern: '^x$' }, 'string (uuid)'],
+    [{ type: 'string', pattern: '^x$' }, 'string (`^x$`)'],
+    [{ type: ['string', 'null'], maxLength: 5 }, 'string or null (at most 5 characters)'],
+    [{ type: 'integer', minimum: 1, maximum: 200 }, 'integer (1–200)'],
+    [{ type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER }, 'integer (at least 0)'],
+    [{ type: 'number', exclusiveMinimum: 0 }, 'number (over 0)'],
+    [{ type: 'array', items: { type: 'string' }, minItems: 2, maxItems: 2 }, 'list of string (2 items)'],
+    [{ enum: ['a', null] }, '`a`, `null`'],
+    [{ anyOf: [{ $ref: '#/components/schemas/Key' }, { type: 'null' }] }, '[Key](#key) or null'],
+    [{ const: true }, '`true`'],
+    [{}, 'any'],
+  ];
+  for (const [schema, phrase] of cases) it(phrase, () => assert.equal(phraseOf(schema), phrase));
+
+  it('names what stands inside a member by its path, and says what may be left out', () => {
+    const table = membersTable({
+      properties: {
+        retry: { type: 'object', properties: { policy: { enum: ['linear'] } }, required: ['policy'] },
+        headers: {
+          type: 'array',
+          items: { type: 'object', properties: { name: { type: 'string', description: 'a|b' } } },
+        },
+      },
+      required: ['retry'],
+    });
+    assert.deepEqual(table.split('\n').slice(2, -1), [
+      '| `retry` | object |  |',
+      '| `retry.policy` | `linear` |  |',
+      '| `headers` | list of object | *optional* |',
+      '| `headers[].name` | string | *optional* a\\|b |',
+    ]);
+  });
+});

@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, constants, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import fc from 'fast-check';
+import { LOG_WAITING_BYTES } from '../src/limits.ts';
+import { createLog, type RequestLine, turnDestination } from '../src/log.ts';
+import { temporaryFolder } from './support/store.ts';
+
+const LINE: RequestLine = {
+  ...{ method: 'GET', path: '/livez', status: 200, durationMs: 1.26, remoteAddress: '127.0.0.1' },
+  ...{ clientId: null, errorId: null },
+};
+
+function logged(line: RequestLine): Record<string, unknown> {
+  const lines: string[] = [];
+  createLog('info', { write: (text: string) => void lines.push(text) }).request(line);
+  const [only = ''] = lines;
+  assert.equal(lines.length, 1);
+  assert.ok(only.endsWith('}\n'));
+  return JSON.parse(only) as Record<string, unknown>;
+}
+
+describe('the line of a request', () => {
+  it('says of it what there is to say, in the order of every other line', () => {
+    const { time, ...rest } = logged({ ...LINE, clientId: 'spc_1', errorId: 'e-1' });
+    assert.match(String(time), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    assert.deepEqual(Object.entries(rest), [
+      ['level', 30],
+      ['method', 'GET'],
+      ['path', '/livez'],
+      ['status', 200],
+      ['durationMs', 1.3],
+      ['remoteAddress', '127.0.0.1'],
+      ['clientId', 'spc_1'],
+      ['errorId', 'e-1'],
+      ['msg', 'request'],
+    ]);
+  });
+
+  it('leaves out the client and the error where there are none', () => {
+    assert.deepEqual(Object.keys(logged(LINE)).slice(-2), ['remoteAddress', 'msg']);
+  });
+
+  it('is one line of JSON whatever the path holds', () => {
+    const paths = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.constantFrom('"', '\\', '/a\n{"level":60}', '\u2028', 'é'),
+    );
+    fc.assert(fc.property(paths, (path) => assert.equal(logged({ ...LINE, path }).path, path)));
+  });
+
+  it('gives the time it took in tenths of a millisecond', () => {
+    const table: readonly [took: number, said: number][] = [
+      [0, 0],
+      [0.04, 0],
+      [0.05, 0.1],
+      [0.96, 1],
+      [12.34, 12.3],
+      [30_000.06, 30_000.1],
+    ];
+    for (const [took, said] of table) assert.equal(logged({ ...LINE, durationMs: took }).durationMs, said);
+  });
+
+  it('is not written where the level is above info', () => {
+    const lines: string[] = [];
+    createLog('warn', { write: (text: string) => void lines.push(text) }).request(LINE);
+    assert.deepEqual(lines, []);
+  });
+});
+
+describe('the destination of the log', () => {
+  const opened = (t: TestContext) => {
+    const file = join(temporaryFolder(t), 'log');
+    const fd = openSync(file, 'a');
+    t.after(() => closeSync(fd));
+    return { log: turnDestination(fd), text: () => readFileSync(file, 'utf8') };
+  };
+
+  it('takes the lines of a turn together, in order, at its end', async (t) => {
+    const { log, text } = opened(t);
+    log.write('one\n');
+    log.write('zwölf\n');
+    assert.equal(text(), '');
+    await turn();
+    assert.equal(text(), 'one\nzwölf\n');
+    log.write('three\n');
+    await turn();
+    assert.equal(text(), 'one\nzwölf\nthree\n');
+  });
+
+  it('does not wait for the end of a turn that has much to say', async (t) => {
+    const { log, text } = opened(t);
+    const line = `${'x'.repeat(999)}\n`;
+    for (let n = 0; n < 100; n += 1) log.write(line);
+    assert.ok(text().length > 100_000 - LOG_WAITING_BYTES);
+    await turn();
+    assert.equal(text(), line.repeat(100));
+  });
+
+  it('takes a line that is larger than all it keeps, in its place', async (t) => {
+    const { log, text } = opened(t);
+    const long = `${'é'.repeat(LOG_WAITING_BYTES)}\n`;
+    log.write('before\n');
+    log.write(long);
+    log.write('after\n');
+    await turn();
+    assert.equal(text(), `before\n${long}after\n`);
+  });
+
+  const fifo = (t: TestContext): string => {
+    const path = join(temporaryFolder(t), 'fifo');
+    execFileSync('mkfifo', [path]);
+    return path;
+  };
+
+  it('waits for a reader that is slower, and loses nothing', async (t) => {
+    const path = fifo(t);
+    const keepOpen = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+    const reader = spawn('wc', ['-c', path], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const fd = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
+    const log = turnDestination(fd);
+    const line = `${'x'.repeat(9999)}\n`;
+    // More than a pipe holds, so that the system says to try again.
+    for (let n = 0; n < 200; n += 1) log.write(line);
+    await turn();
+    closeSync(fd);
+    closeSync(keepOpen);
+    const [[counted]] = await Promise.all([once(reader.stdout, 'data'), once(reader, 'exit')]);
+    assert.equal(Number.parseInt(String(counted), 10), 2_000_000);
+  });
+
+  it('goes on without its lines when nobody reads them any more', async (t) => {
+    const path = fifo(t);
+    const reading = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const fd = openSync(path, constants.O_WRONLY);
+    t.after(() => closeSync(fd));
+    closeSync(reading);
+    const log = turnDestination(fd);
+    log.write('nobody hears\n');
+    await turn();
+    log.write('nor this\n');
+    await turn();
+  });
+
+  it('is written out by a process that exits in the middle of a turn, or crashes', () => {
+    const module = fileURLToPath(new URL('../src/log.ts', import.meta.url));
+    for (const end of ['process.exit(3)', "throw new Error('crash')"]) {
+      const program = `import { createLog } from ${JSON.stringify(module)}; createLog('info').info('last words'); ${end};`;
+      const flags = ['--disable-warning=ExperimentalWarning', '--input-type=module', '--eval', program];
+      const { stderr, status } = spawnSync(process.execPath, flags, { encoding: 'utf8' });
+      assert.notEqual(status, 0);
+      assert.match(stderr, /"msg":"last words"/);
+    }
+  });
+});

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { LOOKUPS_SLOW, LOOKUPS_UNKNOWN, NAMES_REMEMBERED, SLOW_LOOKUP_MS } from '../../src/limits.ts';
+import { createResolve, systemResolve } from '../../src/outbound/resolve.ts';
+
+/** Until everything that follows from what was asked for or ended has happened. */
+const nextTurn = (): Promise<void> => new Promise(setImmediate);
+
+const ANSWER = [{ address: '192.0.2.1', family: 4 }];
+
+/** A system whose look-ups end when they are told to. */
+function openResolve() {
+  let now = 0;
+  const asked: string[] = [];
+  const ends = new Map<string, (error?: Error) => void>();
+  const resolve = createResolve({
+    stopwatch: () => now,
+    lookup: (hostname) =>
+      new Promise((answer, fail) => {
+        asked.push(hostname);
+        ends.set(hostname, (error) => (error === undefined ? answer(ANSWER) : fail(error)));
+      }),
+  });
+  /** Ends the look-up of a name, which took so long. */
+  const end = async (
+    hostname: string,
+    { tookMs = 0, error }: { tookMs?: number; error?: Error } = {},
+  ): Promise<void> => {
+    now += tookMs;
+    ends.get(hostname)?.(error);
+    await nextTurn();
+  };
+  /** Has names looked up that take so long, one after the other. */
+  const learn = async (hostnames: readonly string[], tookMs: number): Promise<void> => {
+    for (const hostname of hostnames) {
+      const answer = resolve(hostname);
+      await nextTurn();
+      await end(hostname, { tookMs });
+      await answer;
+    }
+    asked.length = 0;
+  };
+  return { resolve, asked, end, learn };
+}
+
+const names = (what: string, count: number): string[] => Array.from({ length: count }, (_, n) => `${what}${n}.example`);
+
+describe('a name', () => {
+  it('is looked up once for all who ask meanwhile, and anew afterwards', async () => {
+    const { resolve, asked, end } = openResolve();
+    const answers = [resolve('a.example'), resolve('a.example'), resolve('b.example')];
+    await nextTurn();
+    assert.deepEqual(asked, ['a.example', 'b.example']);
+    await end('a.example');
+    await end('b.example');
+    assert.deepEqual(await Promise.all(answers), [ANSWER, ANSWER, ANSWER]);
+    void resolve('a.example');
+    await nextTurn();
+    assert.equal(asked.length, 3);
+  });
+
+  it('that cannot be looked up fails for all who asked, and is looked up anew by the next', async () => {
+    const { resolve, asked, end } = openResolve();
+    const answers = [resolve('a.example'), resolve('a.example')].map((answer) => assert.rejects(answer, /ENOTFOUND/));
+    await nextTurn();
+    await end('a.example', { error: new Error('ENOTFOUND') });
+    await Promise.all(answers);
+    const again = resolve('a.example');
+    await nextTurn();
+    await end('a.example');
+    assert.deepEqual([await again, asked.length], [ANSWER, 2]);
+  });
+
+  it('is looked up by the system where nothing else is said', async () => {
+    assert.ok((await systemResolve('localhost')).length > 0);
+    await assert.rejects(systemResolve('no-such-name.invalid'), { syscall: 'getaddrinfo' });
+  });
+});
+
+describe('names whose servers do not answer', () => {
+  it('keep those waiting that nothing is known of, so many at a time, and nobody else', async () => {
+    const { resolve, asked, end, learn } = openResolve();
+    await learn(['known.example'], SLOW_LOOKUP_MS - 1);
+    const hanging = names('hanging', LOOKUPS_UNKNOWN);
+    for (const name of [...hanging, 'next.example', 'known.example']) resolve(name).catch(() => undefined);
+    await nextTurn();
+    assert.deepEqual(asked, [...hanging, 'known.example']);
+    await end('hanging3.example', { tookMs: 10_000, error: new Error('EAI_AGAIN') });
+    assert.equal(asked.at(-1), 'next.example');
+  });
+
+  it('have places of their own from then on', async () => {
+    const { resolve, asked, end, learn } = openResolve();
+    const slow = names('slow', LOOKUPS_SLOW + 1);
+    await learn(slow, SLOW_LOOKUP_MS);
+    for (const name of [...slow, 'new.example']) void resolve(name);
+    await nextTurn();
+    assert.deepEqual(asked, [...slow.slice(0, -1), 'new.example']);
+    await end('slow0.example');
+    assert.equal(asked.at(-1), slow.at(-1));
+  });
+
+  it('are like any other once they answer', async () => {
+    const { resolve, asked, end, learn } = openResolve();
+    const slow = names('slow', LOOKUPS_SLOW + 1);
+    await learn(slow, 5000);
+    const back = slow.at(-1) ?? '';
+    await learn([back], 3);
+    for (const name of slow) void resolve(name);
+    await nextTurn();
+    assert.ok(asked.includes(back));
+    await end(back);
+  });
+
+  it('that are asked for all at once are all looked up in the end, so many at a time', async () => {
+    const { resolve, asked, end } = openResolve();
+    const all = names('many', 100);
+    const answers = all.map((name) => resolve(name));
+    let done = 0;
+    for (await nextTurn(); done < all.length; done += 1) {
+      assert.equal(asked.length, Math.min(all.length, done + LOOKUPS_UNKNOWN));
+      await end(asked[done] ?? '');
+    }
+    assert.equal((await Promise.all(answers)).length, 100);
+    assert.deepEqual(asked, all);
+  });
+});
+
+it('no more names are remembered than a bounded number: the one looked up longest ago is forgotten', async () => {
+  const { resolve, asked, end, learn } = openResolve();
+  await learn(['first.example'], 5000);
+  await learn(names('other', NAMES_REMEMBERED), 0);
+  // Unknown again, it does not wait for the places of slow ones.
+  const slow = names('slow', LOOKUPS_SLOW);
+  await learn(slow, 5000);
+  for (const name of [...slow, 'first.example']) void resolve(name);
+  await nextTurn();
+  assert.equal(asked.at(-1), 'first.example');
+  await end('first.example');
+});

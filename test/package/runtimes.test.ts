@@ -1,0 +1,52 @@
+/** The other runtimes: what the README says to run on Deno, and the demo and the circle on each of them. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { relative } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { ASSETS, type AssetName, assetFile } from '../../src/assets.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const { tasks } = JSON.parse(readFileSync(`${root}/deno.json`, 'utf8')) as { tasks: Record<'start' | 'demo', string> };
+
+test('the README says of Deno what its task says', () => {
+  const [, block = ''] = /^```sh\n(deno run [\s\S]*?)\n```/m.exec(readFileSync(`${root}/README.md`, 'utf8')) ?? [];
+  assert.equal(block.replaceAll(/ \\\n +/g, ' '), tasks.start);
+});
+
+test('the task permits nothing whole but the network, and the files that the program reads are among those it may read', () => {
+  const flags = tasks.start.split(' ').filter((word) => word.startsWith('--allow-'));
+  assert.deepEqual(
+    flags.filter((flag) => !flag.includes('=')),
+    ['--allow-net'],
+  );
+  const [, folders = ''] = flags.map((flag) => flag.split('=')).find(([name]) => name === '--allow-read') ?? [];
+  for (const name of Object.keys(ASSETS) as AssetName[]) {
+    const file = assetFile(name);
+    const path = relative(root, typeof file === 'string' ? file : fileURLToPath(file));
+    assert.ok(
+      folders.split(',').some((folder) => path === folder || path.startsWith(`${folder}/`)),
+      path,
+    );
+  }
+});
+
+test('the demo and the circle go round on the oldest Node, the newest, and on Deno with what its tasks permit', async () => {
+  const args = ['--disable-warning=ExperimentalWarning', `${root}/scripts/test-runtimes.ts`, '--quick'];
+  const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+  const ended = once(child, 'close');
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+  }
+  const [code] = (await ended) as [number | null];
+  assert.equal(code, 0, output);
+  const passed = [...output.matchAll(/^(\w+) [\d.]+.*: the (demo|tests) passed/gm)].map(
+    ([, runtime, what]) => `${runtime} ${what}`,
+  );
+  assert.deepEqual(passed, ['node demo', 'node tests', 'node demo', 'node tests', 'deno demo', 'deno tests']);
+});

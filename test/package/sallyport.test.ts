@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { before, describe, it } from 'node:test';
+import { ASSETS, type AssetName, assetFile } from '../../src/assets.ts';
+import { VERSION } from '../../src/version.ts';
+import { goRound } from '../support/command-circle.ts';
+import { installPacked, type Project, runFile, typeErrors } from '../support/packed.ts';
+
+const PROGRAM = `
+import * as sallyport from 'sallyport';
+import * as receiver from 'sallyport/receiver';
+import * as pgp from 'sallyport/receiver/pgp';
+import description from 'sallyport/package.json' with { type: 'json' };
+
+const config = sallyport.readConfig({ SALLYPORT_DATA: './embedded', SALLYPORT_PORT: '0', SALLYPORT_LOG_LEVEL: 'silent' });
+const service = await sallyport.createSallyport(config);
+const { url } = await service.start();
+const { status } = await fetch(new URL('/readyz', url));
+await service.stop();
+console.log(JSON.stringify({
+  version: description.version,
+  status,
+  exported: [sallyport, receiver, pgp].map((module) => Object.keys(module).sort()),
+}));
+`;
+
+const TYPED = `
+import { createServer } from 'node:http';
+import {
+  type Caller,
+  type Config,
+  ConfigurationError,
+  callerOf,
+  createSallyport,
+  DataFolderError,
+  defaultConfig,
+  type Embedding,
+  type Middleware,
+  readConfig,
+  type Sallyport,
+} from 'sallyport';
+import { createReceiver, nodeHandler } from 'sallyport/receiver';
+import { pgpDecryption } from 'sallyport/receiver/pgp';
+
+const config: Config = { ...defaultConfig(), ...readConfig(process.env) };
+const sallyport: Sallyport = await createSallyport(config);
+const embedding: Embedding = sallyport;
+const guard: Middleware = embedding.guard('orders:create');
+createServer((request, response) => guard(request, response, () => {
+  const caller: Caller = callerOf(request);
+  response.end(caller.userName);
+}));
+const { events } = await sallyport.publish({ type: 'order.created', data: {} });
+export const id: string | undefined = events[0]?.id;
+// @ts-expect-error an event has no such member
+events[0]?.colour;
+// @ts-expect-error a scope is text
+sallyport.guard(17);
+export const errors: Error[] = [new ConfigurationError('a'), new DataFolderError('b')];
+createServer(nodeHandler(createReceiver({ secrets: 's', decrypt: pgpDecryption({}), onRecords: () => {} })));
+`;
+
+describe('the package sallyport', () => {
+  let project: Project;
+  before(() => {
+    project = installPacked('build-package.ts');
+  });
+
+  it('holds code, types, the files that it reads, pages, and nothing else', () => {
+    const read = (Object.keys(ASSETS) as AssetName[])
+      .filter((name) => assetFile(name) instanceof URL)
+      .map((name) => ASSETS[name]);
+    assert.deepEqual(
+      read.filter((path) => !project.packed.includes(path)),
+      [],
+    );
+    const known: readonly string[] = ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json', ...read];
+    const others = project.packed.filter((path) => !known.includes(path));
+    assert.deepEqual(
+      others.filter((path) => !/^lib\/[\w/-]+(\.d\.ts|\.js)$|^docs\//.test(path)),
+      [],
+    );
+    assert.ok(others.includes('lib/sallyport.d.ts') && others.includes('docs/embedding.md'));
+  });
+
+  it('depends on what the project depends on, but not on the Node that a checkout brings', () => {
+    const description = JSON.parse(readFileSync(installed('package.json'), 'utf8'));
+    const root = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+    const types = '@types/better-sqlite3';
+    const { version, dependencies, optionalDependencies, engines } = description;
+    assert.deepEqual(
+      [version, optionalDependencies, engines, dependencies],
+      [VERSION, undefined, root.engines, { ...root.dependencies, [types]: root.devDependencies[types] }],
+    );
+    assert.ok(!readdirSync(join(project.folder, 'node_modules')).some((name) => name.startsWith('node-linux')));
+  });
+
+  it('is embedded by a JavaScript program, which finds everything that is exported', () => {
+    const { version, status, exported } = JSON.parse(runFile(project, 'program.js', PROGRAM));
+    assert.deepEqual([version, status], [VERSION, 200]);
+    assert.deepEqual(exported, [
+      ['ConfigurationError', 'DataFolderError', 'callerOf', 'createSallyport', 'defaultConfig', 'readConfig'],
+      ['createReceiver', 'fastifyPlugin', 'fetchHandler', 'memorySeen', 'nodeHandler', 'standardWebhooks'],
+      ['pgpDecryption'],
+    ]);
+  });
+
+  it('has types for all of it, which hold under every strict setting', () => {
+    writeFileSync(join(project.folder, 'typed.ts'), TYPED);
+    const settings = { types: ['node'], exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true };
+    assert.equal(typeErrors(project, 'typed.ts', { lib: ['es2023'], ...settings }), '');
+  });
+
+  it('brings the command, which goes the whole circle', async (t) => {
+    const folder = join(project.folder, 'served');
+    mkdirSync(folder);
+    const file = join(project.folder, 'node_modules', '.bin', 'sallyport');
+    await goRound(t, { file, folder, env: { PATH: dirname(process.execPath) } });
+  });
+
+  function installed(path: string): string {
+    return join(project.folder, 'node_modules', 'sallyport', path);
+  }
+});

@@ -1,0 +1,231 @@
+/** Applications, users and API products in a real browser. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { startPortal } from '../support/browser.ts';
+import { tokenFor } from '../support/client.ts';
+
+describe('applications', () => {
+  for (const isScriptless of [false, true]) {
+    it(`is registered with a user of its own, and its credentials work${isScriptless ? ', without JavaScript' : ''}`, async (t) => {
+      const portal = await startPortal(t);
+      const { page, open, isAccessible } = await portal.signIn('administrator', { isScriptless });
+      await open('/applications');
+      await page.getByRole('link', { name: 'Register an application' }).click();
+      await page.getByLabel('Name').fill('Acme: staff import');
+      await page.getByLabel('employees:view').check();
+      await page.getByLabel('employees:create').check();
+      await page.getByRole('button', { name: 'Register the application' }).click();
+      await page.getByRole('heading', { name: 'Acme: staff import is registered' }).waitFor();
+      const clientSecret =
+        (await page.getByRole('group', { name: 'Client secret' }).locator('code').textContent()) ?? '';
+      const clientId = (await page.getByRole('main').locator('.copyable code').first().textContent()) ?? '';
+      const token = await tokenFor(portal.url, { clientId, clientSecret });
+      const answer = await fetch(`${portal.url}/services/api/x/users/v1/employees`, {
+        headers: { Authorization: `Bearer ${token}` },
+      });
+      assert.equal(answer.status, 200);
+      if (!isScriptless) await isAccessible();
+      await page.getByRole('link', { name: 'Go to Acme: staff import' }).click();
+      await page.getByRole('link', { name: 'acme-staff-import' }).waitFor();
+      assert.equal((await page.content()).includes(clientSecret), false);
+      if (!isScriptless) await isAccessible();
+    });
+  }
+
+  it('says beside the field what was wrong, keeps what was typed, and makes no account for it', async (t) => {
+    const portal = await startPortal(t);
+    const { page, open, isAccessible } = await portal.signIn('administrator', { expecting: [400] });
+    await open('/applications/new');
+    await page.getByLabel('Name').fill('Shop');
+    await page.getByLabel('Tokens are good for').fill('5');
+    await page.getByRole('button', { name: 'Register the application' }).click();
+    await page.getByRole('alert').getByText('Tokens are good for').waitFor();
+    assert.equal(await page.getByLabel('Name').inputValue(), 'Shop');
+    assert.equal(await page.getByLabel('Tokens are good for').getAttribute('aria-invalid'), 'true');
+    const users = await portal.service.services.users.list('', 100);
+    assert.deepEqual(
+      users.filter(({ userName }) => userName === 'shop'),
+      [],
+    );
+    await isAccessible();
+  });
+
+  it('gets a new secret while the old one still works, and loses its tokens and itself', async (t) => {
+    const portal = await startPortal(t);
+    const { services } = portal.service;
+    const user = await services.users.create({ userName: 'shop', permissions: ['employees:view'] }, 'service');
+    const made = await services.applications.create(
+      { name: 'Shop', userId: user.id, scopes: ['employees:view'] },
+      'service',
+    );
+    const before = { clientId: made.application.clientId, clientSecret: made.clientSecret };
+    const { page, open, isAccessible } = await portal.signIn('administrator');
+    await open(`/applications/${made.application.id}`);
+    await page.getByRole('link', { name: 'New secret' }).click();
+    await isAccessible();
+    await page.getByRole('button', { name: 'Make a new secret' }).click();
+    const clientSecret = (await page.getByRole('group', { name: 'Client secret' }).locator('code').textContent()) ?? '';
+    const [old, fresh] = await Promise.all([
+      tokenFor(portal.url, before),
+      tokenFor(portal.url, { ...before, clientSecret }),
+    ]);
+    await page.getByRole('link', { name: 'Go to Shop' }).click();
+    await page.getByText('two secrets').waitFor();
+    await page.getByRole('link', { name: 'Revoke all tokens' }).click();
+    await page.getByRole('button', { name: 'Revoke all tokens' }).click();
+    await page.getByText('Every token issued so far is refused.').waitFor();
+    for (const token of [old, fresh]) {
+      const answer = await fetch(`${portal.url}/services/api/x/users/v1/employees`, {
+        headers: { Authorization: `Bearer ${token}` },
+      });
+      assert.equal(answer.status, 401);
+    }
+    await page.getByRole('button', { name: 'Deactivate Shop' }).click();
+    await page.getByText('It gets no token any more').waitFor();
+    await assert.rejects(tokenFor(portal.url, { ...before, clientSecret }));
+    await page.getByRole('link', { name: 'Delete the application' }).click();
+    await page.getByRole('button', { name: 'Delete the application' }).click();
+    await page.getByText('The application Shop is deleted.').waitFor();
+    assert.equal(await page.getByRole('link', { name: 'Shop' }).count(), 0);
+  });
+
+  it('offers a viewer no button that changes anything', async (t) => {
+    const portal = await startPortal(t);
+    const [application] = await portal.service.services.applications.list('', 1);
+    const { page, open } = await portal.signIn('viewer');
+    for (const path of [
+      '/applications',
+      `/applications/${application?.id}`,
+      '/users',
+      `/users/${application?.userId}`,
+      '/products',
+    ]) {
+      assert.equal(await open(path), 200);
+      assert.equal(await page.locator('main form[method="post"]').count(), 0, path);
+      assert.equal(
+        await page.locator('main a[href$="/new"], main a[href$="/edit"], main a[href$="/delete"]').count(),
+        0,
+        path,
+      );
+    }
+  });
+});
+
+describe('users', () => {
+  it('are added, invited by a link that sets a password, and sign in with it', async (t) => {
+    const portal = await startPortal(t);
+    const { page, open, isAccessible } = await portal.signIn('administrator');
+    await open('/users');
+    await isAccessible();
+    await page.getByRole('link', { name: 'Add a user' }).click();
+    await page.getByLabel('User name').fill('grace');
+    await page.getByLabel('Operator').check();
+    await page.getByLabel('Only these').check();
+    await page.getByLabel('Divisions, one a line').fill('sales\nlegal');
+    await isAccessible();
+    await page.getByRole('button', { name: 'Add the user' }).click();
+    await page.getByText('grace is added.').waitFor();
+    await page.getByText('sales, legal').waitFor();
+    await isAccessible();
+    await page.getByRole('button', { name: 'Invite: grace' }).click();
+    const link = (await page.getByRole('group', { name: 'Invitation' }).locator('code').textContent()) ?? '';
+    const guest = await portal.visit();
+    await guest.page.goto(link);
+    await guest.page.getByLabel('Password', { exact: true }).fill('a pony in a tall hat');
+    await guest.page.getByLabel('The same again').fill('a pony in a tall hat');
+    await guest.page.getByRole('button', { name: 'Set password' }).click();
+    await guest.open('/sign-in');
+    await guest.page.getByLabel('User name').fill('grace');
+    await guest.page.getByLabel('Password').fill('a pony in a tall hat');
+    await guest.page.getByRole('button', { name: 'Sign in' }).click();
+    await guest.page.waitForURL(`${portal.url}/`);
+    await open('/users?q=grace');
+    await page.getByRole('link', { name: 'grace' }).click();
+    await page.getByText('in one browser').waitFor();
+    await page.getByRole('button', { name: 'Sign out everywhere: grace' }).click();
+    await page.getByText('nowhere').waitFor();
+    await guest.page.reload();
+    await guest.page.waitForURL(/sign-in/);
+  });
+
+  it('are changed, and all divisions are theirs again', async (t) => {
+    const portal = await startPortal(t);
+    const { services } = portal.service;
+    const { id } = await services.users.create(
+      { userName: 'hr', permissions: ['employees:view', 'old:permission'], constraints: { divisions: ['sales'] } },
+      'service',
+    );
+    const { page, open } = await portal.signIn('administrator');
+    await open(`/users/${id}/edit`);
+    await page.getByLabel('All divisions').check();
+    await page.getByLabel('employees:create').check();
+    await page.getByLabel('Further permissions').fill('orders:view');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('hr is saved.').waitFor();
+    const user = await services.users.get(id);
+    assert.deepEqual(user.permissions, ['employees:create', 'employees:view', 'old:permission', 'orders:view']);
+    assert.deepEqual(user.constraints, {});
+  });
+
+  it('cannot take the role, the activity or the existence of their own account away', async (t) => {
+    const portal = await startPortal(t);
+    const { page, open } = await portal.signIn('administrator', { expecting: [400] });
+    await open('/users');
+    await page.getByRole('row').filter({ hasText: 'you' }).getByRole('link').first().click();
+    assert.equal(await page.getByRole('button', { name: /Deactivate/ }).count(), 0);
+    assert.equal(await page.getByRole('link', { name: 'Delete the user' }).count(), 0);
+    await page.getByRole('link', { name: 'Change' }).click();
+    await page.getByLabel('Viewer').check();
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('alert').getByText('somebody else has to change it').waitFor();
+  });
+});
+
+describe('API products', () => {
+  it('are added with rules, tested by asking who could call, changed and deleted', async (t) => {
+    const portal = await startPortal(t);
+    const { page, open, isAccessible } = await portal.signIn('administrator', { expecting: [400, 409] });
+    await open('/products');
+    await isAccessible();
+    await page.getByRole('link', { name: 'Add a product' }).click();
+    await page.getByLabel('Name').fill('Shop');
+    await page.getByLabel('Scope', { exact: true }).first().fill('orders:view');
+    await page.getByLabel('What it allows').first().fill('See orders.');
+    await page.getByLabel('Methods').first().fill('GET');
+    await page.getByLabel('Path').first().fill('/shop/{id');
+    await page.getByLabel('Scope', { exact: true }).nth(2).fill('orders:view');
+    await page.getByRole('button', { name: 'Add the product' }).click();
+    await page.getByRole('alert').getByText('Rule 1, path:').waitFor();
+    await isAccessible();
+    await page.getByLabel('Path').first().fill('/shop/orders/{id}');
+    await page.getByRole('button', { name: 'Add the product' }).click();
+    await page.getByText('Shop is part of the catalogue.').waitFor();
+    await isAccessible();
+    await page.getByRole('link', { name: 'Who could call this?' }).last().click();
+    await page.getByLabel('Path').fill('/shop/orders/17');
+    await page.getByText('No application holds the scope').waitFor();
+    await page.waitForURL(/path=%2Fshop%2Forders%2F17/);
+    await isAccessible();
+    await page.getByLabel('Path').fill('/shop/else');
+    await page.getByText('no rule of the API catalogue names this', { exact: false }).waitFor();
+    await open('/products');
+    await page.getByRole('link', { name: 'Shop' }).click();
+    await page.getByRole('link', { name: 'Change' }).click();
+    await page.getByLabel('Name').fill('The shop');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('The shop is saved.').waitFor();
+    await page.getByRole('link', { name: 'Delete the product' }).click();
+    await page.getByRole('button', { name: 'Delete the product' }).click();
+    await page.getByText('The shop is deleted.').waitFor();
+  });
+
+  it('that are built in are shown and not changed', async (t) => {
+    const portal = await startPortal(t);
+    const { page, open, isAccessible } = await portal.signIn('administrator');
+    await open('/products');
+    await page.getByRole('link', { name: 'Employees', exact: true }).click();
+    await page.getByText('built in').waitFor();
+    assert.equal(await page.getByRole('link', { name: 'Change', exact: true }).count(), 0);
+    await isAccessible();
+  });
+});

@@ -1,0 +1,48 @@
+/** Every page with something in it: axe-core finds nothing, in light and in dark, and nothing is wider than a narrow screen. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { startPortal } from '../support/browser.ts';
+import { sharedCertificates } from '../support/journey.ts';
+import { shownPages } from '../support/portal-pages.ts';
+import { seededPath, seedPortal, type Words } from '../support/portal-seed.ts';
+import { startReceiver } from '../support/receiver.ts';
+
+const WORDS: Words = {
+  userName: 'a-user-name-that-is-as-long-as-they-come-without-any-place-to-break-it@example.com',
+  displayName: 'Grace Hopper',
+  product: 'Orders API',
+  description: 'Orders of the shop, from the basket to the parcel.',
+  application: 'Warehouse sync',
+  endpoints: ['Acme shop', `Globex${'-intake'.repeat(20)}`, 'Initech staging'],
+  webhooks: ['Orders to Acme', `Orders${'-to-Globex'.repeat(15)}`, 'Orders to Initech'],
+  eventTypes: ['order.created', 'invoice.paid'],
+  keys: ['acme-2026', 'globex-2026'],
+  data: (number) => ({ orderId: number, note: 'x'.repeat(300) }),
+  subject: 'customer-4711',
+  failure: { status: 503, headers: { 'content-type': 'text/plain' }, body: 'y'.repeat(500) },
+};
+
+/** As many services side by side as pages are dealt out to: one would take too long for all. */
+const PARTS = 4;
+
+describe('every page', () => {
+  for (let part = 0; part < PARTS; part += 1) {
+    it(`is accessible in both themes, and fits 360 px (part ${part + 1} of ${PARTS})`, async (t) => {
+      const { ca, server } = sharedCertificates();
+      const portal = await startPortal(t, { ca });
+      const receiver = await startReceiver(t, server, { clock: portal.service.clock });
+      const { ids } = await seedPortal({ service: portal.service, admin: portal.service.admin, receiver }, WORDS);
+      const { page, open, isAccessible } = await portal.signIn('administrator');
+      for (const [at, { path }] of shownPages().entries()) {
+        const target = at % PARTS === part ? seededPath(path, ids) : null;
+        if (target === null) continue;
+        await page.setViewportSize({ width: 1280, height: 900 });
+        assert.equal(await open(target), 200, target);
+        await isAccessible();
+        await page.setViewportSize({ width: 360, height: 800 });
+        const wide = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+        assert.equal(wide, 0, `${target} at 360 px`);
+      }
+    });
+  }
+});

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { startPortal } from '../support/browser.ts';
+import { succeeded } from '../support/client.ts';
+
+describe('the audit log', () => {
+  it('shows who did what, with differences, and is accessible', async (t) => {
+    const portal = await startPortal(t);
+    const { admin } = portal.service;
+    const { id } = await succeeded<{ id: string }>(admin.post('users', { userName: 'grace', role: 'operator' }));
+    await succeeded(admin.patch(`users/${id}`, { displayName: 'Grace', role: 'viewer' }));
+    const { page, open, isAccessible } = await portal.signIn('viewer');
+    assert.equal(await open('/audit'), 200);
+    const row = page.getByRole('row').filter({ hasText: 'user.update' });
+    await row.getByText('operator').waitFor();
+    assert.match(
+      (await row.textContent()) ?? '',
+      /Changed the user.*grace.*display name.*Grace.*role.*operator.*viewer/s,
+    );
+    await isAccessible();
+  });
+
+  for (const isScriptless of [false, true]) {
+    const how = isScriptless ? 'by itself, without JavaScript' : 'in place, with the address kept up to date';
+    it(`is filtered ${how}`, async (t) => {
+      const portal = await startPortal(t);
+      await succeeded(portal.service.admin.post('users', { userName: 'grace' }));
+      const { page, open } = await portal.signIn('viewer', { isScriptless });
+      await open('/audit');
+      if (!isScriptless) await page.evaluate('window.stays = true');
+      await page.getByLabel('Did').selectOption('user.create');
+      if (isScriptless) await page.getByRole('button', { name: 'Filter' }).click();
+      await page.waitForURL(/action=user\.create/);
+      await page.getByRole('row').filter({ hasText: 'application.create' }).waitFor({ state: 'detached' });
+      await page.getByRole('row').filter({ hasText: 'grace' }).waitFor();
+      if (!isScriptless) {
+        assert.equal(await page.evaluate('window.stays'), true);
+        assert.equal(new URL(page.url()).search, '?action=user.create');
+      }
+    });
+
+    it(`is paged ${how}`, async (t) => {
+      const portal = await startPortal(t);
+      for (let at = 0; at < 60; at += 1)
+        await portal.service.services.users.create({ userName: `user-${at}` }, 'service');
+      const { page, open } = await portal.signIn('viewer', { isScriptless });
+      await open('/audit?action=user.create&actor=service');
+      await page.getByRole('insertion').filter({ hasText: 'user-59' }).waitFor();
+      assert.equal(await page.getByText('user-5', { exact: true }).count(), 0);
+      await page.getByRole('link', { name: 'Next page' }).click();
+      await page.getByText('user-5', { exact: true }).first().waitFor();
+      assert.match(page.url(), /actor=service.*cursor=/);
+      await page.getByRole('link', { name: 'First page' }).click();
+      await page.getByRole('insertion').filter({ hasText: 'user-59' }).waitFor();
+    });
+  }
+
+  it('can be empty, and says how to go on', async (t) => {
+    const portal = await startPortal(t);
+    const { page, open, isAccessible } = await portal.signIn('viewer');
+    await open('/audit?target=nothing');
+    await page.getByRole('heading', { name: 'Nothing found' }).waitFor();
+    await isAccessible();
+    await page.getByRole('link', { name: 'Show all' }).click();
+    await page.getByRole('row').first().waitFor();
+  });
+
+  it('refuses a time that is none', async (t) => {
+    const portal = await startPortal(t);
+    const { page, open } = await portal.signIn('viewer', { expecting: [400] });
+    assert.equal(await open('/audit?since=yesterday'), 400);
+    await page.getByText('Since must be a time').waitFor();
+  });
+});

@@ -1,0 +1,113 @@
+/** From nothing to a delivered event, by mouse and keyboard alone: endpoint, challenge, key, event type, webhook, start, test. */
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import type { Page } from 'playwright-core';
+import { type Portal, startPortal } from '../support/browser.ts';
+import { sharedCertificates } from '../support/journey.ts';
+import { pgpKeyPair } from '../support/pgp-keys.ts';
+import { type Receiver, type ReceivingEndpoint, startReceiver } from '../support/receiver.ts';
+
+type Journey = { readonly portal: Portal; readonly receiver: Receiver };
+
+async function startJourney(t: TestContext): Promise<Journey> {
+  const { ca, server } = sharedCertificates();
+  const portal = await startPortal(t, { ca });
+  return { portal, receiver: await startReceiver(t, server, { clock: portal.service.clock }) };
+}
+
+/** Creates an endpoint; answers what the page tells the receiver. */
+async function createEndpoint(page: Page, url: string): Promise<{ secret: string; apiKey: string }> {
+  await page.getByRole('link', { name: 'Endpoints', exact: true }).click();
+  await page.getByRole('link', { name: 'New endpoint' }).click();
+  await page.getByLabel('Name').fill('Corner shop');
+  await page.getByLabel('Address').fill(url);
+  await page.getByRole('button', { name: 'Create the endpoint' }).click();
+  await page.getByRole('heading', { name: 'Corner shop is created' }).waitFor();
+  const secret = await page.getByRole('group', { name: 'Secret' }).locator('code').innerText();
+  const apiKey = await page.locator('dd', { hasText: 'In X-Api-Key' }).locator('code').innerText();
+  return { secret, apiKey };
+}
+
+async function arrives({ at, type }: { at: ReceivingEndpoint; type: string }): Promise<unknown> {
+  const [record] = (await at.next()).records;
+  assert.equal(record?.eventType, type);
+  return record?.data;
+}
+
+for (const isScriptless of [false, true]) {
+  const how = isScriptless ? 'without JavaScript' : 'with JavaScript';
+  describe(`the way to the first delivery (${how})`, () => {
+    it('is gone by mouse alone: what was typed is verified, encrypted, sent and received', async (t) => {
+      const { portal, receiver } = await startJourney(t);
+      const { page, open } = await portal.signIn('administrator', { isScriptless });
+      const { publicKey, privateKey } = await pgpKeyPair();
+      await open('/endpoints');
+
+      const { secret, apiKey } = await createEndpoint(page, `${receiver.origin}/hooks/shop?tenant=A`);
+      assert.equal(Buffer.from(secret, 'base64').length, 32);
+      await page.getByText('It is off until it has answered the challenge').waitFor();
+      assert.equal(receiver.requests.length, 1, 'the challenge that nobody could answer');
+      // Now the receiver is told.
+      const at = receiver.endpoint('/hooks/shop?tenant=A', {
+        secret,
+        apiKey,
+        privateKeys: { 'shop-2026': privateKey },
+      });
+      await page.getByRole('button', { name: 'Verify now: the endpoint Corner shop' }).click();
+      await page.getByText('Corner shop answered rightly and is enabled.').waitFor();
+      assert.equal(at.challenges.length, 1);
+
+      await page.getByRole('link', { name: 'Keys' }).click();
+      await page.getByRole('link', { name: 'Import a key' }).click();
+      await page.getByLabel('Name').fill('shop-2026');
+      await page.getByLabel('Public key').fill(publicKey);
+      await page.getByRole('button', { name: 'Import the key' }).click();
+      await page.getByText('The key shop-2026 is imported.').waitFor();
+
+      await page.getByRole('link', { name: 'Event types' }).click();
+      await page.getByRole('link', { name: 'New event type' }).first().click();
+      await page.getByLabel('Name').fill('order.created');
+      await page.getByLabel('Goes out encrypted or not at all').check();
+      await page.getByRole('button', { name: 'Create the event type' }).click();
+      await page.getByText('order.created can be published and subscribed to now.').waitFor();
+
+      await page.getByRole('link', { name: 'Webhooks', exact: true }).click();
+      await page.getByRole('link', { name: /New webhook|Create a webhook/ }).click();
+      await page.getByLabel('Name', { exact: true }).first().fill('Orders');
+      await page.getByRole('combobox', { name: 'Endpoint' }).selectOption('Corner shop');
+      await page.getByLabel('order.*').check();
+      if (!isScriptless) await page.getByText('must be encrypted: choose a key').waitFor();
+      await page.getByRole('combobox', { name: 'Key' }).selectOption('shop-2026');
+      if (!isScriptless) await page.getByText('must be encrypted, and they will be').waitFor();
+      await page.getByLabel('Start it at once').uncheck();
+      await page.getByRole('button', { name: 'Create the webhook' }).click();
+      await page.getByText('Orders is created. Start it when the receiver is ready.').waitFor();
+      assert.equal(at.deliveries.length, 0);
+
+      await page.getByRole('button', { name: 'Send a test event through Orders' }).click();
+      await page.getByText(/It arrived after/).waitFor();
+      assert.equal(((await arrives({ at, type: 'webhook.test' })) as { webhookName: string }).webhookName, 'Orders');
+
+      await page.getByRole('button', { name: 'Start the webhook Orders' }).click();
+      await page.getByText('Started: what waits is sent.').waitFor();
+      await portal.service.services.publish({ type: 'order.created', data: { orderId: 42 } }, 'test');
+      assert.deepEqual(await arrives({ at, type: 'order.created' }), { orderId: 42 });
+      if (!isScriptless) {
+        // The page goes on by itself.
+        await page.locator('#attempts').getByText('record #0').waitFor();
+        await page.locator('#state').getByText('running').waitFor();
+        await page.getByText('the last attempt succeeded').waitFor();
+        assert.match(await page.locator('.figures').innerText(), /Records in all\s+1/);
+      }
+
+      await page.getByRole('button', { name: 'Stop the webhook Orders' }).click();
+      await page.getByText('Stopped: what happens from now on waits.').waitFor();
+      await portal.service.services.publish({ type: 'order.created', data: { orderId: 43 } }, 'test');
+      await page.getByRole('link', { name: 'Webhooks', exact: true }).first().click();
+      const row = page.getByRole('row').filter({ hasText: 'Orders' });
+      await row.getByText('by an administrator').waitFor();
+      assert.equal(await row.getByRole('cell').nth(2).innerText(), '1');
+      assert.equal(at.deliveries.length, 2, 'what happened after the stop waits');
+    });
+  });
+}

@@ -1,0 +1,310 @@
+/** Deliveries in a real browser: found, understood, and sent again. */
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import type { Page } from 'playwright-core';
+import type { WebhookView } from '../../src/webhooks/view.ts';
+import { type DeliverPortal, MARKUP, startDeliverPortal } from '../support/deliver-portal.ts';
+import { connect, deliveriesOf, makeEventType, stopWebhook } from '../support/journey.ts';
+import type { ReceivingEndpoint } from '../support/receiver.ts';
+
+const TYPE = 'order.created';
+const OTHER = 'stock.low';
+
+type Sent = DeliverPortal & {
+  readonly shop: { readonly at: ReceivingEndpoint; readonly webhook: WebhookView };
+  readonly dock: { readonly at: ReceivingEndpoint; readonly webhook: WebhookView };
+};
+
+/** Two webhooks: all arrived at the shop, each in a request of its own; at the dock everything was given up at once. */
+async function sent(t: TestContext, orders = 3): Promise<Sent> {
+  const d = await startDeliverPortal(t);
+  const { admin, portal } = d;
+  const { log, services } = portal.service;
+  for (const type of [TYPE, OTHER]) await makeEventType(admin, type);
+  const single = { maxBatchRecords: 1, heartbeatSeconds: 0 };
+  const shop = await connect(d, [TYPE, OTHER], { webhook: { ...single, name: 'Shop' }, endpoint: { name: 'Shop' } });
+  const dock = await connect(d, [TYPE], {
+    webhook: { ...single, name: 'Dock', retry: { policy: 'linear', maxAttempts: 1 } },
+    endpoint: { name: 'Dock' },
+  });
+  dock.at.answer(() => ({ status: 422, headers: { 'x-note': MARKUP }, body: `{"error":"${MARKUP}"}` }));
+  for (let n = 1; n <= orders; n += 1) {
+    const data = { n, note: MARKUP };
+    await services.publish({ type: TYPE, data, subject: n === 1 ? 'anna <b>' : 'berta' }, 'test');
+    await log.nextAttempt(shop.webhook.id);
+    await log.nextAttempt(dock.webhook.id);
+  }
+  await services.publish({ type: OTHER, data: { n: 0 } }, 'test');
+  await log.nextAttempt(shop.webhook.id);
+  return { ...d, shop, dock };
+}
+
+/** What the list shows, a line for each: event, webhook and offset, state. */
+async function listed(page: Page): Promise<string[]> {
+  const rows = await page.locator('#results tbody tr').all();
+  const texts = await Promise.all(rows.map((row) => row.innerText()));
+  return texts.map((text) => {
+    const [, type] = /^\s*(\S+)/.exec(text) ?? [];
+    const [, webhook, offset] = /(Shop|Dock)\s+(#\d+)/.exec(text) ?? [];
+    const [, state] = /\b(pending|delivered|dead|discarded)\b/.exec(text) ?? [];
+    return `${type} ${webhook} ${offset} ${state}`;
+  });
+}
+
+const ALL = [
+  `${OTHER} Shop #3 delivered`,
+  ...[2, 1, 0].flatMap((n) => [`${TYPE} Dock #${n} dead`, `${TYPE} Shop #${n} delivered`]),
+];
+
+for (const isScriptless of [false, true]) {
+  const how = isScriptless ? 'without JavaScript' : 'with JavaScript';
+  describe(`the list of deliveries (${how})`, () => {
+    it('is found by webhook, state, type, time, subject, id and offset, and its address says so', async (t) => {
+      const { openAs, shop, dock, admin } = await sent(t);
+      const { page, open, isAccessible } = await openAs('viewer', '/deliveries', { isScriptless });
+      assert.deepEqual(await listed(page), ALL);
+      const filter = async (
+        work: () => Promise<unknown>,
+        wanted: readonly string[],
+        address: RegExp,
+      ): Promise<void> => {
+        await open('/deliveries');
+        await work();
+        if (isScriptless) await page.getByRole('button', { name: 'Filter' }).click();
+        await page.waitForURL(address);
+        if (wanted.length > 0)
+          await page.locator('#results tbody tr').nth(wanted.length).waitFor({ state: 'detached' });
+        assert.deepEqual(await listed(page), wanted);
+        // A link to it shows the same.
+        await open(page.url().replace(/^https?:\/\/[^/]+/, ''));
+        assert.deepEqual(await listed(page), wanted);
+      };
+      await filter(
+        () => page.getByLabel('Webhook').selectOption('Dock'),
+        ALL.filter((row) => row.includes('Dock')),
+        /webhook=/,
+      );
+      await filter(
+        () => page.getByLabel('State').selectOption('dead'),
+        ALL.filter((row) => row.includes('dead')),
+        /state=dead/,
+      );
+      await filter(() => page.getByLabel('Event type').selectOption(OTHER), ALL.slice(0, 1), /type=stock.low/);
+      await filter(() => page.getByLabel('Until').fill('2020-01-01T00:00'), [], /until=2020/);
+      await page.getByText('No deliveries fit these filters.').waitFor();
+      await filter(() => page.getByLabel('Search').fill('anna <b>'), ALL.slice(5), /q=anna/);
+      const [first] = await deliveriesOf(admin, dock.webhook);
+      await filter(() => page.getByLabel('Search').fill(first?.eventId ?? ''), ALL.slice(5), /q=/);
+      await open(`/deliveries?webhook=${shop.webhook.id}&q=%231-2`);
+      assert.deepEqual(await listed(page), [`${TYPE} Shop #2 delivered`, `${TYPE} Shop #1 delivered`]);
+      await open('/deliveries?q=%232');
+      await page.getByText('Choose the one that #2 is of.').waitFor();
+      // Ids of a delivery, of an attempt and of a batch lead to the delivery itself.
+      const { attempts } = (await admin.get<{ attempts: { id: string; batchId: string }[] }>(`deliveries/${first?.id}`))
+        .body;
+      for (const id of [first?.id, attempts[0]?.id, attempts[0]?.batchId, `msg_${attempts[0]?.batchId}`]) {
+        await open(`/deliveries?q=${id}`);
+        await page.waitForURL(`**/deliveries/${first?.id}`);
+      }
+      await open('/deliveries?q=01933f2a-0000-7000-8000-000000000000');
+      await page.getByText('No delivery, event, attempt or batch has this id.').waitFor();
+      if (!isScriptless) {
+        await open('/deliveries');
+        await isAccessible();
+      }
+    });
+
+    it('goes on page by page, from the newest to the oldest, none left out', async (t) => {
+      const { openAs } = await sent(t);
+      const { page } = await openAs('viewer', '/deliveries?limit=3', { isScriptless });
+      const seen = await listed(page);
+      for (let n = 1; n < 3; n += 1) {
+        await page.getByRole('link', { name: 'Next page' }).click();
+        await page
+          .getByText(ALL[3 * n]?.split(' ')[2] ?? '')
+          .first()
+          .waitFor();
+        await page.waitForURL(/cursor=/);
+        await page
+          .locator('#results tbody tr')
+          .nth(Math.min(3, ALL.length - 3 * n))
+          .waitFor({ state: 'detached' });
+        seen.push(...(await listed(page)));
+      }
+      assert.deepEqual(seen, ALL);
+      await page.getByText('End of the list').waitFor();
+      await page.getByRole('link', { name: 'First page' }).click();
+      await page.getByRole('link', { name: 'Next page' }).waitFor();
+      assert.deepEqual(await listed(page), ALL.slice(0, 3));
+    });
+
+    it('sends again what is chosen from it, and nothing else', async (t) => {
+      const { openAs, dock, portal } = await sent(t);
+      const { log } = portal.service;
+      dock.at.answer(() => ({ status: 204 }));
+      const { page } = await openAs('operator', '/deliveries?state=dead', { isScriptless });
+      await page.getByLabel(`Choose ${TYPE} #2`).check();
+      await page.getByLabel(`Choose ${TYPE} #0`).check();
+      if (!isScriptless) await page.getByText('2 chosen').waitFor();
+      await page.getByRole('button', { name: 'Send the chosen again' }).click();
+      await page.getByText('2 deliveries will be sent again.').waitFor();
+      await page.waitForURL('**/deliveries?state=dead');
+      const again = [await log.nextAttempt(dock.webhook.id), await log.nextAttempt(dock.webhook.id)];
+      assert.deepEqual(again.map(({ firstOffset }) => firstOffset).sort(), [0, 2]);
+      await page.reload();
+      assert.deepEqual(await listed(page), [`${TYPE} Dock #1 dead`]);
+      if (isScriptless) {
+        await page.getByRole('button', { name: 'Send the chosen again' }).click();
+        await page.getByText('Choose some of the deliveries first.').waitFor();
+      } else {
+        assert.equal(await page.getByRole('button', { name: 'Send the chosen again' }).isDisabled(), true);
+        await page.getByLabel('All on this page').check();
+        await page.getByText('1 chosen').waitFor();
+      }
+    });
+
+    it('counts before it sends many again', async (t) => {
+      const { openAs, dock, portal, admin } = await sent(t);
+      dock.at.answer(() => ({ status: 204 }));
+      const { page, open, isAccessible } = await openAs('operator', '/deliveries', { isScriptless, expecting: [400] });
+      await page.getByRole('link', { name: 'Send many again' }).click();
+      await page.getByLabel('Webhook').selectOption('Dock');
+      await page.getByRole('button', { name: 'Count them' }).click();
+      await page.getByRole('heading', { name: '3 records of Dock' }).waitFor();
+      if (!isScriptless) await isAccessible();
+      // Everything that was ever delivered is not what anybody means.
+      await page.getByLabel('Which').selectOption('Those that were delivered');
+      await page.getByRole('button', { name: 'Count them' }).click();
+      await page
+        .getByText('has to be given, or everything that was ever delivered would go out again')
+        .first()
+        .waitFor();
+      await open(`/deliveries/replay?webhook=${dock.webhook.id}&state=both&since=2020-01-01T00:00`);
+      await page.getByRole('heading', { name: '3 records of Dock' }).waitFor();
+      await page.getByRole('button', { name: 'Send 3 records again' }).click();
+      await page.getByText('3 records will be sent again.').waitFor();
+      for (let n = 0; n < 3; n += 1) await portal.service.log.nextAttempt(dock.webhook.id);
+      assert.deepEqual(
+        (await deliveriesOf(admin, dock.webhook)).map(({ state }) => state),
+        ['delivered', 'delivered', 'delivered'],
+      );
+      await open(`/deliveries/replay?webhook=${dock.webhook.id}&state=dead`);
+      await page.getByText('There is nothing to send again.').waitFor();
+    });
+
+    it('tells the story of each: attempts, answers, what to do, and what it carried', async (t) => {
+      const { openAs, dock, admin } = await sent(t, 1);
+      const [delivery] = await deliveriesOf(admin, dock.webhook);
+      const { page, isAccessible } = await openAs('operator', '/deliveries?state=dead', { isScriptless });
+      await page.getByRole('link', { name: TYPE }).click();
+      await page.waitForURL(`**/deliveries/${delivery?.id}`);
+      await page.getByText('Given up after one attempt.').waitFor();
+      await page.getByText('Look into the receiver').first().waitFor();
+      const text = await page.locator('#story').innerText();
+      for (const shown of [/x-api-key: \[secret\]/, /authorization: HMAC-SHA256/, /Sent alone/, /In all/, /422/]) {
+        assert.match(text, shown);
+      }
+      assert.ok(text.includes(MARKUP), 'headers and body are shown as the text that they are');
+      assert.ok(
+        (await page.locator('main').innerText()).includes(JSON.stringify(MARKUP).slice(1, -1)),
+        'and so is the payload',
+      );
+      assert.equal(await page.title(), `${TYPE} #0 – Sallyport`);
+      if (isScriptless) await page.getByText('"messageId"').waitFor();
+      else {
+        await page.getByRole('tab', { name: 'As it is received' }).click();
+        await page.getByText('"messageId"').waitFor();
+        await isAccessible();
+      }
+      dock.at.answer(() => ({ status: 204 }));
+      await page.getByRole('button', { name: 'Send again' }).click();
+      await page.getByText('It is due again').waitFor();
+    });
+  });
+}
+
+describe('a delivery', () => {
+  it('is read by viewers, who are not offered what they may not do', async (t) => {
+    const { openAs, dock, admin } = await sent(t, 1);
+    const [delivery] = await deliveriesOf(admin, dock.webhook);
+    const { page, open } = await openAs('viewer', '/deliveries');
+    assert.equal(await page.getByRole('checkbox').count(), 0);
+    assert.equal(await page.getByRole('link', { name: 'Send many again' }).count(), 0);
+    await open(`/deliveries/${delivery?.id}`);
+    await page.getByRole('heading', { name: 'Payload' }).waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Send again' }).count(), 0);
+  });
+
+  it('shows nothing of what was erased: not the data, and not what the receiver said of it', async (t) => {
+    const { openAs, dock, admin, portal } = await sent(t, 1);
+    const [delivery] = await deliveriesOf(admin, dock.webhook);
+    await portal.service.services.erase({ subject: 'anna <b>' }, 'test');
+    const { page, isAccessible } = await openAs('administrator', `/deliveries/${delivery?.id}`);
+    await page.getByText('The data was erased.').waitFor();
+    await page.getByText('The answer itself was erased').waitFor();
+    await page.getByText('Its data was erased').waitFor();
+    assert.equal((await page.content()).includes('onerror'), false);
+    await isAccessible();
+  });
+
+  it('that waits says what for', async (t) => {
+    const { openAs, shop, admin, portal } = await sent(t, 1);
+    const { log, services } = portal.service;
+    shop.at.answer(() => ({ status: 503 }));
+    await services.publish({ type: TYPE, data: {} }, 'test');
+    await log.nextAttempt(shop.webhook.id);
+    const waiting = (await deliveriesOf(admin, shop.webhook)).at(-1);
+    const { page, open } = await openAs('viewer', `/deliveries/${waiting?.id}`);
+    await page.getByText(/Attempt 1 of 20 failed\. It waits: the next one is in \d/).waitFor();
+    await page.getByText('The next attempt').waitFor();
+    await stopWebhook(admin, shop.webhook);
+    await open(`/deliveries/${waiting?.id}`);
+    await page.getByText('It waits: its webhook is stopped.').waitFor();
+  });
+});
+
+describe('attempts as they are made', () => {
+  it('come by themselves, of all webhooks or of one, and can be held still', async (t) => {
+    const { openAs, shop, dock, portal } = await sent(t, 1);
+    const { log, services } = portal.service;
+    const { page, open, isAccessible } = await openAs('viewer', '/deliveries');
+    await page.getByRole('link', { name: 'Watch live' }).click();
+    await page.getByText('Live', { exact: true }).last().waitFor();
+    const rows = page.locator('.tail-row');
+    assert.equal(await rows.count(), 3, 'those before are there');
+    await page.locator('.tail-live.is-live').waitFor();
+    await services.publish({ type: TYPE, data: {} }, 'test');
+    await rows.nth(4).waitFor();
+    const texts = await rows.allInnerTexts();
+    assert.match(texts.slice(0, 2).join('\n'), /Dock[\s\S]*record #1/);
+    assert.match(texts.slice(0, 2).join('\n'), /Shop[\s\S]*record #2/);
+    await isAccessible();
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await page.getByText('Held still').waitFor();
+    await services.publish({ type: OTHER, data: {} }, 'test');
+    await log.line(
+      ({ msg, webhookId, firstOffset }) => msg === 'attempt' && webhookId === shop.webhook.id && firstOffset === 3,
+    );
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await services.publish({ type: TYPE, data: {} }, 'test');
+    await page.getByText('record #4').waitFor();
+    assert.equal(await page.getByText('record #3').count(), 0, 'what came while it was held still');
+
+    await open(`/deliveries/watch?webhook=${dock.webhook.id}`);
+    await page.locator('.tail-live.is-live').waitFor();
+    const before = await rows.count();
+    await services.publish({ type: OTHER, data: {} }, 'test');
+    await services.publish({ type: TYPE, data: {} }, 'test');
+    await rows.nth(before).waitFor();
+    assert.equal(await rows.count(), before + 1, 'nothing of the other webhook');
+    await rows.first().getByRole('link').click();
+    await page.waitForURL(/webhook=.*q=%233/);
+  });
+
+  it('are those before without JavaScript, with a word on how to see more', async (t) => {
+    const { openAs } = await sent(t, 1);
+    const { page } = await openAs('viewer', '/deliveries/watch', { isScriptless: true, width: 390 });
+    assert.equal(await page.locator('.tail-row').count(), 3);
+    await page.getByText('Load the page again to see newer ones.').waitFor();
+  });
+});

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { EndpointView } from '../../src/webhooks/endpoint-schema.ts';
+import { createAuthorizationServer } from '../support/authorization-server.ts';
+import { succeeded } from '../support/client.ts';
+import { MARKUP, startDeliverPortal } from '../support/deliver-portal.ts';
+import { makeEndpoint, makeEventType, makeWebhook, publish, startWebhook } from '../support/journey.ts';
+
+describe('a new secret', () => {
+  it('is shown once, waits as long as was chosen, and then signs', async (t) => {
+    const { portal, openAs, receiver, admin } = await startDeliverPortal(t);
+    await makeEventType(admin, 'order.created');
+    const at = receiver.endpoint('/in');
+    const endpoint = await makeEndpoint(admin, at, { name: 'Shop' });
+    await startWebhook(admin, await makeWebhook(admin, endpoint, ['order.created']));
+    const { page, open, isAccessible } = await openAs('administrator', `/endpoints/${endpoint.id}`);
+    await page.getByRole('link', { name: 'New secret' }).click();
+    await isAccessible();
+    await page.getByLabel('It is used').selectOption('in an hour');
+    await page.getByRole('button', { name: 'Make the new secret' }).click();
+    const secret = await page.getByRole('group', { name: 'New secret' }).locator('code').innerText();
+    await page.getByText('Give it to the receiver before.').waitFor();
+    await page.getByRole('link', { name: 'To the endpoint' }).click();
+    await page.getByText(/signs from .* \(in 59 minutes\)/).waitFor();
+    assert.ok(!(await page.content()).includes(secret));
+    await open(`/endpoints/${endpoint.id}/rotate-secret`);
+    await page.getByText('Another secret waits already.').waitFor();
+
+    await publish(admin, 'order.created', { n: 1 });
+    await at.next();
+    portal.service.advance(3_600_000);
+    const renewed = receiver.endpoint('/in', { secret, apiKey: at.apiKey });
+    await publish(await portal.service.signIn(), 'order.created', { n: 2 });
+    assert.deepEqual((await renewed.next()).records[0]?.data, { n: 2 });
+  });
+
+  it('can be one that was agreed on, used at once: it is not shown, and no other is made', async (t) => {
+    const { openAs, receiver, admin } = await startDeliverPortal(t);
+    const at = receiver.endpoint('/in', { secret: 'the one after' });
+    const { id } = await makeEndpoint(admin, { ...at, secret: 'the one before' }, { name: 'Shop' });
+    const { page, open } = await openAs('administrator', `/endpoints/${id}/rotate-secret`, { isScriptless: true });
+    await page.getByLabel('It is used').selectOption('at once');
+    await page.getByText('Use one that you agreed on already').click();
+    await page.locator('#field-secret').fill('the one after');
+    await page.getByRole('button', { name: 'Make the new secret' }).click();
+    await page.getByText('It signs from now on.').waitFor();
+    assert.ok(!(await page.content()).includes('the one after'));
+    await open(`/endpoints/${id}`);
+    await page.getByRole('button', { name: 'Verify now: the endpoint Shop' }).click();
+    await page.getByText('Shop answered rightly and is enabled.').waitFor();
+  });
+
+  it('is refused beside its field', async (t) => {
+    const { openAs, receiver, admin } = await startDeliverPortal(t);
+    const { id } = await makeEndpoint(admin, receiver.endpoint('/in'));
+    const { page, open } = await openAs('administrator', `/endpoints/${id}/rotate-api-key`, { expecting: [400, 404] });
+    await page.getByText('Use one that you agreed on already').click();
+    await page.locator('#field-apiKey').fill('short');
+    await page.getByRole('button', { name: 'Make the new API key' }).click();
+    await page.locator('#field-apiKey-problem').getByText('must be 32 hexadecimal digits').waitFor();
+    assert.equal(await open('/endpoints/none/rotate-secret'), 404);
+  });
+});
+
+describe('a new API key', () => {
+  it('waits beside the old one, and both are there to be copied', async (t) => {
+    const { openAs, receiver, admin } = await startDeliverPortal(t);
+    const at = receiver.endpoint('/in');
+    const { id } = await makeEndpoint(admin, at, { name: 'Shop' });
+    const { page, open } = await openAs('administrator', `/endpoints/${id}/rotate-api-key`);
+    await page.getByRole('button', { name: 'Make the new API key' }).click();
+    await page.getByText('The new API key waits. Tell it to the receiver.').waitFor();
+    const { nextApiKey } = await succeeded<EndpointView>(admin.get(`endpoints/${id}`));
+    await page.getByText(String(nextApiKey)).waitFor();
+    await page.getByText(at.apiKey).waitFor();
+    await open(`/endpoints/${id}/rotate-api-key`);
+    await page.getByText('Another API key waits already.').waitFor();
+    await page.getByLabel('It is used').selectOption('at once');
+    await page.getByRole('button', { name: 'Make the new API key' }).click();
+    await page.getByText('The new API key is sent from now on.').waitFor();
+    assert.equal(await page.getByText(String(nextApiKey)).count(), 0);
+    assert.equal(await page.getByText(at.apiKey).count(), 0);
+  });
+});
+
+describe('the OAuth settings of an endpoint', () => {
+  for (const isScriptless of [false, true]) {
+    it(`are tried by a button ${isScriptless ? 'without' : 'with'} JavaScript: status and body are shown, and no token`, async (t) => {
+      const { openAs, receiver, admin } = await startDeliverPortal(t);
+      const server = createAuthorizationServer(receiver, '/token', { expires_in: 600, scope: MARKUP });
+      const { id } = await makeEndpoint(admin, receiver.endpoint('/in'), { name: 'Shop', oauth: server.oauth });
+      const { page, isAccessible } = await openAs('operator', `/endpoints/${id}`, { isScriptless });
+      const oauth = page.locator('#oauth');
+      await page.getByRole('button', { name: 'Ask for a token' }).click();
+      await oauth.getByText(/A token came after/).waitFor();
+      const shown = await oauth.innerText();
+      assert.match(shown, /"access_token":"\[secret\]"/);
+      assert.match(shown, /token_type\s+bearer/);
+      assert.ok(shown.includes(MARKUP));
+      for (const token of server.issued) assert.ok(!(await page.content()).includes(token), 'a token was shown');
+      if (!isScriptless) await isAccessible();
+
+      server.answer(() => ({ status: 401, body: '{"error":"invalid_client"}' }));
+      await page.getByRole('button', { name: 'Ask for a token' }).click();
+      await oauth.getByText('The token endpoint answered 401.').waitFor();
+      await oauth.getByText('{"error":"invalid_client"}').waitFor();
+      await oauth.getByText('Check token URL, client id').waitFor();
+      assert.equal(server.requests.length, 2);
+    });
+  }
+});

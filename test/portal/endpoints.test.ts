@@ -1,0 +1,240 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { EndpointView } from '../../src/webhooks/endpoint-schema.ts';
+import { createAuthorizationServer } from '../support/authorization-server.ts';
+import { succeeded } from '../support/client.ts';
+import { MARKUP, startDeliverPortal } from '../support/deliver-portal.ts';
+import { makeEndpoint, makeEventType, makeWebhook, sharedCertificates } from '../support/journey.ts';
+
+describe('the list of endpoints', () => {
+  it('teaches the first step while it is empty, to those who may take it', async (t) => {
+    const { openAs } = await startDeliverPortal(t);
+    const administrator = await openAs('administrator', '/endpoints');
+    await administrator.page.getByRole('heading', { name: 'Where shall deliveries go?' }).waitFor();
+    await administrator.isAccessible();
+    assert.equal(await administrator.page.getByRole('link', { name: 'New endpoint' }).count(), 1);
+    const viewer = await openAs('viewer', '/endpoints');
+    await viewer.page.getByText('An administrator can create one.').waitFor();
+    assert.equal(await viewer.page.getByRole('link', { name: 'New endpoint' }).count(), 0);
+  });
+
+  it('shows how each stands, who sends there, and what to look at, and is filtered by name and address', async (t) => {
+    const { openAs, admin, receiver } = await startDeliverPortal(t);
+    await makeEventType(admin, 'order.created');
+    const shop = await makeEndpoint(admin, receiver.endpoint('/shop'), { name: 'Shop', tokenChallenge: true });
+    const erp = { ...receiver.endpoint('/erp'), secret: 'another' };
+    const clientCertificate = sharedCertificates().issue({ names: ['us.example'], days: 20 });
+    const late = await makeEndpoint(admin, erp, { name: 'ERP', tokenChallenge: true, clientCertificate });
+    for (const name of ['one', 'two', 'three', 'four']) await makeWebhook(admin, shop, ['order.created'], { name });
+    await makeWebhook(admin, late, ['order.created'], { name: 'five' });
+    await succeeded(admin.post(`endpoints/${shop.id}/rotate-secret`, { activateAfterSeconds: 3600 }));
+    await succeeded(admin.post(`endpoints/${shop.id}/rotate-api-key`, { activateAfterSeconds: 3600 }));
+    const { page, isAccessible } = await openAs('viewer', '/endpoints');
+    const textOf = async (name: string): Promise<string> =>
+      (await page.getByRole('row').filter({ hasText: name }).innerText()).replace(/\s+/g, ' ');
+    assert.match(
+      await textOf('Shop'),
+      /enabled verified answered now one two three and 1 more A new secret signs from/,
+    );
+    assert.match(await textOf('Shop'), /A new API key is sent from/);
+    assert.match(
+      await textOf('ERP'),
+      /disabled unverified failed now five The last challenge failed\. A webhook sends/,
+    );
+    assert.match(await textOf('ERP'), /The client certificate expires in 19 days\./);
+    await isAccessible();
+    await page.getByLabel('Name or address').fill('/ERP');
+    await page.getByRole('link', { name: 'Shop', exact: true }).waitFor({ state: 'detached' });
+    assert.match(page.url(), /\?q=%2FERP$/);
+    await page.getByLabel('Name or address').fill('nowhere');
+    await page.getByText('No endpoints fit these filters.').waitFor();
+  });
+});
+
+describe('creating an endpoint', () => {
+  it('says what was wrong beside each field, keeps what was typed, and puts no secret back', async (t) => {
+    const { openAs, admin } = await startDeliverPortal(t);
+    const { page, isAccessible } = await openAs('administrator', '/endpoints/new', { expecting: [400] });
+    await page.getByLabel('Name').fill(MARKUP);
+    await page.getByLabel('Address').fill('http://shop.example/');
+    await page.getByText('Use a secret or an API key').click();
+    await page.locator('#field-secret').fill('a secret of ours');
+    await page.locator('#field-apiKey').fill('not hexadecimal');
+    await page.getByText('OAuth: a bearer token').click();
+    await page.getByLabel('Client secret').fill('a client secret');
+    await page.getByText('Client certificate: for mutual TLS').click();
+    await page.getByLabel('Private key').fill('-----BEGIN PRIVATE KEY-----');
+    await page.getByRole('button', { name: 'Create the endpoint' }).click();
+    await page.getByText('API key must be 32 hexadecimal digits.').waitFor();
+    await page.getByRole('alert').getByText('Client id must be 1 to 512 visible ASCII characters').waitFor();
+    assert.equal(await page.getByLabel('Name').inputValue(), MARKUP);
+    const markup = await page.content();
+    for (const secret of ['a secret of ours', 'a client secret']) assert.ok(!markup.includes(secret), secret);
+    assert.equal(await page.getByLabel('Private key').inputValue(), '', 'a private key was put back');
+    await isAccessible();
+    await page.getByRole('link', { name: /^API key/ }).click();
+    assert.equal(await page.evaluate('document.activeElement.id'), 'field-apiKey');
+    assert.deepEqual((await admin.get<{ items: unknown[] }>('endpoints')).body.items, []);
+  });
+
+  it('refuses an address that is not sent to, beside its field', async (t) => {
+    const { openAs } = await startDeliverPortal(t);
+    const { page } = await openAs('administrator', '/endpoints/new', { expecting: [400], isScriptless: true });
+    await page.getByLabel('Name').fill('Metadata');
+    await page.getByLabel('Address').fill('https://169.254.169.254/latest');
+    await page.getByRole('button', { name: 'Create the endpoint' }).click();
+    const problem = page.locator('#field-url-problem');
+    assert.match(await problem.innerText(), /^Address names an address that is not sent to: /);
+    assert.equal(await page.getByLabel('Address').getAttribute('aria-invalid'), 'true');
+    assert.match((await page.getByLabel('Address').getAttribute('aria-describedby')) ?? '', /field-url-problem/);
+  });
+
+  it('shows the secret once, with code in seven languages, and no way back to it', async (t) => {
+    const { openAs, receiver, admin } = await startDeliverPortal(t);
+    const { page, open, isAccessible } = await openAs('administrator', '/endpoints/new');
+    await page.getByLabel('Name').fill('Shop');
+    await page.getByLabel('Address').fill(`${receiver.origin}/in`);
+    await page.getByLabel('Nothing has to be proved').check();
+    await page.getByRole('button', { name: 'Create the endpoint' }).click();
+    const secret = await page.getByRole('group', { name: 'Secret' }).locator('code').innerText();
+    await page.getByRole('button', { name: 'Copy the secret' }).click();
+    assert.equal(await page.evaluate('navigator.clipboard.readText()'), secret);
+    for (const language of ['TypeScript', 'Python', 'Go', 'Java', 'C#', 'PHP', 'Ruby']) {
+      await page.getByRole('tab', { name: language, exact: true }).click();
+      await page
+        .getByRole('tabpanel', { name: language, exact: true })
+        .getByText(/verify|createReceiver/i)
+        .first()
+        .waitFor();
+    }
+    await isAccessible();
+    await page.getByRole('link', { name: 'To the endpoint' }).click();
+    await page.getByRole('heading', { name: 'Shop', exact: true }).waitFor();
+    const { id } = (await admin.get<{ items: EndpointView[] }>('endpoints')).body.items[0] as EndpointView;
+    for (const path of ['', '/receiver', '/edit', '/rotate-secret']) {
+      await open(`/endpoints/${id}${path}`);
+      assert.ok(!(await page.content()).includes(secret), path);
+    }
+    assert.equal(receiver.requests.length, 0, 'nothing had to be proved');
+  });
+
+  it('shows no secret that was typed, and says where the challenge stands', async (t) => {
+    const { openAs, receiver } = await startDeliverPortal(t);
+    const { page } = await openAs('administrator', '/endpoints/new');
+    await page.getByLabel('Name').fill('Shop');
+    await page.getByLabel('Address').fill(`${receiver.origin}/nobody`);
+    await page.getByText('Use a secret or an API key').click();
+    await page.locator('#field-secret').fill('as it was agreed on');
+    await page.getByRole('button', { name: 'Create the endpoint' }).click();
+    await page.getByText('did not answer rightly').waitFor();
+    assert.ok(!(await page.content()).includes('as it was agreed on'));
+    await page.getByRole('link', { name: 'See what came.' }).click();
+    await page.getByText('Check the path of the address').waitFor();
+  });
+});
+
+describe('an endpoint', () => {
+  it('shows a failed challenge side by side with what was wanted, and what to do', async (t) => {
+    const { openAs, receiver, admin } = await startDeliverPortal(t);
+    const at = receiver.endpoint('/in');
+    at.answerChallenge({ status: 200, headers: { 'x-challenge-sha256': 'mistaken' }, body: MARKUP });
+    const { id } = await makeEndpoint(admin, at, { name: MARKUP, tokenChallenge: true });
+    const { page, isAccessible } = await openAs('operator', `/endpoints/${id}`);
+    await page.getByText('The signature is 44 characters of Base64').waitFor();
+    const came = page.getByRole('group', { name: 'Came' });
+    assert.match(await came.innerText(), /as wanted:\s+200\s+not as wanted:\s+x-challenge-sha256: mistaken/);
+    assert.ok((await came.innerText()).includes(MARKUP));
+    const token = String(at.challenges[0]?.headers['x-challenge-sha256']);
+    assert.ok((await page.getByRole('group', { name: 'Sent' }).innerText()).includes(token));
+    assert.ok((await page.getByRole('group', { name: 'Wanted' }).innerText()).includes(`POST/in${token}`));
+    assert.notEqual(await page.title(), 'broken');
+    await isAccessible();
+    // Rightly from now on.
+    receiver.endpoint('/in', { secret: at.secret, apiKey: at.apiKey });
+    await page.getByRole('button', { name: /^Verify now/ }).click();
+    await page.getByText('answered rightly and is enabled.').waitFor();
+    assert.match(await came.innerText(), /as wanted:\s+200\s+as wanted:\s+x-challenge-sha256: [A-Za-z0-9+/]{43}=/);
+  });
+
+  it('is changed: secrets stay, an address has to prove itself anew, settings are taken away', async (t) => {
+    const { openAs, receiver, admin } = await startDeliverPortal(t);
+    const at = receiver.endpoint('/in');
+    const oauth = createAuthorizationServer(receiver, '/token').oauth;
+    const { certificate, privateKey } = sharedCertificates().client;
+    const made = await makeEndpoint(admin, at, {
+      ...{ name: 'Shop', tokenChallenge: true, oauth, contentEncoding: 'gzip' },
+      clientCertificate: { certificate, privateKey },
+    });
+    const { page, open } = await openAs('administrator', `/endpoints/${made.id}/edit`, { expecting: [400] });
+    const read = async (): Promise<EndpointView> => succeeded(admin.get(`endpoints/${made.id}`));
+    await page.getByLabel('Name').fill('Corner shop');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Corner shop is saved.').waitFor();
+    const { name, updatedAt, ...rest } = await read();
+    const { name: _, updatedAt: __, secret: ___, ...before } = made;
+    assert.deepEqual([name, rest], ['Corner shop', before], 'nothing else has changed');
+
+    await open(`/endpoints/${made.id}/edit`);
+    await page.getByLabel('Token URL').fill('https://elsewhere.example/token');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Client secret is required: the one that is kept is not sent to another server.').waitFor();
+
+    await open(`/endpoints/${made.id}/edit`);
+    await page.getByLabel('Send a bearer token').uncheck();
+    await page.getByLabel('Show a client certificate').uncheck();
+    await page.getByLabel('Address').fill(`${receiver.origin}/elsewhere`);
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('It did not answer the challenge and is off until it does.').waitFor();
+    const moved = await read();
+    assert.deepEqual([moved.oauth, moved.clientCertificate, moved.verified, moved.enabled], [null, null, false, false]);
+  });
+
+  it('is switched off and on', async (t) => {
+    const { openAs, receiver, admin } = await startDeliverPortal(t);
+    const { id } = await makeEndpoint(admin, receiver.endpoint('/in'), { name: 'Shop' });
+    const { page } = await openAs('administrator', `/endpoints/${id}`, { isScriptless: true });
+    await page.getByRole('button', { name: 'Disable the endpoint Shop' }).click();
+    await page.getByText('Nothing is sent here any more.').waitFor();
+    await page.getByText('somebody switched it off').waitFor();
+    await page.getByRole('button', { name: 'Enable the endpoint Shop' }).click();
+    await page.locator('.page-header').getByText('Deliveries are sent here.').waitFor();
+    assert.equal((await succeeded<EndpointView>(admin.get(`endpoints/${id}`))).enabled, true);
+  });
+
+  it('is not deleted while webhooks send there: it says which', async (t) => {
+    const { openAs, receiver, admin } = await startDeliverPortal(t);
+    await makeEventType(admin, 'order.created');
+    const endpoint = await makeEndpoint(admin, receiver.endpoint('/in'), { name: 'Shop' });
+    const { id } = await makeWebhook(admin, endpoint, ['order.created'], { name: 'Orders' });
+    const { page, open, isAccessible } = await openAs('administrator', `/endpoints/${endpoint.id}/delete`);
+    await page.getByText('A webhook uses it, so it stays.').waitFor();
+    await page.getByRole('link', { name: 'Orders' }).waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Delete the endpoint' }).count(), 0);
+    await isAccessible();
+    await succeeded(admin.delete(`webhooks/${id}`));
+    await open(`/endpoints/${endpoint.id}`);
+    await page.getByText('Nothing is sent here yet').waitFor();
+    await page.getByRole('link', { name: 'Delete the endpoint' }).click();
+    await page.getByRole('button', { name: 'Delete the endpoint' }).click();
+    await page.getByText('The endpoint Shop is deleted.').waitFor();
+    assert.deepEqual((await admin.get<{ items: unknown[] }>('endpoints')).body.items, []);
+  });
+
+  it('offers to viewers nothing, and to operators the challenge and the test alone', async (t) => {
+    const { openAs, receiver, admin } = await startDeliverPortal(t);
+    const { oauth } = createAuthorizationServer(receiver, '/token');
+    const { id } = await makeEndpoint(admin, receiver.endpoint('/in'), { name: 'Shop', oauth });
+    for (const [role, offered] of [
+      ['viewer', []],
+      ['operator', ['Verify now: the endpoint Shop', 'Ask for a token with the settings of Shop']],
+    ] as const) {
+      const { page } = await openAs(role, `/endpoints/${id}`);
+      const buttons = await page.locator('main form button').evaluateAll((all) => all.map((one) => one.ariaLabel));
+      assert.deepEqual(buttons, offered);
+      assert.equal(
+        await page.locator('main a[href$="/edit"], main a[href$="/delete"], main a[href*="rotate"]').count(),
+        0,
+      );
+    }
+  });
+});

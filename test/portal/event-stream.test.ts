@@ -1,0 +1,80 @@
+/** Server-sent events of a page: as the browser reads them, and no longer than the session. */
+import assert from 'node:assert/strict';
+import type { IncomingMessage } from 'node:http';
+import { describe, it } from 'node:test';
+import { html } from '../../src/http/html.ts';
+import type { Reply } from '../../src/http/route.ts';
+import { eventStream, pause, type StreamEvent } from '../../src/portal/event-stream.ts';
+import type { SignedIn } from '../../src/store/sessions.ts';
+
+const call = (signal: AbortSignal) => ({ request: { headers: {} } as IncomingMessage, signal });
+const SIGNED_IN = { find: async () => ({}) as SignedIn };
+
+async function read({ stream }: Reply, most = 100): Promise<unknown[]> {
+  const pieces: unknown[] = [];
+  for await (const piece of stream ?? []) {
+    pieces.push(piece);
+    if (pieces.length === most) break;
+  }
+  return pieces;
+}
+
+describe('an event stream', () => {
+  it('sends markup line by line, with a name where there is one', async () => {
+    const { signal } = new AbortController();
+    const reply = eventStream(
+      call(signal),
+      SIGNED_IN,
+      (async function* (): AsyncGenerator<StreamEvent> {
+        yield { html: html`<p>one</p>\n<p>${'<two>\r\nthree'}</p>` };
+        yield { event: 'changed', html: html`` };
+      })(),
+    );
+    assert.equal(reply.headers?.['Content-Type'], 'text/event-stream;charset=UTF-8');
+    assert.deepEqual(await read(reply), [
+      'data: <p>one</p>\ndata: <p>&lt;two&gt;\ndata: three</p>\n\n',
+      'event: changed\ndata: \n\n',
+    ]);
+  });
+
+  it('says now and then that it is there, and ends with the session', async () => {
+    const leaving = new AbortController();
+    const answers = [{}, {}, null] as (SignedIn | null)[];
+    const silent = (async function* (): AsyncGenerator<StreamEvent> {
+      await pause(60_000, leaving.signal);
+      yield { html: html`too late` };
+    })();
+    const reply = eventStream(call(leaving.signal), { find: async () => answers.shift() ?? null }, silent, 1);
+    assert.deepEqual(await read(reply), [': still here\n\n', ': still here\n\n', 'event: signed-out\ndata:\n\n']);
+    leaving.abort();
+  });
+
+  it('ends when nobody looks any more, also where its source still waits', async () => {
+    const leaving = new AbortController();
+    const source = (async function* (): AsyncGenerator<StreamEvent> {
+      yield { html: html`here` };
+      await new Promise(() => {});
+    })();
+    const pieces = read(eventStream(call(leaving.signal), SIGNED_IN, source));
+    setImmediate(() => leaving.abort());
+    assert.deepEqual(await pieces, ['data: here\n\n']);
+  });
+
+  it('fails where its source fails', async () => {
+    const { signal } = new AbortController();
+    const source = (async function* (): AsyncGenerator<StreamEvent> {
+      yield { html: html`here` };
+      throw new Error('dry');
+    })();
+    await assert.rejects(read(eventStream(call(signal), SIGNED_IN, source)), /dry/);
+  });
+
+  it('pauses for as long as it is told, and not a moment longer than anybody looks', async () => {
+    const leaving = new AbortController();
+    await pause(1, leaving.signal);
+    const paused = pause(60_000, leaving.signal);
+    leaving.abort();
+    await paused;
+    await pause(60_000, leaving.signal);
+  });
+});

@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { EventTypeView } from '../../src/events/event-types.ts';
+import type { ApiClient } from '../support/client.ts';
+import { succeeded } from '../support/client.ts';
+import { MARKUP, startDeliverPortal } from '../support/deliver-portal.ts';
+import { importKey, makeEndpoint, makeEventType, makeWebhook } from '../support/journey.ts';
+import { pgpVector } from '../support/vectors.ts';
+
+async function ownTypes(admin: ApiClient): Promise<EventTypeView[]> {
+  const { items } = await succeeded<{ items: EventTypeView[] }>(admin.get('event-types?limit=200'));
+  return items.filter(({ builtIn }) => !builtIn);
+}
+
+describe('the list of event types', () => {
+  it('has the company’s own first, the rules of each, and all who get it, by whatever pattern', async (t) => {
+    const { openAs, admin, receiver } = await startDeliverPortal(t);
+    const empty = await openAs('administrator', '/event-types');
+    await empty.page.getByText('These are built in. What happens in your product?').waitFor();
+    await empty.isAccessible();
+    await makeEventType(admin, 'order.created');
+    await succeeded(
+      admin.post('event-types', {
+        name: 'invoice.paid',
+        description: MARKUP,
+        encryptionRequired: true,
+        dataSchema: {},
+      }),
+    );
+    await importKey(admin, 'hr', pgpVector('curve25519'));
+    const endpoint = await makeEndpoint(admin, receiver.endpoint('/in'));
+    await makeWebhook(admin, endpoint, ['order.*'], { name: 'Orders' });
+    await makeWebhook(admin, endpoint, ['*'], { name: 'Everything', encryptionKeyName: 'hr' });
+    const { page, isAccessible } = await openAs('viewer', '/event-types');
+    const rows = (await page.getByRole('row').allInnerTexts()).map((text) => text.replace(/\s+/g, ' ').trim());
+    assert.deepEqual(rows.slice(1, 4), [
+      `invoice.paid ${MARKUP.replace(/\s+/g, ' ')} encrypted only checked by a schema Everything`,
+      'order.created Orders Everything',
+      'employee.created An employee was created. built in encrypted only Everything',
+    ]);
+    assert.equal(await page.getByRole('link', { name: 'New event type' }).count(), 0);
+    await isAccessible();
+    await page.getByLabel('Name or description').fill('OVER');
+    await page.getByText('No event types fit these filters.').waitFor();
+    await page.getByLabel('Name or description').fill('ORDER');
+    await page.getByRole('link', { name: 'order.created' }).click();
+    await page.getByRole('heading', { name: 'order.created' }).waitFor();
+    await page.getByText('"orderCreated": { … }').waitFor();
+  });
+});
+
+describe('an event type', () => {
+  it('is created with what was typed; what was wrong stands beside its field', async (t) => {
+    const { openAs, admin } = await startDeliverPortal(t);
+    const { page, isAccessible } = await openAs('administrator', '/event-types/new', { expecting: [400] });
+    const create = page.getByRole('button', { name: 'Create the event type' });
+    await page.getByLabel('Name').fill('Order Created');
+    await page.getByLabel('Description').fill(MARKUP);
+    await page.getByLabel('JSON Schema of its data').fill('{"type": "order"}');
+    await create.click();
+    await page.locator('#field-name-problem').getByText('must be of the form <category>.<name>').waitFor();
+    await isAccessible();
+    await page.getByLabel('Name').fill('order.created');
+    await create.click();
+    await page.locator('#field-dataSchema-problem').getByText('is not a JSON Schema').waitFor();
+    await page.getByLabel('JSON Schema of its data').fill('{"type": ');
+    await create.click();
+    await page.locator('#field-dataSchema-problem').getByText('is not JSON').waitFor();
+    assert.equal(await page.getByLabel('JSON Schema of its data').inputValue(), '{"type": ');
+    assert.deepEqual(await ownTypes(admin), []);
+    await page.getByLabel('JSON Schema of its data').fill('{"type": "object", "required": ["orderId"]}');
+    await create.click();
+    await page.getByText('order.created can be published and subscribed to now.').waitFor();
+    const [made] = await ownTypes(admin);
+    assert.deepEqual([made?.description, made?.encryptionRequired], [MARKUP, false]);
+    assert.deepEqual(made?.dataSchema, { type: 'object', required: ['orderId'] });
+    await isAccessible();
+  });
+
+  it('is changed: what was taken out of its schema is gone, and its name stays', async (t) => {
+    const { openAs, admin } = await startDeliverPortal(t);
+    const dataSchema = { type: 'object', required: ['orderId'], properties: { a: { type: 'integer' }, b: {} } };
+    const { id } = await succeeded<EventTypeView>(admin.post('event-types', { name: 'order.created', dataSchema }));
+    const { page } = await openAs('administrator', `/event-types/${id}/edit`, { isScriptless: true });
+    assert.deepEqual(JSON.parse(await page.getByLabel('JSON Schema of its data').inputValue()), dataSchema);
+    assert.equal(await page.locator('#field-name').count(), 0);
+    await page.getByLabel('JSON Schema of its data').fill('{"properties": {"a": {"type": "string"}}}');
+    await page.getByLabel('Goes out encrypted or not at all').check();
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('order.created is saved.').waitFor();
+    const [changed] = await ownTypes(admin);
+    assert.deepEqual(changed?.dataSchema, { properties: { a: { type: 'string' } } });
+    assert.equal(changed?.encryptionRequired, true);
+  });
+
+  it('cannot be made secret under webhooks that have no key: the form says which', async (t) => {
+    const { openAs, admin, receiver } = await startDeliverPortal(t);
+    const { id } = await succeeded<EventTypeView>(admin.post('event-types', { name: 'order.created' }));
+    const webhook = await makeWebhook(admin, await makeEndpoint(admin, receiver.endpoint('/in')), ['order.*'], {
+      name: 'Orders',
+    });
+    const { page, open } = await openAs('administrator', `/event-types/${id}/edit`, { expecting: [409] });
+    await page.getByLabel('Goes out encrypted or not at all').check();
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page
+      .getByRole('alert')
+      .getByText(/conflicts with webhook Orders \(.*\), which has no key/)
+      .waitFor();
+    await open(`/event-types/${id}/delete`);
+    await page.getByRole('button', { name: 'Delete the event type' }).click();
+    await page.getByText('The event type order.created is deleted.').waitFor();
+    assert.deepEqual(await ownTypes(admin), []);
+    // Its category goes on: the webhook was subscribed to that.
+    assert.deepEqual((await succeeded<{ eventTypes: string[] }>(admin.get(`webhooks/${webhook.id}`))).eventTypes, [
+      'order.*',
+    ]);
+  });
+
+  it('stays while a webhook names it: asking to delete it says which', async (t) => {
+    const { openAs, admin, receiver } = await startDeliverPortal(t);
+    const { id } = await succeeded<EventTypeView>(admin.post('event-types', { name: 'order.created' }));
+    await makeWebhook(admin, await makeEndpoint(admin, receiver.endpoint('/in')), ['order.created'], {
+      name: 'Orders',
+    });
+    const { page, open, context } = await openAs('administrator', `/event-types/${id}/delete`, { expecting: [403] });
+    await page.getByText('A webhook uses it, so it stays.').waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Delete the event type' }).count(), 0);
+    // Subscribed after the question was asked.
+    await open('/event-types/new');
+    const token = await page.locator('main input[type="hidden"]').first().getAttribute('value');
+    const [field] = await page
+      .locator('main input[type="hidden"]')
+      .evaluateAll((all) => all.map((one) => one.getAttribute('name')));
+    const reply = await context.request.post(`/event-types/${id}/delete`, {
+      form: { [String(field)]: String(token) },
+      headers: { 'sec-fetch-site': 'same-origin' },
+    });
+    assert.match(await reply.text(), /The event-type is used by webhook Orders/);
+    assert.equal((await ownTypes(admin)).length, 1);
+  });
+
+  it('that is built in is shown, and not to be changed', async (t) => {
+    const { openAs, admin } = await startDeliverPortal(t);
+    const { items } = await succeeded<{ items: EventTypeView[] }>(admin.get('event-types?limit=200'));
+    const { id } = items.find(({ name }) => name === 'employee.created') as EventTypeView;
+    const { page, open } = await openAs('administrator', `/event-types/${id}`, { expecting: [409, 404] });
+    await page.getByText('built in').waitFor();
+    await page.getByText('"employeeCreated": { … }').waitFor();
+    assert.equal(await page.getByRole('link', { name: 'Change' }).count(), 0);
+    assert.equal(await open(`/event-types/${id}/edit`), 409);
+    await page.getByText('The event type employee.created is built in and stays as it is.').waitFor();
+    assert.equal(await open('/event-types/none'), 404);
+  });
+});

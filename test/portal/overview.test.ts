@@ -1,0 +1,140 @@
+/** The first page in a real browser: how the service is doing, live and over time, and what needs somebody. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import type { Page } from 'playwright-core';
+import { DATABASE_FILE } from '../../src/data-folder.ts';
+import { openSqlite } from '../../src/store/sqlite.ts';
+import { type Portal, startPortal } from '../support/browser.ts';
+import { connect, importKey, makeEventType, publish, sharedCertificates } from '../support/journey.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { pgpVector } from '../support/vectors.ts';
+
+const TYPE = 'order.created';
+
+async function opened(t: TestContext): Promise<{ portal: Portal; receiver: Receiver }> {
+  const { ca, server } = sharedCertificates();
+  const portal = await startPortal(t, { ca });
+  const receiver = await startReceiver(t, server, { clock: portal.service.clock });
+  await makeEventType(portal.service.admin, TYPE);
+  return { portal, receiver };
+}
+
+/** The figure of a name, with what stands below it. */
+async function figure(page: Page, name: string): Promise<string> {
+  const dt = page.locator('.figure').filter({ has: page.locator('dt', { hasText: name }) });
+  return (await dt.innerText()).split('\n').slice(1).join(' | ');
+}
+
+describe('the overview', () => {
+  it('leads newcomers until the first delivery, and says plainly that nothing has happened', async (t) => {
+    const { portal, receiver } = await opened(t);
+    const { page, open, isAccessible } = await portal.signIn('viewer');
+    assert.equal(await open('/'), 200);
+    await page.getByRole('heading', { name: 'Set up' }).waitFor();
+    assert.equal(await figure(page, 'Delivered'), '0 | in the last hour');
+    assert.equal(await figure(page, 'Success rate'), '– | No attempt yet');
+    await page.getByText('Nothing was sent in the last hour.').waitFor();
+    await page.getByText('Every webhook that was started delivers').waitFor();
+    await isAccessible();
+    const { at } = await connect({ admin: portal.service.admin, receiver }, [TYPE]);
+    await publish(portal.service.admin, TYPE, { n: 1 });
+    await at.next();
+    // It goes on by itself: the figure, and a chart where there was none.
+    await page.locator('.figure', { hasText: 'Delivered' }).getByText('1', { exact: true }).waitFor();
+    await page.locator('.chart canvas').first().waitFor();
+    await open('/');
+    assert.equal(await page.getByRole('heading', { name: 'Set up' }).count(), 0);
+  });
+
+  it('shows what was delivered, how fast, what waits and why, with links to each', async (t) => {
+    const { portal, receiver } = await opened(t);
+    const { admin, dataDir, clock } = portal.service;
+    const good = await connect({ admin, receiver }, [TYPE], { webhook: { name: 'Shop', maxBatchRecords: 1 } });
+    const bad = await connect({ admin, receiver }, [TYPE], {
+      webhook: { name: 'Warehouse' },
+      endpoint: { name: 'Dock' },
+    });
+    bad.at.answer(() => ({ status: 503 }));
+    await importKey(admin, 'hr-2026', pgpVector('curve25519'));
+    const database = openSqlite(join(dataDir, DATABASE_FILE));
+    database.connection.exec(`UPDATE pgp_key SET expires_at = ${clock() + 3 * 86_400_000 + 60_000}`);
+    await database.close();
+    await publish(admin, TYPE, { n: 1 }, { n: 2 }, { n: 3 });
+    for (let n = 0; n < 3; n += 1) await portal.service.log.nextAttempt(good.webhook.id);
+    await portal.service.log.line(({ msg }) => msg === 'webhook failing');
+    const { page, open, isAccessible } = await portal.signIn('viewer');
+    await open('/');
+    assert.equal(await figure(page, 'Delivered'), '3 | in the last hour');
+    assert.match(await figure(page, 'Success rate'), /^75.0 % \| 1 of 4 attempts failed$/);
+    assert.match(await figure(page, 'Time to answer'), /^\d.* \| 95 of 100 within /);
+    assert.match(await figure(page, 'Waiting'), /^3 \| the oldest from /);
+    assert.match(await figure(page, 'Tokens issued'), /^1 \| 0 refused, and no calls$/);
+    const row = page.getByRole('row', { name: /Warehouse/ }).first();
+    assert.match(await row.innerText(), /failing[\s\S]*The receiver answered 503\.[\s\S]*3/);
+    await page
+      .getByRole('row', { name: /hr-2026/ })
+      .getByText('in 3 days')
+      .waitFor();
+    // The same numbers as text.
+    await page.getByText('Deliveries per minute as a table').click();
+    assert.equal(await page.locator('.chart').first().getByRole('row').count(), 61);
+    await isAccessible();
+    await row.getByRole('link', { name: 'Warehouse' }).click();
+    await page.getByRole('heading', { name: 'Warehouse', level: 1 }).waitFor();
+    await page.goBack();
+    await page.locator('.figure', { hasText: 'Waiting' }).getByRole('link').click();
+    await page.waitForURL('**/deliveries?state=pending');
+  });
+
+  it('looks back a day or a week, as its address says, and keeps what was folded out while it goes on', async (t) => {
+    const { portal, receiver } = await opened(t);
+    const { admin, services } = portal.service;
+    const { at, webhook } = await connect({ admin, receiver }, [TYPE]);
+    await publish(admin, TYPE, { n: 1 });
+    await portal.service.log.nextAttempt(webhook.id);
+    await at.next();
+    portal.service.advance(3 * 3_600_000);
+    const { page, open } = await portal.signIn('viewer');
+    await open('/');
+    assert.equal(await figure(page, 'Delivered'), '0 | in the last hour');
+    await page.getByRole('link', { name: 'Last day' }).click();
+    await page.waitForURL('**/?period=day');
+    assert.equal(await figure(page, 'Delivered'), '1 | in the last day');
+    await page.getByRole('link', { name: 'Last week' }).click();
+    await page.waitForURL('**/?period=week');
+    assert.equal(await figure(page, 'Delivered'), '1 | in the last week');
+    await open('/?period=hour');
+    await services.publish({ type: TYPE, data: {} }, 'test');
+    await at.next();
+    await page.locator('.figure', { hasText: 'Delivered' }).getByText('1', { exact: true }).waitFor();
+    await page.getByText('Deliveries per minute as a table').click();
+    await services.publish({ type: TYPE, data: {} }, 'test');
+    await at.next();
+    await page.locator('.figure', { hasText: 'Delivered' }).getByText('2', { exact: true }).waitFor();
+    assert.equal(await page.locator('.chart details').first().getAttribute('open'), '');
+    await page.locator('.chart').first().getByRole('row').nth(1).waitFor();
+  });
+
+  it('says all of it without JavaScript, too', async (t) => {
+    const { portal, receiver } = await opened(t);
+    const { admin } = portal.service;
+    const { at, webhook } = await connect({ admin, receiver }, [TYPE], { webhook: { name: 'Warehouse' } });
+    at.answer(() => ({ status: 500 }));
+    await publish(admin, TYPE, { n: 1 });
+    await portal.service.log.nextAttempt(webhook.id);
+    const { page, open } = await portal.signIn('viewer', { isScriptless: true, width: 390 });
+    await open('/');
+    assert.equal(await figure(page, 'Success rate'), '0.0 % | 1 of 1 attempt failed');
+    await page
+      .getByRole('row', { name: /Warehouse/ })
+      .first()
+      .waitFor();
+    await page.getByText('Deliveries per minute as a table').click();
+    await page.locator('.chart').first().getByRole('row').nth(1).waitFor();
+    await page.getByRole('link', { name: 'Last week' }).click();
+    await page.getByText('in the last week').waitFor();
+    // Nothing is wider than the screen.
+    assert.equal(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), true);
+  });
+});

@@ -1,0 +1,182 @@
+/** What all pages have in common: their headers, what they load and how much that is, and pages that there are not. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { startPortal } from '../support/browser.ts';
+import { shownPages } from '../support/portal-pages.ts';
+import { newSession, request } from '../support/portal-requests.ts';
+import { seededPath } from '../support/portal-seed.ts';
+import { startService } from '../support/service.ts';
+
+const KIB = 1024;
+
+describe('a page of the portal', () => {
+  it('may run and load what this service has at its own addresses, and nothing else', async (t) => {
+    const service = await startService(t);
+    for (const { path } of shownPages()) {
+      if (seededPath(path, {}) === null) continue;
+      const { token } = await newSession(service, 'administrator');
+      const { headers, text } = await request(service.url + path, { token });
+      if (!headers.get('content-type')?.startsWith('text/html')) continue;
+      const policy = headers.get('content-security-policy') ?? '';
+      assert.match(policy, /^default-src 'none'; script-src 'self'; style-src 'self'; /, path);
+      for (const part of ["form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'"])
+        assert.ok(policy.includes(part));
+      assert.doesNotMatch(policy, /unsafe|\*/, path);
+      assert.equal(headers.get('x-content-type-options'), 'nosniff', path);
+      assert.equal(headers.get('x-frame-options'), 'DENY', path);
+      assert.equal(headers.get('referrer-policy'), 'same-origin', path);
+      assert.equal(headers.get('cross-origin-opener-policy'), 'same-origin', path);
+      assert.equal(headers.get('cache-control'), 'no-store', path);
+      assert.doesNotMatch(text, /<script(?![^>]* src="\/assets\/)|<style|\sstyle="|\son[a-z]+="|<iframe/, path);
+      for (const [, address = ''] of text.matchAll(/<(?:link|script|img)\b[^>]* (?:href|src)="([^"]*)"/g)) {
+        assert.match(address, /^(\/assets\/[0-9a-f]{16}\/[a-z]+\.(css|js)$|data:image)/, path);
+      }
+    }
+  });
+
+  it('is less than 100 KiB with everything that it loads, the first time', async (t) => {
+    const service = await startService(t);
+    const { token } = await newSession(service, 'administrator');
+    for (const path of ['/sign-in', '/', '/audit']) {
+      const who = path === '/sign-in' ? {} : { token };
+      const page = await request(service.url + path, who);
+      assert.equal(page.status, 200);
+      assert.equal(page.headers.get('content-encoding'), null);
+      const packed = await request(service.url + path, { ...who, headers: { 'accept-encoding': 'gzip' } });
+      assert.equal(packed.headers.get('content-encoding'), 'gzip');
+      let bytes = Number(packed.headers.get('content-length'));
+      assert.ok(bytes < Buffer.byteLength(page.text), path);
+      for (const [, address = ''] of page.text.matchAll(/(?:href|src)="(\/assets\/[^"]*)"/g)) {
+        const reply = await request(service.url + address, { headers: { 'accept-encoding': 'gzip' } });
+        assert.equal(reply.headers.get('content-encoding'), 'gzip');
+        bytes += Number(reply.headers.get('content-length'));
+      }
+      assert.ok(bytes < 100 * KIB, `${path}: ${bytes}`);
+    }
+  });
+
+  it('works on wide screens without scrolling sideways', async (t) => {
+    const portal = await startPortal(t);
+    for (const width of [768, 1024, 1920]) {
+      const { page, open } = await portal.signIn('administrator', { width });
+      for (const { path } of shownPages()) {
+        if (path === '/sign-in' || seededPath(path, {}) === null) continue;
+        await open(path);
+        const wide = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+        assert.equal(wide, 0, `${path} at ${width}`);
+      }
+    }
+  });
+});
+
+describe('scripts and styles', () => {
+  it('are kept for good at addresses that hold their hash, packed as the browser takes them, with their licences', async (t) => {
+    const service = await startService(t);
+    const { token } = await newSession(service, 'viewer');
+    const { text } = await request(`${service.url}/`, { token });
+    const script = /src="(\/assets\/[^"]*portal\.js)"/.exec(text)?.[1] ?? '';
+    const sizes: Record<string, number> = {};
+    for (const [accepted, coding] of [
+      ['', null],
+      ['identity', null],
+      ['gzip', 'gzip'],
+      ['gzip, deflate, br, zstd', 'br'],
+      ['br;q=0, gzip;q=0.5', 'gzip'],
+    ] as const) {
+      const reply = await request(service.url + script, { headers: { 'accept-encoding': accepted } });
+      assert.equal(reply.status, 200);
+      assert.equal(reply.headers.get('content-encoding'), coding, accepted);
+      assert.equal(reply.headers.get('cache-control'), 'public, max-age=31536000, immutable');
+      assert.equal(reply.headers.get('content-type'), 'text/javascript;charset=UTF-8');
+      assert.match(reply.headers.get('vary') ?? '', /Accept-Encoding/);
+      sizes[coding ?? 'plain'] = Number(reply.headers.get('content-length'));
+      if (coding === null) {
+        assert.match(reply.text, /Zero-Clause BSD/);
+        assert.equal(Buffer.byteLength(reply.text), sizes.plain);
+        assert.ok(
+          Math.abs(gzipSync(reply.text, { level: 9 }).length - (sizes.gzip ?? 0)) < 10 || sizes.gzip === undefined,
+        );
+      }
+    }
+    assert.ok((sizes.br ?? 0) < (sizes.gzip ?? 0) && (sizes.gzip ?? 0) < (sizes.plain ?? 0) / 2);
+    const wrong = script.replace(/[0-9a-f]{16}/, '0123456789abcdef');
+    assert.equal((await request(service.url + wrong)).status, 404);
+  });
+});
+
+describe('an address that there is not', () => {
+  it('is a page for people, inside the portal for those who are signed in, and an error body for programs', async (t) => {
+    const portal = await startPortal(t);
+    const { page, open, isAccessible } = await portal.signIn('viewer', { expecting: [404] });
+    assert.equal(await open('/nothing/here'), 404);
+    await page.getByRole('heading', { name: 'There is nothing here' }).waitFor();
+    await isAccessible();
+    assert.equal(await open('/endpoints/'), 404);
+    const json = { accept: 'application/json' };
+    for (const [path, headers] of [
+      ['/nothing/here', json],
+      ['/services/api/nothing', { accept: 'text/html' }],
+    ] as const) {
+      const reply = await request(portal.url + path, { headers });
+      assert.equal(reply.status, 404);
+      assert.equal((JSON.parse(reply.text) as { error: { code: string } }).error.code, 'not_found');
+    }
+  });
+
+  it('shows nothing by itself where it takes what a button sends', async (t) => {
+    const service = await startService(t);
+    const { token } = await newSession(service, 'administrator');
+    const reply = await request(`${service.url}/sign-out`, { token });
+    assert.equal(reply.status, 405);
+  });
+});
+
+describe('the theme', () => {
+  for (const isScriptless of [false, true]) {
+    it(`is switched and stays${isScriptless ? ', without JavaScript' : ''}`, async (t) => {
+      const portal = await startPortal(t);
+      const { page, open } = await portal.signIn('viewer', { isScriptless });
+      await open('/audit?action=user.create');
+      const ground = (): Promise<unknown> => page.evaluate('getComputedStyle(document.body).backgroundColor');
+      const theme = (): Promise<string | null> => page.locator('html').getAttribute('data-theme');
+      assert.equal(await theme(), null);
+      await page.getByRole('button', { name: 'viewer' }).click();
+      await page.getByRole('button', { name: 'Dark' }).click();
+      await page.locator('html[data-theme="dark"]').waitFor();
+      assert.equal(new URL(page.url()).search, '?action=user.create');
+      await open('/');
+      assert.equal(await theme(), 'dark');
+      if (!isScriptless) assert.match(String(await ground()), /^rgb\(1\d, 1\d, 2\d\)$/);
+      await page.getByRole('button', { name: 'viewer' }).click();
+      await page.getByRole('button', { name: 'System' }).click();
+      await page.locator('html:not([data-theme])').waitFor();
+    });
+  }
+});
+
+describe('the navigation', () => {
+  for (const isScriptless of [false, true]) {
+    it(`folds on a narrow screen${isScriptless ? ', without JavaScript' : ''}`, async (t) => {
+      const portal = await startPortal(t);
+      const { page, open } = await portal.signIn('viewer', { isScriptless, width: 390 });
+      await open('/');
+      const link = page.getByRole('navigation', { name: 'Portal' }).getByRole('link', { name: 'Audit log' });
+      assert.equal(await link.isVisible(), false);
+      await page.getByRole('button', { name: 'Menu' }).click();
+      await link.click();
+      await page.getByRole('heading', { name: 'Audit log' }).waitFor();
+      assert.equal(await page.locator('[aria-current="page"]').count(), 1);
+    });
+  }
+
+  it('can be passed over by keyboard', async (t) => {
+    const portal = await startPortal(t);
+    const { page, open } = await portal.signIn('viewer');
+    await open('/audit');
+    await page.keyboard.press('Tab');
+    assert.equal(await page.evaluate('document.activeElement.textContent'), 'Skip to the content');
+    await page.keyboard.press('Enter');
+    assert.equal(await page.evaluate('document.activeElement.id'), 'main');
+  });
+});

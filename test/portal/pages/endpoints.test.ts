@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { challengeAdvice, withoutCode } from '../../../src/portal/pages/endpoints-challenge.ts';
+import { firstExample, markedPart, receiverCode } from '../../../src/portal/pages/endpoints-code.ts';
+import { endpointSentence, endpointWarnings } from '../../../src/portal/pages/endpoints-standing.ts';
+import type { Endpoint } from '../../../src/store/endpoints.ts';
+import { NO_USES } from '../../../src/store/uses.ts';
+import { makeEndpoint, openTestServices } from '../../support/services.ts';
+
+describe('the advice for a challenge', () => {
+  const cases: readonly (readonly [error: string, advice: RegExp])[] = [
+    ['missing_answer: the response has no x-challenge-sha256 header', /into the header x-challenge-sha256/],
+    ['malformed_answer: it has 64', /44 characters of Base64/],
+    ['wrong_answer: it is another', /Compare the secret at both sides/],
+    ['the endpoint answered 401, wanted 200', /Compare the API key/],
+    ['the endpoint answered 403, wanted 200', /Compare the API key/],
+    ['the endpoint answered 404, wanted 200', /Check the path/],
+    ['the endpoint answered 302, wanted 200', /Redirects are not followed/],
+    ['the endpoint answered 204, wanted 200', /with 200 and nothing else/],
+    ['the endpoint answered 503, wanted 200', /receiver’s log/],
+    ['timeout: no complete answer within 10000 ms', /has 10 seconds to answer a challenge/],
+    ['tls_expired: the certificate has expired', /Renew the receiver's certificate/],
+    ['egress_refused: 127.0.0.1 is loopback', /SALLYPORT_EGRESS_ALLOW/],
+  ];
+  for (const [error, advice] of cases) {
+    it(`that failed with “${error}” fits it`, () => assert.match(challengeAdvice(error), advice));
+  }
+
+  it('stands beside the error without its code', () => {
+    assert.equal(withoutCode('wrong_answer: it is another'), 'it is another');
+    assert.equal(withoutCode('the endpoint answered 404, wanted 200'), 'the endpoint answered 404, wanted 200');
+  });
+});
+
+describe('how an endpoint stands', () => {
+  it('is said in a sentence for each combination of its switches', async (t) => {
+    const made = await makeEndpoint(await openTestServices(t));
+    const sentence = (more: Partial<Endpoint>): string => endpointSentence({ ...made, ...more });
+    assert.match(sentence({ enabled: true }), /^Deliveries are sent here/);
+    const unproved = { enabled: false, tokenChallenge: true, verified: false };
+    assert.match(sentence({ ...unproved, enableWhenVerified: true }), /A right answer switches it on/);
+    assert.match(sentence({ ...unproved, enableWhenVerified: false }), /It is switched off, and it has not answered/);
+    assert.match(sentence({ ...unproved, verified: true }), /somebody switched it off/);
+  });
+
+  it('has warnings only where something is to be looked at', async (t) => {
+    const { clock, ...services } = await openTestServices(t);
+    const made = await makeEndpoint(services as Parameters<typeof makeEndpoint>[0]);
+    const now = clock();
+    const about = (more: Partial<Endpoint>, count = 0): readonly (readonly [string, string])[] =>
+      endpointWarnings({ ...made, ...more }, { ...NO_USES, count }, now).map((warning) => [
+        warning.about,
+        warning.tone,
+      ]);
+    assert.deepEqual(about({}), []);
+    assert.deepEqual(about({ enabled: false }), [], 'nobody sends there');
+    assert.deepEqual(about({ enabled: false }, 1), [['state', 'caution']]);
+    assert.deepEqual(about({ clientCertificateExpiresAt: now }), [['certificate', 'negative']]);
+    assert.deepEqual(about({ clientCertificateExpiresAt: now + 1000 }), [['certificate', 'caution']]);
+    assert.deepEqual(about({ clientCertificateExpiresAt: now + 40 * 86_400_000 }), []);
+    assert.deepEqual(about({ nextSecretAt: now + 1, nextApiKeyAt: now + 1 }), [
+      ['rotation', 'info'],
+      ['rotation', 'info'],
+    ]);
+    assert.deepEqual(about({ nextSecretAt: now, nextApiKeyAt: now }), [], 'it is in use by now');
+  });
+});
+
+describe('the code for receivers', () => {
+  it('is what the programs of the documentation verify with', () => {
+    const examples = receiverCode();
+    assert.deepEqual(
+      examples.map(({ label }) => label),
+      ['TypeScript', 'Python', 'Go', 'Java', 'C#', 'PHP', 'Ruby'],
+    );
+    for (const { label, code } of examples) {
+      assert.match(code, label === 'TypeScript' ? /createReceiver/ : /SignedHeaders/, label);
+      assert.doesNotMatch(code, /verify:(begin|end)/, label);
+      assert.match(code, /^\S/, label);
+    }
+  });
+
+  it('is cut out between its marks and moved to the left', () => {
+    assert.equal(markedPart('a\n  // verify:begin\n\n    b {\n      c\n    }\n\n  // verify:end\nd'), 'b {\n  c\n}');
+    assert.equal(firstExample('text\n\n```sh\nx\n```\n\n```ts\na\n\nb\n```\n```ts\nc\n```\n'), 'a\n\nb');
+    assert.equal(firstExample('no example'), '');
+  });
+});

@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { endpointBody, endpointPatchOf, rotationBody } from '../../../src/portal/pages/endpoints-input.ts';
+import { eventTypeBody, eventTypePatchOf, patchBetween } from '../../../src/portal/pages/event-types-input.ts';
+import { webhookBody, webhookPatchOf } from '../../../src/portal/pages/webhooks-input.ts';
+import { mergePatch } from '../../../src/validation.ts';
+import { refused } from '../../support/refusals.ts';
+
+type Fields = Readonly<Record<string, string | readonly string[]>>;
+
+function sent(fields: Fields): URLSearchParams {
+  return new URLSearchParams(
+    Object.entries(fields).flatMap(([name, value]): [string, string][] =>
+      typeof value === 'string' ? [[name, value]] : value.map((one) => [name, one]),
+    ),
+  );
+}
+
+describe('the form of an endpoint', () => {
+  const ADDRESS = { name: 'Shop', url: ' https://shop.example/in ', tokenChallenge: 'true' };
+  const address = { name: 'Shop', url: 'https://shop.example/in', contentEncoding: null, tokenChallenge: true };
+  const none = { oauth: null, clientCertificate: null };
+
+  const creations: readonly (readonly [what: string, fields: Fields, body: object])[] = [
+    ['with the address alone leaves the rest to be made', ADDRESS, { ...address, ...none }],
+    [
+      'takes empty fields for none',
+      { ...ADDRESS, secret: '', apiKey: ' ', 'oauth.clientId': '', 'clientCertificate.certificate': '\r\n' },
+      { ...address, ...none },
+    ],
+    [
+      'has what was agreed on: a secret to the letter, an API key without spaces around it',
+      { ...ADDRESS, gzip: 'on', secret: ' a b ', apiKey: ' 00 ', tokenChallenge: 'false' },
+      { ...address, ...none, contentEncoding: 'gzip', tokenChallenge: false, secret: ' a b ', apiKey: '00' },
+    ],
+    [
+      'has OAuth settings where a field of them is filled in, ticked or not',
+      { ...ADDRESS, 'oauth.clientId': 'me', 'oauth.tokenExpirationMinutes': '60' },
+      {
+        ...address,
+        ...none,
+        oauth: { clientId: 'me', tokenUrl: '', scopes: null, tokenExpirationMinutes: 60 },
+      },
+    ],
+    [
+      'has OAuth settings where they are ticked, to be refused for what they lack',
+      { ...ADDRESS, 'oauth.use': 'on', 'oauth.tokenExpirationMinutes': 'soon' },
+      { ...address, ...none, oauth: { clientId: '', tokenUrl: '', scopes: null, tokenExpirationMinutes: 'soon' } },
+    ],
+    [
+      'has a client certificate with the line ends of a file',
+      { ...ADDRESS, 'clientCertificate.certificate': 'a\r\nb\r\n', 'clientCertificate.privateKey': 'c\n' },
+      { ...address, ...none, clientCertificate: { certificate: 'a\nb\n', privateKey: 'c\n' } },
+    ],
+  ];
+  for (const [what, fields, body] of creations) {
+    it(what, () => assert.deepEqual(endpointBody(sent(fields)), body));
+  }
+
+  const changes: readonly (readonly [what: string, fields: Fields, patch: object])[] = [
+    ['takes away what is not ticked', { ...ADDRESS, 'oauth.clientId': 'me' }, { ...address, ...none }],
+    [
+      'keeps secrets that were left empty',
+      {
+        ...ADDRESS,
+        'oauth.use': 'on',
+        'oauth.clientId': 'me',
+        'oauth.tokenUrl': 'https://login.example/',
+        'oauth.clientSecret': '',
+        'oauth.scopes': ' a b ',
+        'clientCertificate.use': 'on',
+        'clientCertificate.certificate': 'a',
+        'clientCertificate.privateKey': '',
+      },
+      {
+        ...address,
+        oauth: { clientId: 'me', tokenUrl: 'https://login.example/', scopes: 'a b' },
+        clientCertificate: { certificate: 'a' },
+      },
+    ],
+    ['replaces no API key and no secret', { ...ADDRESS, apiKey: 'x', secret: 'y' }, { ...address, ...none }],
+  ];
+  for (const [what, fields, patch] of changes) {
+    it(`that changes one ${what}`, () => assert.deepEqual(endpointPatchOf(sent(fields)), patch));
+  }
+
+  it('of a rotation names what was typed, and when', () => {
+    const fields = sent({ secret: 'x', activateAfterSeconds: '3600' });
+    assert.deepEqual(rotationBody(fields, 'secret'), { secret: 'x', activateAfterSeconds: 3600 });
+    assert.deepEqual(rotationBody(sent({ apiKey: '' }), 'apiKey'), {});
+  });
+});
+
+describe('the form of a webhook', () => {
+  const FIELDS = { name: ' Orders ', endpointId: 'e', eventTypes: ['order.created', 'order.*'] };
+  const common = { name: 'Orders', endpointId: 'e', encryptionKeyName: null, customHeaders: [] };
+  const plain = { ...common, eventTypes: ['order.created', 'order.*'], ordered: false, standardWebhooks: false };
+
+  it('leaves numbers that are empty to their defaults', () => {
+    const empty = { maxBatchRecords: '', maxRecordsPerSecond: ' ', heartbeatSeconds: '', 'retry.maxAttempts': '' };
+    assert.deepEqual(webhookBody(sent({ ...FIELDS, ...empty })), { ...plain, retry: {} });
+  });
+
+  it('brings them back to their defaults where it changes one', () => {
+    const emptied = { maxBatchRecords: null, maxRecordsPerSecond: null, heartbeatSeconds: null, timeoutSeconds: null };
+    assert.deepEqual(webhookPatchOf(sent(FIELDS)), {
+      ...plain,
+      ...emptied,
+      retry: { policy: null, maxAttempts: null },
+    });
+  });
+
+  it('has what was typed, numbers as numbers and what is none as it is', () => {
+    const typed = {
+      ...FIELDS,
+      morePatterns: ' stock.*, order.* *',
+      encryptionKeyName: 'hr',
+      'customHeaders.name': ['x-a', '', 'x-b', ''],
+      'customHeaders.value': ['1', '', '', ''],
+      ordered: 'on',
+      standardWebhooks: 'on',
+      maxBatchRecords: '10',
+      maxRecordsPerSecond: '0.5',
+      heartbeatSeconds: '0',
+      timeoutSeconds: 'long',
+      'retry.policy': 'linear',
+      'retry.maxAttempts': '1e3',
+    };
+    assert.deepEqual(webhookBody(sent(typed)), {
+      ...common,
+      eventTypes: ['order.created', 'order.*', 'stock.*', '*'],
+      encryptionKeyName: 'hr',
+      customHeaders: [
+        { name: 'x-a', value: '1' },
+        { name: 'x-b', value: '' },
+      ],
+      ordered: true,
+      standardWebhooks: true,
+      maxBatchRecords: 10,
+      maxRecordsPerSecond: 0.5,
+      heartbeatSeconds: 0,
+      timeoutSeconds: 'long',
+      retry: { policy: 'linear', maxAttempts: '1e3' },
+    });
+  });
+});
+
+describe('the form of an event type', () => {
+  it('has no schema where none was typed', () => {
+    const body = { description: 'x', encryptionRequired: true, dataSchema: null };
+    assert.deepEqual(eventTypeBody(sent({ description: ' x ', encryptionRequired: 'on', dataSchema: ' ' })), body);
+  });
+
+  const refusals: readonly (readonly [text: string, says: RegExp])[] = [
+    ['{\r\n  "a": nothing\r\n}', /is not JSON: .*nothing/s],
+    ['{"a": ', /is not JSON: ./],
+    ['[]', /must be a JSON object/],
+    ['null', /must be a JSON object/],
+  ];
+  for (const [dataSchema, says] of refusals) {
+    it(`names the field for ${JSON.stringify(dataSchema)}`, async () => {
+      const expected = { code: 'validation_failed', fields: ['dataSchema'], says } as const;
+      await refused(() => eventTypeBody(sent({ dataSchema })), expected);
+    });
+  }
+
+  const json = fc.letrec((tie) => ({
+    value: fc.oneof(fc.integer(), fc.string(), fc.boolean(), fc.array(tie('value'), { maxLength: 2 }), tie('object')),
+    object: fc.dictionary(fc.oneof(fc.constantFrom('a', 'b', '__proto__'), fc.string()), tie('value'), { maxKeys: 4 }),
+  })).object as fc.Arbitrary<Record<string, unknown>>;
+
+  it('makes a patch that leads from any schema to any other', () => {
+    fc.assert(
+      fc.property(json, json, (from, to) => {
+        assert.deepEqual(plain(mergePatch(from, patchBetween(from, to))), plain(to));
+      }),
+    );
+  });
+
+  it('refuses what a patch cannot say: a member that is null', async () => {
+    const before = { dataSchema: { type: 'object' } };
+    const typed = (schema: object) => sent({ dataSchema: JSON.stringify(schema) });
+    await refused(() => eventTypePatchOf(typed({ properties: { a: { const: null } } }), before), {
+      code: 'validation_failed',
+      fields: ['dataSchema'],
+    });
+    assert.deepEqual(eventTypePatchOf(typed({ enum: [null] }), before).dataSchema, { enum: [null], type: null });
+    const first = { const: null };
+    assert.deepEqual(eventTypePatchOf(typed(first), { dataSchema: null }).dataSchema, first);
+    assert.equal(eventTypePatchOf(sent({}), before).dataSchema, null);
+  });
+});
+
+/** Without prototypes, in which the two differ. */
+function plain(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value));
+}

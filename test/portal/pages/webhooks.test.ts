@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { html } from '../../../src/http/html.ts';
+import { NO_TIMINGS } from '../../../src/outbound/outcome.ts';
+import { testSection } from '../../../src/portal/pages/webhooks-attempt.ts';
+import { encryptionRule } from '../../../src/portal/pages/webhooks-events.ts';
+import { historySection, stateNotice, stateSentence } from '../../../src/portal/pages/webhooks-state.ts';
+import type { Progress, Webhook } from '../../../src/store/webhooks.ts';
+import { makeEventType, makeWebhook, openTestServices } from '../../support/services.ts';
+
+type Stage = { readonly now: number; readonly webhook: (progress: Partial<Progress>) => Webhook };
+
+async function stage(t: TestContext): Promise<Stage> {
+  const services = await openTestServices(t);
+  await makeEventType(services, 'order.created');
+  const made = await makeWebhook(services, ['order.created']);
+  return { now: services.clock(), webhook: (progress) => ({ ...made, progress: { ...made.progress, ...progress } }) };
+}
+
+describe('the state of a webhook', () => {
+  it('is said in a sentence, whichever it is', async (t) => {
+    const { webhook } = await stage(t);
+    const cases: readonly (readonly [Partial<Progress>, RegExp])[] = [
+      [{}, /^It has not been started yet/],
+      [{ stateReason: 'stopped_by_administrator' }, /^It does not send/],
+      [{ state: 'started' }, /its first delivery or heartbeat is under way/],
+      [{ state: 'running' }, /the last attempt succeeded/],
+      [{ state: 'failing' }, /the last attempt failed/],
+      [{ state: 'failed' }, /^It sends no more/],
+    ];
+    for (const [progress, says] of cases) assert.match(stateSentence(webhook(progress)), says);
+  });
+
+  it('has a notice where something is to be done, and none where all is as it was asked for', async (t) => {
+    const { webhook, now } = await stage(t);
+    const noticed = (progress: Partial<Progress>): string | null => stateNotice(webhook(progress), now)?.markup ?? null;
+    for (const quiet of [
+      {},
+      { stateReason: 'stopped_by_administrator' },
+      { state: 'started' },
+      { state: 'running' },
+    ] as const) {
+      assert.equal(noticed(quiet), null, JSON.stringify(quiet));
+    }
+    const failing = { state: 'failing', stateReason: 'oauth_token', failingSinceAt: now - 3_600_000 } as const;
+    const told = noticed({ ...failing, stateDetail: 'the token endpoint answered 401' }) ?? '';
+    assert.match(told, /The token endpoint answered 401\./);
+    assert.match(told, /Check token URL/);
+    assert.match(told, /given up .*in 23 hours/);
+    assert.match(noticed(failing) ?? '', /The last attempt failed \(oauth_token\)/);
+    const unsaid = noticed({ state: 'failing', stateReason: null, failingSinceAt: null }) ?? '';
+    assert.match(unsaid, /The last attempt failed\./);
+    assert.doesNotMatch(unsaid, /given up/);
+    assert.match(noticed({ state: 'failed', stateReason: 'too_many_dead' }) ?? '', /gave it up.*Ten batches in a row/s);
+    assert.match(noticed({ stateReason: 'endpoint_gone' }) ?? '', /The service stopped it.*410 Gone/s);
+  });
+
+  it('has a history with the reason of each change, and its beginning where that is within reach', () => {
+    const past = (reason: string | null) => ({ state: 'failing', previousState: 'running', reason, at: 1000 }) as const;
+    const reasons = ['connect', 'http_status: the receiver answered 500', 'endpoint_disabled', null];
+    const whole = historySection(reasons.map(past), true, 500, html``).markup;
+    assert.match(whole, /Check that the receiver runs/);
+    assert.match(whole, /The receiver answered 500\./);
+    assert.match(whole, /Its endpoint is not enabled/);
+    assert.match(whole, /Created/);
+    assert.doesNotMatch(historySection(reasons.map(past), false, 500, html``).markup, /Created/);
+  });
+});
+
+describe('a test event', () => {
+  it('that met nobody says so, with what to do', () => {
+    const shown = testSection(
+      {
+        ...{ id: 'a', webhookNumber: 1, kind: 'test', batchId: 'b', firstOffset: null, lastOffset: null },
+        ...{ attemptNumber: 1, startedAt: 0, requestHeaders: {}, responseStatus: null, responseHeaders: null },
+        ...{ responseBody: null, errorClass: 'dns', errorMessage: null, timings: NO_TIMINGS },
+      },
+      'https://nowhere.example/in',
+    ).markup;
+    assert.match(shown, /Dns\./);
+    assert.match(shown, /Check the host name in the URL/);
+    assert.match(shown, /No answer came/);
+  });
+
+  it('that arrived at once has no time to tell', () => {
+    const shown = testSection(
+      {
+        ...{ id: 'a', webhookNumber: 1, kind: 'test', batchId: 'b', firstOffset: null, lastOffset: null },
+        ...{ attemptNumber: 1, startedAt: 0, requestHeaders: {}, responseStatus: 200, responseHeaders: {} },
+        ...{ responseBody: Buffer.from('ok'), errorClass: null, errorMessage: null, timings: NO_TIMINGS },
+      },
+      'https://shop.example/in',
+    ).markup;
+    assert.match(shown, /It arrived\./);
+  });
+});
+
+describe('the rule for the events that are chosen', () => {
+  const types = [
+    { name: 'order.created', encryptionRequired: false },
+    { name: 'invoice.paid', encryptionRequired: true },
+  ] as unknown as Parameters<typeof encryptionRule>[2];
+  const cases: readonly (readonly [patterns: string[], hasKey: boolean, says: RegExp])[] = [
+    [[], false, /Employee events, and event types marked/],
+    [['order.*'], false, /Employee events, and event types marked/],
+    [['order.created', 'invoice.*'], false, /Events of type invoice\.paid must be encrypted: choose a key/],
+    [['*'], false, /Employee events must be encrypted: choose a key/],
+    [['employee.created'], true, /Employee events must be encrypted, and they will be/],
+  ];
+  for (const [patterns, hasKey, says] of cases) {
+    it(`${patterns.join(' ') || 'none'}, ${hasKey ? 'with' : 'without'} a key, is said`, () => {
+      assert.match(encryptionRule(patterns, hasKey, types).markup, says);
+    });
+  }
+});

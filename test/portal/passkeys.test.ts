@@ -1,0 +1,123 @@
+/** Passkeys, with the authenticator that Chromium plays for tests (WebDriver's virtual authenticators). */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { CDPSession } from 'playwright-core';
+import { type Portal, startPortal, type Visitor } from '../support/browser.ts';
+
+const AUTHENTICATOR = {
+  protocol: 'ctap2',
+  transport: 'internal',
+  hasResidentKey: true,
+  hasUserVerification: true,
+  isUserVerified: true,
+  automaticPresenceSimulation: true,
+} as const;
+
+/** A visitor by a host name, with a device that keeps passkeys. */
+async function visitWithDevice(
+  portal: Portal,
+): Promise<Visitor & { readonly device: CDPSession; readonly id: string }> {
+  const visitor = await portal.visit({ host: 'localhost', expecting: [400, 401] });
+  const device = await visitor.context.newCDPSession(visitor.page);
+  await device.send('WebAuthn.enable');
+  const { authenticatorId: id } = await device.send('WebAuthn.addVirtualAuthenticator', { options: AUTHENTICATOR });
+  return { ...visitor, device, id };
+}
+
+async function signInByPassword({ page, open }: Visitor, { service: { credentials } }: Portal): Promise<void> {
+  await open('/sign-in?next=/account');
+  await page.getByLabel('User name').fill(credentials.adminUserName);
+  await page.getByLabel('Password').fill(credentials.adminPassword);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+  await page.getByRole('heading', { name: 'Your account' }).waitFor();
+}
+
+async function addPasskey({ page }: Visitor, portal: Portal, name = 'Laptop'): Promise<void> {
+  await page.getByLabel('Name', { exact: true }).fill(name);
+  await page.getByLabel('Your password').fill(portal.service.credentials.adminPassword);
+  await page.getByRole('button', { name: 'Add a passkey' }).click();
+}
+
+describe('a passkey', () => {
+  it('is added with the password, signs in without it, and is removed', async (t) => {
+    const portal = await startPortal(t);
+    const visitor = await visitWithDevice(portal);
+    const { page } = visitor;
+    await signInByPassword(visitor, portal);
+    await visitor.isAccessible();
+    await addPasskey(visitor, portal);
+    await page.getByText('The passkey is added').waitFor();
+    const row = page.getByRole('row').filter({ hasText: 'Laptop' });
+    assert.match((await row.textContent()) ?? '', /never.*localhost/);
+    await visitor.isAccessible();
+
+    await page.getByRole('button', { name: 'Administrator' }).click();
+    await page.getByRole('button', { name: 'Sign out', exact: true }).first().click();
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    await visitor.open('/account');
+    await page.getByText('with a passkey').waitFor();
+    assert.doesNotMatch((await row.textContent()) ?? '', /never/);
+
+    await page.getByRole('button', { name: 'Remove the passkey Laptop' }).click();
+    await page.getByText('The passkey is removed').waitFor();
+    await page.getByText('You have none yet.').waitFor();
+    await page.getByRole('button', { name: 'Administrator' }).click();
+    await page.getByRole('button', { name: 'Sign out', exact: true }).first().click();
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+    await page.getByText('You are not signed in').waitFor();
+  });
+
+  it('is not added without the right password', async (t) => {
+    const portal = await startPortal(t);
+    const visitor = await visitWithDevice(portal);
+    const { page } = visitor;
+    await signInByPassword(visitor, portal);
+    await page.getByLabel('Name', { exact: true }).fill('Laptop');
+    await page.getByLabel('Your password').fill('a guess');
+    await page.getByRole('button', { name: 'Add a passkey' }).click();
+    await page.getByText('The passkey is not added').waitFor();
+    await page.getByText('Your password is not right.').waitFor();
+    await visitor.open('/account');
+    await page.getByText('You have none yet.').waitFor();
+  });
+
+  it('of an account that is switched off does not sign in', async (t) => {
+    const portal = await startPortal(t);
+    const visitor = await visitWithDevice(portal);
+    const { page } = visitor;
+    await signInByPassword(visitor, portal);
+    await addPasskey(visitor, portal);
+    await page.getByText('The passkey is added').waitFor();
+    const [admin] = await portal.service.services.users.list('', 1);
+    await portal.service.services.users.patch(admin?.id ?? '', { active: false }, 'command-line');
+    await visitor.open('/account');
+    await page.getByText('Your session is over.').waitFor();
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+    await page.getByText('You are not signed in').waitFor();
+  });
+
+  it('that the owner does not let be used says so, and that is all', async (t) => {
+    const portal = await startPortal(t);
+    const visitor = await visitWithDevice(portal);
+    const { page, device, id } = visitor;
+    await signInByPassword(visitor, portal);
+    await addPasskey(visitor, portal);
+    await page.getByText('The passkey is added').waitFor();
+    await visitor.context.clearCookies();
+    await visitor.open('/sign-in');
+    await device.send('WebAuthn.setUserVerified', { authenticatorId: id, isUserVerified: false });
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+    await page.getByText('No passkey was used').waitFor();
+  });
+
+  it('cannot be had at an address that is a number', async (t) => {
+    const portal = await startPortal(t);
+    const { page, open } = await portal.signIn('viewer');
+    await open('/account');
+    await page.getByText('Passkeys belong to a host name').waitFor();
+    const visitor = await portal.visit();
+    await visitor.open('/sign-in');
+    assert.equal(await visitor.page.getByRole('button', { name: 'Sign in with a passkey' }).count(), 0);
+  });
+});

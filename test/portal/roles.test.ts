@@ -1,0 +1,110 @@
+/** Who may come to which page: for every page that is registered, and every role. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import { DATABASE_FILE } from '../../src/data-folder.ts';
+import { mayAct } from '../../src/portal/call.ts';
+import type { PortalRole } from '../../src/store/sessions.ts';
+import { openSqlite } from '../../src/store/sqlite.ts';
+import { cleanUp } from '../support/cleanup.ts';
+import { filledPath, portalPages } from '../support/portal-pages.ts';
+import { newSession, request } from '../support/portal-requests.ts';
+import { type ServiceInProcess, startService } from '../support/service.ts';
+import { contents } from '../support/store.ts';
+
+const ROLES: readonly PortalRole[] = ['viewer', 'operator', 'administrator'];
+const pages = portalPages();
+
+describe('every page of the portal', () => {
+  it('is registered once, with a role unless it is one for signing in', () => {
+    const names = pages.map(({ method, path }) => `${method} ${path}`);
+    assert.deepEqual([...new Set(names)], names);
+    const open = pages.filter(({ role }) => role === null).map(({ path }) => path);
+    for (const path of open) assert.match(path, /^\/(sign-in|theme)(\/|$)/);
+  });
+
+  it('sends those who are not signed in to sign in, and does nothing', async (t) => {
+    const service = await startService(t);
+    const unchanged = watch(t, service);
+    for (const { method, path, role } of pages) {
+      if (role === null) continue;
+      const reply = await request(service.url + filledPath(path), { ...(method === 'POST' && { form: {} }) });
+      assert.equal(reply.status, 303, `${method} ${path}`);
+      assert.match(reply.headers.get('location') ?? '', /^\/sign-in(\?|$)/, path);
+    }
+    unchanged();
+  });
+
+  for (const role of ROLES) {
+    const denied = pages.filter((page) => page.role !== null && !mayAct(role, page.role));
+    if (role !== 'administrator') {
+      it(`refuses ${role}s what takes more, whatever they send, and does nothing`, async (t) => {
+        assert.ok(denied.length > 0, `nothing takes more than ${role}`);
+        const service = await startService(t);
+        const { token } = await newSession(service, role);
+        const unchanged = watch(t, service);
+        for (const { method, path } of denied) {
+          const reply = await request(service.url + filledPath(path), {
+            token,
+            ...(method === 'POST' && { form: {} }),
+          });
+          assert.equal(reply.status, 403, `${method} ${path}`);
+          assert.match(reply.text, /Your role does not allow this/, path);
+        }
+        unchanged();
+      });
+    }
+
+    it(`answers ${role}s what they may, without a fault`, async (t) => {
+      const service = await startService(t);
+      for (const { method, path, role: takes } of pages) {
+        if (takes === null || !mayAct(role, takes)) continue;
+        const { token } = await newSession(service, role);
+        const reply = await request(service.url + filledPath(path), { token, ...(method === 'POST' && { form: {} }) });
+        assert.ok(reply.status < 500 && reply.status !== 403, `${method} ${path}: ${reply.status}`);
+        if (method === 'GET') assert.doesNotMatch(reply.headers.get('location') ?? '', /^\/sign-in/, path);
+        assert.match(reply.headers.get('cache-control') ?? '', /no-store/, path);
+      }
+    });
+  }
+
+  it('takes forms with the token of the session alone, and from its own site alone', async (t) => {
+    const service = await startService(t);
+    const { token } = await newSession(service, 'administrator');
+    const other = await newSession(service, 'administrator');
+    const { url } = service;
+    const unchanged = watch(t, service);
+    const forged: readonly [what: string, form: Record<string, string>, headers: Record<string, string>][] = [
+      ['no token', { formToken: '' }, {}],
+      ["another session's token", { formToken: await tokenOf(url, other.token) }, {}],
+      ['another site, by Origin', {}, { origin: 'https://evil.example' }],
+      ['a page without an origin', {}, { origin: 'null' }],
+      ['another port', {}, { origin: `${url.replace(/:\d+$/, '')}:1` }],
+      ['another site, by Sec-Fetch-Site', {}, { 'sec-fetch-site': 'cross-site' }],
+      ['a neighbouring host', {}, { 'sec-fetch-site': 'same-site' }],
+      ['no page at all', {}, { 'sec-fetch-site': 'none' }],
+    ];
+    for (const { method, path, role } of pages) {
+      if (method !== 'POST' || role === null) continue;
+      for (const [what, form, headers] of forged) {
+        const reply = await request(url + filledPath(path), { token, form, headers });
+        assert.equal(reply.status, 403, `${path}: ${what}`);
+        assert.match(reply.text, /send that form again/, `${path}: ${what}`);
+      }
+    }
+    unchanged();
+  });
+});
+
+async function tokenOf(url: string, session: string): Promise<string> {
+  const { text } = await request(`${url}/account`, { token: session });
+  return /name="formToken" value="([^"]+)"/.exec(text)?.[1] ?? assert.fail('no form has a token');
+}
+
+/** Asserts, when the result is called, that nothing was written since; that a session was used is no change. */
+function watch(t: TestContext, { dataDir }: ServiceInProcess): () => void {
+  const database = openSqlite(join(dataDir, DATABASE_FILE));
+  cleanUp(t, () => database.close());
+  const before = contents(database);
+  return () => assert.deepEqual(contents(database), before);
+}

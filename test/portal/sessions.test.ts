@@ -1,0 +1,292 @@
+/** How long a session lasts, and everything that ends it. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { hashPassword } from '../../src/access/password.ts';
+import { SESSION_COOKIE, VISIT_COOKIE } from '../../src/portal/cookies.ts';
+import { formToken } from '../../src/portal/forgery.ts';
+import { SESSION_IDLE_MS, SESSION_MS, SESSION_SEEN_EVERY_MS, SESSIONS_PER_USER_MAX } from '../../src/portal-limits.ts';
+import { randomBytes } from '../../src/random.ts';
+import { succeeded } from '../support/client.ts';
+import { newSession, type PortalReply, request } from '../support/portal-requests.ts';
+import { type ServiceInProcess, startService } from '../support/service.ts';
+
+const VISITOR = { address: '127.0.0.1', userAgent: 'a test' };
+const PASSWORD = 'seventeen badgers at dawn';
+
+async function isSignedIn({ url }: Pick<ServiceInProcess, 'url'>, token: string): Promise<boolean> {
+  const { status, headers } = await request(`${url}/account`, { token });
+  if (status === 200) return true;
+  assert.deepEqual([status, headers.get('location')], [303, '/sign-in?next=%2Faccount']);
+  return false;
+}
+
+/** A visit to the sign-in page, and what posting the form with its cookie answers. */
+async function signIn(url: string, fields: Readonly<Record<string, string>>, cookies = ''): Promise<PortalReply> {
+  const page = await request(`${url}/sign-in`, { headers: { cookie: cookies } });
+  const visit = new RegExp(`${VISIT_COOKIE}=([^;]+)`).exec(page.headers.get('set-cookie') ?? '')?.[1] ?? '';
+  const cookie = `${VISIT_COOKIE}=${visit}${cookies === '' ? '' : `; ${cookies}`}`;
+  return request(`${url}/sign-in`, { form: { formToken: formToken(visit), ...fields }, headers: { cookie } });
+}
+
+function sessionIn({ headers }: PortalReply): string | null {
+  return new RegExp(`${SESSION_COOKIE}=([^;]+)`).exec(headers.get('set-cookie') ?? '')?.[1] ?? null;
+}
+
+async function userWithPassword(
+  { services }: ServiceInProcess,
+  userName: string,
+  role: string,
+): Promise<{ id: string }> {
+  const passwordHash = await hashPassword(PASSWORD, randomBytes);
+  return services.users.create({ userName, role }, 'command-line', (user) => ({ ...user, passwordHash }));
+}
+
+describe('a session', () => {
+  it('is over after half an hour without a request, and lasts with one', async (t) => {
+    const service = await startService(t);
+    const { token } = await newSession(service, 'viewer');
+    for (let at = 0; at < 3; at += 1) {
+      service.advance(SESSION_IDLE_MS - SESSION_SEEN_EVERY_MS);
+      assert.equal(await isSignedIn(service, token), true);
+    }
+    service.advance(SESSION_IDLE_MS + SESSION_SEEN_EVERY_MS);
+    assert.equal(await isSignedIn(service, token), false);
+  });
+
+  it('is over after twelve hours in any case', async (t) => {
+    const service = await startService(t);
+    const { token } = await newSession(service, 'viewer');
+    for (let passed = 0; passed < SESSION_MS - SESSION_IDLE_MS / 2; passed += SESSION_IDLE_MS / 2) {
+      assert.equal(await isSignedIn(service, token), true);
+      service.advance(SESSION_IDLE_MS / 2);
+    }
+    service.advance(SESSION_IDLE_MS / 2);
+    assert.equal(await isSignedIn(service, token), false);
+  });
+
+  it('ends with the account, its role, a new password by invitation, and with signing out', async (t) => {
+    const service = await startService(t);
+    const { admin, services } = service;
+    const ends: readonly [what: string, end: (userId: string, token: string) => Promise<unknown>][] = [
+      ['switched off', (id) => succeeded(admin.patch(`users/${id}`, { active: false }))],
+      ['deleted', (id) => admin.delete(`users/${id}`)],
+      ['another role', (id) => succeeded(admin.patch(`users/${id}`, { role: 'viewer' }))],
+      ['no portal role', (id) => succeeded(admin.patch(`users/${id}`, { role: 'service' }))],
+      [
+        'a new password',
+        async (id) => {
+          const { token } = await services.invitations.invite(id, 'command-line');
+          await services.invitations.accept(token, { password: PASSWORD, passwordAgain: PASSWORD });
+        },
+      ],
+      ['signed out', (_, token) => request(`${service.url}/sign-out`, { token, form: {} })],
+      [
+        'signed out everywhere',
+        (_, token) => request(`${service.url}/account/sign-out-everywhere`, { token, form: {} }),
+      ],
+    ];
+    const { token: bystander } = await newSession(service, 'administrator');
+    for (const [what, end] of ends) {
+      const { token, userId } = await newSession(service, 'operator');
+      assert.equal(await isSignedIn(service, token), true, what);
+      await end(userId, token);
+      assert.equal(await isSignedIn(service, token), false, what);
+    }
+    assert.equal(await isSignedIn(service, bystander), true);
+  });
+
+  it('does not come back with an account that is switched on again, or given its role again', async (t) => {
+    const service = await startService(t);
+    const { token, userId } = await newSession(service, 'operator');
+    await succeeded(service.admin.patch(`users/${userId}`, { active: false }));
+    await succeeded(service.admin.patch(`users/${userId}`, { active: true }));
+    assert.equal(await isSignedIn(service, token), false);
+  });
+
+  it('of somebody else is not ended by its id', async (t) => {
+    const service = await startService(t);
+    const mine = await newSession(service, 'viewer');
+    const other = await newSession(service, 'viewer');
+    const path = `${service.url}/account/sessions/${other.sessionId}/end`;
+    assert.equal((await request(path, { token: mine.token, form: {} })).status, 303);
+    assert.equal(await isSignedIn(service, other.token), true);
+  });
+
+  it('is kept as a hash alone', async (t) => {
+    const service = await startService(t);
+    const { token, userId } = await newSession(service, 'viewer');
+    const [session] = await service.services.sessions.ofUser(userId);
+    assert.equal(session?.tokenHash.length, 32);
+    assert.ok(!JSON.stringify(session).includes(token));
+    const audit = await request(`${service.url}/audit`, { token });
+    assert.match(audit.text, /user\.sign-in/);
+    assert.ok(!audit.text.includes(token));
+  });
+
+  it('gives way to newer ones where an account has too many', async (t) => {
+    const service = await startService(t);
+    const user = await service.services.users.create({ userName: 'busy', role: 'viewer' }, 'command-line');
+    const tokens: string[] = [];
+    for (let at = 0; at <= SESSIONS_PER_USER_MAX; at += 1) {
+      const begun = await service.services.sessions.begin(user, 'password', VISITOR);
+      tokens.push(begun?.token ?? '');
+      service.advance(1);
+    }
+    assert.equal((await service.services.sessions.ofUser(user.id)).length, SESSIONS_PER_USER_MAX);
+    assert.equal(await isSignedIn(service, tokens[0] ?? ''), false);
+    assert.equal(await isSignedIn(service, tokens[1] ?? ''), true);
+  });
+});
+
+describe('signing in', () => {
+  it('gives a new cookie whatever the browser brought, and ends the session it came with', async (t) => {
+    const service = await startService(t);
+    await userWithPassword(service, 'grace', 'operator');
+    const fixed = 'A'.repeat(43);
+    const first = await signIn(service.url, { userName: 'grace', password: PASSWORD }, `${SESSION_COOKIE}=${fixed}`);
+    const token = sessionIn(first);
+    assert.equal(first.status, 303);
+    assert.ok(token !== null && token !== fixed);
+    assert.equal(await isSignedIn(service, fixed), false);
+    assert.equal(await isSignedIn(service, token), true);
+
+    const again = await request(`${service.url}/sign-in`, { token, form: { userName: 'grace', password: PASSWORD } });
+    const next = sessionIn(again);
+    assert.ok(next !== null && next !== token);
+    assert.equal(await isSignedIn(service, token), false);
+    assert.equal(await isSignedIn(service, next), true);
+  });
+
+  it('says and sets the same for everything that is wrong', async (t) => {
+    const service = await startService(t);
+    await userWithPassword(service, 'grace', 'operator');
+    await userWithPassword(service, 'robot', 'service');
+    const { id } = await userWithPassword(service, 'gone', 'viewer');
+    await succeeded(service.admin.patch(`users/${id}`, { active: false }));
+    await service.services.users.create({ userName: 'new', role: 'viewer' }, 'command-line');
+    const wrong = [
+      ['nobody', PASSWORD],
+      ['grace', 'another password of mine'],
+      ['grace', ''],
+      ['robot', PASSWORD],
+      ['gone', PASSWORD],
+      ['new', ''],
+      ['', ''],
+    ] as const;
+    const replies: string[] = [];
+    for (const [userName, password] of wrong) {
+      const reply = await signIn(service.url, { userName, password });
+      assert.equal(reply.status, 401, userName);
+      assert.equal(sessionIn(reply), null, userName);
+      replies.push(
+        reply.text.replaceAll(`value="${userName}"`, 'value=""').replace(/name="formToken" value="[^"]*"/g, ''),
+      );
+    }
+    assert.deepEqual(new Set(replies).size, 1);
+  });
+
+  it('is tried ten times a minute for one name, and then neither wrong nor right passwords are', async (t) => {
+    const service = await startService(t);
+    await userWithPassword(service, 'grace', 'operator');
+    for (let at = 0; at < 10; at += 1) {
+      assert.equal((await signIn(service.url, { userName: 'grace', password: `guess ${at}` })).status, 401);
+    }
+    const right = await signIn(service.url, { userName: 'grace', password: PASSWORD });
+    assert.equal(right.status, 429);
+    assert.match(right.headers.get('retry-after') ?? '', /^\d+$/);
+    assert.equal(sessionIn(right), null);
+    service.advance(61_000);
+    assert.equal((await signIn(service.url, { userName: 'grace', password: PASSWORD })).status, 303);
+  });
+
+  it('goes on to a page of this site alone', async (t) => {
+    const service = await startService(t);
+    await userWithPassword(service, 'grace', 'operator');
+    const targets: readonly [next: string, to: string][] = [
+      ['/audit?action=user.create', '/audit?action=user.create'],
+      ['//evil.example', '/'],
+      ['/\\evil.example', '/'],
+      ['https://evil.example/', '/'],
+      ['javascript:alert(1)', '/'],
+      ['/\t/evil.example', '/'],
+      ['', '/'],
+    ];
+    for (const [next, to] of targets) {
+      const reply = await signIn(service.url, { userName: 'grace', password: PASSWORD, next });
+      assert.equal(reply.headers.get('location'), to, next);
+    }
+  });
+
+  it('takes its form with the cookie that came with it alone', async (t) => {
+    const service = await startService(t);
+    await userWithPassword(service, 'grace', 'operator');
+    const fields = { userName: 'grace', password: PASSWORD };
+    const without = await request(`${service.url}/sign-in`, {
+      form: { ...fields, formToken: formToken('A'.repeat(43)) },
+    });
+    assert.equal(without.status, 403);
+    assert.match(without.text, /did not bring the cookie/);
+    const other = `${VISIT_COOKIE}=${'B'.repeat(43)}`;
+    const forged = await request(`${service.url}/sign-in`, {
+      form: { ...fields, formToken: formToken('A'.repeat(43)) },
+      headers: { cookie: other },
+    });
+    assert.equal(forged.status, 403);
+    assert.equal(sessionIn(forged), null);
+  });
+
+  it('is not offered over plain HTTP from elsewhere, where the browser would keep no cookie', async (t) => {
+    const service = await startService(t);
+    const asked = async (headers: Record<string, string>): Promise<string> =>
+      (await request(`${service.url}/sign-in`, { headers })).text;
+    const insecure = await asked({ host: 'edge.example' });
+    assert.match(insecure, /Signing in needs HTTPS/);
+    assert.doesNotMatch(insecure, /<input[^>]*type="password"/);
+    // Browsers say where they come from at addresses alone that they trust.
+    assert.doesNotMatch(await asked({ host: 'edge.example', 'sec-fetch-site': 'none' }), /needs HTTPS/);
+    for (const host of ['localhost:8080', '127.0.0.1', '[::1]:1', 'portal.localhost']) {
+      assert.match(await asked({ host }), /<input[^>]*type="password"/, host);
+    }
+  });
+});
+
+describe("changing one's own password", () => {
+  it('takes the current one, ends the other sessions, and keeps this one', async (t) => {
+    const service = await startService(t);
+    await userWithPassword(service, 'grace', 'viewer');
+    const [mine = '', other = ''] = await Promise.all(
+      [1, 2].map(async () => sessionIn(await signIn(service.url, { userName: 'grace', password: PASSWORD })) ?? ''),
+    );
+    const change = (form: Record<string, string>): Promise<PortalReply> =>
+      request(`${service.url}/account/password`, { token: mine, form });
+    const next = 'a new one for the spring';
+    const refused: readonly [Record<string, string>, RegExp][] = [
+      [{ currentPassword: 'wrong', password: next, passwordAgain: next }, /Current password is not right/],
+      [{ currentPassword: PASSWORD, password: 'short', passwordAgain: 'short' }, /New password must have at least 12/],
+      [{ currentPassword: PASSWORD, password: next, passwordAgain: `${next}r` }, /The same again is not the same/],
+    ];
+    for (const [form, says] of refused) {
+      const reply = await change(form);
+      assert.equal(reply.status, 400);
+      assert.match(reply.text, says);
+      assert.ok(!reply.text.includes(next) && !reply.text.includes(PASSWORD));
+    }
+    assert.equal(await isSignedIn(service, other), true);
+    assert.equal((await change({ currentPassword: PASSWORD, password: next, passwordAgain: next })).status, 303);
+    assert.equal(await isSignedIn(service, mine), true);
+    assert.equal(await isSignedIn(service, other), false);
+    assert.equal((await signIn(service.url, { userName: 'grace', password: PASSWORD })).status, 401);
+    assert.equal((await signIn(service.url, { userName: 'grace', password: next })).status, 303);
+  });
+
+  it('is not tried without end', async (t) => {
+    const service = await startService(t);
+    const { token } = await newSession(service, 'viewer');
+    const statuses: number[] = [];
+    for (let at = 0; at < 11; at += 1) {
+      const form = { currentPassword: `guess ${at}`, password: PASSWORD, passwordAgain: PASSWORD };
+      statuses.push((await request(`${service.url}/account/password`, { token, form })).status);
+    }
+    assert.deepEqual(statuses, [...Array.from({ length: 10 }, () => 400), 429]);
+  });
+});

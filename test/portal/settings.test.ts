@@ -1,0 +1,39 @@
+/** The settings page, and the backup that is downloaded from it. */
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { examineBackup } from '../../src/store/backup.ts';
+import { startPortal } from '../support/browser.ts';
+
+describe('settings', () => {
+  it('shows what is set and where it came from', async (t) => {
+    const portal = await startPortal(t);
+    const { page, open, isAccessible } = await portal.signIn('viewer');
+    assert.equal(await open('/settings'), 200);
+    await page.getByRole('row').filter({ hasText: 'SALLYPORT_LOG_LEVEL' }).waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Download a backup' }).count(), 0);
+    await isAccessible();
+  });
+
+  it('gives an administrator a backup that is whole, and leaves nothing of it behind', async (t) => {
+    const portal = await startPortal(t);
+    const { page, open, isAccessible } = await portal.signIn('administrator');
+    await open('/settings');
+    await isAccessible();
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download a backup' }).click(),
+    ]);
+    assert.match(download.suggestedFilename(), /^sallyport-\d{8}T\d{6}Z\.db$/);
+    const verdict = await examineBackup(await download.path());
+    assert.equal(verdict.ok, true, JSON.stringify(verdict));
+    assert.equal(verdict.ok && verdict.facts.withMasterKey, false);
+    const { dataDir } = portal.service;
+    assert.deepEqual(
+      readdirSync(dataDir).filter((name) => name.includes('download')),
+      [],
+    );
+    await open('/audit?action=backup.download');
+    await page.getByRole('row').filter({ hasText: 'backup' }).first().waitFor();
+  });
+});

@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { WebhookView } from '../../src/webhooks/view.ts';
+import { succeeded } from '../support/client.ts';
+import { type DeliverPortal, MARKUP, startDeliverPortal } from '../support/deliver-portal.ts';
+import { until } from '../support/dispatching.ts';
+import {
+  deliveriesOf,
+  importKey,
+  makeEndpoint,
+  makeEventType,
+  makeWebhook,
+  publish,
+  readWebhook,
+  startWebhook,
+} from '../support/journey.ts';
+import { pgpKeyPair } from '../support/pgp-keys.ts';
+import type { ReceivingEndpoint } from '../support/receiver.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** An endpoint named Shop, and a webhook named Orders for `order.*`. */
+async function makeOrders(
+  { admin, receiver }: DeliverPortal,
+  fields: Fields = {},
+): Promise<{ at: ReceivingEndpoint; webhook: WebhookView }> {
+  await makeEventType(admin, 'order.created');
+  const at = receiver.endpoint('/in');
+  const endpoint = await makeEndpoint(admin, at, { name: 'Shop' });
+  return { at, webhook: await makeWebhook(admin, endpoint, ['order.*'], { name: 'Orders', ...fields }) };
+}
+
+describe('a webhook', () => {
+  it('shows what a test met: secrets masked, the answer as it came, and what to do', async (t) => {
+    const deliver = await startDeliverPortal(t);
+    const { at, webhook } = await makeOrders(deliver);
+    at.answer(() => ({ status: 503, headers: { 'x-reason': 'maintenance' }, body: MARKUP }));
+    const { page, isAccessible } = await deliver.openAs('operator', `/webhooks/${webhook.id}`);
+    for (const round of [1, 2]) {
+      await page.getByRole('button', { name: 'Send a test event through Orders' }).click();
+      await at.next();
+      await page.getByText('The receiver answered 503.').waitFor();
+      assert.equal(at.deliveries.length, round);
+      at.answer(round === 1 ? () => ({ status: 410, body: MARKUP }) : () => ({}));
+      if (round === 1) {
+        const shown = await page.locator('#test').innerText();
+        assert.match(shown, /x-api-key: \[secret\]/);
+        assert.match(shown, /x-reason: maintenance/);
+        assert.ok(shown.includes(MARKUP));
+        assert.match(shown, /Look into the receiver's log/);
+        await isAccessible();
+        at.answer(() => ({ status: 503 }));
+      }
+    }
+    assert.notEqual(await page.title(), 'broken');
+    assert.equal((await readWebhook(deliver.admin, webhook)).state, 'stopped', 'a test changes no state');
+    assert.deepEqual(await deliveriesOf(deliver.admin, webhook), [], 'and stands in no log');
+  });
+
+  it('shows a test to those with its address, and no attempt of another webhook', async (t) => {
+    const deliver = await startDeliverPortal(t);
+    const { webhook } = await makeOrders(deliver);
+    const other = await makeWebhook(deliver.admin, { id: webhook.endpointId }, ['order.*'], { name: 'Other' });
+    const { id } = await succeeded<{ id: string }>(deliver.admin.post(`webhooks/${webhook.id}/test`));
+    const { page, open } = await deliver.openAs('viewer', `/webhooks/${webhook.id}?test=${id}`, { isScriptless: true });
+    await page.getByText(/It arrived after/).waitFor();
+    await open(`/webhooks/${other.id}?test=${id}`);
+    assert.equal(await page.getByText(/It arrived after/).count(), 0);
+    await open(`/webhooks/${webhook.id}?test=nonsense`);
+    await page.getByRole('heading', { name: 'Orders' }).waitFor();
+  });
+
+  it('says why it fails, what waits and what is dead, and what it went through', async (t) => {
+    const deliver = await startDeliverPortal(t);
+    const { admin } = deliver;
+    const { at, webhook } = await makeOrders(deliver, { retry: { maxAttempts: 1 }, ordered: true, maxBatchRecords: 1 });
+    at.answer(() => ({ status: 500, body: 'broken' }));
+    await startWebhook(admin, webhook);
+    await publish(admin, 'order.created', { n: 1 }, { n: 2 });
+    const settled = async () =>
+      (await deliveriesOf(admin, webhook)).filter(({ state }) => state === 'dead').length === 2;
+    await until('both to be dead', settled);
+    await succeeded(admin.post(`webhooks/${webhook.id}/stop`));
+    await publish(admin, 'order.created', { n: 3 });
+    const { page, isAccessible, open } = await deliver.openAs('operator', `/webhooks/${webhook.id}`);
+    const figures = (await page.locator('.figures').innerText()).replace(/\s+/g, ' ');
+    assert.match(figures, /Waiting 1 the oldest from (now|\d+ seconds? ago) Dead 2 kept until .* Records in all 3/);
+    await page.getByRole('heading', { name: '2 records are dead' }).waitFor();
+    const story = (await page.locator('.timeline').innerText()).replace(/\s+/g, ' ');
+    assert.match(
+      story,
+      /^stopped .* An administrator stopped it\. failing .* The receiver answered 500\. started .* Created /,
+    );
+    await isAccessible();
+    await page.getByRole('button', { name: 'Start the webhook Orders' }).click();
+    await page.getByText('Started: what waits is sent.').waitFor();
+    await until('it to fail', async () => (await readWebhook(admin, webhook)).state === 'failing');
+    await open(`/webhooks/${webhook.id}`);
+    await page.getByText(/Every attempt has failed since .* it is given up in 23 hours/).waitFor();
+  });
+
+  it('is changed, with what was typed wrongly said beside its field', async (t) => {
+    const deliver = await startDeliverPortal(t);
+    const { webhook } = await makeOrders(deliver, {
+      customHeaders: [{ name: 'x-tenant', value: 'acme' }],
+      eventTypes: ['order.created', 'stock.*', 'webhook.failed'],
+      maxRecordsPerSecond: 0.5,
+      standardWebhooks: true,
+    });
+    const { page, isAccessible } = await deliver.openAs('administrator', `/webhooks/${webhook.id}`, {
+      expecting: [400],
+    });
+    await page.getByRole('link', { name: 'Change' }).click();
+    assert.equal(await page.getByLabel('Others').inputValue(), 'stock.*');
+    assert.equal(await page.getByLabel('webhook.failed').isChecked(), true);
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Orders is saved.').waitFor();
+    const { updatedAt, eventTypes, ...saved } = await readWebhook(deliver.admin, webhook);
+    const { updatedAt: _, eventTypes: typed, ...before } = webhook;
+    assert.deepEqual(saved, before, 'saved as it was');
+    assert.deepEqual(eventTypes.toSorted(), typed.toSorted());
+
+    await page.getByRole('link', { name: 'Change' }).click();
+    await page.getByText('Order, batches and rate').click();
+    await page.getByLabel('Records in a batch').fill('5000');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.locator('#field-maxBatchRecords-problem').getByText('must be at most 1000').waitFor();
+    await isAccessible();
+    await page.getByLabel('Records in a batch').fill('');
+    await page.getByLabel('Records a second').fill('');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Orders is saved.').waitFor();
+    const { maxBatchRecords, maxRecordsPerSecond } = await readWebhook(deliver.admin, webhook);
+    assert.deepEqual([maxBatchRecords, maxRecordsPerSecond], [100, null]);
+  });
+
+  it('that the service stopped says so, and what to do', async (t) => {
+    const deliver = await startDeliverPortal(t);
+    const { admin, portal } = deliver;
+    const { publicKey } = await pgpKeyPair({ lastsDays: 2 });
+    const key = await importKey(admin, 'hr', publicKey);
+    const { at, webhook } = await makeOrders(deliver, { encryptionKeyName: 'hr' });
+    await startWebhook(admin, webhook);
+    portal.service.advance(3 * 86_400_000);
+    const later = await portal.service.signIn();
+    await publish(later, 'order.created', { n: 1 });
+    await until('it to stop', async () => (await readWebhook(later, webhook)).state === 'stopped');
+    const { page } = await deliver.openAs('viewer', `/webhooks/${webhook.id}`, { isScriptless: true });
+    await page.getByText('The service stopped it.').waitFor();
+    await page.getByText('Give it an unexpired key, then start it again.').first().waitFor();
+    await page.getByRole('link', { name: 'hr' }).click();
+    await page.waitForURL(new RegExp(key.id));
+    assert.equal(at.deliveries.length, 0, 'nothing was sent with the expired key');
+  });
+
+  it('says before it is deleted what goes with it and what stays', async (t) => {
+    const deliver = await startDeliverPortal(t);
+    const { webhook } = await makeOrders(deliver);
+    await publish(deliver.admin, 'order.created', { n: 1 }, { n: 2 });
+    const { page, isAccessible } = await deliver.openAs('administrator', `/webhooks/${webhook.id}/delete`);
+    await page.getByText('2 records that wait, and will not be sent').waitFor();
+    await page.getByText('Its endpoint, its key and the event types stay').waitFor();
+    await isAccessible();
+    await page.getByRole('button', { name: 'Delete the webhook' }).click();
+    await page.getByText('The webhook Orders is deleted.').waitFor();
+    assert.equal((await deliver.admin.get(`webhooks/${webhook.id}`)).status, 404);
+    assert.equal((await deliver.admin.get(`endpoints/${webhook.endpointId}`)).status, 200);
+  });
+
+  it('offers to viewers nothing, and to operators to start, stop and test it', async (t) => {
+    const deliver = await startDeliverPortal(t);
+    const { webhook } = await makeOrders(deliver);
+    for (const [role, offered] of [
+      ['viewer', []],
+      ['operator', ['Send a test event through Orders', 'Start the webhook Orders']],
+    ] as const) {
+      const { page } = await deliver.openAs(role, `/webhooks/${webhook.id}`);
+      const buttons = await page.locator('main form button').evaluateAll((all) => all.map((one) => one.ariaLabel));
+      assert.deepEqual(buttons, offered);
+      assert.equal(await page.locator('main a[href$="/edit"], main a[href$="/delete"]').count(), 0);
+    }
+  });
+});

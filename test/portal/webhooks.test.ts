@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { WebhookView } from '../../src/webhooks/view.ts';
+import type { ApiClient } from '../support/client.ts';
+import { succeeded } from '../support/client.ts';
+import { MARKUP, startDeliverPortal } from '../support/deliver-portal.ts';
+import { until } from '../support/dispatching.ts';
+import { importKey, makeEndpoint, makeEventType, makeWebhook, publish, startWebhook } from '../support/journey.ts';
+import { pgpVector } from '../support/vectors.ts';
+
+async function allWebhooks(admin: ApiClient): Promise<WebhookView[]> {
+  return (await succeeded<{ items: WebhookView[] }>(admin.get('webhooks'))).items;
+}
+
+describe('the list of webhooks', () => {
+  it('leads an administrator through the first steps while it is empty', async (t) => {
+    const { openAs, admin } = await startDeliverPortal(t);
+    const { page, isAccessible, open } = await openAs('administrator', '/webhooks');
+    await page.getByRole('heading', { name: 'Nothing is sent yet' }).waitFor();
+    await page.getByRole('link', { name: 'Add an endpoint' }).waitFor();
+    await isAccessible();
+    await open('/webhooks/new');
+    await page.getByRole('link', { name: 'Create an endpoint' }).waitFor();
+    await page.getByRole('link', { name: 'Import the customer’s' }).waitFor();
+    const viewer = await openAs('viewer', '/webhooks');
+    await viewer.page.getByText('An administrator can create one.').waitFor();
+    assert.deepEqual(await allWebhooks(admin), []);
+  });
+
+  it('shows state and reason, endpoint, events, what waits and the last attempt, and is filtered', async (t) => {
+    const { openAs, admin, receiver } = await startDeliverPortal(t);
+    await makeEventType(admin, 'order.created');
+    await importKey(admin, 'hr', pgpVector('curve25519'));
+    const good = receiver.endpoint('/good');
+    const bad = receiver.endpoint('/bad');
+    bad.answer(() => ({ status: 503 }));
+    const shop = await makeEndpoint(admin, good, { name: 'Shop' });
+    const erp = await makeEndpoint(admin, bad, { name: 'ERP' });
+    const off = await makeEndpoint(admin, receiver.endpoint('/off'), { name: 'Off', enabled: false });
+    await startWebhook(admin, await makeWebhook(admin, shop, ['order.created'], { name: 'Orders' }));
+    await startWebhook(admin, await makeWebhook(admin, erp, ['order.*'], { name: 'Stock' }));
+    const patterns = ['employee.created', 'employee.updated', 'order.created', 'order.*'];
+    await makeWebhook(admin, off, patterns, { name: MARKUP, encryptionKeyName: 'hr' });
+    await publish(admin, 'order.created', { n: 1 });
+    // Written shortly after the receivers have answered.
+    const states = async () => (await allWebhooks(admin)).map(({ state }) => state).join(' ');
+    await until('all of them to have been tried', async () => (await states()) === 'running failing stopped');
+    const { page, open, isAccessible } = await openAs('viewer', '/webhooks');
+    const textOf = async (name: string): Promise<string> =>
+      (await page.getByRole('row').filter({ hasText: name }).innerText()).replace(/\s+/g, ' ');
+    assert.match(await textOf('Orders'), /^Orders to Shop running order\.created 0 (now|\d+ seconds? ago)$/);
+    assert.match(await textOf('Stock'), /^Stock to ERP failing the receiver answers with an error order\.\* 1 /);
+    assert.match(
+      await textOf(MARKUP.slice(0, 8)),
+      /to Off stopped its endpoint is off employee\.created .* \+1 1 never$/,
+    );
+    await isAccessible();
+    await page.getByLabel('State').selectOption('failing (1)');
+    await page.getByRole('link', { name: 'Orders' }).waitFor({ state: 'detached' });
+    assert.match(page.url(), /\?state=failing$/);
+    await open(`/webhooks?endpoint=${shop.id}`);
+    assert.deepEqual(await page.locator('tbody th a:not(.plain-link)').allInnerTexts(), ['Orders']);
+    await page.getByLabel('Name').fill('zzz');
+    await page.getByText('No webhooks fit these filters.').waitFor();
+    assert.match(page.url(), /endpoint=/, 'the filter by endpoint is kept');
+    await open('/webhooks?key=hr');
+    assert.deepEqual(await page.locator('tbody th a:not(.plain-link)').allInnerTexts(), [MARKUP]);
+  });
+});
+
+describe('creating a webhook', () => {
+  it('says what was wrong beside each field, and keeps what was typed', async (t) => {
+    const { openAs, admin, receiver } = await startDeliverPortal(t);
+    await importKey(admin, 'hr', pgpVector('curve25519'));
+    await makeEndpoint(admin, receiver.endpoint('/in'), { name: 'Shop' });
+    const { page, isAccessible } = await openAs('administrator', '/webhooks/new', { expecting: [400] });
+    await isAccessible();
+    await page.getByLabel('employee.*').check();
+    await page.getByText('Employee events must be encrypted: choose a key.').waitFor();
+    await page.getByText('Custom headers and Standard Webhooks').click();
+    await page.getByLabel('Name').nth(1).fill('tenant');
+    await page.getByLabel('Value').first().fill(MARKUP);
+    await page.getByText('Retries, time-out and heartbeat').click();
+    await page.getByLabel('Attempts').fill('1000');
+    const create = page.getByRole('button', { name: 'Create the webhook' });
+    await create.click();
+    await page.locator('#field-name-problem').getByText('Name must have at least 1 character').waitFor();
+    await page.locator('#field-retry-maxAttempts-problem').getByText('must be at most 100').waitFor();
+    await page.locator('#field-customHeaders-problem').waitFor();
+    assert.equal(await page.getByLabel('Value').first().inputValue(), MARKUP);
+    assert.equal(await page.getByLabel('employee.*').isChecked(), true);
+    await isAccessible();
+
+    await page.locator('#field-name').fill('People');
+    await page.getByLabel('Attempts').fill('7');
+    await page.getByLabel('Name').nth(1).fill('x-tenant');
+    await page.getByLabel('Value').first().fill('acme');
+    await page.getByRole('combobox', { name: 'Endpoint' }).selectOption('Shop');
+    await create.click();
+    await page
+      .locator('#field-encryptionKeyName-problem')
+      .getByText('is required: employee events must be encrypted')
+      .waitFor();
+    await page.getByRole('combobox', { name: 'Key' }).selectOption('hr');
+    await create.click();
+    await page.getByText('People is created and started.').waitFor();
+    const [made, ...more] = await allWebhooks(admin);
+    assert.deepEqual(more, []);
+    assert.deepEqual([made?.eventTypes, made?.customHeaders], [['employee.*'], [{ name: 'x-tenant', value: 'acme' }]]);
+    assert.deepEqual([made?.retry.maxAttempts, made?.maxBatchRecords, made?.heartbeatSeconds], [7, 100, 300]);
+  });
+
+  it('keeps it where it cannot start, and says why', async (t) => {
+    const { openAs, admin, receiver } = await startDeliverPortal(t);
+    await makeEventType(admin, 'order.created');
+    const endpoint = { ...receiver.endpoint('/in'), secret: 'another' };
+    const { id } = await makeEndpoint(admin, endpoint, { name: 'Shop', tokenChallenge: true });
+    const { page } = await openAs('administrator', `/webhooks/new?endpoint=${id}`, { isScriptless: true });
+    await page.locator('#field-name').fill('Orders');
+    await page.getByLabel('Others').fill('stock.*');
+    await page.getByRole('button', { name: 'Create the webhook' }).click();
+    await page.getByText('Orders is created, and not started.').waitFor();
+    await page.getByText('Its endpoint is not enabled.').waitFor();
+    const [made] = await allWebhooks(admin);
+    assert.deepEqual([made?.endpointId, made?.eventTypes, made?.state], [id, ['stock.*'], 'stopped']);
+    await page.getByRole('button', { name: 'Send a test event through Orders' }).click();
+    await page
+      .getByRole('alert')
+      .getByText(/No test can be sent: endpoint_disabled/)
+      .waitFor();
+    await page.getByRole('button', { name: 'Start the webhook Orders' }).click();
+    await page.getByRole('alert').getByText('The webhook cannot start: its endpoint is not verified.').waitFor();
+  });
+});

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { watchAccess } from '../../src/store/access-version.ts';
+import type { Database, Statement } from '../../src/store/database.ts';
+import { openSqlite } from '../../src/store/sqlite.ts';
+import { tokensOf } from '../support/issued.ts';
+import { ACTOR, makeApplication, makeUser, openTestServices, type TestServices } from '../support/services.ts';
+import { openTestDatabase } from '../support/store.ts';
+
+/** Whether the version is another one after the work, as the next turn of the event loop sees it. */
+async function isChangedBy(s: TestServices, work: () => unknown): Promise<boolean> {
+  const before = s.store.tokens.version();
+  await work();
+  await turn();
+  return s.store.tokens.version() !== before;
+}
+
+describe('the version of what access depends on', () => {
+  const changes: readonly [what: string, change: (s: TestServices, id: string, userId: string) => unknown][] = [
+    ['an application is changed', (s, id) => s.applications.patch(id, { name: 'renamed' }, ACTOR)],
+    ['its tokens are revoked', (s, id) => s.applications.revokeTokens(id, ACTOR)],
+    ['it is deleted', (s, id) => s.applications.remove(id, ACTOR)],
+    ['its user is changed', (s, _, userId) => s.users.patch(userId, { permissions: ['a:b'] }, ACTOR)],
+    ['a token is revoked', async (s, id) => s.store.tokens.revoke((await tokensOf(s, id))[0] ?? 0, id)],
+  ];
+  for (const [what, change] of changes) {
+    it(`is another one once ${what}`, async (t) => {
+      const s = await openTestServices(t);
+      const user = await makeUser(s);
+      const { application } = await makeApplication(s, { userId: user.id });
+      await s.tokens.issue({ ...application, userActive: true }, undefined);
+      assert.equal(await isChangedBy(s, () => change(s, application.id, user.id)), true);
+    });
+  }
+
+  it('is another one before whoever changed something hears that it is done', async (t) => {
+    const s = await openTestServices(t);
+    const { application } = await makeApplication(s);
+    const before = s.store.tokens.version();
+    // No turn of the event loop in between.
+    const heard = s.applications.revokeTokens(application.id, ACTOR).then(() => s.store.tokens.version());
+    assert.notEqual(await heard, before);
+  });
+
+  it('stays while tokens are issued and other things are written', async (t) => {
+    const s = await openTestServices(t);
+    const { application } = await makeApplication(s);
+    await s.eventTypes.create({ name: 'order.placed' }, ACTOR);
+    const others = async (): Promise<void> => {
+      await s.tokens.issue({ ...application, userActive: true }, undefined);
+      await s.publish({ type: 'order.placed', data: {} }, 'test');
+      await s.store.settings.proveWritable(1);
+    };
+    assert.equal(await isChangedBy(s, others), false);
+  });
+
+  it('is another one in the next turn once another process has written anything', async (t) => {
+    const s = await openTestServices(t);
+    const { application } = await makeApplication(s);
+    const other = openSqlite(s.path);
+    t.after(() => other.close());
+    const change = { sql: 'UPDATE application SET active = 0 WHERE id = @id', params: { id: application.id } };
+    assert.equal(await isChangedBy(s, () => other.commit([change])), true);
+    assert.equal(await isChangedBy(s, () => {}), false);
+  });
+
+  it('is looked for again within a turn that lasts', async (t) => {
+    const s = await openTestServices(t);
+    await makeApplication(s);
+    const other = openSqlite(s.path);
+    t.after(() => other.close());
+    const before = s.store.tokens.version();
+    other.connection.exec('UPDATE application SET active = 0');
+    // As many connections as one turn may read from keep it going for longer than this.
+    const until = performance.now() + 2;
+    while (performance.now() < until);
+    assert.notEqual(s.store.tokens.version(), before);
+  });
+
+  it('is another one after a write that failed too: not every failure says that nothing was written', async (t) => {
+    const { database } = openTestDatabase(t);
+    const failing: Database = { ...database, commit: () => Promise.reject(new Error('the disk is gone')) };
+    const { db, current } = watchAccess(failing);
+    const before = current();
+    const write: Statement = { sql: "\n  UPDATE user_account\n  SET active = 0 WHERE id = 'x'", params: {} };
+    await assert.rejects(db.commit([write]), /the disk is gone/);
+    assert.notEqual(current(), before);
+  });
+});

@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import type { WebhookFilter } from '../../src/store/directory.ts';
+import { ACTOR, makeEndpoint, makeEventType, makeKey, makeWebhook, openTestServices } from '../support/services.ts';
+
+async function openDirectory(t: TestContext) {
+  const s = await openTestServices(t);
+  await makeEventType(s, 'order.placed');
+  const shop = await makeEndpoint(s, { name: 'Shop', url: 'https://shop.example/in' });
+  const erp = await makeEndpoint(s, { name: 'ERP 100%', url: 'https://erp.example/hooks', enabled: false });
+  const key = await makeKey(s);
+  const fields = { endpointId: shop.id };
+  const orders = await makeWebhook(s, ['order.placed'], { ...fields, name: 'Orders' });
+  const people = await makeWebhook(s, ['employee.*'], { ...fields, name: 'people', encryptionKeyName: key.name });
+  const archive = await makeWebhook(s, ['order.*'], { endpointId: erp.id, name: 'ORDERS, archived' });
+  await s.webhooks.start(orders.id, ACTOR);
+  return { s, shop, erp, key, orders, people, archive };
+}
+
+describe('the directory of webhooks', () => {
+  it('has the newest first, each with its endpoint and what waits', async (t) => {
+    const { s, orders, people, archive } = await openDirectory(t);
+    await s.publish({ events: [1, 2].map((n) => ({ type: 'order.placed', data: { n } })) }, ACTOR);
+    const listed = await s.store.directory.webhooks({}, null, 10);
+    assert.deepEqual(
+      listed.map(({ webhook, ...beside }) => [webhook.id, beside]),
+      [
+        [archive.id, { endpointName: 'ERP 100%', endpointEnabled: false, pendingRecords: 2 }],
+        [people.id, { endpointName: 'Shop', endpointEnabled: true, pendingRecords: 0 }],
+        [orders.id, { endpointName: 'Shop', endpointEnabled: true, pendingRecords: 2 }],
+      ],
+    );
+    assert.deepEqual(listed[1]?.webhook, await s.webhooks.get(people.id));
+    assert.deepEqual(await s.store.directory.webhook(archive.id), listed[0]);
+    const waits = (at: number) => s.store.directory.oldestWaitingAt(listed[at]?.webhook.progress.webhookNumber ?? 0);
+    assert.deepEqual([await waits(0), await waits(1), await waits(2)], [s.clock(), null, s.clock()]);
+    assert.equal(await s.store.directory.webhook('none'), null);
+  });
+
+  it('goes on where a page ended', async (t) => {
+    const { s, orders, people, archive } = await openDirectory(t);
+    const page = async (before: string | null) =>
+      (await s.store.directory.webhooks({}, before, 2)).map(({ webhook }) => webhook.id);
+    assert.deepEqual(await page(null), [archive.id, people.id]);
+    assert.deepEqual(await page(people.id), [orders.id]);
+    assert.deepEqual(await page(orders.id), []);
+  });
+
+  it('takes filters together', async (t) => {
+    const { s, shop, erp, key } = await openDirectory(t);
+    const cases: readonly (readonly [WebhookFilter, readonly string[]])[] = [
+      [{ state: 'started' }, ['Orders']],
+      [{ state: 'stopped' }, ['ORDERS, archived', 'people']],
+      [{ state: 'failed' }, []],
+      [{ endpointId: shop.id }, ['people', 'Orders']],
+      [{ endpointId: 'none' }, []],
+      [{ keyName: key.name }, ['people']],
+      [{ text: 'orders' }, ['ORDERS, archived', 'Orders']],
+      [{ text: '%' }, []],
+      [{ text: 'orders', endpointId: erp.id }, ['ORDERS, archived']],
+      [{ text: 'orders', state: 'started', endpointId: erp.id }, []],
+    ];
+    for (const [filter, names] of cases) {
+      const listed = await s.store.directory.webhooks(filter, null, 10);
+      assert.deepEqual(
+        listed.map(({ webhook }) => webhook.name),
+        names,
+        JSON.stringify(filter),
+      );
+    }
+  });
+
+  it('counts the webhooks in each state', async (t) => {
+    const { s } = await openDirectory(t);
+    assert.deepEqual(await s.store.directory.states(), { started: 1, stopped: 2 });
+  });
+});
+
+describe('the directory of endpoints', () => {
+  it('has the newest first, and finds names and addresses', async (t) => {
+    const { s, shop, erp } = await openDirectory(t);
+    const names = async (text?: string) =>
+      (await s.store.directory.endpoints(text === undefined ? {} : { text }, null, 10)).map(({ name }) => name);
+    assert.deepEqual(await names(), ['ERP 100%', 'Shop']);
+    assert.deepEqual(await names('sHOP'), ['Shop']);
+    assert.deepEqual(await names('erp.example'), ['ERP 100%']);
+    assert.deepEqual(await names('100%'), ['ERP 100%']);
+    assert.deepEqual(await names('nobody'), []);
+    const switches = { tokenChallenge: false, verified: false };
+    assert.deepEqual(await s.store.directory.endpointNames(10), [
+      { id: erp.id, name: 'ERP 100%', enabled: false, ...switches },
+      { id: shop.id, name: 'Shop', enabled: true, ...switches },
+    ]);
+    assert.equal((await s.store.directory.endpointNames(1)).length, 1);
+    const [, older] = await s.store.directory.endpoints({}, null, 10);
+    assert.equal(older?.secret.reveal(), shop.secret.reveal());
+    assert.deepEqual(
+      (await s.store.directory.endpoints({}, erp.id, 10)).map(({ id }) => id),
+      [shop.id],
+    );
+  });
+});
+
+describe('the uses of', () => {
+  it('an endpoint and a key are counted, and the first three named in order of creation', async (t) => {
+    const { s, shop, erp, key, orders, people, archive } = await openDirectory(t);
+    const more = [];
+    for (const name of ['four', 'five'])
+      more.push(await makeWebhook(s, ['order.placed'], { endpointId: shop.id, name }));
+    const uses = await s.store.uses.ofEndpoints([shop.id, erp.id, 'none']);
+    assert.deepEqual(
+      [...uses],
+      [
+        [
+          shop.id,
+          {
+            count: 4,
+            first: [
+              { id: orders.id, name: 'Orders', state: 'started' },
+              { id: people.id, name: 'people', state: 'stopped' },
+              { id: more[0]?.id, name: 'four', state: 'stopped' },
+            ],
+          },
+        ],
+        [erp.id, { count: 1, first: [{ id: archive.id, name: 'ORDERS, archived', state: 'stopped' }] }],
+      ],
+    );
+    assert.deepEqual(
+      [...(await s.store.uses.ofKeys([key.name, 'none']))],
+      [[key.name, { count: 1, first: [{ id: people.id, name: 'people', state: 'stopped' }] }]],
+    );
+    assert.equal((await s.store.uses.ofKeys([])).size, 0);
+  });
+
+  it('a type of event are all that get it, by whatever pattern, each once', async (t) => {
+    const { s, key, shop } = await openDirectory(t);
+    const fields = { endpointId: shop.id, encryptionKeyName: key.name };
+    await makeWebhook(s, ['*', 'order.*', 'order.placed'], { ...fields, name: 'all' });
+    const uses = await s.store.uses.ofEventTypes(['order.placed', 'employee.created', 'webhook.started', 'stock.low']);
+    const names = [...uses].map(([type, { count, first }]) => [type, count, first.map(({ name }) => name)]);
+    assert.deepEqual(names, [
+      ['employee.created', 2, ['people', 'all']],
+      ['order.placed', 3, ['Orders', 'ORDERS, archived', 'all']],
+      ['stock.low', 1, ['all']],
+      ['webhook.started', 1, ['all']],
+    ]);
+  });
+});
+
+describe('the history of a webhook', () => {
+  it('has its changes of state, newest first, and those of no other', async (t) => {
+    const { s, orders, people } = await openDirectory(t);
+    s.advance(1000);
+    await s.webhooks.start(people.id, ACTOR);
+    const startedAt = s.clock();
+    s.advance(60_000);
+    await s.webhooks.stop(people.id, ACTOR);
+    const started = { state: 'started', previousState: 'stopped', reason: null, at: startedAt };
+    const stopped = {
+      state: 'stopped',
+      previousState: 'started',
+      reason: 'stopped_by_administrator',
+      at: startedAt + 60_000,
+    };
+    assert.deepEqual(await s.store.stateHistory.ofWebhook(people.id, 10), [stopped, started]);
+    assert.deepEqual(await s.store.stateHistory.ofWebhook(people.id, 1), [stopped]);
+    assert.equal((await s.store.stateHistory.ofWebhook(orders.id, 10)).length, 1);
+    assert.deepEqual(await s.store.stateHistory.ofWebhook('none', 10), []);
+  });
+
+  it('is read through its index, however many events there are', async (t) => {
+    const { s } = await openDirectory(t);
+    const plan = s.rows(`
+      EXPLAIN QUERY PLAN SELECT 1 FROM event INDEXED BY event_of_webhook
+      WHERE type GLOB 'webhook.*' AND data ->> 'webhookId' = 'x' AND data ->> 'state' IS NOT NULL ORDER BY key DESC`);
+    assert.deepEqual(
+      plan.map(({ detail }) => detail),
+      ['SEARCH event USING INDEX event_of_webhook (<expr>=?)'],
+    );
+  });
+});

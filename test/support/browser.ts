@@ -1,0 +1,133 @@
+/** The portal in a real browser: Chromium, started once for a test file, and visitors who are signed in or not. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { after, type TestContext } from 'node:test';
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import type { PortalRole } from '../../src/store/sessions.ts';
+import { sessionCookie } from './browser-session.ts';
+import { launchChromium } from './chromium.ts';
+import { cleanUp } from './cleanup.ts';
+import { type ServiceInProcess, type ServiceOptions, startService } from './service.ts';
+
+let browser: Promise<Browser> | null = null;
+after(async () => (await browser)?.close());
+
+/** The browser of this test file. */
+function openBrowser(): Promise<Browser> {
+  browser ??= launchChromium();
+  return browser;
+}
+
+export type Portal = {
+  readonly service: ServiceInProcess;
+  readonly url: string;
+  /** Somebody who has signed in, with a new account of this role. */
+  signIn(role: PortalRole, options?: VisitorOptions): Promise<Visitor>;
+  /** Somebody who has not. */
+  visit(options?: VisitorOptions): Promise<Visitor>;
+};
+
+export type VisitorOptions = {
+  /** Without JavaScript. */
+  readonly isScriptless?: boolean;
+  /** In CSS pixels; 1280 unless said. */
+  readonly width?: number;
+  /** By this host name in place of the address that it listens on. */
+  readonly host?: string;
+  /** Statuses of answers that are expected to fail; a browser logs each to its console. */
+  readonly expecting?: readonly number[];
+};
+
+export type Visitor = {
+  readonly page: Page;
+  readonly context: BrowserContext;
+  /** Opens a path of the portal; answers the status. */
+  open(path: string): Promise<number>;
+  /** What went wrong in the browser so far: errors of scripts, violations of the policy, failed requests. Empty when the test ends. */
+  readonly problems: readonly string[];
+  /** Asserts that axe-core finds nothing, in light and in dark. */
+  isAccessible(): Promise<void>;
+};
+
+/** Starts the service with its portal, in this process. */
+export async function startPortal(t: TestContext, options: ServiceOptions = {}): Promise<Portal> {
+  const service = await startService(t, options);
+  const { url } = service;
+  const visit: Portal['visit'] = (visitor = {}) => openVisitor(t, url, visitor);
+  return {
+    service,
+    url,
+    visit,
+    signIn: async (role, visitorOptions) => {
+      const visitor = await visit(visitorOptions);
+      await visitor.context.addCookies([await sessionCookie(service, role)]);
+      return visitor;
+    },
+  };
+}
+
+/** Somebody with a browser of the service at `url`, which need not be in this process. */
+export async function openVisitor(
+  t: TestContext,
+  url: string,
+  { isScriptless = false, width = 1280, host, expecting = [] }: VisitorOptions,
+): Promise<Visitor> {
+  const options: BrowserContextOptions = {
+    baseURL: host === undefined ? url : url.replace('127.0.0.1', host),
+    javaScriptEnabled: !isScriptless,
+    viewport: { width, height: 900 },
+    locale: 'en-GB',
+    timezoneId: 'Europe/Berlin',
+  };
+  const context = await (await openBrowser()).newContext(options);
+  await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  const page = await context.newPage();
+  // Of a machine that does much else at the same time.
+  page.setDefaultTimeout(30_000);
+  const problems: string[] = [];
+  page.on('pageerror', (error) => problems.push(String(error)));
+  page.on('console', (message) => {
+    const isExpected = expecting.some((status) => message.text().includes(`status of ${status}`));
+    // Violations of the Content-Security-Policy are logged as errors too.
+    if (['error', 'warning'].includes(message.type()) && !isExpected) problems.push(message.text());
+  });
+  page.on('requestfailed', (request) => {
+    const reason = request.failure()?.errorText ?? '';
+    if (reason !== 'net::ERR_ABORTED') problems.push(`${request.url()}: ${reason}`);
+  });
+  cleanUp(t, async () => {
+    await context.close();
+    assert.deepEqual(problems, []);
+  });
+  return {
+    page,
+    context,
+    problems,
+    open: async (path) => (await page.goto(path))?.status() ?? 0,
+    isAccessible: () => checkAccessibility(page),
+  };
+}
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+type Violation = {
+  readonly id: string;
+  readonly help: string;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
+};
+
+async function checkAccessibility(page: Page): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    await page.evaluate(AXE);
+    const violations = (await page.evaluate('axe.run().then(({ violations }) => violations)')) as Violation[];
+    const found = violations.map(({ id, help, nodes }) => ({
+      theme: colorScheme,
+      id,
+      help,
+      nodes: nodes.map(({ html, failureSummary }) => `${html}: ${failureSummary}`),
+    }));
+    assert.deepEqual(found, []);
+  }
+}

@@ -1,0 +1,98 @@
+/** The whole circle by way of the command alone, wherever it is installed: the single binary, the npm package. */
+import assert from 'node:assert/strict';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { promisify } from 'node:util';
+import type { FirstCredentials } from '../../src/data-folder.ts';
+import { type Gnupg, startGnupg } from '../wire/gnupg.ts';
+import { cleanUp } from './cleanup.ts';
+import { createClient, succeeded, tokenFor } from './client.ts';
+import type { Json } from './command-folder.ts';
+import { startReceiver } from './receiver.ts';
+import { temporaryFolder } from './service.ts';
+import { makeCertificates } from './tls.ts';
+
+export type InstalledCommand = {
+  readonly file: string;
+  /** Where it runs; it makes its data folder there. */
+  readonly folder: string;
+  readonly env: Readonly<Record<string, string>>;
+};
+
+const run = promisify(execFile);
+
+/** First start, pages, token, event, delivery that is signed and encrypted, backup, examination, end. */
+export async function goRound(t: TestContext, { file, folder, env }: InstalledCommand): Promise<void> {
+  const elsewhere = temporaryFolder(t);
+  const gpg: Gnupg = startGnupg();
+  cleanUp(t, () => gpg.close());
+  const json = async <T = Json>(...args: readonly string[]): Promise<T> => {
+    const { stdout } = await run(file, [...args, '--json'], { cwd: folder, env });
+    return JSON.parse(stdout) as T;
+  };
+  const { ca, server } = makeCertificates();
+  const receiver = await startReceiver(t, server);
+  const { publicKey, privateKey } = gpg.makeKey('hr', 'rsa2048');
+  const hook = receiver.endpoint('/hook', { privateKeys: { hr: privateKey } });
+  const caFile = join(elsewhere, 'ca.pem');
+  const keyFile = join(elsewhere, 'key.asc');
+  writeFileSync(caFile, ca);
+  writeFileSync(keyFile, publicKey);
+
+  const credentials = await json<FirstCredentials>('init');
+  assert.equal(credentials.dataDir, join(folder, 'data'));
+  const outbound = ['--ca-file', caFile, '--egress-allow', '127.0.0.1,::1'];
+  const child = spawn(file, ['serve', '--json', '--port', '0', ...outbound], { cwd: folder, env });
+  cleanUp(t, () => void child.kill('SIGKILL'));
+  const url = await announcedUrl(child);
+
+  const agreed = ['--secret', hook.secret, '--api-key', hook.apiKey];
+  const endpoint = await json('endpoint', 'create', '--name', 'hr', '--url', hook.url, ...agreed);
+  await json('key', 'import', keyFile, '--name', 'hr');
+  await json('event', 'type-create', '--name', 'order.placed');
+  const webhook = ['--name', 'hr', '--endpoint', endpoint.id, '--event', 'order.*', '--key', 'hr'];
+  await json('webhook', 'start', (await json('webhook', 'create', ...webhook)).id);
+
+  const admin = createClient(url, await tokenFor(url, credentials));
+  await succeeded(admin.post('events', { type: 'order.placed', data: { number: 17 } }));
+  const { records } = await hook.next();
+  assert.deepEqual(
+    records.map(({ data }) => data),
+    [{ number: 17 }],
+  );
+  await assertPagesHaveTheirFiles(url);
+
+  await json('backup', join(elsewhere, 'backup.db'));
+  assert.equal((await json<{ ok: boolean }>('doctor')).ok, true);
+  const ended = once(child, 'exit');
+  child.kill('SIGTERM');
+  assert.deepEqual(await ended, [0, null]);
+}
+
+async function assertPagesHaveTheirFiles(url: string): Promise<void> {
+  const page = await (await fetch(url, { headers: { accept: 'text/html' } })).text();
+  const paths = [...page.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, path = '']) => path);
+  assert.ok(paths.length >= 2, page);
+  for (const path of paths) {
+    const response = await fetch(new URL(path, url));
+    assert.deepEqual([path, response.status], [path, 200]);
+    assert.ok((await response.text()).length > 1000, path);
+  }
+}
+
+/** Waits until it listens. */
+async function announcedUrl(child: ChildProcess): Promise<string> {
+  if (child.stdout === null || child.stderr === null) throw new Error('no pipes');
+  let errors = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors += text;
+  });
+  const [line] = await Promise.race([
+    once(child.stdout.setEncoding('utf8'), 'data'),
+    once(child, 'exit').then(() => assert.fail(`serve ended: ${errors}`)),
+  ]);
+  return (JSON.parse(String(line)) as { url: string }).url;
+}

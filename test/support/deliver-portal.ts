@@ -1,0 +1,33 @@
+/** The portal with a receiver that it trusts, for the pages of what is delivered. */
+import type { TestContext } from 'node:test';
+import { type Portal, startPortal, type Visitor, type VisitorOptions } from './browser.ts';
+import type { ApiClient } from './client.ts';
+import { sharedCertificates } from './journey.ts';
+import { type Receiver, startReceiver } from './receiver.ts';
+
+export type DeliverPortal = {
+  readonly portal: Portal;
+  readonly receiver: Receiver;
+  readonly admin: ApiClient;
+  /** Signs in and opens a path. */
+  openAs(role: Parameters<Portal['signIn']>[0], path: string, options?: VisitorOptions): Promise<Visitor>;
+};
+
+export async function startDeliverPortal(t: TestContext): Promise<DeliverPortal> {
+  const { ca, server } = sharedCertificates();
+  const portal = await startPortal(t, { ca });
+  const receiver = await startReceiver(t, server, { clock: portal.service.clock });
+  return {
+    portal,
+    receiver,
+    admin: portal.service.admin,
+    openAs: async (role, path, options) => {
+      const visitor = await portal.signIn(role, options);
+      await visitor.open(path);
+      return visitor;
+    },
+  };
+}
+
+/** Markup that would show if anything put it into a page as it is: the browser's problems would name it. */
+export const MARKUP = `"><img src=x onerror="document.title='broken'"><script>document.title='broken'</script>`;

@@ -1,0 +1,103 @@
+/** A package as its users get it: built, packed, and installed from the tarball into an empty project. */
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const FLAGS = ['--disable-warning=ExperimentalWarning'];
+
+export type Project = {
+  readonly folder: string;
+  /** Paths in the tarball. */
+  readonly packed: readonly string[];
+};
+
+/** By a script of scripts/ that builds into the folder that it is given. Removed when the process ends. */
+export function installPacked(script: string): Project {
+  const parent = mkdtempSync(join(tmpdir(), 'packed-'));
+  process.once('exit', () => rmSync(parent, { recursive: true, force: true }));
+  const build = join(parent, 'build');
+  const folder = join(parent, 'project');
+  execFileSync(process.execPath, [...FLAGS, join(root, 'scripts', script), build], { stdio: 'pipe' });
+  const [packed] = JSON.parse(npm(build, 'pack', '--json', '--pack-destination', parent)) as [
+    { files: { path: string }[] },
+  ];
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'package.json'), '{"type": "module", "private": true}');
+  const { dependencies = {} } = JSON.parse(readFileSync(join(build, 'package.json'), 'utf8')) as {
+    dependencies?: object;
+  };
+  if (Object.keys(dependencies).length > 0) copyDependencies(folder);
+  const [tarball = ''] = readdirSync(parent).filter((name) => name.endsWith('.tgz'));
+  // What npm finds in place it does not fetch: no registry has to be asked, and the versions are those of the lock file.
+  npm(folder, 'install', '--offline', '--ignore-scripts', '--no-audit', '--no-fund', join(parent, tarball));
+  return { folder, packed: packed.files.map(({ path }) => path).sort() };
+}
+
+type LockEntry = {
+  readonly dev?: boolean;
+  readonly devOptional?: boolean;
+  readonly optional?: boolean;
+  readonly bin?: Readonly<Record<string, string>>;
+};
+
+function copyDependencies(folder: string): void {
+  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, LockEntry>;
+  };
+  for (const [path, { dev, devOptional, optional, bin = {} }] of Object.entries(lock.packages)) {
+    const isForTypes = TYPES.includes(path);
+    if (path === '' || (!isForTypes && (dev || devOptional || optional))) continue;
+    cpSync(join(root, path), join(folder, path), { recursive: true });
+    for (const name of Object.keys(bin)) {
+      const link = join('node_modules', '.bin', name);
+      cpSync(join(root, link), join(folder, link), { verbatimSymlinks: true });
+    }
+  }
+}
+
+/** What the types of the package `sallyport` name, and what that needs. */
+const TYPES = ['@types/better-sqlite3', '@types/node', 'undici-types'].map((name) => `node_modules/${name}`);
+
+function npm(folder: string, ...args: readonly string[]): string {
+  return execFileSync('npm', args, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+/** Lets the project import a package that this one has. */
+export function borrow({ folder }: Project, name: string): void {
+  const link = join(folder, 'node_modules', name);
+  mkdirSync(dirname(link), { recursive: true });
+  rmSync(link, { force: true });
+  symlinkSync(join(root, 'node_modules', name), link);
+}
+
+/** Runs a program of the project, with the given text as its standard input; answers what it printed. */
+export function runFile({ folder }: Project, name: string, program: string, input = ''): string {
+  writeFileSync(join(folder, name), program);
+  return execFileSync(process.execPath, [...FLAGS, name], { cwd: folder, encoding: 'utf8', input });
+}
+
+/** What the compiler says of a file of the project; empty when it is content. */
+export function typeErrors({ folder }: Project, file: string, compilerOptions: object): string {
+  const settings = {
+    compilerOptions: {
+      target: 'es2023',
+      module: 'nodenext',
+      strict: true,
+      noEmit: true,
+      types: [],
+      ...compilerOptions,
+    },
+    include: [file],
+  };
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(settings));
+  try {
+    return execFileSync(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', folder], {
+      encoding: 'utf8',
+    });
+  } catch (error) {
+    return (error as { stdout: string }).stdout;
+  }
+}

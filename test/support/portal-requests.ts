@@ -1,0 +1,67 @@
+/** Requests to the portal as a browser sends them, and as an attacker's page would, without a browser. */
+import { once } from 'node:events';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { SESSION_COOKIE } from '../../src/portal/cookies.ts';
+import { FORGERY_FIELD, formToken } from '../../src/portal/forgery.ts';
+import type { PortalRole } from '../../src/store/sessions.ts';
+import type { ServiceInProcess } from './service.ts';
+
+export type PortalReply = { readonly status: number; readonly headers: Headers; readonly text: string };
+
+/** The token in the cookie of a new session of a new account. */
+export async function newSession(
+  { services }: Pick<ServiceInProcess, 'services'>,
+  role: PortalRole,
+): Promise<{ readonly token: string; readonly userId: string; readonly sessionId: string }> {
+  made += 1;
+  const user = await services.users.create({ userName: `${role}-of-requests-${made}`, role }, 'command-line');
+  const begun = await services.sessions.begin(user, 'password', { address: '127.0.0.1', userAgent: 'a test' });
+  if (begun === null) throw new Error('no session was begun');
+  return { token: begun.token, userId: user.id, sessionId: begun.session.id };
+}
+
+let made = 0;
+
+type PortalRequest = {
+  readonly method?: string;
+  /** The token of a session; nobody's where absent. */
+  readonly token?: string | undefined;
+  /** Fields of a form; the form's token is added unless it is given. */
+  readonly form?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+};
+
+/** Answers as soon as the head is there; of a stream nothing more is read. Sends what it is told to, `Host` too. */
+export async function request(
+  url: string,
+  { method, token, form, headers = {} }: PortalRequest = {},
+): Promise<PortalReply> {
+  const fields = form === undefined ? null : { [FORGERY_FIELD]: token === undefined ? '' : formToken(token), ...form };
+  const body = fields === null ? '' : new URLSearchParams(fields).toString();
+  const sent = httpRequest(url, {
+    method: method ?? (form === undefined ? 'GET' : 'POST'),
+    headers: {
+      accept: 'text/html',
+      ...(token !== undefined && { cookie: `${SESSION_COOKIE}=${token}` }),
+      ...(fields !== null && { 'content-type': 'application/x-www-form-urlencoded' }),
+      ...headers,
+    },
+  });
+  sent.end(body);
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  const found = new Headers(pairsOf(response.rawHeaders));
+  const isStream = found.get('content-type')?.startsWith('text/event-stream') === true;
+  const text = isStream ? '' : await textOf(response);
+  if (isStream) response.destroy();
+  return { status: response.statusCode ?? 0, headers: found, text };
+}
+
+function pairsOf(raw: readonly string[]): [string, string][] {
+  return raw.flatMap((name, at) => (at % 2 === 0 ? [[name, raw[at + 1] ?? ''] as [string, string]] : []));
+}
+
+async function textOf(response: IncomingMessage): Promise<string> {
+  let text = '';
+  for await (const chunk of response.setEncoding('utf8')) text += chunk as string;
+  return text;
+}

@@ -1,0 +1,214 @@
+/** What every program of docs/receivers is held to: the vectors, and a service that delivers to it. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import * as openpgp from 'openpgp';
+import type { AttemptView } from '../../src/webhooks/deliveries.ts';
+import { succeeded } from './client.ts';
+import {
+  deliveryOf,
+  importKey,
+  makeEndpoint,
+  makeEventType,
+  makeWebhook,
+  publish,
+  sharedCertificates,
+  startWebhook,
+} from './journey.ts';
+import {
+  gnupgWith,
+  missingPrograms,
+  outputOf,
+  type ReadyProgram,
+  type ReceiverProgram,
+  type RunningProgram,
+  startProgram,
+} from './receiver-programs.ts';
+import { sendRaw } from './receiver-transports.ts';
+import { startService } from './service.ts';
+import { API_KEY, SECRET } from './signed-request.ts';
+import { startTlsFront } from './tls-front.ts';
+import { type RequestVector, requestVectors } from './vectors.ts';
+
+const { now, apiKey, privateKeys } = requestVectors;
+/** The programs leave the headers of Standard Webhooks to the libraries that there are. */
+const VECTORS = requestVectors.requests.filter(
+  ({ standardWebhooks, refused }) => !standardWebhooks || refused === undefined,
+);
+
+/**
+ * A language that is not installed is not tested, and the reason stands where its tests would: but where `CI` is set that is a
+ * failure, unless Debian has no package of it. `furtherTests` are of this language alone.
+ */
+export function describeReceiver(program: ReceiverProgram, furtherTests: () => void = () => {}): void {
+  const { language, needs } = program;
+  const missing = missingPrograms(needs);
+  const packages = missing.flatMap((name) => needs[name] ?? []).join(' ');
+  const problem =
+    missing.length > 0 && `${missing.join(', ')} not installed${packages && `: apt-get install ${packages}`}`;
+  describe(`the receiver in ${language}`, { skip: (!process.env.CI || packages === '') && problem }, () => {
+    let folder: string;
+    let ready: ReadyProgram;
+    before(() => {
+      assert.equal(problem, false);
+      folder = mkdtempSync(join(tmpdir(), 'receiver-'));
+      ready = program.prepare(folder);
+    });
+    after(() => rmSync(folder ?? '', { recursive: true, force: true }));
+    furtherTests();
+
+    const startStanding = (t: TestContext, secrets: string, gnupg: string): Promise<RunningProgram> =>
+      startProgram(t, program, (port) => ready.commandAt(port, Date.parse(now) / 1000), {
+        HOME: folder,
+        GNUPGHOME: gnupg,
+        WEBHOOK_SECRETS: secrets,
+        WEBHOOK_API_KEYS: `another\n${apiKey}`,
+        WEBHOOK_PGP_KEYS: Object.keys(privateKeys).join('\n'),
+        WEBHOOK_STATE: mkdtempSync(join(folder, 'state-')),
+      });
+
+    it('makes of the requests in the vectors what they say, and handles what came before no more', async (t) => {
+      const gnupg = gnupgWith(t, Object.values(privateKeys));
+      const secretsOf = ({ secrets = requestVectors.secrets }: RequestVector): string => secrets.join('\n');
+      for (const secrets of new Set(VECTORS.map(secretsOf))) {
+        const running = await startStanding(t, secrets, gnupg);
+        const vectors = VECTORS.filter(
+          (vector) => secretsOf(vector) === secrets && !(program.dropsRepeated && hasRepeated(vector)),
+        );
+        const again = vectors.filter(({ name }) => name === 'plain');
+        for (const vector of [...vectors, ...again]) {
+          assert.equal(await answerTo(running, vector), wantedOf(vector), `${vector.name}\n${running.log()}`);
+        }
+        const handed = vectors.flatMap((vector) => ('records' in vector ? vector.records : []));
+        assert.deepEqual(await running.end(), handed);
+      }
+    });
+
+    if (program.readsHeadersFirst) {
+      it('answers to headers that are wrong, or to a body that is too large, before the body has come', async (t) => {
+        const running = await startStanding(t, requestVectors.secrets.join('\n'), folder);
+        for (const [name, wanted] of [
+          ['a signature of other bytes', '401 wrong_signature'],
+          ['plain', '413 too_large'],
+        ]) {
+          const vector = VECTORS.find((one) => one.name === name);
+          assert.ok(vector);
+          assert.equal(await answerToHeaders(running.port, vector, requestVectors.maxBytes + 1), wanted, running.log());
+        }
+      });
+    }
+
+    it('takes nothing without secrets, or without API keys', async (t) => {
+      for (const name of ['WEBHOOK_SECRETS', 'WEBHOOK_API_KEYS']) {
+        const given = { WEBHOOK_SECRETS: SECRET, WEBHOOK_API_KEYS: API_KEY, [name]: '' };
+        const settings = { HOME: folder, WEBHOOK_STATE: folder, ...given };
+        const needed = /WEBHOOK_SECRETS and WEBHOOK_API_KEYS are needed/;
+        if (program.beginsUnset) {
+          const running = await startProgram(t, program, ready.command, settings);
+          const request = { method: 'POST', path: '/', headers: [['x-api-key', '']] as const, body: Buffer.from('{}') };
+          assert.equal((await sendRaw(running.port, request)).status, 500);
+          assert.match(running.log(), needed);
+        } else {
+          assert.match(await outputOf(ready.commandAt(0, 0), { PORT: '0', ...settings }), needed);
+        }
+      }
+    });
+
+    it('proves its secret to a service and handles what that delivers, once, and nothing of others', async (t) => {
+      const { ca, server } = sharedCertificates();
+      for (const [name, text] of Object.entries(server)) writeFileSync(join(folder, `${name}.pem`), text);
+      const key = await openpgp.generateKey({ type: 'ecc', userIDs: { email: 'shop@example.com' } });
+      const running = await startProgram(t, program, ready.command, {
+        HOME: folder,
+        GNUPGHOME: gnupgWith(t, [key.privateKey]),
+        WEBHOOK_SECRETS: `${SECRET}\nthe next one`,
+        WEBHOOK_API_KEYS: API_KEY,
+        WEBHOOK_PGP_KEYS: 'shop-2026',
+        WEBHOOK_STATE: mkdtempSync(join(folder, 'state-')),
+        ...(program.servesTls && {
+          WEBHOOK_TLS_CERT_FILE: join(folder, 'certificate.pem'),
+          WEBHOOK_TLS_KEY_FILE: join(folder, 'privateKey.pem'),
+          ...program.tlsSettings?.(folder),
+        }),
+      });
+      const port = program.servesTls ? running.port : await startTlsFront(t, server, running.port);
+      const { admin, log } = await startService(t, { ca });
+      for (const type of ['order.created', 'order.paid']) await makeEventType(admin, type);
+      await importKey(admin, 'shop-2026', key.publicKey);
+      const at = { url: `https://localhost:${port}/Hooks/In?Shop=17`, secret: SECRET, apiKey: API_KEY };
+      const endpoint = await makeEndpoint(admin, at, { tokenChallenge: true, contentEncoding: 'gzip' });
+      assert.ok(endpoint.verified, `${JSON.stringify(endpoint.lastVerification)}\n${running.log()}`);
+
+      const customHeaders = [
+        { name: 'X-Tenant', value: 'Acme_1' },
+        { name: 'x-region', value: 'eu' },
+      ];
+      const orders = await makeWebhook(admin, endpoint, ['order.created'], { customHeaders });
+      await startWebhook(admin, orders);
+      const [id = ''] = await publish(admin, 'order.created', { orderId: 42, note: 'Zoë' });
+      const order = { messageId: id, eventType: 'order.created', data: { orderId: 42, note: 'Zoë' } };
+      assert.deepEqual(await running.nextRecord(), order);
+      assert.equal((await log.nextAttempt(orders.id)).responseStatus, 204, running.log());
+
+      await succeeded(admin.post(`deliveries/${(await deliveryOf(admin, orders, id)).id}/replay`));
+      assert.equal((await log.nextAttempt(orders.id)).responseStatus, 204, running.log());
+
+      const encrypting = { encryptionKeyName: 'shop-2026', customHeaders };
+      const encrypted = await startWebhook(admin, await makeWebhook(admin, endpoint, ['order.paid'], encrypting));
+      const [paid] = await publish(admin, 'order.paid', { amount: '12.50' });
+      // The replay came before and brought nothing: this is the next.
+      assert.deepEqual(await running.nextRecord(), {
+        messageId: paid,
+        eventType: 'order.paid',
+        data: { amount: '12.50' },
+      });
+      assert.equal((await log.nextAttempt(encrypted.id)).responseStatus, 204, running.log());
+
+      const stranger = await makeEndpoint(admin, { ...at, secret: 'not the one' });
+      const foreign = await startWebhook(admin, await makeWebhook(admin, stranger, ['order.created']));
+      const refused = await succeeded<AttemptView>(admin.post(`webhooks/${foreign.id}/test`));
+      assert.equal(refused.responseStatus, 401);
+      assert.match(refused.responseBody ?? '', /^wrong_signature: none of 2 secrets signed /);
+      const handed = (await running.end()).map(({ eventType }) => eventType);
+      assert.deepEqual(handed, ['order.created', 'order.paid']);
+    });
+  });
+}
+
+async function answerTo({ port }: RunningProgram, vector: RequestVector): Promise<string> {
+  const { method, url, headers, bodyBase64 } = vector;
+  const path = url.slice(new URL(url).origin.length);
+  const reply = await sendRaw(port, { method, path, headers, body: Buffer.from(bodyBase64, 'base64') });
+  return `${reply.status} ${reply.headers.get('x-challenge-sha256') ?? codeOf(reply.body)}`;
+}
+
+/** What is answered to a request whose body of this length never comes. */
+async function answerToHeaders(port: number, { url, headers }: RequestVector, length: number): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  const path = url.slice(new URL(url).origin.length);
+  const lines = [...headers, ['Content-Length', String(length)]].map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.write(`POST ${path} HTTP/1.1\r\nHost: hooks.example.com\r\n${lines.join('')}\r\n`);
+  let text = '';
+  for await (const chunk of socket) {
+    text += String(chunk);
+    if (/\r\n\r\n[\s\S]+/.test(text)) break;
+  }
+  const [head = '', body = ''] = text.split('\r\n\r\n');
+  return `${head.split(' ')[1]} ${codeOf(body)}`;
+}
+
+function wantedOf(vector: RequestVector): string {
+  if (vector.refused !== undefined) return `${vector.status} ${vector.refused}`;
+  return vector.answer === undefined ? '204 ' : `200 ${vector.answer}`;
+}
+
+function hasRepeated({ headers }: RequestVector): boolean {
+  return new Set(headers.map(([name]) => name.toLowerCase())).size < headers.length;
+}
+
+function codeOf(body: string): string {
+  return /^(\w+): /m.exec(body)?.[1] ?? body;
+}

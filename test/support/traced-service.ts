@@ -1,0 +1,79 @@
+/** The service as a process of its own whose writes and syncs `strace` writes down. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import type { FirstCredentials } from '../../src/data-folder.ts';
+import { cleanUp } from './cleanup.ts';
+import { type ApiClient, createClient, tokenFor } from './client.ts';
+import { temporaryFolder } from './service.ts';
+import { readTrace, type SystemCall } from './strace.ts';
+
+export type TracedService = {
+  readonly url: string;
+  readonly credentials: FirstCredentials;
+  /** With every administration scope. */
+  readonly admin: ApiClient;
+  /** Stops the service and reads what it did. */
+  calls(): Promise<SystemCall[]>;
+};
+
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const CALLS = 'fsync,fdatasync,write,writev,sendto,sendmsg,pwrite64,pwritev,pwritev2';
+
+/** As it comes: no setting but where its data is and a free port. */
+export async function traceService(t: TestContext): Promise<TracedService> {
+  const folder = temporaryFolder(t);
+  const trace = join(folder, 'trace');
+  const how = ['-D', '-f', '-xx', '-yy', '-s', '65536', '--seccomp-bpf', '-e', `trace=${CALLS}`, '-o', trace];
+  const serve = ['--disable-warning=ExperimentalWarning', MAIN, 'serve', '--json', '--port', '0'];
+  // With -D the service is the child, and strace its descendant.
+  const child = spawn('strace', [...how, '--', process.execPath, ...serve, '--data', join(folder, 'data')], {
+    env: { PATH: process.env.PATH },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const exited = once(child, 'exit') as Promise<[number | null]>;
+  cleanUp(t, async () => {
+    child.kill('SIGKILL');
+    await exited;
+  });
+  const announced = await firstLine(child.stdout.setEncoding('utf8'), exited);
+  const credentials = JSON.parse(announced) as FirstCredentials & { readonly url: string };
+  const { url } = credentials;
+  return {
+    ...{ url, credentials },
+    admin: createClient(url, await tokenFor(url, credentials)),
+    calls: async () => {
+      const { pid = 0 } = child;
+      child.kill('SIGTERM');
+      const [status] = await exited;
+      if (status !== 0) throw new Error(`the service ended with ${status}`);
+      return readTrace(await wholeTrace(trace, pid));
+    },
+  };
+}
+
+async function firstLine(stdout: AsyncIterable<string>, exited: Promise<[number | null]>): Promise<string> {
+  const read = async (): Promise<string> => {
+    let text = '';
+    for await (const chunk of stdout) {
+      text += chunk;
+      if (text.includes('\n')) return text.slice(0, text.indexOf('\n'));
+    }
+    throw new Error('the service said nothing');
+  };
+  const ended = exited.then(([status]) => Promise.reject(new Error(`serve ended with ${status}`)));
+  ended.catch(() => {});
+  return Promise.race([read(), ended]);
+}
+
+/** strace writes on for a moment after the process is gone; the last thing it says is how that ended. */
+async function wholeTrace(file: string, pid: number): Promise<string> {
+  for (;;) {
+    const text = readFileSync(file, 'utf8');
+    if (new RegExp(`^${pid} +\\+\\+\\+ exited with`, 'm').test(text)) return text;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
