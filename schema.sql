@@ -1,7 +1,7 @@
 -- The data model of Sallyport on one page. Read at the first start; `user_version` is checked at every later one.
 -- Instants are integer milliseconds since 1970 (UTC) and end in `_at`. Booleans are 0 or 1. JSON is text.
 -- A secret that must be used is a BLOB of AES-256-GCM under the master key; one that is only compared is a `*_hash`, SHA-256.
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 
 -- A fact about this database itself, such as the sealed word that shows whether a master key is the right one.
 CREATE TABLE setting (
@@ -104,6 +104,19 @@ CREATE TABLE access_token (
   scope          TEXT NOT NULL,  -- granted scopes, sorted, space-delimited
   expires_at     INTEGER NOT NULL
 ) STRICT;
+
+-- Another number with every write to what a token's grant is made of, by whatever program: what was read of grants under the same
+-- number still holds. A new token changes none that was issued before.
+CREATE TABLE access_version (
+  value INTEGER NOT NULL
+) STRICT;
+INSERT INTO access_version (value) VALUES (0);
+CREATE TRIGGER application_update AFTER UPDATE ON application BEGIN UPDATE access_version SET value = value + 1; END;
+CREATE TRIGGER application_delete AFTER DELETE ON application BEGIN UPDATE access_version SET value = value + 1; END;
+CREATE TRIGGER user_account_update AFTER UPDATE ON user_account BEGIN UPDATE access_version SET value = value + 1; END;
+CREATE TRIGGER user_account_delete AFTER DELETE ON user_account BEGIN UPDATE access_version SET value = value + 1; END;
+CREATE TRIGGER access_token_update AFTER UPDATE ON access_token BEGIN UPDATE access_version SET value = value + 1; END;
+CREATE TRIGGER access_token_delete AFTER DELETE ON access_token BEGIN UPDATE access_version SET value = value + 1; END;
 
 -- The built-in example of a guarded API that emits events.
 CREATE TABLE employee (

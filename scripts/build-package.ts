@@ -7,7 +7,7 @@ import { copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'no
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ASSETS, type AssetName, assetFile } from '../src/assets.ts';
-import { compile, emptyFolder, entry, root, writeJson } from './build/package.ts';
+import { compile, emptyFolder, entry, root, unlinkMissing, writeJson } from './build/package.ts';
 
 type Project = {
   readonly exports: Readonly<Record<string, string>>;
@@ -33,6 +33,7 @@ makeCommand(join(folder, CODE, `${MAIN}.js`));
 const assets = Object.keys(ASSETS).flatMap(ownFile);
 for (const path of [...assets, 'LICENSE', 'README.md', 'CHANGELOG.md']) copy(path);
 cpSync(join(root, 'docs'), join(folder, 'docs'), { recursive: true });
+unlinkMissing(folder);
 const { name, version, description, license, type, keywords, engines, dependencies } = project;
 writeJson(join(folder, 'package.json'), {
   ...{ name, version, description, license, type, keywords },

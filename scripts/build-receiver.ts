@@ -5,7 +5,7 @@
 import { copyFileSync, cpSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { VERSION } from '../src/version.ts';
-import { compile, emptyFolder, entry, root, writeJson } from './build/package.ts';
+import { compile, emptyFolder, entry, root, unlinkMissing, writeJson } from './build/package.ts';
 
 /** That of Node 20, which many programs of customers still run on. */
 const EDITION = 'es2023';
@@ -17,6 +17,7 @@ compile(['receiver/index.ts', 'receiver/pgp.ts'], folder, EDITION);
 copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));
 copyFileSync(join(root, 'docs', 'receive-webhooks.md'), join(folder, 'README.md'));
 cpSync(join(root, 'test', 'vectors'), join(folder, 'vectors'), { recursive: true });
+unlinkMissing(folder);
 writeJson(join(folder, 'package.json'), {
   name: 'sallyport-receiver',
   version: VERSION,

@@ -4,8 +4,9 @@
  */
 
 import { spawn } from 'node:child_process';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
+import { tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 
 const LINES_PERCENT = 92;
@@ -17,6 +18,9 @@ const SUITE_TIMEOUT_MS = 45 * 60_000;
 const CONCURRENCY = 2;
 
 const root = resolve(import.meta.dirname, '..');
+/** What one process has compiled the others load: tests start hundreds, each of which would need half a second for it. */
+const compiled = mkdtempSync(join(tmpdir(), 'test-suite-'));
+process.once('exit', () => rmSync(compiled, { recursive: true, force: true }));
 const named = process.argv.slice(2).map((path) => resolve(path));
 const tests = [
   ...['--disable-warning=ExperimentalWarning', '--import', join(root, 'scripts', 'test-deadline.ts')],
@@ -69,7 +73,8 @@ function isTypesOnly(file: string): boolean {
 /** Runs one step with this Node and ends the run when it fails. */
 async function run(step: string, args: string[]): Promise<void> {
   process.stdout.write(`\n${step}\n`);
-  const child = spawn(process.execPath, args, { cwd: root, stdio: 'inherit', timeout: SUITE_TIMEOUT_MS });
+  const env = { NODE_COMPILE_CACHE: compiled, ...process.env };
+  const child = spawn(process.execPath, args, { cwd: root, stdio: 'inherit', timeout: SUITE_TIMEOUT_MS, env });
   const end = (signal: NodeJS.Signals): boolean => child.kill(signal);
   process.once('SIGTERM', end).once('SIGINT', end).once('SIGHUP', end);
   const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((done, fail) => {

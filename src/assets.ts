@@ -54,3 +54,14 @@ export function assetFile(name: AssetName): URL | string {
 }
 
 const PACKAGE = 'npm:';
+
+/** What the binary calls the program of the database's threads. */
+export const THREAD_PROGRAM = 'sqlite-thread.js';
+
+/** The program of the database's threads (store/sqlite-thread.ts): its text in the binary, else its file, source or compiled. */
+export function threadProgram(): string | URL {
+  const sea = process.getBuiltinModule('node:sea') as typeof import('node:sea') | undefined;
+  if (sea?.isSea() === true) return sea.getAsset(THREAD_PROGRAM, 'utf8');
+  const ending = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+  return new URL(`./store/sqlite-thread.${ending}`, import.meta.url);
+}

@@ -113,6 +113,9 @@ export const LOOKUPS_UNKNOWN = 12;
 export const LOOKUPS_SLOW = 8;
 export const SLOW_LOOKUP_MS = 1000;
 export const NAMES_REMEMBERED = 10_000;
+/** Events of one webhook's running and failing in a minute, and webhooks whose events are counted. */
+export const STATE_NEWS_PER_MINUTE = 60;
+export const STATE_NEWS_WEBHOOKS = 10_000;
 /** Bodies that are compressed at once. More would take the processors from the loop. */
 export const GZIPS_AT_ONCE = 4;
 
@@ -132,6 +135,9 @@ export const INVITATION_REQUEST_BYTES: number = 8 * 1024;
 export const IDEMPOTENCY_MS: number = 24 * 3_600_000;
 export const IDEMPOTENCY_KEY_MAX_LENGTH = 255;
 export const EVENT_TYPE_SCHEMAS_CACHED = 500;
+/** How long a schema may take to be compiled, and the events of one request to be checked against theirs: nothing else runs meanwhile. */
+export const SCHEMA_COMPILE_MS = 2000;
+export const SCHEMA_CHECK_MS = 500;
 
 // The server (wire.md §1, §6).
 /** Lines of the log that wait for the end of the event loop's turn. */
@@ -159,6 +165,8 @@ export const ATTEMPTS_SHOWN = 200;
 // The dispatcher (wire.md §5).
 /** What a record adds to a batch beside its data: ids, names and punctuation, never more than this. */
 export const RECORD_OVERHEAD_BYTES = 1024;
+/** What a message takes beside its records, whatever they are, told in bytes of them: its headers, signature and request. */
+export const MESSAGE_OVERHEAD_BYTES: number = 8 * 1024;
 /**
  * Requests under way at once, and to one endpoint. Those that linger unanswered for so long do not count among the first, up to so many
  * in all, each of which may hold 1 MiB: slow endpoints cannot use up the whole.

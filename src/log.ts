@@ -3,7 +3,7 @@ import { writeSync } from 'node:fs';
 import pino from 'pino';
 import { LOG_WAITING_BYTES } from './limits.ts';
 
-export type Log = Pick<pino.Logger, 'debug' | 'info' | 'warn' | 'error'> & {
+export type Log = Pick<pino.Logger, 'debug' | 'info' | 'warn' | 'error' | 'isLevelEnabled'> & {
   /** Says at level info that a request was answered. */
   request(line: RequestLine): void;
 };
@@ -46,6 +46,8 @@ export function turnDestination(fd: number): pino.DestinationStream {
     writeWhole(fd, waiting.subarray(0, bytes));
   };
   process.once('exit', flush);
+  // Deno's process has no exit event when it crashes.
+  process.on('uncaughtExceptionMonitor', flush);
   return {
     write: (line) => {
       // A UTF-16 unit is three bytes of UTF-8 at most.
@@ -62,7 +64,7 @@ const standardError: pino.DestinationStream = turnDestination(2);
 function writeWhole(fd: number, bytes: Uint8Array): void {
   for (let at = 0; at < bytes.length; ) {
     try {
-      at += writeSync(fd, bytes, at);
+      at += writeSync(fd, bytes, at, Math.min(bytes.length - at, PIECE_BYTES));
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return;
       // A pipe whose reader is slower than the service, and which does not wait by itself.
@@ -72,6 +74,9 @@ function writeWhole(fd: number, bytes: Uint8Array): void {
 }
 
 const PAUSE = new Int32Array(new SharedArrayBuffer(4));
+
+/** A pipe takes this much whole or not at all (PIPE_BUF). Of a larger piece that it took in part Deno does not say how much it was. */
+const PIECE_BYTES = 'deno' in process.versions ? 4096 : Number.POSITIVE_INFINITY;
 
 /** A request's line as pino would write it. By hand, since every request has one: 0.8 µs instead of 3. */
 function requestText({ method, path, status, durationMs, remoteAddress, clientId, errorId }: RequestLine): string {

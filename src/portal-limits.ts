@@ -20,6 +20,8 @@ export const FLASH_MAX_LENGTH = 500;
 export const CHOICES_MAX = 1000;
 export const EXPIRIES_SHOWN = 30;
 export const STATES_SHOWN = 20;
+/** Batches whose dead records are counted for the page of a webhook: a millisecond or two. */
+export const DEAD_COUNTED_BATCHES = 10_000;
 /** How often the page of a webhook asks how it stands. */
 export const STATUS_EVERY_SECONDS = 5;
 export const THEME_SECONDS: number = 365 * 86_400;

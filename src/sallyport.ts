@@ -117,6 +117,7 @@ export async function createSallyport(
   const startDelivery = async (): Promise<void> => {
     await dispatcher.start();
     housekeeping.start();
+    composed.startThreads();
     catalogueWatch = setInterval(() => {
       services.products
         .refreshIfChanged()
@@ -153,7 +154,7 @@ export async function createSallyport(
       if (catalogueWatch !== null) clearInterval(catalogueWatch);
       stopping.abort();
       await Promise.all([listener.close(), dispatcher.stop(), housekeeping.stop()]);
-      await figures.flush();
+      await figures.flush().catch((err: unknown) => log.error({ err }, 'the last figures could not be written'));
       await composed.close();
       log.info('stopped');
     },

@@ -34,6 +34,7 @@ const FOUNDATION = [
   'administration.ts',
   'assets.ts',
   'audit.ts',
+  'database-limits.ts',
   'housekeeping-limits.ts',
   'ids.ts',
   'limits.ts',

@@ -1,6 +1,7 @@
 /** The single binary, alone in an empty folder on a machine that offers it nothing: no path, no variables, no other file. */
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +9,7 @@ import { after, before, describe, it, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { VERSION } from '../src/version.ts';
+import { cleanUp } from './support/cleanup.ts';
 import { goRound } from './support/command-circle.ts';
 
 const BUILD = fileURLToPath(new URL('../scripts/build-binary.ts', import.meta.url));
@@ -55,6 +57,21 @@ describe('the single binary', () => {
     await goRound(t, { file: join(folder, NAME), folder, env: environment() });
     assert.deepEqual(readdirSync(folder).sort(), ['data', NAME]);
     assert.deepEqual(readdirSync(join(folder, 'data')).sort(), ['master.key', 'sallyport.db', 'serve.lock']);
+  });
+
+  it('leaves nothing but its data folder when it is killed, either', async (t) => {
+    const child = spawn(join(folder, NAME), ['serve', '--json', '--port', '0'], {
+      cwd: folder,
+      env: environment(),
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    cleanUp(t, () => void child.kill('SIGKILL'));
+    await once(child.stdout, 'data');
+    const ended = once(child, 'exit');
+    child.kill('SIGKILL');
+    await ended;
+    assert.deepEqual(readdirSync(temporary), []);
+    assert.deepEqual(readdirSync(folder).sort(), ['data', NAME]);
   });
 
   it('leaves nothing among temporary files, and does without a folder for them', async () => {

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
+import Database from 'better-sqlite3';
 import fc from 'fast-check';
+import { DATABASE_FILE } from '../src/data-folder.ts';
 import { bucketEnd, bucketOf, createFigures, type FigureKeeper, type Period, percentile } from '../src/figures.ts';
 import { NO_TIMINGS } from '../src/outbound/outcome.ts';
 import { FIGURE_WEBHOOKS_MAX } from '../src/portal-limits.ts';
@@ -8,6 +12,7 @@ import type { BatchFate, SettledBatch } from '../src/store/settlement.ts';
 import { batchOf } from './support/attempts.ts';
 import { attemptOf } from './support/batches.ts';
 import { TOKEN } from './support/client.ts';
+import { startService } from './support/service.ts';
 import { openTestStore, type TestStore } from './support/store.ts';
 
 const MINUTE_MS = 60_000;
@@ -163,6 +168,18 @@ describe('figures over time', () => {
     figures.observeSettled('w', settled(s, 1, 'delivered', 5));
     await write({ ...s, figures });
     assert.equal((await createFigures({ store, clock: s.clock }).series('day', 1)).total.delivered, 5);
+  });
+
+  it('that cannot be written when the service stops keep it from nothing: it closes its files and ends in good order', async (t) => {
+    const service = await startService(t);
+    await service.admin.get('webhooks');
+    const other = new Database(join(service.dataDir, DATABASE_FILE));
+    other.exec('DROP TABLE figure');
+    other.close();
+    await service.stop();
+    await service.log.line(({ msg }) => msg === 'the last figures could not be written');
+    await service.log.line(({ msg }) => msg === 'stopped');
+    assert.equal(existsSync(join(service.dataDir, `${DATABASE_FILE}-wal`)), false);
   });
 
   it('are kept for two hours, a day and eight days, by their length', async (t) => {

@@ -148,10 +148,9 @@ describe('the destination of the log', () => {
   });
 
   it('is written out by a process that exits in the middle of a turn, or crashes', () => {
-    const module = fileURLToPath(new URL('../src/log.ts', import.meta.url));
-    for (const end of ['process.exit(3)', "throw new Error('crash')"]) {
-      const program = `import { createLog } from ${JSON.stringify(module)}; createLog('info').info('last words'); ${end};`;
-      const flags = ['--disable-warning=ExperimentalWarning', '--input-type=module', '--eval', program];
+    const program = fileURLToPath(new URL('./support/last-words.ts', import.meta.url));
+    for (const end of ['exit', 'crash']) {
+      const flags = ['--disable-warning=ExperimentalWarning', program, end];
       const { stderr, status } = spawnSync(process.execPath, flags, { encoding: 'utf8' });
       assert.notEqual(status, 0);
       assert.match(stderr, /"msg":"last words"/);

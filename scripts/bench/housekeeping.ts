@@ -1,7 +1,8 @@
 /**
  * How long housekeeping and erasure hold the database: every step's own statements and the commit that it takes part in, of a log of
  * 1 KiB events, on a file at `synchronous=FULL`; and how long another writer, which commits a small event again and again, waits for
- * its turn with and without them. Absolute figures belong to one machine and its disk.
+ * its turn with and without them, and the event loop for its own. As in a server, threads write and copy the log into the file.
+ * Absolute figures belong to one machine and its disk.
  *
  *     node scripts/run.mjs scripts/bench/housekeeping.ts [records]
  */
@@ -9,6 +10,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createErase } from '../../src/events/erase.ts';
 import { createHousekeeping } from '../../src/housekeeping/housekeeping.ts';
@@ -56,6 +58,9 @@ try {
   database.connection.pragma('synchronous = FULL');
   // What was written so far must not weigh on the first commit that is measured.
   execFileSync('sync');
+  await database.startThreads((error) => {
+    throw error;
+  });
   console.log(`${RECORDS} records in each of two logs, ${RECORDS} tokens; ${megabytes()} MB, ${pages()} pages`);
 
   await waits('a writer alone', () => sleep(3000));
@@ -153,6 +158,8 @@ function fillTokens(): void {
 async function waits(what: string, work: () => Promise<unknown>): Promise<void> {
   const took: number[] = [];
   let over = false;
+  const delay = monitorEventLoopDelay({ resolution: 1 });
+  delay.enable();
   const startedAt = performance.now();
   const working = work().finally(() => {
     over = true;
@@ -164,8 +171,10 @@ async function waits(what: string, work: () => Promise<unknown>): Promise<void> 
     await sleep(1);
   }
   await working;
+  delay.disable();
+  const loop = [50, 99, 100].map((share) => (delay.percentile(share) / 1e6).toFixed(2));
   console.log(
-    `${what}: ${quantiles(took)}, ${took.length} commits in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`,
+    `${what}: ${quantiles(took)}, ${took.length} commits in ${((performance.now() - startedAt) / 1000).toFixed(1)} s; event loop's delay p50 ${loop[0]}, p99 ${loop[1]}, most ${loop[2]} ms`,
   );
 }
 

@@ -1,7 +1,7 @@
 /** What the two npm packages are made with: JavaScript and types from the sources, and a package.json that says where they are. */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 
 export const root: string = resolve(import.meta.dirname, '..', '..');
 
@@ -47,6 +47,19 @@ export function compile(entries: readonly string[], folder: string, edition: Edi
       file,
       readFileSync(file, 'utf8').replaceAll(/((?:from |import\()['"]\.[^'"]*)\.ts(?=['"])/g, '$1.js'),
     );
+  }
+}
+
+/** On pages, what links to files of the project that are not in the package keeps its words and loses the link. */
+export function unlinkMissing(folder: string): void {
+  for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
+    if (!name.endsWith('.md')) continue;
+    const file = join(folder, name);
+    const text = readFileSync(file, 'utf8').replaceAll(
+      /\[([^\]]+)\]\((?!#|\w+:)([^)#]+)[^)]*\)/g,
+      (link, words: string, path: string) => (existsSync(join(dirname(file), path)) ? link : words),
+    );
+    writeFileSync(file, text);
   }
 }
 

@@ -1,8 +1,10 @@
 /** What follows from jobs of one webhook that ended, one after the other (wire.md §5). Pure but for the ids it draws. */
+import type { AuditEntry } from '../audit.ts';
 import type { Ids } from '../ids.ts';
 import type { SettledBatch, Settlement } from '../store/settlement.ts';
 import type { Progress, StateChange, Webhook } from '../store/webhooks.ts';
 import { isRunnable, nextState, stoppedProgress } from '../webhooks/lifecycle.ts';
+import { serviceStopEntry } from '../webhooks/service-stop.ts';
 import { stateChange } from '../webhooks/status-event.ts';
 import type { Finished, Job } from './job.ts';
 import { type Judgement, judge } from './judge.ts';
@@ -12,6 +14,8 @@ export type Conclusion = {
   readonly batches: readonly SettledBatch[];
   readonly health: Settlement['health'];
   readonly changes: readonly StateChange[];
+  /** Of the change that stops the webhook, where one does: it is the last. */
+  readonly audit: AuditEntry | null;
   /** Where the webhook is afterwards. */
   readonly progress: Progress;
 };
@@ -26,12 +30,21 @@ export function conclude(webhook: Webhook, finished: readonly Finished[], circum
   const { now, jitter, ids } = circumstances;
   let { progress } = webhook;
   let judged = false;
+  const halfIds = (): [string, string] => [ids.uuid(), ids.uuid()];
   const batches: SettledBatch[] = [];
   const changes: StateChange[] = [];
+  let audit: AuditEntry | null = null;
   for (const { job, result } of finished) {
     const { batch } = job;
     if (result.kind === 'lost') {
-      batches.push({ batch: null, fate: null, attempt: attemptOf(job, result.sent, ids) });
+      const attempt = result.sent === null ? null : attemptOf(job, result.sent, ids);
+      batches.push({ batch: null, fate: null, attempt });
+      continue;
+    }
+    if (result.kind === 'cut off') {
+      // It says nothing of the endpoint, and takes none of the batch's attempts away.
+      const fate = batch === null ? null : ({ kind: 'release', at: now } as const);
+      batches.push({ batch, fate, attempt: attemptOf(job, result.sent, ids) });
       continue;
     }
     if (result.kind !== 'sent') {
@@ -39,17 +52,20 @@ export function conclude(webhook: Webhook, finished: readonly Finished[], circum
       continue;
     }
     const { outcome, startedAt } = result.sent;
-    const halfIds = [ids.uuid(), ids.uuid()] as const;
     const judgement = judge({ outcome, batch, webhook, progress, startedAt, now, jitter, halfIds });
     batches.push({ batch, fate: judgement.fate, attempt: attemptOf(job, result.sent, ids) });
     if (!isRunnable(progress.state)) continue;
     judged = true;
     const after = progressAfter(progress, judgement, now);
-    if (after.state !== progress.state) changes.push(stateChange({ ...webhook, progress }, after, ids));
+    if (after.state !== progress.state) {
+      const before = { ...webhook, progress };
+      changes.push(stateChange(before, after, ids));
+      if (!isRunnable(after.state)) audit = serviceStopEntry(before, after, ids);
+    }
     progress = after;
   }
   const health = judged && isRunnable(progress.state) ? healthOf(progress) : null;
-  return { batches, changes, progress, health };
+  return { batches, changes, audit, progress, health };
 }
 
 function progressAfter(progress: Progress, { event, health, stopReason }: Judgement, now: number): Progress {

@@ -1,6 +1,6 @@
-/** Carries one job out: reads what it needs as it is now, sends it, and says what came of it. */
+/** Carries jobs out: reads what each needs as it is now, sends it, and says what came of it. */
 import type { Clock, Ids } from '../ids.ts';
-import { DELIVERY_BYTES_PER_TURN, RECORD_OVERHEAD_BYTES } from '../limits.ts';
+import { DELIVERY_BYTES_PER_TURN, MESSAGE_OVERHEAD_BYTES, RECORD_OVERHEAD_BYTES } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { Batch, LogRecord } from '../store/dispatch.ts';
 import type { Route } from '../store/routes.ts';
@@ -9,13 +9,13 @@ import { encryptionNeed } from '../webhooks/encryption-rule.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
 import type { EnvelopeRecord } from '../wire/envelope.ts';
 import { heavyTurns } from '../wire/turns.ts';
+import { createDepartures } from './departures.ts';
 import { attemptMs, type Job, type Result } from './job.ts';
-import { createPace } from './pace.ts';
 import { stopReason } from './plan.ts';
-import type { Send } from './send.ts';
+import type { Send, Sent } from './send.ts';
 import { stopByService } from './stop.ts';
 
-/** Never throws. `signal` ends an attempt that is under way; it counts as not made then. */
+/** Never throws. `signal` ends an attempt that is under way: it is kept as one, but does not count. */
 export type Deliver = (job: Job, signal: AbortSignal) => Promise<Result>;
 
 type Dependencies = {
@@ -28,25 +28,34 @@ type Dependencies = {
   readonly onStart: (job: Job, route: Route, now: number) => void;
 };
 
+type Departure = { readonly job: Job; readonly signal: AbortSignal; readonly end: (result: Result) => void };
+
 const RELEASED: Result = { kind: 'release' };
 
 export function createDeliver({ store, clock, ids, send, log, onStart }: Dependencies): Deliver {
-  const { paced } = createPace(DELIVERY_BYTES_PER_TURN, heavyTurns);
-  const attempt = async (job: Job, signal: AbortSignal): Promise<Result> => {
+  /** Sends what may be sent; answers the bytes that it took to read, or null for what has ended. */
+  const depart = async ({ job, signal, end }: Departure, reading: Reading): Promise<number> => {
     const { batch, webhookNumber } = job;
     const now = clock();
-    const route = await store.dispatch.route(webhookNumber);
-    if (route === null || !mayBeSent(job, route, now)) return RELEASED;
+    const route = signal.aborted ? null : await reading.route(webhookNumber);
+    if (route === null || !mayBeSent(job, route, now)) {
+      end(RELEASED);
+      return 0;
+    }
     const { webhook, endpoint, key } = route;
     // Read now and not at the claim: what was erased since does not go out, and memory holds what is under way alone.
-    const records = batch === null ? [] : await paced(() => recordsOf(store, batch), bytesOf);
-    if (batch !== null && records.length === 0) return { kind: 'discarded' };
-    if (key === null && (await mustBeEncrypted(store, records))) {
+    const records = batch === null ? [] : await recordsOf(store, batch);
+    if (batch !== null && records.length === 0) {
+      end({ kind: 'discarded' });
+      return 0;
+    }
+    if (key === null && (await reading.mustBeEncrypted(records))) {
       await stopByService({ store, ids, log }, route, 'encryption_key_missing', now);
-      return RELEASED;
+      end(RELEASED);
+      return 0;
     }
     onStart(job, route, now);
-    const sent = await send(
+    const sending = send(
       {
         webhook,
         endpoint,
@@ -58,18 +67,25 @@ export function createDeliver({ store, clock, ids, send, log, onStart }: Depende
       },
       signal,
     );
-    const givenUp = signal.aborted && !sent.outcome.ok && sent.outcome.errorClass === 'internal';
-    return givenUp ? RELEASED : { kind: 'sent', sent };
+    void sending.then((sent) => end({ kind: isCutOff(sent, signal) ? 'cut off' : 'sent', sent }));
+    return bytesOf(records);
   };
 
-  return async (job, signal) => {
-    try {
-      return signal.aborted ? RELEASED : await attempt(job, signal);
-    } catch (error) {
-      log.error({ webhookNumber: job.webhookNumber, batchId: job.batch?.id, err: error }, 'a delivery broke off');
-      return RELEASED;
-    }
-  };
+  const { add } = createDepartures<Departure>(DELIVERY_BYTES_PER_TURN, heavyTurns, () => {
+    const reading = createReading(store);
+    return async (departure) => {
+      const { job, end } = departure;
+      try {
+        return await depart(departure, reading);
+      } catch (error) {
+        log.error({ webhookNumber: job.webhookNumber, batchId: job.batch?.id, err: error }, 'a delivery broke off');
+        end(RELEASED);
+        return 0;
+      }
+    };
+  });
+
+  return (job, signal) => new Promise((end) => add({ job, signal, end }));
 }
 
 /** Much may have changed since the claim: an administrator stopped it, its key expired, the wait outlasted its lease. */
@@ -78,13 +94,41 @@ function mayBeSent({ leaseExpiresAt }: Job, route: Route, now: number): boolean 
   return isRunnable(state) && stopReason(route, now) === null && now + attemptMs(route) <= leaseExpiresAt;
 }
 
-/**
- * Whether one of the records may not go out in clear. What a webhook subscribes to is checked when it is set up; its log may be
- * older than that, from when it had a key.
- */
-async function mustBeEncrypted(store: Store, records: readonly EnvelopeRecord[]): Promise<boolean> {
-  const types = [...new Set(records.map(({ eventType }) => eventType))];
-  return encryptionNeed(types, await store.eventTypes.requiringEncryption(types)) !== null;
+/** The service is stopping and waits no longer. */
+function isCutOff({ outcome }: Sent, signal: AbortSignal): boolean {
+  return signal.aborted && !outcome.ok && outcome.errorClass === 'internal';
+}
+
+/** What all that departs in one turn shares: read anew in the next. */
+type Reading = {
+  route(webhookNumber: number): Promise<Route | null>;
+  /**
+   * Whether one of the records may not go out in clear. What a webhook subscribes to is checked when it is set up; its log may be
+   * older than that, from when it had a key.
+   */
+  mustBeEncrypted(records: readonly EnvelopeRecord[]): Promise<boolean>;
+};
+
+function createReading(store: Store): Reading {
+  const routes = new Map<number, Promise<Route | null>>();
+  const needs = new Map<string, boolean>();
+  return {
+    route: (webhookNumber) => {
+      const route = routes.get(webhookNumber) ?? store.dispatch.route(webhookNumber);
+      routes.set(webhookNumber, route);
+      return route;
+    },
+    mustBeEncrypted: async (records) => {
+      for (const { eventType } of records) {
+        const types = [eventType];
+        const need =
+          needs.get(eventType) ?? encryptionNeed(types, await store.eventTypes.requiringEncryption(types)) !== null;
+        needs.set(eventType, need);
+        if (need) return true;
+      }
+      return false;
+    },
+  };
 }
 
 /** The records of a batch without those that were erased since. */
@@ -97,5 +141,5 @@ async function recordsOf(
 }
 
 function bytesOf(records: readonly EnvelopeRecord[]): number {
-  return records.reduce((sum, { dataJson }) => sum + dataJson.length, records.length * RECORD_OVERHEAD_BYTES);
+  return records.reduce((sum, { dataJson }) => sum + dataJson.length + RECORD_OVERHEAD_BYTES, MESSAGE_OVERHEAD_BYTES);
 }

@@ -25,7 +25,7 @@ import type { Webhook } from '../store/webhooks.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
 import { createClaimWork } from './claim.ts';
 import { createDeliver } from './deliver.ts';
-import { type Job, recordsOf } from './job.ts';
+import { type Finished, type Job, recordsOf } from './job.ts';
 import { createLanes } from './lanes.ts';
 import { createLoop } from './loop.ts';
 import { isAlone, type Load } from './plan.ts';
@@ -38,7 +38,7 @@ export type Dispatcher = {
   start(): Promise<void>;
   /** There may be work: looks at once instead of at the next poll. */
   wake(): void;
-  /** Takes nothing new and waits for what is under way, 10 s at most; what is not done by then is given back untried. */
+  /** Takes nothing new and waits for what is under way, 10 s at most; what is not done by then is cut off, and due again at once. */
   stop(): Promise<void>;
   /** Whether the loop has come around lately; false tells `/readyz` that it has died. */
   isAlive(): boolean;
@@ -85,6 +85,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const claimWork = createClaimWork({ store, clock, ids, log });
   const { settle, giveUp } = createSettle({
     ...{ store, clock, ids, jitter, log, owner, observe: options.observe },
+    onSettled: (finished, webhook) => onSettled(finished, webhook),
     wantsMore: (webhookNumber, settling) => {
       const wants = lanes.hasRoom(webhookNumber, settling);
       if (wants) full.delete(webhookNumber);
@@ -96,7 +97,9 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     onStart: (job, { webhook }, now) =>
       rates.spend(job.webhookNumber, webhook.maxRecordsPerSecond, recordsOf(job), now),
   });
-  const underWay = new Set<Promise<void>>();
+  /** Jobs that have begun or are being given back, and are not settled. */
+  let underWay = 0;
+  let onIdle = (): void => {};
   const abandon = new AbortController();
 
   const loadOf = ({ webhook }: Route, now: number): Load => {
@@ -150,33 +153,48 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   });
 
   const startJobs = (): void => {
-    for (let job = lanes.next(); job !== null; job = lanes.next()) track(carryOut(job));
+    for (let job = lanes.next(); job !== null; job = lanes.next()) {
+      underWay += 1;
+      void carryOut(job);
+    }
   };
 
   const carryOut = async (job: Job): Promise<void> => {
     const result = await deliver(job, abandon.signal);
     const awaited = lanes.finished(job, result.kind === 'sent' && result.sent.outcome.ok);
     startJobs();
-    const webhook = await settle({ job, result }, awaited);
+    settle({ job, result }, awaited);
+  };
+
+  const onSettled = (finished: readonly Finished[], webhook: Webhook | null): void => {
+    const [first] = finished;
+    if (first === undefined) return;
+    const { webhookNumber } = first.job;
     // What cannot go out now does not wait here: nobody knows for how long, or under which settings it will.
-    if (result.kind === 'release' || webhook === null || isHeldUp(webhook, clock())) giveBack(job.webhookNumber);
-    if (webhook !== null) lanes.setAlone(job.webhookNumber, isAlone(webhook));
-    lanes.settled(job);
+    const released = finished.some(({ result }) => result.kind === 'release');
+    if (released || webhook === null || isHeldUp(webhook, clock())) giveBack(webhookNumber);
+    if (webhook !== null) lanes.setAlone(webhookNumber, isAlone(webhook));
+    for (const { job } of finished) lanes.settled(job);
+    underWay -= finished.length;
     startJobs();
-    await wakeIfRoom(job.webhookNumber).catch(() => undefined);
+    void wakeIfRoom(webhookNumber).catch(() => undefined);
     loop.wake();
+    if (underWay === 0) onIdle();
   };
 
   const giveBack = (webhookNumber?: number): void => {
     for (const job of lanes.withdraw(webhookNumber)) {
-      track(settle({ job, result: { kind: 'release' } }, true).then(() => lanes.settled(job)));
+      underWay += 1;
+      settle({ job, result: { kind: 'release' } }, true);
     }
   };
 
-  const track = (work: Promise<void>): void => {
-    underWay.add(work);
-    void work.finally(() => underWay.delete(work));
-  };
+  /** Resolves once everything that is under way is settled. */
+  const idle = (): Promise<void> =>
+    new Promise((resolve) => {
+      onIdle = resolve;
+      if (underWay === 0) resolve();
+    });
 
   return {
     wake: loop.wake,
@@ -192,7 +210,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
         abandon.abort();
         giveUp();
       }, options.drainMs ?? DRAIN_MS);
-      while (underWay.size > 0) await Promise.all(underWay);
+      await idle();
       clearTimeout(deadline);
     },
   };

@@ -25,7 +25,8 @@ export type Case = {
   readonly startedAt: number;
   readonly now: number;
   readonly jitter: () => number;
-  readonly halfIds: readonly [string, string];
+  /** Drawn where a batch is halved. */
+  readonly halfIds: () => readonly [string, string];
 };
 
 export function judge(question: Case): Judgement {
@@ -85,7 +86,7 @@ function failedFate(
   if (status === 410) return { kind: 'release', at: now };
   const contentRefusals = ofContent ? batch.contentRefusals + 1 : 0;
   const divisible = batch.lastOffset > batch.firstOffset;
-  if (divisible && (status === 413 || contentRefusals >= 2)) return { kind: 'halve', at: now, halfIds };
+  if (divisible && (status === 413 || contentRefusals >= 2)) return { kind: 'halve', at: now, halfIds: halfIds() };
   const { attemptNumber } = batch;
   if (attemptNumber >= webhook.maxAttempts) return { kind: 'dead', at: now };
   const delayMs = nextDelayMs({ policy: webhook.retryPolicy, attemptNumber, random: jitter, retryAfterMs });

@@ -1,10 +1,12 @@
 /** The request that carries a batch (wire.md §5): envelope, encodings, signature or bearer, and every header. */
+import type { KeyObject } from 'node:crypto';
+import type { Secret } from '../secret.ts';
 import type { Endpoint } from '../store/endpoints.ts';
 import { currentApiKey, signingSecret } from '../store/endpoints.ts';
 import type { PgpKey } from '../store/keys.ts';
 import type { WebhookConfiguration } from '../store/webhooks.ts';
 import { USER_AGENT } from '../version.ts';
-import { contentHeaders, signDelivery } from '../wire/delivery-signature.ts';
+import { contentHeaders, signDelivery, signingKey } from '../wire/delivery-signature.ts';
 import { type EnvelopeRecord, encodeEnvelope } from '../wire/envelope.ts';
 import { encodePayload } from '../wire/payload.ts';
 import { standardWebhookHeaders } from '../wire/standard-webhooks.ts';
@@ -28,32 +30,65 @@ export type MessageParts = {
   readonly now: number;
 };
 
-/** Throws a `KeyError` (wire/pgp.ts) when the payload must be encrypted and cannot be: nothing goes out in clear instead. */
-export async function buildMessage({ webhook, endpoint, key, now, ...parts }: MessageParts): Promise<Message> {
+/**
+ * At once, unless the payload is compressed or encrypted. Throws, or rejects with, a `KeyError` (wire/pgp.ts) when it must be encrypted
+ * and cannot be: nothing goes out in clear instead.
+ */
+export function buildMessage({ key, now, ...parts }: MessageParts): Message | Promise<Message> {
+  const { webhook, endpoint } = parts;
   const envelope = encodeEnvelope({ subscriptionId: webhook.id, now, ...parts });
+  const isCompressed = endpoint.contentEncoding === 'gzip';
+  if (key === null && !isCompressed) return signed({ ...parts, now }, { bytes: envelope, headers: PLAIN });
   const encryption = key === null ? null : { keyName: key.name, publicKey: key.publicKey };
-  const payload = await encodePayload(envelope, { gzip: endpoint.contentEncoding === 'gzip', encryption, now });
-  const url = new URL(endpoint.url);
+  return encodePayload(envelope, { gzip: isCompressed, encryption, now }).then((payload) =>
+    signed({ ...parts, now }, payload),
+  );
+}
+
+const PLAIN = { 'content-type': 'application/json' };
+
+type Payload = { readonly bytes: Uint8Array; readonly headers: Readonly<Record<string, string>> };
+
+function signed({ webhook, endpoint, batchId, now }: Omit<MessageParts, 'key'>, payload: Payload): Message {
+  const url = urlOf(endpoint);
   const body = payload.bytes;
-  const secret = signingSecret(endpoint, now).reveal();
+  const secret = signingSecret(endpoint, now);
   const { customHeaders } = webhook;
-  const security =
-    endpoint.oauthClientId === null
-      ? signDelivery({ url, secret, body, at: now, customHeaders })
-      : contentHeaders(body, now);
-  const standard = webhook.standardWebhooks ? standardWebhookHeaders({ id: parts.batchId, at: now, body, secret }) : {};
-  return {
-    url,
-    body,
-    headers: {
-      'user-agent': USER_AGENT,
-      'x-api-key': currentApiKey(endpoint, now).reveal(),
-      ...payload.headers,
-      ...security,
-      ...Object.fromEntries(customHeaders.map(({ name, value }) => [name, value])),
-      ...standard,
-    },
+  const headers: Record<string, string> = {
+    'user-agent': USER_AGENT,
+    'x-api-key': currentApiKey(endpoint, now).reveal(),
+    ...payload.headers,
+    ...(endpoint.oauthClientId === null
+      ? signDelivery({ url, secret: keyOf(secret), body, at: now, customHeaders })
+      : contentHeaders(body, now)),
   };
+  for (const { name, value } of customHeaders) headers[name] = value;
+  if (webhook.standardWebhooks) {
+    Object.assign(headers, standardWebhookHeaders({ id: batchId, at: now, body, secret: secret.reveal() }));
+  }
+  return { url, body, headers };
+}
+
+/** Made once for as long as the route is kept with its secrets unsealed. */
+const KEYS = new WeakMap<Secret, KeyObject>();
+
+function keyOf(secret: Secret): KeyObject {
+  const known = KEYS.get(secret);
+  if (known !== undefined) return known;
+  const key = signingKey(secret.reveal());
+  KEYS.set(secret, key);
+  return key;
+}
+
+/** Parsed once for as long as the endpoint is the same. */
+const URLS = new WeakMap<Endpoint, URL>();
+
+function urlOf(endpoint: Endpoint): URL {
+  const known = URLS.get(endpoint);
+  if (known !== undefined) return known;
+  const url = new URL(endpoint.url);
+  URLS.set(endpoint, url);
+  return url;
 }
 
 /** Headers as they may be kept and shown: the API key and bearer tokens are secrets, a signature of one moment is not. */

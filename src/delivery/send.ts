@@ -59,7 +59,8 @@ export function createSend({ transport, oauth, clock }: Dependencies): Send {
     const startedAt = clock();
     let message: Message;
     try {
-      message = await buildMessage({ ...parts, now: startedAt });
+      const built = buildMessage({ ...parts, now: startedAt });
+      message = built instanceof Promise ? await built : built;
     } catch (error) {
       return { startedAt, outcome: encryptionFailure(error), requestHeaders: {} };
     }

@@ -11,14 +11,14 @@ import type { StateChange, Webhook } from '../store/webhooks.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
 import { conclude } from './conclude.ts';
 import type { Finished } from './job.ts';
+import { createNews, type News } from './news.ts';
 
 export type Settle = {
   /**
-   * Resolves once it is written, with the webhook as it is then, or null for one that is gone. Never rejects: while the store is
-   * unwell it is tried again, until `giveUp`; what is not written by then will be sent again. `urgent`: something waits for it;
-   * otherwise what ends within a few milliseconds is written together.
+   * Has it written, and `onSettled` told. While the store is unwell it is tried again, until `giveUp`; what is not written by then will
+   * be sent again. `urgent`: something waits for it; otherwise what ends within a few milliseconds is written together.
    */
-  settle(finished: Finished, urgent: boolean): Promise<Webhook | null>;
+  settle(finished: Finished, urgent: boolean): void;
   /** The process ends: what cannot be written now is left to the end of its lease. */
   giveUp(): void;
 };
@@ -37,9 +37,12 @@ export type SettleDependencies = {
   /** Whether the webhook is to be looked at once these are settled, or has enough under way without them. */
   readonly wantsMore: (webhookNumber: number, settling: number) => boolean;
   readonly observe?: ObserveSettled | undefined;
+  /**
+   * Told of jobs of one webhook that are written, or never will be, with the webhook as it is then, or null where it is gone or nothing
+   * could be written.
+   */
+  readonly onSettled: (finished: readonly Finished[], webhook: Webhook | null) => void;
 };
-
-type Waiting = Finished & { readonly done: (webhook: Webhook | null) => void };
 
 /** A call that is yet to be made; `soon`: in this turn of the event loop, after the answers that arrive in it. */
 type Scheduled = { readonly soon: boolean; cancel(): void };
@@ -49,39 +52,39 @@ const REFUSED_ROUNDS = 20;
 const UNWELL_PAUSE_MS = 500;
 
 export function createSettle(dependencies: SettleDependencies): Settle {
-  const { store, log, owner } = dependencies;
-  const waiting = new Map<number, Waiting[]>();
+  const { store, log, owner, onSettled } = dependencies;
+  const waiting = new Map<number, Finished[]>();
   const writing = new Set<number>();
   let writtenAt = Number.NEGATIVE_INFINITY;
   let scheduled: Scheduled | null = null;
   const ended = new AbortController();
+  const news = createNews();
 
   /**
    * Tries until the store takes it, or `giveUp`. What it refuses goes on each by itself, so that what it refuses again and again holds up
    * nothing else, neither what was written with it nor what waits behind.
    */
-  const write = async (webhookNumber: number, finished: readonly Waiting[], isApart = false): Promise<void> => {
+  const write = async (webhookNumber: number, finished: readonly Finished[], isApart = false): Promise<void> => {
     for (let round = 1; ; round += 1) {
-      try {
-        const webhook = await writeOnce(dependencies, webhookNumber, finished);
-        for (const { done } of finished) done(webhook);
-        return;
-      } catch (error) {
-        if (isRefusal(error)) {
-          if (!isApart) return finished.forEach((one) => void write(webhookNumber, [one], true));
-          const [one] = finished;
-          if (one !== undefined && (await isLost(one))) return void write(webhookNumber, [lostOf(one, log)], true);
-          if (round % REFUSED_ROUNDS !== 0) continue;
-        }
-        if (ended.signal.aborted) {
-          const batchIds = finished.map(({ job }) => job.batch?.id);
-          log.error({ webhookNumber, batchIds, err: error }, 'the outcome of an attempt could not be written');
-          for (const { done } of finished) done(null);
-          return;
-        }
-        log.warn({ webhookNumber, err: error }, 'the outcome of an attempt cannot be written yet');
-        await pause(UNWELL_PAUSE_MS, undefined, { signal: ended.signal }).catch(() => undefined);
+      const written = await writeOnce(dependencies, news, webhookNumber, finished).then(
+        (webhook) => ({ webhook }),
+        (error: unknown) => ({ error }),
+      );
+      if ('webhook' in written) return onSettled(finished, written.webhook);
+      const { error } = written;
+      if (isRefusal(error)) {
+        if (!isApart) return finished.forEach((one) => void write(webhookNumber, [one], true));
+        const [one] = finished;
+        if (one !== undefined && (await isLost(one))) return void write(webhookNumber, [lostOf(one, log)], true);
+        if (round % REFUSED_ROUNDS !== 0) continue;
       }
+      if (ended.signal.aborted) {
+        const batchIds = finished.map(({ job }) => job.batch?.id);
+        log.error({ webhookNumber, batchIds, err: error }, 'the outcome of an attempt could not be written');
+        return onSettled(finished, null);
+      }
+      log.warn({ webhookNumber, err: error }, 'the outcome of an attempt cannot be written yet');
+      await pause(UNWELL_PAUSE_MS, undefined, { signal: ended.signal }).catch(() => undefined);
     }
   };
 
@@ -97,7 +100,7 @@ export function createSettle(dependencies: SettleDependencies): Settle {
     }
   };
 
-  const writeQueue = async (webhookNumber: number, queue: Waiting[]): Promise<void> => {
+  const writeQueue = async (webhookNumber: number, queue: Finished[]): Promise<void> => {
     writing.add(webhookNumber);
     const taken = queue.splice(0, SETTLED_AT_ONCE_MAX);
     await write(webhookNumber, taken);
@@ -114,14 +117,13 @@ export function createSettle(dependencies: SettleDependencies): Settle {
   };
 
   return {
-    settle: (finished, urgent) =>
-      new Promise((done) => {
-        const { webhookNumber } = finished.job;
-        const queue = waiting.get(webhookNumber) ?? [];
-        waiting.set(webhookNumber, queue);
-        queue.push({ ...finished, done });
-        schedule(urgent);
-      }),
+    settle: (finished, urgent) => {
+      const { webhookNumber } = finished.job;
+      const queue = waiting.get(webhookNumber) ?? [];
+      waiting.set(webhookNumber, queue);
+      queue.push(finished);
+      schedule(urgent);
+    },
     giveUp: () => ended.abort(),
   };
 }
@@ -132,11 +134,10 @@ function isRefusal(error: unknown): boolean {
 }
 
 /** Of a batch that is another's by now the attempt is kept, where there was one, and nothing else. */
-function lostOf({ job, result, done }: Waiting, log: Log): Waiting {
+function lostOf({ job, result }: Finished, log: Log): Finished {
   const { webhookNumber, batch } = job;
   log.warn({ webhookNumber, batchId: batch?.id }, 'the lease of a batch was lost before its outcome was written');
-  if ('sent' in result) return { job, result: { kind: 'lost', sent: result.sent }, done };
-  return { job: { ...job, batch: null }, result, done };
+  return { job, result: { kind: 'lost', sent: 'sent' in result ? result.sent : null } };
 }
 
 function soon(work: () => void): Scheduled {
@@ -151,6 +152,7 @@ function later(work: () => void, inMs: number): Scheduled {
 
 async function writeOnce(
   { store, clock, ids, jitter, log, owner, wantsMore, observe }: SettleDependencies,
+  news: News,
   webhookNumber: number,
   finished: readonly Finished[],
 ): Promise<Webhook | null> {
@@ -158,13 +160,16 @@ async function writeOnce(
   if (route === null) return null;
   const { webhook } = route;
   const now = clock();
-  const { batches, health, changes, progress } = conclude(webhook, finished, { now, jitter, ids });
+  const { batches, health, changes, audit, progress } = conclude(webhook, finished, { now, jitter, ids });
   const looks = isRunnable(progress.state) && wantsMore(webhookNumber, finished.length);
   const wakeAt = looks ? Math.max(now, progress.probeAt ?? now) : null;
-  await store.settlements.settle({ webhookNumber, owner, batches, health, changes, wakeAt });
+  const told = news.bounded(changes, now);
+  await store.settlements.settle({ webhookNumber, owner, batches, health, changes: told, audit, wakeAt });
+  news.written(told, now);
+  const tellsAttempts = log.isLevelEnabled('debug');
   for (const settled of batches) {
     observe?.(webhook.id, settled);
-    if (settled.attempt !== null) logAttempt(log, webhook, settled.attempt, settled.fate?.kind);
+    if (tellsAttempts && settled.attempt !== null) logAttempt(log, webhook, settled.attempt, settled.fate?.kind);
   }
   for (const change of changes) logChange(log, webhook.id, change);
   return { ...webhook, progress };

@@ -1,11 +1,11 @@
 /** Stops a webhook for a reason that the service found: its records wait, and everybody who should know of it does. */
-import { SERVICE } from '../audit.ts';
 import type { Ids } from '../ids.ts';
 import type { Log } from '../log.ts';
 import { StaleWrite } from '../store/database.ts';
 import type { Route } from '../store/routes.ts';
 import type { Store } from '../store/store.ts';
 import { type StopReason, stoppedProgress } from '../webhooks/lifecycle.ts';
+import { serviceStopEntry } from '../webhooks/service-stop.ts';
 import { stateChange } from '../webhooks/status-event.ts';
 
 type Dependencies = { readonly store: Pick<Store, 'webhooks'>; readonly ids: Ids; readonly log: Log };
@@ -19,14 +19,7 @@ export async function stopByService(
 ): Promise<void> {
   const after = stoppedProgress(webhook.progress, 'stop', reason, now);
   try {
-    await store.webhooks.setState(stateChange(webhook, after, ids), {
-      id: ids.uuid(),
-      at: now,
-      actor: SERVICE,
-      action: 'webhook.stop',
-      target: `webhook:${webhook.id}`,
-      changes: { state: { from: webhook.progress.state, to: after.state }, stateReason: { from: null, to: reason } },
-    });
+    await store.webhooks.setState(stateChange(webhook, after, ids), serviceStopEntry(webhook, after, ids));
   } catch (error) {
     if (error instanceof StaleWrite) return;
     throw error;

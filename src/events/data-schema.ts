@@ -1,18 +1,28 @@
 /** The JSON Schemas that events' data must satisfy: which are taken, and what is wrong with data that does not. */
 import { Ajv, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { EVENT_TYPE_SCHEMAS_CACHED } from '../limits.ts';
+import { EVENT_TYPE_SCHEMAS_CACHED, SCHEMA_CHECK_MS, SCHEMA_COMPILE_MS } from '../limits.ts';
 import { type FieldProblem, refuseField } from '../refusal.ts';
 import type { EventType } from '../store/event-types.ts';
 import { fieldName } from '../validation.ts';
+import { endsWithin } from './bounded-check.ts';
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 
 export type DataSchemas = {
   /** Throws a refusal of the field `dataSchema` that says why. */
   refuseInvalid(schema: JsonSchema): void;
-  /** The first thing that is wrong with the data, or null. */
-  problemOf(eventType: Pick<EventType, 'id' | 'updatedAt'>, schema: JsonSchema, data: unknown): FieldProblem | null;
+  /**
+   * Of each the first thing that is wrong with the data, or null. What takes too long, since schemas may ask for more than any bound of
+   * their size tells, is wrong; what comes after it is not looked at.
+   */
+  problemsOf(checks: readonly DataCheck[]): (FieldProblem | null)[];
+};
+
+export type DataCheck = {
+  readonly eventType: Pick<EventType, 'id' | 'updatedAt'>;
+  readonly schema: JsonSchema;
+  readonly data: unknown;
 };
 
 /** By what `$schema` says; without it a schema is of the first. The second is the one that most schemas in use are written in. */
@@ -24,34 +34,54 @@ const DIALECTS: ReadonlyMap<string, typeof Ajv | typeof Ajv2020> = new Map([
 /** Compiled validators are kept per version of their event type, a bounded number of them. `format` is not checked. */
 export function createDataSchemas(): DataSchemas {
   const compiled = new Map<string, ValidateFunction>();
+  const validatorOf = ({ id, updatedAt }: DataCheck['eventType'], schema: JsonSchema): ValidateFunction => {
+    const version = `${id} ${updatedAt}`;
+    const validator = compiled.get(version) ?? compile(schema);
+    compiled.set(version, validator);
+    for (const oldest of compiled.keys()) {
+      if (compiled.size <= EVENT_TYPE_SCHEMAS_CACHED) break;
+      compiled.delete(oldest);
+    }
+    return validator;
+  };
   return {
     refuseInvalid: (schema) => {
       // The library's own extension: such a validator answers with a promise, which would pass for yes.
       if ('$async' in schema) throw refuseField('dataSchema', 'must not hold $async');
       if (dialectOf(schema) === undefined)
         throw refuseField('dataSchema.$schema', `must be ${[...DIALECTS.keys()].join(' or ')}`);
+      let inTime: boolean;
       try {
-        compile(schema);
+        inTime = endsWithin(SCHEMA_COMPILE_MS, () => void compile(schema));
       } catch (error) {
         const why = error instanceof Error ? error.message.slice(0, 300) : '';
         throw refuseField('dataSchema', `is not a JSON Schema: ${why}`);
       }
+      if (!inTime) throw refuseField('dataSchema', `takes more than ${SCHEMA_COMPILE_MS} ms to be compiled`);
     },
-    problemOf: ({ id, updatedAt }, schema, data) => {
-      const version = `${id} ${updatedAt}`;
-      const validator = compiled.get(version) ?? compile(schema);
-      compiled.set(version, validator);
-      for (const oldest of compiled.keys()) {
-        if (compiled.size <= EVENT_TYPE_SCHEMAS_CACHED) break;
-        compiled.delete(oldest);
-      }
-      if (validator(data)) return null;
-      const [error] = validator.errors ?? [];
-      return {
-        field: fieldName(['data', ...steps(error?.instancePath ?? '')]),
-        problem: error?.message ?? "does not satisfy the event type's schema",
-      };
+    problemsOf: (checks) => {
+      if (checks.length === 0) return [];
+      const validators = checks.map(({ eventType, schema }) => validatorOf(eventType, schema));
+      const problems: (FieldProblem | null)[] = [];
+      const inTime = endsWithin(SCHEMA_CHECK_MS, () => {
+        for (const [at, { data }] of checks.entries()) problems.push(problemOf(validators[at], data));
+      });
+      return inTime ? problems : [...problems, TOO_SLOW, ...checks.slice(problems.length + 1).map(() => null)];
     },
+  };
+}
+
+const TOO_SLOW: FieldProblem = {
+  field: 'data',
+  problem: `takes more than ${SCHEMA_CHECK_MS} ms to be checked against the event type's schema`,
+};
+
+function problemOf(validator: ValidateFunction | undefined, data: unknown): FieldProblem | null {
+  if (validator === undefined || validator(data)) return null;
+  const [error] = validator.errors ?? [];
+  return {
+    field: fieldName(['data', ...steps(error?.instancePath ?? '')]),
+    problem: error?.message ?? "does not satisfy the event type's schema",
   };
 }
 

@@ -6,7 +6,7 @@ import { type FieldProblem, Refusal, refuseField } from '../refusal.ts';
 import { id, instant, isoInstant } from '../schemas.ts';
 import type { EventType } from '../store/event-types.ts';
 import type { Store } from '../store/store.ts';
-import { createDataSchemas } from './data-schema.ts';
+import { createDataSchemas, type DataCheck } from './data-schema.ts';
 
 const NAME = /^[a-z][a-z0-9_-]{0,63}\.[a-z][a-z0-9_-]{0,63}$/;
 
@@ -44,9 +44,11 @@ export const eventTypeView = z
 export type EventTypeView = z.infer<typeof eventTypeView>;
 
 export type EventTypes = Administration<EventType> & {
-  /** What keeps data from being an event of this type, or null. */
-  problemOf(type: string, data: unknown): Promise<FieldProblem | null>;
+  /** What keeps each of these from being an event of its type, or null. */
+  problemsOf(drafts: readonly Draft[]): Promise<(FieldProblem | null)[]>;
 };
+
+type Draft = { readonly type: string; readonly data: unknown };
 
 /** Only the service says these; nobody else may publish one. */
 export const STATUS_CATEGORY = 'webhook.';
@@ -88,14 +90,25 @@ export function createEventTypes({ store, clock, ids }: { store: Store; clock: C
       },
       { clock, ids },
     ),
-    problemOf: async (type, data) => {
-      const eventType = await store.eventTypes.getByName(type);
-      if (eventType === null) return { field: 'type', problem: 'is not the name of an event type' };
-      if (type.startsWith(STATUS_CATEGORY))
-        return { field: 'type', problem: 'is an event type that only the service publishes' };
-      return eventType.dataSchema === null ? null : schemas.problemOf(eventType, eventType.dataSchema, data);
+    problemsOf: async (drafts) => {
+      const problems: (FieldProblem | null)[] = [];
+      const checks: (DataCheck & { readonly at: number })[] = [];
+      for (const [at, { type, data }] of drafts.entries()) {
+        const eventType = await store.eventTypes.getByName(type);
+        problems.push(typeProblem(type, eventType));
+        const schema = eventType?.dataSchema ?? null;
+        if (eventType !== null && schema !== null) checks.push({ at, eventType, schema, data });
+      }
+      for (const [n, problem] of schemas.problemsOf(checks).entries()) problems[checks[n]?.at ?? 0] ??= problem;
+      return problems;
     },
   };
+}
+
+function typeProblem(type: string, eventType: EventType | null): FieldProblem | null {
+  if (eventType === null) return { field: 'type', problem: 'is not the name of an event type' };
+  if (!type.startsWith(STATUS_CATEGORY)) return null;
+  return { field: 'type', problem: 'is an event type that only the service publishes' };
 }
 
 /** What is sent in clear already cannot be made secret under its subscribers: they must have a key, or unsubscribe, first. */

@@ -16,7 +16,10 @@ import { isDeeperThan, isObject, validate } from '../validation.ts';
 import { makeEvent } from './event.ts';
 import type { EventTypes } from './event-types.ts';
 
-export const reference: z.ZodType<string> = z.string().min(1).max(200);
+/** Half of a surrogate pair is no character: kept as text, one would be the same as any other. */
+const isWellFormed = (text: string): boolean => text.isWellFormed();
+const ILL_FORMED = 'must be well-formed Unicode';
+export const reference: z.ZodType<string> = z.string().min(1).max(200).refine(isWellFormed, ILL_FORMED);
 
 export const eventInput = z
   .strictObject({
@@ -31,6 +34,7 @@ export const eventInput = z
       .string()
       .min(1)
       .max(IDEMPOTENCY_KEY_MAX_LENGTH)
+      .refine(isWellFormed, ILL_FORMED)
       .nullish()
       .meta({ description: 'For 24 hours, an event with the same key is this one again.' }),
   })
@@ -55,7 +59,7 @@ type Dependencies = {
   readonly store: Store;
   readonly clock: Clock;
   readonly ids: Ids;
-  readonly eventTypes: Pick<EventTypes, 'problemOf'>;
+  readonly eventTypes: Pick<EventTypes, 'problemsOf'>;
   /** Tells the dispatcher that there may be work. */
   readonly wake: () => void;
 };
@@ -65,26 +69,22 @@ export function createPublish({ store, clock, ids, eventTypes, wake }: Dependenc
   const make = async (inputs: readonly EventInput[], batch: boolean, publisher: string): Promise<NewEvent[]> => {
     const now = clock();
     const events: NewEvent[] = [];
-    const details: FieldProblem[] = [];
-    for (const [at, { idempotencyKey, ...draft }] of inputs.entries()) {
-      const refuse = ({ field, problem }: FieldProblem): unknown =>
-        details.push({ field: `${batch ? `events[${at}].` : ''}${field}`, problem });
-      if (isDeeperThan(JSON_DEPTH_MAX, draft.data)) {
-        refuse({ field: 'data', problem: `must not be nested deeper than ${JSON_DEPTH_MAX}` });
-        continue;
-      }
-      const inexact = inexactNumber(draft.data);
-      if (inexact !== null) {
-        refuse({ field: 'data', problem: `holds ${inexact}, a number that is not kept exactly: send it as a string` });
-        continue;
-      }
+    const sound: { readonly at: number; readonly type: string; readonly data: unknown }[] = [];
+    const problems = inputs.map(({ idempotencyKey, ...draft }, at): FieldProblem | null => {
+      const unkept = unkeptData(draft.data);
+      if (unkept !== null) return unkept;
       const event = makeEvent(draft, { ids, now });
-      const problem = (await eventTypes.problemOf(draft.type, draft.data)) ?? oversize(event);
-      if (problem !== null) refuse(problem);
       const key = idempotencyKey ?? null;
       const idempotency = key === null ? null : { publisher, key, expiresAt: now + IDEMPOTENCY_MS };
       events.push({ ...event, idempotency });
-    }
+      const tooLarge = oversize(event);
+      if (tooLarge === null) sound.push({ at, ...draft });
+      return tooLarge;
+    });
+    for (const [n, problem] of (await eventTypes.problemsOf(sound)).entries()) problems[sound[n]?.at ?? 0] = problem;
+    const details = problems.flatMap((problem, at) =>
+      problem === null ? [] : [{ ...problem, field: `${batch ? `events[${at}].` : ''}${problem.field}` }],
+    );
     const [first] = details;
     if (first !== undefined) {
       throw new Refusal('validation_failed', `${first.field} ${first.problem}`, { details: details.slice(0, 20) });
@@ -103,6 +103,16 @@ export function createPublish({ store, clock, ids, eventTypes, wake }: Dependenc
     wake();
     return summary(accepted);
   };
+}
+
+/** What cannot go out as it came in, or be walked through. */
+function unkeptData(data: unknown): FieldProblem | null {
+  if (isDeeperThan(JSON_DEPTH_MAX, data)) {
+    return { field: 'data', problem: `must not be nested deeper than ${JSON_DEPTH_MAX}` };
+  }
+  const inexact = inexactNumber(data);
+  if (inexact === null) return null;
+  return { field: 'data', problem: `holds ${inexact}, a number that is not kept exactly: send it as a string` };
 }
 
 /** A number that JSON.parse has rounded, or made infinite: what goes out would not be what came in. */

@@ -2,7 +2,6 @@
  * The job that gives up webhooks which have been failing for too long and send nothing that would show it (wire.md §5): the last batch
  * is dead or waits for hours, and heartbeats are off. The others are left to their next attempt, which may be the one that succeeds.
  */
-import { SERVICE } from '../audit.ts';
 import { GIVE_UP_EVERY_MS, GIVE_UP_QUIET_MS } from '../housekeeping-limits.ts';
 import type { Ids } from '../ids.ts';
 import type { Log } from '../log.ts';
@@ -10,6 +9,7 @@ import { StaleWrite } from '../store/database.ts';
 import { NOT_HELD } from '../store/steps.ts';
 import type { WebhookStore } from '../store/webhooks.ts';
 import { FAILING_LIMIT_MS, giveUpReason, stoppedProgress } from '../webhooks/lifecycle.ts';
+import { serviceStopEntry } from '../webhooks/service-stop.ts';
 import { stateChange } from '../webhooks/status-event.ts';
 import type { Job } from './scheduler.ts';
 
@@ -32,14 +32,7 @@ export function giveUpJob({ webhooks, ids, log, wake }: Dependencies): Job {
       const { id: webhookId, progress } = webhook;
       const after = stoppedProgress(progress, 'gave_up', reason, now);
       try {
-        await webhooks.setState(stateChange(webhook, after, ids), {
-          id: ids.uuid(),
-          at: now,
-          actor: SERVICE,
-          action: 'webhook.stop',
-          target: `webhook:${webhookId}`,
-          changes: { state: { from: progress.state, to: after.state }, stateReason: { from: null, to: reason } },
-        });
+        await webhooks.setState(stateChange(webhook, after, ids), serviceStopEntry(webhook, after, ids));
       } catch (error) {
         // An attempt was faster: the next step sees what it made of the webhook.
         if (error instanceof StaleWrite) return { done: false, rows: 0, held: NOT_HELD };

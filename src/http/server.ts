@@ -9,6 +9,7 @@ import type { Clock } from '../ids.ts';
 import type { Log } from '../log.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
 import { readBody } from './body.ts';
+import { createDepartures } from './departures.ts';
 import { errorReply } from './error-body.ts';
 import { allHeaders, firstHeader } from './raw-headers.ts';
 import { asRefusal, loggedPath, sendReply } from './respond.ts';
@@ -47,6 +48,7 @@ type Dependencies = {
 export function createRequestHandler(dependencies: Dependencies): RequestHandler {
   const { routes, gate, clock, log, bodyTimeoutMs, observe, elsewhere, stopping } = dependencies;
   const router = createRouter(routes);
+  const depart = createDepartures(log);
 
   const answer = async (walk: Walk): Promise<Reply> => {
     const { request, method } = walk;
@@ -89,10 +91,12 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
     } catch (error) {
       reply = refuse(error, walk);
     }
-    sendReply(request, response, reply);
     const { method, route, caller, refusal, errorId } = walk;
-    if (reply.stream !== undefined && method !== 'HEAD')
-      void sendStream(response, reply.stream, { gone: walk.gone, stopping, log });
+    depart(response, () => {
+      sendReply(request, response, reply);
+      if (reply.stream !== undefined && method !== 'HEAD')
+        void sendStream(response, reply.stream, { gone: walk.gone, stopping, log });
+    });
     const { status } = reply;
     const durationMs = performance.now() - startedAt;
     observe?.({ route: route?.path ?? null, method, status, refusal, seconds: durationMs / 1000 });

@@ -1,7 +1,7 @@
 /** One request from its start to its outcome, under one time-out for all of it. */
 
 import { CONNECTIONS_PER_ORIGIN_MAX } from '../limits.ts';
-import { classifyError, deliveryError } from './classify.ts';
+import { certificateWanted, classifyError, deliveryError } from './classify.ts';
 import type { Connection, Connections } from './connections.ts';
 import { bareHost, isLiteral } from './egress.ts';
 import { type Exchange, type ExchangeEnd, startExchange } from './exchange.ts';
@@ -30,14 +30,14 @@ export function attempt(request: AttemptRequest, connections: Connections): Prom
       if (settled) return;
       settled = true;
       clearTimeout(timer);
-      signal?.removeEventListener('abort', cancel);
+      ended?.delete(cancel);
       stopWaiting();
       const steps = connection?.steps ?? { dnsMs: null, connectMs: null, tlsMs: null };
       const totalMs = Math.round(performance.now() - startedAt);
       const timings = { ...steps, firstByteMs: exchange?.firstByteMs() ?? null, totalMs };
       const answer = exchange?.answer() ?? null;
       if (connection !== null) end.reusable ? connections.release(connection) : connections.discard(connection);
-      resolve(outcomeOf(end, answer, timings));
+      resolve(outcomeOf(connection === null ? end : explained(end, connection, answer), answer, timings));
     };
     const fail = (errorClass: ErrorClass, message: string): void => {
       settle({ reusable: false, error: deliveryError(errorClass, message) });
@@ -45,15 +45,40 @@ export function attempt(request: AttemptRequest, connections: Connections): Prom
     const timer = setTimeout(() => {
       fail('timeout', `no complete answer within ${timeoutMs} ms: ${whereabouts(connection, exchange, url)}`);
     }, timeoutMs);
-    const cancel = (): void => fail('internal', 'the request was given up before it was answered');
+    const cancel = (): void => {
+      fail('internal', `the service stopped before the answer: ${whereabouts(connection, exchange, url)}`);
+    };
+    const ended = signal === undefined ? null : cancelled(signal);
 
     if (signal?.aborted) return cancel();
-    signal?.addEventListener('abort', cancel, { once: true });
+    ended?.add(cancel);
     stopWaiting = connections.acquire((taken) => {
       connection = taken;
       exchange = startExchange(taken, { path: url.pathname + url.search, headers, body }, settle);
     });
   });
+}
+
+/** Whom to tell when a signal is given: a listener of its own for each of many requests would cost 3 µs a request. */
+const CANCELLED = new WeakMap<AbortSignal, Set<() => void>>();
+
+function cancelled(signal: AbortSignal): Set<() => void> {
+  const known = CANCELLED.get(signal);
+  if (known !== undefined) return known;
+  const cancels = new Set<() => void>();
+  CANCELLED.set(signal, cancels);
+  const tellAll = (): void => {
+    for (const cancel of [...cancels]) cancel();
+  };
+  signal.addEventListener('abort', tellAll, { once: true });
+  return cancels;
+}
+
+/** A receiver that misses the client certificate may say so by closing what has just been opened. In TLS 1.3 it cannot do so earlier. */
+function explained(end: ExchangeEnd, { steps, lacksCertificate }: Connection, answer: Answer | null): ExchangeEnd {
+  const isRefusal =
+    lacksCertificate && steps !== null && answer === null && classifyError(end.error).errorClass === 'reset';
+  return isRefusal ? { ...end, error: certificateWanted(end.error) } : end;
 }
 
 function outcomeOf(end: ExchangeEnd, answer: Answer | null, timings: Timings): Outcome {

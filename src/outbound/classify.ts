@@ -11,6 +11,13 @@ export function deliveryError(errorClass: ErrorClass, message: string, cause?: u
   return Object.assign(new Error(message, { cause }), { errorClass });
 }
 
+/** The receiver ended a connection on which it had asked for a client certificate and been shown none. */
+export function certificateWanted(cause: unknown): Error {
+  const { code } = describe(cause);
+  const message = `the receiver asked for a client certificate, which the endpoint has not, and closed the connection (${code})`;
+  return deliveryError('tls', message, cause);
+}
+
 /**
  * What an error says of the delivery. Its class is found by its `code`; the message is made from the code, never from
  * request or answer, so that no secret can stand in it. What is unknown is `internal`: a fault of ours until shown otherwise.
@@ -19,8 +26,10 @@ export function classifyError(error: unknown): Classified {
   const { code, message, errorClass } = describe(error);
   if (errorClass !== undefined) return { errorClass, message };
   if (code === EGRESS_REFUSED) return { errorClass: 'egress_refused', message };
+  // undici's own words for an interim answer of status 100 or 101. A 100 could be passed over (RFC 9110 §15.2); its client does not.
   if (code === 'UND_ERR_SOCKET' && message.startsWith('bad ')) {
-    return { errorClass: 'malformed_response', message: 'the receiver answered what had not been asked for' };
+    const what = message === 'bad response' ? '100 Continue' : 'another protocol';
+    return { errorClass: 'malformed_response', message: `the receiver answered what had not been asked for: ${what}` };
   }
   // undici's parser errors come without a code; what they say is one of the parser's own fixed sentences.
   if (error instanceof errors.HTTPParserError) return { errorClass: 'malformed_response', message };

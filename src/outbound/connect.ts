@@ -4,10 +4,10 @@ import type { LookupAddress } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { type SecureContext, type TLSSocket, connect as tlsConnect } from 'node:tls';
 import { ADDRESS_ATTEMPT_MS } from '../limits.ts';
-import { deliveryError } from './classify.ts';
+import { certificateWanted, deliveryError } from './classify.ts';
 import { type EgressPolicy, guardedLookup, isLiteral, type Resolve, resolveChecked } from './egress.ts';
 import { type ConnectProxy, openTunnel } from './proxy.ts';
-import { tlsOptions } from './tls.ts';
+import { lacksCertificate, tlsOptions } from './tls.ts';
 
 export type Route = {
   readonly egress: EgressPolicy;
@@ -60,8 +60,7 @@ function secured(socket: TLSSocket, steps: ConnectSteps, lap: () => number, sign
     signal.addEventListener('abort', abort, { once: true });
     socket.setNoDelay(true);
     socket.on('error', (error: NodeJS.ErrnoException) => {
-      const inHandshake = steps.connectMs !== null && error.code === 'ECONNRESET';
-      reject(inHandshake ? deliveryError('tls', 'the receiver broke off the TLS handshake', error) : error);
+      reject(steps.connectMs === null ? error : handshakeError(socket, error));
     });
     socket.once('close', () => signal.removeEventListener('abort', abort));
     socket.once('secureConnect', () => {
@@ -71,6 +70,13 @@ function secured(socket: TLSSocket, steps: ConnectSteps, lap: () => number, sign
     });
     if (signal.aborted) abort();
   });
+}
+
+/** What the receiver ended is told apart from what was refused here, such as its certificate. */
+function handshakeError(socket: TLSSocket, error: NodeJS.ErrnoException): Error {
+  const { code = '' } = error;
+  if (/^ERR_SSL_.*ALERT/.test(code) && lacksCertificate(socket)) return certificateWanted(error);
+  return code === 'ECONNRESET' ? deliveryError('tls', 'the receiver broke off the TLS handshake', error) : error;
 }
 
 function timedLookup(lookup: LookupFunction, onDone: () => void): LookupFunction {

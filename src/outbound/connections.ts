@@ -11,11 +11,14 @@ import {
   RESPONSE_HEADER_BYTES,
 } from '../limits.ts';
 import { type ConnectSteps, type Destination, openConnection, type Route } from './connect.ts';
+import { lacksCertificate } from './tls.ts';
 
 export type Connection = {
   readonly client: Client;
   /** The steps since the last `acquire`; null when the connection already stood. */
   steps: ConnectSteps | null;
+  /** The receiver asked for a client certificate when it was opened, and there was none to show. */
+  lacksCertificate: boolean;
 };
 
 export type Connections = {
@@ -52,12 +55,15 @@ export function createConnections(origin: string, destination: Destination, rout
       connect: (_options, callback) => {
         connection.steps = { dnsMs: null, connectMs: null, tlsMs: null };
         openConnection(destination, route, connection.steps, end.signal).then(
-          (socket) => callback(null, socket),
+          (socket) => {
+            connection.lacksCertificate = lacksCertificate(socket);
+            callback(null, socket);
+          },
           (error: Error) => callback(error, null),
         );
       },
     });
-    const connection: Connection = { client, steps: null };
+    const connection: Connection = { client, steps: null, lacksCertificate: false };
     client.on('disconnect', () => {
       if (idle.includes(connection)) void drop(connection);
     });

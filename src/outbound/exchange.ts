@@ -75,6 +75,7 @@ export function startExchange(
   };
 }
 
+/** Repeated headers come as a list. */
 function joined(headers: IncomingHttpHeaders): Record<string, string> {
   const pairs = Object.entries(headers).map(([name, value = '']) => [
     name,

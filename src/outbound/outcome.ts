@@ -89,7 +89,8 @@ const ADVICE: Readonly<Record<ErrorClass, string>> = {
   egress_refused: 'Use a public address, or allow this one in SALLYPORT_EGRESS_ALLOW if it is meant to be reached.',
   reset: "Look into the receiver's log: it, or something before it, closed the connection before it had answered.",
   response_too_large: 'Have the receiver answer with fewer and shorter headers.',
-  malformed_response: 'Check that the port speaks HTTP/1.1 over TLS and that nothing between rewrites the answer.',
+  malformed_response:
+    'Check that the port speaks HTTP/1.1 over TLS, that nothing between rewrites the answer, and that no 100 Continue is sent, which is not asked for.',
   proxy: 'Check SALLYPORT_EGRESS_PROXY, and that the proxy runs and allows CONNECT to this address and port.',
   oauth_token: "Check token URL, client id, client secret and scopes of the endpoint against the token server's log.",
   encryption: "Check the webhook's encryption key: it must exist, be unexpired and be able to encrypt.",

@@ -1,7 +1,7 @@
 /** How TLS is spoken to receivers (wire.md §5): 1.2 or newer, the certificate always verified. No option weakens it. */
 
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import tls, { type ConnectionOptions, type SecureContext } from 'node:tls';
+import tls, { type ConnectionOptions, type SecureContext, type TLSSocket } from 'node:tls';
 import { deliveryError } from './classify.ts';
 import { isLiteral } from './egress.ts';
 
@@ -25,7 +25,7 @@ export function readAuthorities(caPem: string): readonly string[] {
  * class `tls` for a client certificate that cannot be used; its text has nothing of the key in it.
  */
 export function makeSecureContext(authorities: readonly string[], client: ClientCertificate | null): SecureContext {
-  const ca = authorities.length === 0 ? {} : { ca: [...tls.getCACertificates('default'), ...authorities] };
+  const ca = authorities.length === 0 ? {} : { ca: distinct([...tls.getCACertificates('default'), ...authorities]) };
   if (client === null) return tls.createSecureContext({ ...ca, minVersion: 'TLSv1.2' });
   const { certificate: cert, privateKey: key } = client;
   if (!belongTogether(cert, key)) {
@@ -48,6 +48,20 @@ export function tlsOptions(host: string, secureContext: SecureContext): Connecti
     rejectUnauthorized: true,
     ALPNProtocols: ['http/1.1'],
   };
+}
+
+/**
+ * Whether the receiver asked for a client certificate and was shown none. Node does not say so, but only who is asked for one has
+ * algorithms to sign with in common with the other side. To be asked while the connection stands. Deno does not know: never, there.
+ */
+export function lacksCertificate(socket: TLSSocket): boolean {
+  const asked = 'getSharedSigalgs' in socket && (socket.getSharedSigalgs() ?? []).length > 0;
+  return asked && Object.keys(socket.getCertificate() ?? {}).length === 0;
+}
+
+/** Each certificate once: the system's, where they are trusted too, are mostly those that Node brings. On Deno each connection parses all. */
+function distinct(certificates: readonly string[]): string[] {
+  return [...new Map(certificates.map((pem) => [pem.replaceAll(/\s/g, ''), pem])).values()];
 }
 
 /** Node passes over a missing half in silence. */

@@ -51,37 +51,41 @@ export function createTransport({ egress, caPem, proxyUrl, resolve }: TransportO
   const authorities = caPem === null ? [] : readAuthorities(caPem);
   const route = { egress, proxy: proxyUrl === null ? null : parseProxyUrl(proxyUrl), resolve };
   const withoutCertificate = makeSecureContext(authorities, null);
-  const origins = new Map<string, Connections>();
-  const underWay = new Set<Promise<Outcome>>();
+  const origins = new Map<string, Origin>();
+  let latest: Origin | null = null;
+  let underWay = 0;
+  let onIdle = (): void => {};
   let closed = false;
 
-  async function send(request: TransportRequest): Promise<Outcome> {
-    try {
-      if (closed) throw deliveryError('internal', 'the service is stopping');
-      if (request.url.protocol !== 'https:') throw deliveryError('internal', 'only https URLs are sent to');
-      // Node asks no `lookup` about an IP literal, so it is judged here, at every request.
-      const verdict = hostVerdict(request.url.hostname, egress);
-      if (!verdict.ok) throw deliveryError('egress_refused', verdict.description);
-      const connections = connectionsTo(request.url, request.clientCertificate ?? null);
-      return await attempt({ ...request, headers: flat(request.headers) }, connections);
-    } catch (error) {
-      const { errorClass, message } = classifyError(error);
-      return failure(errorClass, message);
-    }
+  /** Throws what `classifyError` understands. */
+  function send({ url, headers, clientCertificate = null, ...request }: TransportRequest): Promise<Outcome> {
+    if (closed) throw deliveryError('internal', 'the service is stopping');
+    if (url.protocol !== 'https:') throw deliveryError('internal', 'only https URLs are sent to');
+    const { connections } = originOf(url, clientCertificate);
+    return attempt({ ...request, url, headers: flat(headers) }, connections);
   }
 
   /** A connection made with one client certificate never carries a request with another, or none. */
-  function connectionsTo(url: URL, client: ClientCertificate | null): Connections {
+  function originOf(url: URL, client: ClientCertificate | null): Origin {
     const key = client === null ? url.origin : `${url.origin} ${fingerprint(client)}`;
-    const connections = origins.get(key) ?? createConnections(url.origin, destination(url, client), route);
+    if (latest?.key === key) return latest;
+    const origin = origins.get(key) ?? makeOrigin(key, url, client);
     origins.delete(key);
-    origins.set(key, connections);
-    const [oldest] = origins;
+    origins.set(key, origin);
+    latest = origin;
+    const [oldest] = origins.values();
     if (origins.size > ORIGINS_MAX && oldest !== undefined) {
-      origins.delete(oldest[0]);
-      void oldest[1].close();
+      origins.delete(oldest.key);
+      void oldest.connections.close();
     }
-    return connections;
+    return origin;
+  }
+
+  function makeOrigin(key: string, url: URL, client: ClientCertificate | null): Origin {
+    // Node asks no `lookup` about an IP literal, so it is judged here; it stands for the same address for ever.
+    const verdict = hostVerdict(url.hostname, egress);
+    if (!verdict.ok) throw deliveryError('egress_refused', verdict.description);
+    return { key, connections: createConnections(url.origin, destination(url, client), route) };
   }
 
   function destination(url: URL, client: ClientCertificate | null): Destination {
@@ -91,24 +95,39 @@ export function createTransport({ egress, caPem, proxyUrl, resolve }: TransportO
 
   return {
     async post(request) {
-      const outcome = send(request);
-      underWay.add(outcome);
-      await outcome;
-      underWay.delete(outcome);
-      return outcome;
+      underWay += 1;
+      try {
+        return await send(request);
+      } catch (error) {
+        const { errorClass, message } = classifyError(error);
+        return failure(errorClass, message);
+      } finally {
+        underWay -= 1;
+        if (underWay === 0) onIdle();
+      }
     },
     async close() {
       closed = true;
-      await Promise.all(underWay);
-      await Promise.all([...origins.values()].map((connections) => connections.close()));
+      if (underWay > 0) await new Promise<void>((resolve) => (onIdle = resolve));
+      await Promise.all([...origins.values()].map(({ connections }) => connections.close()));
     },
   };
 }
 
+/** Where requests of one scheme, host and port go, with one client certificate or none. */
+type Origin = { readonly key: string; readonly connections: Connections };
+
+/** What undici makes itself. */
+const MADE = /^(?:host|content-length)$/i;
+
 function flat(headers: TransportRequest['headers']): readonly string[] {
   const pairs = Array.isArray(headers) ? headers : Object.entries(headers).flat();
-  const made = new Set(['host', 'content-length']);
-  return pairs.filter((_, i) => !made.has((pairs[i - (i % 2)] ?? '').toLowerCase()));
+  const kept: string[] = [];
+  for (let at = 0; at < pairs.length; at += 2) {
+    const name = pairs[at] ?? '';
+    if (!MADE.test(name)) kept.push(name, pairs[at + 1] ?? '');
+  }
+  return kept;
 }
 
 function fingerprint({ certificate, privateKey }: ClientCertificate): string {

@@ -44,9 +44,15 @@ export class ConstraintViolation extends Error {
 
 /** A list was undone because a row was no longer as the caller had read it. Read again and decide again. */
 export class StaleWrite extends Error {
+  readonly sql: string;
+  readonly expected: number;
+  readonly changed: number;
   constructor(sql: string, expected: number, changed: number) {
     super(`expected ${expected} changed rows, got ${changed}: ${sql.trim().split('\n', 1)[0]}`);
     this.name = 'StaleWrite';
+    this.sql = sql;
+    this.expected = expected;
+    this.changed = changed;
   }
 }
 

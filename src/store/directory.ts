@@ -38,6 +38,11 @@ const OLDEST = `
      WHERE batch.webhook_number = @webhookNumber AND batch.state = 'pending'), p.cursor_offset)
   CROSS JOIN event AS e ON e.key = o.event_key
   WHERE p.webhook_number = @webhookNumber`;
+// Of an index that holds all it reads. Bounded, for the page of a webhook asks again and again.
+const DEAD = `
+  SELECT count(*) AS batches, coalesce(sum(last_offset - first_offset + 1), 0) AS records
+  FROM (SELECT first_offset, last_offset FROM batch INDEXED BY batch_dead
+        WHERE webhook_number = @webhookNumber AND state = 'dead' LIMIT @limit)`;
 const NAMES = 'SELECT id, name, enabled, token_challenge, verified FROM endpoint ORDER BY lower(name), id LIMIT @limit';
 const STATES = 'SELECT state, count(*) AS webhooks FROM webhook_progress GROUP BY state';
 
@@ -59,6 +64,8 @@ export type DirectoryStore = {
   webhook(id: string): Promise<WebhookListing | null>;
   /** When the oldest record happened that waits at a webhook; null when none does. */
   oldestWaitingAt(webhookNumber: number): Promise<number | null>;
+  /** How many records of a webhook are dead, as far as so many batches hold them; `isWhole` says that there are no more. */
+  deadRecords(webhookNumber: number, batches: number): Promise<{ readonly records: number; readonly isWhole: boolean }>;
   /** How many webhooks there are in each state; a state that none is in is not named. */
   states(): Promise<Readonly<Partial<Record<WebhookState, number>>>>;
   endpoints(filter: EndpointFilter, before: string | null, limit: number): Promise<Endpoint[]>;
@@ -81,6 +88,10 @@ export function directoryStore(db: Database, vault: Vault): DirectoryStore {
     oldestWaitingAt: async (webhookNumber) => {
       const row = await db.get(OLDEST, { webhookNumber });
       return row === undefined ? null : Number(row.at);
+    },
+    deadRecords: async (webhookNumber, batches) => {
+      const row = await db.get(DEAD, { webhookNumber, limit: batches + 1 });
+      return { records: Number(row?.records), isWhole: Number(row?.batches) <= batches };
     },
     states: async () => {
       const rows = await db.all(STATES, {});

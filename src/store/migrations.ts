@@ -2,7 +2,7 @@
  * The way from the schema of an earlier version to that of schema.sql, in steps.
  *
  * Whoever changes schema.sql raises its `user_version` and `SCHEMA_VERSION`, keeps the file as it was as
- * test/vectors/schemas/<version>.sql, and adds the step here; a test holds that both ways lead to the same schema.
+ * test/store/schemas/<version>.sql, and adds the step here; a test holds that both ways lead to the same schema.
  */
 import type { SqliteDatabase } from './sqlite.ts';
 
@@ -14,7 +14,23 @@ export type Migration = {
   readonly sql: string;
 };
 
-export const MIGRATIONS: readonly Migration[] = [];
+export const MIGRATIONS: readonly Migration[] = [
+  {
+    from: 1,
+    to: 2,
+    sql: `
+      CREATE TABLE access_version (
+        value INTEGER NOT NULL
+      ) STRICT;
+      INSERT INTO access_version (value) VALUES (0);
+      CREATE TRIGGER application_update AFTER UPDATE ON application BEGIN UPDATE access_version SET value = value + 1; END;
+      CREATE TRIGGER application_delete AFTER DELETE ON application BEGIN UPDATE access_version SET value = value + 1; END;
+      CREATE TRIGGER user_account_update AFTER UPDATE ON user_account BEGIN UPDATE access_version SET value = value + 1; END;
+      CREATE TRIGGER user_account_delete AFTER DELETE ON user_account BEGIN UPDATE access_version SET value = value + 1; END;
+      CREATE TRIGGER access_token_update AFTER UPDATE ON access_token BEGIN UPDATE access_version SET value = value + 1; END;
+      CREATE TRIGGER access_token_delete AFTER DELETE ON access_token BEGIN UPDATE access_version SET value = value + 1; END;`,
+  },
+];
 
 /** The steps that lead from one version to another, in their order, or null where none do. */
 export function migrationPath(steps: readonly Migration[], from: number, to: number): readonly Migration[] | null {

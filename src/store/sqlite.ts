@@ -1,117 +1,80 @@
 /**
  * The driver for one machine: one SQLite file in WAL mode.
  *
- * Transactions that are asked for within one turn of the event loop share one commit, hence one fsync (group commit); each is a
- * savepoint of its own, so a refused one takes no other with it. Durability stays whole: no caller hears before its fsync.
+ * Lists that are asked for within one turn of the event loop share one commit, hence one fsync. Durability stays whole: no caller hears
+ * before its fsync. The one server of a file hands them to a thread; a command commits by itself, and so does a server until its
+ * threads have begun and after one has ended.
  */
-import { createHash } from 'node:crypto';
-import BetterSqlite3 from 'better-sqlite3';
-import {
-  ConstraintViolation,
-  type Database,
-  type Held,
-  type Parameters,
-  type Row,
-  StaleWrite,
-  type Statement,
-  type StatementResult,
-} from './database.ts';
+import { BUSY_GIVE_UP_MS, LISTS_PER_COMMIT } from '../database-limits.ts';
+import type { Database, Held, Parameters, Row, Statement, StatementResult } from './database.ts';
+import { type Connection, createReads, createWrites, isBusy, openConnection, valuesOf } from './sqlite-connection.ts';
+import { createSnapshot } from './sqlite-snapshot.ts';
+import type { OnThreadEnd, WaitingList } from './sqlite-thread-handle.ts';
+import { startThreads, type Threads } from './sqlite-threads.ts';
+import { type Bound, createCommitLists } from './sqlite-transaction.ts';
 
-/** More units than this wait for the next commit, so that one commit never blocks the event loop for long. */
-const UNITS_PER_COMMIT = 512;
-/** How long a writer in another process may hold the file before what waits here is refused. */
-const BUSY_GIVE_UP_MS = 10_000;
+/** How long what waits is let be before the next try while another process holds the file. */
 const BUSY_PAUSE_MS = 20;
-/** How long SQLite itself may wait: once at the opening, when a crashed process's log may have to be recovered, and at each try. */
-const OPENING_WAIT_MS = 5000;
-const BUSY_WAIT_MS = 5;
-
-type Unit = {
-  readonly statements: readonly Statement[];
-  readonly resolve: (results: readonly StatementResult[]) => void;
-  readonly reject: (error: unknown) => void;
-  readonly onHeld: ((held: Held) => void) | undefined;
-};
 
 export type SqliteDatabase = Database & {
   /** The connection itself, for what only SQLite has: backup, integrity check, pragmas. */
-  readonly connection: BetterSqlite3.Database;
+  readonly connection: Connection;
+  /** Has threads write, and copy the log into the file, from when it resolves. For the one server of a file. */
+  startThreads(onEnd: OnThreadEnd): Promise<void>;
 };
 
 /** Opens the file, making it if there is none and it may be written. Throws what SQLite says when it cannot. */
 export function openSqlite(path: string, { readOnly = false }: { readonly readOnly?: boolean } = {}): SqliteDatabase {
-  const connection = new BetterSqlite3(path, { readonly: readOnly, timeout: OPENING_WAIT_MS });
-  try {
-    if (!readOnly) connection.pragma('journal_mode = WAL');
-    prepareConnection(connection);
-  } catch (error) {
-    connection.close();
-    throw error;
-  }
-
-  const prepared = new Map<string, BetterSqlite3.Statement>();
-  const prepare = (sql: string): BetterSqlite3.Statement => {
-    let statement = prepared.get(sql);
-    if (statement === undefined) {
-      statement = connection.prepare(unseenByPlanner(sql));
-      prepared.set(sql, statement);
-    }
-    return statement;
+  const connection = openConnection(path, { readOnly });
+  const read = createReads(connection);
+  const prepare = createWrites(connection);
+  const bind = ({ sql, params, expectChanges }: Statement): Bound => {
+    const prepared = prepare(sql);
+    return { prepared, values: valuesOf(prepared.names, params), expectChanges };
   };
+  const commitLists = createCommitLists<WaitingList>(connection, ({ statements }) => statements.map(bind));
 
-  let waiting: Unit[] = [];
+  const snapshot = createSnapshot(connection);
+  let threads: Threads | null = null;
+  let waiting: WaitingList[] = [];
   let scheduled = false;
   let busySince: number | null = null;
-
-  const runUnit = (unit: Unit): StatementResult[] => {
-    connection.exec('SAVEPOINT unit');
-    try {
-      const results = unit.statements.map((statement) => runStatement(prepare(statement.sql), statement));
-      connection.exec('RELEASE unit');
-      return results;
-    } catch (error) {
-      // After a full disk or an I/O error the whole transaction is gone, and the savepoint with it.
-      if (connection.inTransaction) connection.exec('ROLLBACK TO unit; RELEASE unit');
-      throw error;
-    }
-  };
 
   const flush = (): void => {
     scheduled = false;
     if (waiting.length === 0) return;
-    const units = waiting.slice(0, UNITS_PER_COMMIT);
+    if (threads?.areReady()) threads.commit(waiting.splice(0));
+    else commitHere();
+  };
+
+  /** A statement to read with. */
+  const reading = (sql: string): ReturnType<typeof read> => {
+    if (threads?.areReady()) snapshot.begin();
+    return read(sql);
+  };
+
+  const commitHere = (): void => {
+    snapshot.end();
+    const lists = waiting.slice(0, LISTS_PER_COMMIT);
     const settled: (() => void)[] = [];
-    let commitMs = 0;
     try {
-      connection.exec('BEGIN IMMEDIATE');
-      busySince = null;
-      for (const unit of units) {
-        try {
-          const startedAt = performance.now();
-          const results = runUnit(unit);
-          const statementsMs = performance.now() - startedAt;
+      const { outcomes, commitMs } = commitLists(lists);
+      for (const [at, outcome] of outcomes.entries()) {
+        const list = lists[at];
+        if (!outcome.ok) settled.push(() => list?.reject(outcome.error));
+        else {
           settled.push(() => {
-            unit.resolve(results);
-            unit.onHeld?.({ statementsMs, commitMs });
+            list?.resolve(outcome.results);
+            list?.onHeld?.({ statementsMs: outcome.statementsMs, commitMs });
           });
-        } catch (error) {
-          // An error that ended the whole transaction (disk full, I/O) leaves nothing to go on with.
-          if (!connection.inTransaction) throw error;
-          const refusal = constraintViolation(error);
-          settled.push(() => unit.reject(refusal));
         }
       }
-      const statementsEndedAt = performance.now();
-      connection.exec('COMMIT');
-      commitMs = performance.now() - statementsEndedAt;
     } catch (error) {
-      if (connection.inTransaction) connection.exec('ROLLBACK');
       if (isBusy(error) && waitsOn()) return;
-      busySince = null;
-      settled.length = 0;
-      for (const unit of units) settled.push(() => unit.reject(error));
+      for (const { reject } of lists) settled.push(() => reject(error));
     }
-    waiting = waiting.slice(units.length);
+    busySince = null;
+    waiting = waiting.slice(settled.length);
     if (waiting.length > 0) schedule();
     for (const settle of settled) settle();
   };
@@ -131,85 +94,40 @@ export function openSqlite(path: string, { readOnly = false }: { readonly readOn
     setImmediate(flush);
   };
 
+  /** What cannot be written now is refused. */
+  const closeHere = (): void => {
+    for (let before = waiting.length + 1; waiting.length > 0 && waiting.length < before; flush())
+      before = waiting.length;
+    for (const { reject } of waiting) reject(new Error('the database was closed'));
+    waiting = [];
+    snapshot.end();
+    connection.close();
+  };
+
   return {
     connection,
-    get: (sql: string, params: Parameters) => prepare(sql).get(params) as Row | undefined,
-    all: (sql: string, params: Parameters) => prepare(sql).all(params) as Row[],
+    get: (sql: string, params: Parameters) => reading(sql).get(params) as Row | undefined,
+    all: (sql: string, params: Parameters) => reading(sql).all(params) as Row[],
     commit: (statements: readonly Statement[], onHeld?: (held: Held) => void) =>
-      new Promise((resolve, reject) => {
+      new Promise<readonly StatementResult[]>((resolve, reject) => {
         waiting.push({ statements, resolve, reject, onHeld });
         schedule();
       }),
     forgetOverwritten: () => {
+      snapshot.end();
+      if (threads?.areReady()) return threads.truncateLog();
       const [outcome] = connection.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[];
       return outcome?.busy === 0;
     },
+    startThreads: async (onEnd) => {
+      // Whoever hears what became of a list reads what it wrote, or what made it stale.
+      threads ??= startThreads(path, { onEnd, beforeAnswers: snapshot.end });
+      await threads.begun;
+    },
     close: () => {
-      for (let before = waiting.length + 1; waiting.length > 0 && waiting.length < before; flush())
-        before = waiting.length;
-      for (const unit of waiting) unit.reject(new Error('the database was closed'));
-      waiting = [];
-      connection.close();
+      if (threads === null) return closeHere();
+      flush();
+      return threads.close().then(closeHere);
     },
   };
-}
-
-function prepareConnection(connection: BetterSqlite3.Database): void {
-  connection.pragma('synchronous = FULL');
-  connection.pragma('foreign_keys = ON');
-  connection.pragma('trusted_schema = OFF');
-  // Half of SQLite's own figure: the commit that brings this many pages together copies them into the file, and everybody waits.
-  // Measured on one disk: 1000 pages take up to 15 ms of a commit, 500 up to 7 ms and 7 % of what can be written in a second.
-  connection.pragma('wal_autocheckpoint = 500');
-  // What is deleted or erased is overwritten with zeros, in pages that become free too. Its price is one more write of such pages,
-  // paid by housekeeping; nothing on the way of a publish or a delivery frees any.
-  connection.pragma('secure_delete = ON');
-  // The event loop stands still while SQLite waits for another process; longer waits are waited out in `flush`.
-  connection.pragma(`busy_timeout = ${BUSY_WAIT_MS}`);
-  connection.function('sha256_hex', { deterministic: true, directOnly: true }, (text) =>
-    createHash('sha256').update(String(text)).digest('hex'),
-  );
-}
-
-/**
- * `@name` as `+@name`, which changes no value. SQLite with STAT4 plans a join by the values that are bound to it and so compiles
- * it anew at every run: reading one record took 19 µs instead of 3, and the gate's look-up suffered alike. No statement of ours
- * holds an `@` that is not a parameter.
- */
-function unseenByPlanner(sql: string): string {
-  return sql.replaceAll('@', '+@');
-}
-
-function runStatement(prepared: BetterSqlite3.Statement, statement: Statement): StatementResult {
-  let result: StatementResult;
-  if (prepared.reader) {
-    const rows = prepared.all(statement.params) as Row[];
-    result = { changes: rows.length, rows };
-  } else {
-    result = { changes: prepared.run(statement.params).changes, rows: [] };
-  }
-  if (statement.expectChanges !== undefined && result.changes !== statement.expectChanges) {
-    throw new StaleWrite(statement.sql, statement.expectChanges, result.changes);
-  }
-  return result;
-}
-
-const CONSTRAINT_KINDS: Readonly<Record<string, 'unique' | 'foreign_key' | 'check'>> = {
-  SQLITE_CONSTRAINT_UNIQUE: 'unique',
-  SQLITE_CONSTRAINT_PRIMARYKEY: 'unique',
-  SQLITE_CONSTRAINT_FOREIGNKEY: 'foreign_key',
-  SQLITE_CONSTRAINT_CHECK: 'check',
-};
-
-/** SQLite's message ends in the columns: `UNIQUE constraint failed: employee.user_name`. */
-function constraintViolation(error: unknown): unknown {
-  if (!(error instanceof BetterSqlite3.SqliteError)) return error;
-  const kind = CONSTRAINT_KINDS[error.code];
-  if (kind === undefined) return error;
-  const columns = error.message.split(': ')[1]?.split(', ') ?? [];
-  return new ConstraintViolation(kind, columns, { cause: error });
-}
-
-function isBusy(error: unknown): boolean {
-  return error instanceof BetterSqlite3.SqliteError && error.code.startsWith('SQLITE_BUSY');
 }

@@ -143,13 +143,18 @@ export type WebhookStore = {
   makeDue(webhookNumber: number, now: number): Promise<void>;
 };
 
-/** `progress` as it shall be, given that its state still is `stateBefore`; `event` tells subscribers. */
-export type StateChange = { readonly progress: Progress; readonly stateBefore: WebhookState; readonly event: NewEvent };
+/** `progress` as it shall be, given that its state still is `stateBefore`; `event` tells subscribers, unless it is null. */
+export type StateChange = {
+  readonly progress: Progress;
+  readonly stateBefore: WebhookState;
+  readonly event: NewEvent | null;
+};
 
 /** The statements of a state change, for the transaction of what caused it. */
 export function stateStatements({ progress, stateBefore, event }: StateChange): Statement[] {
   const { nextOffset, cursorOffset, ...written } = progress;
-  return [{ sql: SET_STATE, params: { ...written, stateBefore }, expectChanges: 1 }, ...publishStatements(event)];
+  const told = event === null ? [] : publishStatements(event);
+  return [{ sql: SET_STATE, params: { ...written, stateBefore }, expectChanges: 1 }, ...told];
 }
 
 export function webhookStore(db: Database): WebhookStore {

@@ -1,6 +1,7 @@
 /** Signs a delivery (wire.md §5 "HMAC"). Its inverse is `delivery-verification.ts`; the layout of both is in `signature.ts`. */
+import type { KeyObject } from 'node:crypto';
 import { formatImfFixdate } from './date.ts';
-import { hmacSha256Base64, sha256Base64 } from './hash.ts';
+import { hmacKey, hmacSha256Base64, sha256Base64 } from './hash.ts';
 import {
   type CustomHeader,
   formatAuthorization,
@@ -13,10 +14,10 @@ import {
 /** The headers that every delivery carries, signed or with OAuth. */
 export type ContentHeaders = { 'x-content-sha256': string; date: string };
 
-/** `body` is the bytes as sent, `at` the moment of this attempt in epoch milliseconds. */
+/** `secret` is its text, or the key that `signingKey` made of it; `body` is the bytes as sent, `at` the moment of this attempt in epoch milliseconds. */
 export type DeliveryToSign = {
   readonly url: URL;
-  readonly secret: string;
+  readonly secret: string | KeyObject;
   readonly body: Uint8Array;
   readonly at: number;
   readonly customHeaders: readonly CustomHeader[];
@@ -27,12 +28,20 @@ export function contentHeaders(body: Uint8Array, at: number): ContentHeaders {
   return { 'x-content-sha256': sha256Base64(body), date: formatImfFixdate(at) };
 }
 
+/** The key of a secret, for many signatures: to make it takes longer than to sign. */
+export function signingKey(secret: string): KeyObject {
+  return hmacKey(secretKey(secret));
+}
+
 /** The three headers of a signed delivery; the custom headers are signed here and sent by the caller. */
 export function signDelivery(delivery: DeliveryToSign): ContentHeaders & { authorization: string } {
   const { url, secret, body, at, customHeaders } = delivery;
   const content = contentHeaders(body, at);
   const values = [content['x-content-sha256'], content.date, ...customHeaders.map(({ value }) => value)];
-  const signature = hmacSha256Base64(secretKey(secret), stringToSign('POST', pathAndQuery(url), values));
+  const signature = hmacSha256Base64(
+    typeof secret === 'string' ? signingKey(secret) : secret,
+    stringToSign('POST', pathAndQuery(url), values),
+  );
   const names = [...REQUIRED_SIGNED_HEADERS, ...customHeaders.map(({ name }) => name)];
   return { ...content, authorization: formatAuthorization(names, signature) };
 }

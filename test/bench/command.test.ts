@@ -140,7 +140,7 @@ describe('the benchmark command', () => {
     const text = readFileSync(join(folder, 'results', 'start.json'), 'utf8');
     const { isRehearsal, result, machine, versions } = JSON.parse(text) as StoredResult;
     assert.equal(isRehearsal, true);
-    assert.equal(result.rows.length, 2);
+    assert.equal(result.rows.length, 3);
     assert.ok(result.rows.every(({ values }) => (values.ready ?? []).length === 1 && (values.ready?.[0] ?? 0) > 0));
     assert.ok(machine.cores > 0 && machine.cpu !== '');
     assert.equal(versions.Node, process.versions.node);

@@ -75,7 +75,7 @@ describe('sallyport listen', () => {
     const [wrongMethod] = await exchange(listener, { ...request, method: 'PUT' });
     const [large] = await exchange(
       listener,
-      await signedRequest({ apiKey: 'x', content: Buffer.alloc(5_000_000, ' ') }),
+      await signedRequest({ apiKey: 'x', gzip: true, content: Buffer.alloc(5_000_000, ' ') }),
     );
     const [taken, { secretIndex }] = await exchange(listener, await signedRequest({ apiKey: 'x' }));
     assert.deepEqual([wrongKey, wrongMethod, large, taken, secretIndex], [401, 405, 413, 204, 1]);

@@ -30,7 +30,12 @@ const sent = (outcome: Outcome, batch: Batch | null = batchOf(0, 0)): Finished =
   result: { kind: 'sent', sent: { startedAt: NOW - 5, outcome, requestHeaders: {} } },
 });
 const statesOf = ({ changes }: Conclusion): string[] =>
-  changes.map(({ stateBefore, progress, event }) => `${stateBefore} → ${progress.state} (${event.type})`);
+  changes.map(({ stateBefore, progress, event }) => `${stateBefore} → ${progress.state} (${event?.type})`);
+const auditOf = ({ audit }: Conclusion): unknown[] => [
+  `${audit?.actor} ${audit?.action} ${audit?.target}`,
+  audit?.changes.state,
+  audit?.changes.stateReason,
+];
 const ok = (offset: number): Finished => sent(answered(200), batchOf(offset, offset));
 const error = (offset: number): Finished => sent(answered(500), batchOf(offset, offset));
 
@@ -45,6 +50,7 @@ describe('attempts that are settled together', () => {
     assert.equal(told.health?.failureStreak, 1);
     assert.equal(told.health?.state, 'failing');
     assert.equal(told.progress.state, 'failing');
+    assert.equal(told.audit, null, 'nobody stopped it');
     assert.deepEqual(
       told.batches.map(({ fate }) => fate?.kind),
       ['retry', 'retry', 'delivered', 'retry'],
@@ -64,6 +70,11 @@ describe('attempts that are settled together', () => {
     assert.deepEqual([told.progress.state, told.progress.stateReason], ['stopped', 'endpoint_gone']);
     assert.equal(told.health, null);
     assert.deepEqual([told.progress.sessionId, told.progress.wakeAt], [null, null]);
+    assert.deepEqual(auditOf(told), [
+      'service webhook.stop webhook:w',
+      { from: 'running', to: 'stopped' },
+      { from: null, to: 'endpoint_gone' },
+    ]);
     assert.deepEqual(
       told.batches.map(({ fate }) => fate?.kind),
       ['release', 'delivered', 'retry'],
@@ -76,13 +87,18 @@ describe('attempts that are settled together', () => {
     const told = concluded({ state: 'failing' }, dead);
     assert.deepEqual(statesOf(told), ['failing → failed (webhook.failed)']);
     assert.equal(told.progress.stateReason, 'too_many_dead');
+    assert.deepEqual(auditOf(told), [
+      'service webhook.stop webhook:w',
+      { from: 'failing', to: 'failed' },
+      { from: 'http_status', to: 'too_many_dead' },
+    ]);
     assert.deepEqual(new Set(told.batches.map(({ fate }) => fate?.kind)), new Set(['dead']));
   });
 
   it('of a webhook that was stopped meanwhile settle their batches and nothing of the webhook', () => {
     for (const state of ['stopped', 'failed'] as const) {
       const told = concluded({ state, stateReason: 'stopped_by_administrator' }, [ok(0), error(1)]);
-      assert.deepEqual([told.health, told.changes], [null, []]);
+      assert.deepEqual([told.health, told.changes, told.audit], [null, [], null]);
       assert.equal(told.progress.stateReason, 'stopped_by_administrator');
       assert.deepEqual(
         told.batches.map(({ fate }) => fate?.kind),

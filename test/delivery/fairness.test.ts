@@ -27,8 +27,9 @@ function beside(
 
 /** How SQLite would run a statement, whatever its parameters are. */
 function explain({ database }: Dispatching, sql: string): { detail: string }[] {
-  const params = Object.fromEntries([...sql.matchAll(/@(\w+)/g)].map(([, name]) => [name, 0]));
-  return database.connection.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(params) as { detail: string }[];
+  const named = Object.fromEntries([...sql.matchAll(/@(\w+)/g)].map(([, name]) => [name, 0]));
+  const placed = [...sql.matchAll(/\?/g)].map(() => 0);
+  return database.connection.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(named, placed) as { detail: string }[];
 }
 
 describe('a webhook with half a million stuck batches', () => {
@@ -63,7 +64,7 @@ describe('a webhook with half a million stuck batches', () => {
     const large = /^SCAN (batch|outbox|event|attempt|webhook_progress|b|o|e|a|p)\b/;
     for (const { sql, plan } of plans) {
       // What is sorted is as long as what it reads; of one request's events that is bounded.
-      const mayGrow = !sql.includes('@inserted');
+      const mayGrow = !sql.includes('INSERT INTO outbox');
       const scans = plan.filter(({ detail }) => large.test(detail) || (mayGrow && detail.includes('TEMP B-TREE')));
       assert.deepEqual(scans, [], sql);
     }

@@ -3,11 +3,12 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
+import { DATABASE_FILE } from '../../src/data-folder.ts';
 import type { AcceptedView } from '../../src/events/publish.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { deferred } from '../support/deferred.ts';
 import { isDrained, messageIds, openDispatching, TYPE, takeRecords, until } from '../support/dispatching.ts';
-import { connect, deliveriesOf, makeEventType, publish, sharedCertificates } from '../support/journey.ts';
+import { connect, deliveriesOf, makeEventType, publish, sharedCertificates, startJourney } from '../support/journey.ts';
 import { holdLock } from '../support/lock-holder.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { startService, temporaryFolder } from '../support/service.ts';
@@ -118,5 +119,40 @@ describe('a database that another process holds for a while', () => {
     await until('the end', () => isDrained(d));
     assert.deepEqual([...messageIds(at)].sort(), [...ids].sort());
     assert.deepEqual(d.rows('SELECT count(*) AS n FROM attempt'), [{ n: 45 }]);
+  });
+
+  it('makes the requests of a server wait too, while it reads and answers as ever', async (t) => {
+    const { service, admin, receiver } = await startJourney(t);
+    await makeEventType(admin, TYPE);
+    const { at, webhook } = await connect({ admin, receiver }, [TYPE], { webhook: { maxBatchRecords: 1 } });
+    const ids = await publish(admin, TYPE, { n: 0 });
+    await service.log.nextAttempt(webhook.id);
+    await takeRecords(at, 1);
+    const open = deferred();
+    at.answer(async () => {
+      await open.promise;
+      return { status: 200 };
+    });
+    ids.push(...(await publish(admin, TYPE, ...Array.from({ length: 8 }, (_, n) => ({ n })))));
+    await takeRecords(at, 8);
+    const holder = await holdLock(t, join(service.dataDir, DATABASE_FILE));
+    open.resolve();
+    let accepted = false;
+    const more = publish(admin, TYPE, { n: 9 }).then((all) => {
+      accepted = true;
+      return all;
+    });
+    for (let n = 0; n < 20; n += 1) {
+      const deliveries = await deliveriesOf(admin, webhook);
+      assert.deepEqual([deliveries.length, deliveries.filter(({ state }) => state === 'delivered').length], [9, 1]);
+    }
+    assert.equal((await fetch(`${service.url}/livez`)).status, 200);
+    assert.equal(accepted, false);
+    await holder.release();
+    ids.push(...(await more));
+    await until('everything', async () =>
+      (await deliveriesOf(admin, webhook)).every(({ state }) => state === 'delivered'),
+    );
+    assert.deepEqual([...messageIds(at)].sort(), [...ids].sort());
   });
 });

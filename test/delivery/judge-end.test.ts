@@ -20,7 +20,7 @@ function judged(more: Partial<Case>): Judgement {
     startedAt: STARTED_AT,
     now: NOW,
     jitter: half,
-    halfIds: HALF_IDS,
+    halfIds: () => HALF_IDS,
     ...more,
   });
 }

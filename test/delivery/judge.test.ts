@@ -19,7 +19,7 @@ function judged(more: Partial<Case>): Judgement {
     startedAt: STARTED_AT,
     now: NOW,
     jitter: half,
-    halfIds: HALF_IDS,
+    halfIds: () => HALF_IDS,
     ...more,
   });
 }

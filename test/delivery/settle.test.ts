@@ -207,14 +207,16 @@ describe('an outcome', () => {
       batches: [{ batch: { ...batch, attemptNumber }, fate: { kind: 'delivered', at: d.clock() }, attempt: null }],
       health: null,
       changes: [],
+      audit: { id: 'a', at: d.clock(), actor: 'service', action: 'webhook.stop', target: 'webhook:w', changes: {} },
       wakeAt: null,
     });
+    const audited = (): number => d.rows(`SELECT 1 FROM audit WHERE action = 'webhook.stop'`).length;
     await assert.rejects(d.store.settlements.settle(settlement(1)), StaleWrite);
-    assert.deepEqual(states(d), ['pending']);
+    assert.deepEqual([states(d), audited()], [['pending'], 0]);
     assert.equal(await d.store.settlements.holds({ ...batch, attemptNumber: 1 }, 'me'), false);
     assert.equal(await d.store.settlements.holds({ ...batch, attemptNumber: 2 }, 'another'), false);
     assert.equal(await d.store.settlements.holds({ ...batch, attemptNumber: 2 }, 'me'), true);
     await d.store.settlements.settle(settlement(2));
-    assert.deepEqual(states(d), ['delivered']);
+    assert.deepEqual([states(d), audited()], [['delivered'], 1]);
   });
 });

@@ -27,20 +27,34 @@ describe('when the dispatcher stops', () => {
     assert.equal(at.deliveries.length, 8);
   });
 
-  it('what does not answer in time is given up, and goes out again at the next start with the same ids', async (t) => {
+  it('what does not answer in time is cut off: it is kept as an attempt, does not count, and goes out again at the next start', async (t) => {
     const d = await openDispatching(t);
-    const { at } = await d.connect({ webhook: { maxBatchRecords: 1 } });
+    const { at, webhook } = await d.connect({ webhook: { maxBatchRecords: 1 } });
     let hangs = true;
     at.answer(() => (hangs ? () => undefined : { status: 200 }));
     const ids = await d.publishMany(1);
     const dispatcher = await d.start({ drainMs: 20 });
     await at.next();
     await dispatcher.stop();
-    assert.deepEqual(d.rows('SELECT 1 FROM attempt'), []);
-    assert.deepEqual(d.rows('SELECT attempt_count, lease_owner FROM batch'), [{ attempt_count: 0, lease_owner: null }]);
+    const [attempt, ...more] = d.rows(
+      'SELECT error_class, error_message, attempt_number, response_status FROM attempt',
+    );
+    assert.deepEqual(more, []);
+    assert.deepEqual(attempt, {
+      error_class: 'internal',
+      error_message: 'the service stopped before the answer: the receiver had not begun to answer',
+      attempt_number: 1,
+      response_status: null,
+    });
+    const [batch] = d.rows('SELECT state, attempt_count, lease_owner, next_attempt_at FROM batch');
+    assert.deepEqual(batch, { state: 'pending', attempt_count: 0, lease_owner: null, next_attempt_at: d.clock() });
+    // It says nothing of the endpoint.
+    const { progress } = await d.webhooks.get(webhook.id);
+    assert.deepEqual([progress.state, progress.failureStreak], ['started', 0]);
     hangs = false;
     await d.start();
-    await at.next();
+    const { envelope } = await at.next();
+    assert.equal(envelope.attemptNumber, 1);
     assert.deepEqual(messageIds(at), [...ids, ...ids]);
   });
 

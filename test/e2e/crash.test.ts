@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
+import { DATABASE_FILE } from '../../src/data-folder.ts';
 import { DELIVERIES_IN_FLIGHT_PER_ENDPOINT } from '../../src/limits.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { type ApiClient, createClient, EMPLOYEES, type Page, succeeded, tokenFor } from '../support/client.ts';
@@ -19,6 +21,7 @@ import {
   sharedCertificates,
   startWebhook,
 } from '../support/journey.ts';
+import { holdLock } from '../support/lock-holder.ts';
 import { type Delivery, type Receiver, startReceiver } from '../support/receiver.ts';
 import { type ServiceProcess, spawnService } from '../support/service.ts';
 import { pgpVector } from '../support/vectors.ts';
@@ -131,6 +134,38 @@ test('killed in the moment of the answer: every message comes, and once where it
     if (written) assert.equal(times.get(id), 1, `offset ${offset}`);
     else assert.ok((times.get(id) ?? 0) <= 2, `offset ${offset}`);
   }
+});
+
+test('killed between the answer and its record: that message comes twice, and every other once', async (t) => {
+  const { service, admin, receiver } = await startBoth(t);
+  const { at, webhook } = await connect({ admin, receiver }, [TYPE], {
+    webhook: { ordered: true, maxBatchRecords: 1 },
+  });
+  const asked = deferred();
+  const mayAnswer = deferred();
+  const answered = deferred();
+  at.answer(async ({ records }) => {
+    if (only(records).offset < 2) return { status: 204 };
+    asked.resolve();
+    await mayAnswer.promise;
+    return (_, response) => void response.writeHead(204).end(answered.resolve);
+  });
+  const ids = await publish(admin, TYPE, ...numbered(5));
+  await asked.promise;
+  // Whatever the service makes of the answer, it cannot write it down.
+  const holder = await holdLock(t, join(service.dataDir, DATABASE_FILE));
+  mayAnswer.resolve();
+  await answered.promise;
+  await kill(service);
+  await holder.release();
+  at.answer(() => ({ status: 204 }));
+  const again = await restart(t, service);
+  await again.log.line(({ msg, lastOffset }) => msg === 'attempt' && lastOffset === 4);
+  assert.deepEqual(
+    [...arrivals(at.deliveries)],
+    ids.map((id, offset) => [id, offset === 2 ? 2 : 1]),
+  );
+  assert.ok((await deliveriesOf(again.admin, webhook)).every(({ state }) => state === 'delivered'));
 });
 
 test('killed again and again under load: what was acknowledged arrives, and nothing whose outcome was written comes again', async (t) => {

@@ -161,7 +161,8 @@ describe('a token endpoint that gives no token', () => {
       assert.doesNotMatch(JSON.stringify(attempt), /private-thing/);
       const { state, stateReason } = await readWebhook(admin, webhook);
       assert.equal(state, 'failing');
-      assert.match(String(stateReason), /^oauth_token/);
+      assert.match(String(stateReason), /^oauth_token: /);
+      assert.match(String(stateReason), shows);
 
       authorization.answer(null);
       service.advance(5000);

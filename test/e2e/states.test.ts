@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { AuditEntry } from '../../src/audit.ts';
+import { type ApiClient, type Page, succeeded } from '../support/client.ts';
 import {
   connect,
   deliveriesOf,
@@ -32,6 +34,17 @@ async function watch(journey: Journey): Promise<{ at: ReceivingEndpoint; next(of
     }
   };
   return { at, next };
+}
+
+/** That the service's own stop stands in the audit log, once, with its reason. */
+async function assertAudited(admin: ApiClient, { id }: { readonly id: string }, reason: string): Promise<void> {
+  const { items } = await succeeded<Page<Pick<AuditEntry, 'actor' | 'action' | 'target' | 'changes'>>>(
+    admin.get('audit'),
+  );
+  const { action, changes } = only(
+    items.filter(({ actor, target }) => actor === 'service' && target === `webhook:${id}`),
+  );
+  assert.deepEqual([action, changes.stateReason?.to], ['webhook.stop', reason]);
 }
 
 describe('the states of a webhook', () => {
@@ -89,6 +102,7 @@ describe('the states of a webhook', () => {
     const admin = await service.signIn();
     const failed = await readWebhook(admin, webhook);
     assert.deepEqual([failed.state, failed.stateReason], ['failed', 'failing_too_long']);
+    await assertAudited(admin, webhook, 'failing_too_long');
     assert.equal(only(await deliveriesOf(admin, webhook)).state, 'pending');
 
     at.answer(() => ({ status: 204 }));
@@ -116,6 +130,7 @@ describe('the states of a webhook', () => {
     const renewed = await service.signIn();
     const failed = await readWebhook(renewed, webhook);
     assert.deepEqual([failed.state, failed.stateReason], ['failed', 'too_many_dead']);
+    await assertAudited(renewed, webhook, 'too_many_dead');
     const states = (await deliveriesOf(renewed, webhook)).map(({ state }) => state);
     assert.deepEqual(states, [...Array.from({ length: 10 }, () => 'dead'), 'pending']);
     assert.equal(at.deliveries.length, 10);
@@ -132,6 +147,7 @@ describe('the states of a webhook', () => {
     assert.equal((await service.log.nextAttempt(webhook.id)).fate, 'release');
     const stopped = await readWebhook(admin, webhook);
     assert.deepEqual([stopped.state, stopped.stateReason], ['stopped', 'endpoint_gone']);
+    await assertAudited(admin, webhook, 'endpoint_gone');
     assert.equal(only(await deliveriesOf(admin, webhook)).state, 'pending');
     await publish(admin, TYPE, { n: 2 });
     service.advance(HOUR_MS / 2);

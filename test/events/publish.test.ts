@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { EVENT_DATA_BYTES, JSON_DEPTH_MAX } from '../../src/limits.ts';
+import { EVENT_DATA_BYTES, JSON_DEPTH_MAX, SCHEMA_CHECK_MS } from '../../src/limits.ts';
 import { logs } from '../support/events.ts';
 import { refused } from '../support/refusals.ts';
 import { ACTOR, makeEventType, makeWebhook, openTestServices, type TestServices } from '../support/services.ts';
@@ -148,6 +148,8 @@ describe('a request to publish', () => {
     ['with an empty idempotency key', order({ idempotencyKey: '' }), ['idempotencyKey']],
     ['with an idempotency key of 256 characters', order({ idempotencyKey: long }), ['idempotencyKey']],
     ['with a subject of 201 characters', order({ subject: long.slice(0, 201) }), ['subject']],
+    ['with half a character in its subject', order({ subject: 'a\ud800' }), ['subject']],
+    ['with half a character in its idempotency key', order({ idempotencyKey: '\udc00' }), ['idempotencyKey']],
     ['with a number for a correlation id', order({ correlationId: 5 }), ['correlationId']],
     ['with data of 256 KiB and a byte', order({ data: { a: 'x'.repeat(EVENT_DATA_BYTES - 7) } }), ['data']],
     [
@@ -198,6 +200,31 @@ describe('a request to publish', () => {
       );
     }
     assert.equal((await s.publish(counted({ n: 1 }), ME)).accepted, 1);
+  });
+
+  it('is refused where its check by the schema would take very long, and nothing else waits for it', async (t) => {
+    const s = await openShop(t);
+    const $defs: Record<string, unknown> = { a0: { type: 'string' } };
+    for (let n = 1; n <= 40; n += 1) {
+      const half = { $ref: `#/$defs/a${n - 1}` };
+      $defs[`a${n}`] = { allOf: [half, half] };
+    }
+    const table: readonly [name: string, dataSchema: Readonly<Record<string, unknown>>, a: unknown][] = [
+      ['backtracks', { properties: { a: { pattern: '^(a+)+$' } } }, `${'a'.repeat(60)}!`],
+      ['compares', { properties: { a: { uniqueItems: true } } }, Array.from({ length: 20_000 }, (_, n) => ({ n }))],
+      ['doubles', { $defs, properties: { a: { $ref: '#/$defs/a40' } } }, 'x'],
+    ];
+    for (const [name, dataSchema, a] of table) {
+      const type = `order.${name}`;
+      await s.eventTypes.create({ name: type, dataSchema }, ACTOR);
+      const body = { events: [order(), { type, data: { a } }, { type, data: { a: 'a' } }] };
+      const fields = ['events[1].data'];
+      const says = `takes more than ${SCHEMA_CHECK_MS} ms`;
+      await leavingNothing(s, () => refused(() => s.publish(body, ME), { code: 'validation_failed', fields, says }));
+      if (name === 'doubles') continue;
+      assert.equal((await s.publish({ type, data: { a: 'a' } }, ME)).accepted, 1, 'what is checked soon is taken');
+    }
+    assert.equal(s.wakes(), 2);
   });
 
   it('is judged by draft-07 where the schema says that it is written in it', async (t) => {

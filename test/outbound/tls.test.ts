@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import type { TlsOptions } from 'node:tls';
@@ -101,6 +101,55 @@ test('an endpoint that asks for mutual TLS gets the client certificate, and conn
     assert.ok(!(await post(requestTo(url))).ok);
     assert.equal(receiver.requests.length, 3);
   }
+});
+
+test('a receiver that asks for a client certificate and closes is told from one that closes for another reason', async (t) => {
+  for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
+    const strict = { requestCert: true, rejectUnauthorized: true, ca: caPem, maxVersion };
+    const { port } = await startReceiver(t, certificates.server, strict);
+    // In TLS 1.3 the refusal comes after the handshake: whether its alert or the end of the connection is read first is chance.
+    const { message } = failed(
+      await loopbackTransport(t, { caPem }).post(requestTo(`https://receiver.test:${port}/`)),
+      'tls',
+    );
+    assert.match(message, /^the receiver ask(?:s|ed) for a client certificate/);
+  }
+  const receiver = await startReceiver(t, certificates.server, { requestCert: true, rejectUnauthorized: false });
+  const { post } = loopbackTransport(t, { caPem });
+  const url = `https://receiver.test:${receiver.port}/`;
+  const close = (_request: unknown, response: ServerResponse): void => void response.destroy();
+  receiver.answer(close);
+  const { message } = failed(await post(requestTo(url)), 'tls');
+  assert.equal(
+    message,
+    'the receiver asked for a client certificate, which the endpoint has not, and closed the connection (UND_ERR_SOCKET)',
+  );
+  // It was shown one.
+  failed(await post(requestTo(url, { clientCertificate: certificates.client })), 'reset');
+  // It had begun to answer.
+  receiver.answer((_request, response) => {
+    response.writeHead(200, { 'content-length': 10 });
+    response.write('half');
+    setImmediate(() => response.destroy());
+  });
+  failed(await post(requestTo(url)), 'reset');
+  // It had taken a request without one on the same connection.
+  receiver.answer({ status: 200 });
+  assert.ok((await post(requestTo(url))).ok);
+  const connections = receiver.connections();
+  receiver.answer(close);
+  failed(await post(requestTo(url)), 'reset');
+  assert.equal(receiver.connections(), connections);
+  // It did not ask.
+  const other = await startReceiver(t, certificates.server);
+  other.answer(close);
+  failed(await post(requestTo(`https://receiver.test:${other.port}/`)), 'reset');
+});
+
+test('a receiver that asks for a client certificate with a certificate that is not trusted is untrusted', async (t) => {
+  const receiver = await startReceiver(t, certificates.untrusted, { requestCert: true, rejectUnauthorized: true });
+  const { post } = loopbackTransport(t, { caPem });
+  failed(await post(requestTo(`https://receiver.test:${receiver.port}/`)), 'tls_untrusted');
 });
 
 test('a client certificate that cannot be used fails the request and shows nothing of the key', async (t) => {

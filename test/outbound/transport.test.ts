@@ -15,6 +15,9 @@ import { failed, loopbackTransport, requestTo } from '../support/transport.ts';
 const certificates = makeCertificates({ names: ['localhost', '*.receiver.test', '127.0.0.1'] });
 const { ca: caPem } = certificates;
 
+/** For as many connections as there may be: on Deno each takes tens of milliseconds. */
+const PATIENCE_MS = 60_000;
+
 async function startReceiver(t: TestContext, answer: PlannedAnswer = {}): Promise<HttpsServer> {
   const receiver = await startHttpsServer(certificates.server, { answer });
   t.after(() => receiver.close());
@@ -90,7 +93,7 @@ test('more requests than connections wait for one, and each is sent once', async
   const { post } = loopbackTransport(t, { caPem });
   const count = CONNECTIONS_PER_ORIGIN_MAX + 20;
   const outcomes = await Promise.all(
-    Array.from({ length: count }, (_, i) => post(requestTo(`${receiver.origin}/${i}`))),
+    Array.from({ length: count }, (_, i) => post(requestTo(`${receiver.origin}/${i}`, { timeoutMs: PATIENCE_MS }))),
   );
   assert.ok(outcomes.every(({ ok }) => ok));
   assert.equal(new Set(receiver.requests.map(({ url }) => url)).size, count);
@@ -103,7 +106,7 @@ test('a request that waits for a connection runs out of time too, and the next i
   const { post } = loopbackTransport(t, { caPem });
   const stop = new AbortController();
   const holding = Array.from({ length: CONNECTIONS_PER_ORIGIN_MAX }, () =>
-    post(requestTo(receiver.origin, { signal: stop.signal })),
+    post(requestTo(receiver.origin, { signal: stop.signal, timeoutMs: PATIENCE_MS })),
   );
   for (const _ of holding) await receiver.next();
   const { message } = failed(await post(requestTo(receiver.origin, { timeoutMs: 30 })), 'timeout');

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { before, describe, it } from 'node:test';
+import { buildSync } from 'esbuild';
 import { ASSETS, type AssetName, assetFile } from '../../src/assets.ts';
 import { VERSION } from '../../src/version.ts';
 import { goRound } from '../support/command-circle.ts';
-import { installPacked, type Project, runFile, typeErrors } from '../support/packed.ts';
+import { deadLinks, installPacked, type Project, runFile, typeErrors } from '../support/packed.ts';
 
 const PROGRAM = `
 import * as sallyport from 'sallyport';
@@ -84,6 +85,10 @@ describe('the package sallyport', () => {
     assert.ok(others.includes('lib/sallyport.d.ts') && others.includes('docs/embedding.md'));
   });
 
+  it('has pages whose links lead to what is in it', () => {
+    assert.deepEqual(deadLinks(project, 'sallyport'), []);
+  });
+
   it('depends on what the project depends on, but not on the Node that a checkout brings', () => {
     const description = JSON.parse(readFileSync(installed('package.json'), 'utf8'));
     const root = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
@@ -104,6 +109,15 @@ describe('the package sallyport', () => {
       ['createReceiver', 'fastifyPlugin', 'fetchHandler', 'memorySeen', 'nodeHandler', 'standardWebhooks'],
       ['pgpDecryption'],
     ]);
+  });
+
+  it('is embedded by a program that a bundler made with the package outside', () => {
+    const { outputFiles } = buildSync({
+      stdin: { contents: PROGRAM, resolveDir: project.folder },
+      ...{ bundle: true, minify: true, platform: 'node', format: 'esm', external: ['sallyport'], write: false },
+    });
+    const { status } = JSON.parse(runFile(project, 'bundled.js', outputFiles[0]?.text ?? ''));
+    assert.equal(status, 200);
   });
 
   it('has types for all of it, which hold under every strict setting', () => {

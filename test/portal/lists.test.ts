@@ -48,6 +48,7 @@ describe('a form for what is not there', () => {
     '/event-types/none/delete',
     '/webhooks/none/edit',
     '/webhooks/none/start',
+    '/webhooks/none/test',
     '/webhooks/none/delete',
   ];
   it('is answered that there is nothing', async (t) => {

@@ -144,7 +144,11 @@ describe('the theme', () => {
       await page.getByRole('button', { name: 'viewer' }).click();
       await page.getByRole('button', { name: 'Dark' }).click();
       await page.locator('html[data-theme="dark"]').waitFor();
+      // The browser has it before it is asked for the next page.
+      if (!isScriptless) await page.waitForFunction("document.cookie.includes('theme=dark')");
       assert.equal(new URL(page.url()).search, '?action=user.create');
+      // A cookie that a script sets is on its way when the page has changed.
+      if (!isScriptless) await page.waitForFunction("document.cookie.includes('theme=dark')");
       await open('/');
       assert.equal(await theme(), 'dark');
       if (!isScriptless) assert.match(String(await ground()), /^rgb\(1\d, 1\d, 2\d\)$/);

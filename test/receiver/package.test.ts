@@ -3,7 +3,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { VERSION } from '../../src/version.ts';
-import { borrow, type Project, runFile, typeErrors } from '../support/packed.ts';
+import { borrow, deadLinks, type Project, runFile, typeErrors } from '../support/packed.ts';
 import { receiverProject } from '../support/receiver-package.ts';
 import { SECRET, signedRequest } from '../support/signed-request.ts';
 
@@ -81,6 +81,12 @@ describe('the package', () => {
       ['LICENSE', 'README.md', 'limits.d.ts', 'limits.js', 'package.json'],
     );
     assert.ok(others.includes('vectors/requests.json') && others.includes('vectors/signing.json'));
+  });
+
+  it('has pages whose links lead to what is in it', () => {
+    assert.deepEqual(deadLinks(project, 'sallyport-receiver'), []);
+    const page = readFileSync(join(project.folder, 'node_modules', 'sallyport-receiver', 'README.md'), 'utf8');
+    assert.ok(page.includes('has receivers in Python'));
   });
 
   it('has the project’s version and no dependency but an optional one', () => {

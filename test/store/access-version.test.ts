@@ -55,14 +55,27 @@ describe('the version of what access depends on', () => {
     assert.equal(await isChangedBy(s, others), false);
   });
 
-  it('is another one in the next turn once another process has written anything', async (t) => {
+  it('is another one in the next turn once another process, whichever, has written what grants are made of', async (t) => {
     const s = await openTestServices(t);
     const { application } = await makeApplication(s);
+    await s.tokens.issue({ ...application, userActive: true }, undefined);
     const other = openSqlite(s.path);
     t.after(() => other.close());
-    const change = { sql: 'UPDATE application SET active = 0 WHERE id = @id', params: { id: application.id } };
-    assert.equal(await isChangedBy(s, () => other.commit([change])), true);
-    assert.equal(await isChangedBy(s, () => {}), false);
+    const changes: readonly [sql: string, isOne: boolean][] = [
+      ['UPDATE application SET active = 0', true],
+      ["INSERT INTO setting VALUES ('other', x'00')", false],
+      ['UPDATE user_account SET active = 0', true],
+      ['INSERT INTO access_token SELECT key + 1, hash, application_id, scope, expires_at FROM access_token', false],
+      ['UPDATE access_token SET expires_at = 0', true],
+      ['DELETE FROM access_token WHERE key = (SELECT min(key) FROM access_token)', true],
+      ['DELETE FROM application', true],
+      ["DELETE FROM user_account WHERE id NOT IN (SELECT user_id FROM application) AND role = 'service'", true],
+    ];
+    for (const [sql, isOne] of changes) {
+      const change = (): unknown => other.commit([{ sql, params: {} }]);
+      assert.equal(await isChangedBy(s, change), isOne, sql);
+      assert.equal(await isChangedBy(s, () => {}), false, sql);
+    }
   });
 
   it('is looked for again within a turn that lasts', async (t) => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import type { WebhookFilter } from '../../src/store/directory.ts';
+import { publishMany, settleNext } from '../support/batches.ts';
 import { ACTOR, makeEndpoint, makeEventType, makeKey, makeWebhook, openTestServices } from '../support/services.ts';
 
 async function openDirectory(t: TestContext) {
@@ -98,6 +99,25 @@ describe('the directory of endpoints', () => {
       (await s.store.directory.endpoints({}, erp.id, 10)).map(({ id }) => id),
       [shop.id],
     );
+  });
+});
+
+describe('the dead records of a webhook', () => {
+  it('are counted in an index of their own, as far as it is asked for', async (t) => {
+    const { s, orders, people } = await openDirectory(t);
+    const number = (await s.webhooks.get(orders.id)).progress.webhookNumber;
+    const dead = (batches: number) => s.store.directory.deadRecords(number, batches);
+    assert.deepEqual(await dead(10), { records: 0, isWhole: true });
+    await publishMany(s, 'order.placed', 12);
+    await settleNext(s, number, [3, 2], 'dead');
+    await settleNext(s, number, [1], 'delivered');
+    await settleNext(s, number, [4], 'dead');
+    assert.deepEqual(await dead(3), { records: 9, isWhole: true });
+    assert.deepEqual(await dead(1), { records: 5, isWhole: false });
+    assert.deepEqual(await s.store.directory.deadRecords((await s.webhooks.get(people.id)).progress.webhookNumber, 3), {
+      records: 0,
+      isWhole: true,
+    });
   });
 });
 

@@ -183,12 +183,13 @@ describe('the schema of this version', () => {
     const fresh = openAt(t, readAsset('schema.sql'));
     assert.deepEqual(examineSchema(fresh), { ok: true, state: 'current' });
     for (const version of earlier) {
-      const schema = readFileSync(new URL(`../vectors/schemas/${version}.sql`, import.meta.url), 'utf8');
+      const schema = readFileSync(new URL(`schemas/${version}.sql`, import.meta.url), 'utf8');
       const migrated = openAt(t, schema);
       const verdict = examineSchema(migrated);
       assert(verdict.ok && verdict.state === 'older', `version ${version}`);
       await migrateSchema(migrated, verdict, NOW);
       assert.deepEqual(schemaOf(migrated), schemaOf(fresh), `version ${version}`);
+      assert.deepEqual(contents(migrated), contents(fresh), `version ${version}`);
     }
   });
 });

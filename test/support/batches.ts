@@ -68,6 +68,7 @@ export async function settleBatch(
     batches: [{ batch, fate, attempt: attemptOf(s, batch, attempt) }],
     health: null,
     changes: [],
+    audit: null,
     wakeAt: null,
   });
 }

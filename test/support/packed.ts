@@ -1,4 +1,5 @@
 /** A package as its users get it: built, packed, and installed from the tarball into an empty project. */
+import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -63,6 +64,21 @@ const TYPES = ['@types/better-sqlite3', '@types/node', 'undici-types'].map((name
 
 function npm(folder: string, ...args: readonly string[]): string {
   return execFileSync('npm', args, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+/** Links on the pages of an installed package, between its files, that lead nowhere. */
+export function deadLinks({ folder, packed }: Project, name: string): string[] {
+  const pages = packed.filter((path) => path.endsWith('.md'));
+  assert.ok(pages.includes('README.md'));
+  return pages.flatMap((page) => {
+    const text = readFileSync(join(folder, 'node_modules', name, page), 'utf8');
+    const targets = Array.from(text.matchAll(/\]\((?!#|\w+:)([^)#]+)/g), ([, target = '']) =>
+      join(dirname(page), target),
+    );
+    return targets
+      .filter((target) => !packed.some((path) => path === target || path.startsWith(`${target.replace(/\/$/, '')}/`)))
+      .map((target) => `${page}: ${target}`);
+  });
 }
 
 /** Lets the project import a package that this one has. */

@@ -1,6 +1,7 @@
 /** How much memory the service takes: with a million events queued and drained, and in a soak of everything at once. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeCertificates } from '../../../test/support/tls.ts';
+import { buildBinary } from '../harness/binary.ts';
 import { residentBytes } from '../harness/cpu.ts';
 import { publish, startDelivering } from '../harness/deliveries.ts';
 import { guardedRequest, jsonTokenRequest, tokensFor } from '../harness/http-peers.ts';
@@ -28,8 +29,10 @@ export const memoryBench: Bench = {
   run: async ({ folder, quick, soakMinutes, say }: BenchContext) => {
     const certificates = makeCertificates();
     const receiver = await startReceiver(certificates.server);
+    say('building the binary');
+    const binary = await buildBinary(folder);
     const delivering = await startDelivering({
-      ...{ dataDir: `${folder}/data`, receiver, certificates, batchRecords: 100 },
+      ...{ dataDir: `${folder}/data`, receiver, certificates, batchRecords: 100, binary },
     });
     const { service } = delivering;
     try {
@@ -113,7 +116,7 @@ function describe(
   return {
     ...{ bench: 'memory', title: 'Memory' },
     method:
-      `Resident memory of \`sallyport serve\`: at the start; at most while ${events.toLocaleString('en-GB')} events of 1 KiB are published, and while they are delivered in batches of 100; afterwards; and in a soak of ` +
+      `Resident memory of the single binary: at the start; at most while ${events.toLocaleString('en-GB')} events of 1 KiB are published, and while they are delivered in batches of 100; afterwards; and in a soak of ` +
       `${minutes} minutes, the median of each sixth, while ${SOAK_EVENTS.toLocaleString('en-GB')} events a second are published and delivered and 16 connections ask for tokens and make guarded calls as fast as they are answered.`,
     figures: Object.keys(values).map((name) => ({ name, unit: 'MB' })),
     rows: [{ name: 'resident', values }],

@@ -1,5 +1,6 @@
 /** From the start of the process to a port that answers that it is ready, on an empty folder and with 10⁶ rows of history. */
 import { makeCertificates } from '../../../test/support/tls.ts';
+import { buildBinary } from '../harness/binary.ts';
 import { receiverSettings } from '../harness/deliveries.ts';
 import { makeHistories } from '../harness/histories.ts';
 import { measureInRounds } from '../harness/rounds.ts';
@@ -11,6 +12,7 @@ import type { Bench, BenchContext } from './bench.ts';
 
 const EMPTY = 'no rows';
 const FULL = '10⁶ rows';
+const FROM_SOURCES = '10⁶ rows, from the sources';
 
 export const startBench: Bench = {
   name: 'start',
@@ -20,6 +22,8 @@ export const startBench: Bench = {
     const certificates = makeCertificates();
     const receiver = await startReceiver(certificates.server);
     try {
+      say('building the binary');
+      const binary = await buildBinary(folder);
       const first = await startService({ dataDir: `${folder}/empty` });
       await first.stop();
       say('making the rows');
@@ -28,8 +32,12 @@ export const startBench: Bench = {
       const env = receiverSettings(`${history.dataDir}.ca.pem`, certificates);
       const rows = await measureInRounds(
         [
-          { name: EMPTY, measure: () => startOnce({ dataDir: `${folder}/empty`, credentials: first.credentials }) },
-          { name: FULL, measure: () => startOnce({ ...history, env }) },
+          {
+            name: EMPTY,
+            measure: () => startOnce({ dataDir: `${folder}/empty`, credentials: first.credentials, binary }),
+          },
+          { name: FULL, measure: () => startOnce({ ...history, env, binary }) },
+          { name: FROM_SOURCES, measure: () => startOnce({ ...history, env }) },
         ],
         rounds,
       );
@@ -38,8 +46,8 @@ export const startBench: Bench = {
         {
           ...{ bench: 'start', title: 'Starting' },
           method:
-            'From the start of the process (`node src/main.ts serve`) to the first 200 of `/readyz`, on a folder without history and on one with 10⁶ delivered records, as many tokens, and 10⁵ stuck records. The files are in ' +
-            "the system's cache.",
+            'From the start of the process to the first 200 of `/readyz`, on a folder without history and on one with 10⁶ delivered records, as many tokens, and 10⁵ stuck records: of the single binary, and of ' +
+            "`node src/main.ts serve`, which takes the types out of every file first. The files are in the system's cache.",
           ...{ figures: [figure], rows, baseline: null, notMeasured: [], chart: { kind: 'bars' as const } },
           goals: [
             {
@@ -59,6 +67,7 @@ async function startOnce(options: {
   readonly dataDir: string;
   readonly credentials: Credentials;
   readonly env?: Readonly<Record<string, string>>;
+  readonly binary?: string;
 }): Promise<Record<string, number>> {
   const startedAt = performance.now();
   const service = await startService(options, async ({ url }) => {

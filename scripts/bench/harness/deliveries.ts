@@ -38,11 +38,15 @@ export type DeliveringOptions = {
   readonly publicKey?: string;
   /** What the names of its event types begin with. */
   readonly category?: string;
+  /** The single binary, in place of the sources. */
+  readonly binary?: string;
 };
 
 /** The service with webhooks to the receiver, all stopped. */
 export async function startDelivering({ dataDir, certificates, ...options }: DeliveringOptions): Promise<Delivering> {
-  const service = await startService({ dataDir, env: receiverSettings(`${dataDir}.ca.pem`, certificates) });
+  const env = receiverSettings(`${dataDir}.ca.pem`, certificates);
+  const { binary } = options;
+  const service = await startService({ dataDir, env, ...(binary === undefined ? {} : { binary }) });
   const webhooks = await makeWebhooks(service, options);
   const database = new BetterSqlite3(join(dataDir, DATABASE_FILE), { readonly: true });
   const waiting = database
@@ -120,7 +124,13 @@ export async function publish(
 /** An endpoint, an event type and a stopped webhook for each; answers the webhooks' ids. */
 export async function makeWebhooks(
   { admin }: Service,
-  { receiver, batchRecords, gzip, publicKey, category = 'bench' }: Omit<DeliveringOptions, 'dataDir' | 'certificates'>,
+  {
+    receiver,
+    batchRecords,
+    gzip,
+    publicKey,
+    category = 'bench',
+  }: Omit<DeliveringOptions, 'dataDir' | 'certificates' | 'binary'>,
 ): Promise<string[]> {
   const create = async (what: string, body: unknown): Promise<string> =>
     (await admin.call<{ id: string }>(201, 'POST', `${EDGE}/${what}`, body)).body.id;

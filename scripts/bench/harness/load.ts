@@ -21,7 +21,12 @@ export type Loaded = {
   readonly requests: number;
 };
 
-export type LoadOptions = { readonly seconds: number; readonly connections?: number };
+export type LoadOptions = {
+  readonly seconds: number;
+  readonly connections?: number;
+  /** Connections stand for so long before their first request; costs the rate a little. */
+  readonly openMs?: number;
+};
 
 /** A server under load, and the requests it is sent in turn. */
 export type Target = { readonly url: string; readonly pid: number; readonly requestsFile: string };
@@ -44,10 +49,11 @@ export function makeTarget(
 /** Throws when a request failed or was answered with an error: a rate of refusals is none. */
 export async function load(
   { url, pid, requestsFile }: Target,
-  { seconds, connections = CONNECTIONS }: LoadOptions,
+  { seconds, connections = CONNECTIONS, openMs = 0 }: LoadOptions,
 ): Promise<Loaded> {
   const before = cpuMillis(pid);
   const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '10s', '-s', SCRIPT, url, '--', requestsFile];
+  if (openMs > 0) args.push(String(connections), String(openMs));
   const printed = await output('wrk', args);
   const cpu = cpuMillis(pid) - before;
   const said = JSON.parse(printed.slice(printed.lastIndexOf('{"requests"'))) as Record<string, number>;

@@ -3,7 +3,7 @@ import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Api, createApi, EDGE, EMPLOYEES, requestToken } from '../../demo/api.ts';
-import { firstLine, type Running, startNode } from './processes.ts';
+import { firstLine, type Running, type StartOptions, start, startNode } from './processes.ts';
 
 export { EDGE } from '../../demo/api.ts';
 export const TOKEN_PATH = '/services/api/oauth2/token';
@@ -29,6 +29,8 @@ export type ServiceOptions = {
   readonly credentials?: Credentials;
   readonly env?: Readonly<Record<string, string>>;
   readonly nodeFlags?: readonly string[];
+  /** The single binary, in place of the sources. */
+  readonly binary?: string;
 };
 
 const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
@@ -40,12 +42,11 @@ export async function startService(
 ): Promise<Service> {
   mkdirSync(dirname(dataDir), { recursive: true });
   const log = openSync(`${dataDir}.log`, 'a');
-  const flags = options.nodeFlags ?? [];
-  const [file = MAIN, ...rest] = [...flags, MAIN];
-  const running = startNode(file, [...rest, 'serve', '--json', '--port', '0', '--data', dataDir], {
-    env: { PATH: process.env.PATH, ...env },
-    stdio: ['ignore', 'pipe', log],
-  });
+  const serve = ['serve', '--json', '--port', '0', '--data', dataDir];
+  const [file = MAIN, ...rest] = [...(options.nodeFlags ?? []), MAIN];
+  const how: StartOptions = { env: { PATH: process.env.PATH, ...env }, stdio: ['ignore', 'pipe', log] };
+  const running =
+    options.binary === undefined ? startNode(file, [...rest, ...serve], how) : start(options.binary, serve, how);
   closeSync(log);
   const announced = await firstLine<{ url: string } & Partial<Credentials>>(running, 'sallyport serve');
   await whenReady(announced);

@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-export const { execFile, fork } = node;
+export const { execFile, fork, spawnSync } = node;
 
 export const spawn = ((...args: Parameters<typeof node.spawn>) => {
   const child = node.spawn(...args);

@@ -59,6 +59,8 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       tag: 'deliveries',
       operationId: 'listDeliveries',
       summary: 'List deliveries, the newest event first',
+      description:
+        'A page looks at a bounded number of records. Where hardly any fits several filters at once it may hold fewer items than asked for, or none, and still have a `nextCursor`: go on until that is null.',
       query: {
         ...PAGE_QUERY,
         webhookId: { schema: z.string(), description: 'Of this webhook.' },

@@ -40,7 +40,9 @@ function liveSentence(webhook: Webhook, isUpdate: boolean): Html {
   return html`<p id="state-sentence"${attributes({ 'hx-swap-oob': isUpdate ? 'true' : null })}>${stateSentence(webhook)} In this state since ${time(webhook.progress.stateAt)}.</p>`;
 }
 
-export type WebhookFigures = { readonly dead: number; readonly oldestAt: number | null };
+/** Counted up to a bound: `isWhole` says that there are no more. */
+export type DeadRecords = { readonly records: number; readonly isWhole: boolean };
+export type WebhookFigures = { readonly dead: DeadRecords; readonly oldestAt: number | null };
 
 type Status = {
   readonly listing: WebhookListing;
@@ -112,9 +114,9 @@ function webhookFigures(
     },
     {
       label: 'Dead',
-      value: countText(dead),
-      tone: dead > 0 ? 'negative' : 'neutral',
-      hint: dead > 0 ? 'kept until they are sent again' : 'Nothing was given up',
+      value: `${countText(dead.records)}${dead.isWhole ? '' : '+'}`,
+      tone: dead.records > 0 ? 'negative' : 'neutral',
+      hint: dead.records > 0 ? 'kept until they are sent again' : 'Nothing was given up',
       ...link('dead'),
     },
     { label: 'Records in all', value: countText(progress.nextOffset), hint: 'since it was created' },
@@ -122,19 +124,30 @@ function webhookFigures(
   ]);
 }
 
+/** `12 records`, or `more than 10,000 records` where not all were counted. */
+export function deadCount({ records, isWhole }: DeadRecords): string {
+  return isWhole ? countOf(records, 'record') : `more than ${countOf(records - 1, 'record')}`;
+}
+
 /** What is dead, and the way to send it again: how many that are is said before, on the page that does it. */
-function deadSection(call: PageCall, { id }: Webhook, dead: number, hasPage: (path: string) => boolean): Html | null {
-  if (dead === 0) return null;
+function deadSection(
+  call: PageCall,
+  { id }: Webhook,
+  dead: DeadRecords,
+  hasPage: (path: string) => boolean,
+): Html | null {
+  if (dead.records === 0) return null;
   const filtered = `/deliveries?webhook=${id}&state=dead`;
+  const count = deadCount(dead);
   return section({
-    title: `${countOf(dead, 'record')} ${dead === 1 ? 'is' : 'are'} dead`,
+    title: `${count.slice(0, 1).toUpperCase()}${count.slice(1)} ${dead.records === 1 ? 'is' : 'are'} dead`,
     actions: [
       hasPage('/deliveries') ? linkButton({ href: filtered, label: 'See them' }) : null,
       call.may('operator') && hasPage('/deliveries/replay')
         ? linkButton({ href: `/deliveries/replay?webhook=${id}&state=dead`, label: 'Send them again', icon: 'replay' })
         : null,
     ],
-    content: html`<p class="quiet">${dead === 1 ? 'It' : 'They'} used up the attempts. ${dead === 1 ? 'It is' : 'They are'} kept, and can be sent again once the receiver is well. Every record keeps its message id, so that the receiver can drop what it has had.</p>`,
+    content: html`<p class="quiet">What is dead used up its attempts. It is kept, and can be sent again once the receiver is well. Every record keeps its message id, so that the receiver can drop what it has had.</p>`,
   });
 }
 

@@ -1,6 +1,6 @@
 /** The pages of webhooks: the list, one webhook with what can be done with it, and its forms. */
 import { type Html, html } from '../../http/html.ts';
-import { STATES_SHOWN } from '../../portal-limits.ts';
+import { DEAD_COUNTED_BATCHES, STATES_SHOWN } from '../../portal-limits.ts';
 import { Refusal } from '../../refusal.ts';
 import type { AttemptRecord } from '../../store/attempts.ts';
 import type { WebhookListing } from '../../store/directory.ts';
@@ -14,6 +14,8 @@ import { countOf } from '../parts/number.ts';
 import { attempted, refusedTo } from './attempted.ts';
 import { testSection } from './webhooks-attempt.ts';
 import {
+  type DeadRecords,
+  deadCount,
   removalSection,
   settingsSection,
   statusRegion,
@@ -58,9 +60,7 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
         const attempt = await testOf(call, listing);
         const test =
           attempt === null ? null : testSection(attempt, (await endpoints.get(listing.webhook.endpointId)).url);
-        return call.isPartial && test !== null
-          ? { title: 'Test event', content: test, partial: test }
-          : webhookView(call, listing, test);
+        return webhookView(call, listing, test);
       },
     }),
     pages.page({
@@ -88,7 +88,8 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
         const partial = testSection(attempt, url);
         return { title: 'Test event', content: partial, partial };
       },
-      invalid: async (call, refusal) => refusedTo(`/webhooks/${pathId(call)}`, refusal),
+      invalid: async (call, refusal) =>
+        refusal.code === 'not_found' ? null : refusedTo(`/webhooks/${pathId(call)}`, refusal),
     }),
     pages.page({
       method: 'GET',
@@ -150,15 +151,15 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
     return { title: name, content, hasCharts: true };
   }
 
-  function deadRecords({ webhook: { progress } }: WebhookListing): Promise<number> {
-    const { webhookNumber, cursorOffset } = progress;
-    return store.replays.count({ webhookNumber, first: 0, last: cursorOffset - 1, states: ['dead'] });
+  function deadRecords({ webhook: { progress } }: WebhookListing): Promise<DeadRecords> {
+    return store.directory.deadRecords(progress.webhookNumber, DEAD_COUNTED_BATCHES);
   }
 
   /** What goes with it, and what stays. */
   async function lossOf(listing: WebhookListing): Promise<Html> {
     const dead = await deadRecords(listing);
     const { pendingRecords } = listing;
-    return html`<div class="prose"><p>There is no way back. With it goes its log:</p><ul><li>${pendingRecords === 0 ? 'nothing that waits' : `${countOf(pendingRecords, 'record')} that ${pendingRecords === 1 ? 'waits' : 'wait'}, and will not be sent`},</li><li>${dead === 0 ? 'nothing that is dead' : `${countOf(dead, 'record')} that ${dead === 1 ? 'is' : 'are'} dead, and cannot be sent again`},</li><li>the list of what it delivered, with every attempt.</li></ul><p>Its endpoint, its key and the event types stay, and so do the same events at other webhooks, and the audit log. To keep all of it and send nothing, stop it instead.</p></div>`;
+    const deadText = deadCount(dead);
+    return html`<div class="prose"><p>There is no way back. With it goes its log:</p><ul><li>${pendingRecords === 0 ? 'nothing that waits' : `${countOf(pendingRecords, 'record')} that ${pendingRecords === 1 ? 'waits' : 'wait'}, and will not be sent`},</li><li>${dead.records === 0 ? 'nothing that is dead' : `${deadText} that ${dead.records === 1 ? 'is' : 'are'} dead, and cannot be sent again`},</li><li>the list of what it delivered, with every attempt.</li></ul><p>Its endpoint, its key and the event types stay, and so do the same events at other webhooks, and the audit log. To keep all of it and send nothing, stop it instead.</p></div>`;
   }
 }

@@ -61,11 +61,14 @@ describe('on a raw connection', () => {
     }
   });
 
-  it('bodies that are refused unread end the connection', async (t) => {
+  it('bodies that are refused unread end the connection, unless they had come already', async (t) => {
     const service = await start(t);
     for (const headers of [[], [FORM, 'Content-Type: application/json'], [`${FORM}; charset=utf-16`]]) {
+      const whole = await connectRaw(service);
+      whole.write(rawRequest(TOKEN, headers, GRANT));
+      await assertReusable(service, whole, 415);
       const connection = await connectRaw(service);
-      connection.write(rawRequest(TOKEN, headers, GRANT));
+      connection.write(rawRequest(TOKEN, [...headers, 'Content-Length: 1000'], GRANT));
       const text = await connection.closed();
       assert.deepEqual(statuses(text), [415]);
       assert.match(text, /Connection: close/);

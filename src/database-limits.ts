@@ -1,0 +1,17 @@
+/** The bounds of the database's commits and of its write-ahead log. */
+
+/** What one commit takes at most, so that none holds the others for long: lists of statements, and how long these may take. */
+export const LISTS_PER_COMMIT = 512;
+export const COMMIT_STATEMENTS_MS = 4;
+/** How long a writer in another process may hold the file before what waits here is refused. */
+export const BUSY_GIVE_UP_MS = 10_000;
+/** How long SQLite itself waits at each try, while nothing else can be done. */
+export const BUSY_WAIT_MS = 5;
+/** Pages of 4 KiB in the log that are copied into the file: with a thread for it; without one, in the middle of a commit. */
+export const CHECKPOINT_PAGES = 1000;
+export const CHECKPOINT_PAGES_ALONE = 500;
+/** So few pages the writer copies itself, between two commits; and so many, when the thread does not keep up. */
+export const CHECKPOINT_FINISH_PAGES = 200;
+export const CHECKPOINT_PAGES_MAX = 16_384;
+/** What the log's file is cut to when the log begins anew. */
+export const LOG_FILE_BYTES: number = 16 * 1024 * 1024;

@@ -1,0 +1,168 @@
+/** One thread of the database as the event loop has it: what it is asked, in order, and who waits for the answers. */
+import { Worker } from 'node:worker_threads';
+import { threadProgram } from '../assets.ts';
+import { BUSY_GIVE_UP_MS } from '../database-limits.ts';
+import type { Held, Statement, StatementResult } from './database.ts';
+import { parameterNames, valuesOf } from './sqlite-connection.ts';
+import {
+  type CheckpointMode,
+  type LogState,
+  receivedOutcomes,
+  type SentList,
+  type SentStatement,
+  type ThreadReply,
+  type ThreadRequest,
+} from './sqlite-messages.ts';
+import { createPacking, type Packing } from './sqlite-packing.ts';
+import type { ThreadStart } from './sqlite-thread.ts';
+import type { ListOutcome } from './sqlite-transaction.ts';
+
+/** A list of statements, and whoever waits for it. */
+export type WaitingList = {
+  readonly statements: readonly Statement[];
+  readonly resolve: (results: readonly StatementResult[]) => void;
+  readonly reject: (error: unknown) => void;
+  readonly onHeld: ((held: Held) => void) | undefined;
+};
+
+export type Thread = {
+  /** Resolves once it has its connection, or has ended without. */
+  readonly begun: Promise<void>;
+  /** It has its connection, and has not ended. */
+  isReady(): boolean;
+  /** Commits lists, behind those before. Each is answered. */
+  commit(lists: readonly WaitingList[]): void;
+  checkpoint(mode: CheckpointMode): Promise<LogState>;
+  /** Resolves when everything that was asked before is answered and the thread has ended. */
+  close(): Promise<void>;
+};
+
+/** Told of a thread that ended unasked. What it had in hand is rejected: nobody knows whether it is written. */
+export type OnThreadEnd = (error: Error) => void;
+
+/** `onCommit` is told of the log after every commit, before the answers. */
+export function startThread(path: string, onEnd: OnThreadEnd, onCommit: (log: LogState) => void = () => {}): Thread {
+  const worker = startWorker({ path, busyWaitMs: BUSY_GIVE_UP_MS });
+  const statements = createNumbering();
+  let lists: WaitingList[] = [];
+  let checkpoints: Asked[] = [];
+  let state: 'starting' | 'ready' | 'closing' | 'ended' = 'starting';
+  let onClosed = (): void => {};
+  let onBegun = (): void => {};
+  const begun = new Promise<void>((resolve) => {
+    onBegun = resolve;
+  });
+
+  /** A program with nothing else to do ends though it has threads, but not before what it asked of them is answered. */
+  const hold = (): void => {
+    if (lists.length + checkpoints.length > 0 || state === 'starting' || state === 'closing') worker.ref();
+    else worker.unref();
+  };
+  const send = (request: ThreadRequest): void => {
+    hold();
+    worker.postMessage(request);
+  };
+
+  const end = (error: Error): void => {
+    if (state === 'ended') return;
+    const asked = state === 'closing';
+    state = 'ended';
+    for (const { reject } of [...lists, ...checkpoints]) reject(error);
+    lists = [];
+    checkpoints = [];
+    onBegun();
+    if (asked) onClosed();
+    else onEnd(error);
+  };
+
+  hold();
+  worker.on('message', (reply: ThreadReply) => {
+    if (reply.kind === 'ready') {
+      if (state === 'starting') state = 'ready';
+      onBegun();
+    } else if (reply.kind === 'checkpointed') {
+      checkpoints.shift()?.resolve(reply.log);
+    } else {
+      onCommit(reply.log);
+      const outcomes = receivedOutcomes(reply.outcomes);
+      const answered = lists.splice(0, outcomes.length);
+      for (const [at, outcome] of outcomes.entries()) answer(answered[at], outcome, reply.commitMs);
+    }
+    hold();
+  });
+  worker.once('error', (error) => end(error instanceof Error ? error : new Error(String(error))));
+  worker.once('exit', () => end(new Error('a thread of the database has ended')));
+
+  return {
+    begun,
+    isReady: () => state === 'ready',
+    commit: (handed) => {
+      const packing = createPacking();
+      const sent: SentList[] = [];
+      for (const list of handed) {
+        try {
+          sent.push(list.statements.map((statement) => statements.sent(statement, packing)));
+          lists.push(list);
+        } catch (error) {
+          list.reject(error);
+        }
+      }
+      send({ kind: 'lists', texts: statements.newTexts(), lists: packing.end(sent) });
+    },
+    checkpoint: (mode) =>
+      new Promise((resolve, reject) => {
+        if (state === 'ended' || state === 'closing') return reject(new Error('the database was closed'));
+        checkpoints.push({ resolve, reject });
+        send({ kind: 'checkpoint', mode });
+      }),
+    close: () =>
+      new Promise((resolve) => {
+        if (state === 'ended') return resolve();
+        state = 'closing';
+        onClosed = resolve;
+        send({ kind: 'close' });
+      }),
+  };
+}
+
+type Asked = { readonly resolve: (log: LogState) => void; readonly reject: (error: unknown) => void };
+
+function startWorker(start: ThreadStart): Worker {
+  const program = threadProgram();
+  return new Worker(program, {
+    ...{ workerData: start, name: 'sallyport-database', eval: typeof program === 'string' },
+    // What it handles is short-lived: more room would only be filled with garbage.
+    resourceLimits: { maxYoungGenerationSizeMb: 4 },
+  });
+}
+
+/** Statements go by number: their texts are long, and the same few come again and again. */
+function createNumbering(): { sent(statement: Statement, packing: Packing): SentStatement; newTexts(): string[] } {
+  const known = new Map<string, { readonly number: number; readonly names: readonly string[] }>();
+  let unsent: string[] = [];
+  return {
+    sent: ({ sql, params, expectChanges }, packing) => {
+      let entry = known.get(sql);
+      if (entry === undefined) {
+        entry = { number: known.size, names: parameterNames(sql) };
+        known.set(sql, entry);
+        unsent.push(sql);
+      }
+      return [entry.number, expectChanges ?? -1, ...valuesOf(entry.names, params).map(packing.value)];
+    },
+    newTexts: () => {
+      const texts = unsent;
+      unsent = [];
+      return texts;
+    },
+  };
+}
+
+function answer(list: WaitingList | undefined, outcome: ListOutcome, commitMs: number): void {
+  if (!outcome.ok) {
+    list?.reject(outcome.error);
+    return;
+  }
+  list?.resolve(outcome.results);
+  list?.onHeld?.({ statementsMs: outcome.statementsMs, commitMs });
+}

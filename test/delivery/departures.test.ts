@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { createDepartures } from '../../src/delivery/departures.ts';
+import { BATCH_BYTES } from '../../src/limits.ts';
+import { createTurns } from '../../src/wire/turns.ts';
+import { isDrained, openDispatching, until } from '../support/dispatching.ts';
+import { makeKey } from '../support/services.ts';
+import { countTurns } from '../support/turns.ts';
+
+describe('departures', () => {
+  type Departed = { readonly job: number; readonly turn: number; readonly reading: number };
+
+  /** Jobs of so many bytes, all added at once; answers when each departed. */
+  async function departed(t: TestContext, sizes: readonly number[], bytesPerTurn = 100): Promise<Departed[]> {
+    const turn = countTurns(t);
+    const first = turn();
+    let readings = 0;
+    const all: Departed[] = [];
+    await new Promise<void>((resolve) => {
+      const { add } = createDepartures<number>(bytesPerTurn, createTurns(), () => {
+        const reading = readings++;
+        return async (job) => {
+          all.push({ job, turn: turn() - first, reading });
+          if (all.length === sizes.length) resolve();
+          return sizes[job] ?? 0;
+        };
+      });
+      for (const job of sizes.keys()) add(job);
+    });
+    assert.deepEqual(
+      all.map(({ job }) => job),
+      [...sizes.keys()],
+    );
+    return all;
+  }
+
+  it('of light jobs are in one turn, as much as a turn takes, and share what was read for it', async (t) => {
+    const all = await departed(t, Array<number>(50).fill(1));
+    assert.equal(new Set(all.map(({ turn }) => turn)).size, 1);
+    assert.deepEqual(new Set(all.map(({ reading }) => reading)), new Set([0]));
+  });
+
+  it('of heavy jobs are one a turn, and each is read for anew', async (t) => {
+    const all = await departed(t, Array<number>(8).fill(1000));
+    assert.equal(new Set(all.map(({ turn }) => turn)).size, 8);
+    assert.equal(new Set(all.map(({ reading }) => reading)).size, 8);
+  });
+
+  it('wait for the end of the turn in which the first was added', async (t) => {
+    const turn = countTurns(t);
+    const added = turn();
+    const seen = await new Promise<number[]>((resolve) => {
+      const jobs: number[] = [];
+      const { add } = createDepartures<number>(100, createTurns(), () => async (job) => {
+        jobs.push(job);
+        if (jobs.length === 2) resolve(jobs);
+        return 1;
+      });
+      add(1);
+      queueMicrotask(() => add(2));
+      assert.deepEqual(jobs, []);
+    });
+    assert.deepEqual(seen, [1, 2]);
+    assert.ok(turn() - added <= 1);
+  });
+});
+
+describe('batches of 1 MiB', () => {
+  for (const encrypted of [false, true]) {
+    it(`are read, written, hashed ${encrypted ? 'and encrypted for RSA-4096 ' : ''}one a turn of the event loop, at full load`, async (t) => {
+      const turn = countTurns(t);
+      const ready: number[] = [];
+      const d = await openDispatching(t, {
+        onPost: ({ body }) => {
+          if (body.length > BATCH_BYTES / 2) ready.push(turn());
+        },
+      });
+      const { name } = await makeKey(d, 'rsa4096');
+      const { at } = await d.connect({ webhook: { maxBatchRecords: 4, encryptionKeyName: encrypted ? name : null } });
+      d.receiver.route(at.path, () => ({ status: 200 }));
+      d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+      await d.publishMany(4 * 12, { text: 'x'.repeat(250_000) });
+      await d.start();
+      await until('the end', () => isDrained(d));
+      assert.equal(ready.length, 12);
+      assert.equal(new Set(ready).size, 12, `ready in turns ${ready.join(', ')}`);
+    });
+  }
+});
