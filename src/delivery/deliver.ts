@@ -33,7 +33,7 @@ type Departure = { readonly job: Job; readonly signal: AbortSignal; readonly end
 const RELEASED: Result = { kind: 'release' };
 
 export function createDeliver({ store, clock, ids, send, log, onStart }: Dependencies): Deliver {
-  /** Sends what may be sent; answers the bytes that it took to read, or null for what has ended. */
+  /** Sends what may be sent; answers the bytes that it took to read, 0 where nothing was sent. */
   const depart = async ({ job, signal, end }: Departure, reading: Reading): Promise<number> => {
     const { batch, webhookNumber } = job;
     const now = clock();
