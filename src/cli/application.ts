@@ -4,9 +4,10 @@ import { COMMAND_LINE } from '../audit.ts';
 import type { Composed } from '../compose.ts';
 import { isUuidV7 } from '../ids.ts';
 import { CommandError, type CommandGroup, type Operand } from './command.ts';
-import { given, PAGE_OPTIONS, readPage } from './input.ts';
+import { given } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
-import { printPage, printRecord } from './output.ts';
+import { printRecord } from './output.ts';
+import { listCommand } from './resource.ts';
 
 const ID: Operand = { name: 'id', description: "The application's id" };
 const ONCE = 'The client secret is shown this once.';
@@ -40,23 +41,13 @@ export const applicationCommands: CommandGroup = [
         return 0;
       }),
   },
-  {
+  listCommand({
     name: 'application list',
     summary: 'List the applications',
-    options: PAGE_OPTIONS,
-    settings: DATA_SETTINGS,
-    json: true,
-    run: (invocation) =>
-      withData(invocation, async ({ services, clock }) => {
-        const page = await readPage(
-          invocation,
-          (after, limit) => services.applications.list(after ?? '', limit),
-          (application) => viewApplication(application, clock()),
-        );
-        await printPage(invocation, page, ['id', 'name', 'clientId', 'active', 'scopes']);
-        return 0;
-      }),
-  },
+    columns: ['id', 'name', 'clientId', 'active', 'scopes'],
+    administration: ({ services }) => services.applications,
+    view: (application, { clock }) => viewApplication(application, clock()),
+  }),
   {
     name: 'application regenerate-secret',
     summary: 'Give an application a new client secret',

@@ -3,10 +3,10 @@ import { COMMAND_LINE } from '../audit.ts';
 import type { Endpoint } from '../store/endpoints.ts';
 import { viewEndpoint } from '../webhooks/endpoint-schema.ts';
 import type { CommandGroup, Operand, Option } from './command.ts';
-import { given, PAGE_OPTIONS, readJsonObject, readPage, readText } from './input.ts';
+import { given, readJsonObject, readText } from './input.ts';
 import { DATA_SETTINGS, OUTBOUND_SETTINGS, withData } from './open.ts';
-import { printPage, printRecord } from './output.ts';
-import { removeCommand, showCommand, updateCommand } from './resource.ts';
+import { printRecord } from './output.ts';
+import { listCommand, removeCommand, showCommand, updateCommand } from './resource.ts';
 
 const ID: Operand = { name: 'id', description: "The endpoint's id" };
 const SECRET = '<text|@file|->';
@@ -69,23 +69,13 @@ export const endpointCommands: CommandGroup = [
         return 0;
       }),
   },
-  {
+  listCommand({
     name: 'endpoint list',
     summary: 'List the endpoints',
-    options: PAGE_OPTIONS,
-    settings: DATA_SETTINGS,
-    json: true,
-    run: (invocation) =>
-      withData(invocation, async ({ services, clock }) => {
-        const page = await readPage(
-          invocation,
-          (after, limit) => services.endpoints.list(after ?? '', limit),
-          (endpoint) => viewEndpoint(endpoint, clock()),
-        );
-        await printPage(invocation, page, ['id', 'name', 'url', 'verified', 'enabled']);
-        return 0;
-      }),
-  },
+    columns: ['id', 'name', 'url', 'verified', 'enabled'],
+    administration: ({ services }) => services.endpoints,
+    view: (endpoint, { clock }) => viewEndpoint(endpoint, clock()),
+  }),
   showCommand(ENDPOINT),
   updateCommand(ENDPOINT),
   {

@@ -2,9 +2,10 @@
 import { COMMAND_LINE } from '../audit.ts';
 import { viewEventType } from '../events/event-types.ts';
 import type { CommandGroup } from './command.ts';
-import { given, PAGE_OPTIONS, readJsonObject, readPage } from './input.ts';
+import { given, readJsonObject } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
-import { printPage, printRecord, recordText } from './output.ts';
+import { printRecord, recordText } from './output.ts';
+import { listCommand } from './resource.ts';
 
 export const eventCommands: CommandGroup = [
   {
@@ -37,23 +38,13 @@ export const eventCommands: CommandGroup = [
         return 0;
       }),
   },
-  {
+  listCommand({
     name: 'event types',
     summary: 'List the event types',
-    options: PAGE_OPTIONS,
-    settings: DATA_SETTINGS,
-    json: true,
-    run: (invocation) =>
-      withData(invocation, async ({ services }) => {
-        const page = await readPage(
-          invocation,
-          (after, limit) => services.eventTypes.list(after ?? '', limit),
-          viewEventType,
-        );
-        await printPage(invocation, page, ['name', 'encryptionRequired', 'builtIn', 'description']);
-        return 0;
-      }),
-  },
+    columns: ['name', 'encryptionRequired', 'builtIn', 'description'],
+    administration: ({ services }) => services.eventTypes,
+    view: viewEventType,
+  }),
   {
     name: 'event type-create',
     summary: 'Create an event type',

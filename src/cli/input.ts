@@ -4,7 +4,6 @@ import { isUuidV7 } from '../ids.ts';
 import { EVENT_REQUEST_BYTES, PAGE_DEFAULT, PAGE_MAX } from '../limits.ts';
 import { isObject } from '../validation.ts';
 import { CommandError, type Invocation, type Option, UsageError } from './command.ts';
-import type { Page } from './output.ts';
 
 /** The text itself, of the file behind `@<file>`, or of standard input for `-`. */
 export async function readText({ terminal }: Invocation, given: string): Promise<string> {
@@ -55,19 +54,6 @@ export function readPageOptions(invocation: Invocation): { readonly limit: numbe
   if (cursor !== null && !isUuidV7(cursor))
     throw new UsageError('--cursor is not one that was given', invocation.command.name);
   return { limit, cursor };
-}
-
-/** One page as the options ask for it. `fetch` answers up to `limit` after the one with id `after`, or from the beginning. */
-export async function readPage<T extends { readonly id: string }>(
-  invocation: Invocation,
-  fetch: (after: string | null, limit: number) => Promise<readonly T[]>,
-  view: (item: T) => Page['items'][number],
-): Promise<Page> {
-  const { limit, cursor } = readPageOptions(invocation);
-  // One more than asked for shows whether there is a next page.
-  const found = await fetch(cursor, limit + 1);
-  const items = found.slice(0, limit);
-  return { items: items.map(view), nextCursor: found.length > limit ? (items.at(-1)?.id ?? null) : null };
 }
 
 function readFile(name: string): string {

@@ -4,10 +4,10 @@ import type { Composed } from '../compose.ts';
 import type { PgpKey } from '../store/keys.ts';
 import { viewKey } from '../webhooks/keys.ts';
 import { CommandError, type CommandGroup, type Invocation } from './command.ts';
-import { PAGE_OPTIONS, readFileOrInput, readPage } from './input.ts';
+import { readFileOrInput } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
-import { printPage, printRecord } from './output.ts';
-import { removeCommand, showCommand } from './resource.ts';
+import { printRecord } from './output.ts';
+import { listCommand, removeCommand, showCommand } from './resource.ts';
 
 const KEY: Parameters<typeof showCommand<PgpKey>>[0] = {
   group: 'key',
@@ -38,23 +38,13 @@ export const keyCommands: CommandGroup = [
         return 0;
       }),
   },
-  {
+  listCommand({
     name: 'key list',
     summary: 'List the PGP keys',
-    options: PAGE_OPTIONS,
-    settings: DATA_SETTINGS,
-    json: true,
-    run: (invocation) =>
-      withData(invocation, async ({ services, clock }) => {
-        const page = await readPage(
-          invocation,
-          (after, limit) => services.keys.list(after ?? '', limit),
-          (key) => viewKey(key, clock()),
-        );
-        await printPage(invocation, page, ['name', 'algorithm', 'expiresAt', 'expired', 'fingerprint']);
-        return 0;
-      }),
-  },
+    columns: ['name', 'algorithm', 'expiresAt', 'expired', 'fingerprint'],
+    administration: ({ services }) => services.keys,
+    view: (key, { clock }) => viewKey(key, clock()),
+  }),
   showCommand(KEY),
   removeCommand(KEY, 'One that a webhook encrypts for stays.'),
 ];

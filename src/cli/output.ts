@@ -11,7 +11,7 @@ export async function printRecord({ terminal, json }: Invocation, record: Shown,
 }
 
 /** A page of a list, as the administration API answers one (wire.md §1). */
-export type Page = { readonly items: readonly Shown[]; readonly nextCursor: string | null };
+type Page = { readonly items: readonly Shown[]; readonly nextCursor: string | null };
 
 /** Prints a page; people see these columns of it. */
 export async function printPage({ terminal, json }: Invocation, page: Page, columns: readonly string[]): Promise<void> {

@@ -5,9 +5,10 @@ import { COMMAND_LINE } from '../audit.ts';
 import type { Composed } from '../compose.ts';
 import { isUuidV7 } from '../ids.ts';
 import { CommandError, type CommandGroup, type Invocation, type Operand, type Option, UsageError } from './command.ts';
-import { given, PAGE_OPTIONS, readJsonObject, readPage } from './input.ts';
+import { given, readJsonObject } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
-import { printPage, printRecord, recordText, tableText } from './output.ts';
+import { printRecord, recordText, tableText } from './output.ts';
+import { listCommand } from './resource.ts';
 
 const PRODUCT: Operand = { name: 'product', description: "The product's id or name" };
 
@@ -23,23 +24,13 @@ const FIELDS: Readonly<Record<string, Option>> = {
 const LISTS = 'In a path {name} takes one segment and a last {name*} the rest. The longest literal match wins.';
 
 export const productCommands: CommandGroup = [
-  {
+  listCommand({
     name: 'product list',
     summary: 'List the products',
-    options: PAGE_OPTIONS,
-    settings: DATA_SETTINGS,
-    json: true,
-    run: (invocation) =>
-      withData(invocation, async ({ services }) => {
-        const page = await readPage(
-          invocation,
-          (after, limit) => services.products.list(after ?? '', limit),
-          (product) => summarised(invocation, viewProduct(product)),
-        );
-        await printPage(invocation, page, ['id', 'name', 'builtIn', 'scopes', 'rules']);
-        return 0;
-      }),
-  },
+    columns: ['id', 'name', 'builtIn', 'scopes', 'rules'],
+    administration: ({ services }) => services.products,
+    view: (product, _, invocation) => summarised(invocation, viewProduct(product)),
+  }),
   {
     name: 'product show',
     summary: 'Show a product with its scopes and rules',

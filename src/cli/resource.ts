@@ -1,12 +1,12 @@
-/** The commands that every configured thing has: it is shown, changed by a merge patch, and removed where nothing refers to it. */
+/** The commands that every configured thing has: it is listed, shown, changed by a merge patch, and removed where nothing refers to it. */
 import type { Administration } from '../administration.ts';
 import { COMMAND_LINE } from '../audit.ts';
 import type { Composed } from '../compose.ts';
 import type { SettingName } from '../config-names.ts';
 import type { Command, Invocation, Operand } from './command.ts';
-import { readJsonObject } from './input.ts';
+import { PAGE_OPTIONS, readJsonObject, readPageOptions } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
-import { printRecord } from './output.ts';
+import { printPage, printRecord } from './output.ts';
 
 type Configured<T> = {
   /** The group, which is what the thing is called, and where its fields are described: `webhook`, `webhooks`. */
@@ -22,6 +22,37 @@ type Configured<T> = {
   /** What help says of a change, beyond what is the same for all. */
   readonly updateExplanation?: string;
 };
+
+type Listed<T> = {
+  readonly name: string;
+  readonly summary: string;
+  /** What people see of each. */
+  readonly columns: readonly string[];
+  administration(composed: Composed): Pick<Administration<T>, 'list'>;
+  view(record: T, composed: Composed, invocation: Invocation): Readonly<Record<string, unknown>>;
+};
+
+export function listCommand<T extends { readonly id: string }>(listed: Listed<T>): Command {
+  const { name, summary, columns, administration, view } = listed;
+  return {
+    name,
+    summary,
+    options: PAGE_OPTIONS,
+    settings: DATA_SETTINGS,
+    json: true,
+    run: (invocation) =>
+      withData(invocation, async (composed) => {
+        const { limit, cursor } = readPageOptions(invocation);
+        // One more than asked for shows whether there is a next page.
+        const found = await administration(composed).list(cursor ?? '', limit + 1);
+        const shown = found.slice(0, limit);
+        const nextCursor = found.length > limit ? (shown.at(-1)?.id ?? null) : null;
+        const items = shown.map((record) => view(record, composed, invocation));
+        await printPage(invocation, { items, nextCursor }, columns);
+        return 0;
+      }),
+  };
+}
 
 export function showCommand<T>({ group, operand, administration, id, view }: Configured<T>): Command {
   return {

@@ -7,9 +7,10 @@ import { listeningUrl } from '../config.ts';
 import { isoInstant } from '../schemas.ts';
 import { userId } from './application.ts';
 import { CommandError, type CommandGroup } from './command.ts';
-import { given, PAGE_OPTIONS, readPage } from './input.ts';
+import { given } from './input.ts';
 import { ADDRESS_SETTINGS, DATA_SETTINGS, withData } from './open.ts';
-import { printPage, printRecord } from './output.ts';
+import { printRecord } from './output.ts';
+import { listCommand } from './resource.ts';
 
 export const userCommands: CommandGroup = [
   {
@@ -48,19 +49,13 @@ export const userCommands: CommandGroup = [
         return 0;
       }),
   },
-  {
+  listCommand({
     name: 'user list',
     summary: 'List the users',
-    options: PAGE_OPTIONS,
-    settings: DATA_SETTINGS,
-    json: true,
-    run: (invocation) =>
-      withData(invocation, async ({ services }) => {
-        const page = await readPage(invocation, (after, limit) => services.users.list(after ?? '', limit), viewUser);
-        await printPage(invocation, page, ['id', 'userName', 'displayName', 'role', 'active']);
-        return 0;
-      }),
-  },
+    columns: ['id', 'userName', 'displayName', 'role', 'active'],
+    administration: ({ services }) => services.users,
+    view: viewUser,
+  }),
   {
     name: 'user invite',
     summary: 'Print a one-time link by which a user sets a password',

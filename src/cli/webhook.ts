@@ -2,11 +2,11 @@
 import { COMMAND_LINE } from '../audit.ts';
 import type { Webhook } from '../store/webhooks.ts';
 import { viewWebhook } from '../webhooks/view.ts';
-import { type CommandGroup, type Invocation, type Operand, UsageError } from './command.ts';
-import { given, PAGE_OPTIONS, readJsonObject, readPage } from './input.ts';
+import { type Command, type CommandGroup, type Invocation, type Operand, UsageError } from './command.ts';
+import { given, readJsonObject } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
-import { printPage, printRecord } from './output.ts';
-import { removeCommand, showCommand, updateCommand } from './resource.ts';
+import { printRecord } from './output.ts';
+import { listCommand, removeCommand, showCommand, updateCommand } from './resource.ts';
 import { webhookTestCommand } from './webhook-test.ts';
 
 const ID: Operand = { name: 'id', description: "The webhook's id" };
@@ -56,51 +56,17 @@ export const webhookCommands: CommandGroup = [
         return 0;
       }),
   },
-  {
+  listCommand({
     name: 'webhook list',
     summary: 'List the webhooks and their states',
-    options: PAGE_OPTIONS,
-    settings: DATA_SETTINGS,
-    json: true,
-    run: (invocation) =>
-      withData(invocation, async ({ services }) => {
-        const page = await readPage(
-          invocation,
-          (after, limit) => services.webhooks.list(after ?? '', limit),
-          viewWebhook,
-        );
-        await printPage(invocation, page, ['id', 'name', 'state', 'stateReason', 'eventTypes', 'endpointId']);
-        return 0;
-      }),
-  },
+    columns: ['id', 'name', 'state', 'stateReason', 'eventTypes', 'endpointId'],
+    administration: ({ services }) => services.webhooks,
+    view: viewWebhook,
+  }),
   showCommand(WEBHOOK),
   updateCommand(WEBHOOK),
-  {
-    name: 'webhook start',
-    summary: 'Start a webhook: what waits for it is sent',
-    operands: [ID],
-    settings: DATA_SETTINGS,
-    json: true,
-    run: (invocation) =>
-      withData(invocation, async ({ services }) => {
-        const webhook = await services.webhooks.start(invocation.operand('id'), COMMAND_LINE);
-        await printRecord(invocation, viewWebhook(webhook));
-        return 0;
-      }),
-  },
-  {
-    name: 'webhook stop',
-    summary: 'Stop a webhook: its records wait',
-    operands: [ID],
-    settings: DATA_SETTINGS,
-    json: true,
-    run: (invocation) =>
-      withData(invocation, async ({ services }) => {
-        const webhook = await services.webhooks.stop(invocation.operand('id'), COMMAND_LINE);
-        await printRecord(invocation, viewWebhook(webhook));
-        return 0;
-      }),
-  },
+  switchCommand('start', 'Start a webhook: what waits for it is sent'),
+  switchCommand('stop', 'Stop a webhook: its records wait'),
   webhookTestCommand,
   {
     name: 'webhook replay',
@@ -127,6 +93,22 @@ export const webhookCommands: CommandGroup = [
   },
   removeCommand(WEBHOOK, 'Its records and their attempts go with it, those that wait included.'),
 ];
+
+function switchCommand(verb: 'start' | 'stop', summary: string): Command {
+  return {
+    name: `webhook ${verb}`,
+    summary,
+    operands: [ID],
+    settings: DATA_SETTINGS,
+    json: true,
+    run: (invocation) =>
+      withData(invocation, async ({ services }) => {
+        const webhook = await services.webhooks[verb](invocation.operand('id'), COMMAND_LINE);
+        await printRecord(invocation, viewWebhook(webhook));
+        return 0;
+      }),
+  };
+}
 
 function customHeader({ command }: Invocation, header: string): { readonly name: string; readonly value: string } {
   const [, name, value] = /^([^:\s]+):\s*(.*)$/.exec(header) ?? [];

@@ -93,8 +93,11 @@ export function createEventTypes({ store, clock, ids }: { store: Store; clock: C
     problemsOf: async (drafts) => {
       const problems: (FieldProblem | null)[] = [];
       const checks: (DataCheck & { readonly at: number })[] = [];
+      // Of a thousand events most are of a few types.
+      const known = new Map<string, EventType | null>();
       for (const [at, { type, data }] of drafts.entries()) {
-        const eventType = await store.eventTypes.getByName(type);
+        const eventType = known.get(type) ?? (await store.eventTypes.getByName(type));
+        known.set(type, eventType);
         problems.push(typeProblem(type, eventType));
         const schema = eventType?.dataSchema ?? null;
         if (eventType !== null && schema !== null) checks.push({ at, eventType, schema, data });

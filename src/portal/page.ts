@@ -40,9 +40,18 @@ export type PageDefinition<C> = {
   invalid?(call: C, refusal: Refusal): Promise<PageResult | null>;
 };
 
+/** `show` asks, `respond` does what was sent, `invalid` asks again where that was refused. */
+type FormDefinition = Pick<PageDefinition<PageCall>, 'respond' | 'invalid'> & {
+  show(call: PageCall): Promise<PageResult>;
+};
+
 export type Pages = {
   /** A page for those who are signed in and have at least this role. */
   page(definition: PageDefinition<PageCall> & { readonly role: PortalRole }): PageRoute;
+  /** One that everybody who is signed in may look at. */
+  view(path: string, respond: (call: PageCall) => Promise<PageResult>): PageRoute;
+  /** What an administrator fills in or confirms, and sends to the path that shows it. */
+  form(path: string, definition: FormDefinition): PageRoute[];
   /** A page for everybody. */
   openPage(definition: PageDefinition<OpenCall>): PageRoute;
   /** Words refusals of requests that no route takes, for those who look at them with a browser. */
@@ -146,14 +155,21 @@ export function createPages({ sessions, clock, random, layout, publicHost }: Dep
     };
   };
 
+  const page: Pages['page'] = ({ role, ...definition }) =>
+    route(definition, role, (call, session) => {
+      if (session === null) return null;
+      if (!mayAct(session.role, role)) throw new Refusal('forbidden', `this takes the role ${role}`);
+      return pageCallOf(call, session);
+    });
+
   return {
+    page,
+    view: (path, respond) => page({ method: 'GET', path, role: 'viewer', respond }),
+    form: (path, { show, ...sent }) => [
+      page({ method: 'GET', path, role: 'administrator', respond: show }),
+      page({ method: 'POST', path, role: 'administrator', ...sent }),
+    ],
     openPage: (definition) => route(definition, null, (call) => call),
-    page: ({ role, ...definition }) =>
-      route(definition, role, (call, session) => {
-        if (session === null) return null;
-        if (!mayAct(session.role, role)) throw new Refusal('forbidden', `this takes the role ${role}`);
-        return pageCallOf(call, session);
-      }),
     elsewhere: {
       refuse: (refusal, request, errorId) => (wantsPage(request) ? refuse(refusal, request, errorId) : refusal),
     },
@@ -185,21 +201,8 @@ function visitOf(request: IncomingMessage, session: SignedIn | null, cookie: str
 function openCallOf(call: Call, { cookie, session, csrf, theme, url, isPartial }: Visit, now: number): OpenCall {
   const { request, params, query, body, remoteAddress, signal } = call;
   const form = body instanceof URLSearchParams ? body : new URLSearchParams();
-  return {
-    request,
-    params,
-    query,
-    form,
-    url,
-    csrf,
-    isPartial,
-    theme,
-    now,
-    remoteAddress,
-    signal,
-    visitor: cookie,
-    session,
-  };
+  const asked = { request, params, query, form, url, isPartial, now, remoteAddress, signal };
+  return { ...asked, csrf, theme, visitor: cookie, session };
 }
 
 function pageCallOf(call: OpenCall, session: SignedIn): PageCall {

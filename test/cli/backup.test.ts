@@ -8,11 +8,9 @@ import { fileURLToPath } from 'node:url';
 import BetterSqlite3 from 'better-sqlite3';
 import { cleanUp } from '../support/cleanup.ts';
 import { createClient, succeeded, tokenFor } from '../support/client.ts';
-import { sallyport, serve, unusedFolder } from '../support/command.ts';
-import { type Folder, initialised, type Json } from '../support/command-folder.ts';
+import { sallyport, serve } from '../support/command.ts';
+import { creationOf, type Folder, initialised, type Json, reachableReceiver } from '../support/command-folder.ts';
 import { modeOf } from '../support/data-folder.ts';
-import { startReceiver } from '../support/receiver.ts';
-import { makeCertificates } from '../support/tls.ts';
 
 type Backup = Json & { readonly file: string; readonly withMasterKey: boolean; readonly replaced: string | null };
 
@@ -94,11 +92,7 @@ test('a backup taken while a server publishes without pause has all that was ack
 });
 
 test('a delivery that was under way when the backup was taken is sent again after it is restored', async (t) => {
-  const { ca, server } = makeCertificates();
-  const receiver = await startReceiver(t, server);
-  const caFile = join(dirname(unusedFolder(t)), 'ca.pem');
-  writeFileSync(caFile, ca);
-  const env = { SALLYPORT_CA_FILE: caFile, SALLYPORT_EGRESS_ALLOW: '127.0.0.1,::1' };
+  const { receiver, env } = await reachableReceiver(t);
   const folder = await initialised(t, env);
   const { json, dataDir } = folder;
   const served = await serve(t, dataDir, { env });
@@ -111,11 +105,7 @@ test('a delivery that was under way when the backup was taken is sent again afte
     await answered;
     return { status: 204 };
   });
-  const { url, secret, apiKey } = hook;
-  const endpoint = await json([
-    ...['endpoint', 'create', '--name', 'Shop', '--url', url],
-    ...['--secret', secret, '--api-key', apiKey],
-  ]);
+  const endpoint = await json(creationOf(hook));
   await json(['event', 'type-create', '--name', 'order.placed']);
   const webhook = await json(['webhook', 'create', '--name', 'x', '--endpoint', endpoint.id, '--event', 'order.*']);
   await json(['webhook', 'start', webhook.id]);

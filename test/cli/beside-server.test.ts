@@ -1,27 +1,15 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { serve, unusedFolder } from '../support/command.ts';
-import { initialised, type Json, type Page } from '../support/command-folder.ts';
-import { startReceiver } from '../support/receiver.ts';
-import { makeCertificates } from '../support/tls.ts';
+import { serve } from '../support/command.ts';
+import { creationOf, initialised, type Json, type Page, reachableReceiver } from '../support/command-folder.ts';
 
 test('what the commands publish, a server beside them delivers; they show its attempts and have it sent again', async (t) => {
-  const { ca, server } = makeCertificates();
-  const receiver = await startReceiver(t, server);
-  const caFile = join(dirname(unusedFolder(t)), 'ca.pem');
-  writeFileSync(caFile, ca);
-  const env = { SALLYPORT_CA_FILE: caFile, SALLYPORT_EGRESS_ALLOW: '127.0.0.1,::1' };
+  const { receiver, env } = await reachableReceiver(t);
   const { dataDir, json, run } = await initialised(t, env);
   await serve(t, dataDir, { env });
 
   const endpoint = receiver.endpoint('/hook');
-  const { url, secret, apiKey } = endpoint;
-  const created = await json([
-    ...['endpoint', 'create', '--name', 'Shop', '--url', url],
-    ...['--secret', secret, '--api-key', apiKey],
-  ]);
+  const created = await json(creationOf(endpoint));
   await json(['event', 'type-create', '--name', 'order.placed']);
   const base = ['webhook', 'create', '--name', 'Orders', '--endpoint', created.id, '--event', 'order.*'];
   const webhook = await json(base);
@@ -46,7 +34,7 @@ test('what the commands publish, a server beside them delivers; they show its at
   const { id, attempts } = await delivered(1);
   const [attempt] = attempts as Json[];
   assert.deepEqual([attempt?.delivered, attempt?.responseStatus, attempt?.error], [true, 204, null]);
-  assert(!JSON.stringify(attempt).includes(apiKey));
+  assert(!JSON.stringify(attempt).includes(endpoint.apiKey));
   const { stdout } = await run(['deliveries', 'show', id]);
   assert.match(
     stdout,

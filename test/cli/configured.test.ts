@@ -1,11 +1,6 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { unusedFolder } from '../support/command.ts';
-import { initialised, type Page } from '../support/command-folder.ts';
-import { startReceiver } from '../support/receiver.ts';
-import { makeCertificates } from '../support/tls.ts';
+import { creationOf, initialised, type Page, reachableReceiver } from '../support/command-folder.ts';
 import { pgpVector } from '../support/vectors.ts';
 
 const SHOP = ['endpoint', 'create', '--name', 'Shop', '--url', 'https://shop.example/hook'];
@@ -66,18 +61,10 @@ test('key: is shown and removed by its name, and stays while a webhook encrypts 
 });
 
 test('webhook test: sends one request, tells what came of it, and fails where the receiver does not take it', async (t) => {
-  const { ca, server } = makeCertificates();
-  const receiver = await startReceiver(t, server);
-  const caFile = join(dirname(unusedFolder(t)), 'ca.pem');
-  writeFileSync(caFile, ca);
-  const { run, json, failure } = await initialised(t, {
-    SALLYPORT_CA_FILE: caFile,
-    SALLYPORT_EGRESS_ALLOW: '127.0.0.1,::1',
-  });
+  const { receiver, env } = await reachableReceiver(t);
+  const { run, json, failure } = await initialised(t, env);
   const at = receiver.endpoint('/hook');
-  const endpoint = await json([
-    ...['endpoint', 'create', '--name', 'x', '--url', at.url, '--secret', at.secret, '--api-key', at.apiKey],
-  ]);
+  const endpoint = await json(creationOf(at));
   const webhook = await json([
     ...['webhook', 'create', '--name', 'x', '--endpoint', endpoint.id, '--event', 'webhook.*'],
   ]);

@@ -3,20 +3,12 @@ import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { unusedFolder } from '../support/command.ts';
-import { initialised, type Json, type Page } from '../support/command-folder.ts';
-import { startReceiver } from '../support/receiver.ts';
-import { makeCertificates } from '../support/tls.ts';
+import { initialised, type Json, type Page, reachableReceiver } from '../support/command-folder.ts';
 import { pgpVector } from '../support/vectors.ts';
 
 test('endpoint: creates, verifies, rotates and lists, sending through the settings that it is given', async (t) => {
-  const { ca, server } = makeCertificates();
-  const receiver = await startReceiver(t, server);
-  const caFile = join(dirname(unusedFolder(t)), 'ca.pem');
-  writeFileSync(caFile, ca);
-  const { run, json, failure } = await initialised(t, {
-    SALLYPORT_CA_FILE: caFile,
-    SALLYPORT_EGRESS_ALLOW: '127.0.0.1,::1',
-  });
+  const { receiver, env } = await reachableReceiver(t);
+  const { run, json, failure } = await initialised(t, env);
   const { url, secret, apiKey, challenges } = receiver.endpoint('/hook');
 
   const args = ['endpoint', 'create', '--name', 'Payroll', '--url', url, '--secret', '-', '--api-key', apiKey];

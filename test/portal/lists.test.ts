@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { succeeded } from '../support/client.ts';
 import { startDeliverPortal } from '../support/deliver-portal.ts';
 import { importKey, makeEndpoint, makeEventType, makeWebhook } from '../support/journey.ts';
 import { pgpKeyPair } from '../support/pgp-keys.ts';
 
-describe('the lists of what is delivered', () => {
+describe('the lists', () => {
   it('are paged: the next page by a link, with what was asked for kept', async (t) => {
     const { admin, receiver, openAs } = await startDeliverPortal(t);
     await makeEventType(admin, 'order.created');
@@ -12,16 +13,20 @@ describe('the lists of what is delivered', () => {
       const endpoint = await makeEndpoint(admin, receiver.endpoint(`/${name}`), { name });
       await makeWebhook(admin, endpoint, ['order.created'], { name });
       await importKey(admin, name, (await pgpKeyPair()).publicKey);
+      const { id: userId } = await succeeded<{ id: string }>(admin.post('users', { userName: `list-${name}` }));
+      await succeeded(admin.post('applications', { name: `list-${name}`, userId, scopes: [] }));
     }
     const { page, open } = await openAs('viewer', '/endpoints?limit=2');
     const names = async () => (await page.locator('tbody th a:not(.plain-link)').allInnerTexts()).join(' ');
     // Keys stand in the order in which they were imported, the others with the newest first.
     for (const [path, first, next] of [
-      ['/endpoints', 'three two', 'one'],
-      ['/webhooks', 'three two', 'one'],
-      ['/keys', 'one two', 'three'],
+      ['/endpoints?', 'three two', 'one'],
+      ['/webhooks?', 'three two', 'one'],
+      ['/keys?', 'one two', 'three'],
+      ['/users?q=list-&', 'list-three list-two', 'list-one'],
+      ['/applications?q=list-&', 'list-three list-two', 'list-one'],
     ] as const) {
-      await open(`${path}?limit=2`);
+      await open(`${path}limit=2`);
       assert.equal(await names(), first, path);
       await page.getByRole('link', { name: 'Next page' }).click();
       await page.getByRole('link', { name: 'First page' }).waitFor();
@@ -30,6 +35,15 @@ describe('the lists of what is delivered', () => {
     }
     await open('/keys?cursor=ffffffff-ffff-7fff-bfff-ffffffffffff');
     await page.getByText('No keys fit these filters.').waitFor();
+  });
+
+  it('refuse a cursor and a limit that are none', async (t) => {
+    const { openAs } = await startDeliverPortal(t);
+    const { open } = await openAs('viewer', '/', { expecting: [400] });
+    for (const path of ['/endpoints', '/webhooks', '/keys', '/users', '/applications', '/audit', '/deliveries']) {
+      assert.equal(await open(`${path}?cursor=none`), 400, path);
+      assert.equal(await open(`${path}?limit=0`), 400, path);
+    }
   });
 });
 

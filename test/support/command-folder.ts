@@ -1,8 +1,12 @@
-/** A data folder that has had its first start, and commands on it. */
+/** A data folder that has had its first start, commands on it, and a receiver that they reach. */
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { FirstCredentials } from '../../src/data-folder.ts';
 import { type CommandResult, sallyport, sallyportJson, unusedFolder } from './command.ts';
+import { type Receiver, type ReceivingEndpoint, startReceiver } from './receiver.ts';
+import { makeCertificates } from './tls.ts';
 
 export type Json = Record<string, unknown> & { readonly id: string };
 export type Page = { readonly items: readonly Json[]; readonly nextCursor: string | null };
@@ -33,4 +37,20 @@ export async function initialised(t: TestContext, env: Readonly<Record<string, s
       return stderr;
     },
   };
+}
+
+/** A receiver, and the settings with which commands and a server beside them send to it. */
+export async function reachableReceiver(
+  t: TestContext,
+): Promise<{ readonly receiver: Receiver; readonly env: Readonly<Record<string, string>> }> {
+  const { ca, server } = makeCertificates();
+  const caFile = join(dirname(unusedFolder(t)), 'ca.pem');
+  writeFileSync(caFile, ca);
+  const env = { SALLYPORT_CA_FILE: caFile, SALLYPORT_EGRESS_ALLOW: '127.0.0.1,::1' };
+  return { receiver: await startReceiver(t, server), env };
+}
+
+/** The command that creates an endpoint which sends to this one of a receiver. */
+export function creationOf({ url, secret, apiKey }: ReceivingEndpoint): string[] {
+  return ['endpoint', 'create', '--name', 'Shop', '--url', url, '--secret', secret, '--api-key', apiKey];
 }

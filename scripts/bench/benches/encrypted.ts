@@ -1,4 +1,5 @@
 /** Batches that are compressed, encrypted, or both, beside what gzip and OpenPGP cost by themselves. */
+import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeCertificates } from '../../../test/support/tls.ts';
@@ -84,17 +85,19 @@ export const encryptedBench: Bench = {
 
 const PLAIN: Mode = { name: 'plain', isGzipped: false, isEncrypted: false };
 
-/** A body like those that go out. */
+/** A body like those that go out: every so many of the texts go to one webhook, and no two ids are alike, which is what gzip works on. */
 function sampleBody(): string {
-  const id = '01936f5e-0000-7000-8000-000000000000';
-  const records = Array.from({ length: BATCH }, (_, offset) => ({
-    ...{ offset, timestamp: '2026-11-21T05:00:00.000Z', lag: 0.1, correlationId: id },
-    value: {
-      headers: { messageId: id, eventType: 'bench.event0', actorId: null, correlationId: id },
-      benchEvent0: { text: eventText(offset) },
-    },
-  }));
-  return JSON.stringify({ subscriptionId: id, sessionId: id, attemptNumber: 1, records });
+  const records = Array.from({ length: BATCH }, (_, offset) => {
+    const correlationId = randomUUID();
+    return {
+      ...{ offset, timestamp: new Date().toISOString(), lag: 0.1, correlationId },
+      value: {
+        headers: { messageId: randomUUID(), eventType: 'bench.event0', actorId: null, correlationId },
+        benchEvent0: { text: eventText(offset * ENDPOINTS) },
+      },
+    };
+  });
+  return JSON.stringify({ subscriptionId: randomUUID(), sessionId: randomUUID(), attemptNumber: 1, records });
 }
 
 function describe(rows: readonly Row[], bytes: number): Omit<BenchResult, 'seconds'> {

@@ -1,25 +1,24 @@
 /** A guarded GET: token, scope and permission checked, an employee read and answered as JSON. */
 import {
   BARE,
+  type Compared,
   formTokenRequest,
   guardedRequest,
-  type HttpServer,
   jsonTokenRequest,
   makeClients,
-  NODE_OAUTH,
+  measureServers,
   PEER_EMPLOYEE_PATH,
   PEERS,
+  rateGoals,
   SALLYPORT,
   startBare,
   startPeer,
   tokensFor,
 } from '../harness/http-peers.ts';
-import { CONNECTIONS, type LoadRequest, makeTarget, type Target } from '../harness/load.ts';
-import { measureInRounds } from '../harness/rounds.ts';
+import { CONNECTIONS, type LoadRequest } from '../harness/load.ts';
 import { createEmployee, registerReaders, startService, TOKEN_PATH } from '../harness/service.ts';
-import { type BenchResult, type Goal, largest, medianRatio } from '../report/result.ts';
+import type { BenchResult } from '../report/result.ts';
 import type { Bench, BenchContext } from './bench.ts';
-import { figuresOf, HTTP_FIGURES } from './token.ts';
 
 /** Tokens that are used in turn, each of another client. */
 const TOKENS = 100;
@@ -28,39 +27,27 @@ export const guardBench: Bench = {
   name: 'guard',
   programs: ['wrk'],
   peers: true,
-  run: async ({ folder, rounds, seconds }: BenchContext) => {
-    const servers: HttpServer[] = [];
-    const targets: [string, Target][] = [];
-    const add = (name: string, server: HttpServer, requests: readonly LoadRequest[]): void => {
-      servers.push(server);
-      targets.push([name, makeTarget(folder, `requests-${targets.length}`, server, requests)]);
-    };
-    try {
-      const service = await startService({ dataDir: `${folder}/data` });
-      servers.push(service);
+  run: async (context: BenchContext) => {
+    const { folder } = context;
+    const compared = await measureServers(context, async ({ started, add }) => {
+      const service = started(await startService({ dataDir: `${folder}/data` }));
       const clients = await registerReaders(service, TOKENS);
       const { path } = await createEmployee(service);
       const asked = clients.map((client) => jsonTokenRequest(TOKEN_PATH, client));
       const own = (await tokensFor(service.url, asked)).map((token) => guardedRequest(path, token));
       const employee = await checkGuarded(service.url, own[0]);
-      add(BARE, await startBare(employee), own);
+      add(BARE, started(await startBare(employee)), own);
       add(SALLYPORT, service, own);
       for (const name of PEERS) {
         const peers = makeClients(TOKENS);
-        const server = await startPeer(name, folder, peers);
+        const server = started(await startPeer(name, folder, peers));
         const tokens = await tokensFor(server.url, peers.map(formTokenRequest));
         const requests = tokens.map((token) => guardedRequest(PEER_EMPLOYEE_PATH, token));
         await checkGuarded(server.url, requests[0]);
         add(name, server, requests);
       }
-      const rows = await measureInRounds(
-        targets.map(([name, target]) => ({ name, measure: () => figuresOf(target, seconds) })),
-        rounds,
-      );
-      return [describe(rows)];
-    } finally {
-      await Promise.all(servers.map((server) => server.stop()));
-    }
+    });
+    return [describe(compared)];
   },
 };
 
@@ -77,7 +64,7 @@ async function checkGuarded(url: string, request: LoadRequest | undefined): Prom
   return employee;
 }
 
-function describe(rows: BenchResult['rows']): Omit<BenchResult, 'seconds'> {
+function describe(compared: Compared): Omit<BenchResult, 'seconds'> {
   return {
     bench: 'guard',
     title: 'Guarding an API',
@@ -85,25 +72,7 @@ function describe(rows: BenchResult['rows']): Omit<BenchResult, 'seconds'> {
       `GET of an employee with a valid token, ${CONNECTIONS} connections, ${TOKENS} tokens in turn. Sallyport checks the token, the scope that the API ` +
       "catalogue asks for and the user's permission and constraints, and reads the employee; the peers check token and scope in Express and " +
       'read the same from SQLite; the bare server answers with an object of the same size as JSON.',
-    figures: HTTP_FIGURES,
-    rows,
-    baseline: BARE,
-    goals: goals({ rows }),
-    notMeasured: [],
-    chart: { kind: 'bars' },
+    ...compared,
+    goals: rateGoals(compared, 75, 2),
   };
-}
-
-function goals(result: Pick<BenchResult, 'rows'>): Goal[] {
-  const peer = largest(result, 'rate', PEERS) ?? NODE_OAUTH;
-  return [
-    {
-      ...{ text: 'rate, of the bare server', bound: 'at least', limit: 75, unit: '%' },
-      actual: medianRatio(result, 'rate', SALLYPORT, BARE) * 100,
-    },
-    {
-      ...{ text: `rate, against the better peer (${peer})`, bound: 'at least', limit: 2, unit: '×' },
-      actual: medianRatio(result, 'rate', SALLYPORT, peer),
-    },
-  ];
 }

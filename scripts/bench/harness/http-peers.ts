@@ -1,7 +1,9 @@
-/** The servers that the token and the guard bench compare with, each in a process of its own. */
+/** The servers that the token and the guard bench compare, each in a process of its own, and how they are compared. */
 import { fileURLToPath } from 'node:url';
-import type { LoadRequest } from './load.ts';
+import { type BenchResult, type Goal, largest, medianRatio } from '../report/result.ts';
+import { type LoadRequest, load, makeTarget, type Target } from './load.ts';
 import { firstLine, startNode } from './processes.ts';
+import { measureInRounds } from './rounds.ts';
 import { type Credentials, EMPLOYEE } from './service.ts';
 import { subfolder } from './work-folder.ts';
 
@@ -12,6 +14,68 @@ export const SALLYPORT = 'Sallyport';
 export const OIDC_PROVIDER = 'oidc-provider, Express';
 export const NODE_OAUTH = '@node-oauth/oauth2-server, Express';
 export const PEERS: readonly string[] = [OIDC_PROVIDER, NODE_OAUTH];
+
+/** What is the same in the results of both. */
+export type Compared = Pick<BenchResult, 'figures' | 'rows' | 'baseline' | 'notMeasured' | 'chart'>;
+
+type Contest = {
+  /** Has a server stopped in the end, whatever happens before. */
+  started<Server extends HttpServer>(server: Server): Server;
+  /** Has a server measured with these requests in turn. */
+  add(name: string, server: HttpServer, requests: readonly LoadRequest[]): void;
+};
+
+/** Measures what `enter` adds, round after round in the order in which it was added. */
+export async function measureServers(
+  { folder, rounds, seconds }: { readonly folder: string; readonly rounds: number; readonly seconds: number },
+  enter: (contest: Contest) => Promise<void>,
+): Promise<Compared> {
+  const servers: HttpServer[] = [];
+  const targets: [string, Target][] = [];
+  try {
+    await enter({
+      started: (server) => {
+        servers.push(server);
+        return server;
+      },
+      add: (name, server, requests) => {
+        targets.push([name, makeTarget(folder, `requests-${targets.length}`, server, requests)]);
+      },
+    });
+    const contenders = targets.map(([name, target]) => ({ name, measure: () => figuresOf(target, seconds) }));
+    const rows = await measureInRounds(contenders, rounds);
+    return { figures: FIGURES, rows, baseline: BARE, notMeasured: [], chart: { kind: 'bars' } };
+  } finally {
+    await Promise.all(servers.map((server) => server.stop()));
+  }
+}
+
+const FIGURES: BenchResult['figures'] = [
+  { name: 'rate', unit: '/s' },
+  { name: 'p50', unit: 'ms' },
+  { name: 'p99', unit: 'ms' },
+  { name: 'cpu', unit: 'µs' },
+];
+
+async function figuresOf(target: Target, seconds: number): Promise<Record<string, number>> {
+  const { perSecond, p50Ms, p99Ms, cpuMicros } = await load(target, { seconds });
+  return { rate: perSecond, p50: p50Ms, p99: p99Ms, cpu: cpuMicros };
+}
+
+/** What Sallyport's rate is to be: at least so many percent of the bare server's, and so many times the better peer's. */
+export function rateGoals(result: Pick<BenchResult, 'rows'>, percentOfBare: number, timesPeer: number): Goal[] {
+  const peer = largest(result, 'rate', PEERS) ?? NODE_OAUTH;
+  return [
+    {
+      ...{ text: 'rate, of the bare server', bound: 'at least', limit: percentOfBare, unit: '%' },
+      actual: medianRatio(result, 'rate', SALLYPORT, BARE) * 100,
+    },
+    {
+      ...{ text: `rate, against the better peer (${peer})`, bound: 'at least', limit: timesPeer, unit: '×' },
+      actual: medianRatio(result, 'rate', SALLYPORT, peer),
+    },
+  ];
+}
 
 /** Where the peers' programs have their employee. */
 export const PEER_EMPLOYEE_PATH = '/employees/01936f5e-0000-7000-8000-000000000000';

@@ -29,7 +29,7 @@ export function accountPages(dependencies: PageDependencies): PageRoute[] {
     refusedForm(call.form, refusal);
 
   return [
-    pages.page({ method: 'GET', path: '/account', role: 'viewer', respond: (call) => show(call) }),
+    pages.view('/account', (call) => show(call)),
     pages.page({
       method: 'POST',
       path: '/account/password',

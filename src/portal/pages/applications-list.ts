@@ -1,6 +1,5 @@
 /** `/applications`: the programs that may get tokens. */
 import { type Html, html } from '../../http/html.ts';
-import { PAGE_DEFAULT } from '../../limits.ts';
 import type { ApplicationListing } from '../../store/registry.ts';
 import type { PageCall } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
@@ -9,49 +8,37 @@ import { badge, stateBadge, tags } from '../parts/badge.ts';
 import { linkButton } from '../parts/button.ts';
 import { copyable } from '../parts/code.ts';
 import { textField } from '../parts/fields.ts';
-import { filterForm } from '../parts/form.ts';
 import { newForm } from '../parts/form-state.ts';
-import { pageHeader } from '../parts/header.ts';
-import { emptyState, nothingFound, pager, table } from '../parts/table.ts';
+import { listView, readListed } from '../parts/list.ts';
+import { emptyState, nothingFound, table } from '../parts/table.ts';
 import { relativeTime, spanText } from '../parts/time.ts';
 
 const PATH = '/applications';
 const SHOWN_SCOPES = 3;
 
 export function applicationListPage({ pages, store }: PageDependencies): PageRoute {
-  return pages.page({
-    method: 'GET',
-    path: PATH,
-    role: 'viewer',
-    respond: async (call) => {
-      const { query } = call;
-      const [text, scope, userId] = ['q', 'scope', 'user'].map((name) => query.get(name)?.trim() ?? '');
-      const filter = { ...(text && { text }), ...(scope && { scope }), ...(userId && { userId }) };
-      const found = await store.registry.applications(filter, query.get('cursor'), PAGE_DEFAULT + 1);
-      const listed = found.slice(0, PAGE_DEFAULT);
-      const nextCursor = found.length > PAGE_DEFAULT ? (listed.at(-1)?.application.id ?? null) : null;
-      const isFiltered = Object.keys(filter).length > 0 || query.has('cursor');
-      const results = html`<div id="results" class="results">
-${applicationTable(call, listed, isFiltered)}
-${pager({ path: PATH, query, nextCursor, target: '#results' })}</div>`;
-      const state = newForm({ q: text, scope, user: userId });
-      const filters = filterForm({
-        path: PATH,
-        target: '#results',
-        query,
-        fields: [
-          textField(state, { name: 'q', label: 'Name or client id', type: 'search' }),
-          textField(state, { name: 'scope', label: 'Scope', isCode: true, placeholder: 'orders:view' }),
-          ...(userId ? [html`<input type="hidden" name="user" value="${userId}">`] : []),
-        ],
-      });
-      const content = html`${pageHeader({
-        title: 'Applications',
-        lead: 'The programs that call your API: each gets tokens with its client id and secret, and acts as a user.',
-        actions: [call.may('administrator') ? newButton() : null],
-      })}${filters}${results}`;
-      return { title: 'Applications', content, partial: results };
-    },
+  return pages.view(PATH, async (call) => {
+    const { query } = call;
+    const [text, scope, userId] = ['q', 'scope', 'user'].map((name) => query.get(name)?.trim() ?? '');
+    const filter = { ...(text && { text }), ...(scope && { scope }), ...(userId && { userId }) };
+    const { items, cursor, nextCursor } = await readListed(
+      query,
+      (before, limit) => store.registry.applications(filter, before, limit),
+      ({ application }) => application.id,
+    );
+    const state = newForm({ q: text, scope });
+    return listView({
+      title: 'Applications',
+      lead: 'The programs that call your API: each gets tokens with its client id and secret, and acts as a user.',
+      actions: [call.may('administrator') ? newButton() : null],
+      ...{ path: PATH, query, nextCursor },
+      filters: [
+        textField(state, { name: 'q', label: 'Name or client id', type: 'search' }),
+        textField(state, { name: 'scope', label: 'Scope', isCode: true, placeholder: 'orders:view' }),
+        ...(userId ? [html`<input type="hidden" name="user" value="${userId}">`] : []),
+      ],
+      results: applicationTable(call, items, Object.keys(filter).length > 0 || cursor !== null),
+    });
   });
 }
 

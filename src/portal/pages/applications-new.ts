@@ -97,13 +97,9 @@ export function applicationFormPages({ pages, services, store, publicUrl }: Page
     }
   };
 
-  const creation = { path: '/applications/new', role: 'administrator' } as const;
-  const change = { path: '/applications/{id}/edit', role: 'administrator' } as const;
   return [
-    pages.page({ ...creation, method: 'GET', respond: async (call) => newView(call, newApplicationForm()) }),
-    pages.page({
-      ...creation,
-      method: 'POST',
+    ...pages.form('/applications/new', {
+      show: async (call) => newView(call, newApplicationForm()),
       respond: async (call) => {
         const userId = call.form.get('userId') ?? '';
         const made =
@@ -115,17 +111,11 @@ export function applicationFormPages({ pages, services, store, publicUrl }: Page
       },
       invalid: async (call, refusal) => newView(call, refusedForm(call.form, refusal)),
     }),
-    pages.page({
-      ...change,
-      method: 'GET',
-      respond: async (call) => {
+    ...pages.form('/applications/{id}/edit', {
+      show: async (call) => {
         const application = await applications.get(call.params.id ?? '');
         return changeView(call, application, applicationForm(application));
       },
-    }),
-    pages.page({
-      ...change,
-      method: 'POST',
       respond: async ({ params, form: typed, actor }) => {
         const patch = applicationBody(typed, typed.get('userId') ?? '');
         const { id, name } = await applications.patch(params.id ?? '', patch, actor);

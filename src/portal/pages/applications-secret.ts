@@ -17,30 +17,21 @@ import { pageHeader, section } from '../parts/header.ts';
 import { numberOf } from './endpoints-input.ts';
 
 export function secretPages({ pages, services: { applications }, publicUrl }: PageDependencies): PageRoute[] {
-  const at = { path: '/applications/{id}/regenerate-secret', role: 'administrator' } as const;
-  return [
-    pages.page({
-      ...at,
-      method: 'GET',
-      respond: async (call) =>
-        askView(call, await applications.get(call.params.id ?? ''), newForm({ overlapSeconds: '86400' })),
-    }),
-    pages.page({
-      ...at,
-      method: 'POST',
-      respond: async (call) => {
-        const body = {
-          overlapSeconds: numberOf(call.form, 'overlapSeconds'),
-          revokeTokens: call.form.has('revokeTokens'),
-        };
-        return secretView(await applications.regenerateSecret(call.params.id ?? '', body, call.actor), publicUrl());
-      },
-      invalid: async (call, refusal) =>
-        refusal.code === 'not_found'
-          ? null
-          : askView(call, await applications.get(call.params.id ?? ''), refusedForm(call.form, refusal)),
-    }),
-  ];
+  return pages.form('/applications/{id}/regenerate-secret', {
+    show: async (call) =>
+      askView(call, await applications.get(call.params.id ?? ''), newForm({ overlapSeconds: '86400' })),
+    respond: async (call) => {
+      const body = {
+        overlapSeconds: numberOf(call.form, 'overlapSeconds'),
+        revokeTokens: call.form.has('revokeTokens'),
+      };
+      return secretView(await applications.regenerateSecret(call.params.id ?? '', body, call.actor), publicUrl());
+    },
+    invalid: async (call, refusal) =>
+      refusal.code === 'not_found'
+        ? null
+        : askView(call, await applications.get(call.params.id ?? ''), refusedForm(call.form, refusal)),
+  });
 }
 
 /** What the customer needs of an application that was just registered. */

@@ -47,15 +47,10 @@ export function applicationPages(dependencies: PageDependencies): PageRoute[] {
     applicationListPage(dependencies),
     ...applicationFormPages(dependencies),
     ...secretPages(dependencies),
-    pages.page({
-      method: 'GET',
-      path: '/applications/{id}',
-      role: 'viewer',
-      respond: async (call) => {
-        const application = await applications.get(call.params.id ?? '');
-        const [user, products] = await Promise.all([store.users.get(application.userId), store.products.all()]);
-        return applicationView(call, application, user, products);
-      },
+    pages.view('/applications/{id}', async (call) => {
+      const application = await applications.get(call.params.id ?? '');
+      const [user, products] = await Promise.all([store.users.get(application.userId), store.products.all()]);
+      return applicationView(call, application, user, products);
     }),
     switching('activate', 'It may get tokens again. Those it had stay refused.'),
     switching('deactivate', 'It gets no token any more, and those it has are refused.'),

@@ -1,16 +1,13 @@
-/** The audit log: who did what to which thing, and what differs since. The list page that others follow. */
+/** The audit log: who did what to which thing, and what differs since. */
 import { type Html, html } from '../../http/html.ts';
-import { readPageQuery } from '../../http/paging.ts';
 import type { AuditFilter, AuditRecord } from '../../store/audit.ts';
-import type { PageCall, View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';
 import { differences } from '../parts/differences.ts';
 import { selectField, textField } from '../parts/fields.ts';
-import { filterForm } from '../parts/form.ts';
 import { newForm } from '../parts/form-state.ts';
-import { pageHeader } from '../parts/header.ts';
-import { emptyState, nothingFound, pager, table, withQuery } from '../parts/table.ts';
+import { listView, readListed } from '../parts/list.ts';
+import { emptyState, nothingFound, table, withQuery } from '../parts/table.ts';
 import { time } from '../parts/time.ts';
 import { readInstant } from '../query.ts';
 import { readThings, type Thing, thingId, thingLink } from '../things.ts';
@@ -20,22 +17,25 @@ const NAMES = ['actor', 'action', 'target', 'since', 'until'] as const;
 
 export function auditPages({ pages, store, hasPage }: PageDependencies): PageRoute[] {
   return [
-    pages.page({
-      method: 'GET',
-      path: PATH,
-      role: 'viewer',
-      respond: async (call) => {
-        const { limit, cursor } = readPageQuery(call.query);
-        const found = await store.audit.list(cursor, limit + 1, await readFilter(call.query, store));
-        const entries = found.slice(0, limit);
-        const nextCursor = found.length > limit ? (entries.at(-1)?.id ?? null) : null;
-        const things = await readThings(
-          store,
-          entries.flatMap(({ actor, target }) => [actor, target]),
-          hasPage,
-        );
-        return auditView(call, entries, nextCursor, things);
-      },
+    pages.view(PATH, async ({ query }) => {
+      const filter = await readFilter(query, store);
+      const { items, nextCursor } = await readListed(
+        query,
+        (before, limit) => store.audit.list(before, limit, filter),
+        ({ id }) => id,
+      );
+      const things = await readThings(
+        store,
+        items.flatMap(({ actor, target }) => [actor, target]),
+        hasPage,
+      );
+      return listView({
+        title: 'Audit log',
+        lead: LEAD,
+        ...{ path: PATH, query, nextCursor },
+        filters: filters(query),
+        results: auditTable(items, things, query),
+      });
     }),
   ];
 }
@@ -55,25 +55,24 @@ async function readFilter(query: URLSearchParams, store: PageDependencies['store
   };
 }
 
-function auditView(
-  call: PageCall,
+function auditTable(
   entries: readonly AuditRecord[],
-  nextCursor: string | null,
   things: (reference: string) => Thing,
-): View {
-  const { query } = call;
+  query: URLSearchParams,
+): Html {
   const isFiltered = NAMES.some((name) => (query.get(name) ?? '') !== '');
-  const results = html`<div id="results" class="results">
-${table({
-  caption: 'Audit log',
-  columns: [{ label: 'When' }, { label: 'Who' }, { label: 'Did', kind: 'main' }, { label: 'To' }, { label: 'Changes' }],
-  rows: entries.map((entry) => row(entry, things, query)),
-  empty: isFiltered ? nothingFound(PATH, 'entries') : NOTHING_YET,
-})}
-${pager({ path: PATH, query, nextCursor, target: '#results' })}
-</div>`;
-  const content = html`${pageHeader({ title: 'Audit log', lead: LEAD })}${filters(query)}${results}`;
-  return { title: 'Audit log', content, partial: results };
+  return table({
+    caption: 'Audit log',
+    columns: [
+      { label: 'When' },
+      { label: 'Who' },
+      { label: 'Did', kind: 'main' },
+      { label: 'To' },
+      { label: 'Changes' },
+    ],
+    rows: entries.map((entry) => row(entry, things, query)),
+    empty: isFiltered ? nothingFound(PATH, 'entries') : NOTHING_YET,
+  });
 }
 
 const LEAD =
@@ -134,20 +133,15 @@ function verbs(resource: string, noun: string, names: readonly string[]): Record
   return Object.fromEntries(names.map((name) => [`${resource}.${name}`, `${PAST[name]} the ${noun}`]));
 }
 
-function filters(query: URLSearchParams): Html {
+function filters(query: URLSearchParams): Html[] {
   const state = newForm(Object.fromEntries(NAMES.map((name) => [name, query.get(name)])));
-  return filterForm({
-    path: PATH,
-    target: '#results',
-    query,
-    fields: [
-      textField(state, { name: 'actor', label: 'Who', placeholder: 'User name or actor' }),
-      selectField(state, { name: 'action', label: 'Did', choices: [{ value: '', label: 'Anything' }, ...KINDS] }),
-      textField(state, { name: 'target', label: 'To', placeholder: 'webhook:… or webhook' }),
-      textField(state, { name: 'since', label: 'From (UTC)', type: 'datetime-local' }),
-      textField(state, { name: 'until', label: 'Until (UTC)', type: 'datetime-local' }),
-    ],
-  });
+  return [
+    textField(state, { name: 'actor', label: 'Who', placeholder: 'User name or actor' }),
+    selectField(state, { name: 'action', label: 'Did', choices: [{ value: '', label: 'Anything' }, ...KINDS] }),
+    textField(state, { name: 'target', label: 'To', placeholder: 'webhook:… or webhook' }),
+    textField(state, { name: 'since', label: 'From (UTC)', type: 'datetime-local' }),
+    textField(state, { name: 'until', label: 'Until (UTC)', type: 'datetime-local' }),
+  ];
 }
 
 const KINDS = Object.entries(ACTIONS).map(([value, label]) => ({ value, label }));

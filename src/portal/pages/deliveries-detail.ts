@@ -33,19 +33,14 @@ type Story = {
 export function deliveryDetailPages({ pages, services }: PageDependencies): PageRoute[] {
   const { deliveries, webhooks, endpoints } = services;
   return [
-    pages.page({
-      method: 'GET',
-      path: `${PATH}/{id}`,
-      role: 'viewer',
-      respond: async (call) => {
-        const id = call.params.id ?? '';
-        const { delivery, attempts } = await deliveries.get(id);
-        const content = await deliveries.content(id);
-        const webhook = await webhooks.get(delivery.webhookId);
-        const endpoint = await endpoints.get(webhook.endpointId);
-        const story = { delivery, attempts, content, webhook, endpoint };
-        return { title: `${delivery.eventType} #${delivery.offset}`, content: storyView(call, story) };
-      },
+    pages.view(`${PATH}/{id}`, async (call) => {
+      const id = call.params.id ?? '';
+      const { delivery, attempts } = await deliveries.get(id);
+      const content = await deliveries.content(id);
+      const webhook = await webhooks.get(delivery.webhookId);
+      const endpoint = await endpoints.get(webhook.endpointId);
+      const story = { delivery, attempts, content, webhook, endpoint };
+      return { title: `${delivery.eventType} #${delivery.offset}`, content: storyView(call, story) };
     }),
     pages.page({
       method: 'POST',

@@ -1,4 +1,4 @@
-/** Which deliveries the list shows: what is read from its address, and the form that writes it there. */
+/** Which deliveries the list shows: what is read from its address, and the fields that write it there. */
 import type { Html } from '../../http/html.ts';
 import { isUuidV7 } from '../../ids.ts';
 import { CHOICES_MAX } from '../../portal-limits.ts';
@@ -6,7 +6,6 @@ import type { DeliveryState } from '../../store/deliveries.ts';
 import type { Store } from '../../store/store.ts';
 import type { DeliverySearch } from '../../webhooks/deliveries.ts';
 import { selectField, textField } from '../parts/fields.ts';
-import { filterForm } from '../parts/form.ts';
 import { newForm } from '../parts/form-state.ts';
 import { readChoice, readInstant, readText } from '../query.ts';
 
@@ -60,35 +59,30 @@ function readSearched(text: string | null): Searched {
   return { kind: 'subject', subject: text };
 }
 
-export async function deliveryFilters(store: Store, query: URLSearchParams): Promise<Html> {
+export async function deliveryFilters(store: Store, query: URLSearchParams): Promise<Html[]> {
   const state = newForm(Object.fromEntries(NAMES.map((name) => [name, query.get(name)])));
   const types = await store.eventTypes.all();
-  return filterForm({
-    path: DELIVERIES_PATH,
-    target: '#results',
-    query,
-    fields: [
-      textField(state, {
-        name: 'q',
-        label: 'Search',
-        type: 'search',
-        placeholder: 'Event or delivery id, subject, #offset',
-      }),
-      selectField(state, { name: 'webhook', label: 'Webhook', choices: await webhookChoices(store, 'Any webhook') }),
-      selectField(state, {
-        name: 'state',
-        label: 'State',
-        choices: [{ value: '', label: 'Any state' }, ...DELIVERY_STATES.map((value) => ({ value, label: value }))],
-      }),
-      selectField(state, {
-        name: 'type',
-        label: 'Event type',
-        choices: [{ value: '', label: 'Any type' }, ...types.map(({ name }) => ({ value: name, label: name }))],
-      }),
-      textField(state, { name: 'since', label: 'From (UTC)', type: 'datetime-local' }),
-      textField(state, { name: 'until', label: 'Until (UTC)', type: 'datetime-local' }),
-    ],
-  });
+  return [
+    textField(state, {
+      name: 'q',
+      label: 'Search',
+      type: 'search',
+      placeholder: 'Event or delivery id, subject, #offset',
+    }),
+    selectField(state, { name: 'webhook', label: 'Webhook', choices: await webhookChoices(store, 'Any webhook') }),
+    selectField(state, {
+      name: 'state',
+      label: 'State',
+      choices: [{ value: '', label: 'Any state' }, ...DELIVERY_STATES.map((value) => ({ value, label: value }))],
+    }),
+    selectField(state, {
+      name: 'type',
+      label: 'Event type',
+      choices: [{ value: '', label: 'Any type' }, ...types.map(({ name }) => ({ value: name, label: name }))],
+    }),
+    textField(state, { name: 'since', label: 'From (UTC)', type: 'datetime-local' }),
+    textField(state, { name: 'until', label: 'Until (UTC)', type: 'datetime-local' }),
+  ];
 }
 
 /** By name; the first one stands for none. */

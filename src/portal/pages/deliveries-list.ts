@@ -11,28 +11,23 @@ import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';
 import { stateBadge } from '../parts/badge.ts';
 import { linkButton, submitButton } from '../parts/button.ts';
-import { pageHeader } from '../parts/header.ts';
+import { listView } from '../parts/list.ts';
 import { notice } from '../parts/notice.ts';
 import { countOf, countText } from '../parts/number.ts';
-import { emptyState, nothingFound, pager, table, withQuery } from '../parts/table.ts';
+import { emptyState, nothingFound, table, withQuery } from '../parts/table.ts';
 import { relativeTime, spanText, time } from '../parts/time.ts';
 import { type Asked, deliveryFilters, DELIVERIES_PATH as PATH, readAsked } from './deliveries-filter.ts';
 
 export function deliveryListPages(dependencies: PageDependencies): PageRoute[] {
   const { pages, services, store } = dependencies;
   return [
-    pages.page({
-      method: 'GET',
-      path: PATH,
-      role: 'viewer',
-      respond: async (call) => {
-        const asked = readAsked(call.query);
-        const place = asked.searched.kind === 'id' ? await placeOf(dependencies, asked.searched.id) : null;
-        if (place !== null) return redirectTo(place);
-        const { cursor, limit } = readPageQuery(call.query);
-        const page = await services.deliveries.list(asked.filter, cursor, limit);
-        return listView(call, asked, page, await deliveryFilters(store, call.query));
-      },
+    pages.view(PATH, async (call) => {
+      const asked = readAsked(call.query);
+      const place = asked.searched.kind === 'id' ? await placeOf(dependencies, asked.searched.id) : null;
+      if (place !== null) return redirectTo(place);
+      const { cursor, limit } = readPageQuery(call.query);
+      const page = await services.deliveries.list(asked.filter, cursor, limit);
+      return deliveriesView(call, asked, page, await deliveryFilters(store, call.query));
     }),
     pages.page({
       method: 'POST',
@@ -73,9 +68,8 @@ async function placeOf({ store }: PageDependencies, id: string): Promise<string 
   return `${PATH}?${new URLSearchParams({ webhook: first.webhookId, q: `#${records.first}-${records.last}` })}`;
 }
 
-function listView(call: PageCall, asked: Asked, page: DeliveryPage, filters: Html): View {
+function deliveriesView(call: PageCall, asked: Asked, page: DeliveryPage, filters: readonly Html[]): View {
   const { query } = call;
-  const results = html`<div id="results" class="results delivery-list">${hint(asked)}${deliveryTable(call, asked, page)}${pager({ path: PATH, query, nextCursor: page.next, target: '#results' })}</div>`;
   const webhook = asked.filter.webhookId ?? null;
   const replay = withQuery(`${PATH}/replay`, new URLSearchParams(), { webhook, state: query.get('state') });
   const actions = [
@@ -86,8 +80,12 @@ function listView(call: PageCall, asked: Asked, page: DeliveryPage, filters: Htm
     }),
     call.may('operator') ? linkButton({ href: replay, label: 'Send many again', icon: 'replay' }) : null,
   ];
-  const content = html`${pageHeader({ title: 'Deliveries', lead: LEAD, actions })}${filters}${results}`;
-  return { title: 'Deliveries', content, partial: results };
+  return listView({
+    ...{ title: 'Deliveries', lead: LEAD, actions, path: PATH, query, filters },
+    layout: 'delivery-list',
+    results: html`${hint(asked)}${deliveryTable(call, asked, page)}`,
+    nextCursor: page.next,
+  });
 }
 
 const LEAD = 'One for each event and each webhook that wanted it, the newest event first.';

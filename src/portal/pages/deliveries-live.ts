@@ -15,32 +15,27 @@ const STREAM = `${DELIVERIES_PATH}/live`;
 export function deliveryLivePages({ pages, services, store, feed }: PageDependencies): PageRoute[] {
   const webhookOf = async (id: string): Promise<TailWebhook | null> => store.webhooks.get(id);
   return [
-    pages.page({
-      method: 'GET',
-      path: PATH,
-      role: 'viewer',
-      respond: async (call) => {
-        const id = readText(call.query, 'webhook');
-        const webhook = id === null ? null : await services.webhooks.get(id);
-        const attempts =
-          webhook === null
-            ? await store.attempts.latest(TAIL_BEGINS_WITH)
-            : await store.attempts.latestOf(webhook.progress.webhookNumber, TAIL_BEGINS_WITH);
-        const all = webhook === null ? await store.webhooks.list('', CHOICES_MAX) : [webhook];
-        const byNumber = new Map(all.map((one) => [one.progress.webhookNumber, one]));
-        const list = tail({
-          attempts,
-          webhookOf: ({ webhookNumber }) => byNumber.get(webhookNumber) ?? null,
-          isOfAll: webhook === null,
-          stream: webhook === null ? STREAM : `/webhooks/${webhook.id}/live`,
-        });
-        const lead =
-          webhook === null
-            ? 'Every request to a receiver, as it is made.'
-            : html`Every request for <a href="/webhooks/${webhook.id}">${webhook.name}</a>, as it is made.`;
-        const crumbs = [{ href: DELIVERIES_PATH, label: 'Deliveries' }];
-        return { title: 'Live', content: html`${pageHeader({ title: 'Live', lead, crumbs })}${list}` };
-      },
+    pages.view(PATH, async (call) => {
+      const id = readText(call.query, 'webhook');
+      const webhook = id === null ? null : await services.webhooks.get(id);
+      const attempts =
+        webhook === null
+          ? await store.attempts.latest(TAIL_BEGINS_WITH)
+          : await store.attempts.latestOf(webhook.progress.webhookNumber, TAIL_BEGINS_WITH);
+      const all = webhook === null ? await store.webhooks.list('', CHOICES_MAX) : [webhook];
+      const byNumber = new Map(all.map((one) => [one.progress.webhookNumber, one]));
+      const list = tail({
+        attempts,
+        webhookOf: ({ webhookNumber }) => byNumber.get(webhookNumber) ?? null,
+        isOfAll: webhook === null,
+        stream: webhook === null ? STREAM : `/webhooks/${webhook.id}/live`,
+      });
+      const lead =
+        webhook === null
+          ? 'Every request to a receiver, as it is made.'
+          : html`Every request for <a href="/webhooks/${webhook.id}">${webhook.name}</a>, as it is made.`;
+      const crumbs = [{ href: DELIVERIES_PATH, label: 'Deliveries' }];
+      return { title: 'Live', content: html`${pageHeader({ title: 'Live', lead, crumbs })}${list}` };
     }),
     pages.page({
       method: 'GET',

@@ -1,6 +1,5 @@
 /** `/endpoints`: where deliveries go, and which of these addresses need a look. */
 import { type Html, html } from '../../http/html.ts';
-import { readPageQuery } from '../../http/paging.ts';
 import type { Endpoint } from '../../store/endpoints.ts';
 import { NO_USES, type Uses } from '../../store/uses.ts';
 import type { PageCall } from '../call.ts';
@@ -9,10 +8,9 @@ import type { PageRoute } from '../page.ts';
 import { badge } from '../parts/badge.ts';
 import { linkButton } from '../parts/button.ts';
 import { textField } from '../parts/fields.ts';
-import { filterForm } from '../parts/form.ts';
 import { newForm } from '../parts/form-state.ts';
-import { pageHeader } from '../parts/header.ts';
-import { emptyState, nothingFound, pager, table } from '../parts/table.ts';
+import { listView, readListed } from '../parts/list.ts';
+import { emptyState, nothingFound, table } from '../parts/table.ts';
 import { relativeTime } from '../parts/time.ts';
 import { readText } from '../query.ts';
 import { endpointBadges, endpointWarnings, type Warning } from './endpoints-standing.ts';
@@ -21,29 +19,28 @@ import { usesList } from './webhooks-uses.ts';
 const PATH = '/endpoints';
 
 export function endpointListPage({ pages, store }: PageDependencies): PageRoute {
-  return pages.page({
-    method: 'GET',
-    path: PATH,
-    role: 'viewer',
-    respond: async (call) => {
-      const { query } = call;
-      const { limit, cursor } = readPageQuery(query);
-      const text = readText(query, 'q');
-      const filter = text === null ? {} : { text };
-      const found = await store.directory.endpoints(filter, cursor, limit + 1);
-      const endpoints = found.slice(0, limit);
-      const nextCursor = found.length > limit ? (endpoints.at(-1)?.id ?? null) : null;
-      const uses = await store.uses.ofEndpoints(endpoints.map(({ id }) => id));
-      const isFiltered = text !== null || cursor !== null;
-      const partial = html`<div id="results" class="results">${endpointTable(call, endpoints, uses, isFiltered)}${pager({ path: PATH, query, nextCursor, target: '#results' })}</div>`;
-      const isEmpty = endpoints.length === 0 && !isFiltered;
-      const content = html`${pageHeader({
-        title: 'Endpoints',
-        lead: 'The HTTPS addresses that deliveries go to, and how requests prove that they come from you.',
-        actions: [call.may('administrator') && !isEmpty ? newButton() : null],
-      })}${isEmpty ? null : filterForm({ path: PATH, target: '#results', query, fields: [textField(newForm({ q: text }), { name: 'q', label: 'Name or address', type: 'search' })] })}${partial}`;
-      return { title: 'Endpoints', content, partial };
-    },
+  return pages.view(PATH, async (call) => {
+    const { query } = call;
+    const text = readText(query, 'q');
+    const filter = text === null ? {} : { text };
+    const { items, cursor, nextCursor } = await readListed(
+      query,
+      (after, limit) => store.directory.endpoints(filter, after, limit),
+      ({ id }) => id,
+    );
+    const uses = await store.uses.ofEndpoints(items.map(({ id }) => id));
+    const isFiltered = text !== null || cursor !== null;
+    const isEmpty = items.length === 0 && !isFiltered;
+    return listView({
+      title: 'Endpoints',
+      lead: 'The HTTPS addresses that deliveries go to, and how requests prove that they come from you.',
+      actions: [call.may('administrator') && !isEmpty ? newButton() : null],
+      ...{ path: PATH, query, nextCursor },
+      filters: isEmpty
+        ? []
+        : [textField(newForm({ q: text }), { name: 'q', label: 'Name or address', type: 'search' })],
+      results: endpointTable(call, items, uses, isFiltered),
+    });
   });
 }
 

@@ -13,13 +13,9 @@ import { createdView } from './endpoints-receiver.ts';
 
 export function endpointFormPages({ pages, services: { endpoints } }: PageDependencies): PageRoute[] {
   const found = (call: PageCall): Promise<Endpoint> => endpoints.get(pathId(call));
-  const creation = { path: '/endpoints/new', role: 'administrator' } as const;
-  const change = { path: '/endpoints/{id}/edit', role: 'administrator' } as const;
   return [
-    pages.page({ ...creation, method: 'GET', respond: async (call) => newView(call, newEndpointForm()) }),
-    pages.page({
-      ...creation,
-      method: 'POST',
+    ...pages.form('/endpoints/new', {
+      show: async (call) => newView(call, newEndpointForm()),
       respond: async (call) => {
         const body = endpointBody(call.form);
         const endpoint = await endpoints.create(body, call.actor);
@@ -28,17 +24,11 @@ export function endpointFormPages({ pages, services: { endpoints } }: PageDepend
       },
       invalid: async (call, refusal) => newView(call, refusedForm(withoutSecrets(call.form), refusal)),
     }),
-    pages.page({
-      ...change,
-      method: 'GET',
-      respond: async (call) => {
+    ...pages.form('/endpoints/{id}/edit', {
+      show: async (call) => {
         const endpoint = await found(call);
         return changeView(call, endpoint, endpointForm(endpoint));
       },
-    }),
-    pages.page({
-      ...change,
-      method: 'POST',
       respond: async (call) => {
         const before = await found(call);
         const { id, name, url, verified, tokenChallenge } = await endpoints.patch(

@@ -14,19 +14,14 @@ import { receiverCode } from './endpoints-code.ts';
 
 /** `/endpoints/{id}/receiver`: the same at any later time, without the secret. */
 export function receiverPage({ pages, services: { endpoints } }: PageDependencies): PageRoute {
-  return pages.page({
-    method: 'GET',
-    path: '/endpoints/{id}/receiver',
-    role: 'viewer',
-    respond: async (call) => {
-      const endpoint = await endpoints.get(pathId(call));
-      const title = 'What the receiver needs';
-      const crumbs = [
-        { href: '/endpoints', label: 'Endpoints' },
-        { href: `/endpoints/${endpoint.id}`, label: endpoint.name },
-      ];
-      return { title, content: html`${pageHeader({ title, crumbs })}${tellReceiver(call, endpoint, null)}` };
-    },
+  return pages.view('/endpoints/{id}/receiver', async (call) => {
+    const endpoint = await endpoints.get(pathId(call));
+    const title = 'What the receiver needs';
+    const crumbs = [
+      { href: '/endpoints', label: 'Endpoints' },
+      { href: `/endpoints/${endpoint.id}`, label: endpoint.name },
+    ];
+    return { title, content: html`${pageHeader({ title, crumbs })}${tellReceiver(call, endpoint, null)}` };
   });
 }
 

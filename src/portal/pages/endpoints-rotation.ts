@@ -35,23 +35,14 @@ export function rotationPages({ pages, services: { endpoints } }: PageDependenci
       [API_KEY, apiKeyDone],
     ] as const
   ).flatMap(([credential, respond]) => {
-    const route = { path: `/endpoints/{id}/${credential.action}`, role: 'administrator' } as const;
     const view = async (call: PageCall, state: FormState): Promise<View> =>
       rotationView(call, await endpoints.get(pathId(call)), credential, state);
-    return [
-      pages.page({
-        ...route,
-        method: 'GET',
-        respond: (call) => view(call, newForm({ activateAfterSeconds: DAY_SECONDS })),
-      }),
-      pages.page({
-        ...route,
-        method: 'POST',
-        respond,
-        invalid: async (call, refusal) =>
-          refusal.code === 'not_found' ? null : view(call, refusedForm(call.form, refusal)),
-      }),
-    ];
+    return pages.form(`/endpoints/{id}/${credential.action}`, {
+      show: (call) => view(call, newForm({ activateAfterSeconds: DAY_SECONDS })),
+      respond,
+      invalid: async (call, refusal) =>
+        refusal.code === 'not_found' ? null : view(call, refusedForm(call.form, refusal)),
+    });
   });
 }
 

@@ -37,14 +37,9 @@ export function endpointPages(dependencies: PageDependencies): PageRoute[] {
     ...endpointFormPages(dependencies),
     receiverPage(dependencies),
     ...rotationPages(dependencies),
-    pages.page({
-      method: 'GET',
-      path: '/endpoints/{id}',
-      role: 'viewer',
-      respond: async (call) => {
-        const endpoint = await endpoints.get(pathId(call));
-        return endpointView(call, endpoint, await usesOf(endpoint.id), null);
-      },
+    pages.view('/endpoints/{id}', async (call) => {
+      const endpoint = await endpoints.get(pathId(call));
+      return endpointView(call, endpoint, await usesOf(endpoint.id), null);
     }),
     pages.page({
       method: 'POST',
@@ -68,11 +63,8 @@ export function endpointPages(dependencies: PageDependencies): PageRoute[] {
     }),
     enabling('enable'),
     enabling('disable'),
-    pages.page({
-      method: 'GET',
-      path: '/endpoints/{id}/delete',
-      role: 'administrator',
-      respond: async (call) => {
+    ...pages.form('/endpoints/{id}/delete', {
+      show: async (call) => {
         const { id, name } = await endpoints.get(pathId(call));
         const path = `/endpoints/${id}`;
         const uses = await usesOf(id);
@@ -96,11 +88,6 @@ export function endpointPages(dependencies: PageDependencies): PageRoute[] {
           text: 'Its address, API key, secret and settings are deleted, and there is no way back. The audit log keeps what was done with it.',
         });
       },
-    }),
-    pages.page({
-      method: 'POST',
-      path: '/endpoints/{id}/delete',
-      role: 'administrator',
       respond: async (call) => {
         const { id, name } = await endpoints.get(pathId(call));
         return attempted(

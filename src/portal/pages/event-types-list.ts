@@ -7,9 +7,8 @@ import type { PageRoute } from '../page.ts';
 import { badge } from '../parts/badge.ts';
 import { linkButton } from '../parts/button.ts';
 import { textField } from '../parts/fields.ts';
-import { filterForm } from '../parts/form.ts';
 import { newForm } from '../parts/form-state.ts';
-import { pageHeader } from '../parts/header.ts';
+import { listView } from '../parts/list.ts';
 import { notice } from '../parts/notice.ts';
 import { nothingFound, table } from '../parts/table.ts';
 import { readText } from '../query.ts';
@@ -19,29 +18,21 @@ const PATH = '/event-types';
 
 /** All of them on one page: there are as many as a company has kinds of things to tell. */
 export function eventTypeListPage({ pages, store }: PageDependencies): PageRoute {
-  return pages.page({
-    method: 'GET',
-    path: PATH,
-    role: 'viewer',
-    respond: async (call) => {
-      const { query } = call;
-      const text = readText(query, 'q');
-      const all = await store.eventTypes.all();
-      const shown = all.filter(({ name, description }) => fits(text, name, description)).sort(byName);
-      const uses = await store.uses.ofEventTypes(shown.map(({ name }) => name));
-      const partial = html`<div id="results" class="results">${listTable(shown, uses)}</div>`;
-      const content = html`${pageHeader({
-        title: 'Event types',
-        lead: 'The kinds of things that happen. A webhook subscribes to them by name, by category, or to all.',
-        actions: [call.may('administrator') ? newButton() : null],
-      })}${all.every(({ builtIn }) => builtIn) ? firstEventType() : null}${filterForm({
-        path: PATH,
-        target: '#results',
-        query,
-        fields: [textField(newForm({ q: text }), { name: 'q', label: 'Name or description', type: 'search' })],
-      })}${partial}`;
-      return { title: 'Event types', content, partial };
-    },
+  return pages.view(PATH, async (call) => {
+    const { query } = call;
+    const text = readText(query, 'q');
+    const all = await store.eventTypes.all();
+    const shown = all.filter(({ name, description }) => fits(text, name, description)).sort(byName);
+    const uses = await store.uses.ofEventTypes(shown.map(({ name }) => name));
+    return listView({
+      title: 'Event types',
+      lead: 'The kinds of things that happen. A webhook subscribes to them by name, by category, or to all.',
+      actions: [call.may('administrator') ? newButton() : null],
+      ...{ path: PATH, query },
+      above: all.every(({ builtIn }) => builtIn) ? firstEventType() : null,
+      filters: [textField(newForm({ q: text }), { name: 'q', label: 'Name or description', type: 'search' })],
+      results: listTable(shown, uses),
+    });
   });
 }
 

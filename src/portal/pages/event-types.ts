@@ -28,15 +28,10 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute[] {
   const { pages, services, store } = dependencies;
   const { eventTypes } = services;
   const found = (call: PageCall): Promise<EventType> => eventTypes.get(pathId(call));
-  const creation = { path: '/event-types/new', role: 'administrator' } as const;
-  const change = { path: '/event-types/{id}/edit', role: 'administrator' } as const;
-  const removal = { path: '/event-types/{id}/delete', role: 'administrator' } as const;
   return [
     eventTypeListPage(dependencies),
-    pages.page({ ...creation, method: 'GET', respond: async (call) => formView(call, newForm(), null) }),
-    pages.page({
-      ...creation,
-      method: 'POST',
+    ...pages.form('/event-types/new', {
+      show: async (call) => formView(call, newForm(), null),
       respond: async (call) => {
         const body = { name: call.form.get('name')?.trim() ?? '', ...eventTypeBody(call.form) };
         const { id, name } = await eventTypes.create(body, call.actor);
@@ -44,30 +39,19 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute[] {
       },
       invalid: async (call, refusal) => formView(call, refusedForm(call.form, refusal), null),
     }),
-    pages.page({
-      method: 'GET',
-      path: '/event-types/{id}',
-      role: 'viewer',
-      respond: async (call) => {
-        const eventType = await found(call);
-        const uses = (await store.uses.ofEventTypes([eventType.name])).get(eventType.name) ?? NO_USES;
-        return eventTypeView(call, eventType, uses);
-      },
+    pages.view('/event-types/{id}', async (call) => {
+      const eventType = await found(call);
+      const uses = (await store.uses.ofEventTypes([eventType.name])).get(eventType.name) ?? NO_USES;
+      return eventTypeView(call, eventType, uses);
     }),
-    pages.page({
-      ...change,
-      method: 'GET',
-      respond: async (call) => {
+    ...pages.form('/event-types/{id}/edit', {
+      show: async (call) => {
         const eventType = await found(call);
         const { name, description, encryptionRequired, dataSchema, builtIn } = eventType;
         if (builtIn) throw new Refusal('read_only', `the event type ${name} is built in and stays as it is`);
         const schema = dataSchema === null ? '' : JSON.stringify(dataSchema, null, 2);
         return formView(call, newForm({ description, encryptionRequired, dataSchema: schema }), eventType);
       },
-    }),
-    pages.page({
-      ...change,
-      method: 'POST',
       respond: async (call) => {
         const before = await found(call);
         const { id, name } = await eventTypes.patch(before.id, eventTypePatchOf(call.form, before), call.actor);
@@ -76,10 +60,8 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute[] {
       invalid: async (call, refusal) =>
         refusal.code === 'not_found' ? null : formView(call, refusedForm(call.form, refusal), await found(call)),
     }),
-    pages.page({
-      ...removal,
-      method: 'GET',
-      respond: async (call) => {
+    ...pages.form('/event-types/{id}/delete', {
+      show: async (call) => {
         const { id, name } = await found(call);
         const path = `/event-types/${id}`;
         const title = `Delete the event type ${name}?`;
@@ -103,10 +85,6 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute[] {
           text: 'Nothing can be published under this name any more. What was published stays, and is still delivered.',
         });
       },
-    }),
-    pages.page({
-      ...removal,
-      method: 'POST',
       respond: async (call) => {
         const { id, name } = await found(call);
         return attempted(

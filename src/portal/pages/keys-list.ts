@@ -1,6 +1,5 @@
 /** `/keys`: the PGP keys that deliveries are encrypted for, and when they and the client certificates expire. */
 import { type Html, html } from '../../http/html.ts';
-import { readPageQuery } from '../../http/paging.ts';
 import { EXPIRIES_SHOWN } from '../../portal-limits.ts';
 import type { PgpKey } from '../../store/keys.ts';
 import { NO_USES, type Uses } from '../../store/uses.ts';
@@ -10,8 +9,9 @@ import type { PageRoute } from '../page.ts';
 import { badge, stateBadge } from '../parts/badge.ts';
 import { linkButton } from '../parts/button.ts';
 import { copyable } from '../parts/code.ts';
-import { pageHeader, section } from '../parts/header.ts';
-import { emptyState, nothingFound, pager, table } from '../parts/table.ts';
+import { section } from '../parts/header.ts';
+import { listView, readListed } from '../parts/list.ts';
+import { emptyState, nothingFound, table } from '../parts/table.ts';
 import { relativeTime } from '../parts/time.ts';
 import { expiryTimeline, expiryTone } from './keys-timeline.ts';
 import { usesList } from './webhooks-uses.ts';
@@ -19,27 +19,24 @@ import { usesList } from './webhooks-uses.ts';
 const PATH = '/keys';
 
 export function keyListPage({ pages, services: { keys }, store }: PageDependencies): PageRoute {
-  return pages.page({
-    method: 'GET',
-    path: PATH,
-    role: 'viewer',
-    respond: async (call) => {
-      const { query, now } = call;
-      const { limit, cursor } = readPageQuery(query);
-      const found = await keys.list(cursor ?? '', limit + 1);
-      const shown = found.slice(0, limit);
-      const nextCursor = found.length > limit ? (shown.at(-1)?.id ?? null) : null;
-      const uses = await store.uses.ofKeys(shown.map(({ name }) => name));
-      const expiries = await store.expiry.all(EXPIRIES_SHOWN);
-      const isEmpty = shown.length === 0 && cursor === null;
-      const partial = html`<div id="results" class="results">${keyTable(call, shown, uses)}${pager({ path: PATH, query, nextCursor, target: '#results' })}</div>`;
-      const content = html`${pageHeader({
-        title: 'Keys',
-        lead: 'PGP public keys of customers. Whatever goes out through a webhook that names one can be read with its private half alone.',
-        actions: [call.may('administrator') && !isEmpty ? importButton() : null],
-      })}${expiries.length === 0 ? null : timelineSection(expiries, now)}${partial}`;
-      return { title: 'Keys', content, partial };
-    },
+  return pages.view(PATH, async (call) => {
+    const { query, now } = call;
+    const { items, cursor, nextCursor } = await readListed(
+      query,
+      (after, limit) => keys.list(after ?? '', limit),
+      ({ id }) => id,
+    );
+    const uses = await store.uses.ofKeys(items.map(({ name }) => name));
+    const expiries = await store.expiry.all(EXPIRIES_SHOWN);
+    const isEmpty = items.length === 0 && cursor === null;
+    return listView({
+      title: 'Keys',
+      lead: 'PGP public keys of customers. Whatever goes out through a webhook that names one can be read with its private half alone.',
+      actions: [call.may('administrator') && !isEmpty ? importButton() : null],
+      ...{ path: PATH, query, nextCursor },
+      above: expiries.length === 0 ? null : timelineSection(expiries, now),
+      results: keyTable(call, items, uses),
+    });
   });
 }
 

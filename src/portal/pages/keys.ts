@@ -28,41 +28,25 @@ export function keyPages(dependencies: PageDependencies): PageRoute[] {
   const { keys } = services;
   const found = (call: PageCall): Promise<PgpKey> => keys.get(pathId(call));
   const usesOf = async (name: string): Promise<Uses | null> => (await store.uses.ofKeys([name])).get(name) ?? null;
-  const creation = { path: '/keys/new', role: 'administrator' } as const;
-  const change = { path: '/keys/{id}/edit', role: 'administrator' } as const;
-  const removal = { path: '/keys/{id}/delete', role: 'administrator' } as const;
   return [
     keyListPage(dependencies),
-    pages.page({ ...creation, method: 'GET', respond: async (call) => formView(call, newForm(), null) }),
-    pages.page({
-      ...creation,
-      method: 'POST',
+    ...pages.form('/keys/new', {
+      show: async (call) => formView(call, newForm(), null),
       respond: async (call) => {
         const { id, name } = await keys.create(keyBody(call.form), call.actor);
         return redirectTo(`/keys/${id}`, `The key ${name} is imported. Webhooks can name it now.`);
       },
       invalid: async (call, refusal) => formView(call, refusedForm(withoutPrivateKey(call.form), refusal), null),
     }),
-    pages.page({
-      method: 'GET',
-      path: '/keys/{id}',
-      role: 'viewer',
-      respond: async (call) => {
-        const key = await found(call);
-        return keyView(call, key, await usesOf(key.name));
-      },
+    pages.view('/keys/{id}', async (call) => {
+      const key = await found(call);
+      return keyView(call, key, await usesOf(key.name));
     }),
-    pages.page({
-      ...change,
-      method: 'GET',
-      respond: async (call) => {
+    ...pages.form('/keys/{id}/edit', {
+      show: async (call) => {
         const key = await found(call);
         return formView(call, newForm({ name: key.name, publicKey: key.publicKey }), key);
       },
-    }),
-    pages.page({
-      ...change,
-      method: 'POST',
       respond: async (call) => {
         const { id, name } = await keys.patch((await found(call)).id, keyBody(call.form), call.actor);
         return redirectTo(`/keys/${id}`, `The key ${name} is saved.`);
@@ -72,10 +56,8 @@ export function keyPages(dependencies: PageDependencies): PageRoute[] {
           ? null
           : formView(call, refusedForm(withoutPrivateKey(call.form), refusal), await found(call)),
     }),
-    pages.page({
-      ...removal,
-      method: 'GET',
-      respond: async (call) => {
+    ...pages.form('/keys/{id}/delete', {
+      show: async (call) => {
         const { id, name } = await found(call);
         const path = `/keys/${id}`;
         const uses = await usesOf(name);
@@ -96,10 +78,6 @@ export function keyPages(dependencies: PageDependencies): PageRoute[] {
           text: 'Nothing can be encrypted for it any more. The customer, who has it, can give it to you again.',
         });
       },
-    }),
-    pages.page({
-      ...removal,
-      method: 'POST',
       respond: async (call) => {
         const { id, name } = await found(call);
         return attempted('/keys', `The key ${name} is deleted.`, () => keys.remove(id, call.actor), `/keys/${id}`);

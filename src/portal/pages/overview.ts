@@ -23,16 +23,11 @@ export function overviewPages(dependencies: PageDependencies): PageRoute[] {
   const { pages, store, services, hasPage } = dependencies;
   const read = overviewReader(dependencies);
   return [
-    pages.page({
-      method: 'GET',
-      path: PATH,
-      role: 'viewer',
-      respond: async (call) => {
-        const period = readPeriod(call.query);
-        const [steps, overview] = await Promise.all([readSetUp(store), read(period)]);
-        const content = html`${pageHeader({ title: 'Overview', lead: LEAD })}${isSetUp(steps) ? null : setUpChecklist(steps, call.role, hasPage)}${periodTabs(PATH, call.query, period)}<div id="live" class="page-part" hx-sse:connect="${LIVE}?period=${period}" hx-swap="innerMorph">${overviewContent(overview)}</div>`;
-        return { title: 'Overview', content, hasCharts: true };
-      },
+    pages.view(PATH, async (call) => {
+      const period = readPeriod(call.query);
+      const [steps, overview] = await Promise.all([readSetUp(store), read(period)]);
+      const content = html`${pageHeader({ title: 'Overview', lead: LEAD })}${isSetUp(steps) ? null : setUpChecklist(steps, call.role, hasPage)}${periodTabs(PATH, call.query, period)}<div id="live" class="page-part" hx-sse:connect="${LIVE}?period=${period}" hx-swap="innerMorph">${overviewContent(overview)}</div>`;
+      return { title: 'Overview', content, hasCharts: true };
     }),
     pages.page({
       method: 'GET',

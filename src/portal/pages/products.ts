@@ -20,47 +20,27 @@ const LIST = { href: '/products', label: 'API products' };
 export function productPages(dependencies: PageDependencies): PageRoute[] {
   const { pages, services, store } = dependencies;
   const { products } = services;
-  const creation = { path: '/products/new', role: 'administrator' } as const;
-  const change = { path: '/products/{id}/edit', role: 'administrator' } as const;
   const found = (call: PageCall): Promise<ApiProduct> => products.get(call.params.id ?? '');
   return [
-    pages.page({
-      method: 'GET',
-      path: LIST.href,
-      role: 'viewer',
-      respond: async (call) => listView(call, await store.products.all()),
-    }),
-    pages.page({ ...creation, method: 'GET', respond: async (call) => formView(call, newForm(), null) }),
-    pages.page({
-      ...creation,
-      method: 'POST',
+    pages.view(LIST.href, async (call) => listView(call, await store.products.all())),
+    ...pages.form('/products/new', {
+      show: async (call) => formView(call, newForm(), null),
       respond: async ({ form: typed, actor }) => {
         const { id, name } = await products.create(productBody(typed), actor);
         return redirectTo(`/products/${id}`, `${name} is part of the catalogue.`);
       },
       invalid: async (call, refusal) => formView(call, refusedForm(call.form, refusal), null),
     }),
-    pages.page({
-      method: 'GET',
-      path: '/products/{id}',
-      role: 'viewer',
-      respond: async (call) => {
-        const product = await found(call);
-        const scopes = product.scopes.map(({ name }) => name);
-        return productView(call, product, scopes.length === 0 ? [] : await store.applications.holding(scopes));
-      },
+    pages.view('/products/{id}', async (call) => {
+      const product = await found(call);
+      const scopes = product.scopes.map(({ name }) => name);
+      return productView(call, product, scopes.length === 0 ? [] : await store.applications.holding(scopes));
     }),
-    pages.page({
-      ...change,
-      method: 'GET',
-      respond: async (call) => {
+    ...pages.form('/products/{id}/edit', {
+      show: async (call) => {
         const product = await found(call);
         return formView(call, productForm(product), product);
       },
-    }),
-    pages.page({
-      ...change,
-      method: 'POST',
       respond: async ({ params, form: typed, actor }) => {
         const { id, name } = await products.patch(params.id ?? '', productBody(typed), actor);
         return redirectTo(`/products/${id}`, `${name} is saved. The rules count from the next request on.`);
@@ -70,11 +50,8 @@ export function productPages(dependencies: PageDependencies): PageRoute[] {
           ? null
           : formView(call, refusedForm(call.form, refusal), await found(call)),
     }),
-    pages.page({
-      method: 'GET',
-      path: '/products/{id}/delete',
-      role: 'administrator',
-      respond: async (call) => {
+    ...pages.form('/products/{id}/delete', {
+      show: async (call) => {
         const { id, name } = await found(call);
         const path = `/products/${id}`;
         return confirmPage({
@@ -84,11 +61,6 @@ export function productPages(dependencies: PageDependencies): PageRoute[] {
           ...{ csrf: call.csrf, action: `${path}/delete`, submit: 'Delete the product', cancel: path },
         });
       },
-    }),
-    pages.page({
-      method: 'POST',
-      path: '/products/{id}/delete',
-      role: 'administrator',
       respond: async (call) => {
         const { id, name } = await found(call);
         return attempted(LIST.href, `${name} is deleted.`, () => products.remove(id, call.actor), `/products/${id}`);

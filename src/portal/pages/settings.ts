@@ -19,14 +19,9 @@ import { spanText } from '../parts/time.ts';
 export function settingsPages({ pages, config, db, store, ids, clock, log }: PageDependencies): PageRoute[] {
   const file = databasePath(config);
   return [
-    pages.page({
-      method: 'GET',
-      path: '/settings',
-      role: 'viewer',
-      respond: async (call) => {
-        const row = await db.get('SELECT sqlite_version() AS version', {});
-        return settingsView(call, config, file, String(row?.version));
-      },
+    pages.view('/settings', async (call) => {
+      const row = await db.get('SELECT sqlite_version() AS version', {});
+      return settingsView(call, config, file, String(row?.version));
     }),
     pages.page({
       method: 'POST',

@@ -1,15 +1,15 @@
 /** `/tester`: who could make a request now, and what keeps the others from it. The question is in the address. */
 import { type Reach, reachOf } from '../../access/reach.ts';
 import { type Html, html } from '../../http/html.ts';
-import type { PageCall, View } from '../call.ts';
+import type { View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';
 import { badge } from '../parts/badge.ts';
 import { definitionList } from '../parts/details.ts';
 import { selectField, textField } from '../parts/fields.ts';
-import { filterForm } from '../parts/form.ts';
 import { newForm } from '../parts/form-state.ts';
-import { pageHeader, section } from '../parts/header.ts';
+import { section } from '../parts/header.ts';
+import { listView } from '../parts/list.ts';
 import { notice } from '../parts/notice.ts';
 import { emptyState, table } from '../parts/table.ts';
 import { readText } from '../query.ts';
@@ -19,16 +19,11 @@ const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'];
 
 export function testerPages({ pages, services: { products }, store }: PageDependencies): PageRoute[] {
   return [
-    pages.page({
-      method: 'GET',
-      path: PATH,
-      role: 'viewer',
-      respond: async ({ query }: PageCall) => {
-        const method = query.get('method') ?? 'GET';
-        const path = readText(query, 'path');
-        const reach = path === null ? null : await reachOf({ catalogue: products.compiled(), store }, method, path);
-        return testerView({ method, path, query, reach });
-      },
+    pages.view(PATH, async ({ query }) => {
+      const method = query.get('method') ?? 'GET';
+      const path = readText(query, 'path');
+      const reach = path === null ? null : await reachOf({ catalogue: products.compiled(), store }, method, path);
+      return testerView({ method, path, query, reach });
     }),
   ];
 }
@@ -41,18 +36,12 @@ type Question = {
 };
 
 function testerView({ method, path, query, reach }: Question): View {
-  const title = 'Who could call this?';
-  const results = html`<div id="results" class="results stack">${reach === null ? explanation() : answer(reach)}</div>`;
   const state = newForm({ method, path });
-  const content = html`${pageHeader({
-    title,
+  return listView({
+    title: 'Who could call this?',
     lead: 'Type a request as a client would send it. The answer is the gate’s own: the rule that counts, and which applications pass it now.',
-  })}${filterForm({
-    path: PATH,
-    target: '#results',
-    query,
-    submit: 'Ask',
-    fields: [
+    ...{ path: PATH, query, submit: 'Ask' },
+    filters: [
       selectField(state, {
         name: 'method',
         label: 'Method',
@@ -60,8 +49,9 @@ function testerView({ method, path, query, reach }: Question): View {
       }),
       textField(state, { name: 'path', label: 'Path', isCode: true, placeholder: '/shop/orders/17' }),
     ],
-  })}${results}`;
-  return { title, content, partial: results };
+    layout: 'stack',
+    results: reach === null ? explanation() : answer(reach),
+  });
 }
 
 function explanation(): Html {

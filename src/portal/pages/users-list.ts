@@ -1,6 +1,5 @@
 /** `/users`: who may sign in, and the accounts that applications act as. */
 import { type Html, html } from '../../http/html.ts';
-import { PAGE_DEFAULT } from '../../limits.ts';
 import type { UserListing } from '../../store/registry.ts';
 import type { Role, User } from '../../store/users.ts';
 import type { PageCall } from '../call.ts';
@@ -9,10 +8,9 @@ import type { PageRoute } from '../page.ts';
 import { badge, stateBadge } from '../parts/badge.ts';
 import { linkButton } from '../parts/button.ts';
 import { selectField, textField } from '../parts/fields.ts';
-import { filterForm } from '../parts/form.ts';
 import { newForm } from '../parts/form-state.ts';
-import { pageHeader } from '../parts/header.ts';
-import { nothingFound, pager, table } from '../parts/table.ts';
+import { listView, readListed } from '../parts/list.ts';
+import { nothingFound, table } from '../parts/table.ts';
 import { readChoice } from '../query.ts';
 
 const PATH = '/users';
@@ -30,46 +28,30 @@ export const ROLE_TEXTS: Readonly<Record<Role, { readonly label: string; readonl
 const ROLES = Object.keys(ROLE_TEXTS) as Role[];
 
 export function userListPage({ pages, store }: PageDependencies): PageRoute {
-  return pages.page({
-    method: 'GET',
-    path: PATH,
-    role: 'viewer',
-    respond: async (call) => {
-      const { query } = call;
-      const text = query.get('q')?.trim() ?? '';
-      const role = readChoice(query, 'role', ROLES);
-      const filter = { ...(text && { text }), ...(role !== null && { role }) };
-      const found = await store.registry.users(filter, query.get('cursor'), PAGE_DEFAULT + 1);
-      const listed = found.slice(0, PAGE_DEFAULT);
-      const nextCursor = found.length > PAGE_DEFAULT ? (listed.at(-1)?.user.id ?? null) : null;
-      const results = html`<div id="results" class="results">
-${userTable(call, listed)}
-${pager({ path: PATH, query, nextCursor, target: '#results' })}</div>`;
-      const state = newForm({ q: text, role });
-      const filters = filterForm({
-        path: PATH,
-        target: '#results',
-        query,
-        fields: [
-          textField(state, { name: 'q', label: 'Name', type: 'search' }),
-          selectField(state, {
-            name: 'role',
-            label: 'Role',
-            choices: [
-              { value: '', label: 'Any' },
-              ...ROLES.map((value) => ({ value, label: ROLE_TEXTS[value].label })),
-            ],
-          }),
-        ],
-      });
-      const create = linkButton({ href: `${PATH}/new`, label: 'Add a user', kind: 'primary', icon: 'plus' });
-      const content = html`${pageHeader({
-        title: 'Users',
-        lead: 'People who sign in here, and accounts that applications act as.',
-        actions: [call.may('administrator') ? create : null],
-      })}${filters}${results}`;
-      return { title: 'Users', content, partial: results };
-    },
+  return pages.view(PATH, async (call) => {
+    const { query } = call;
+    const text = query.get('q')?.trim() ?? '';
+    const role = readChoice(query, 'role', ROLES);
+    const filter = { ...(text && { text }), ...(role !== null && { role }) };
+    const { items, nextCursor } = await readListed(
+      query,
+      (before, limit) => store.registry.users(filter, before, limit),
+      ({ user }) => user.id,
+    );
+    const state = newForm({ q: text, role });
+    const roles = ROLES.map((value) => ({ value, label: ROLE_TEXTS[value].label }));
+    const create = linkButton({ href: `${PATH}/new`, label: 'Add a user', kind: 'primary', icon: 'plus' });
+    return listView({
+      title: 'Users',
+      lead: 'People who sign in here, and accounts that applications act as.',
+      actions: [call.may('administrator') ? create : null],
+      ...{ path: PATH, query, nextCursor },
+      filters: [
+        textField(state, { name: 'q', label: 'Name', type: 'search' }),
+        selectField(state, { name: 'role', label: 'Role', choices: [{ value: '', label: 'Any' }, ...roles] }),
+      ],
+      results: userTable(call, items),
+    });
   });
 }
 

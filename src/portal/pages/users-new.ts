@@ -43,13 +43,9 @@ export function userFormPages({ pages, services: { users }, store }: PageDepende
     })}`;
     return { title, content };
   };
-  const creation = { path: '/users/new', role: 'administrator' } as const;
-  const change = { path: '/users/{id}/edit', role: 'administrator' } as const;
   return [
-    pages.page({ ...creation, method: 'GET', respond: async (call) => newView(call, newUserForm()) }),
-    pages.page({
-      ...creation,
-      method: 'POST',
+    ...pages.form('/users/new', {
+      show: async (call) => newView(call, newUserForm()),
       respond: async ({ form: typed, actor }) => {
         const { id, userName, role } = await users.create(userBody(typed, false), actor);
         const next = role === 'service' ? 'Applications can act as it.' : 'Invite them to set a password.';
@@ -57,17 +53,11 @@ export function userFormPages({ pages, services: { users }, store }: PageDepende
       },
       invalid: async (call, refusal) => newView(call, refusedForm(call.form, refusal)),
     }),
-    pages.page({
-      ...change,
-      method: 'GET',
-      respond: async (call) => {
+    ...pages.form('/users/{id}/edit', {
+      show: async (call) => {
         const user = await users.get(call.params.id ?? '');
         return changeView(call, user, userForm(user));
       },
-    }),
-    pages.page({
-      ...change,
-      method: 'POST',
       respond: async ({ params, form: typed, actor, user: me }) => {
         const { id, role } = await users.get(params.id ?? '');
         const patch = userBody(typed, true);

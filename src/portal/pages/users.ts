@@ -36,15 +36,10 @@ export function userPages(dependencies: PageDependencies): PageRoute[] {
   return [
     userListPage(dependencies),
     ...userFormPages(dependencies),
-    pages.page({
-      method: 'GET',
-      path: '/users/{id}',
-      role: 'viewer',
-      respond: async (call) => {
-        const user = await users.get(call.params.id ?? '');
-        const [applications, open] = await Promise.all([store.applications.ofUser(user.id), sessions.ofUser(user.id)]);
-        return userView(call, user, applications, open.length);
-      },
+    pages.view('/users/{id}', async (call) => {
+      const user = await users.get(call.params.id ?? '');
+      const [applications, open] = await Promise.all([store.applications.ofUser(user.id), sessions.ofUser(user.id)]);
+      return userView(call, user, applications, open.length);
     }),
     switching('activate', 'The account is active. What its applications had stays refused; they can get new tokens.'),
     switching('deactivate', 'The account is signed out, and its applications are refused from the next call on.'),
@@ -70,11 +65,8 @@ export function userPages(dependencies: PageDependencies): PageRoute[] {
         return redirectTo(`/users/${id}`, `${userName} is signed out everywhere.`);
       },
     }),
-    pages.page({
-      method: 'GET',
-      path: '/users/{id}/delete',
-      role: 'administrator',
-      respond: async ({ params, csrf }) => {
+    ...pages.form('/users/{id}/delete', {
+      show: async ({ params, csrf }) => {
         const { id, userName } = await users.get(params.id ?? '');
         const path = `/users/${id}`;
         return confirmPage({
@@ -84,11 +76,6 @@ export function userPages(dependencies: PageDependencies): PageRoute[] {
           ...{ csrf, action: `${path}/delete`, submit: 'Delete the user', cancel: path },
         });
       },
-    }),
-    pages.page({
-      method: 'POST',
-      path: '/users/{id}/delete',
-      role: 'administrator',
       respond: async (call) => {
         const { id, userName } = await users.get(call.params.id ?? '');
         if (id === call.user.id) return refused(id, 'Nobody can delete their own account.');

@@ -1,6 +1,5 @@
 /** `/webhooks`: which events go where, and how that is going. */
 import { type Html, html } from '../../http/html.ts';
-import { readPageQuery } from '../../http/paging.ts';
 import type { WebhookListing } from '../../store/directory.ts';
 import type { WebhookState } from '../../store/webhooks.ts';
 import { viewWebhook } from '../../webhooks/view.ts';
@@ -10,11 +9,10 @@ import type { PageRoute } from '../page.ts';
 import { stateBadge, tag } from '../parts/badge.ts';
 import { linkButton } from '../parts/button.ts';
 import { selectField, textField } from '../parts/fields.ts';
-import { filterForm } from '../parts/form.ts';
 import { newForm } from '../parts/form-state.ts';
-import { pageHeader } from '../parts/header.ts';
+import { listView, readListed } from '../parts/list.ts';
 import { countText } from '../parts/number.ts';
-import { emptyState, nothingFound, pager, table } from '../parts/table.ts';
+import { emptyState, nothingFound, table } from '../parts/table.ts';
 import { relativeTime } from '../parts/time.ts';
 import { readChoice, readText } from '../query.ts';
 import { isSetUp, readSetUp, setUpChecklist } from '../set-up.ts';
@@ -26,47 +24,42 @@ const TYPES_SHOWN = 3;
 type Filter = { state: WebhookState | null; endpointId: string | null; keyName: string | null; text: string | null };
 
 export function webhookListPage({ pages, store, hasPage }: PageDependencies): PageRoute {
-  return pages.page({
-    method: 'GET',
-    path: PATH,
-    role: 'viewer',
-    respond: async (call) => {
-      const { query } = call;
-      const { limit, cursor } = readPageQuery(query);
-      const asked: Filter = {
-        state: readChoice(query, 'state', STATES),
-        endpointId: readText(query, 'endpoint'),
-        keyName: readText(query, 'key'),
-        text: readText(query, 'q'),
-      };
-      const filter = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== null));
-      const found = await store.directory.webhooks(filter, cursor, limit + 1);
-      const shown = found.slice(0, limit);
-      const nextCursor = found.length > limit ? (shown.at(-1)?.webhook.id ?? null) : null;
-      const isFiltered = Object.keys(filter).length > 0 || cursor !== null;
-      const isEmpty = shown.length === 0 && !isFiltered;
-      const empty = isEmpty ? await firstWebhook(call) : nothingFound(PATH, 'webhooks');
-      const partial = html`<div id="results" class="results">${webhookTable(call, shown, empty)}${pager({ path: PATH, query, nextCursor, target: '#results' })}</div>`;
-      const content = html`${pageHeader({
-        title: 'Webhooks',
-        lead: 'Which events go to which endpoint, and how that is going.',
-        actions: [call.may('administrator') && !isEmpty ? newButton() : null],
-      })}${isEmpty ? null : await filters(asked, query)}${partial}`;
-      return { title: 'Webhooks', content, partial };
-    },
+  return pages.view(PATH, async (call) => {
+    const { query } = call;
+    const asked: Filter = {
+      state: readChoice(query, 'state', STATES),
+      endpointId: readText(query, 'endpoint'),
+      keyName: readText(query, 'key'),
+      text: readText(query, 'q'),
+    };
+    const filter = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== null));
+    const { items, cursor, nextCursor } = await readListed(
+      query,
+      (after, limit) => store.directory.webhooks(filter, after, limit),
+      ({ webhook }) => webhook.id,
+    );
+    const isEmpty = items.length === 0 && Object.keys(filter).length === 0 && cursor === null;
+    const empty = isEmpty ? await firstWebhook(call) : nothingFound(PATH, 'webhooks');
+    return listView({
+      title: 'Webhooks',
+      lead: 'Which events go to which endpoint, and how that is going.',
+      actions: [call.may('administrator') && !isEmpty ? newButton() : null],
+      ...{ path: PATH, query, nextCursor },
+      filters: isEmpty ? [] : await filters(asked),
+      results: webhookTable(call, items, empty),
+    });
   });
 
-  async function filters(asked: Filter, query: URLSearchParams): Promise<Html> {
+  async function filters(asked: Filter): Promise<Html[]> {
     const counts = await store.directory.states();
-    const state = newForm({ q: asked.text, state: asked.state, endpoint: asked.endpointId, key: asked.keyName });
+    const state = newForm({ q: asked.text, state: asked.state });
     const states = STATES.map((name) => ({ value: name, label: `${name} (${countText(counts[name] ?? 0)})` }));
-    const fields = [
+    return [
       textField(state, { name: 'q', label: 'Name', type: 'search' }),
       selectField(state, { name: 'state', label: 'State', choices: [{ value: '', label: 'Any' }, ...states] }),
       ...(asked.endpointId === null ? [] : [html`<input type="hidden" name="endpoint" value="${asked.endpointId}">`]),
       ...(asked.keyName === null ? [] : [html`<input type="hidden" name="key" value="${asked.keyName}">`]),
     ];
-    return filterForm({ path: PATH, target: '#results', query, fields });
   }
 
   /** The way to the first delivery, which ends here. */

@@ -25,8 +25,6 @@ export function webhookFormPages({ pages, services: { webhooks, keys }, store }:
     return { endpoints, eventTypes, keys: allKeys };
   };
   const found = (call: PageCall): Promise<Webhook> => webhooks.get(pathId(call));
-  const creation = { path: '/webhooks/new', role: 'administrator' } as const;
-  const change = { path: '/webhooks/{id}/edit', role: 'administrator' } as const;
 
   /** Created it is in any case; what keeps it from starting is said on its page. */
   const started = async (call: PageCall, { id, name }: Webhook): Promise<Redirect> => {
@@ -44,14 +42,8 @@ export function webhookFormPages({ pages, services: { webhooks, keys }, store }:
   };
 
   return [
-    pages.page({
-      ...creation,
-      method: 'GET',
-      respond: async (call) => newView(call, newWebhookForm(call.query.get('endpoint') ?? ''), await readChoices()),
-    }),
-    pages.page({
-      ...creation,
-      method: 'POST',
+    ...pages.form('/webhooks/new', {
+      show: async (call) => newView(call, newWebhookForm(call.query.get('endpoint') ?? ''), await readChoices()),
       respond: async (call) => {
         const webhook = await webhooks.create(webhookBody(call.form), call.actor);
         return call.form.has('start')
@@ -71,18 +63,12 @@ export function webhookFormPages({ pages, services: { webhooks, keys }, store }:
         return { title, content: html`${pageHeader({ title })}${partial}`, partial };
       },
     }),
-    pages.page({
-      ...change,
-      method: 'GET',
-      respond: async (call) => {
+    ...pages.form('/webhooks/{id}/edit', {
+      show: async (call) => {
         const webhook = await found(call);
         const choices = await readChoices();
         return changeView(call, webhook, webhookForm(webhook, choices.eventTypes), choices);
       },
-    }),
-    pages.page({
-      ...change,
-      method: 'POST',
       respond: async (call) => {
         const { id, name } = await webhooks.patch((await found(call)).id, webhookPatchOf(call.form), call.actor);
         return redirectTo(`/webhooks/${id}`, `${name} is saved.`);

@@ -51,17 +51,12 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
   return [
     webhookListPage(dependencies),
     ...webhookFormPages(dependencies),
-    pages.page({
-      method: 'GET',
-      path: '/webhooks/{id}',
-      role: 'viewer',
-      respond: async (call) => {
-        const listing = await found(call);
-        const attempt = await testOf(call, listing);
-        const test =
-          attempt === null ? null : testSection(attempt, (await endpoints.get(listing.webhook.endpointId)).url);
-        return webhookView(call, listing, test);
-      },
+    pages.view('/webhooks/{id}', async (call) => {
+      const listing = await found(call);
+      const attempt = await testOf(call, listing);
+      const test =
+        attempt === null ? null : testSection(attempt, (await endpoints.get(listing.webhook.endpointId)).url);
+      return webhookView(call, listing, test);
     }),
     pages.page({
       method: 'GET',
@@ -91,11 +86,8 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
       invalid: async (call, refusal) =>
         refusal.code === 'not_found' ? null : refusedTo(`/webhooks/${pathId(call)}`, refusal),
     }),
-    pages.page({
-      method: 'GET',
-      path: '/webhooks/{id}/delete',
-      role: 'administrator',
-      respond: async (call) => {
+    ...pages.form('/webhooks/{id}/delete', {
+      show: async (call) => {
         const listing = await found(call);
         const { id, name } = listing.webhook;
         const path = `/webhooks/${id}`;
@@ -109,11 +101,6 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
           ...{ csrf: call.csrf, action: `${path}/delete`, submit: 'Delete the webhook', cancel: path },
         });
       },
-    }),
-    pages.page({
-      method: 'POST',
-      path: '/webhooks/{id}/delete',
-      role: 'administrator',
       respond: async (call) => {
         const { id, name } = await webhooks.get(pathId(call));
         return attempted('/webhooks', `The webhook ${name} is deleted.`, () => webhooks.remove(id, call.actor));

@@ -1,0 +1,23 @@
+/**
+ * Runs the program as the single binary would, and when it ends writes down what V8 has compiled of it. Its first argument is a file with
+ * JSON: `assets`, the file of each, and `output`. The others are the program's.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type sea from 'node:sea';
+import { PROGRAM_ASSET, runProgram } from './program.ts';
+
+type Recording = { readonly assets: Readonly<Record<string, string>>; readonly output: string };
+
+const { assets, output } = JSON.parse(readFileSync(process.argv.splice(2, 1)[0] ?? '', 'utf8')) as Recording;
+const require = createRequire(import.meta.url);
+
+// Nothing is inside of this process: the assets come from their files.
+const inside = require('node:sea') as { -readonly [name in keyof typeof sea]: unknown };
+const bytes = (name: string): Uint8Array => Uint8Array.from(readFileSync(assets[name] ?? ''));
+inside.isSea = () => true;
+inside.getAsset = (name: string) => Buffer.from(bytes(name)).toString();
+inside.getRawAsset = (name: string) => bytes(name).buffer;
+
+const script = runProgram(readFileSync(assets[PROGRAM_ASSET] ?? '', 'utf8'), undefined, require);
+process.once('exit', () => writeFileSync(output, script.createCachedData()));
