@@ -181,6 +181,9 @@ export const POLL_MS = 250;
 export const WEBHOOKS_PER_ROUND = 64;
 /** Payload that is read, written as JSON, hashed and signed in one turn of the event loop: 1 MiB of it takes 5 to 10 ms. */
 export const DELIVERY_BYTES_PER_TURN: number = 512 * 1024;
+/** The same while requests are answered, and so long after the last one: four messages of one record, or a single larger one. */
+export const DELIVERY_BYTES_PER_CALLED_TURN: number = 32 * 1024;
+export const CALLED_LATELY_MS = 10;
 /** Webhooks that are claimed for in one turn of the event loop. */
 export const CLAIMS_AT_ONCE = 4;
 /** Batches claimed ahead for one webhook, and about how many for all together; each may always have one. */

@@ -13,6 +13,8 @@ export type Observers = {
   readonly figures: FigureKeeper;
   readonly feed: AttemptFeed;
   readonly observeRequest: ObserveRequest;
+  /** How many requests were answered by now. */
+  readonly answeredRequests: () => number;
   readonly observeSettled: ObserveSettled;
   /** The same, with whoever follows attempts live told of tests too. */
   observed(testDelivery: TestDelivery): TestDelivery;
@@ -24,14 +26,17 @@ export function createObservers({ store, clock }: Dependencies): Observers {
   const metrics = createMetrics({ queues: store.queues, clock });
   const figures = createFigures({ store: store.figures, clock });
   const feed = createAttemptFeed();
+  let answered = 0;
   return {
     metrics,
     figures,
     feed,
     observeRequest: (request) => {
+      answered += 1;
       metrics.observeRequest(request);
       figures.observeRequest(request);
     },
+    answeredRequests: () => answered,
     observeSettled: (webhookId, settled) => {
       metrics.observeSettled(webhookId, settled);
       figures.observeSettled(webhookId, settled);

@@ -164,11 +164,11 @@ export async function createSallyport(
 function createDelivery(
   { store, clock, ids, random, transport }: Composed,
   log: Log,
-  { observeSettled: observe }: Observers,
+  { observeSettled: observe, answeredRequests }: Observers,
 ): { send: Send; dispatcher: Dispatcher } {
   const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }), clock });
   const jitter = (): number => Buffer.from(random(4)).readUInt32BE() / 2 ** 32;
-  const dispatcher = createDispatcher({ store, clock, ids, log, send, jitter, observe });
+  const dispatcher = createDispatcher({ store, clock, ids, log, send, jitter, observe, answeredRequests });
   return { send, dispatcher };
 }
 

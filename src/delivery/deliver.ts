@@ -1,6 +1,6 @@
 /** Carries jobs out: reads what each needs as it is now, sends it, and says what came of it. */
 import type { Clock, Ids } from '../ids.ts';
-import { DELIVERY_BYTES_PER_TURN, MESSAGE_OVERHEAD_BYTES, RECORD_OVERHEAD_BYTES } from '../limits.ts';
+import { MESSAGE_OVERHEAD_BYTES, RECORD_OVERHEAD_BYTES } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { Batch, LogRecord } from '../store/dispatch.ts';
 import type { Route } from '../store/routes.ts';
@@ -12,6 +12,7 @@ import { heavyTurns } from '../wire/turns.ts';
 import { createDepartures } from './departures.ts';
 import { attemptMs, type Job, type Result } from './job.ts';
 import { stopReason } from './plan.ts';
+import { createQuota } from './quota.ts';
 import type { Send, Sent } from './send.ts';
 import { stopByService } from './stop.ts';
 
@@ -24,6 +25,8 @@ type Dependencies = {
   readonly ids: Ids;
   readonly send: Send;
   readonly log: Log;
+  /** How many requests were answered by now. */
+  readonly answeredRequests: () => number;
   /** Told of what goes out, in the moment it does. */
   readonly onStart: (job: Job, route: Route, now: number) => void;
 };
@@ -32,7 +35,7 @@ type Departure = { readonly job: Job; readonly signal: AbortSignal; readonly end
 
 const RELEASED: Result = { kind: 'release' };
 
-export function createDeliver({ store, clock, ids, send, log, onStart }: Dependencies): Deliver {
+export function createDeliver({ store, clock, ids, send, log, answeredRequests, onStart }: Dependencies): Deliver {
   /** Sends what may be sent; answers the bytes that it took to read, 0 where nothing was sent. */
   const depart = async ({ job, signal, end }: Departure, reading: Reading): Promise<number> => {
     const { batch, webhookNumber } = job;
@@ -71,19 +74,23 @@ export function createDeliver({ store, clock, ids, send, log, onStart }: Depende
     return bytesOf(records);
   };
 
-  const { add } = createDepartures<Departure>(DELIVERY_BYTES_PER_TURN, heavyTurns, () => {
-    const reading = createReading(store);
-    return async (departure) => {
-      const { job, end } = departure;
-      try {
-        return await depart(departure, reading);
-      } catch (error) {
-        log.error({ webhookNumber: job.webhookNumber, batchId: job.batch?.id, err: error }, 'a delivery broke off');
-        end(RELEASED);
-        return 0;
-      }
-    };
-  });
+  const { add } = createDepartures<Departure>(
+    createQuota(answeredRequests, () => performance.now()),
+    heavyTurns,
+    () => {
+      const reading = createReading(store);
+      return async (departure) => {
+        const { job, end } = departure;
+        try {
+          return await depart(departure, reading);
+        } catch (error) {
+          log.error({ webhookNumber: job.webhookNumber, batchId: job.batch?.id, err: error }, 'a delivery broke off');
+          end(RELEASED);
+          return 0;
+        }
+      };
+    },
+  );
 
   return (job, signal) => new Promise((end) => add({ job, signal, end }));
 }

@@ -10,11 +10,11 @@ export type Departures<Job> = {
 export type Depart<Job> = (job: Job) => Promise<number>;
 
 /**
- * `beginTurn` begins one; `turns` is where those turns wait that follow one which was full, beside other work of its weight. A job is
+ * `bytesPerTurn` is asked at the beginning of each turn, and `beginTurn` begins it; `turns` is where those turns wait that follow one which was full, beside other work of its weight. A job is
  * never divided, so a turn may have one more than it should.
  */
 export function createDepartures<Job>(
-  bytesPerTurn: number,
+  bytesPerTurn: () => number,
   turns: Turns,
   beginTurn: () => Depart<Job>,
 ): Departures<Job> {
@@ -23,9 +23,10 @@ export function createDepartures<Job>(
 
   const turn = async (): Promise<void> => {
     const depart = beginTurn();
+    const most = bytesPerTurn();
     let bytes = 0;
     let at = 0;
-    for (; at < waiting.length && bytes < bytesPerTurn; at += 1) bytes += await depart(waiting[at] as Job);
+    for (; at < waiting.length && bytes < most; at += 1) bytes += await depart(waiting[at] as Job);
     waiting.splice(0, at);
     scheduled = false;
     if (waiting.length > 0) schedule(turns);

@@ -53,6 +53,8 @@ export type DispatcherOptions = {
   /** A number in [0, 1), for the jitter of retries. */
   readonly jitter: () => number;
   readonly observe?: ObserveSettled;
+  /** How many requests this process has answered: none where it answers none. */
+  readonly answeredRequests?: () => number;
   readonly inFlight?: number;
   readonly inFlightPerEndpoint?: number;
   readonly pollMs?: number;
@@ -93,7 +95,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     },
   });
   const deliver = createDeliver({
-    ...{ store, clock, ids, send, log },
+    ...{ store, clock, ids, send, log, answeredRequests: options.answeredRequests ?? (() => 0) },
     onStart: (job, { webhook }, now) =>
       rates.spend(job.webhookNumber, webhook.maxRecordsPerSecond, recordsOf(job), now),
   });

@@ -17,14 +17,18 @@ describe('departures', () => {
     let readings = 0;
     const all: Departed[] = [];
     await new Promise<void>((resolve) => {
-      const { add } = createDepartures<number>(bytesPerTurn, createTurns(), () => {
-        const reading = readings++;
-        return async (job) => {
-          all.push({ job, turn: turn() - first, reading });
-          if (all.length === sizes.length) resolve();
-          return sizes[job] ?? 0;
-        };
-      });
+      const { add } = createDepartures<number>(
+        () => bytesPerTurn,
+        createTurns(),
+        () => {
+          const reading = readings++;
+          return async (job) => {
+            all.push({ job, turn: turn() - first, reading });
+            if (all.length === sizes.length) resolve();
+            return sizes[job] ?? 0;
+          };
+        },
+      );
       for (const job of sizes.keys()) add(job);
     });
     assert.deepEqual(
@@ -51,11 +55,15 @@ describe('departures', () => {
     const added = turn();
     const seen = await new Promise<number[]>((resolve) => {
       const jobs: number[] = [];
-      const { add } = createDepartures<number>(100, createTurns(), () => async (job) => {
-        jobs.push(job);
-        if (jobs.length === 2) resolve(jobs);
-        return 1;
-      });
+      const { add } = createDepartures<number>(
+        () => 100,
+        createTurns(),
+        () => async (job) => {
+          jobs.push(job);
+          if (jobs.length === 2) resolve(jobs);
+          return 1;
+        },
+      );
       add(1);
       queueMicrotask(() => add(2));
       assert.deepEqual(jobs, []);
@@ -86,4 +94,29 @@ describe('batches of 1 MiB', () => {
       assert.equal(new Set(ready).size, 12, `ready in turns ${ready.join(', ')}`);
     });
   }
+});
+
+describe('messages of one record', () => {
+  async function mostInATurn(t: TestContext, answeredRequests: () => number): Promise<number> {
+    const turn = countTurns(t);
+    const inTurns = new Map<number, number>();
+    const onPost = (): void => void inTurns.set(turn(), (inTurns.get(turn()) ?? 0) + 1);
+    const d = await openDispatching(t, { onPost });
+    const { at } = await d.connect({ webhook: { maxBatchRecords: 1 } });
+    d.receiver.route(at.path, () => ({ status: 200 }));
+    d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    await d.publishMany(40);
+    await d.start({ answeredRequests, inFlightPerEndpoint: 64 });
+    await until('the end', () => isDrained(d));
+    return Math.max(...inTurns.values());
+  }
+
+  it('depart together', async (t) => {
+    assert.equal(await mostInATurn(t, () => 7), 40);
+  });
+
+  it('depart four at a time while requests are answered', async (t) => {
+    let answered = 0;
+    assert.equal(await mostInATurn(t, () => ++answered), 4);
+  });
 });
