@@ -91,7 +91,7 @@ async function runBench(bench: Bench, parent: string, missing: ReadonlySet<strin
   const versions = versionsOf([...bench.programs, ...(bench.peerPrograms ?? [])], bench.peers);
   const circumstances = { measuredAt: new Date().toISOString(), machine: describeMachine(), versions };
   for (const one of found) {
-    const result = { ...one, seconds };
+    const result = { profile: null, ...one, seconds };
     storeResult(resultsFolder, { ...circumstances, isRehearsal: quick, result });
     process.stdout.write(`${printed(result)}\n`);
   }

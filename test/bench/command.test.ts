@@ -141,6 +141,7 @@ describe('the benchmark command', () => {
     const { isRehearsal, result, machine, versions } = JSON.parse(text) as StoredResult;
     assert.equal(isRehearsal, true);
     assert.equal(result.rows.length, 3);
+    assert.equal(result.profile, null);
     assert.ok(result.rows.every(({ values }) => (values.ready ?? []).length === 1 && (values.ready?.[0] ?? 0) > 0));
     assert.ok(machine.cores > 0 && machine.cpu !== '');
     assert.equal(versions.Node, process.versions.node);

@@ -11,7 +11,7 @@ import { readResults, storeResult } from '../../scripts/bench/report/stored.ts';
 import { formatNumber, printed } from '../../scripts/bench/report/table.ts';
 import { writeReport } from '../../scripts/bench/report/write.ts';
 import { temporaryFolder } from '../support/store.ts';
-import { resultOf, storedOf } from './results.ts';
+import { profileOfThreads, resultOf, storedOf } from './results.ts';
 
 describe('the figures of a result', () => {
   it('have their middle, of an even number the mean of the two', () => {
@@ -73,6 +73,22 @@ describe('the figures of a result', () => {
     assert.match(text, /^rate, of bare +at least 65% +60% +missed$/m);
     assert.match(text, /^p99, of bare +at most 2× +1\.3× +met$/m);
     assert.match(text, /^not measured: BullMQ: redis-server is not installed$/m);
+    assert.doesNotMatch(text, /share/);
+  });
+
+  it('are followed by what each thread was busy with', () => {
+    const text = printed(resultOf({ profile: profileOfThreads() }));
+    assert.match(
+      text,
+      /^Sallyport .*\nevent loop, busy 72% of the time +share\nwriting to sockets, TLS +60%\nhashes \| signatures +40%\nwriting thread, busy less than 1% of the time\ngoal /m,
+    );
+  });
+
+  it('are followed by the eight largest shares of a thread, and the sum of the others', () => {
+    const shares = Array.from({ length: 10 }, (_, n) => ({ what: `purpose ${n}`, share: 0.1 }));
+    const text = printed(resultOf({ profile: [{ thread: 'event loop', busyShare: 1, shares }] }));
+    assert.match(text, /^purpose 7 +10%\nthe rest +20%$/m);
+    assert.doesNotMatch(text, /purpose 8/);
   });
 });
 
@@ -114,6 +130,27 @@ describe('the page of the report', () => {
     assert.match(token, /The profile says \*\*this\*\*\.\n\n$/);
     assert.doesNotMatch(page, /That\./);
     assert.match(delivering, /^Not measured: BullMQ: it is not there\.$/m);
+  });
+
+  it('has what each thread was busy with between the figures and the note', () => {
+    const page = reportPage([storedOf(resultOf({ profile: profileOfThreads() }))], notes, 'benchmarks');
+    const [, after = ''] = /^\| Sallyport \| .*\n\n([\s\S]*)$/m.exec(page) ?? [];
+    assert.equal(
+      after,
+      [
+        ...['| event loop, busy 72% of the time | share |', '|---|---:|'],
+        ...['| writing to sockets, TLS | 60% |', '| hashes \\| signatures | 40% |', ''],
+        ...['| writing thread, busy less than 1% of the time |', '|---|', '', 'The profile says **this**.', ''],
+      ].join('\n'),
+    );
+  });
+
+  it('has no such table where nothing was profiled', () => {
+    const [without, none] = [resultOf(), resultOf({ profile: null })].map((result) =>
+      reportPage([storedOf(result)], notes, 'benchmarks'),
+    );
+    assert.equal(without, none);
+    assert.doesNotMatch(none ?? '', /share \|/);
   });
 
   it('is not made of nothing', () => assert.throws(() => reportPage([], notes, 'benchmarks'), /no results/));
@@ -178,6 +215,16 @@ describe('stored results', () => {
       ['new', 'Issuing tokens'],
     );
     assert.deepEqual(read[1], storedOf(resultOf()));
+  });
+
+  it('have their profile, and are read without where they are older than profiles', (t) => {
+    const folder = temporaryFolder(t);
+    storeResult(folder, storedOf(resultOf({ profile: profileOfThreads() })));
+    storeResult(folder, storedOf(resultOf({ bench: 'guard' })));
+    const [token, guard] = readResults(folder, ['token', 'guard']);
+    assert.deepEqual(token?.result.profile, profileOfThreads());
+    assert.equal(guard?.result.profile, undefined);
+    assert.match(printed(guard?.result ?? resultOf()), /^Issuing tokens/);
   });
 
   it('of a rehearsal make no report', (t) => {

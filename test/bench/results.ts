@@ -1,5 +1,5 @@
 /** A benchmark's result for tests of what is made of it. */
-import type { BenchResult } from '../../scripts/bench/report/result.ts';
+import type { BenchResult, ThreadProfile } from '../../scripts/bench/report/result.ts';
 import type { StoredResult } from '../../scripts/bench/report/stored.ts';
 
 export function resultOf(more: Partial<BenchResult> = {}): BenchResult {
@@ -20,6 +20,21 @@ export function resultOf(more: Partial<BenchResult> = {}): BenchResult {
     ...{ notMeasured: [], chart: { kind: 'bars' } },
     ...more,
   };
+}
+
+/** A thread that was busy with two things, and one that had nothing to do. */
+export function profileOfThreads(): ThreadProfile[] {
+  return [
+    {
+      ...{ thread: 'event loop', busyShare: 0.724 },
+      shares: [
+        { what: 'writing to sockets, TLS', share: 0.6 },
+        { what: 'hashes | signatures', share: 0.397 },
+        { what: 'undici', share: 0.003 },
+      ],
+    },
+    { thread: 'writing thread', busyShare: 0.001, shares: [{ what: 'statements', share: 1 }] },
+  ];
 }
 
 export function storedOf(result: BenchResult, more: Partial<StoredResult> = {}): StoredResult {

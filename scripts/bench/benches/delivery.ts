@@ -2,11 +2,26 @@
 import { makeCertificates } from '../../../test/support/tls.ts';
 import { cpuMillis } from '../harness/cpu.ts';
 import { type Postgres, type Redis, startPostgres, startRedis } from '../harness/databases.ts';
-import { type Delivering, ENDPOINTS, EVENT_BYTES, publish, startDelivering } from '../harness/deliveries.ts';
+import {
+  type Delivering,
+  ENDPOINTS,
+  EVENT_BYTES,
+  profileDeliveries,
+  publish,
+  startDelivering,
+} from '../harness/deliveries.ts';
 import { type Contender, measureInRounds } from '../harness/rounds.ts';
 import { startWorker } from '../harness/worker.ts';
 import { startReceiver } from '../receiver-process.ts';
-import { type BenchResult, type Goal, largest, medianRatio, type Row, valuesOf } from '../report/result.ts';
+import {
+  type BenchResult,
+  type Goal,
+  largest,
+  medianRatio,
+  type Row,
+  type ThreadProfile,
+  valuesOf,
+} from '../report/result.ts';
 import { median } from '../report/statistics.ts';
 import type { Bench, BenchContext } from './bench.ts';
 
@@ -30,6 +45,8 @@ const RECORDS: Readonly<Record<string, number>> = {
   [inBatches(SALLYPORT)]: 160_000,
   [inBatches(PG_BOSS)]: 16_000,
 };
+
+const recordsOf = (name: string): number => RECORDS[name] ?? 0;
 
 type Measure = (records: number) => Promise<{ readonly ms: number; readonly cpuMs: number }>;
 type Stop = () => Promise<void> | void;
@@ -93,7 +110,14 @@ export const deliveryBench: Bench = {
         ...(redis === null ? [`${BULLMQ}: redis-server is not installed`] : []),
         ...(postgres === null ? [`${PG_BOSS}; ${GRAPHILE}: PostgreSQL 15 is not installed`] : []),
       ];
-      return describe(rows, notMeasured);
+      say('profiling');
+      const profile = (name: string, batchRecords: number): Promise<ThreadProfile[]> => {
+        const dataDir = `${folder}/profiled ${name}`;
+        const records = quick ? 800 : recordsOf(name) / 4;
+        return profileDeliveries({ dataDir, receiver, certificates, batchRecords }, records);
+      };
+      const profiles = { one: await profile(SALLYPORT, 1), batches: await profile(inBatches(SALLYPORT), BATCH) };
+      return describe(rows, profiles, notMeasured);
     } finally {
       for (const stop of stops.reverse()) await stop();
     }
@@ -101,7 +125,7 @@ export const deliveryBench: Bench = {
 };
 
 function contender(name: string, measure: Measure, quick: boolean): Contender {
-  const most = RECORDS[name] ?? 0;
+  const most = recordsOf(name);
   return {
     name,
     measure: async (round) => {
@@ -120,7 +144,11 @@ const METHOD =
   'an outcome on the disk before they tell of it. The bare POSTs send one body again and again and keep nothing. `cpu` is of the sending process alone, without that of a ' +
   'database server beside it.';
 
-function describe(rows: readonly Row[], notMeasured: readonly string[]): Omit<BenchResult, 'seconds'>[] {
+function describe(
+  rows: readonly Row[],
+  profiles: { readonly one: readonly ThreadProfile[]; readonly batches: readonly ThreadProfile[] },
+  notMeasured: readonly string[],
+): Omit<BenchResult, 'seconds'>[] {
   const figures = [
     { name: 'rate', unit: '/s' },
     { name: 'cpu', unit: 'µs' },
@@ -134,7 +162,7 @@ function describe(rows: readonly Row[], notMeasured: readonly string[]): Omit<Be
     {
       ...shared,
       ...{ bench: 'delivery', title: 'Delivering, one record a POST', method: `${METHOD} Rates are records a second.` },
-      ...{ rows: one, baseline: BARE, goals: goalsOfOne({ rows: one }) },
+      ...{ rows: one, baseline: BARE, goals: goalsOfOne({ rows: one }), profile: profiles.one },
     },
     {
       ...shared,
@@ -142,7 +170,12 @@ function describe(rows: readonly Row[], notMeasured: readonly string[]): Omit<Be
       method:
         `${METHOD} Up to ${BATCH} records a POST, rates still in records. pg-boss hands its jobs out in batches, and each of ${BATCH} is one POST; BullMQ and graphile-worker hand them out ` +
         'singly, so that their figures are those with one record a POST.',
-      ...{ rows: batches, baseline: inBatches(BARE), goals: goalsOfBatches({ rows: batches }) },
+      ...{
+        rows: batches,
+        baseline: inBatches(BARE),
+        goals: goalsOfBatches({ rows: batches }),
+        profile: profiles.batches,
+      },
     },
   ];
 }

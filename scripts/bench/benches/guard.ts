@@ -16,8 +16,9 @@ import {
   tokensFor,
 } from '../harness/http-peers.ts';
 import { CONNECTIONS, type LoadRequest } from '../harness/load.ts';
-import { createEmployee, registerReaders, startService, TOKEN_PATH } from '../harness/service.ts';
-import type { BenchResult } from '../report/result.ts';
+import { profileUnderLoad } from '../harness/profile.ts';
+import { createEmployee, registerReaders, type Service, startService, TOKEN_PATH } from '../harness/service.ts';
+import type { BenchResult, ThreadProfile } from '../report/result.ts';
 import type { Bench, BenchContext } from './bench.ts';
 
 /** Tokens that are used in turn, each of another client. */
@@ -28,13 +29,10 @@ export const guardBench: Bench = {
   programs: ['wrk'],
   peers: true,
   run: async (context: BenchContext) => {
-    const { folder } = context;
+    const { folder, seconds, say } = context;
     const compared = await measureServers(context, async ({ started, add }) => {
       const service = started(await startService({ dataDir: `${folder}/data` }));
-      const clients = await registerReaders(service, TOKENS);
-      const { path } = await createEmployee(service);
-      const asked = clients.map((client) => jsonTokenRequest(TOKEN_PATH, client));
-      const own = (await tokensFor(service.url, asked)).map((token) => guardedRequest(path, token));
+      const own = await ownRequests(service);
       const employee = await checkGuarded(service.url, own[0]);
       add(BARE, started(await startBare(employee)), own);
       add(SALLYPORT, service, own);
@@ -47,9 +45,17 @@ export const guardBench: Bench = {
         add(name, server, requests);
       }
     });
-    return [describe(compared)];
+    say('profiling');
+    return [describe(compared, await profileUnderLoad(folder, seconds, ownRequests))];
   },
 };
+
+async function ownRequests(service: Service): Promise<LoadRequest[]> {
+  const clients = await registerReaders(service, TOKENS);
+  const { path } = await createEmployee(service);
+  const asked = clients.map((client) => jsonTokenRequest(TOKEN_PATH, client));
+  return (await tokensFor(service.url, asked)).map((token) => guardedRequest(path, token));
+}
 
 /** The employee comes with the token, and does not come without. */
 async function checkGuarded(url: string, request: LoadRequest | undefined): Promise<unknown> {
@@ -64,7 +70,7 @@ async function checkGuarded(url: string, request: LoadRequest | undefined): Prom
   return employee;
 }
 
-function describe(compared: Compared): Omit<BenchResult, 'seconds'> {
+function describe(compared: Compared, profile: readonly ThreadProfile[]): Omit<BenchResult, 'seconds'> {
   return {
     bench: 'guard',
     title: 'Guarding an API',
@@ -74,5 +80,6 @@ function describe(compared: Compared): Omit<BenchResult, 'seconds'> {
       'read the same from SQLite; the bare server answers with an object of the same size as JSON.',
     ...compared,
     goals: rateGoals(compared, 75, 2),
+    profile,
   };
 }

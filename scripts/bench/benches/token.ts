@@ -16,8 +16,9 @@ import {
   tokensFor,
 } from '../harness/http-peers.ts';
 import { CONNECTIONS, type LoadRequest } from '../harness/load.ts';
-import { EMPLOYEE, registerReaders, startService, TOKEN_PATH } from '../harness/service.ts';
-import { type BenchResult, type Goal, medianRatio } from '../report/result.ts';
+import { profileUnderLoad } from '../harness/profile.ts';
+import { EMPLOYEE, registerReaders, type Service, startService, TOKEN_PATH } from '../harness/service.ts';
+import { type BenchResult, type Goal, medianRatio, type ThreadProfile } from '../report/result.ts';
 import type { Bench, BenchContext } from './bench.ts';
 
 /** Clients that ask in turn. */
@@ -28,14 +29,14 @@ export const tokenBench: Bench = {
   programs: ['wrk'],
   peers: true,
   run: async (context: BenchContext) => {
-    const { folder } = context;
+    const { folder, seconds, say } = context;
     const compared = await measureServers(context, async ({ started, add }) => {
       const addTried = async (name: string, server: HttpServer, requests: readonly LoadRequest[]): Promise<void> => {
         await tokensFor(server.url, requests.slice(0, 1));
         add(name, server, requests);
       };
       const service = started(await startService({ dataDir: `${folder}/data` }));
-      const own = (await registerReaders(service, CLIENTS)).map((client) => jsonTokenRequest(TOKEN_PATH, client));
+      const own = await ownRequests(service);
       add(BARE, started(await startBare(EMPLOYEE)), own);
       await addTried(SALLYPORT, service, own);
       const clients = makeClients(CLIENTS);
@@ -43,11 +44,16 @@ export const tokenBench: Bench = {
         await addTried(name, started(await startPeer(name, folder, clients)), clients.map(formTokenRequest));
       }
     });
-    return [describe(compared)];
+    say('profiling');
+    return [describe(compared, await profileUnderLoad(folder, seconds, ownRequests))];
   },
 };
 
-function describe(compared: Compared): Omit<BenchResult, 'seconds'> {
+async function ownRequests(service: Service): Promise<LoadRequest[]> {
+  return (await registerReaders(service, CLIENTS)).map((client) => jsonTokenRequest(TOKEN_PATH, client));
+}
+
+function describe(compared: Compared, profile: readonly ThreadProfile[]): Omit<BenchResult, 'seconds'> {
   return {
     bench: 'token',
     title: 'Issuing tokens',
@@ -58,6 +64,7 @@ function describe(compared: Compared): Omit<BenchResult, 'seconds'> {
       "server's own CPU time for one request.",
     ...compared,
     goals: goals(compared),
+    profile,
   };
 }
 

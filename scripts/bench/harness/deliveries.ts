@@ -6,7 +6,10 @@ import BetterSqlite3 from 'better-sqlite3';
 import { DATABASE_FILE } from '../../../src/data-folder.ts';
 import type { Certificates } from '../../../test/support/tls.ts';
 import type { Receiver } from '../receiver-process.ts';
+import type { Span } from '../report/profile.ts';
+import type { ThreadProfile } from '../report/result.ts';
 import { cpuMillis } from './cpu.ts';
+import { monotonicMicros, profilingFlags, readProfiles } from './profile.ts';
 import { EDGE, type Service, startService } from './service.ts';
 
 /** Data of an event. */
@@ -19,6 +22,8 @@ export type Drained = {
   readonly requests: number;
   readonly ms: number;
   readonly cpuMs: number;
+  /** From the word to begin until the last outcome was seen. */
+  readonly span: Span;
 };
 
 export type Delivering = {
@@ -40,13 +45,14 @@ export type DeliveringOptions = {
   readonly category?: string;
   /** The single binary, in place of the sources. */
   readonly binary?: string;
+  readonly nodeFlags?: readonly string[];
 };
 
 /** The service with webhooks to the receiver, all stopped. */
 export async function startDelivering({ dataDir, certificates, ...options }: DeliveringOptions): Promise<Delivering> {
   const env = receiverSettings(`${dataDir}.ca.pem`, certificates);
-  const { binary } = options;
-  const service = await startService({ dataDir, env, ...(binary === undefined ? {} : { binary }) });
+  const { binary, nodeFlags = [] } = options;
+  const service = await startService({ dataDir, env, nodeFlags, ...(binary === undefined ? {} : { binary }) });
   const webhooks = await makeWebhooks(service, options);
   const database = new BetterSqlite3(join(dataDir, DATABASE_FILE), { readonly: true });
   const waiting = database
@@ -66,22 +72,38 @@ export async function startDelivering({ dataDir, certificates, ...options }: Del
       const deliveredBefore = Number(delivered.pluck().get());
       const { requests: requestsBefore } = await options.receiver.received();
       const cpuBefore = cpuMillis(service.pid);
-      const startedAt = performance.now();
+      const from = monotonicMicros();
       await all('start');
       while (Number(waiting.get()) > 0) await sleep(10);
-      const ms = performance.now() - startedAt;
+      const to = monotonicMicros();
       const cpuMs = cpuMillis(service.pid) - cpuBefore;
       const requests = (await options.receiver.received()).requests - requestsBefore;
       await all('stop');
       const came = Number(delivered.pluck().get()) - deliveredBefore;
       if (came !== records) throw new Error(`${came} of ${records} records were delivered`);
-      return { records, requests, ms, cpuMs };
+      return { records, requests, ms: (to - from) / 1000, cpuMs, span: { from, to } };
     },
     stop: async () => {
       database.close();
       await service.stop();
     },
   };
+}
+
+/** What the service is busy with while it delivers, without publishing: so many records, after half as many until it is warm. */
+export async function profileDeliveries(options: DeliveringOptions, records: number): Promise<ThreadProfile[]> {
+  const profiles = `${options.dataDir}.profiles`;
+  const running = await startDelivering({ ...options, nodeFlags: profilingFlags(profiles) });
+  let span: Span;
+  try {
+    await publish(running.service, records / 2);
+    await running.deliver(records / 2);
+    await publish(running.service, records);
+    ({ span } = await running.deliver(records));
+  } finally {
+    await running.stop();
+  }
+  return readProfiles(profiles, span);
 }
 
 const FILLING = 'x'.repeat(EVENT_BYTES - 11);
@@ -130,7 +152,7 @@ export async function makeWebhooks(
     gzip,
     publicKey,
     category = 'bench',
-  }: Omit<DeliveringOptions, 'dataDir' | 'certificates' | 'binary'>,
+  }: Omit<DeliveringOptions, 'dataDir' | 'certificates' | 'binary' | 'nodeFlags'>,
 ): Promise<string[]> {
   const create = async (what: string, body: unknown): Promise<string> =>
     (await admin.call<{ id: string }>(201, 'POST', `${EDGE}/${what}`, body)).body.id;

@@ -1,9 +1,9 @@
 /** The report as a page of the documentation, made of stored results and of notes.md. */
-import { type BenchResult, isMet } from './result.ts';
+import { type BenchResult, isMet, type ThreadProfile } from './result.ts';
 import type { StoredResult } from './stored.ts';
-import { cellsOf, goalCells } from './table.ts';
+import { cellsOf, goalCells, profileCells } from './table.ts';
 
-/** What was found out about a result by hand: the profile that says what holds a goal that is missed. By the name of the bench. */
+/** What was found out about a result by hand, beside its profile. By the name of the bench. */
 export type Notes = ReadonlyMap<string, string>;
 
 /** A section for each `## name` of the notes. */
@@ -28,7 +28,11 @@ const INTRODUCTION = `<!-- Made by \`npm run bench -- --write-report\` of measur
 How Sallyport compares with what could be picked instead, and with the limit of the machine, measured side by side in one run. Absolute figures belong to a machine
 and a moment; ratios last longer. Everything is measured in rounds, one contender after the other and then again; figures are medians, with the least and the most
 in parentheses. \`npm run bench\` does it again in less than 15 minutes ([scripts/bench/](../scripts/bench/)); it says which Debian packages it misses, and installs the
-peers from npm.`;
+peers from npm.
+
+Where a table says what a thread of Sallyport was busy with, that is V8's profile of one more measurement, of a service of its own, without its start. What a function
+does itself counts for what it is for, and what serves many (buffers, SQLite, Node's native code) for whoever called it; waiting for a core or for the disk within a
+function counts as being busy.`;
 
 function environments(stored: readonly StoredResult[]): string {
   const [first] = stored;
@@ -54,6 +58,9 @@ function goalTable(stored: readonly StoredResult[]): string {
   return `## Goals\n\n${met} of ${rows.length} are met.\n\n${markdownTable(['', 'goal', 'wanted', 'measured', ''], rows)}`;
 }
 
+/** All that there are, mostly. */
+const PROFILE_SHARES = 15;
+
 function section({ result }: StoredResult, notes: Notes, charts: string): string {
   const { head, body } = cellsOf(result);
   const note = notes.get(result.bench);
@@ -64,8 +71,14 @@ function section({ result }: StoredResult, notes: Notes, charts: string): string
     `![${altText(result)}](${charts}/${result.bench}.svg)`,
     markdownTable(head, body),
     ...notMeasured,
+    ...(result.profile ?? []).map(profileTable),
     ...(note === undefined ? [] : [note]),
   ].join('\n\n');
+}
+
+function profileTable(thread: ThreadProfile): string {
+  const { head, body } = profileCells(thread, PROFILE_SHARES);
+  return markdownTable(head, body);
 }
 
 function altText({ title, figures, chart }: BenchResult): string {

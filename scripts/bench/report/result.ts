@@ -26,6 +26,12 @@ export type Chart =
   | { readonly kind: 'bars' }
   | { readonly kind: 'lines'; readonly isRelative: boolean; readonly goal: number };
 
+/** A part of the time in which a thread was busy, of 1. */
+export type Share = { readonly what: string; readonly share: number };
+
+/** What a thread of Sallyport was busy with, the largest share first. `busyShare` is how much of the time it was so, of 1. */
+export type ThreadProfile = { readonly thread: string; readonly busyShare: number; readonly shares: readonly Share[] };
+
 export type BenchResult = {
   readonly bench: string;
   readonly title: string;
@@ -39,6 +45,8 @@ export type BenchResult = {
   /** Each says what is missing from the result, and why. */
   readonly notMeasured: readonly string[];
   readonly chart: Chart;
+  /** Of a measurement of its own, which is none of the rounds. Older results have none, and say nothing of it. */
+  readonly profile?: readonly ThreadProfile[] | null;
   readonly seconds: number;
 };
 

@@ -1,5 +1,6 @@
 /** Results as text for a terminal. */
-import { type BenchResult, type Goal, isMet, type Unit } from './result.ts';
+import { LEAST_SHARE, largestShares } from './profile.ts';
+import { type BenchResult, type Goal, isMet, type ThreadProfile, type Unit } from './result.ts';
 import { median, ratios, spread } from './statistics.ts';
 
 /** Three digits that count, thousands apart. */
@@ -33,16 +34,40 @@ export function goalCells(goal: Goal): string[] {
   return [text, `${bound} ${withUnit(limit, unit)}`, withUnit(actual, unit), isMet(goal) ? 'met' : 'missed'];
 }
 
+/** A thread's largest shares, at most so many, and the rest. None of a thread that had nothing to do. */
+export function profileCells(
+  { thread, busyShare, shares }: ThreadProfile,
+  count: number,
+): { head: string[]; body: string[][] } {
+  if (busyShare < LEAST_SHARE) return { head: [`${thread}, busy less than 1% of the time`], body: [] };
+  const body = largestShares(shares, count).map(({ what, share }) => [what, percent(share)]);
+  return { head: [`${thread}, busy ${percent(busyShare)} of the time`, 'share'], body };
+}
+
+/** Of the terminal's list. */
+const PRINTED_SHARES = 8;
+
 export function printed(result: BenchResult): string {
   const { head, body } = cellsOf(result);
   const goals = result.goals.map(goalCells);
   return [
     `${result.title} (${formatNumber(result.seconds)} s)`,
     columns([head, ...body]),
+    ...(result.profile ?? []).map(printedProfile),
     ...(goals.length === 0 ? [] : [columns([['goal', 'wanted', 'measured', ''], ...goals])]),
     ...result.notMeasured.map((what) => `not measured: ${what}`),
     '',
   ].join('\n');
+}
+
+function printedProfile(thread: ThreadProfile): string {
+  const { head, body } = profileCells(thread, PRINTED_SHARES);
+  return columns([head, ...body]);
+}
+
+/** Samples are too few for more digits. */
+function percent(share: number): string {
+  return `${Math.round(share * 100)}%`;
 }
 
 function figureText(values: readonly number[], unit: Unit): string {
