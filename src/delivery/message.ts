@@ -7,7 +7,8 @@ import type { PgpKey } from '../store/keys.ts';
 import type { WebhookConfiguration } from '../store/webhooks.ts';
 import { USER_AGENT } from '../version.ts';
 import { contentHeaders, signDelivery, signingKey } from '../wire/delivery-signature.ts';
-import { type EnvelopeRecord, encodeEnvelope } from '../wire/envelope.ts';
+import type { EnvelopeRecord } from '../wire/envelope.ts';
+import { encodeEnvelope } from '../wire/envelope-encoding.ts';
 import { encodePayload } from '../wire/payload.ts';
 import { standardWebhookHeaders } from '../wire/standard-webhooks.ts';
 

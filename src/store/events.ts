@@ -36,8 +36,8 @@ const SUBSCRIBED = `
   SELECT webhook_number FROM subscription WHERE pattern IN (@type, @category, '*')`;
 // A duplicate was not inserted, so it fans out to nobody.
 const FAN_OUT = `
-  INSERT INTO outbox (webhook_number, record_offset, event_key)
-  SELECT p.webhook_number, p.next_offset, e.key
+  INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes)
+  SELECT p.webhook_number, p.next_offset, e.key, octet_length(e.data)
   FROM event AS e CROSS JOIN webhook_progress AS p
   WHERE e.key = @key AND e.id = @id AND p.webhook_number IN (${SUBSCRIBED})`;
 const ADVANCE = `
@@ -49,12 +49,12 @@ const ADVANCE = `
 // The same for all events of a request: a log is gone to once, and not once for each event. What was inserted, by key and id.
 const INSERTED = 'json_each(@inserted) AS j CROSS JOIN event AS e ON e.key = j.value ->> 0 AND e.id = j.value ->> 1';
 const FAN_OUT_ALL = `
-  WITH fresh AS MATERIALIZED (SELECT e.key, e.type FROM ${INSERTED}),
+  WITH fresh AS MATERIALIZED (SELECT e.key, e.type, octet_length(e.data) AS data_bytes FROM ${INSERTED}),
     wanted AS MATERIALIZED (
       SELECT DISTINCT t.type, s.webhook_number FROM (SELECT DISTINCT type FROM fresh) AS t
       CROSS JOIN subscription AS s ON s.pattern IN (t.type, substr(t.type, 1, instr(t.type, '.')) || '*', '*'))
-  INSERT INTO outbox (webhook_number, record_offset, event_key)
-  SELECT w.webhook_number, p.next_offset + row_number() OVER (PARTITION BY w.webhook_number ORDER BY f.key) - 1, f.key
+  INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes)
+  SELECT w.webhook_number, p.next_offset + row_number() OVER (PARTITION BY w.webhook_number ORDER BY f.key) - 1, f.key, f.data_bytes
   FROM wanted AS w CROSS JOIN webhook_progress AS p ON p.webhook_number = w.webhook_number
   CROSS JOIN fresh AS f ON f.type = w.type`;
 const ADVANCE_ALL = `

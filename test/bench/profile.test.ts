@@ -38,7 +38,7 @@ describe('what a function of the event loop is for', () => {
     ['hash node:internal/crypto/hash < sha256 src/wire/hash.ts', 'hashes and signatures'],
     ['sha256 src/wire/hash.ts', 'hashes and signatures'],
     [
-      'encodeUtf8String  < encode node:internal/encoding < encodeEnvelope src/wire/envelope.ts',
+      'encodeUtf8String  < encode node:internal/encoding < encodeEnvelope src/wire/envelope-encoding.ts',
       "the envelope's and the signature's text",
     ],
     ['signDelivery src/wire/delivery-signature.ts', "the envelope's and the signature's text"],

@@ -2,7 +2,7 @@
 import { type Html, html } from '../../http/html.ts';
 import type { Delivery, DeliveryContent } from '../../store/deliveries.ts';
 import type { Webhook } from '../../store/webhooks.ts';
-import { encodeEnvelope } from '../../wire/envelope.ts';
+import { encodeEnvelope } from '../../wire/envelope-encoding.ts';
 import { codePanels } from '../parts/code.ts';
 import { section } from '../parts/header.ts';
 import { notice } from '../parts/notice.ts';
