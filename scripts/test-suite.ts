@@ -6,7 +6,7 @@
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 
 const LINES_PERCENT = 92;
@@ -14,8 +14,8 @@ const BRANCHES_PERCENT = 85;
 const TEST_TIMEOUT_MS = 180_000;
 /** For what neither a test's nor a file's own time limit ends, such as an endless loop. */
 const SUITE_TIMEOUT_MS = 45 * 60_000;
-/** Test files side by side: two fill a small machine without starving the servers that tests start. */
-const CONCURRENCY = 2;
+/** Test files side by side: one more than processors, since some wait for a browser or for a process that they have started. */
+const CONCURRENCY = availableParallelism() + 1;
 
 const root = resolve(import.meta.dirname, '..');
 /** What one process has compiled the others load: tests start hundreds, each of which would need half a second for it. */

@@ -18,7 +18,7 @@ const DELIVERING = 'deliveries of one record flat out';
 const ENCRYPTING = 'bodies of 1 MiB encrypted flat out';
 /** Four make a body of 1 MiB, less what the records have beside their data. */
 const LARGE_BYTES = 250_000;
-const LARGE_BODIES = 24;
+const LARGE_BODIES = 48;
 
 export const isolationBench: Bench = {
   name: 'isolation',

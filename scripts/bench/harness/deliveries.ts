@@ -43,6 +43,7 @@ export type DeliveringOptions = {
   readonly publicKey?: string;
   /** What the names of its event types begin with. */
   readonly category?: string;
+  readonly env?: Readonly<Record<string, string>>;
   /** The single binary, in place of the sources. */
   readonly binary?: string;
   readonly nodeFlags?: readonly string[];
@@ -50,7 +51,7 @@ export type DeliveringOptions = {
 
 /** The service with webhooks to the receiver, all stopped. */
 export async function startDelivering({ dataDir, certificates, ...options }: DeliveringOptions): Promise<Delivering> {
-  const env = receiverSettings(`${dataDir}.ca.pem`, certificates);
+  const env = { ...receiverSettings(`${dataDir}.ca.pem`, certificates), ...options.env };
   const { binary, nodeFlags = [] } = options;
   const service = await startService({ dataDir, env, nodeFlags, ...(binary === undefined ? {} : { binary }) });
   const webhooks = await makeWebhooks(service, options);
