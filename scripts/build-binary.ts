@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { ASSETS, type AssetName, assetFile, THREAD_PROGRAM } from '../src/assets.ts';
+import { ASSETS, type AssetName, assetFile, THREAD_PROGRAMS, type ThreadProgram, threadAsset } from '../src/assets.ts';
 import { ADDON_ASSET } from './binary/addon.ts';
 import { bundle } from './binary/bundle.ts';
 import { compileProgram } from './binary/compile.ts';
@@ -29,6 +29,8 @@ const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2';
  */
 const MEMORY_FLAGS = ['--max-semi-space-size=4', '--heap-growing-percent=50'];
 
+const THREADS = Object.keys(THREAD_PROGRAMS) as ThreadProgram[];
+
 const root = resolve(import.meta.dirname, '..');
 const packages = join(root, 'node_modules');
 const platform = `${process.platform}-${process.arch}`;
@@ -42,7 +44,9 @@ if (!SUPPORTED.includes(platform)) {
 const folder = mkdtempSync(join(tmpdir(), 'build-binary-'));
 try {
   await bundle(join(root, 'src', 'main.ts'), join(folder, PROGRAM_ASSET), WRAPPER);
-  await bundle(join(root, 'src', 'store', 'sqlite-thread.ts'), join(folder, THREAD_PROGRAM));
+  for (const name of THREADS) {
+    await bundle(join(root, 'src', `${THREAD_PROGRAMS[name]}.ts`), join(folder, threadAsset(name)));
+  }
   await bundle(join(root, 'scripts', 'binary', 'boot.ts'), join(folder, 'boot.js'));
   await compileProgram({ node, flags: MEMORY_FLAGS, folder, assets: assetsOf(folder) });
   makeApplication(folder, join(folder, 'application'));
@@ -63,7 +67,7 @@ if (values.measure === true) {
 function assetsOf(folder: string): Record<string, string> {
   const assets = Object.keys(ASSETS).map((name) => [name, pathOf(assetFile(name as AssetName))]);
   const addon = join(packages, 'better-sqlite3', 'prebuilds', `${platform}.node`);
-  const made = [PROGRAM_ASSET, COMPILED_ASSET, THREAD_PROGRAM].map((name) => [name, join(folder, name)]);
+  const made = [PROGRAM_ASSET, COMPILED_ASSET, ...THREADS.map(threadAsset)].map((name) => [name, join(folder, name)]);
   return { ...Object.fromEntries(assets), ...Object.fromEntries(made), [ADDON_ASSET]: addon };
 }
 

@@ -55,13 +55,20 @@ export function assetFile(name: AssetName): URL | string {
 
 const PACKAGE = 'npm:';
 
-/** What the binary calls the program of the database's threads. */
-export const THREAD_PROGRAM = 'sqlite-thread.js';
+/** The programs of threads: where the source of each is, without its ending. */
+export const THREAD_PROGRAMS = { database: 'store/sqlite-thread', encryption: 'delivery/encryption-thread' } as const;
 
-/** The program of the database's threads (store/sqlite-thread.ts): its text in the binary, else its file, source or compiled. */
-export function threadProgram(): string | URL {
+export type ThreadProgram = keyof typeof THREAD_PROGRAMS;
+
+/** What the binary calls it. */
+export function threadAsset(name: ThreadProgram): string {
+  return `${name}-thread.js`;
+}
+
+/** The program of a thread: its text in the binary, else its file, source or compiled. */
+export function threadProgram(name: ThreadProgram): string | URL {
   const sea = process.getBuiltinModule('node:sea') as typeof import('node:sea') | undefined;
-  if (sea?.isSea() === true) return sea.getAsset(THREAD_PROGRAM, 'utf8');
+  if (sea?.isSea() === true) return sea.getAsset(threadAsset(name), 'utf8');
   const ending = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-  return new URL(`./store/sqlite-thread.${ending}`, import.meta.url);
+  return new URL(`./${THREAD_PROGRAMS[name]}.${ending}`, import.meta.url);
 }

@@ -1,6 +1,7 @@
 /** Everything but the doors: what the server, an embedding program and the commands share. */
 import { type Config, ConfigurationError, readSettingFile } from './config.ts';
 import { type Data, type FirstCredentials, openData } from './data-folder.ts';
+import { createEncryption } from './delivery/encryption.ts';
 import { makeFirstCredentials } from './first-start.ts';
 import type { Clock } from './ids.ts';
 import type { Log } from './log.ts';
@@ -8,10 +9,12 @@ import type { EgressPolicy } from './outbound/egress.ts';
 import { readAuthorities } from './outbound/tls.ts';
 import { createTransport, type Transport } from './outbound/transport.ts';
 import { createServices, type Services } from './services.ts';
+import type { Encrypt } from './wire/pgp.ts';
 
 export type Composed = Omit<Data, 'firstCredentials' | 'firstStart'> & {
   readonly egress: EgressPolicy;
   readonly transport: Transport;
+  readonly encrypt: Encrypt;
   readonly services: Services;
   /** Not null until `credentialsShown`, which whoever shows them calls; a start that was cut short before shows them again. */
   readonly firstCredentials: FirstCredentials | null;
@@ -37,11 +40,13 @@ export type ComposeOptions = {
 export async function compose(config: Config, { log, ...options }: ComposeOptions): Promise<Composed> {
   const egress: EgressPolicy = { allow: config.egressAllow };
   const transport = openTransport(config, egress);
+  const encryption = createEncryption((err) => log.error({ err }, 'the thread that encrypts ended'));
   const { firstCredentials, firstStart, ...data } = await openData(config, options);
   let listener: (() => void) | null = null;
   const wake = (): void => listener?.();
   const close = async (): Promise<void> => {
     await transport.close();
+    await encryption.close();
     await data.close();
   };
   try {
@@ -54,6 +59,7 @@ export async function compose(config: Config, { log, ...options }: ComposeOption
       ...data,
       egress,
       transport,
+      encrypt: encryption.encrypt,
       services,
       firstCredentials: credentials,
       credentialsShown: () => firstCredentials.forget(),

@@ -116,6 +116,9 @@ export const NAMES_REMEMBERED = 10_000;
 /** Events of one webhook's running and failing in a minute, and webhooks whose events are counted. */
 export const STATE_NEWS_PER_MINUTE = 60;
 export const STATE_NEWS_WEBHOOKS = 10_000;
+/** Bodies from this size on are encrypted in a thread, which ends once there have been none for so long. */
+export const ENCRYPTED_HERE_BYTES: number = 64 * 1024;
+export const ENCRYPTION_IDLE_MS = 60_000;
 /** Bodies that are compressed at once. More would take the processors from the loop. */
 export const GZIPS_AT_ONCE = 4;
 

@@ -162,11 +162,11 @@ export async function createSallyport(
 }
 
 function createDelivery(
-  { store, clock, ids, random, transport }: Composed,
+  { store, clock, ids, random, transport, encrypt }: Composed,
   log: Log,
   { observeSettled: observe, answeredRequests }: Observers,
 ): { send: Send; dispatcher: Dispatcher } {
-  const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }), clock });
+  const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }), encrypt, clock });
   const jitter = (): number => Buffer.from(random(4)).readUInt32BE() / 2 ** 32;
   const dispatcher = createDispatcher({ store, clock, ids, log, send, jitter, observe, answeredRequests });
   return { send, dispatcher };

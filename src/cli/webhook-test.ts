@@ -14,13 +14,13 @@ export const webhookTestCommand: Command = {
   settings: OUTBOUND_SETTINGS,
   json: true,
   run: (invocation) =>
-    withData(invocation, async ({ services, store, clock, ids, transport }) => {
+    withData(invocation, async ({ services, store, clock, ids, transport, encrypt }) => {
       const [{ createTestDelivery }, { createSend }, { createOauthTokens }] = await Promise.all([
         import('../delivery/test-delivery.ts'),
         import('../delivery/send.ts'),
         import('../delivery/oauth.ts'),
       ]);
-      const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }), clock });
+      const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }), encrypt, clock });
       const test = createTestDelivery({ store, clock, ids, send, webhooks: services.webhooks });
       const attempt = viewAttempt(await test(invocation.operand('id'), COMMAND_LINE));
       const { delivered, responseStatus, responseBody, errorClass, error, advice, timings } = attempt;

@@ -10,6 +10,7 @@ import { contentHeaders, signDelivery, signingKey } from '../wire/delivery-signa
 import type { EnvelopeRecord } from '../wire/envelope.ts';
 import { encodeEnvelope } from '../wire/envelope-encoding.ts';
 import { encodePayload } from '../wire/payload.ts';
+import type { Encrypt } from '../wire/pgp.ts';
 import { standardWebhookHeaders } from '../wire/standard-webhooks.ts';
 
 export type Message = {
@@ -29,19 +30,20 @@ export type MessageParts = {
   readonly records: readonly EnvelopeRecord[];
   /** The moment of this attempt: each one is signed afresh. */
   readonly now: number;
+  readonly encrypt: Encrypt;
 };
 
 /**
  * At once, unless the payload is compressed or encrypted. Throws, or rejects with, a `KeyError` (wire/pgp.ts) when it must be encrypted
  * and cannot be: nothing goes out in clear instead.
  */
-export function buildMessage({ key, now, ...parts }: MessageParts): Message | Promise<Message> {
+export function buildMessage({ key, now, encrypt, ...parts }: MessageParts): Message | Promise<Message> {
   const { webhook, endpoint } = parts;
   const envelope = encodeEnvelope({ subscriptionId: webhook.id, now, ...parts });
   const isCompressed = endpoint.contentEncoding === 'gzip';
   if (key === null && !isCompressed) return signed({ ...parts, now }, { bytes: envelope, headers: PLAIN });
   const encryption = key === null ? null : { keyName: key.name, publicKey: key.publicKey };
-  return encodePayload(envelope, { gzip: isCompressed, encryption, now }).then((payload) =>
+  return encodePayload(envelope, { gzip: isCompressed, encryption, now, encrypt }).then((payload) =>
     signed({ ...parts, now }, payload),
   );
 }
@@ -50,7 +52,7 @@ const PLAIN = { 'content-type': 'application/json' };
 
 type Payload = { readonly bytes: Uint8Array; readonly headers: Readonly<Record<string, string>> };
 
-function signed({ webhook, endpoint, batchId, now }: Omit<MessageParts, 'key'>, payload: Payload): Message {
+function signed({ webhook, endpoint, batchId, now }: Omit<MessageParts, 'key' | 'encrypt'>, payload: Payload): Message {
   const url = urlOf(endpoint);
   const body = payload.bytes;
   const secret = signingSecret(endpoint, now);

@@ -6,7 +6,7 @@ import type { Transport } from '../outbound/transport.ts';
 import type { AttemptRecord } from '../store/attempts.ts';
 import type { Endpoint } from '../store/endpoints.ts';
 import { clientCertificateOf } from '../webhooks/client-certificate.ts';
-import { keyErrorCode } from '../wire/pgp.ts';
+import { type Encrypt, keyErrorCode } from '../wire/pgp.ts';
 import { buildMessage, type Message, type MessageParts, maskedHeaders } from './message.ts';
 import type { OauthTokens } from './oauth.ts';
 
@@ -17,17 +17,20 @@ export type Sent = {
   readonly requestHeaders: Readonly<Record<string, string>>;
 };
 
+type Parts = Omit<MessageParts, 'now' | 'encrypt'>;
+
 /** Sends one attempt. Never throws: what went wrong is the outcome. */
-export type Send = (parts: Omit<MessageParts, 'now'>, signal?: AbortSignal) => Promise<Sent>;
+export type Send = (parts: Parts, signal?: AbortSignal) => Promise<Sent>;
 
-type Dependencies = { readonly transport: Transport; readonly oauth: OauthTokens; readonly clock: Clock };
+type Dependencies = {
+  readonly transport: Transport;
+  readonly oauth: OauthTokens;
+  readonly encrypt: Encrypt;
+  readonly clock: Clock;
+};
 
-export function createSend({ transport, oauth, clock }: Dependencies): Send {
-  const post = (
-    { url, headers, body }: Message,
-    parts: Omit<MessageParts, 'now'>,
-    signal: AbortSignal | undefined,
-  ): Promise<Outcome> =>
+export function createSend({ transport, oauth, encrypt, clock }: Dependencies): Send {
+  const post = ({ url, headers, body }: Message, parts: Parts, signal: AbortSignal | undefined): Promise<Outcome> =>
     transport.post({
       url,
       headers,
@@ -40,7 +43,7 @@ export function createSend({ transport, oauth, clock }: Dependencies): Send {
   /** A 401 drops the token that was sent and is tried once more with a fresh one (wire.md §5). */
   const postWithBearer = async (
     message: Message,
-    parts: Omit<MessageParts, 'now'>,
+    parts: Parts,
     signal: AbortSignal | undefined,
   ): Promise<{ outcome: Outcome; message: Message }> => {
     const { endpoint } = parts;
@@ -59,7 +62,7 @@ export function createSend({ transport, oauth, clock }: Dependencies): Send {
     const startedAt = clock();
     let message: Message;
     try {
-      const built = buildMessage({ ...parts, now: startedAt });
+      const built = buildMessage({ ...parts, encrypt, now: startedAt });
       message = built instanceof Promise ? await built : built;
     } catch (error) {
       return { startedAt, outcome: encryptionFailure(error), requestHeaders: {} };

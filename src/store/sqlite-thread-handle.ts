@@ -128,7 +128,7 @@ export function startThread(path: string, onEnd: OnThreadEnd, onCommit: (log: Lo
 type Asked = { readonly resolve: (log: LogState) => void; readonly reject: (error: unknown) => void };
 
 function startWorker(start: ThreadStart): Worker {
-  const program = threadProgram();
+  const program = threadProgram('database');
   return new Worker(program, {
     ...{ workerData: start, name: 'sallyport-database', eval: typeof program === 'string' },
     // What it handles is short-lived: more room would only be filled with garbage.

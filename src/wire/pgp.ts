@@ -25,6 +25,9 @@ export type KeyVerdict = Verdict<
   { readonly fingerprint: string; readonly algorithm: string; readonly expiresAt: number | null }
 >;
 
+/** Encrypts bytes for an armored public key at `now` (epoch milliseconds), as `encryptBinary` does. */
+export type Encrypt = (publicKey: string, bytes: Uint8Array, now: number) => Promise<Uint8Array>;
+
 /** What `encryptBinary` throws for a key that must not be used: an Error whose `code` says why. */
 export type KeyError = Error & { readonly code: KeyFailureCode };
 
@@ -91,6 +94,7 @@ async function parsePublicKey(armored: string): Promise<Parsed> {
   return { ok: true, key };
 }
 
-function keyError({ code, description }: Failure<KeyFailureCode>): KeyError {
+/** A `KeyError`. */
+export function keyError({ code, description }: Failure<KeyFailureCode>): KeyError {
   return Object.assign(new Error(description), { name: 'KeyError', code });
 }

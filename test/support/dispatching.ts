@@ -1,4 +1,5 @@
 /** A dispatcher on a real store with a real receiver, in this process; the clock stands still until it is moved. */
+
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { createDispatcher, type Dispatcher, type DispatcherOptions } from '../../src/delivery/dispatcher.ts';
@@ -8,6 +9,7 @@ import type { AcceptedView } from '../../src/events/publish.ts';
 import { createLog } from '../../src/log.ts';
 import type { Transport, TransportRequest } from '../../src/outbound/transport.ts';
 import type { Webhook } from '../../src/store/webhooks.ts';
+import { encryptBinary } from '../../src/wire/pgp.ts';
 import { cleanUp } from './cleanup.ts';
 import { sharedCertificates } from './journey.ts';
 import { createLogReader, type LogReader } from './log-reader.ts';
@@ -65,7 +67,7 @@ export async function openDispatching(
       return direct.post(request);
     },
   };
-  const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }), clock });
+  const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }), encrypt: encryptBinary, clock });
   let paths = 0;
   return {
     ...services,

@@ -1,4 +1,5 @@
 /** Every route of the API on real services, listening, with the document that describes it. */
+
 import type { TestContext } from 'node:test';
 import { BUILT_IN_PRODUCTS, BUILT_IN_SCOPES } from '../../src/access/built-in.ts';
 import { createThrottle } from '../../src/access/throttle.ts';
@@ -23,6 +24,7 @@ import { tokenRoutes } from '../../src/http/routes/token.ts';
 import { webhookRoutes } from '../../src/http/routes/webhooks.ts';
 import { createRequestHandler } from '../../src/http/server.ts';
 import { createLog } from '../../src/log.ts';
+import { encryptBinary } from '../../src/wire/pgp.ts';
 import { cleanUp } from './cleanup.ts';
 import { type ApiClient, createClient, succeeded } from './client.ts';
 import type { ApiDocument } from './openapi-document.ts';
@@ -65,7 +67,7 @@ function routesOf(t: TestContext, services: TestServices, issuer: () => string):
   const { store, clock, ids, gate, tokens, webhooks } = services;
   const authentication = createClientAuthentication({ tokens, throttle: createThrottle(), clock });
   const transport = loopbackTransport(t, {});
-  const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }), clock });
+  const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }), encrypt: encryptBinary, clock });
   return [
     ...tokenRoutes({ tokens, authentication }),
     ...introspectionRoutes({ tokens, authentication, gate, users: store.users }),
