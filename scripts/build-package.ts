@@ -6,7 +6,7 @@
 import { copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ASSETS, type AssetName, assetFile } from '../src/assets.ts';
+import { ASSETS, type AssetName, assetFile, THREAD_PROGRAMS } from '../src/assets.ts';
 import { compile, emptyFolder, entry, root, unlinkMissing, writeJson } from './build/package.ts';
 
 type Project = {
@@ -28,7 +28,9 @@ const sources = Object.values(project.exports).map((path) => path.replace('./src
 
 emptyFolder(folder);
 mkdirSync(join(folder, CODE));
-compile([...sources, `${MAIN}.ts`], join(folder, CODE), 'es2024');
+// Nothing imports the programs of threads.
+const threads = Object.values(THREAD_PROGRAMS).map((path) => `${path}.ts`);
+compile([...sources, `${MAIN}.ts`, ...threads], join(folder, CODE), 'es2024');
 makeCommand(join(folder, CODE, `${MAIN}.js`));
 const assets = Object.keys(ASSETS).flatMap(ownFile);
 for (const path of [...assets, 'LICENSE', 'README.md', 'CHANGELOG.md']) copy(path);

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import type { FirstCredentials } from '../../src/data-folder.ts';
+import { ENCRYPTED_HERE_BYTES } from '../../src/limits.ts';
 import { type Gnupg, startGnupg } from '../wire/gnupg.ts';
 import { cleanUp } from './cleanup.ts';
 import { createClient, succeeded, tokenFor } from './client.ts';
@@ -62,6 +63,13 @@ export async function goRound(t: TestContext, { file, folder, env }: InstalledCo
   assert.deepEqual(
     records.map(({ data }) => data),
     [{ number: 17 }],
+  );
+  // Large enough for the thread that encrypts, whose program has to be found too.
+  const large = { number: 18, note: 'x'.repeat(ENCRYPTED_HERE_BYTES) };
+  await succeeded(admin.post('events', { type: 'order.placed', data: large }));
+  assert.deepEqual(
+    (await hook.next()).records.map(({ data }) => data),
+    [large],
   );
   await assertPagesHaveTheirFiles(url);
 
