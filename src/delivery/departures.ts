@@ -10,8 +10,8 @@ export type Departures<Job> = {
 export type Depart<Job> = (job: Job) => Promise<number>;
 
 /**
- * `bytesPerTurn` is asked at the beginning of each turn, and `beginTurn` begins it; `turns` is where those turns wait that follow one which was full, beside other work of its weight. A job is
- * never divided, so a turn may have one more than it should.
+ * `bytesPerTurn` is asked at the beginning of each turn, and `beginTurn` begins it; `turns` is where those turns wait that follow one
+ * which was full, beside other work of its weight. A job is never divided, so a turn may have one more than it should.
  */
 export function createDepartures<Job>(
   bytesPerTurn: () => number,

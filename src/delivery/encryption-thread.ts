@@ -5,7 +5,6 @@ import { type Encrypted, handedOver, type ToEncrypt } from './encryption-message
 
 const port = parentPort;
 if (port !== null) {
-  let last: Promise<void> = Promise.resolve();
   const answer = async ({ publicKey, bytes, now }: ToEncrypt): Promise<void> => {
     let encrypted: Encrypted;
     try {
@@ -15,7 +14,6 @@ if (port !== null) {
     }
     port.postMessage(encrypted, encrypted.ok ? handedOver(encrypted.bytes) : []);
   };
-  port.on('message', (asked: ToEncrypt) => {
-    last = last.then(() => answer(asked));
-  });
+  // Answers keep the order of the questions, since bodies are encrypted in turns.
+  port.on('message', (asked: ToEncrypt) => void answer(asked));
 }

@@ -17,8 +17,8 @@ export type Encryption = {
 
 type Waiting = { readonly resolve: (bytes: Uint8Array) => void; readonly reject: (error: Error) => void };
 
-/** Told of a thread that ended unasked; what it had in hand is rejected, and the next body begins another. */
-export function createEncryption(onEnd: (error: Error) => void, program = threadProgram('encryption')): Encryption {
+/** `onEnd` is told of a thread that ended unasked; what it had in hand is rejected, and the next body begins another. `ownProgram` is the text of another program. */
+export function createEncryption(onEnd: (error: Error) => void, ownProgram?: string): Encryption {
   let worker: Worker | null = null;
   let waiting: Waiting[] = [];
   let idle: NodeJS.Timeout | undefined;
@@ -45,6 +45,7 @@ export function createEncryption(onEnd: (error: Error) => void, program = thread
   };
 
   const begin = (): Worker => {
+    const program = ownProgram ?? threadProgram('encryption');
     const begun = new Worker(program, {
       ...{ name: 'sallyport-encryption', eval: typeof program === 'string' },
       // A body and its copies are garbage once they are sent.

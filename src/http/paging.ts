@@ -24,15 +24,23 @@ export function readPageQuery(query: URLSearchParams): PageQuery {
 }
 
 /** Reads one item more than asked for, to know whether another page follows. */
+export async function readPage<Item>(
+  { limit }: Pick<PageQuery, 'limit'>,
+  read: (limit: number) => Promise<readonly Item[]>,
+  idOf: (item: Item) => string,
+): Promise<{ readonly items: readonly Item[]; readonly nextCursor: string | null }> {
+  const found = await read(limit + 1);
+  const items = found.slice(0, limit);
+  const last = items.at(-1);
+  return { items, nextCursor: found.length > limit && last !== undefined ? idOf(last) : null };
+}
+
 export async function pageReply<Item>(
-  { limit }: PageQuery,
+  asked: PageQuery,
   read: (limit: number) => Promise<readonly Item[]>,
   view: (item: Item) => unknown,
   idOf: (item: Item) => string,
 ): Promise<Reply> {
-  const found = await read(limit + 1);
-  const items = found.slice(0, limit);
-  const last = items.at(-1);
-  const nextCursor = found.length > limit && last !== undefined ? idOf(last) : null;
+  const { items, nextCursor } = await readPage(asked, read, idOf);
   return { status: 200, body: { items: items.map(view), nextCursor } };
 }

@@ -1,6 +1,6 @@
 /** A list as a page of its own: filters, one page of what there is, and the part that the page's script puts in its place. */
 import { type Html, html } from '../../http/html.ts';
-import { readPageQuery } from '../../http/paging.ts';
+import { readPage, readPageQuery } from '../../http/paging.ts';
 import type { View } from '../call.ts';
 import { filterForm } from './form.ts';
 import { type PageHeader, pageHeader } from './header.ts';
@@ -23,10 +23,7 @@ export async function readListed<Item>(
   idOf: (item: Item) => string,
 ): Promise<Listed<Item>> {
   const { limit, cursor } = readPageQuery(query);
-  const found = await read(cursor, limit + 1);
-  const items = found.slice(0, limit);
-  const last = items.at(-1);
-  return { items, cursor, nextCursor: found.length > limit && last !== undefined ? idOf(last) : null };
+  return { cursor, ...(await readPage({ limit }, (count) => read(cursor, count), idOf)) };
 }
 
 type ListView = Pick<PageHeader, 'lead' | 'actions'> & {
