@@ -33,7 +33,8 @@ const threads = Object.values(THREAD_PROGRAMS).map((path) => `${path}.ts`);
 compile([...sources, `${MAIN}.ts`, ...threads], join(folder, CODE), 'es2024');
 makeCommand(join(folder, CODE, `${MAIN}.js`));
 const assets = Object.keys(ASSETS).flatMap(ownFile);
-for (const path of [...assets, 'LICENSE', 'README.md', 'CHANGELOG.md']) copy(path);
+for (const path of [...assets, 'LICENSE', 'CHANGELOG.md']) copy(path);
+writeFileSync(join(folder, 'README.md'), packageReadme());
 cpSync(join(root, 'docs'), join(folder, 'docs'), { recursive: true });
 unlinkMissing(folder);
 const { name, version, description, license, type, keywords, engines, dependencies } = project;
@@ -62,6 +63,15 @@ function published(source: string): ReturnType<typeof entry> {
 
 function makeCommand(file: string): void {
   writeFileSync(file, `#!/usr/bin/env node\n${readFileSync(file, 'utf8')}`, { mode: 0o755 });
+}
+
+/** The project's is about a checkout. The settings are the same: their section is taken over. */
+function packageReadme(): string {
+  const [configuration] =
+    /^## Configuration\n[\s\S]*?(?=^## )/m.exec(readFileSync(join(root, 'README.md'), 'utf8')) ?? [];
+  if (configuration === undefined) throw new Error('README.md has no section Configuration');
+  const text = readFileSync(join(root, 'scripts', 'build', 'sallyport.md'), 'utf8');
+  return text.replace('{{Configuration}}', () => configuration.trimEnd());
 }
 
 function copy(path: string): void {

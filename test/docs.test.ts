@@ -95,6 +95,13 @@ test('security.md has every range that is not sent to, with what it is', () => {
   assert.deepEqual(said.sort(), expected.sort());
 });
 
+test('the settings in README.md are all that there are, each with a row', () => {
+  const rows = tableOf(readme, 'variable');
+  const variables = Object.values(SETTINGS).map(({ variable }) => `\`${variable}\``);
+  assert.deepEqual(rows.map(([name]) => name).sort(), variables.sort());
+  for (const row of rows) assert.equal(row.length, 4, row.join(' | '));
+});
+
 test('the index lists every page of docs/', () => {
   const listed = new Set(linksOf(page('docs/README.md')));
   const missing = names.filter((name) => name.startsWith('docs/') && !listed.has(name.slice('docs/'.length)));
@@ -173,7 +180,7 @@ function commandsOf(text: string): string[] {
   const spans = [...withoutBlocks(text).matchAll(/`([^`\n]+)`/g)].map(([, span = '']) => span);
   const lines = [...blocks, ...spans].flatMap((code) => code.replaceAll(/ \\\n\s*/g, ' ').split('\n'));
   return lines.flatMap((line) => {
-    const [, command] = /(?:^|[|;] |\$ |-- |\/bin\/)sallyport ([a-z].*)$/.exec(line) ?? [];
+    const [, command] = /(?:^|[|;] |\$ |-- |npx |\/bin\/)sallyport ([a-z].*)$/.exec(line) ?? [];
     return command === undefined ? [] : [command];
   });
 }

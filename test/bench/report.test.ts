@@ -106,7 +106,7 @@ describe('the page of the report', () => {
     const page = reportPage([storedOf(resultOf())], notes, 'benchmarks');
     assert.match(
       page,
-      /^- 2 cores, A Processor, Debian 12, Linux 6\.1\.0: everything; 2026-11-21 05:00 to 2026-11-21 05:00 UTC$/m,
+      /^- 2 cores, A Processor, Debian 12, Linux 6\.1\.0: everything; finished 2026-11-21 05:00 to 2026-11-21 05:00 UTC$/m,
     );
     assert.match(page, /^with Sallyport 0\.1\.0, Node 24\.0\.0\.$/m);
   });

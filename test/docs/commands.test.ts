@@ -8,12 +8,12 @@ import { fileURLToPath } from 'node:url';
 import type { FirstCredentials } from '../../src/data-folder.ts';
 import type { DeliveryView } from '../../src/webhooks/deliveries.ts';
 import { cleanUp } from '../support/cleanup.ts';
-import { type Credentials, createClient, type Page, tokenFor } from '../support/client.ts';
+import { type Credentials, type Page, tokenFor } from '../support/client.ts';
 import { sallyportJson, serve } from '../support/command.ts';
 import { until } from '../support/dispatching.ts';
 import { commandsIn, filledIn, type, typeUntilItSpeaks } from '../support/documented-commands.ts';
 import { startHttpsServer } from '../support/https-server.ts';
-import { only, registerApplication, sharedCertificates } from '../support/journey.ts';
+import { only, sharedCertificates } from '../support/journey.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -36,12 +36,19 @@ const ELSEWHERE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'npm test': 'is what runs this',
     'deno run ': 'test/package/runtimes.test.ts, on a Deno of its own',
   },
-  'docs/receive-webhooks.md': { 'npm install sallyport-receiver': 'test/receiver/package.test.ts, from its tarball' },
-  'docs/embedding.md': {
-    'npm install sallyport': 'test/package/sallyport.test.ts, from its tarball',
-    'export SALLYPORT_DATA': 'test/e2e/embedding-*.test.ts',
-    'sallyport ': 'test/e2e/embedding-*.test.ts',
+  'docs/receive-webhooks.md': {
+    'npm run build:receiver': 'test/receiver/package.test.ts',
+    'npm pack ./dist/sallyport-receiver': 'test/receiver/package.test.ts',
+    'npm install ./sallyport-receiver': 'test/receiver/package.test.ts, from its tarball',
   },
+  'docs/embedding.md': {
+    'npm run build': 'test/package/sallyport.test.ts',
+    'npm pack ./dist/sallyport': 'test/package/sallyport.test.ts',
+    'npm install ./sallyport': 'test/package/sallyport.test.ts, from its tarball',
+    'export SALLYPORT_DATA': 'test/e2e/embedding-*.test.ts',
+    'npx sallyport ': 'test/e2e/embedding-*.test.ts',
+  },
+  'docs/planning.md': { 'npx openapi-typescript ': 'needs a package of others' },
   'docs/operate.md': {
     'npm run build:binary': 'test/binary.test.ts',
     'sallyport ': 'test/docs/operate.test.ts: the drill is typed, the rest is checked word by word',
@@ -54,7 +61,10 @@ const ELSEWHERE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'systemctl ': 'needs a system of its own',
     'journalctl ': 'needs a system of its own',
     'docker ': 'needs a container engine',
+    'set -a': 'needs a system of its own',
+    'ls ': 'needs a system of its own',
     'litestream ': 'needs a program that Debian does not have',
+    'runuser -u sallyport -- litestream ': 'needs a program that Debian does not have',
   },
 };
 
@@ -141,7 +151,6 @@ async function prepareDesk(t: TestContext): Promise<Desk> {
   const { announcement, end } = await serve(t, base.SALLYPORT_DATA, { env: base });
   const env = { ...base, SALLYPORT_PUBLIC_URL: announcement.url };
   const token = await tokenFor(announcement.url, first);
-  const employees = await registerApplication(createClient(announcement.url, token), ['employees:view']);
   const known: Record<string, string> = {
     'http://127.0.0.1:8080': announcement.url,
     'https://hooks.example.com': receiver.origin,
@@ -151,18 +160,17 @@ async function prepareDesk(t: TestContext): Promise<Desk> {
     '<api key>': '0123456789abcdef0123456789abcdef',
     '~/.local/state/sallyport/listen/certificate.pem': base.SALLYPORT_CA_FILE,
   };
-  let shop: Credentials | null = null;
-  const callerOf = (text: string): Credentials => {
-    if (text.includes('employees')) return employees.credentials;
-    return text.includes('orders:') && shop !== null ? shop : first;
-  };
+  /** What a reader has: the first credentials, and those and the token that the page's commands printed last. */
+  let registered: Credentials | null = null;
+  let printedToken: string | null = null;
+  const callerOf = (text: string): Credentials =>
+    /introspect|applications:manage/.test(text) || registered === null ? first : registered;
   return {
     cwd,
     env,
     placeholders: (text) => {
       const { clientId, clientSecret } = callerOf(text);
-      const bearer = text.includes('employees') ? employees.token : token;
-      return { ...known, 'spc_…': clientId, 'sps_…': clientSecret, 'spt_…': bearer };
+      return { ...known, 'spc_…': clientId, 'sps_…': clientSecret, 'spt_…': printedToken ?? token };
     },
     ready: async (text) => {
       if (text === 'sallyport rotate-master-key') await end('SIGTERM');
@@ -182,7 +190,10 @@ async function prepareDesk(t: TestContext): Promise<Desk> {
       if (thing !== undefined && id !== undefined) known[`<${thing} id>`] = id;
       const [clientId] = /\bspc_\w+/.exec(stdout) ?? [];
       const [clientSecret] = /\bsps_\w+/.exec(stdout) ?? [];
-      if (clientId !== undefined && clientSecret !== undefined) shop = { clientId, clientSecret };
+      // Not those of a service that a page starts: it has another folder here.
+      if (thing === 'application' && clientId !== undefined && clientSecret !== undefined)
+        registered = { clientId, clientSecret };
+      printedToken = /"access_token":"(\w+)"/.exec(stdout)?.[1] ?? printedToken;
     },
   };
 }

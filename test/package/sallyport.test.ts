@@ -85,6 +85,12 @@ describe('the package sallyport', () => {
     assert.ok(others.includes('lib/sallyport.d.ts') && others.includes('docs/embedding.md'));
   });
 
+  it('has a page of its own in front, about the package and not about a checkout', () => {
+    const text = readFileSync(installed('README.md'), 'utf8');
+    assert.match(text, /^# sallyport\n[\s\S]*^npx sallyport serve$[\s\S]*^\| `SALLYPORT_DATA` \|/m);
+    assert.doesNotMatch(text, /npm (?:start|test|run)|\bsrc\/|scripts\/|\{\{/);
+  });
+
   it('has pages whose links lead to what is in it', () => {
     assert.deepEqual(deadLinks(project, 'sallyport'), []);
   });

@@ -25,6 +25,9 @@ export function documentedProgram(folder: string, page: string, heading: string)
   writeFileSync(join(sallyport, 'index.ts'), `export * from ${JSON.stringify(join(root, 'src', 'sallyport.ts'))};\n`);
   mkdirSync(join(folder, 'node_modules'));
   symlinkSync(sallyport, join(folder, 'node_modules', 'sallyport'));
+  // The command that the package brings, for npx.
+  mkdirSync(join(folder, 'node_modules', '.bin'));
+  symlinkSync(join(root, 'scripts', 'sallyport'), join(folder, 'node_modules', '.bin', 'sallyport'));
   for (const name of PACKAGES) symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name));
   writeFileSync(join(folder, 'package.json'), '{"type": "module"}');
   writeFileSync(join(folder, 'program.ts'), code);

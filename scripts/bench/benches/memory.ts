@@ -45,7 +45,7 @@ export const memoryBench: Bench = {
       const queueing = await sampled(resident, () => publish(service, events));
       const draining = await sampled(resident, () => delivering.deliver(events));
       const drained = resident();
-      say(`a soak of ${soakMinutes} minutes`);
+      say(`a soak of ${minutesText(soakMinutes)}`);
       const soaked = await soak(service, folder, soakMinutes, delivering.deliver, resident);
       const million: Record<string, readonly number[]> = {
         started: [started],
@@ -107,6 +107,10 @@ async function soak(
   });
 }
 
+function minutesText(minutes: number): string {
+  return `${minutes} ${minutes === 1 ? 'minute' : 'minutes'}`;
+}
+
 function describe(
   events: number,
   minutes: number,
@@ -119,7 +123,7 @@ function describe(
     ...{ bench: 'memory', title: 'Memory' },
     method:
       `Resident memory of the single binary, in the environment of the systemd unit: at the start; at most while ${events.toLocaleString('en-GB')} events of 1 KiB are published, and while they are delivered in batches of 100; afterwards; and in a soak of ` +
-      `${minutes} minutes, the median of each sixth, while ${SOAK_EVENTS.toLocaleString('en-GB')} events a second are published and delivered and 16 connections ask for tokens and make guarded calls as fast as they are answered.`,
+      `${minutesText(minutes)}, the median of each sixth, while ${SOAK_EVENTS.toLocaleString('en-GB')} events a second are published and delivered and 16 connections ask for tokens and make guarded calls as fast as they are answered.`,
     figures: Object.keys(values).map((name) => ({ name, unit: 'MB' })),
     rows: [{ name: 'resident', values }],
     ...{ baseline: null, notMeasured: [], chart: { kind: 'lines', isRelative: false, goal: RESIDENT_MAX } },

@@ -25,10 +25,10 @@ export function reportPage(stored: readonly StoredResult[], notes: Notes, charts
 const INTRODUCTION = `<!-- Made by \`npm run bench -- --write-report\` of measured results and of scripts/bench/notes.md. Not to be edited. -->
 # Benchmarks
 
-How Sallyport compares with what could be picked instead, and with the limit of the machine, measured side by side in one run. Absolute figures belong to a machine
-and a moment; ratios last longer. Everything is measured in rounds, one contender after the other and then again; figures are medians, with the least and the most
-in parentheses. \`npm run bench\` does it again in less than 15 minutes ([scripts/bench/](../scripts/bench/)); it says which Debian packages it misses, and installs the
-peers from npm.
+How Sallyport compares with what could be picked instead, and with the limit of the machine, measured side by side: the contenders of one benchmark in one run, in
+rounds, one after the other and then again. Figures are medians, with the least and the most in parentheses. Absolute ones belong to a machine and a moment; ratios last
+longer. \`npm run bench\` runs every benchmark anew in less than 15 minutes ([scripts/bench/](../scripts/bench/)); it says which Debian packages it misses, and installs
+the peers from npm. Here stands the newest result of each benchmark, and they need not be of one run.
 
 Where a table says what a thread of Sallyport was busy with, that is V8's profile of one more measurement, of a service of its own, without its start. What a function
 does itself counts for what it is for, and what serves many (buffers, SQLite, Node's native code) for whoever called it; waiting for a core or for the disk within a
@@ -45,7 +45,7 @@ function environments(stored: readonly StoredResult[]): string {
   const distinct = new Map(rows.map(([, , machine = '']) => [machine, rows.filter((row) => row[2] === machine)]));
   const machines = [...distinct].map(([machine, own]) => {
     const times = own.map(([, at = '']) => at).sort();
-    return `- ${machine}: ${own.length === rows.length ? 'everything' : own.map(([title]) => title).join(', ')}; ${times[0]} to ${times.at(-1)} UTC`;
+    return `- ${machine}: ${own.length === rows.length ? 'everything' : own.map(([title]) => title).join(', ')}; finished ${times[0]} to ${times.at(-1)} UTC`;
   });
   const versions = new Map(stored.flatMap(({ versions }) => Object.entries(versions)));
   const named = [...versions].map(([name, version]) => `${name} ${version}`).join(', ');
