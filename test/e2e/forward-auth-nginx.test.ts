@@ -1,4 +1,49 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { succeeded } from '../support/client.ts';
 import { testForwardAuth } from '../support/forward-auth.ts';
+import { openShop } from '../support/forward-auth-shop.ts';
 import { startNginx } from '../support/proxies.ts';
 
 testForwardAuth('nginx', startNginx);
+
+test('nginx answers no 500, whatever headers a client sends', async (t) => {
+  const { send, arrived, viewer, editor, proxy, clientId } = await openShop(t, startNginx);
+  for (const kilobytes of [17, 30]) {
+    const headers = [1, 2, 3, 4].map((part) => `X-Note-${part}: ${'n'.repeat(kilobytes * 250)}`);
+    const answer = await send('/shop/orders/17', viewer, { headers });
+    assert.equal(answer.status, 200, answer.text);
+    const [request] = arrived();
+    assert.equal(request?.header('x-note-4')[0]?.length, kilobytes * 250);
+    assert.deepEqual(request?.header('x-auth-client-id'), [clientId]);
+    assert.equal((await send('/shop/orders/17', null, { headers })).status, 401);
+  }
+  // The longest path and the longest Authorization that nginx takes are together more than Sallyport does.
+  const longest = `/shop/orders/${'a'.repeat(8150)}`;
+  const credentials = `Authorization: Bearer ${'a'.repeat(8150)}`;
+  assert.equal((await send(longest, null, { headers: [credentials] })).status, 401);
+  assert.equal((await send(longest, viewer)).status, 200);
+  assert.deepEqual(
+    arrived().map(({ url }) => url),
+    [longest],
+  );
+  const other = await send('/shop/orders/17', null, { headers: [credentials] });
+  assert.deepEqual(
+    [other.status, other.header('WWW-Authenticate')?.split(',')[0]],
+    [401, 'Bearer error="invalid_token"'],
+  );
+  // Two of them are refused by nginx itself; should it ever hand on one, it is refused here.
+  const twice = await send('/shop/orders/17', viewer, { headers: [`Authorization: Bearer ${editor}`] });
+  assert.ok(twice.status === 400 || twice.status === 401, twice.text);
+  assert.deepEqual(arrived(), []);
+  assert.doesNotMatch(proxy.log(), /unexpected status/);
+});
+
+test('nginx hands on the permissions of a user who has a thousand', async (t) => {
+  const { send, arrived, admin, user, viewer } = await openShop(t, startNginx);
+  const permissions = ['orders:view', ...Array.from({ length: 999 }, (_, at) => `warehouses:permission-${at + 1000}`)];
+  await succeeded(admin.patch(`users/${user.id}`, { permissions }));
+  const answer = await send('/shop/orders/17', viewer);
+  assert.equal(answer.status, 200, answer.text);
+  assert.deepEqual(arrived()[0]?.header('x-auth-permissions')[0]?.split(' '), permissions);
+});

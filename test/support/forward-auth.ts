@@ -119,6 +119,32 @@ export function testForwardAuth(name: string, start: (behind: Behind) => Promise
     assert.deepEqual([...new Set(arrived().map(({ method, url }) => `${method} ${url}`))], ['GET /shop/orders/17']);
   });
 
+  test(`${name} lets a request through that has more cookies than Sallyport takes headers`, async (t) => {
+    const { send, arrived, viewer, user, clientId } = await openShop(t, start);
+    for (const kilobytes of [17, 30]) {
+      // nginx takes four lines of 8 KiB.
+      const headers = [1, 2, 3, 4].map((part) => `Cookie: part${part}=${'c'.repeat(kilobytes * 250)}`);
+      const answer = await send('/shop/orders/17', viewer, { headers });
+      assert.equal(answer.status, 200, answer.text);
+      const [request] = arrived();
+      assert.equal(
+        request
+          ?.header('cookie')
+          .join('')
+          .match(/c{100,}/g)
+          ?.join('').length,
+        kilobytes * 1000,
+      );
+      assert.deepEqual(request?.header('x-auth-client-id'), [clientId]);
+      assert.deepEqual(request?.header('x-auth-user-id'), [user.id]);
+      assert.deepEqual(request?.header('x-auth-scope'), ['orders:view']);
+
+      assertRefused(await send('/shop/admin/users', viewer, { headers }), /^Bearer error="insufficient_scope"/);
+      assertRefused(await send('/shop/orders/17', null, { headers }), /^Bearer$/);
+      assert.deepEqual(arrived(), []);
+    }
+  });
+
   test(`${name} lets no identity through that a client wrote itself`, async (t) => {
     const { send, arrived, viewer, user, clientId } = await openShop(t, start);
     const forged = [

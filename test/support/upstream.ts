@@ -21,7 +21,8 @@ export type Upstream = {
 
 export async function startUpstream(): Promise<Upstream> {
   const requests: UpstreamRequest[] = [];
-  const server = createServer((request, response) => {
+  // More than any proxy in front of it takes.
+  const server = createServer({ maxHeaderSize: 128 * 1024 }, (request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
