@@ -13,6 +13,10 @@ export const USER_AGENT_KEPT_LENGTH = 300;
 /** Sign-ins whose password is being checked, 128 MiB and some tenths of a second each, one after the other. */
 export const SIGN_INS_WAITING_MAX = 20;
 export const SIGN_IN_REQUEST_BYTES: number = 16 * 1024;
+/** A path of full length to go back to, every byte of it percent-encoded, and the form's token. */
+export const SMALL_FORM_BYTES: number = 32 * 1024;
+/** The largest form, of a product with as many scopes and rules as there may be, has some 6,000. */
+export const FORM_FIELDS_MAX = 10_000;
 /** How long a message that a redirect brings along waits for its page. */
 export const FLASH_SECONDS = 60;
 export const FLASH_MAX_LENGTH = 500;

@@ -17,8 +17,8 @@ export function createChallenges(random: Random, remembered: number = CHALLENGES
       const bytes = Uint8Array.from(random(32));
       open.delete(visitor);
       open.set(visitor, { challenge: Buffer.from(bytes).toString('base64url'), until: now + CHALLENGE_MS });
-      for (const oldest of open.keys()) {
-        if (open.size <= remembered) break;
+      for (const [oldest, { until }] of open) {
+        if (now < until && open.size <= remembered) break;
         open.delete(oldest);
       }
       return bytes;

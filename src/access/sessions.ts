@@ -1,6 +1,7 @@
 /**
- * Sessions of the portal: begun with a password, kept by a cookie whose hash is stored, over after half an hour without a request
- * and after twelve hours in any case (OWASP ASVS 5.0, 7.3), and ended by whatever takes the account's access away.
+ * Sessions of the portal: begun with a password or a passkey, kept by a cookie whose hash is stored, over after half an hour
+ * without a request and after twelve hours in any case (OWASP ASVS 5.0, 7.3), and ended by whatever takes the account's access
+ * away.
  */
 import { type Actor, type AuditEntry, changesBetween } from '../audit.ts';
 import type { Clock, Ids, Random } from '../ids.ts';
@@ -33,16 +34,19 @@ export type Sessions = {
   ofUser(userId: string): Promise<Session[]>;
   /** Ends one of the user's own sessions; one that is over already is no error. */
   end(userId: string, sessionId: string): Promise<void>;
-  /** Ends all sessions of a user, this one too. */
-  endAll(userId: string): Promise<void>;
+  /** Ends all sessions of a user, this one too. `actor` is whoever wants it: the user, or an administrator. */
+  endAll(userId: string, actor: Actor): Promise<void>;
   /** Makes sure that whoever sits there is the account's owner. Throws 400 naming `field`, and 503 as `signIn`. */
-  confirm(userId: string, password: string, field: string): Promise<void>;
+  confirm(userId: string, password: string, field: string): Promise<Confirmed>;
   /**
-   * Changes one's own password and ends one's other sessions. Throws 400 naming `currentPassword`, `password` or `passwordAgain`,
-   * and 503 as `signIn`.
+   * Changes one's own password and ends one's other sessions. Throws 400 naming `password` or `passwordAgain`, and `currentPassword`
+   * where the one that was confirmed is it no more.
    */
-  changePassword(session: Session, chosen: ChosenPassword & { readonly currentPassword: string }): Promise<void>;
+  changePassword(session: Session, confirmed: Confirmed, chosen: ChosenPassword): Promise<void>;
 };
+
+/** That a user's password was typed: the hash that it was found to be of. */
+export type Confirmed = { readonly passwordHash: string };
 
 const TOKEN_BYTES = 32;
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;
@@ -52,6 +56,7 @@ type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids
 export function createSessions({ store, clock, ids, random }: Dependencies): Sessions {
   const verify = boundedVerify();
 
+  /** Of what users do to their own accounts. */
   const entry = (verb: string, userId: string, at: number, changes: AuditEntry['changes'] = {}): AuditEntry => {
     const actor: Actor = `user:${userId}`;
     return { id: ids.uuid(), at, actor, action: `user.${verb}`, target: actor, changes };
@@ -103,15 +108,18 @@ export function createSessions({ store, clock, ids, random }: Dependencies): Ses
       if (!mine.some(({ id }) => id === sessionId)) return;
       await store.sessions.end({ id: sessionId, userId }, entry('sign-out', userId, clock(), ended(sessionId)));
     },
-    endAll: async (userId) => store.sessions.endAll(userId, null, entry('sign-out-everywhere', userId, clock())),
+    endAll: async (userId, actor) =>
+      store.sessions.endAll(userId, null, { ...entry('sign-out-everywhere', userId, clock()), actor }),
     confirm: async (userId, password, field) => {
       const user = await store.users.get(userId);
-      if (!(await verify(password, user?.passwordHash ?? null))) throw refuseField(field, 'is not right');
+      const passwordHash = user?.passwordHash ?? null;
+      const isRight = await verify(password, passwordHash);
+      if (!isRight || passwordHash === null) throw refuseField(field, 'is not right');
+      return { passwordHash };
     },
-    changePassword: async (session, { currentPassword, password, passwordAgain }) => {
+    changePassword: async (session, confirmed, { password, passwordAgain }) => {
       const user = await store.users.get(session.userId);
       if (user === null) throw new Refusal('not_found', 'there is no such user any more');
-      if (!(await verify(currentPassword, user.passwordHash))) throw refuseField('currentPassword', 'is not right');
       const problem = passwordProblem(password, user.userName);
       if (problem !== null) throw refuseField('password', problem);
       if (passwordAgain !== password) throw refuseField('passwordAgain', 'is not the same');
@@ -119,7 +127,7 @@ export function createSessions({ store, clock, ids, random }: Dependencies): Ses
       await retryStale(async () => {
         const before = await store.users.get(session.userId);
         // Somebody else set another one meanwhile: what was typed as the current one is not.
-        if (before?.passwordHash !== user.passwordHash) throw refuseField('currentPassword', 'is not right');
+        if (before?.passwordHash !== confirmed.passwordHash) throw refuseField('currentPassword', 'is not right');
         const updatedAt = Math.max(clock(), before.updatedAt + 1);
         const changes = changesBetween({ passwordHash: before.passwordHash }, { passwordHash });
         await store.sessions.setPassword(

@@ -7,6 +7,7 @@
  */
 import { hash } from 'node:crypto';
 import { CLIENT_FAILURES_MAX, FAILURE_WINDOW_MS, FAILURES_REMEMBERED_MAX, NETWORK_FAILURES_MAX } from '../limits.ts';
+import { Refusal } from '../refusal.ts';
 
 /** Whose authentication it is. `network` stands for one subscriber: an IPv4 address, or the /64 of an IPv6 one. */
 export type Attempt = {
@@ -69,6 +70,13 @@ export function createThrottle(remembered: number = FAILURES_REMEMBERED_MAX): Th
       return null;
     },
   };
+}
+
+/** Throws 429 with `Retry-After` where a throttle says how long to wait. `says` words it. */
+export function refuseBlocked(waitMs: number | null, says: (seconds: number) => string): void {
+  if (waitMs === null) return;
+  const seconds = Math.ceil(waitMs / 1000);
+  throw new Refusal('too_many_requests', says(seconds), { headers: { 'Retry-After': String(seconds) } });
 }
 
 /** `client` is a digest: what a caller sends as its id may be long. */

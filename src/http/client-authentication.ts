@@ -2,7 +2,7 @@
  * Who calls an OAuth endpoint: client credentials from the `Authorization` header or from the body, never both (RFC 6749 §2.3.1),
  * checked behind the throttle (wire.md §2 "Brute force").
  */
-import type { Attempt, Throttle } from '../access/throttle.ts';
+import { type Attempt, refuseBlocked, type Throttle } from '../access/throttle.ts';
 import type { ClientCredentials, Tokens } from '../access/tokens.ts';
 import type { Clock } from '../ids.ts';
 import { AUTHORIZATION_BYTES } from '../limits.ts';
@@ -34,12 +34,12 @@ export function createClientAuthentication({ tokens, throttle, clock }: Dependen
     client: async (call, parameters) => {
       const credentials = credentialsOf(call, parameters);
       const attempt: Attempt = { network: networkOf(call.remoteAddress), clientId: credentials.clientId };
-      refuseBlocked(throttle.blockedForMs(attempt, clock()));
+      refuseBlocked(throttle.blockedForMs(attempt, clock()), tooMany);
       const client = await tokens.authenticate(credentials).catch((error: unknown) => {
-        if (isFailedAuthentication(error)) refuseBlocked(throttle.countFailure(attempt, clock()));
+        if (isFailedAuthentication(error)) refuseBlocked(throttle.countFailure(attempt, clock()), tooMany);
         throw error;
       });
-      refuseBlocked(throttle.blockedForMs(attempt, clock()));
+      refuseBlocked(throttle.blockedForMs(attempt, clock()), tooMany);
       return client;
     },
   };
@@ -105,9 +105,6 @@ function isFailedAuthentication(error: unknown): boolean {
   return error instanceof Refusal && error.code === 'invalid_client';
 }
 
-function refuseBlocked(waitMs: number | null): void {
-  if (waitMs === null) return;
-  throw new Refusal('too_many_requests', 'too many failed authentications came from this address', {
-    headers: { 'Retry-After': String(Math.ceil(waitMs / 1000)) },
-  });
+function tooMany(): string {
+  return 'too many failed authentications came from this address';
 }

@@ -1,4 +1,5 @@
 /** `application/x-www-form-urlencoded` as RFC 6749 Appendix B wants it: UTF-8 under percent-encoding, and nothing guessed. */
+import { FORM_FIELDS_MAX } from '../portal-limits.ts';
 import { Refusal } from '../refusal.ts';
 
 export type Form = Readonly<Record<string, string>>;
@@ -18,8 +19,13 @@ export function parseForm(text: string): Form {
   return form;
 }
 
-/** The same for a form in which a name may stand several times, in their order: what a browser sends. */
+/**
+ * The same for a form in which a name may stand several times, in their order: what a browser sends. One with more fields than
+ * `FORM_FIELDS_MAX` is refused unread: half a million fit into a body, and would hold everything else up.
+ */
 export function parseRepeatedForm(text: string): URLSearchParams {
+  if (text.split('&', FORM_FIELDS_MAX + 1).length > FORM_FIELDS_MAX)
+    throw new Refusal('invalid_request', `the form has more than ${FORM_FIELDS_MAX} fields`);
   const form = new URLSearchParams();
   for (const [name, value] of pairsOf(text)) form.append(name, value);
   return form;

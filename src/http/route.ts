@@ -97,6 +97,8 @@ export type Route = {
   readonly anyMethod?: boolean;
   /** The body of a refusal, where it may be another than the error body. */
   readonly refusal?: z.ZodType;
+  /** Asked before the body is read: what it answers goes out, and the body is never looked at. Throws `Refusal`. */
+  admit?(request: IncomingMessage): Promise<Reply | null>;
   respond(call: Call): Promise<Reply>;
   /**
    * How a refusal is worded where the route speaks another dialect than the error body (RFC 6749 §5.2): its own reply, or

@@ -63,6 +63,8 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
     }
     walk.query = queryOf(target);
     refuseUnknownQuery(route, walk.query);
+    const turnedAway = (await route.admit?.(request)) ?? null;
+    if (turnedAway !== null) return turnedAway;
     if (route.body !== undefined) {
       const { body, mediaType } = await readBody(request, route.body, bodyTimeoutMs);
       walk.body = body;
@@ -125,7 +127,7 @@ function refuseUnknownQuery(route: Route, query: URLSearchParams): void {
     return;
   for (const name of query.keys()) {
     const field = name.replace(/[^\x20-\x7e]/g, '?').slice(0, 64);
-    if (route.query?.[name] === undefined) {
+    if (route.query === undefined || !Object.hasOwn(route.query, name)) {
       throw new Refusal('validation_failed', `${field} is not a known query parameter`, {
         details: [{ field, problem: 'is not a known query parameter' }],
       });

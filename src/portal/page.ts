@@ -81,7 +81,7 @@ export function createPages({ sessions, clock, random, layout, publicHost }: Dep
     const token = readCookie(request, SESSION_COOKIE);
     const session = token === null ? null : await sessions.find(token, isBackground);
     const cookie = session === null ? readCookie(request, VISIT_COOKIE) : token;
-    const isNew = cookie === null || cookie.length < VISIT_LENGTH;
+    const isNew = cookie === null || !VISIT.test(cookie);
     const made = visitOf(request, session, isNew ? Buffer.from(random(32)).toString('base64url') : cookie, isNew);
     visits.set(request, made);
     return made;
@@ -120,7 +120,7 @@ export function createPages({ sessions, clock, random, layout, publicHost }: Dep
   const route = <C extends OpenCall>(
     definition: PageDefinition<C>,
     role: PortalRole | null,
-    callOf: (call: OpenCall, session: SignedIn | null) => C | null,
+    enter: (session: SignedIn | null) => ((call: OpenCall) => C) | null,
   ): PageRoute => {
     const { method, path, maxBytes = ADMIN_REQUEST_BYTES, isBackground = false, respond, invalid } = definition;
     return {
@@ -130,12 +130,20 @@ export function createPages({ sessions, clock, random, layout, publicHost }: Dep
       replies: {},
       ...(method === 'POST' && { body: { ...FORM, maxBytes } }),
       refuse,
+      ...(method === 'POST' && {
+        admit: async (request) => {
+          const around = await visit(request, isBackground);
+          return enter(around.session) === null ? redirect(signInFirst(request, around), around) : null;
+        },
+      }),
       respond: async (call) => {
         const { request } = call;
+        // Of a form once more: the session may have ended while its body came.
         const around = await visit(request, isBackground);
+        const callOf = enter(around.session);
+        if (callOf === null) return redirect(signInFirst(request, around), around);
         const open = openCallOf(call, around, clock());
-        const full = callOf(open, around.session);
-        if (full === null) return redirect(signInFirst(open), around);
+        const full = callOf(open);
         if (method === 'POST') {
           const problem = around.isNew
             ? NO_COOKIE
@@ -156,10 +164,10 @@ export function createPages({ sessions, clock, random, layout, publicHost }: Dep
   };
 
   const page: Pages['page'] = ({ role, ...definition }) =>
-    route(definition, role, (call, session) => {
+    route(definition, role, (session) => {
       if (session === null) return null;
       if (!mayAct(session.role, role)) throw new Refusal('forbidden', `this takes the role ${role}`);
-      return pageCallOf(call, session);
+      return (call) => pageCallOf(call, session);
     });
 
   return {
@@ -169,14 +177,15 @@ export function createPages({ sessions, clock, random, layout, publicHost }: Dep
       page({ method: 'GET', path, role: 'administrator', respond: show }),
       page({ method: 'POST', path, role: 'administrator', ...sent }),
     ],
-    openPage: (definition) => route(definition, null, (call) => call),
+    openPage: (definition) => route(definition, null, () => (call) => call),
     elsewhere: {
       refuse: (refusal, request, errorId) => (wantsPage(request) ? refuse(refusal, request, errorId) : refusal),
     },
   };
 }
 
-const VISIT_LENGTH = 43;
+/** 32 bytes in Base64url. Whatever else a browser brings is not kept in memory, nor sent back. */
+const VISIT = /^[A-Za-z0-9_-]{43}$/;
 const FORM = {
   types: ['application/x-www-form-urlencoded'],
   repeats: true,
@@ -224,7 +233,7 @@ function redirect({ redirect: to, flash, cookies = [] }: Redirect, { cookie, isP
 }
 
 /** Back to the page afterwards; what was posted is not sent again by itself. */
-function signInFirst({ request, url, isPartial }: OpenCall): Redirect {
+function signInFirst(request: IncomingMessage, { url, isPartial }: Visit): Redirect {
   if (request.method === 'POST') return { redirect: '/sign-in' };
   const current = String(request.headers['hx-current-url'] ?? '');
   const seen = isPartial && URL.canParse(current) ? new URL(current) : null;

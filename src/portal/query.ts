@@ -1,5 +1,6 @@
 /** What stands in a page's query, read with care: links are typed and cut by people. */
 import { refuseField } from '../refusal.ts';
+import { parseMoment } from '../schemas.ts';
 
 /** A text without what surrounds it; empty is as good as absent. */
 export function readText(query: URLSearchParams, name: string): string | null {
@@ -24,11 +25,8 @@ export function readChoice<Choice extends string>(
 export function readInstant(query: URLSearchParams, name: string): number | null {
   const text = readText(query, name);
   if (text === null) return null;
-  const at = INSTANT.test(text)
-    ? Date.parse(/[Zz]$|[+-]\d\d:\d\d$/.test(text) ? text : `${text}${text.includes('T') ? '' : 'T00:00'}Z`)
-    : Number.NaN;
-  if (Number.isNaN(at)) throw refuseField(name, 'must be a time, such as 2026-11-21T05:00');
+  const hasZone = /[Zz]$|[+-]\d\d:\d\d$/.test(text);
+  const at = parseMoment(hasZone ? text.toUpperCase() : `${text}${text.includes('T') ? '' : 'T00:00'}Z`);
+  if (at === null) throw refuseField(name, 'must be a time, such as 2026-11-21T05:00');
   return at;
 }
-
-const INSTANT = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?([Zz]|[+-]\d{2}:\d{2})?)?$/;

@@ -39,6 +39,15 @@ describe('a question for a passkey', () => {
     assert.equal(challenges.take('one', CHALLENGE_MS), null);
   });
 
+  it('is forgotten once its time is up, when the next one is put', () => {
+    const challenges = createChallenges(randomBytes);
+    challenges.put('late', 0);
+    const still = Buffer.from(challenges.put('in time', 1)).toString('base64url');
+    challenges.put('next', CHALLENGE_MS);
+    assert.equal(challenges.take('late', 0), null);
+    assert.equal(challenges.take('in time', 0), still);
+  });
+
   it('takes the place of an earlier one, and gives way to many newer ones', () => {
     const challenges = createChallenges(randomBytes, 2);
     challenges.put('one', 0);

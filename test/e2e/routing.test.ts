@@ -122,6 +122,10 @@ test('query parameters that are not known, or are given twice, are refused by na
   const { admin } = await startService(t);
   const unknown = await refusalOf(admin.get('users?limt=5'), 400);
   assert.deepEqual(unknown.details, [{ field: 'limt', problem: 'is not a known query parameter' }]);
+  for (const name of ['constructor', '__proto__', 'toString']) {
+    const inherited = await refusalOf(admin.get(`users?${name}=5`), 400);
+    assert.deepEqual(inherited.details, [{ field: name, problem: 'is not a known query parameter' }]);
+  }
   const twice = await refusalOf(admin.get('users?limit=5&limit=6'), 400);
   assert.equal(twice.details?.[0]?.field, 'limit');
   await refusalOf(admin.post('users?dry=1', { userName: 'somebody' }), 400);

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { decodeFormText, parseForm } from '../../src/http/form.ts';
+import { decodeFormText, parseForm, parseRepeatedForm } from '../../src/http/form.ts';
+import { FORM_FIELDS_MAX } from '../../src/portal-limits.ts';
 import { refused } from '../support/refusals.ts';
 
 describe('a form', () => {
@@ -40,6 +41,24 @@ describe('a form', () => {
       await refused(() => parseForm(text), { code: 'invalid_request', says });
     });
   }
+
+  it('in which names may be repeated has them in their order, up to a bound', async () => {
+    assert.deepEqual(
+      [...parseRepeatedForm('a=1&&b=2&a=3')],
+      [
+        ['a', '1'],
+        ['b', '2'],
+        ['a', '3'],
+      ],
+    );
+    assert.equal(parseRepeatedForm(Array(FORM_FIELDS_MAX).fill('a').join('&')).size, FORM_FIELDS_MAX);
+    for (const text of ['a&'.repeat(FORM_FIELDS_MAX), '&'.repeat(1024 * 1024)]) {
+      await refused(() => parseRepeatedForm(text), {
+        code: 'invalid_request',
+        says: `the form has more than ${FORM_FIELDS_MAX} fields`,
+      });
+    }
+  });
 
   it('decodes a plus sign as a space and an encoded one as itself', () => {
     assert.equal(decodeFormText('a+b%2Bc%20d'), 'a b+c d');

@@ -68,7 +68,7 @@ describe('importing a key', () => {
     await page.getByLabel('Name').fill('hr');
     await page.getByLabel('Public key').fill(pgpVector('rsa4096'));
     await page.getByRole('button', { name: 'Import the key' }).click();
-    await page.locator('#field-name-problem').getByText('Name is taken.').waitFor();
+    await page.locator('#field-name-problem').getByText('Name is taken: another key has "hr".').waitFor();
   });
 });
 

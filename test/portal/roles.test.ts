@@ -3,12 +3,16 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { DATABASE_FILE } from '../../src/data-folder.ts';
+import { ADMIN_REQUEST_BYTES } from '../../src/limits.ts';
 import { mayAct } from '../../src/portal/call.ts';
+import { SESSION_COOKIE } from '../../src/portal/cookies.ts';
+import { FORM_FIELDS_MAX, SMALL_FORM_BYTES } from '../../src/portal-limits.ts';
 import type { PortalRole } from '../../src/store/sessions.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { filledPath, portalPages } from '../support/portal-pages.ts';
 import { newSession, request } from '../support/portal-requests.ts';
+import { sendRaw } from '../support/raw-request.ts';
 import { type ServiceInProcess, startService } from '../support/service.ts';
 import { contents } from '../support/store.ts';
 
@@ -67,6 +71,41 @@ describe('every page of the portal', () => {
       }
     });
   }
+
+  it('that takes a form does not wait for it from those who may not come', async (t) => {
+    const service = await startService(t);
+    const { token } = await newSession(service, 'viewer');
+    const { port } = new URL(service.url);
+    const announced = (cookie: string): readonly string[] => [
+      `Cookie: ${SESSION_COOKIE}=${cookie}`,
+      'Content-Type: application/x-www-form-urlencoded',
+      `Content-Length: ${ADMIN_REQUEST_BYTES}`,
+    ];
+    for (const [cookie, status] of [
+      ['A'.repeat(43), 303],
+      [token, 403],
+    ] as const) {
+      const answer = await sendRaw(Number(port), '/users/new', { method: 'POST', headers: announced(cookie) });
+      assert.equal(answer.status, status);
+    }
+  });
+
+  it('that takes a form refuses one of too many fields, and a large one where it has few', async (t) => {
+    const service = await startService(t);
+    const { token } = await newSession(service, 'administrator');
+    const post = (path: string, form: Record<string, string>) => request(service.url + path, { token, form });
+    const many = await post(
+      '/users/new',
+      Object.fromEntries(Array.from({ length: FORM_FIELDS_MAX }, (_, at) => [at, ''])),
+    );
+    assert.equal(many.status, 400);
+    assert.match(many.text, /The form has more than 10000 fields/);
+    for (const path of ['/theme', '/sign-out']) {
+      assert.equal((await post(path, { back: 'x'.repeat(SMALL_FORM_BYTES) })).status, 413, path);
+    }
+    const back = `/audit?actor=${'ü'.repeat(1000)}`;
+    assert.equal((await post('/theme', { back, theme: 'dark' })).status, 303);
+  });
 
   it('takes forms with the token of the session alone, and from its own site alone', async (t) => {
     const service = await startService(t);

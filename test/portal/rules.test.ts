@@ -193,6 +193,7 @@ describe('a query', () => {
     const kept = new URLSearchParams('a=1&a=2&cursor=x&empty=');
     assert.equal(withQuery('/p', kept, { cursor: null }), '/p?a=1&a=2');
     assert.equal(withQuery('/p', kept, { cursor: 'y', a: '' }), '/p?cursor=y');
+    assert.equal(withQuery('/p', new URLSearchParams('constructor=1'), { a: '2' }), '/p?constructor=1&a=2');
     assert.equal(withQuery('/p', new URLSearchParams(), {}), '/p');
     assert.equal(pager({ path: '/p', query: new URLSearchParams(), nextCursor: null }), null);
     assert.match(pager({ path: '/p', query: kept, nextCursor: null })?.markup ?? '', /End of the list/);

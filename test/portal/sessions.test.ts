@@ -112,6 +112,28 @@ describe('a session', () => {
     assert.equal(await isSignedIn(service, other.token), true);
   });
 
+  it('is ended by an administrator in the name of that administrator', async (t) => {
+    const service = await startService(t);
+    const administrator = await newSession(service, 'administrator');
+    const other = await newSession(service, 'viewer');
+    const path = `${service.url}/users/${other.userId}/sign-out`;
+    assert.equal((await request(path, { token: administrator.token, form: {} })).status, 303);
+    assert.equal(await isSignedIn(service, other.token), false);
+    assert.equal(await isSignedIn(service, administrator.token), true);
+    const itself = await newSession(service, 'viewer');
+    await request(`${service.url}/account/sign-out-everywhere`, { token: itself.token, form: {} });
+    const { items } = await succeeded<{ items: { actor: string; action: string; target: string }[] }>(
+      service.admin.get('audit'),
+    );
+    assert.deepEqual(
+      items.filter(({ action }) => action === 'user.sign-out-everywhere').map(({ actor, target }) => [actor, target]),
+      [
+        [`user:${itself.userId}`, `user:${itself.userId}`],
+        [`user:${administrator.userId}`, `user:${other.userId}`],
+      ],
+    );
+  });
+
   it('is kept as a hash alone', async (t) => {
     const service = await startService(t);
     const { token, userId } = await newSession(service, 'viewer');
@@ -233,6 +255,46 @@ describe('signing in', () => {
     });
     assert.equal(forged.status, 403);
     assert.equal(sessionIn(forged), null);
+  });
+
+  it('gives a cookie of its own in place of one that it cannot have given', async (t) => {
+    const { url } = await startService(t);
+    const own = 'A-_9'.repeat(11).slice(1);
+    assert.equal(own.length, 43);
+    for (const cookie of [own.slice(1), `${own}A`, own.repeat(200), `${own.slice(1)}=`, `${own.slice(1)}%`]) {
+      const headers = { cookie: `${VISIT_COOKIE}=${cookie}` };
+      const page = await request(`${url}/sign-in`, { headers });
+      assert.match(page.headers.get('set-cookie') ?? '', new RegExp(`^${VISIT_COOKIE}=[A-Za-z0-9_-]{43};`));
+      const posted = await request(`${url}/sign-in/passkey/options`, {
+        form: { formToken: formToken(cookie) },
+        headers: { ...headers, host: 'localhost' },
+      });
+      assert.equal(posted.status, 403);
+    }
+    const kept = await request(`${url}/sign-in`, { headers: { cookie: `${VISIT_COOKIE}=${own}` } });
+    assert.equal(kept.headers.get('set-cookie'), null);
+  });
+
+  it('puts ten questions for a passkey a minute to one visitor, and a hundred to one network', async (t) => {
+    const service = await startService(t);
+    await userWithPassword(service, 'grace', 'operator');
+    const ask = (visitor: number): Promise<PortalReply> => {
+      const cookie = String(visitor).padStart(43, 'A');
+      return request(`${service.url}/sign-in/passkey/options`, {
+        form: { formToken: formToken(cookie) },
+        headers: { cookie: `${VISIT_COOKIE}=${cookie}`, host: 'localhost' },
+      });
+    };
+    for (let at = 0; at < 10; at += 1) assert.equal((await ask(0)).status, 200);
+    const refused = await ask(0);
+    assert.equal(refused.status, 429);
+    assert.match(refused.headers.get('retry-after') ?? '', /^\d+$/);
+    for (let visitor = 1; visitor <= 90; visitor += 1) assert.equal((await ask(visitor)).status, 200);
+    assert.equal((await ask(91)).status, 429);
+    // Passwords are counted by themselves.
+    assert.equal((await signIn(service.url, { userName: 'grace', password: PASSWORD })).status, 303);
+    service.advance(61_000);
+    assert.equal((await ask(0)).status, 200);
   });
 
   it('is not offered over plain HTTP from elsewhere, where the browser would keep no cookie', async (t) => {

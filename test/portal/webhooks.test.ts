@@ -6,11 +6,41 @@ import { succeeded } from '../support/client.ts';
 import { MARKUP, startDeliverPortal } from '../support/deliver-portal.ts';
 import { until } from '../support/dispatching.ts';
 import { importKey, makeEndpoint, makeEventType, makeWebhook, publish, startWebhook } from '../support/journey.ts';
+import { newSession, request } from '../support/portal-requests.ts';
+import { startService } from '../support/service.ts';
 import { pgpVector } from '../support/vectors.ts';
 
 async function allWebhooks(admin: ApiClient): Promise<WebhookView[]> {
   return (await succeeded<{ items: WebhookView[] }>(admin.get('webhooks'))).items;
 }
+
+describe('the form of a webhook', () => {
+  it('offers event types whatever their category is called', async (t) => {
+    const service = await startService(t);
+    const categories = ['constructor', 'valueof', 'order'];
+    for (const category of categories) await makeEventType(service.admin, `${category}.changed`);
+    const { token } = await newSession(service, 'administrator');
+    const { status, text } = await request(`${service.url}/webhooks/new`, { token });
+    assert.equal(status, 200);
+    for (const category of categories) {
+      assert.match(text, new RegExp(`value="${category}\\.\\*"`));
+      assert.match(text, new RegExp(`value="${category}\\.changed"`));
+    }
+  });
+
+  it('that was refused says what must be encrypted of the events that it would have saved', async (t) => {
+    const service = await startService(t);
+    const { token } = await newSession(service, 'administrator');
+    for (const morePatterns of ['order.*,employee.created', 'order.* employee.created', ' employee.created, ']) {
+      const { status, text } = await request(`${service.url}/webhooks/new`, {
+        token,
+        form: { name: '', morePatterns },
+      });
+      assert.equal(status, 400, morePatterns);
+      assert.match(text, /Employee events must be encrypted: choose a key/, morePatterns);
+    }
+  });
+});
 
 describe('the list of webhooks', () => {
   it('leads an administrator through the first steps while it is empty', async (t) => {
@@ -129,6 +159,9 @@ describe('creating a webhook', () => {
       .getByText(/No test can be sent: endpoint_disabled/)
       .waitFor();
     await page.getByRole('button', { name: 'Start the webhook Orders' }).click();
-    await page.getByRole('alert').getByText('The webhook cannot start: its endpoint is not verified.').waitFor();
+    await page
+      .getByRole('alert')
+      .getByText('The webhook cannot start: its endpoint is not verified; verify it first')
+      .waitFor();
   });
 });

@@ -1,7 +1,7 @@
 /** Invitations: made through the administration API, used on a page where the user sets a password. */
 import { z } from 'zod';
 import { INVITATIONS_PATH, type Invitations, invitationUrl } from '../../access/invitations.ts';
-import type { Attempt, Throttle } from '../../access/throttle.ts';
+import { type Attempt, refuseBlocked, type Throttle } from '../../access/throttle.ts';
 import type { Clock } from '../../ids.ts';
 import {
   CHOSEN_PASSWORD_MAX_LENGTH,
@@ -48,13 +48,13 @@ export function invitationRoutes(dependencies: Dependencies): Route[] {
   /** Whom the link invites. Throws 404, the same for every reason, and 429 to those who try many. */
   const invited = async (call: Call): Promise<User> => {
     const attempt: Attempt = { network: networkOf(call.remoteAddress), clientId: tokenOf(call) };
-    refuseBlocked(throttle.blockedForMs(attempt, clock()));
+    refuseBlocked(throttle.blockedForMs(attempt, clock()), tooMany);
     const user = await invitations.find(tokenOf(call));
     if (user !== null) {
-      refuseBlocked(throttle.blockedForMs(attempt, clock()));
+      refuseBlocked(throttle.blockedForMs(attempt, clock()), tooMany);
       return user;
     }
-    refuseBlocked(throttle.countFailure(attempt, clock()));
+    refuseBlocked(throttle.countFailure(attempt, clock()), tooMany);
     throw new Refusal('not_found', 'this invitation cannot be used');
   };
   const page: Pick<Route, 'path' | 'access' | 'tag' | 'refuse'> = {
@@ -112,11 +112,8 @@ function tokenOf({ params }: Call): string {
   return params.token ?? '';
 }
 
-function refuseBlocked(waitMs: number | null): void {
-  if (waitMs === null) return;
-  throw new Refusal('too_many_requests', 'too many invitations were tried from this address', {
-    headers: { 'Retry-After': String(Math.ceil(waitMs / 1000)) },
-  });
+function tooMany(): string {
+  return 'too many invitations were tried from this address';
 }
 
 /** Accounts of programs have nothing to sign in to. */

@@ -54,6 +54,7 @@
   const optionsOf = async (form) => {
     const body = new URLSearchParams({ formToken: form.elements.formToken.value });
     const reply = await fetch(form.dataset.options, { method: 'POST', body, headers: { Accept: 'application/json' } });
+    if (reply.status === 429) throw new Error('That was tried too often: try again in a minute.');
     if (!reply.ok) throw new Error('The page is out of date: load it again.');
     return reply.json();
   };

@@ -1,12 +1,15 @@
 /** One's own account: the password, passkeys, and where one is signed in. */
+import type { Sessions } from '../../access/sessions.ts';
+import { refuseBlocked } from '../../access/throttle.ts';
 import { PASSKEY_REQUEST_BYTES, SIGN_IN_REQUEST_BYTES } from '../../portal-limits.ts';
+import { Refusal } from '../../refusal.ts';
 import { type PageCall, redirectTo, type View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';
 import { type FormState, newForm, refusedForm } from '../parts/form-state.ts';
 import { originOf } from '../trustworthy.ts';
 import { type AccountForms, accountView } from './account-view.ts';
-import { refuseBlocked } from './sign-in.ts';
+import { tooOften } from './sign-in.ts';
 
 const NOBODY_TYPED: AccountForms = { password: newForm(), passkey: newForm() };
 
@@ -14,7 +17,7 @@ export function accountPages(dependencies: PageDependencies): PageRoute[] {
   const { pages, services } = dependencies;
   const { sessions, passkeys } = services;
   const placeOf = ({ request, visitor }: PageCall) => ({ origin: originOf(request), visitor });
-  const throttled = throttledBy(dependencies);
+  const confirm = throttledConfirm(dependencies);
   const show = async (call: PageCall, forms: Partial<AccountForms> = {}): Promise<View> =>
     accountView(
       call,
@@ -38,9 +41,8 @@ export function accountPages(dependencies: PageDependencies): PageRoute[] {
       respond: async ({ session, form }) => {
         const read = (name: string): string => form.get(name) ?? '';
         const chosen = { password: read('password'), passwordAgain: read('passwordAgain') };
-        await throttled(session.userId, () =>
-          sessions.changePassword(session, { currentPassword: read('currentPassword'), ...chosen }),
-        );
+        const confirmed = await confirm(session.userId, read('currentPassword'), 'currentPassword');
+        await sessions.changePassword(session, confirmed, chosen);
         return redirectTo('/account', 'Your password is changed. You are signed out everywhere else.');
       },
       invalid: (call, refusal) => show(call, { password: refused(call, refusal) }),
@@ -62,7 +64,7 @@ export function accountPages(dependencies: PageDependencies): PageRoute[] {
       respond: async (call) => {
         const { form, user } = call;
         // Whoever finds an open browser must not be able to stay.
-        await throttled(user.id, () => sessions.confirm(user.id, form.get('ownPassword') ?? '', 'ownPassword'));
+        await confirm(user.id, form.get('ownPassword') ?? '', 'ownPassword');
         await passkeys.register(user.id, placeOf(call), form.get('name') ?? '', form.get('response') ?? '');
         return redirectTo('/account', 'The passkey is added. Next time you can sign in with it.');
       },
@@ -81,14 +83,18 @@ export function accountPages(dependencies: PageDependencies): PageRoute[] {
 }
 
 /** Whoever has found an open browser must not guess the password on and on. */
-function throttledBy({ throttle, clock }: PageDependencies) {
-  return async (userId: string, prove: () => Promise<void>): Promise<void> => {
+function throttledConfirm({ throttle, clock, services: { sessions } }: PageDependencies): Sessions['confirm'] {
+  return async (userId, password, field) => {
     const attempt = { network: 'account', clientId: userId };
-    refuseBlocked(throttle.blockedForMs(attempt, clock()));
+    refuseBlocked(throttle.blockedForMs(attempt, clock()), tooOften);
     try {
-      await prove();
+      const confirmed = await sessions.confirm(userId, password, field);
+      // It was a guess as any other if those beside it were wrong.
+      refuseBlocked(throttle.blockedForMs(attempt, clock()), tooOften);
+      return confirmed;
     } catch (error) {
-      refuseBlocked(throttle.countFailure(attempt, clock()));
+      const isWrong = error instanceof Refusal && error.code === 'validation_failed';
+      if (isWrong) refuseBlocked(throttle.countFailure(attempt, clock()), tooOften);
       throw error;
     }
   };

@@ -1,6 +1,7 @@
 /** What the form of an event type sends, as the bodies that the use cases take. */
+import { JSON_DEPTH_MAX } from '../../limits.ts';
 import { refuseField } from '../../refusal.ts';
-import { isObject } from '../../validation.ts';
+import { isDeeperThan, isObject } from '../../validation.ts';
 import { linesOf } from './endpoints-input.ts';
 
 type Body = Record<string, unknown>;
@@ -44,6 +45,9 @@ function holdsNull(value: unknown): boolean {
   return isObject(value) && Object.values(value).some((member) => member === null || holdsNull(member));
 }
 
+/** The body around it is a level too. */
+const DEPTH_MAX: number = JSON_DEPTH_MAX - 1;
+
 function readSchema(text: string | undefined): Schema {
   if (text === undefined) return null;
   let schema: unknown;
@@ -54,5 +58,6 @@ function readSchema(text: string | undefined): Schema {
     throw refuseField('dataSchema', `is not JSON: ${(error as Error).message.slice(0, 200)}`);
   }
   if (!isObject(schema)) throw refuseField('dataSchema', 'must be a JSON object');
+  if (isDeeperThan(DEPTH_MAX, schema)) throw refuseField('dataSchema', `must not be nested deeper than ${DEPTH_MAX}`);
   return schema;
 }

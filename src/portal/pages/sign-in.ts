@@ -1,8 +1,8 @@
 /** Signing in, with a password or a passkey, and out. */
 import type { NewSession, Visitor } from '../../access/sessions.ts';
-import type { Attempt } from '../../access/throttle.ts';
+import { type Attempt, createThrottle, refuseBlocked } from '../../access/throttle.ts';
 import { networkOf } from '../../http/remote-address.ts';
-import { PASSKEY_REQUEST_BYTES, SIGN_IN_REQUEST_BYTES } from '../../portal-limits.ts';
+import { CHALLENGES_MAX, PASSKEY_REQUEST_BYTES, SIGN_IN_REQUEST_BYTES, SMALL_FORM_BYTES } from '../../portal-limits.ts';
 import { Refusal } from '../../refusal.ts';
 import { type OpenCall, ownPath, type Redirect, redirectTo, type View } from '../call.ts';
 import { clearCookie, SESSION_COOKIE, setCookie, VISIT_COOKIE } from '../cookies.ts';
@@ -23,6 +23,8 @@ export function signInPages(dependencies: PageDependencies): PageRoute[] {
   const invalid = async (call: OpenCall, refusal: Refusal): Promise<View> =>
     show(call, refusedForm(call.form, refusal));
   const throttled = throttledBy(dependencies);
+  /** Each question counts as a failure would: whoever puts many would have everybody else's forgotten. */
+  const questions = createThrottle(CHALLENGES_MAX);
   const enter = async (call: OpenCall, who: string, prove: () => Promise<NewSession | null>): Promise<Redirect> => {
     const begun = await throttled({ network: networkOf(call.remoteAddress), clientId: who }, prove);
     if (call.session !== null) await sessions.end(call.session.userId, call.session.id);
@@ -53,9 +55,10 @@ export function signInPages(dependencies: PageDependencies): PageRoute[] {
       method: 'POST',
       path: '/sign-in/passkey/options',
       maxBytes: SIGN_IN_REQUEST_BYTES,
-      respond: async ({ request, visitor }) => ({
-        reply: { status: 200, body: await passkeys.beginSignIn({ origin: originOf(request), visitor }) },
-      }),
+      respond: async ({ request, visitor, remoteAddress, now }) => {
+        refuseBlocked(questions.countFailure({ network: networkOf(remoteAddress), clientId: visitor }, now), tooOften);
+        return { reply: { status: 200, body: await passkeys.beginSignIn({ origin: originOf(request), visitor }) } };
+      },
     }),
     pages.openPage({
       method: 'POST',
@@ -74,6 +77,7 @@ export function signInPages(dependencies: PageDependencies): PageRoute[] {
       method: 'POST',
       path: '/sign-out',
       role: 'viewer',
+      maxBytes: SMALL_FORM_BYTES,
       respond: async ({ session }) => {
         await sessions.end(session.userId, session.id);
         return { ...redirectTo('/sign-in'), cookies: [clearCookie(SESSION_COOKIE)] };
@@ -88,15 +92,15 @@ export function signInPages(dependencies: PageDependencies): PageRoute[] {
  */
 function throttledBy({ throttle, clock, services: { sessions } }: PageDependencies) {
   return async (attempt: Attempt, prove: () => Promise<NewSession | null>): Promise<NewSession> => {
-    refuseBlocked(throttle.blockedForMs(attempt, clock()));
+    refuseBlocked(throttle.blockedForMs(attempt, clock()), tooOften);
     const begun = await prove();
     if (begun === null) {
-      refuseBlocked(throttle.countFailure(attempt, clock()));
+      refuseBlocked(throttle.countFailure(attempt, clock()), tooOften);
       throw new Refusal('unauthorized', REFUSED);
     }
     const waitMs = throttle.blockedForMs(attempt, clock());
     if (waitMs !== null) await sessions.end(begun.session.userId, begun.session.id);
-    refuseBlocked(waitMs);
+    refuseBlocked(waitMs, tooOften);
     return begun;
   };
 }
@@ -113,10 +117,6 @@ function visitorOf({ request, remoteAddress }: OpenCall): Visitor {
   return { address: remoteAddress, userAgent: request.headers['user-agent'] ?? '' };
 }
 
-export function refuseBlocked(waitMs: number | null): void {
-  if (waitMs === null) return;
-  const seconds = Math.ceil(waitMs / 1000);
-  throw new Refusal('too_many_requests', `that was tried too often: try again in ${seconds} seconds`, {
-    headers: { 'Retry-After': String(seconds) },
-  });
+export function tooOften(seconds: number): string {
+  return `that was tried too often: try again in ${seconds} seconds`;
 }

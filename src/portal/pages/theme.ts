@@ -1,4 +1,5 @@
 /** The switch between light and dark, for those without a script. */
+import { SMALL_FORM_BYTES } from '../../portal-limits.ts';
 import { ownPath, redirectTo } from '../call.ts';
 import { setThemeCookie } from '../cookies.ts';
 import type { PageDependencies } from '../dependencies.ts';
@@ -9,6 +10,7 @@ export function themePages({ pages }: PageDependencies): PageRoute[] {
     pages.openPage({
       method: 'POST',
       path: '/theme',
+      maxBytes: SMALL_FORM_BYTES,
       respond: async ({ form }) => {
         const theme = form.get('theme');
         const chosen = theme === 'light' || theme === 'dark' ? theme : 'system';

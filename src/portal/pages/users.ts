@@ -59,9 +59,9 @@ export function userPages(dependencies: PageDependencies): PageRoute[] {
       method: 'POST',
       path: '/users/{id}/sign-out',
       role: 'administrator',
-      respond: async ({ params }) => {
+      respond: async ({ params, actor }) => {
         const { id, userName } = await users.get(params.id ?? '');
-        await sessions.endAll(id);
+        await sessions.endAll(id, actor);
         return redirectTo(`/users/${id}`, `${userName} is signed out everywhere.`);
       },
     }),

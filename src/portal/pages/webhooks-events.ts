@@ -25,7 +25,7 @@ export function eventsStep(form: FormState, eventTypes: readonly EventType[]): H
     });
     return html`<div class="choice"><input${input}><div><label for="${id}">${label}</label>${hint === null ? null : html`<p class="hint" id="${id}-hint">${hint}</p>`}</div></div>`;
   };
-  const categories = Object.entries(byCategory(eventTypes)).sort(ownFirst);
+  const categories = [...byCategory(eventTypes)].sort(ownFirst);
   const groups = categories.map(([category, types]) => {
     const all = box(
       `${category}.*`,
@@ -65,13 +65,8 @@ export function eventsStep(form: FormState, eventTypes: readonly EventType[]): H
   );
 }
 
-function byCategory(eventTypes: readonly EventType[]): Readonly<Record<string, readonly EventType[]>> {
-  const categories: Record<string, EventType[]> = {};
-  for (const eventType of eventTypes) {
-    const category = eventType.name.slice(0, eventType.name.indexOf('.'));
-    categories[category] = [...(categories[category] ?? []), eventType];
-  }
-  return categories;
+function byCategory(eventTypes: readonly EventType[]): ReadonlyMap<string, readonly EventType[]> {
+  return Map.groupBy(eventTypes, ({ name }) => name.slice(0, name.indexOf('.')));
 }
 
 /** The company's own categories first, then those that are built in. */

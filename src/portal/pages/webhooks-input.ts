@@ -38,10 +38,13 @@ function fieldsOf(form: URLSearchParams) {
 
 export const HEADER_FIELDS = ['customHeaders.name', 'customHeaders.value'] as const;
 
-/** What was ticked and what was typed beside, each once. */
 export function patternsOf(form: URLSearchParams): string[] {
-  const typed = (form.get('morePatterns') ?? '').split(/[\s,]+/).filter((pattern) => pattern !== '');
-  return [...new Set([...form.getAll('eventTypes'), ...typed])];
+  return chosenPatterns(form.getAll('eventTypes'), form.get('morePatterns') ?? '');
+}
+
+/** What was ticked and what was typed beside, each once. */
+export function chosenPatterns(ticked: readonly string[], typed: string): string[] {
+  return [...new Set([...ticked, ...typed.split(/[\s,]+/).filter((pattern) => pattern !== '')])];
 }
 
 function nulled(members: Body): Body {

@@ -13,7 +13,7 @@ import { pageHeader } from '../parts/header.ts';
 import { sentence } from './attempted.ts';
 import { encryptionRule } from './webhooks-events.ts';
 import { newWebhookForm, WEBHOOK_LABELS, type WebhookChoices, webhookFields, webhookForm } from './webhooks-form.ts';
-import { patternsOf, webhookBody, webhookPatchOf } from './webhooks-input.ts';
+import { chosenPatterns, patternsOf, webhookBody, webhookPatchOf } from './webhooks-input.ts';
 
 export function webhookFormPages({ pages, services: { webhooks, keys }, store }: PageDependencies): PageRoute[] {
   const readChoices = async (): Promise<WebhookChoices> => {
@@ -82,8 +82,8 @@ export function webhookFormPages({ pages, services: { webhooks, keys }, store }:
 }
 
 /** What a form chooses, whether it was typed or is what stands now. */
-function chosenPatterns(state: FormState): string[] {
-  return [...state.values('eventTypes'), ...state.value('morePatterns').split(/\s+/).filter(Boolean)];
+function patternsIn(state: FormState): string[] {
+  return chosenPatterns(state.values('eventTypes'), state.value('morePatterns'));
 }
 
 function newView(call: PageCall, state: FormState, choices: WebhookChoices): View {
@@ -97,7 +97,7 @@ function newView(call: PageCall, state: FormState, choices: WebhookChoices): Vie
     action: '/webhooks/new',
     csrf: call.csrf,
     form: state,
-    content: html`${webhookFields(state, choices, chosenPatterns(state), call.now)}${start}`,
+    content: html`${webhookFields(state, choices, patternsIn(state), call.now)}${start}`,
     submit: 'Create the webhook',
     cancel: '/webhooks',
     labels: WEBHOOK_LABELS,
@@ -119,7 +119,7 @@ function changeView(call: PageCall, { id, name }: Webhook, state: FormState, cho
     action: `${path}/edit`,
     csrf: call.csrf,
     form: state,
-    content: webhookFields(state, choices, chosenPatterns(state), call.now),
+    content: webhookFields(state, choices, patternsIn(state), call.now),
     submit: 'Save',
     cancel: path,
     labels: WEBHOOK_LABELS,

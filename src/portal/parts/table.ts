@@ -87,7 +87,7 @@ export function withQuery(
   query: URLSearchParams,
   changes: Readonly<Record<string, string | null>>,
 ): string {
-  const kept = new URLSearchParams([...query].filter(([name, value]) => !(name in changes) && value !== ''));
+  const kept = new URLSearchParams([...query].filter(([name, value]) => !Object.hasOwn(changes, name) && value !== ''));
   for (const [name, value] of Object.entries(changes)) if (value !== null && value !== '') kept.set(name, value);
   const text = kept.toString();
   return text === '' ? path : `${path}?${text}`;

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { parseRepeatedForm } from '../../../src/http/form.ts';
+import { JSON_DEPTH_MAX, RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../../../src/limits.ts';
 import { endpointBody, endpointPatchOf, rotationBody } from '../../../src/portal/pages/endpoints-input.ts';
 import { eventTypeBody, eventTypePatchOf, patchBetween } from '../../../src/portal/pages/event-types-input.ts';
+import { productBody } from '../../../src/portal/pages/products-form.ts';
 import { webhookBody, webhookPatchOf } from '../../../src/portal/pages/webhooks-input.ts';
-import { mergePatch } from '../../../src/validation.ts';
+import { isDeeperThan, mergePatch } from '../../../src/validation.ts';
 import { refused } from '../../support/refusals.ts';
 
 type Fields = Readonly<Record<string, string | readonly string[]>>;
@@ -146,6 +149,23 @@ describe('the form of a webhook', () => {
   });
 });
 
+describe('the form of an API product', () => {
+  it('may have as many scopes and rules as there may be', () => {
+    const rows = (count: number, names: readonly string[]): [string, string][] =>
+      Array.from({ length: count }, () => names.map((name): [string, string] => [name, 'x'])).flat();
+    const pairs: [string, string][] = [
+      ['name', 'Shop'],
+      ...rows(SCOPES_PER_PRODUCT_MAX, ['scopeName', 'scopeDescription']),
+      ...rows(RULES_PER_PRODUCT_MAX, ['ruleMethods', 'rulePath', 'ruleScope', 'rulePermission']),
+    ];
+    const { scopes, rules } = productBody(parseRepeatedForm(new URLSearchParams(pairs).toString()));
+    assert.deepEqual(
+      [scopes, rules].map((list) => (list as unknown[]).length),
+      [SCOPES_PER_PRODUCT_MAX, RULES_PER_PRODUCT_MAX],
+    );
+  });
+});
+
 describe('the form of an event type', () => {
   it('has no schema where none was typed', () => {
     const body = { description: 'x', encryptionRequired: true, dataSchema: null };
@@ -157,9 +177,11 @@ describe('the form of an event type', () => {
     ['{"a": ', /is not JSON: ./],
     ['[]', /must be a JSON object/],
     ['null', /must be a JSON object/],
+    [nested(JSON_DEPTH_MAX), /must not be nested deeper than 99/],
+    [nested(100_000), /must not be nested deeper than 99/],
   ];
   for (const [dataSchema, says] of refusals) {
-    it(`names the field for ${JSON.stringify(dataSchema)}`, async () => {
+    it(`names the field for ${JSON.stringify(dataSchema.slice(0, 40))} (${dataSchema.length})`, async () => {
       const expected = { code: 'validation_failed', fields: ['dataSchema'], says } as const;
       await refused(() => eventTypeBody(sent({ dataSchema })), expected);
     });
@@ -178,6 +200,13 @@ describe('the form of an event type', () => {
     );
   });
 
+  it('takes a schema that fits into a body as deep as bodies may be', () => {
+    const typed = sent({ dataSchema: nested(JSON_DEPTH_MAX - 1) });
+    assert.equal(isDeeperThan(JSON_DEPTH_MAX, eventTypeBody(typed)), false);
+    const { dataSchema } = eventTypePatchOf(typed, { dataSchema: {} });
+    assert.equal(JSON.stringify(dataSchema), nested(JSON_DEPTH_MAX - 1));
+  });
+
   it('refuses what a patch cannot say: a member that is null', async () => {
     const before = { dataSchema: { type: 'object' } };
     const typed = (schema: object) => sent({ dataSchema: JSON.stringify(schema) });
@@ -191,6 +220,10 @@ describe('the form of an event type', () => {
     assert.equal(eventTypePatchOf(sent({}), before).dataSchema, null);
   });
 });
+
+function nested(levels: number): string {
+  return `${'{"a":'.repeat(levels - 1)}{}${'}'.repeat(levels - 1)}`;
+}
 
 /** Without prototypes, in which the two differ. */
 function plain(value: unknown): unknown {

@@ -1,0 +1,161 @@
+/** Passwords tried side by side: they gain nothing over those that are tried one after the other. */
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { hashPassword } from '../../src/access/password.ts';
+import { CLIENT_FAILURES_MAX, PASSWORD_MAX_LENGTH } from '../../src/limits.ts';
+import { SESSION_COOKIE, VISIT_COOKIE } from '../../src/portal/cookies.ts';
+import { formToken } from '../../src/portal/forgery.ts';
+import { randomBytes } from '../../src/random.ts';
+import { deferred } from '../support/deferred.ts';
+import { type PortalReply, request } from '../support/portal-requests.ts';
+import { type ServiceInProcess, startService } from '../support/service.ts';
+
+const PASSWORD = 'seventeen badgers at dawn';
+const VISIT = 'A'.repeat(43);
+
+/** Longer than any password: they are wrong without the half second that it takes to hash one. */
+function guessesOf(count: number): string[] {
+  return Array.from({ length: count }, (_, at) => `${'x'.repeat(PASSWORD_MAX_LENGTH)}${at}`);
+}
+
+type Guarded = { readonly service: ServiceInProcess; readonly userId: string };
+
+async function start(t: TestContext): Promise<Guarded> {
+  const service = await startService(t);
+  const passwordHash = await hashPassword(PASSWORD, randomBytes);
+  const user = await service.services.users.create({ userName: 'grace', role: 'operator' }, 'command-line', (made) => ({
+    ...made,
+    passwordHash,
+  }));
+  return { service, userId: user.id };
+}
+
+type Trying = {
+  /** What looks at the password, and which of its arguments' it is. */
+  readonly method: 'signIn' | 'confirm';
+  readonly passwordOf: (args: readonly unknown[]) => string;
+  readonly send: (password: string) => Promise<PortalReply>;
+};
+
+/**
+ * Tries all of these at once: every try is past the first question of the throttle before any password is looked at, and
+ * they are looked at in this order.
+ */
+async function tryAtOnce(
+  t: TestContext,
+  { services: { sessions } }: ServiceInProcess,
+  passwords: readonly string[],
+  { method, passwordOf, send }: Trying,
+): Promise<PortalReply[]> {
+  const everyone = deferred();
+  const looked = passwords.map(() => deferred());
+  const look = sessions[method] as (...args: readonly unknown[]) => Promise<unknown>;
+  let arrived = 0;
+  const { mock } = t.mock.method(sessions, method, async (...tried: readonly unknown[]) => {
+    arrived += 1;
+    if (arrived === passwords.length) everyone.resolve();
+    const at = passwords.indexOf(passwordOf(tried));
+    await everyone.promise;
+    await looked[at - 1]?.promise;
+    try {
+      return await look(...tried);
+    } finally {
+      // Once what came of it is used: this is another turn.
+      setImmediate(() => looked[at]?.resolve());
+    }
+  });
+  const replies = passwords.map(send);
+  // One that is answered without its password being looked at must not keep the others waiting.
+  for (const reply of replies) void reply.then(() => everyone.resolve());
+  const all = await Promise.all(replies);
+  mock.restore();
+  assert.equal(arrived, passwords.length, 'a try was refused before it was looked at');
+  return all;
+}
+
+function signInAtOnce(t: TestContext, service: ServiceInProcess, passwords: readonly string[]): Promise<PortalReply[]> {
+  return tryAtOnce(t, service, passwords, {
+    method: 'signIn',
+    passwordOf: ([credentials]) => (credentials as { password: string }).password,
+    send: (password) =>
+      request(`${service.url}/sign-in`, {
+        form: { formToken: formToken(VISIT), userName: 'grace', password },
+        headers: { cookie: `${VISIT_COOKIE}=${VISIT}` },
+      }),
+  });
+}
+
+/** The token of a session that is begun with the password. */
+async function sessionOf({ services: { sessions } }: ServiceInProcess): Promise<string> {
+  const visitor = { address: '127.0.0.1', userAgent: 'a browser' };
+  const begun = await sessions.signIn({ userName: 'grace', password: PASSWORD }, visitor);
+  return begun?.token ?? assert.fail('not signed in');
+}
+
+function isSignedIn({ headers }: PortalReply): boolean {
+  return headers.get('set-cookie')?.includes(`${SESSION_COOKIE}=`) === true;
+}
+
+describe('sign-ins side by side', () => {
+  it('tell ten failures, and of what came after them not even the success', async (t) => {
+    const { service, userId } = await start(t);
+    const guesses = guessesOf(2 * CLIENT_FAILURES_MAX);
+    const replies = await signInAtOnce(t, service, [...guesses, PASSWORD]);
+    assert.deepEqual(
+      replies.map(({ status }) => status),
+      replies.map((_, at) => (at < CLIENT_FAILURES_MAX ? 401 : 429)),
+    );
+    assert.deepEqual(replies.filter(isSignedIn), []);
+    const [failure, refusal, right] = [replies[0], replies[CLIENT_FAILURES_MAX], replies.at(-1)];
+    assert.match(failure?.text ?? '', /the password is not right/);
+    assert.match(right?.headers.get('retry-after') ?? '', /^\d+$/);
+    const said = (reply?: PortalReply): string => reply?.text.replace(/value="[^"]*"|in \d+ seconds/g, '') ?? '';
+    assert.equal(said(right), said(refusal));
+    assert.deepEqual(await service.services.sessions.ofUser(userId), [], 'the session that was begun lasts');
+  });
+
+  it('are let in where the right one is among the first ten', async (t) => {
+    const { service, userId } = await start(t);
+    const guesses = guessesOf(CLIENT_FAILURES_MAX - 1);
+    const replies = await signInAtOnce(t, service, [...guesses, PASSWORD]);
+    assert.deepEqual(
+      replies.map(({ status }) => status),
+      [...guesses.map(() => 401), 303],
+    );
+    assert.deepEqual(replies.filter(isSignedIn), replies.slice(-1));
+    assert.equal((await service.services.sessions.ofUser(userId)).length, 1);
+  });
+});
+
+describe("one's own password, tried side by side at an open session", () => {
+  it('is not told by the try that was right after ten that were not', async (t) => {
+    const { service, userId } = await start(t);
+    const token = await sessionOf(service);
+    const before = await service.services.users.get(userId);
+    const guesses = guessesOf(CLIENT_FAILURES_MAX);
+    const next = 'a new one for the spring';
+    const replies = await tryAtOnce(t, service, [...guesses, PASSWORD], {
+      method: 'confirm',
+      passwordOf: ([, password]) => String(password),
+      send: (currentPassword) =>
+        request(`${service.url}/account/password`, {
+          token,
+          form: { currentPassword, password: next, passwordAgain: next },
+        }),
+    });
+    assert.deepEqual(
+      replies.map(({ status }) => status),
+      [...guesses.map(() => 400), 429],
+    );
+    assert.deepEqual(await service.services.users.get(userId), before);
+  });
+
+  it('may be right although what it is to become is mistyped, however often', async (t) => {
+    const { service } = await start(t);
+    const token = await sessionOf(service);
+    for (let at = 0; at <= CLIENT_FAILURES_MAX; at += 1) {
+      const form = { currentPassword: PASSWORD, password: 'short', passwordAgain: 'short' };
+      assert.equal((await request(`${service.url}/account/password`, { token, form })).status, 400);
+    }
+  });
+});
