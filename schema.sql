@@ -1,7 +1,7 @@
 -- The data model of Sallyport on one page. Read at the first start; `user_version` is checked at every later one.
 -- Instants are integer milliseconds since 1970 (UTC) and end in `_at`. Booleans are 0 or 1. JSON is text.
 -- A secret that must be used is a BLOB of AES-256-GCM under the master key; one that is only compared is a `*_hash`, SHA-256.
-PRAGMA user_version = 3;
+PRAGMA user_version = 4;
 
 -- A fact about this database itself, such as the sealed word that shows whether a master key is the right one.
 CREATE TABLE setting (
@@ -140,9 +140,9 @@ CREATE TABLE endpoint (
   id                             TEXT PRIMARY KEY,
   name                           TEXT NOT NULL,
   url                            TEXT NOT NULL,
-  api_key                 BLOB NOT NULL,
+  api_key                        BLOB NOT NULL,
   secret                         BLOB NOT NULL,
-  next_secret             BLOB,     -- signs from next_secret_at on
+  next_secret                    BLOB,     -- signs from next_secret_at on
   next_secret_at                 INTEGER,
   next_api_key                   BLOB,     -- is sent from next_api_key_at on
   next_api_key_at                INTEGER,
@@ -152,12 +152,12 @@ CREATE TABLE endpoint (
   enabled                        INTEGER NOT NULL CHECK (enabled IN (0, 1)),
   enable_when_verified           INTEGER NOT NULL CHECK (enable_when_verified IN (0, 1)),
   oauth_client_id                TEXT,
-  oauth_client_secret     BLOB,
+  oauth_client_secret            BLOB,
   oauth_token_url                TEXT,
   oauth_token_expiration_minutes INTEGER,
   oauth_scopes                   TEXT,
   client_certificate             TEXT,
-  client_private_key      BLOB,
+  client_private_key             BLOB,
   client_certificate_expires_at  INTEGER,
   client_certificate_warned_days INTEGER,  -- the last warning given before expiry: 30, 7 or 1
   last_verification              TEXT CHECK (json_valid(last_verification)),
@@ -374,6 +374,7 @@ CREATE TABLE audit (
   previous_hash TEXT NOT NULL,
   hash          TEXT NOT NULL
 ) STRICT;
+CREATE INDEX audit_id ON audit (id);
 CREATE INDEX audit_at ON audit (at);
 CREATE INDEX audit_actor ON audit (actor, number);
 CREATE INDEX audit_target ON audit (target, number);

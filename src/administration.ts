@@ -8,7 +8,7 @@ import { type Clock, type Ids, isUuidV7 } from './ids.ts';
 import { Refusal, refuseField } from './refusal.ts';
 import { ConstraintViolation, retryStale } from './store/database.ts';
 import type { Administered, ResourceStore } from './store/resource.ts';
-import { mergePatch, refusePatch, validate } from './validation.ts';
+import { mergePatch, refuseDeep, refusePatch, validate } from './validation.ts';
 
 export type Resource<Record extends Administered, Input> = {
   /** Singular, as in audit actions and messages: `application`. */
@@ -28,7 +28,7 @@ export type Resource<Record extends Administered, Input> = {
   referrers(record: Record): Promise<readonly string[]>;
   /** The field behind each unique column, such as `{'user_account.user_name': 'userName'}`. */
   readonly unique: Readonly<{ [column: string]: string }>;
-  /** The record as the audit log compares it; secrets are `Secret` or end in `Hash`. */
+  /** The record as the audit log compares it, its fields named as callers know them; secrets are `Secret` or end in `Hash`. */
   audited(record: Record): Readonly<{ [field: string]: unknown }>;
   /** Why the record may not be changed or deleted at all, or null. */
   readOnly?(record: Record): string | null;
@@ -91,7 +91,8 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
       const updatedAt = Math.max(clock(), before.updatedAt + 1);
       const after = await next(before, { id, createdAt: before.createdAt, updatedAt });
       await refusingDuplicates(
-        resource.unique,
+        resource,
+        after,
         store.update(after, before, entry(verb, actor, before, after, updatedAt)),
       );
       return after;
@@ -102,13 +103,14 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
     change,
     list: (after, limit) => store.list(after, limit),
     create: async (body, actor, complete = (record) => record) => {
+      refuseDeep(body);
       const input = validate(resource.input, body, resource.reserved.create);
       return retryStale(async () => {
         const now = clock();
         const record = complete(
           await resource.build(input, null, { id: ids.uuid(), createdAt: now, updatedAt: now }, null),
         );
-        await refusingDuplicates(resource.unique, store.insert(record, entry('create', actor, null, record, now)));
+        await refusingDuplicates(resource, record, store.insert(record, entry('create', actor, null, record, now)));
         return record;
       });
     },
@@ -133,9 +135,10 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
   };
 }
 
-/** Waits for a write and turns the violation of a unique column into 409 with the field named. */
-export async function refusingDuplicates(
-  unique: Readonly<{ [column: string]: string }>,
+/** Waits for a write of `record` and turns the violation of a unique column into 409 with the field named and what stands in it. */
+export async function refusingDuplicates<Rec extends object>(
+  { name, unique }: Pick<Resource<never, never>, 'name' | 'unique'>,
+  record: Rec,
   write: Promise<void>,
 ): Promise<void> {
   try {
@@ -144,7 +147,8 @@ export async function refusingDuplicates(
     if (!(error instanceof ConstraintViolation) || error.kind !== 'unique') throw error;
     const field = error.columns.map((column) => unique[column]).find((known) => known !== undefined);
     if (field === undefined) throw error;
-    throw refuseField(field, 'is taken', 'conflict');
+    const taken = (record as Readonly<Record<string, unknown>>)[field];
+    throw refuseField(field, `is taken: another ${name.replace('-', ' ')} has ${JSON.stringify(taken)}`, 'conflict');
   }
 }
 

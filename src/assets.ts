@@ -56,7 +56,10 @@ export function assetFile(name: AssetName): URL | string {
 const PACKAGE = 'npm:';
 
 /** The programs of threads: where the source of each is, without its ending. */
-export const THREAD_PROGRAMS = { database: 'store/sqlite-thread', encryption: 'delivery/encryption-thread' } as const;
+export const THREAD_PROGRAMS = {
+  database: 'store/sqlite-thread',
+  largeBodies: 'delivery/large-bodies-thread',
+} as const;
 
 export type ThreadProgram = keyof typeof THREAD_PROGRAMS;
 

@@ -1,4 +1,5 @@
 /** What the audit log says of a change: who did what to which thing, and what differs, with every secret masked. */
+import { isoInstant } from './schemas.ts';
 import type { Secret } from './secret.ts';
 
 /** Who acts: `application:<id>`, `user:<id>`, `command-line`, or `service` for what Sallyport does by itself. */
@@ -22,23 +23,29 @@ export type AuditEntry = {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The fields that differ. `before` is null for what is new, `after` null for what is gone; instants of writing are left out. */
+/**
+ * The fields that differ, as readers know them: instants in ISO 8601, and the hash of a secret under the name of the secret.
+ * `before` is null for what is new, `after` null for what is gone; instants of writing are left out.
+ */
 export function changesBetween(before: Fields | null, after: Fields | null): Changes {
   const changes: Record<string, Change> = {};
   for (const field of new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])) {
     if (field === 'createdAt' || field === 'updatedAt') continue;
     const from = before?.[field] ?? null;
     const to = after?.[field] ?? null;
-    if (comparable(from) !== comparable(to)) changes[field] = { from: masked(field, from), to: masked(field, to) };
+    if (comparable(from) === comparable(to)) continue;
+    changes[field.replace(HASH, '')] = { from: shown(field, from), to: shown(field, to) };
   }
   return changes;
 }
 
-const HASHES = /hash$/i;
+const HASH = /Hash$/;
+const INSTANT = /At$/;
 
 /** Secrets compare by what they are and show as `[secret]`; hashes of secrets are secrets too. */
-function masked(field: string, value: unknown): unknown {
-  return value !== null && HASHES.test(field) ? '[secret]' : value;
+function shown(field: string, value: unknown): unknown {
+  if (value !== null && HASH.test(field)) return '[secret]';
+  return typeof value === 'number' && INSTANT.test(field) ? isoInstant(value) : value;
 }
 
 function comparable(value: unknown): string {

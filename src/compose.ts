@@ -1,7 +1,7 @@
 /** Everything but the doors: what the server, an embedding program and the commands share. */
 import { type Config, ConfigurationError, readSettingFile } from './config.ts';
 import { type Data, type FirstCredentials, openData } from './data-folder.ts';
-import { createEncryption } from './delivery/encryption.ts';
+import { createLargeBodies, type LargeBodies } from './delivery/large-bodies.ts';
 import { makeFirstCredentials } from './first-start.ts';
 import type { Clock } from './ids.ts';
 import type { Log } from './log.ts';
@@ -9,12 +9,11 @@ import type { EgressPolicy } from './outbound/egress.ts';
 import { readAuthorities } from './outbound/tls.ts';
 import { createTransport, type Transport } from './outbound/transport.ts';
 import { createServices, type Services } from './services.ts';
-import type { Encrypt } from './wire/pgp.ts';
 
 export type Composed = Omit<Data, 'firstCredentials' | 'firstStart'> & {
   readonly egress: EgressPolicy;
   readonly transport: Transport;
-  readonly encrypt: Encrypt;
+  readonly makeLargeBody: LargeBodies['make'];
   readonly services: Services;
   /** Not null until `credentialsShown`, which whoever shows them calls; a start that was cut short before shows them again. */
   readonly firstCredentials: FirstCredentials | null;
@@ -40,13 +39,16 @@ export type ComposeOptions = {
 export async function compose(config: Config, { log, ...options }: ComposeOptions): Promise<Composed> {
   const egress: EgressPolicy = { allow: config.egressAllow };
   const transport = openTransport(config, egress);
-  const encryption = createEncryption((err) => log.error({ err }, 'the thread that encrypts ended'));
   const { firstCredentials, firstStart, ...data } = await openData(config, options);
+  const largeBodies = createLargeBodies({
+    ...{ store: data.store, path: data.db.connection.name },
+    onFault: (err) => log.error({ err }, 'the thread that makes large bodies failed; they are made without'),
+  });
   let listener: (() => void) | null = null;
   const wake = (): void => listener?.();
   const close = async (): Promise<void> => {
     await transport.close();
-    await encryption.close();
+    await largeBodies.close();
     await data.close();
   };
   try {
@@ -59,7 +61,7 @@ export async function compose(config: Config, { log, ...options }: ComposeOption
       ...data,
       egress,
       transport,
-      encrypt: encryption.encrypt,
+      makeLargeBody: largeBodies.make,
       services,
       firstCredentials: credentials,
       credentialsShown: () => firstCredentials.forget(),
@@ -68,9 +70,7 @@ export async function compose(config: Config, { log, ...options }: ComposeOption
         listener = next;
       },
       startThreads: () =>
-        void data.db.startThreads((err) =>
-          log.error({ err }, 'a thread of the database ended; writing goes on without'),
-        ),
+        void data.db.startThreads((err) => log.error({ err }, 'a thread of the database failed; writing goes on')),
       close,
     };
   } catch (error) {

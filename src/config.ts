@@ -87,8 +87,8 @@ export function readConfig(env: Environment, flags: Environment = {}): Config {
   const config = Object.fromEntries(SETTING_NAMES.map((name) => [name, readSetting(name, env, flags)])) as Config;
   given.set(config, givenTexts(env, flags));
   if ((config.tlsCertFile === null) !== (config.tlsKeyFile === null)) {
-    const [given, missing] = config.tlsKeyFile === null ? CERTIFICATE_ALONE : KEY_ALONE;
-    throw new ConfigurationError(`${given} is set without ${missing}: TLS takes both, plain HTTP neither`);
+    const [alone, missing] = config.tlsKeyFile === null ? CERTIFICATE_ALONE : KEY_ALONE;
+    throw new ConfigurationError(`${alone} is set without ${missing}: TLS takes both, plain HTTP neither`);
   }
   return config;
 }

@@ -3,7 +3,7 @@
  * what it should be. One server at a time; the other commands work beside it.
  */
 import { mkdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { installBuiltInProducts } from './access/products.ts';
 import { readAsset } from './assets.ts';
 import type { Config } from './config.ts';
@@ -11,9 +11,9 @@ import { installBuiltInEventTypes } from './events/built-in.ts';
 import { type Clock, createIds, type Ids, type Random } from './ids.ts';
 import { randomBytes } from './random.ts';
 import { type FirstCredentialStore, firstCredentialStore } from './store/first-credentials.ts';
-import { type FolderLock, lockFolder } from './store/folder-lock.ts';
+import { type FolderLock, LOCK_FILE, lockFolder } from './store/folder-lock.ts';
 import { makeMasterKey, readMasterKey } from './store/master-key.ts';
-import { makePrivateFile } from './store/private-file.ts';
+import { makePrivateFile, strangerText } from './store/private-file.ts';
 import { settleRotation } from './store/rotation.ts';
 import { largestRowKey } from './store/row-keys.ts';
 import { createSchema, examineSchema, migrateSchema, SCHEMA_HISTORY, type SchemaHistory } from './store/schema.ts';
@@ -122,7 +122,8 @@ async function openStore(
 }
 
 function takeFolder(dataDir: string): FolderLock {
-  const lock = explaining(`the data folder ${dataDir} cannot be used`, () => {
+  const paths = [join(dataDir, LOCK_FILE), dataDir];
+  const lock = explaining(`the data folder ${dataDir} cannot be used`, paths, () => {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
     return lockFolder(dataDir);
   });
@@ -143,18 +144,20 @@ function findMasterKey(config: Config, exclusive: boolean): Uint8Array {
     );
   }
   if (!exclusive) throw notStarted(config);
-  return explaining(`the master key ${path} cannot be made`, () => makeMasterKey(path, randomBytes));
+  return explaining(`the master key ${path} cannot be made`, [dirname(path)], () =>
+    makeMasterKey(path, randomBytes, config.dataDir),
+  );
 }
 
 async function openDatabase(config: Config, { exclusive, clock, history }: Required<Opening>): Promise<SqliteDatabase> {
   if (!exclusive && !hasDatabase(config)) throw notStarted(config);
   const path = databasePath(config);
-  const db = explaining(`the database ${path} cannot be opened`, () => {
+  const db = explaining(`the database ${path} cannot be opened`, databaseFiles(config), () => {
     makePrivateFile(path);
     return openSqlite(path);
   });
   try {
-    const verdict = explaining(`the database ${path} cannot be read`, () => examineSchema(db, history));
+    const verdict = explaining(`the database ${path} cannot be read`, [], () => examineSchema(db, history));
     if (!verdict.ok) throw new DataFolderError(`the database ${path} cannot be used: ${verdict.description}`);
     if (verdict.state === 'empty') {
       if (!exclusive) throw notStarted(config);
@@ -178,7 +181,16 @@ export function requireDatabase(config: Config): void {
 
 /** An empty file is what a first start leaves that was cut short before it wrote anything. */
 export function hasDatabase(config: Config): boolean {
-  return (statSync(databasePath(config), { throwIfNoEntry: false })?.size ?? 0) > 0;
+  const { dataDir } = config;
+  return explaining(`the data folder ${dataDir} cannot be used`, [dataDir], () => {
+    return (statSync(databasePath(config), { throwIfNoEntry: false })?.size ?? 0) > 0;
+  });
+}
+
+/** The files that SQLite must be able to write, and their folder. */
+export function databaseFiles(config: Pick<Config, 'dataDir'>): readonly string[] {
+  const path = databasePath(config);
+  return [path, `${path}-wal`, `${path}-shm`, config.dataDir];
 }
 
 async function checkMasterKey(config: Config, store: Store): Promise<void> {
@@ -195,12 +207,12 @@ function notStarted({ dataDir }: Config): DataFolderError {
   );
 }
 
-/** Says of an error of the system or of SQLite what it came from. */
-function explaining<T>(what: string, work: () => T): T {
+/** Says of an error of the system or of SQLite what it came from, and which of these paths belongs to another user. */
+function explaining<T>(what: string, paths: readonly string[], work: () => T): T {
   try {
     return work();
   } catch (cause) {
-    throw new DataFolderError(`${what}: ${(cause as Error).message}`, { cause });
+    throw new DataFolderError(`${what}: ${(cause as Error).message}${strangerText(paths)}`, { cause });
   }
 }
 
@@ -208,7 +220,7 @@ async function explainingLater<T>(what: string, work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (cause) {
-    return explaining(what, () => {
+    return explaining(what, [], () => {
       throw cause;
     });
   }

@@ -7,6 +7,10 @@ export const COMMIT_STATEMENTS_MS = 4;
 export const BUSY_GIVE_UP_MS = 10_000;
 /** How long SQLite itself waits at each try, while nothing else can be done. */
 export const BUSY_WAIT_MS = 5;
+/** How long what waits is let be before the next try while another process holds the file. */
+export const BUSY_PAUSE_MS = 20;
+/** How long it is gone on without a thread that ended unasked before another one is begun. */
+export const THREAD_RESTART_MS = 60_000;
 /** Pages of 4 KiB in the log that are copied into the file: with a thread for it; without one, in the middle of a commit. */
 export const CHECKPOINT_PAGES = 1000;
 export const CHECKPOINT_PAGES_ALONE = 500;

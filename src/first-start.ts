@@ -4,6 +4,7 @@
  * The credentials are kept, sealed, before anything is made with them, and forgotten once they were shown: dying between
  * any two steps loses none, and the next start goes on and shows the same ones.
  */
+import { auditedApplication } from './access/applications.ts';
 import { ADMINISTRATION_SCOPES, BUILT_IN_SCOPES } from './access/built-in.ts';
 import { hashCredential, mintCredential } from './access/credential.ts';
 import { hashPassword, makePassword } from './access/password.ts';
@@ -84,10 +85,10 @@ async function makeApplication({ store, clock, ids }: FirstStart, pending: Pendi
     createdAt: now,
     updatedAt: now,
   };
-  await store.applications.insert(application, creation('application', application, ids, now));
+  await store.applications.insert(application, creation('application', auditedApplication(application), ids, now));
 }
 
-function creation(resource: string, record: User | Application, ids: Ids, at: number): AuditEntry {
+function creation(resource: string, record: Readonly<Record<string, unknown>>, ids: Ids, at: number): AuditEntry {
   return {
     id: ids.uuid(),
     at,

@@ -21,7 +21,7 @@ const COUNTERS_PER_MS = 2048;
 
 /**
  * A source of keys and UUIDs. Within a millisecond the counter runs on from a random start in its lower half, so that two
- * processes on one database rarely meet; where they do, the primary key says so and the writer tries again.
+ * processes on one database rarely meet; where they do, the primary key says so and the writer tries again (`retryStale`).
  * More than 1,024 in a millisecond borrow from the next one: order is kept, the time in the key runs ahead by a little.
  * `after` is the largest key that is in use already: a clock that was set back goes on from there.
  */

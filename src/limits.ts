@@ -1,7 +1,7 @@
 /**
- * Every bound of the service in one place, but for those of its portal, its logs and its housekeeping (portal-limits.ts, log-limits.ts,
- * housekeeping-limits.ts). Sizes are bytes, spans milliseconds, unless the name says otherwise. Each is one number: a bundler
- * then leaves out of a receiver what it does not use.
+ * The bounds of the service, but for those of its portal, logs, database, housekeeping and `listen`, in files of their own. Sizes are
+ * bytes, spans milliseconds, unless the name says otherwise. Each is one number: a bundler then leaves out of a receiver what it does
+ * not use.
  */
 
 // Requests that come in (wire.md §1).
@@ -113,14 +113,6 @@ export const LOOKUPS_UNKNOWN = 12;
 export const LOOKUPS_SLOW = 8;
 export const SLOW_LOOKUP_MS = 1000;
 export const NAMES_REMEMBERED = 10_000;
-/** Events of one webhook's running and failing in a minute, and webhooks whose events are counted. */
-export const STATE_NEWS_PER_MINUTE = 60;
-export const STATE_NEWS_WEBHOOKS = 10_000;
-/** Bodies from this size on are encrypted in a thread, which ends once there have been none for so long. */
-export const ENCRYPTED_HERE_BYTES: number = 64 * 1024;
-export const ENCRYPTION_IDLE_MS = 60_000;
-/** Bodies that are compressed at once. More would take the processors from the loop. */
-export const GZIPS_AT_ONCE = 4;
 
 // Administered resources (wire.md §4).
 export const SCOPES_PER_PRODUCT_MAX = 1000;
@@ -143,12 +135,22 @@ export const SCHEMA_COMPILE_MS = 2000;
 export const SCHEMA_CHECK_MS = 500;
 
 // The server (wire.md §1, §6).
-/** Lines of the log that wait for the end of the event loop's turn. */
+export const REQUEST_HEADER_BYTES: number = 16 * 1024;
+/** How long the headers of a request may take to arrive, its body, and the whole of it. */
+export const HEADERS_MS = 10_000;
+export const REQUEST_BODY_MS = 30_000;
+export const REQUEST_MS = 60_000;
+/** How often it is looked at which connections have used up their time: they may take so much longer. */
+export const CONNECTIONS_CHECK_MS = 1000;
+/** How long an answer of `/readyz` holds; each costs a write. */
+export const READY_MS = 1000;
+/** How soon a change of the catalogue counts that another process made. */
+export const CATALOGUE_WATCH_MS = 1000;
+/** Lines of the log that wait for the turn's end; and how long its reader may stop before they are dropped: nothing else runs meanwhile. */
 export const LOG_WAITING_BYTES: number = 64 * 1024;
+export const LOG_STALL_MS = 1000;
 /** Addresses of clients whose canonical text is kept. */
 export const PEERS_CACHED = 1000;
-/** How long a request's body may take to arrive. */
-export const REQUEST_BODY_MS = 30_000;
 
 // Endpoints (wire.md §4).
 export const URL_MAX_LENGTH = 2048;
@@ -189,6 +191,8 @@ export const DELIVERY_BYTES_PER_CALLED_TURN: number = 32 * 1024;
 export const CALLED_LATELY_MS = 10;
 /** Webhooks that are claimed for in one turn of the event loop. */
 export const CLAIMS_AT_ONCE = 4;
+/** Waiting records whose sizes are read for one claim. */
+export const WAITING_READ_MAX = 2000;
 /** Batches claimed ahead for one webhook, and about how many for all together; each may always have one. */
 export const CLAIMED_PER_WEBHOOK = 256;
 export const CLAIMED_IN_ALL = 4096;
@@ -196,6 +200,8 @@ export const CLAIMED_IN_ALL = 4096;
 export const SETTLED_AT_ONCE_MAX = 128;
 /** Outcomes that nothing waits for are written this often: a commit costs as much as twenty of them. */
 export const SETTLE_EVERY_MS = 5;
+/** How long a webhook is let be that has all under way that it may: for the case that nothing settled wakes it earlier. */
+export const FULL_PAUSE_MS = 5000;
 /** How long a webhook is let be whose work could not be read. */
 export const UNCLAIMABLE_PAUSE_MS = 30_000;
 /** Webhooks whose settings are kept unsealed in memory. */
@@ -206,6 +212,19 @@ export const LEASE_MARGIN_MS = 30_000;
 export const PROBES_UNPACED = 10;
 export const PROBE_FIRST_MS = 1000;
 export const PROBE_MAX_MS = 30_000;
+/** Rounds of writing outcomes that are refused at once before the store is taken for unwell, and how long it is then let be. */
+export const SETTLE_REFUSED_ROUNDS = 20;
+export const SETTLE_UNWELL_PAUSE_MS = 500;
+/** Events of one webhook's running and failing in a minute, and webhooks whose events are counted. */
+export const STATE_NEWS_PER_MINUTE = 60;
+export const STATE_NEWS_WEBHOOKS = 10_000;
+/** Bodies from this size on are made in a thread, which ends once there have been none for so long. */
+export const LARGE_BODY_BYTES: number = 64 * 1024;
+export const LARGE_BODIES_IDLE_MS = 60_000;
+/** Bodies that are compressed at once. More would take the processors from the loop. */
+export const GZIPS_AT_ONCE = 4;
+/** A look for work that takes longer than this has died. */
+export const LOOK_LIMIT_MS = 30_000;
 /** How long a stop waits for what is under way (wire.md §6). */
 export const DRAIN_MS = 10_000;
 
@@ -216,12 +235,6 @@ export const OAUTH_EARLY_MS = 60_000;
 export const OAUTH_CACHED = 10_000;
 /** How much of a refusal of the token endpoint is quoted in the error. */
 export const OAUTH_ANSWER_SHOWN_LENGTH = 500;
-/** Waiting records whose sizes are read for one claim. */
-export const WAITING_READ_MAX = 2000;
-export const REQUEST_HEADER_BYTES: number = 16 * 1024;
-/** How long the headers of a request may take, and the whole of it. */
-export const HEADERS_MS = 10_000;
-export const REQUEST_MS = 60_000;
 
 // What `sallyport doctor` finds worth a word (wire.md §6).
 /** Keys and certificates that expire sooner than this. */
@@ -231,17 +244,7 @@ export const DISK_FREE_LOW_BYTES: number = 1024 * 1024 * 1024;
 export const DISK_FREE_MIN_BYTES: number = 100 * 1024 * 1024;
 /** How far what is recorded may be ahead of the clock. */
 export const CLOCK_BEHIND_MAX_MS = 60_000;
-/** How soon a change of the catalogue counts that another process made. */
-export const CATALOGUE_WATCH_MS = 1000;
 
 // Metrics.
 /** Webhooks that have series of their own in the metrics; all others share one. */
 export const METRICS_WEBHOOKS_MAX = 200;
-
-// `sallyport listen` (wire.md §6).
-export const LISTEN_CERTIFICATE_DAYS = 365;
-/** How long the program that deliveries are forwarded to has to answer; below what a sender waits at most. */
-export const LISTEN_FORWARD_MS = 50_000;
-export const LISTEN_DELAY_MAX_MS = 3_600_000;
-/** Characters of a body that are shown. */
-export const LISTEN_BODY_SHOWN_LENGTH = 65_536;

@@ -14,3 +14,5 @@ export const LOG_DISORDER_MS = 60_000;
 /** How far a list of all webhooks reads ahead in each to put such in order, and in how many of them it looks in one turn of the event loop. */
 export const SORTED_AHEAD = 64;
 export const MERGED_AT_ONCE = 50;
+/** Entries of the audit log that are looked at for a page in one turn of the event loop. */
+export const AUDIT_EXAMINED_AT_ONCE = 2000;

@@ -1,4 +1,4 @@
-/** What the service counts and measures, in Prometheus's text format. One record per service: nothing is registered globally. */
+/** What the service counts and measures, in Prometheus's text format: one record per service, and one of the process for all in it. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { ObserveSettled } from './delivery/settle.ts';
 import type { ObserveStep } from './housekeeping/scheduler.ts';
@@ -27,9 +27,8 @@ const ATTEMPT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10
 const STEP_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1];
 
 export function createMetrics({ queues, clock }: Dependencies): Metrics {
-  const registry = new Registry();
-  const registers = [registry];
-  collectDefaultMetrics({ register: registry });
+  const own = new Registry();
+  const registers = [own];
   const build = new Gauge({ ...BUILD, registers });
   build.set({ version: VERSION }, 1);
 
@@ -45,6 +44,8 @@ export function createMetrics({ queues, clock }: Dependencies): Metrics {
   const webhooks = new Gauge({ ...WEBHOOKS, registers });
   const queueRecords = new Gauge({ ...QUEUE_RECORDS, registers });
   const oldestSeconds = new Gauge({ ...OLDEST_SECONDS, registers });
+  ofProcess ??= measureProcess();
+  const registry = Registry.merge([ofProcess, own]);
 
   /** Webhooks with a label of their own. However many there are, and come and go, the series stay bounded. */
   const labelled = new Set<string>();
@@ -102,6 +103,15 @@ export function createMetrics({ queues, clock }: Dependencies): Metrics {
       stepSeconds.observe((held.statementsMs + held.commitMs) / 1000);
     },
   };
+}
+
+/** What measures the process cannot be ended: it is begun with the first service, and serves every other one. */
+let ofProcess: Registry | null = null;
+
+function measureProcess(): Registry {
+  const register = new Registry();
+  collectDefaultMetrics({ register });
+  return register;
 }
 
 const OTHER = 'other';

@@ -162,13 +162,13 @@ export async function createSallyport(
 }
 
 function createDelivery(
-  { store, clock, ids, random, transport, encrypt }: Composed,
+  { clock, random, transport, ...composed }: Composed,
   log: Log,
   { observeSettled: observe, answeredRequests }: Observers,
 ): { send: Send; dispatcher: Dispatcher } {
-  const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }), encrypt, clock });
+  const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }) });
   const jitter = (): number => Buffer.from(random(4)).readUInt32BE() / 2 ** 32;
-  const dispatcher = createDispatcher({ store, clock, ids, log, send, jitter, observe, answeredRequests });
+  const dispatcher = createDispatcher({ ...composed, clock, log, send, jitter, observe, answeredRequests });
   return { send, dispatcher };
 }
 

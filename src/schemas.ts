@@ -41,6 +41,18 @@ const DAY_MS = 86_400_000;
 let lastDay = { number: Number.NaN, text: '' };
 const TWO: readonly string[] = Array.from({ length: 100 }, (_, n) => String(n).padStart(2, '0'));
 
+/** An instant that a caller names, with its zone: without one it would mean another instant on another machine. */
+export const moment: z.ZodType<string> = z.iso.datetime({
+  offset: true,
+  error: 'must be an instant, as 2026-11-21T05:00:00.000Z',
+});
+
+/** The same as people write it, who may leave the seconds out; null for what is none. */
+export function parseMoment(text: string): number | null {
+  const whole = text.replace(/(T\d\d:\d\d)(?!:)/, '$1:00');
+  return moment.safeParse(whole).success ? Date.parse(whole) : null;
+}
+
 /** A list without repeats. */
 export function distinct<Item extends string>(item: z.ZodType<Item>, max: number): z.ZodType<Item[]> {
   return z

@@ -37,13 +37,17 @@ export function refusePatch(
   reserved: Readonly<Record<string, string>>,
 ): asserts patch is Readonly<Record<string, unknown>> {
   if (!isObject(patch)) throw refuseField('body', 'must be an object');
-  if (isDeeperThan(JSON_DEPTH_MAX, patch))
-    throw refuseField('body', `must not be nested deeper than ${JSON_DEPTH_MAX}`);
+  refuseDeep(patch);
   for (const [field, problem] of Object.entries(reserved)) {
     if (Object.hasOwn(patch, field)) throw refuseField(field, problem);
   }
   const unknown = schema.safeParse(patch).error?.issues.filter(({ code }) => code === 'unrecognized_keys') ?? [];
   if (unknown.length > 0) throw refuseIssues(unknown, reserved);
+}
+
+/** Refuses a body that is nested too deep to be walked: the parser takes any depth, and writing it out again would not. */
+export function refuseDeep(body: unknown): void {
+  if (isDeeperThan(JSON_DEPTH_MAX, body)) throw refuseField('body', `must not be nested deeper than ${JSON_DEPTH_MAX}`);
 }
 
 /** Whether lists and objects are nested in more than `depth` levels. Whoever walks a value by recursion asks this first. */

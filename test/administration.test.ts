@@ -199,13 +199,14 @@ describe('changes at the same time', () => {
 });
 
 describe('refusingDuplicates', () => {
-  const unique = { 'thing.name': 'name', 'thing.code': 'shortCode' };
-  it('names the field of a taken column', async () => {
+  const things = { name: 'small-thing', unique: { 'thing.name': 'name', 'thing.code': 'shortCode' } };
+  const thing = { name: 'One', shortCode: 'a"1' };
+  it('names the field of a taken column, what stands in it, and what has it', async () => {
     const write = Promise.reject(new ConstraintViolation('unique', ['thing.place', 'thing.code']));
-    await refused(() => refusingDuplicates(unique, write), {
+    await refused(() => refusingDuplicates(things, thing, write), {
       code: 'conflict',
       fields: ['shortCode'],
-      says: 'shortCode is taken',
+      says: 'shortCode is taken: another small thing has "a\\"1"',
     });
   });
 
@@ -216,7 +217,7 @@ describe('refusingDuplicates', () => {
   ];
   for (const error of passedOn) {
     it(`passes on ${error.message} as it is`, async () => {
-      await assert.rejects(refusingDuplicates(unique, Promise.reject(error)), (thrown) => thrown === error);
+      await assert.rejects(refusingDuplicates(things, thing, Promise.reject(error)), (thrown) => thrown === error);
     });
   }
 });

@@ -38,10 +38,20 @@ describe('the changes of an audit entry', () => {
       { a: { from: { b: '[secret]' }, to: { b: '[secret]' } } },
     ],
     [
-      'the hash of a secret, masked',
+      'the hash of a secret, masked, by the name of the secret',
       { secretHash: Buffer.from('one'), passwordHash: null },
       { secretHash: Buffer.from('two'), passwordHash: 'scrypt$1' },
-      { secretHash: { from: '[secret]', to: '[secret]' }, passwordHash: { from: null, to: '[secret]' } },
+      { secret: { from: '[secret]', to: '[secret]' }, password: { from: null, to: '[secret]' } },
+    ],
+    [
+      'an instant as readers see instants',
+      { expiresAt: 1795293004159, revokedAt: null, at: 5 },
+      { expiresAt: null, revokedAt: 0, at: 6 },
+      {
+        expiresAt: { from: '2026-11-21T20:30:04.159Z', to: null },
+        revokedAt: { from: null, to: '1970-01-01T00:00:00.000Z' },
+        at: { from: 5, to: 6 },
+      },
     ],
     [
       'no hash that stayed the same',

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, constants, openSync, readFileSync } from 'node:fs';
+import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
-import { LOG_WAITING_BYTES } from '../src/limits.ts';
+import { LOG_STALL_MS, LOG_WAITING_BYTES } from '../src/limits.ts';
 import { createLog, type RequestLine, turnDestination } from '../src/log.ts';
 import { temporaryFolder } from './support/store.ts';
 
@@ -132,6 +132,38 @@ describe('the destination of the log', () => {
     closeSync(keepOpen);
     const [[counted]] = await Promise.all([once(reader.stdout, 'data'), once(reader, 'exit')]);
     assert.equal(Number.parseInt(String(counted), 10), 2_000_000);
+  });
+
+  it('waits once for a reader that has stopped, then goes on without its lines, and says how many those were', async (t) => {
+    const path = fifo(t);
+    const reading = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+    const fd = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
+    t.after(() => [reading, fd].forEach(closeSync));
+    const log = turnDestination(fd);
+    const line = `{"x":"${'x'.repeat(990)}"}\n`;
+    const begunAt = performance.now();
+    // Ten times what a pipe holds, in many turns.
+    for (let n = 0; n < 640; n += 1) {
+      log.write(line);
+      if (n % 10 === 0) await turn();
+    }
+    await turn();
+    const tookMs = performance.now() - begunAt;
+    assert.ok(tookMs >= LOG_STALL_MS && tookMs < 3 * LOG_STALL_MS, `${tookMs} ms`);
+
+    const buffer = Buffer.alloc(1024 * 1024);
+    const kept = buffer.toString('utf8', 0, readSync(reading, buffer)).split('\n');
+    log.write(line);
+    await turn();
+    const rest = buffer.toString('utf8', 0, readSync(reading, buffer)).split('\n');
+    // What was in the pipe ends in the middle of a line, or after one.
+    const broken = kept.pop();
+    if (broken !== '') assert.equal(rest.shift(), '');
+    const { lines, msg } = JSON.parse(rest.shift() ?? '') as { lines: number; msg: string };
+    assert.equal(msg, 'lines of the log could not be written');
+    assert.equal(kept.length + lines, 640);
+    assert.deepEqual(rest, [line.trim(), '']);
+    assert.ok(kept.every((one) => `${one}\n` === line));
   });
 
   it('goes on without its lines when nobody reads them any more', async (t) => {

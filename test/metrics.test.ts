@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import performanceHooks from 'node:perf_hooks';
 import { describe, it, type TestContext } from 'node:test';
 import type { Gate } from '../src/access/gate.ts';
 import type { Call } from '../src/http/route.ts';
@@ -9,6 +10,7 @@ import { createMetrics, type Metrics } from '../src/metrics.ts';
 import { Refusal } from '../src/refusal.ts';
 import type { Row } from '../src/store/database.ts';
 import { queueStore } from '../src/store/queues.ts';
+import { batchOf } from './support/attempts.ts';
 import { attemptOf, claimNext, publishMany, run, settleBatch } from './support/batches.ts';
 import { createClient, TOKEN } from './support/client.ts';
 import { subscribe } from './support/events.ts';
@@ -42,6 +44,17 @@ async function opened(t: TestContext): Promise<TestStore & { readonly metrics: M
 const REQUEST = { route: '/livez', method: 'GET', status: 200, refusal: null, seconds: 0.002 } as const;
 
 describe('the metrics', () => {
+  it('of the process are measured once, however many services there are in it, and told by each', async (t) => {
+    const measure = t.mock.method(performanceHooks, 'monitorEventLoopDelay');
+    const [first, second] = [await opened(t), await opened(t)];
+    first.metrics.observeRequest(REQUEST);
+    assert.ok(measure.mock.callCount() <= 1, `${measure.mock.callCount()} times`);
+    for (const { metrics } of [first, second]) {
+      assert.equal(Object.keys(await read(metrics, 'nodejs_eventloop_lag_p99_seconds')).length, 1);
+    }
+    assert.deepEqual(await read(second.metrics, 'sallyport_http_requests_total'), {});
+  });
+
   it('count requests by route, method and status, and nothing that a client can make up', async (t) => {
     const { metrics } = await opened(t);
     metrics.observeRequest(REQUEST);
@@ -78,7 +91,7 @@ describe('the metrics', () => {
 
   it('count records by webhook and outcome, and measure attempts, those of heartbeats too', async (t) => {
     const { metrics, ids, clock } = await opened(t);
-    const batch = { webhookNumber: 1, id: 'b', firstOffset: 5, lastOffset: 9, attemptNumber: 1, contentRefusals: 0 };
+    const batch = batchOf(5, 9);
     const timings = { dnsMs: 1, connectMs: 1, tlsMs: 1, firstByteMs: 1, totalMs: 30 };
     const attempt = attemptOf({ ids, clock }, batch, { timings });
     const failed = { ...attempt, errorClass: 'tls_expired' };
@@ -160,7 +173,7 @@ describe('the metrics', () => {
     s.database.connection.pragma('synchronous = OFF');
     for (let n = 0; n < METRICS_WEBHOOKS_MAX + 3; n++) await subscribe(s, ['order.placed']);
     await publishMany(s, 'order.placed', 2);
-    const batch = { webhookNumber: 1, id: 'b', firstOffset: 0, lastOffset: 0, attemptNumber: 1, contentRefusals: 0 };
+    const batch = batchOf(0, 0);
     const delivered = { batch, fate: { kind: 'delivered', at: 1 }, attempt: null } as const;
     const queues = await read(s.metrics, 'sallyport_webhook_queue_records');
     assert.equal(Object.keys(queues).length, METRICS_WEBHOOKS_MAX + 1);

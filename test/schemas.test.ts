@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { isoInstant } from '../src/schemas.ts';
+import { isoInstant, parseMoment } from '../src/schemas.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -20,4 +20,24 @@ describe('an instant in ISO 8601', () => {
   it('is nothing where there is none', () => {
     assert.equal(isoInstant(null), null);
   });
+});
+
+describe('an instant that a person writes', () => {
+  const table: readonly [text: string, iso: string | null][] = [
+    ['2026-11-21T05:00:00.250Z', '2026-11-21T05:00:00.250Z'],
+    ['2026-11-21T05:00:00Z', '2026-11-21T05:00:00.000Z'],
+    ['2026-11-21T05:00Z', '2026-11-21T05:00:00.000Z'],
+    ['2026-11-21T05:00+01:00', '2026-11-21T04:00:00.000Z'],
+    ['2026-11-21T05:00', null],
+    ['2026-11-21', null],
+    ['2026-02-30T05:00Z', null],
+    ['2026-11-21T24:00Z', null],
+    ['tomorrow', null],
+  ];
+  for (const [text, iso] of table) {
+    it(`${text} is ${iso ?? 'none'}`, () => {
+      const at = parseMoment(text);
+      assert.equal(at === null ? null : isoInstant(at), iso);
+    });
+  }
 });

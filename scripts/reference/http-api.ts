@@ -110,7 +110,9 @@ function responsesText(responses: Operation['responses'], shared: ApiDocument['c
   });
   if (refusals.length > 0) {
     const bodies = refusals.flatMap(({ response }) => Object.values(response.content ?? {}));
-    const phrases = [...new Set(bodies.map(({ schema }) => phraseOf(schema)))];
+    // A status that two dialects share has either body.
+    const either = bodies.flatMap(({ schema }) => schema.anyOf ?? schema.oneOf ?? [schema]);
+    const phrases = [...new Set(either.map(phraseOf))];
     lines.push(`- Refused with ${refusals.map(({ status }) => status).join(', ')}: ${phrases.join(' or ')}`);
   }
   return lines.join('\n');

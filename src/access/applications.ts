@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { type Administration, administer, type Stamp, setByService } from '../administration.ts';
 import type { Actor } from '../audit.ts';
-import type { Clock, Ids, Random } from '../ids.ts';
+import { type Clock, type Ids, type Random, rowKeyTime } from '../ids.ts';
 import {
   SCOPES_PER_APPLICATION_MAX,
   SECRET_OVERLAP_MAX_SECONDS,
@@ -114,7 +114,7 @@ export function createApplications({ store, clock, ids, random }: Dependencies):
       build,
       referrers: async () => [],
       unique: {},
-      audited: (application) => application,
+      audited: auditedApplication,
     },
     { clock, ids },
   );
@@ -145,6 +145,17 @@ export function createApplications({ store, clock, ids, random }: Dependencies):
         updatedAt,
         tokensRevokedThrough: ids.rowKey(),
       })),
+  };
+}
+
+/** As the audit log compares it. */
+export function auditedApplication(application: Application): Readonly<Record<string, unknown>> {
+  const { secretHash, previousSecretHash, tokensRevokedThrough, ...rest } = application;
+  return {
+    ...rest,
+    clientSecretHash: secretHash,
+    previousClientSecretHash: previousSecretHash,
+    tokensRevokedAt: tokensRevokedThrough === 0 ? null : rowKeyTime(tokensRevokedThrough),
   };
 }
 

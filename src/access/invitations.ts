@@ -58,7 +58,7 @@ export function createInvitations({ store, clock, ids, random }: Dependencies): 
         const token = mintCredential('spi', random);
         const now = clock();
         const expiresAt = now + INVITATION_MS;
-        const audit = entry('invite', actor, user, now, { invitationExpiresAt: { from: null, to: expiresAt } });
+        const audit = entry('invite', actor, user, now, changesBetween(null, { invitationExpiresAt: expiresAt }));
         await store.invitations.put({ userId, tokenHash: hashCredential(token), createdAt: now, expiresAt }, audit);
         return { token, expiresAt };
       }),

@@ -2,10 +2,11 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Config } from '../config.ts';
-import { databasePath, masterKeyPath, requireDatabase } from '../data-folder.ts';
+import { databaseFiles, databasePath, masterKeyPath, requireDatabase } from '../data-folder.ts';
 import { randomBytes } from '../random.ts';
 import { type BackupFacts, writeBackup } from '../store/backup.ts';
 import { readMasterKey } from '../store/master-key.ts';
+import { strangerText } from '../store/private-file.ts';
 import { settingStore } from '../store/settings.ts';
 import { openSqlite, type SqliteDatabase } from '../store/sqlite.ts';
 import { createVault } from '../store/vault.ts';
@@ -67,7 +68,8 @@ function openDatabase(config: Config): SqliteDatabase {
   try {
     return openSqlite(path);
   } catch (cause) {
-    throw new CommandError(`the database ${path} cannot be opened: ${(cause as Error).message}`, { cause });
+    const stranger = strangerText(databaseFiles(config));
+    throw new CommandError(`the database ${path} cannot be opened: ${(cause as Error).message}${stranger}`, { cause });
   }
 }
 

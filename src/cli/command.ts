@@ -146,8 +146,15 @@ function parse(topic: string, options: Readonly<Record<string, Option>>, args: r
   try {
     return parseArgs({ args: [...args], options: described, allowPositionals: true, strict: true });
   } catch (error) {
+    // It may be followed by what looks like the next option: Node calls that ambiguous.
+    const { message } = error as Error;
+    const [, option, dashed] = /--([\w-]+)(?: <value>)?' argument (?:missing|is (ambiguous))/.exec(message) ?? [];
+    if (option !== undefined) {
+      const advice = dashed === undefined ? '' : `; one that begins with a dash is written --${option}=<value>`;
+      throw new UsageError(`--${option} needs a value${advice}`, topic);
+    }
     // Node goes on to explain how to pass such an argument as an operand.
-    const [sentence = ''] = (error as Error).message.split(/\.\s/, 1);
+    const [sentence = ''] = message.split(/\.\s/, 1);
     throw new UsageError(sentence.replace(/\.$/, ''), topic);
   }
 }

@@ -1,5 +1,6 @@
 /** `sallyport deliveries …`: what was sent, what came of it, and sending again. */
 import { COMMAND_LINE } from '../audit.ts';
+import { parseMoment } from '../schemas.ts';
 import type { DeliveryState } from '../store/deliveries.ts';
 import { viewAttempt, viewDelivery } from '../webhooks/deliveries.ts';
 import { type CommandGroup, type Invocation, type Operand, UsageError } from './command.ts';
@@ -83,15 +84,10 @@ function readState({ command, text }: Invocation): DeliveryState | undefined {
   return state;
 }
 
-/** ISO 8601 with its zone: without one it would mean another instant on another machine. */
-const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/;
-
 function readInstant({ command, text }: Invocation, option: string): number | undefined {
   const instant = text(option);
   if (instant === undefined) return undefined;
-  const at = INSTANT.test(instant) ? Date.parse(instant) : Number.NaN;
-  if (Number.isNaN(at)) {
-    throw new UsageError(`--${option} must be an instant, as 2026-11-21T05:00:00.000Z`, command.name);
-  }
+  const at = parseMoment(instant);
+  if (at === null) throw new UsageError(`--${option} must be an instant, as 2026-11-21T05:00:00.000Z`, command.name);
   return at;
 }

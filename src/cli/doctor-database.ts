@@ -1,13 +1,14 @@
 /** What the doctor looks at inside the database: that it is whole, untampered and readable, and what in it expires. */
 import { existsSync } from 'node:fs';
 import type { Config } from '../config.ts';
-import { databasePath, masterKeyPath } from '../data-folder.ts';
+import { databaseFiles, databasePath, masterKeyPath } from '../data-folder.ts';
 import { createIds, rowKeyTime } from '../ids.ts';
 import { CLOCK_BEHIND_MAX_MS, PAGE_MAX } from '../limits.ts';
 import { randomBytes } from '../random.ts';
 import { damages } from '../store/backup.ts';
 import { readMasterKey } from '../store/master-key.ts';
 import { brokenReferences } from '../store/migrations.ts';
+import { strangerText } from '../store/private-file.ts';
 import { examineSchema } from '../store/schema.ts';
 import { openSqlite, type SqliteDatabase } from '../store/sqlite.ts';
 import { createStore, type Store } from '../store/store.ts';
@@ -22,7 +23,8 @@ export async function examineDatabase(config: Config, now: number): Promise<Find
   try {
     db = openSqlite(path);
   } catch (error) {
-    return [problem('database', `${path} cannot be opened: ${(error as Error).message}`)];
+    const stranger = strangerText(databaseFiles(config));
+    return [problem('database', `${path} cannot be opened: ${(error as Error).message}${stranger}`)];
   }
   try {
     return await examineOpened(config, db, now);

@@ -1,12 +1,14 @@
 /** What the doctor looks at outside the database: the folder, its files' permissions, the disk, and files that settings name. */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { accessSync, constants, statfsSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { type Config, readSettingFile } from '../config.ts';
-import { databasePath, masterKeyPath } from '../data-folder.ts';
+import { databaseFiles, masterKeyPath } from '../data-folder.ts';
 import { DISK_FREE_LOW_BYTES, DISK_FREE_MIN_BYTES, EXPIRY_WARNING_MS } from '../limits.ts';
 import { readAuthorities } from '../outbound/tls.ts';
+import { LOCK_FILE } from '../store/folder-lock.ts';
 import { readMasterKey } from '../store/master-key.ts';
-import { exposedMode } from '../store/private-file.ts';
+import { exposedMode, ownerOf, userText } from '../store/private-file.ts';
 import { type Finding, finding, ok, problem, warning } from './doctor-finding.ts';
 
 export async function examineFiles(config: Config, now: number): Promise<Finding[]> {
@@ -29,11 +31,12 @@ function examineFolder({ dataDir }: Config): Finding {
   return ok('data folder', dataDir);
 }
 
-/** The key's own file is judged with the key. */
+/** Who else may read the key's own file is judged with the key. */
 function examinePermissions(config: Config): Finding {
   const check = 'file permissions';
-  const database = databasePath(config);
-  const files = [database, `${database}-wal`, `${database}-shm`].filter(exists);
+  const files = databaseFiles(config).filter((path) => path !== config.dataDir && exists(path));
+  const strangers = examineOwners(config, files);
+  if (strangers !== null) return problem(check, strangers);
   const exposed = files.filter((path) => exposedMode(path) !== null);
   if (exposed.length > 0) {
     const list = exposed.join(' ');
@@ -43,6 +46,21 @@ function examinePermissions(config: Config): Finding {
   if (mode === null) return ok(check, 'only the owner can reach the data');
   const advice = `others than the owner can reach the folder ${config.dataDir} (mode ${mode}); run: chmod 700 ${config.dataDir}`;
   return /[2367]/.test(mode.slice(-2)) ? problem(check, advice) : warning(check, advice);
+}
+
+/** What another user than the folder's owner has made there, the owner, who serves, cannot use. */
+function examineOwners(config: Config, files: readonly string[]): string | null {
+  const owner = ownerOf(config.dataDir);
+  const key = masterKeyPath(config);
+  const all = [...files, join(config.dataDir, LOCK_FILE), ...(dirname(key) === config.dataDir ? [key] : [])];
+  const strangers = all.flatMap((path) => {
+    const uid = ownerOf(path)?.uid;
+    return owner === null || uid === undefined || uid === owner.uid ? [] : [{ path, uid }];
+  });
+  if (owner === null || strangers.length === 0) return null;
+  const told = strangers.map(({ path, uid }) => `${path} belongs to ${userText(uid)}`).join(', ');
+  const list = strangers.map(({ path }) => path).join(' ');
+  return `${told}, its folder to ${userText(owner.uid)}; run as root: chown ${owner.uid}:${owner.gid} ${list}`;
 }
 
 function examineMasterKey(config: Config): Finding {

@@ -1,6 +1,7 @@
 /** `sallyport endpoint …`: the HTTPS addresses that webhooks send to. */
 import { COMMAND_LINE } from '../audit.ts';
 import type { Endpoint } from '../store/endpoints.ts';
+import { OWN_SETTINGS } from '../webhooks/advice.ts';
 import { viewEndpoint } from '../webhooks/endpoint-schema.ts';
 import type { CommandGroup, Operand, Option } from './command.ts';
 import { given, readJsonObject, readText } from './input.ts';
@@ -27,7 +28,8 @@ const ENDPOINT: Parameters<typeof showCommand<Endpoint>>[0] = {
   view: (endpoint, { clock }) => viewEndpoint(endpoint, clock()),
   // A url that changes is challenged anew.
   updateSettings: OUTBOUND_SETTINGS,
-  updateExplanation: 'Where url changes and tokenChallenge is on, the endpoint is challenged anew.',
+  updateExplanation:
+    "Where url changes and tokenChallenge is on, the endpoint is challenged anew, by the settings of the command's own environment.",
 };
 
 export const endpointCommands: CommandGroup = [
@@ -81,14 +83,17 @@ export const endpointCommands: CommandGroup = [
   {
     name: 'endpoint verify',
     summary: 'Challenge an endpoint to prove that it holds its secret',
-    explanation: 'Fails (exit status 1) unless the endpoint answers rightly.',
+    explanation:
+      'Fails (exit status 1) unless the endpoint answers rightly. Where no answer comes at all, a verified endpoint stays so: the\ncommand sends by the settings of its own environment, which may not be those of the server.',
     operands: [ID],
     settings: OUTBOUND_SETTINGS,
     json: true,
     run: (invocation) =>
       withData(invocation, async ({ services, clock }) => {
         const endpoint = await services.endpoints.verify(invocation.operand('id'), COMMAND_LINE);
-        await printRecord(invocation, viewEndpoint(endpoint, clock()));
+        const { responseStatus } = endpoint.lastVerification ?? { responseStatus: null };
+        const note = endpoint.verified || responseStatus !== null ? undefined : OWN_SETTINGS;
+        await printRecord(invocation, viewEndpoint(endpoint, clock()), note);
         return endpoint.verified ? 0 : 1;
       }),
   },

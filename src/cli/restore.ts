@@ -1,14 +1,15 @@
 /** `sallyport restore`: a backup becomes the database. The server must be stopped meanwhile. */
 import { existsSync, mkdirSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { COMMAND_LINE } from '../audit.ts';
 import type { Config } from '../config.ts';
 import { databasePath, hasDatabase, masterKeyPath } from '../data-folder.ts';
 import { createIds } from '../ids.ts';
 import { randomBytes } from '../random.ts';
 import { masterKeyOf, takenAtOf } from '../store/backup.ts';
-import { type FolderLock, lockFolder } from '../store/folder-lock.ts';
+import { type FolderLock, LOCK_FILE, lockFolder } from '../store/folder-lock.ts';
 import { makeMasterKey, readMasterKey } from '../store/master-key.ts';
+import { strangerText } from '../store/private-file.ts';
 import { opensWith, type Restored, restoreDatabase } from '../store/restore.ts';
 import { examineSchema } from '../store/schema.ts';
 import { openSqlite, type SqliteDatabase } from '../store/sqlite.ts';
@@ -41,7 +42,7 @@ export const restoreCommands: CommandGroup = [
           if (hasDatabase(config) && !invocation.given('force')) {
             throw new CommandError(`there is data in ${config.dataDir} already: replace it with --force`);
           }
-          if (missingKey !== null) makeMasterKey(masterKeyPath(config), () => missingKey);
+          if (missingKey !== null) makeMasterKey(masterKeyPath(config), () => missingKey, config.dataDir);
           const restored = await restore(config, from, file);
           await printRecord(
             invocation,
@@ -92,7 +93,10 @@ function takeFolder({ dataDir }: Config): FolderLock {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
     lock = lockFolder(dataDir);
   } catch (cause) {
-    throw new CommandError(`the data folder ${dataDir} cannot be used: ${(cause as Error).message}`, { cause });
+    const stranger = strangerText([join(dataDir, LOCK_FILE), dataDir]);
+    throw new CommandError(`the data folder ${dataDir} cannot be used: ${(cause as Error).message}${stranger}`, {
+      cause,
+    });
   }
   if (lock === null) throw new CommandError(`the data folder ${dataDir} is in use: stop the server first`);
   return lock;

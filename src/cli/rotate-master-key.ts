@@ -3,12 +3,16 @@ import { COMMAND_LINE } from '../audit.ts';
 import type { CommandGroup } from './command.ts';
 import { DATA_SETTINGS } from './open.ts';
 
+/** Nobody keeps it here: where the key leaked, its copy would be the leak. */
+const OLDER_BACKUPS =
+  'The old key is gone from here. Backups made before need it and cannot be restored without; make a new one: sallyport backup <file>';
+
 export const rotateMasterKeyCommands: CommandGroup = [
   {
     name: 'rotate-master-key',
     summary: 'Replace the key that secrets are sealed under',
     explanation:
-      'Stop the server first. Everything is sealed anew in one transaction; if it is cut short, the next start finishes it.\nBackups made before need the old key: keep it with them.',
+      'Stop the server first. Everything is sealed anew in one transaction; if it is cut short, the next start finishes it.\nNo copy of the old key is kept here, and backups made before need it: where they shall remain of use, copy it first.',
     settings: DATA_SETTINGS,
     json: true,
     run: async (invocation) => {
@@ -34,7 +38,7 @@ export const rotateMasterKeyCommands: CommandGroup = [
           },
         });
         const { terminal, json } = invocation;
-        const told = `${resealed} rows are sealed under the new key in ${masterKeyPath(config)}.\n`;
+        const told = `${resealed} ${resealed === 1 ? 'row is' : 'rows are'} sealed under the new key in ${masterKeyPath(config)}.\n${OLDER_BACKUPS}\n`;
         await terminal.out(json ? `${JSON.stringify({ resealed })}\n` : told);
         return 0;
       } finally {

@@ -75,7 +75,7 @@ export const webhookCommands: CommandGroup = [
     options: {
       since: { value: '<instant>', description: 'Only events from here on, as 2026-11-21T05:00:00.000Z' },
       until: { value: '<instant>', description: 'Only events before this' },
-      state: { value: '<state>', many: true, description: 'dead or delivered (dead)' },
+      state: { value: '<state>', many: true, description: 'dead or delivered (dead; with a range, both)' },
     },
     settings: DATA_SETTINGS,
     json: true,

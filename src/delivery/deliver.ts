@@ -1,16 +1,24 @@
 /** Carries jobs out: reads what each needs as it is now, sends it, and says what came of it. */
 import type { Clock, Ids } from '../ids.ts';
-import { MESSAGE_OVERHEAD_BYTES, RECORD_OVERHEAD_BYTES } from '../limits.ts';
+import { LARGE_BODY_BYTES, MESSAGE_OVERHEAD_BYTES } from '../limits.ts';
 import type { Log } from '../log.ts';
-import type { Batch, LogRecord } from '../store/dispatch.ts';
+import type { Batch } from '../store/dispatch.ts';
 import type { Route } from '../store/routes.ts';
 import type { Store } from '../store/store.ts';
-import { encryptionNeed } from '../webhooks/encryption-rule.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
-import type { EnvelopeRecord } from '../wire/envelope.ts';
 import { heavyTurns } from '../wire/turns.ts';
+import {
+  type BatchBody,
+  type BodyReads,
+  type BodyRequest,
+  bodyRequest,
+  encryptionRule,
+  makeBatchBody,
+  makeBody,
+} from './body.ts';
 import { createDepartures } from './departures.ts';
 import { attemptMs, type Job, type Result } from './job.ts';
+import type { LargeBodies } from './large-bodies.ts';
 import { stopReason } from './plan.ts';
 import { createQuota } from './quota.ts';
 import type { Send, Sent } from './send.ts';
@@ -24,10 +32,11 @@ type Dependencies = {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly send: Send;
+  readonly makeLargeBody: LargeBodies['make'];
   readonly log: Log;
   /** How many requests were answered by now. */
   readonly answeredRequests: () => number;
-  /** Told of what goes out, in the moment it does. */
+  /** Told of what goes out, in the moment it begins to. */
   readonly onStart: (job: Job, route: Route, now: number) => void;
 };
 
@@ -35,9 +44,19 @@ type Departure = { readonly job: Job; readonly signal: AbortSignal; readonly end
 
 const RELEASED: Result = { kind: 'release' };
 
-export function createDeliver({ store, clock, ids, send, log, answeredRequests, onStart }: Dependencies): Deliver {
-  /** Sends what may be sent; answers the bytes that it took to read, 0 where nothing was sent. */
-  const depart = async ({ job, signal, end }: Departure, reading: Reading): Promise<number> => {
+export function createDeliver({
+  store,
+  clock,
+  ids,
+  send,
+  makeLargeBody,
+  log,
+  answeredRequests,
+  onStart,
+}: Dependencies): Deliver {
+  /** Has what may be sent made and sent; answers how many bytes that is about, 0 where nothing is. */
+  const depart = async (departure: Departure, reading: Reading): Promise<number> => {
+    const { job, signal, end } = departure;
     const { batch, webhookNumber } = job;
     const now = clock();
     const route = signal.aborted ? null : await reading.route(webhookNumber);
@@ -45,33 +64,40 @@ export function createDeliver({ store, clock, ids, send, log, answeredRequests, 
       end(RELEASED);
       return 0;
     }
-    const { webhook, endpoint, key } = route;
-    // Read now and not at the claim: what was erased since does not go out, and memory holds what is under way alone.
-    const records = batch === null ? [] : await recordsOf(store, batch);
-    if (batch !== null && records.length === 0) {
-      end({ kind: 'discarded' });
-      return 0;
-    }
-    if (key === null && (await reading.mustBeEncrypted(records))) {
-      await stopByService({ store, ids, log }, route, 'encryption_key_missing', now);
-      end(RELEASED);
-      return 0;
-    }
     onStart(job, route, now);
-    const sending = send(
-      {
-        webhook,
-        endpoint,
-        key,
-        sessionId: webhook.progress.sessionId ?? ids.uuid(),
-        batchId: batch?.id ?? ids.uuid(),
-        attemptNumber: batch?.attemptNumber ?? 1,
-        records,
-      },
-      signal,
-    );
+    const sessionId = route.webhook.progress.sessionId ?? ids.uuid();
+    const request = bodyRequest(route, { sessionId, attemptNumber: batch?.attemptNumber ?? 1, now });
+    // Not waited for: others depart while a thread makes it, and what is encrypted takes a turn as this one does.
+    makeBodyOf(batch, request, reading)
+      .then((body) => carry(departure, route, now, body))
+      .catch((error: unknown) => breakOff(departure, error));
+    return MESSAGE_OVERHEAD_BYTES + (batch?.bytes ?? 0);
+  };
+
+  const makeBodyOf = async (batch: Batch | null, request: BodyRequest, reading: Reading): Promise<BatchBody> => {
+    if (batch === null) return makeBody(request, []);
+    const { webhookNumber, firstOffset, lastOffset, bytes } = batch;
+    const ofBatch = { ...request, webhookNumber, firstOffset, lastOffset };
+    if (bytes < LARGE_BODY_BYTES) return makeBatchBody(ofBatch, reading);
+    const body = await makeLargeBody(ofBatch);
+    // Several may be ready at once, and to write one into its connection is heavy too.
+    return heavyTurns(async () => body);
+  };
+
+  const carry = async ({ job, signal, end }: Departure, route: Route, now: number, body: BatchBody): Promise<void> => {
+    if (body === 'erased') return end({ kind: 'discarded' });
+    if (body === 'clear') {
+      await stopByService({ store, ids, log }, route, 'encryption_key_missing', now);
+      return end(RELEASED);
+    }
+    const sending = send({ ...route, batchId: job.batch?.id ?? ids.uuid(), body, now }, signal);
     void sending.then((sent) => end({ kind: isCutOff(sent, signal) ? 'cut off' : 'sent', sent }));
-    return bytesOf(records);
+  };
+
+  const breakOff = ({ job, signal, end }: Departure, error: unknown): void => {
+    const { webhookNumber, batch } = job;
+    if (!signal.aborted) log.error({ webhookNumber, batchId: batch?.id, err: error }, 'a delivery broke off');
+    end(RELEASED);
   };
 
   const { add } = createDepartures<Departure>(
@@ -80,12 +106,10 @@ export function createDeliver({ store, clock, ids, send, log, answeredRequests, 
     () => {
       const reading = createReading(store);
       return async (departure) => {
-        const { job, end } = departure;
         try {
           return await depart(departure, reading);
         } catch (error) {
-          log.error({ webhookNumber: job.webhookNumber, batchId: job.batch?.id, err: error }, 'a delivery broke off');
-          end(RELEASED);
+          breakOff(departure, error);
           return 0;
         }
       };
@@ -107,46 +131,17 @@ function isCutOff({ outcome }: Sent, signal: AbortSignal): boolean {
 }
 
 /** What all that departs in one turn shares: read anew in the next. */
-type Reading = {
-  route(webhookNumber: number): Promise<Route | null>;
-  /**
-   * Whether one of the records may not go out in clear. What a webhook subscribes to is checked when it is set up; its log may be
-   * older than that, from when it had a key.
-   */
-  mustBeEncrypted(records: readonly EnvelopeRecord[]): Promise<boolean>;
-};
+type Reading = BodyReads & { route(webhookNumber: number): Promise<Route | null> };
 
-function createReading(store: Store): Reading {
+function createReading({ dispatch, eventTypes }: Store): Reading {
   const routes = new Map<number, Promise<Route | null>>();
-  const needs = new Map<string, boolean>();
   return {
+    records: dispatch.records,
+    mustBeEncrypted: encryptionRule(eventTypes),
     route: (webhookNumber) => {
-      const route = routes.get(webhookNumber) ?? store.dispatch.route(webhookNumber);
+      const route = routes.get(webhookNumber) ?? dispatch.route(webhookNumber);
       routes.set(webhookNumber, route);
       return route;
     },
-    mustBeEncrypted: async (records) => {
-      for (const { eventType } of records) {
-        const types = [eventType];
-        const need =
-          needs.get(eventType) ?? encryptionNeed(types, await store.eventTypes.requiringEncryption(types)) !== null;
-        needs.set(eventType, need);
-        if (need) return true;
-      }
-      return false;
-    },
   };
-}
-
-/** The records of a batch without those that were erased since. */
-async function recordsOf(
-  store: Store,
-  { webhookNumber, firstOffset, lastOffset }: Batch,
-): Promise<readonly EnvelopeRecord[]> {
-  const records = await store.dispatch.records(webhookNumber, firstOffset, lastOffset);
-  return records.filter((record): record is LogRecord & { dataJson: string } => record.dataJson !== null);
-}
-
-function bytesOf(records: readonly EnvelopeRecord[]): number {
-  return records.reduce((sum, { dataJson }) => sum + dataJson.length + RECORD_OVERHEAD_BYTES, MESSAGE_OVERHEAD_BYTES);
 }

@@ -27,6 +27,7 @@ import { createClaimWork } from './claim.ts';
 import { createDeliver } from './deliver.ts';
 import { type Finished, type Job, recordsOf } from './job.ts';
 import { createLanes } from './lanes.ts';
+import type { LargeBodies } from './large-bodies.ts';
 import { createLoop } from './loop.ts';
 import { isAlone, type Load } from './plan.ts';
 import { createRateLimiter } from './rate.ts';
@@ -50,6 +51,7 @@ export type DispatcherOptions = {
   readonly ids: Ids;
   readonly log: Log;
   readonly send: Send;
+  readonly makeLargeBody: LargeBodies['make'];
   /** A number in [0, 1), for the jitter of retries. */
   readonly jitter: () => number;
   readonly observe?: ObserveSettled;
@@ -62,7 +64,7 @@ export type DispatcherOptions = {
 };
 
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
-  const { store, clock, ids, log, send, jitter } = options;
+  const { store, clock, ids, log, send, makeLargeBody, jitter } = options;
   /** Names this process in leases. */
   const owner = ids.uuid();
   const requests = createUnderWay(
@@ -95,7 +97,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     },
   });
   const deliver = createDeliver({
-    ...{ store, clock, ids, send, log, answeredRequests: options.answeredRequests ?? (() => 0) },
+    ...{ store, clock, ids, send, makeLargeBody, log, answeredRequests: options.answeredRequests ?? (() => 0) },
     onStart: (job, { webhook }, now) =>
       rates.spend(job.webhookNumber, webhook.maxRecordsPerSecond, recordsOf(job), now),
   });

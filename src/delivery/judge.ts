@@ -86,7 +86,9 @@ function failedFate(
   if (status === 410) return { kind: 'release', at: now };
   const contentRefusals = ofContent ? batch.contentRefusals + 1 : 0;
   const divisible = batch.lastOffset > batch.firstOffset;
-  if (divisible && (status === 413 || contentRefusals >= 2)) return { kind: 'halve', at: now, halfIds: halfIds() };
+  if (divisible && (status === 413 || contentRefusals >= 2)) {
+    return { kind: 'halve', at: now + (retryAfterMs ?? 0), halfIds: halfIds() };
+  }
   const { attemptNumber } = batch;
   if (attemptNumber >= webhook.maxAttempts) return { kind: 'dead', at: now };
   const delayMs = nextDelayMs({ policy: webhook.retryPolicy, attemptNumber, random: jitter, retryAfterMs });

@@ -1,5 +1,6 @@
 /** A loop that looks for work when it is told to, when it asked to, and at every poll; never twice at once. */
 import type { Clock } from '../ids.ts';
+import { LOOK_LIMIT_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 
 export type Loop = {
@@ -19,22 +20,21 @@ type Dependencies = {
   readonly clock: Clock;
   readonly log: Log;
   readonly pollMs: number;
+  /** Milliseconds that only grow; the process's where absent. */
+  readonly stopwatch?: () => number;
 };
 
-/** A look that takes longer than this has died. */
-const LOOK_LIMIT_MS = 30_000;
-
-export function createLoop({ look, clock, log, pollMs }: Dependencies): Loop {
+export function createLoop({ look, clock, log, pollMs, stopwatch = () => performance.now() }: Dependencies): Loop {
   let poll: NodeJS.Timeout | null = null;
   let alarm: NodeJS.Timeout | undefined;
   let round: Promise<void> | null = null;
   let wanted = false;
-  let lookedAt = clock();
+  let lookedAt = stopwatch();
 
   const lookUntilDone = async (): Promise<void> => {
     do {
       wanted = false;
-      lookedAt = clock();
+      lookedAt = stopwatch();
       const { again, nextAt } = await look();
       wanted ||= again;
       if (!wanted) setAlarm(nextAt);
@@ -71,6 +71,6 @@ export function createLoop({ look, clock, log, pollMs }: Dependencies): Loop {
       await round;
     },
     isRunning: () => poll !== null,
-    isAlive: () => poll !== null && (round === null || clock() - lookedAt < LOOK_LIMIT_MS),
+    isAlive: () => poll !== null && (round === null || stopwatch() - lookedAt < LOOK_LIMIT_MS),
   };
 }

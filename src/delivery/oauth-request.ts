@@ -10,7 +10,7 @@ export type TokenReply =
   | {
       readonly ok: true;
       readonly token: string;
-      /** As the server says; undefined where it does not. */
+      /** As the server says, also where that is none at all; undefined where it does not. */
       readonly expiresInSeconds: number | undefined;
       readonly outcome: Outcome;
     }
@@ -20,7 +20,16 @@ export type TokenReply =
 const tokenAnswer = z.object({
   access_token: z.string().regex(/^[\x21-\x7e]+$/),
   token_type: z.string(),
-  expires_in: z.coerce.number().positive().optional().catch(undefined),
+  expires_in: z
+    .union([
+      z.number(),
+      z
+        .string()
+        .regex(/^-?\d+$/)
+        .transform(Number),
+    ])
+    .optional()
+    .catch(undefined),
 });
 
 /** Asks once. Never throws; tokens in the answer of `outcome` are masked, also in an answer that was cut short. */

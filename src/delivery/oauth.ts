@@ -18,7 +18,9 @@ export type OauthTokens = {
   drop(endpoint: Endpoint, token: string): void;
 };
 
-type Kept = { readonly version: number; readonly token: string; readonly expiresAt: number };
+type Kept = { readonly settings: string; readonly token: string; readonly expiresAt: number };
+
+type Running = { readonly settings: string; readonly token: Promise<BearerToken> };
 
 export function createOauthTokens({
   transport,
@@ -28,19 +30,21 @@ export function createOauthTokens({
   readonly clock: Clock;
 }): OauthTokens {
   const kept = new Map<string, Kept>();
-  const underWay = new Map<string, Promise<BearerToken>>();
+  const underWay = new Map<string, Running>();
 
-  const fetchToken = async (endpoint: Endpoint): Promise<BearerToken> => {
+  const fetchToken = async (endpoint: Endpoint, settings: string): Promise<BearerToken> => {
     const requestedAt = clock();
     const reply = await requestToken(transport, endpoint);
     if (!reply.ok) return refusedToken(reply);
     const { token, expiresInSeconds } = reply;
     const lifetimeMs =
-      expiresInSeconds === undefined ? (endpoint.oauthTokenExpirationMinutes ?? 60) * 60_000 : expiresInSeconds * 1000;
+      expiresInSeconds === undefined
+        ? (endpoint.oauthTokenExpirationMinutes ?? 60) * 60_000
+        : Math.max(0, expiresInSeconds * 1000);
     // Used until shortly before its end, so that it does not expire on its way.
     const expiresAt = requestedAt + lifetimeMs - Math.min(OAUTH_EARLY_MS, lifetimeMs / 10);
     kept.delete(endpoint.id);
-    kept.set(endpoint.id, { version: endpoint.updatedAt, token, expiresAt });
+    kept.set(endpoint.id, { settings, token, expiresAt });
     const [oldest] = kept.keys();
     if (kept.size > OAUTH_CACHED && oldest !== undefined) kept.delete(oldest);
     return { ok: true, token };
@@ -48,21 +52,32 @@ export function createOauthTokens({
 
   return {
     token: (endpoint) => {
+      const settings = settingsOf(endpoint);
       const known = kept.get(endpoint.id);
-      if (known !== undefined && known.version === endpoint.updatedAt && known.expiresAt > clock()) {
+      if (known !== undefined && known.settings === settings && known.expiresAt > clock()) {
         return Promise.resolve({ ok: true, token: known.token });
       }
-      const key = `${endpoint.id} ${endpoint.updatedAt}`;
-      const running = underWay.get(key);
-      if (running !== undefined) return running;
-      const request = fetchToken(endpoint).finally(() => underWay.delete(key));
-      underWay.set(key, request);
-      return request;
+      if (known?.settings !== settings) kept.delete(endpoint.id);
+      const before = underWay.get(endpoint.id);
+      if (before?.settings === settings) return before.token;
+      const fetched = (): Promise<BearerToken> => fetchToken(endpoint, settings);
+      const running: Running = { settings, token: before === undefined ? fetched() : before.token.then(fetched) };
+      underWay.set(endpoint.id, running);
+      return running.token.finally(() => {
+        if (underWay.get(endpoint.id) === running) underWay.delete(endpoint.id);
+      });
     },
     drop: (endpoint, token) => {
       if (kept.get(endpoint.id)?.token === token) kept.delete(endpoint.id);
     },
   };
+}
+
+/** What a token was asked for with: other changes of an endpoint leave it as good as it was. */
+function settingsOf(endpoint: Endpoint): string {
+  const { oauthClientId, oauthClientSecret, oauthTokenUrl, oauthScopes, oauthTokenExpirationMinutes } = endpoint;
+  const secret = oauthClientSecret?.reveal();
+  return JSON.stringify([oauthClientId, secret, oauthTokenUrl, oauthScopes, oauthTokenExpirationMinutes]);
 }
 
 /** With what the server said, where it said anything: why it refuses stands in its body (RFC 6749 §5.2). */

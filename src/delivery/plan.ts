@@ -1,5 +1,5 @@
 /** What may be claimed of a webhook now (wire.md §5). Pure: the dispatcher reads, asks here, and writes. */
-import { BATCH_BYTES } from '../limits.ts';
+import { BATCH_BYTES, FULL_PAUSE_MS } from '../limits.ts';
 import type { Batch } from '../store/dispatch.ts';
 import { NEVER } from '../store/dispatch.ts';
 import type { Route } from '../store/routes.ts';
@@ -43,12 +43,9 @@ export type Capacity = {
   readonly full: boolean;
 };
 
-/** How long a webhook is let be that has all under way that it may: for the case that nothing settled wakes it earlier. */
-const FULL_LOOK_MS = 5000;
-
 /** What is full is looked at again when something of it is settled. */
 export function whenFull(now: number): { readonly notBefore: number; readonly full: true } {
-  return { notBefore: now + FULL_LOOK_MS, full: true };
+  return { notBefore: now + FULL_PAUSE_MS, full: true };
 }
 
 /** How much a webhook may claim: alone one batch at a time, after a failure of its endpoint not before its probe. */
@@ -87,7 +84,7 @@ export function idleAt(
 }
 
 /** A stretch of the log that travels together; both ends are included. */
-export type Stretch = { readonly firstOffset: number; readonly lastOffset: number };
+export type Stretch = Pick<Batch, 'firstOffset' | 'lastOffset' | 'bytes'>;
 
 type Limits = { readonly maxRecords: number; readonly maxBatches: number; readonly recordsAllowed: number };
 
@@ -99,22 +96,20 @@ export function cutBatches(
   waiting: readonly { readonly offset: number; readonly bytes: number }[],
   { maxRecords, maxBatches, recordsAllowed }: Limits,
 ): Stretch[] {
-  const batches: { firstOffset: number; lastOffset: number }[] = [];
+  const batches: { firstOffset: number; lastOffset: number; bytes: number }[] = [];
   let records = 0;
-  let bytes = 0;
-  for (const [index, record] of waiting.entries()) {
+  for (const [index, { offset, bytes }] of waiting.entries()) {
     if (index >= recordsAllowed) break;
     const last = batches.at(-1);
-    if (last !== undefined && records < maxRecords && bytes + record.bytes <= BATCH_BYTES) {
-      last.lastOffset = record.offset;
+    if (last !== undefined && records < maxRecords && last.bytes + bytes <= BATCH_BYTES) {
+      last.lastOffset = offset;
+      last.bytes += bytes;
       records += 1;
-      bytes += record.bytes;
       continue;
     }
     if (batches.length === maxBatches) break;
-    batches.push({ firstOffset: record.offset, lastOffset: record.offset });
+    batches.push({ firstOffset: offset, lastOffset: offset, bytes });
     records = 1;
-    bytes = record.bytes;
   }
   return batches;
 }

@@ -1,14 +1,14 @@
 /** One attempt: the message is built, sent, and its outcome brought into the form that is kept. */
-import type { Clock } from '../ids.ts';
 import { RESPONSE_KEPT_BYTES } from '../limits.ts';
-import { type Failure, failure, type Outcome } from '../outbound/outcome.ts';
+import { failure, type Outcome } from '../outbound/outcome.ts';
 import type { Transport } from '../outbound/transport.ts';
 import type { AttemptRecord } from '../store/attempts.ts';
 import type { Endpoint } from '../store/endpoints.ts';
+import type { WebhookConfiguration } from '../store/webhooks.ts';
 import { clientCertificateOf } from '../webhooks/client-certificate.ts';
-import { type Encrypt, keyErrorCode } from '../wire/pgp.ts';
+import type { BodyOrFailure } from './body.ts';
 import { buildMessage, type Message, type MessageParts, maskedHeaders } from './message.ts';
-import type { OauthTokens } from './oauth.ts';
+import type { BearerToken, OauthTokens } from './oauth.ts';
 
 export type Sent = {
   readonly startedAt: number;
@@ -17,7 +17,11 @@ export type Sent = {
   readonly requestHeaders: Readonly<Record<string, string>>;
 };
 
-type Parts = Omit<MessageParts, 'now' | 'encrypt'>;
+/** `body` may be what kept it from being made; `now` is the moment of the attempt, in epoch milliseconds. */
+type Parts = Omit<MessageParts, 'webhook' | 'body'> & {
+  readonly webhook: MessageParts['webhook'] & Pick<WebhookConfiguration, 'timeoutSeconds'>;
+  readonly body: BodyOrFailure;
+};
 
 /** Sends one attempt. Never throws: what went wrong is the outcome. */
 export type Send = (parts: Parts, signal?: AbortSignal) => Promise<Sent>;
@@ -25,11 +29,9 @@ export type Send = (parts: Parts, signal?: AbortSignal) => Promise<Sent>;
 type Dependencies = {
   readonly transport: Transport;
   readonly oauth: OauthTokens;
-  readonly encrypt: Encrypt;
-  readonly clock: Clock;
 };
 
-export function createSend({ transport, oauth, encrypt, clock }: Dependencies): Send {
+export function createSend({ transport, oauth }: Dependencies): Send {
   const post = ({ url, headers, body }: Message, parts: Parts, signal: AbortSignal | undefined): Promise<Outcome> =>
     transport.post({
       url,
@@ -48,7 +50,7 @@ export function createSend({ transport, oauth, encrypt, clock }: Dependencies): 
   ): Promise<{ outcome: Outcome; message: Message }> => {
     const { endpoint } = parts;
     for (let round = 1; ; round += 1) {
-      const bearer = await oauth.token(endpoint);
+      const bearer = await unlessGivenUp(oauth.token(endpoint), signal);
       if (!bearer.ok) return { outcome: bearer, message };
       const authorized = withBearer(message, bearer.token);
       const outcome = await post(authorized, parts, signal);
@@ -59,19 +61,25 @@ export function createSend({ transport, oauth, encrypt, clock }: Dependencies): 
   };
 
   return async (parts, signal) => {
-    const startedAt = clock();
-    let message: Message;
-    try {
-      const built = buildMessage({ ...parts, encrypt, now: startedAt });
-      message = built instanceof Promise ? await built : built;
-    } catch (error) {
-      return { startedAt, outcome: encryptionFailure(error), requestHeaders: {} };
-    }
+    const { body, now: startedAt } = parts;
+    if (!body.ok) return { startedAt, outcome: body, requestHeaders: {} };
+    const message = buildMessage({ ...parts, body });
     const sent = isOauth(parts.endpoint)
       ? await postWithBearer(message, parts, signal)
       : { outcome: await post(message, parts, signal), message };
     return { startedAt, outcome: sent.outcome, requestHeaders: maskedHeaders(sent.message.headers) };
   };
+}
+
+/** Others may wait for the same token, so its request goes on. */
+function unlessGivenUp(token: Promise<BearerToken>, signal: AbortSignal | undefined): Promise<BearerToken> {
+  if (signal === undefined) return token;
+  return new Promise((resolve, reject) => {
+    const giveUp = (): void => resolve(failure('internal', 'the service stopped before it had a token'));
+    if (signal.aborted) return giveUp();
+    signal.addEventListener('abort', giveUp, { once: true });
+    void token.then(resolve, reject).finally(() => signal.removeEventListener('abort', giveUp));
+  });
 }
 
 type AttemptIdentity = Pick<
@@ -105,10 +113,4 @@ function withBearer(message: Message, token: string): Message {
 
 function isUnauthorized(outcome: Outcome): boolean {
   return !outcome.ok && outcome.errorClass === 'http_status' && outcome.answer?.status === 401;
-}
-
-function encryptionFailure(error: unknown): Failure {
-  const code = keyErrorCode(error);
-  const reason = error instanceof Error ? error.message : 'unknown';
-  return failure('encryption', code === null ? `the payload could not be encrypted: ${reason}` : `${code}: ${reason}`);
 }

@@ -1,7 +1,7 @@
 /** Writes what came of jobs, against a store that others write too and that may be unwell for a while. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock, Ids } from '../ids.ts';
-import { SETTLE_EVERY_MS, SETTLED_AT_ONCE_MAX } from '../limits.ts';
+import { SETTLE_EVERY_MS, SETTLE_REFUSED_ROUNDS, SETTLE_UNWELL_PAUSE_MS, SETTLED_AT_ONCE_MAX } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { AttemptRecord } from '../store/attempts.ts';
 import { ConstraintViolation, StaleWrite } from '../store/database.ts';
@@ -47,10 +47,6 @@ export type SettleDependencies = {
 /** A call that is yet to be made; `soon`: in this turn of the event loop, after the answers that arrive in it. */
 type Scheduled = { readonly soon: boolean; cancel(): void };
 
-/** So often at once, before it is taken for a store that is unwell. */
-const REFUSED_ROUNDS = 20;
-const UNWELL_PAUSE_MS = 500;
-
 export function createSettle(dependencies: SettleDependencies): Settle {
   const { store, log, owner, onSettled } = dependencies;
   const waiting = new Map<number, Finished[]>();
@@ -76,7 +72,7 @@ export function createSettle(dependencies: SettleDependencies): Settle {
         if (!isApart) return finished.forEach((one) => void write(webhookNumber, [one], true));
         const [one] = finished;
         if (one !== undefined && (await isLost(one))) return void write(webhookNumber, [lostOf(one, log)], true);
-        if (round % REFUSED_ROUNDS !== 0) continue;
+        if (round % SETTLE_REFUSED_ROUNDS !== 0) continue;
       }
       if (ended.signal.aborted) {
         const batchIds = finished.map(({ job }) => job.batch?.id);
@@ -84,7 +80,7 @@ export function createSettle(dependencies: SettleDependencies): Settle {
         return onSettled(finished, null);
       }
       log.warn({ webhookNumber, err: error }, 'the outcome of an attempt cannot be written yet');
-      await pause(UNWELL_PAUSE_MS, undefined, { signal: ended.signal }).catch(() => undefined);
+      await pause(SETTLE_UNWELL_PAUSE_MS, undefined, { signal: ended.signal }).catch(() => undefined);
     }
   };
 

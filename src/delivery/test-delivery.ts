@@ -10,6 +10,7 @@ import type { AttemptRecord } from '../store/attempts.ts';
 import type { Store } from '../store/store.ts';
 import type { Webhook } from '../store/webhooks.ts';
 import { STATE_REASONS } from '../webhooks/lifecycle.ts';
+import { bodyRequest, makeBody } from './body.ts';
 import { stopReason } from './plan.ts';
 import { attemptRecord, type Send } from './send.ts';
 
@@ -40,7 +41,8 @@ export function createTestDelivery({ store, clock, ids, send, webhooks }: Depend
     const record = { ...event, offset: TEST_OFFSET, messageId: event.id, eventType: event.type };
     const batchId = ids.uuid();
     const sessionId = progress.sessionId ?? ids.uuid();
-    const sent = await send({ ...route, sessionId, batchId, attemptNumber: 1, records: [record] });
+    const body = await makeBody(bodyRequest(route, { sessionId, attemptNumber: 1, now }), [record]);
+    const sent = await send({ ...route, batchId, body, now });
     const identity = {
       id: ids.uuid(),
       kind: 'test',

@@ -64,7 +64,10 @@ type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids
 const RESERVED = Object.fromEntries(
   ['userId', 'createdAt', 'updatedAt'].map((field) => [field, 'is set by the service']),
 );
-const UNIQUE = { 'employee.user_name': 'userName', 'employee.external_id': 'externalId' };
+const EMPLOYEE = {
+  name: 'employee',
+  unique: { 'employee.user_name': 'userName', 'employee.external_id': 'externalId' },
+};
 
 export function createEmployees({ store, clock, ids, wake }: Dependencies): Employees {
   const eventFor = (type: string, employee: Employee, caller: Caller): NewEvent =>
@@ -85,7 +88,8 @@ export function createEmployees({ store, clock, ids, wake }: Dependencies): Empl
       if (isDeepStrictEqual(input, writable(before))) return before;
       const after = { ...before, ...input, updatedAt: Math.max(clock(), before.updatedAt + 1) };
       await refusingDuplicates(
-        UNIQUE,
+        EMPLOYEE,
+        after,
         store.employees.update(after, before, eventFor('employee.updated', after, caller)),
       );
       wake();
@@ -101,7 +105,8 @@ export function createEmployees({ store, clock, ids, wake }: Dependencies): Empl
         const now = clock();
         const employee = { userId: ids.uuid(), ...input, createdAt: now, updatedAt: now };
         await refusingDuplicates(
-          UNIQUE,
+          EMPLOYEE,
+          employee,
           store.employees.insert(employee, eventFor('employee.created', employee, caller)),
         );
         wake();

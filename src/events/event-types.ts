@@ -82,8 +82,11 @@ export function createEventTypes({ store, clock, ids }: { store: Store; clock: C
           if (encryptionRequired && before?.encryptionRequired !== true) await refuseUnencrypted(store, input.name);
           return { ...stamp, ...input, encryptionRequired, builtIn: false };
         },
-        referrers: async ({ name }) =>
-          (await store.webhooks.ofPattern(name)).map((webhook) => `webhook ${webhook.name} (${webhook.id})`),
+        referrers: async ({ name, encryptionRequired }) => [
+          ...(await store.webhooks.ofPattern(name)).map((webhook) => `webhook ${webhook.name} (${webhook.id})`),
+          // Nothing else says that they may not go out in clear.
+          ...(encryptionRequired && (await store.eventTypes.isInLog(name)) ? ['events in the log'] : []),
+        ],
         unique: { 'event_type.name': 'name' },
         audited: (eventType) => eventType,
         readOnly: ({ builtIn, name }) => (builtIn ? `the event type ${name} is built in and cannot be changed` : null),
@@ -109,9 +112,14 @@ export function createEventTypes({ store, clock, ids }: { store: Store; clock: C
 }
 
 function typeProblem(type: string, eventType: EventType | null): FieldProblem | null {
-  if (eventType === null) return { field: 'type', problem: 'is not the name of an event type' };
+  if (eventType === null) return { field: 'type', problem: noSuchType(type) };
   if (!type.startsWith(STATUS_CATEGORY)) return null;
   return { field: 'type', problem: 'is an event type that only the service publishes' };
+}
+
+/** What is wrong with a field that names none. */
+export function noSuchType(name: string): string {
+  return `is not the name of an event type: ${JSON.stringify(name)}; GET /event-types and sallyport event types list them`;
 }
 
 /** What is sent in clear already cannot be made secret under its subscribers: they must have a key, or unsubscribe, first. */

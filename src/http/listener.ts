@@ -1,10 +1,23 @@
 /** The server on its socket: time-outs, malformed requests, and a stop that lets what is under way finish (wire.md §6). */
 import { randomUUID } from 'node:crypto';
-import { createServer as createHttpServer, type Server, STATUS_CODES } from 'node:http';
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Clock } from '../ids.ts';
-import { DRAIN_MS, HEADERS_MS, REQUEST_HEADER_BYTES, REQUEST_MS } from '../limits.ts';
+import {
+  CONNECTIONS_CHECK_MS,
+  DISCARDED_BODY_MS,
+  DRAIN_MS,
+  HEADERS_MS,
+  REQUEST_HEADER_BYTES,
+  REQUEST_MS,
+} from '../limits.ts';
 import type { Log } from '../log.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
 import { errorReply } from './error-body.ts';
@@ -14,7 +27,10 @@ import type { RequestHandler } from './server.ts';
 export type Listener = {
   /** Begins to accept; answers the port, which is another than asked for when that was 0. Rejects when the port is taken. */
   listen(host: string, port: number): Promise<number>;
-  /** Accepts nothing new, waits for what is under way, 10 s at most, then closes every connection. */
+  /**
+   * Accepts nothing new, neither connections nor requests on those that there are; answers what is under way, 10 s at most, and ends
+   * every connection with its last answer. Those that wait for none end at once.
+   */
   close(): Promise<void>;
 };
 
@@ -23,25 +39,37 @@ type ListenerOptions = {
   readonly tls: { readonly cert: string; readonly key: string } | null;
   readonly clock: Clock;
   readonly log: Log;
+  /** How long a stop waits for what is under way; DRAIN_MS unless given. */
+  readonly drainMs?: number;
 };
 
-export function createListener({ handler, tls, clock, log }: ListenerOptions): Listener {
+export function createListener({ handler, tls, clock, log, drainMs = DRAIN_MS }: ListenerOptions): Listener {
   const limits = {
     maxHeaderSize: REQUEST_HEADER_BYTES,
     headersTimeout: HEADERS_MS,
     requestTimeout: REQUEST_MS,
+    // Node's 30 s would let headers take four times as long as they may.
+    connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
     requireHostHeader: false,
     // A request without a body has no stream to end: half a microsecond of each.
     optimizeEmptyRequests: true,
   };
+  // How many connections there may be is left to the system's limit of open files: each lasts only as long as the above.
   const server: Server =
-    tls === null ? createHttpServer(limits) : createHttpsServer({ ...limits, ...tls, minVersion: 'TLSv1.2' });
-  server.on('request', (request, response) => {
+    tls === null
+      ? createHttpServer(limits)
+      : createHttpsServer({ ...limits, ...tls, minVersion: 'TLSv1.2', handshakeTimeout: HEADERS_MS });
+  const connections = trackConnections(server);
+  const take = (request: IncomingMessage, response: ServerResponse): void => {
+    if (!connections.admits(request, response)) return;
     handler(request, response).catch((error: unknown) => {
       log.error({ err: error }, 'a request broke off');
       response.destroy();
     });
-  });
+  };
+  server.on('request', take);
+  // An expectation other than 100-continue: Node would refuse it with an empty body. It may be ignored (RFC 9110 §10.1.1).
+  server.on('checkExpectation', take);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) =>
     refuseMalformed(error, socket, clock(), log),
   );
@@ -56,19 +84,73 @@ export function createListener({ handler, tls, clock, log }: ListenerOptions): L
       }),
     close: () =>
       new Promise((resolve) => {
-        const deadline = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
+        const deadline = setTimeout(connections.destroy, drainMs);
         server.close(() => {
           clearTimeout(deadline);
           resolve();
         });
-        server.closeIdleConnections();
+        connections.drain();
       }),
   };
 }
 
+type Connections = {
+  /** Takes note of a request; false if it has come too late, and is not to be carried out. */
+  admits(request: IncomingMessage, response: ServerResponse): boolean;
+  /** Ends each connection with the last answer that is due on it, and those on which none is due now. */
+  drain(): void;
+  /** Ends all of them as they are. */
+  destroy(): void;
+};
+
+function trackConnections(server: Server): Connections {
+  // With TLS, the connections beneath it: there they are before their handshake is done.
+  const accepted = new Set<Socket>();
+  // One for each connection is enough: answers leave in the order of their requests, so the others have left before it.
+  const latest = new Map<Socket, ServerResponse>();
+  let isDraining = false;
+  server.on('connection', (socket: Socket) => {
+    accepted.add(socket);
+    socket.once('close', () => accepted.delete(socket));
+  });
+  return {
+    admits: (request, response) => {
+      const { socket } = request;
+      if (isDraining) {
+        // Behind the last answer on its connection (RFC 9112 §9.6). Read all the same: bytes left unread would reset that answer.
+        request.resume();
+        return false;
+      }
+      if (!latest.has(socket)) socket.once('close', () => latest.delete(socket));
+      latest.set(socket, response);
+      return true;
+    },
+    drain: () => {
+      isDraining = true;
+      const due = new Set<string>();
+      for (const [socket, response] of latest) {
+        if (response.writableFinished) continue;
+        due.add(ends(socket));
+        if (!response.headersSent) response.setHeader('Connection', 'close');
+        else response.once('finish', () => socket.destroySoon());
+      }
+      for (const socket of accepted) if (!due.has(ends(socket))) socket.destroy();
+    },
+    destroy: () => {
+      for (const socket of accepted) socket.destroy();
+    },
+  };
+}
+
+/** What a TLS socket and the connection beneath it have in common: who is at its two ends. */
+function ends({ remoteAddress, remotePort, localAddress }: Socket): string {
+  return `${remoteAddress} ${remotePort} ${localAddress}`;
+}
+
 /** What Node's parser refuses: the connection cannot be trusted further, so it ends with the answer. */
 function refuseMalformed(error: NodeJS.ErrnoException, socket: Socket, now: number, log: Log): void {
-  if (!socket.writable || error.code === 'ECONNRESET') {
+  // Where there is no TLS yet nothing can be said.
+  if (!socket.writable || error.code === 'ECONNRESET' || /^ERR_(TLS|SSL)_/.test(error.code ?? '')) {
     socket.destroy();
     return;
   }
@@ -81,6 +163,8 @@ function refuseMalformed(error: NodeJS.ErrnoException, socket: Socket, now: numb
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: ${JSON_TYPE}\r\nContent-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`,
   );
+  // Time to read that, and no more: Node looks after this connection no longer.
+  setTimeout(() => socket.destroy(), DISCARDED_BODY_MS).unref();
 }
 
 const MALFORMED: Readonly<Record<string, readonly [RefusalCode, string]>> = {

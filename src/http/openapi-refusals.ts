@@ -53,7 +53,7 @@ export const SHARED_REFUSALS: Readonly<Record<number, SharedRefusal>> = {
     name: 'Conflict',
     description:
       'What is stored stands against it: a name that is taken, something that refers to it, the state that it is in.',
-    example: { code: 'conflict', description: 'name is taken', field: 'name' },
+    example: { code: 'conflict', description: 'name is taken: another key has "payroll"', field: 'name' },
   },
   413: {
     name: 'ContentTooLarge',

@@ -136,5 +136,6 @@ function pascalCase(words: string): string {
 }
 
 function article(noun: string): string {
-  return /^[aeiou]/i.test(noun) ? `an ${noun}` : `a ${noun}`;
+  // A user and a unit begin with the sound of a consonant.
+  return /^(?:[aeio]|u(?!s|ni))/i.test(noun) ? `an ${noun}` : `a ${noun}`;
 }

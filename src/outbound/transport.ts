@@ -42,7 +42,7 @@ export type Transport = {
    * closes in the moment it is used again gives `reset` with `answer` null and `timings.connectMs` null.
    */
   post(request: TransportRequest): Promise<Outcome>;
-  /** Refuses new requests, waits for those under way, and closes every connection. */
+  /** Refuses new requests, ends those that have no signal by which somebody else does, waits for the others, and closes every connection. */
   close(): Promise<void>;
 };
 
@@ -55,14 +55,20 @@ export function createTransport({ egress, caPem, proxyUrl, resolve }: TransportO
   let latest: Origin | null = null;
   let underWay = 0;
   let onIdle = (): void => {};
-  let closed = false;
+  const closing = new AbortController();
 
   /** Throws what `classifyError` understands. */
-  function send({ url, headers, clientCertificate = null, ...request }: TransportRequest): Promise<Outcome> {
-    if (closed) throw deliveryError('internal', 'the service is stopping');
+  function send({
+    url,
+    headers,
+    clientCertificate = null,
+    signal = closing.signal,
+    ...request
+  }: TransportRequest): Promise<Outcome> {
+    if (closing.signal.aborted) throw deliveryError('internal', 'the service is stopping');
     if (url.protocol !== 'https:') throw deliveryError('internal', 'only https URLs are sent to');
     const { connections } = originOf(url, clientCertificate);
-    return attempt({ ...request, url, headers: flat(headers) }, connections);
+    return attempt({ ...request, url, headers: flat(headers), signal }, connections);
   }
 
   /** A connection made with one client certificate never carries a request with another, or none. */
@@ -107,7 +113,7 @@ export function createTransport({ egress, caPem, proxyUrl, resolve }: TransportO
       }
     },
     async close() {
-      closed = true;
+      closing.abort();
       if (underWay > 0) await new Promise<void>((resolve) => (onIdle = resolve));
       await Promise.all([...origins.values()].map(({ connections }) => connections.close()));
     },

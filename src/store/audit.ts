@@ -1,6 +1,8 @@
 /** The audit log: appended in the transaction of the change itself, each entry chained to the one before by its hash. */
 import { createHash } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AuditEntry, Changes } from '../audit.ts';
+import { AUDIT_EXAMINED_AT_ONCE } from '../log-limits.ts';
 import type { Database, Row, Statement } from './database.ts';
 
 /** An entry as it is kept. */
@@ -23,6 +25,7 @@ const CONDITIONS: { readonly [Name in keyof AuditFilter]-?: string } = {
   since: 'at >= @since',
   until: 'at < @until',
 };
+const LAST_NUMBER = 'SELECT max(number) AS number FROM audit';
 const CHAIN = `SELECT ${COLUMNS}, previous_hash, hash FROM audit WHERE number > @after ORDER BY number LIMIT 1000`;
 
 export function auditStatement(entry: AuditEntry): Statement {
@@ -63,14 +66,7 @@ export function auditStore(db: Database): AuditStore {
       const row = await db.get(GET, { id });
       return row === undefined ? null : read(row);
     },
-    list: async (before, limit, filter = {}) => {
-      const from =
-        before === null ? Number.MAX_SAFE_INTEGER : Number((await db.get(NUMBER_OF, { id: before }))?.number ?? 0);
-      const names = Object.keys(filter) as (keyof AuditFilter)[];
-      const where = ['number < @before', ...names.map((name) => CONDITIONS[name])].join(' AND ');
-      const sql = `SELECT ${COLUMNS} FROM audit WHERE ${where} ORDER BY number DESC LIMIT @limit`;
-      return (await db.all(sql, { ...filter, before: from, limit })).map(read);
-    },
+    list: (before, limit, filter = {}) => list(db, { before, limit, filter }),
     firstBroken: async () => {
       let after = 0;
       let previous = '';
@@ -90,6 +86,31 @@ export function auditStore(db: Database): AuditStore {
       }
     },
   };
+}
+
+type Page = { readonly before: string | null; readonly limit: number; readonly filter: AuditFilter };
+
+/** Where few entries fit, a page goes through the whole log: in stretches, for each of which everybody else waits a millisecond. */
+async function list(db: Database, { before, limit, filter }: Page): Promise<AuditRecord[]> {
+  const names = Object.keys(filter) as (keyof AuditFilter)[];
+  const where = ['number BETWEEN @from AND @through', ...names.map((name) => CONDITIONS[name])].join(' AND ');
+  const sql = `SELECT ${COLUMNS} FROM audit WHERE ${where} ORDER BY number DESC LIMIT @limit`;
+  const found: AuditRecord[] = [];
+  let through = await lastNumber(db, before);
+  while (found.length < limit && through > 0) {
+    const from = through - AUDIT_EXAMINED_AT_ONCE + 1;
+    const rows = await db.all(sql, { ...filter, from, through, limit: limit - found.length });
+    found.push(...rows.map(read));
+    through = from - 1;
+    if (found.length < limit && through > 0) await nextTurn();
+  }
+  return found;
+}
+
+/** The newest number that a page may have; 0: none. */
+async function lastNumber(db: Database, before: string | null): Promise<number> {
+  if (before === null) return Number((await db.get(LAST_NUMBER, {}))?.number ?? 0);
+  return Number((await db.get(NUMBER_OF, { id: before }))?.number ?? 1) - 1;
 }
 
 function chainedContent(entry: Omit<AuditEntry, 'changes'> & { readonly changesJson: string }): string {

@@ -27,20 +27,21 @@ const MASTER_KEY = 'backup_master_key';
 
 /**
  * Writes the database as it is at one moment to `path`, in place of what is there, and checks what was written before it gets
- * its name. Others may write all the while. `masterKey` is put into it where given.
+ * its name. Others may write all the while. `masterKey` is put into it where given. One that root makes stays root's.
  */
 export function writeBackup(
   from: SqliteDatabase,
   path: string,
   { now, masterKey }: { readonly now: number; readonly masterKey: Uint8Array | null },
 ): Promise<BackupFacts> {
-  return writeWhole(path, async (unfinished) => {
+  const work = async (unfinished: string): Promise<BackupFacts> => {
     await copyPages(from, unfinished);
     mark(unfinished, now, masterKey);
     const verdict = await examineBackup(unfinished);
     if (!verdict.ok) throw new Error(`the backup is not whole: ${verdict.description}`);
     return verdict.facts;
-  });
+  };
+  return writeWhole(path, work, { heir: null });
 }
 
 /** Reads all of a backup, changing nothing: pages, references, schema, audit chain. */

@@ -13,20 +13,25 @@ export type Checkpoints = {
   settled(): Promise<void>;
 };
 
-/** Both copy what they can without waiting for anybody, and may reject: `finish` then does alone what `copy` cannot any more. */
-type Copying = { copy(): Promise<LogState>; finish(): Promise<LogState> };
+/** `copy` and `finish` copy what they can without waiting for anybody, and may reject. */
+type Copying = {
+  copy(): Promise<LogState>;
+  finish(): Promise<LogState>;
+  /** Told of the first failure, and not of those that follow without a success between. */
+  readonly onFailure: (error: unknown) => void;
+};
 
 /**
  * A reader that stays in the log, such as a backup, keeps what it reads from being overwritten: then the log grows with what is
- * written, whoever copies, until the reader leaves. It is tried again with every further thousand pages, not at every commit. Where
- * more is written than the thread copies, the writer copies the rest itself, however long that holds it: the log stays bounded.
+ * written, whoever copies, until the reader leaves; so it does while the disk has no room for the copy. It is tried again with every
+ * further thousand pages, not at every commit. Where more is written than the thread copies, the writer copies the rest itself,
+ * however long that holds it: the log stays bounded.
  */
-export function createCheckpoints({ copy, finish }: Copying): Checkpoints {
+export function createCheckpoints({ copy, finish, onFailure }: Copying): Checkpoints {
   let log: LogState = { busy: false, pages: 0, copied: 0 };
   let nextAt = CHECKPOINT_PAGES;
   let underWay: Promise<void> | null = null;
-  /** The thread has ended. */
-  let alone = false;
+  let isFailing = false;
 
   /** Copies until the rest is little, or too much; false: no more can be copied now. */
   const copyBulk = async (): Promise<boolean> => {
@@ -42,11 +47,11 @@ export function createCheckpoints({ copy, finish }: Copying): Checkpoints {
 
   const run = async (): Promise<void> => {
     try {
-      const copied = alone || (await copyBulk());
-      if (copied) log = await finish();
-    } catch {
-      // What asks next is refused alike where the writer has ended.
-      alone = true;
+      if (await copyBulk()) log = await finish();
+      isFailing = false;
+    } catch (error) {
+      if (!isFailing) onFailure(error);
+      isFailing = true;
     }
     nextAt = left(log) + CHECKPOINT_PAGES;
     underWay = null;

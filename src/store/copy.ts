@@ -4,7 +4,7 @@
 import { closeSync, fsyncSync, openSync, readdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
-import { makePrivateFile, moveFile } from './private-file.ts';
+import { type Heir, makePrivateFile, moveFile } from './private-file.ts';
 import type { SqliteDatabase } from './sqlite.ts';
 
 /** 8 MiB of the usual pages: this process does nothing else meanwhile, but its progress can be cut short between two. */
@@ -22,12 +22,15 @@ export function copyDatabase(from: SqliteDatabase, path: string): Promise<void> 
 export async function writeWhole<T>(
   path: string,
   work: (unfinished: string) => Promise<T>,
-  place: (unfinished: string, path: string) => void = moveFile,
+  {
+    place = moveFile,
+    heir = dirname(path),
+  }: { readonly place?: (unfinished: string, path: string) => void; readonly heir?: Heir } = {},
 ): Promise<T> {
   removeLeftOver(path);
   const unfinished = `${path}.${process.pid}.part`;
   try {
-    makePrivateFile(unfinished);
+    makePrivateFile(unfinished, heir);
     const result = await work(unfinished);
     syncFile(unfinished);
     place(unfinished, path);

@@ -58,13 +58,17 @@ export class StaleWrite extends Error {
 
 const STALE_ROUNDS = 100;
 
-/** Columns of row keys: two processes may draw the same one in the same millisecond, and the next round draws another. */
+/**
+ * Columns of row keys: two processes may draw the same one in the same millisecond, and the next round draws another. Tokens are issued
+ * by the one server alone, and a claim that stops its webhook is made anew at a later look. A test delivery of a command that draws the
+ * key of an attempt of the server's is sent, and fails to be recorded.
+ */
 const ROW_KEYS: readonly string[] = ['event.key', 'access_token.key', 'attempt.key'];
 
 /**
  * Decides and writes again while what was read turns out to be stale: a row changed, or what it refers to or is referred to
- * by came or went, or another process took the row key. One of those who change the same row at the same time wins each round, so as many as there are rounds
- * can do so at once; gives up after the last with its error.
+ * by came or went, or another process took the row key. One of those who change the same row at the same time wins each round, so as
+ * many as there are rounds can do so at once; gives up after the last with its error.
  */
 export async function retryStale<T>(decide: () => Promise<T>): Promise<T> {
   for (let round = 1; ; round += 1) {

@@ -72,7 +72,7 @@ const READ = `
          e.id AS event_id, e.type, e.subject, e.created_at,
          CASE WHEN e.erased_at < coalesce(b.settled_at, e.erased_at + 1) THEN 'discarded'
               ELSE coalesce(b.state, 'pending') END AS state,
-         coalesce(b.attempt_count, 0) AS attempt_count, b.next_attempt_at, b.settled_at
+         coalesce(b.attempt_count, 0) AS attempt_count, iif(e.erased_at IS NULL, b.next_attempt_at, NULL) AS next_attempt_at, b.settled_at
   FROM json_each(@places) AS place
   CROSS JOIN outbox AS o ON o.webhook_number = place.value ->> 0 AND o.record_offset = place.value ->> 1
   CROSS JOIN event AS e ON e.key = o.event_key

@@ -1,6 +1,8 @@
 /** Webhooks and endpoints as people browse them: newest first, filtered, each with what a list shows beside it. Reads only. */
-import type { Database, Row, SqlValue } from './database.ts';
+import { conditions } from './conditions.ts';
+import type { Database, Row } from './database.ts';
 import { type Endpoint, endpointTable } from './endpoints.ts';
+import { OLDEST_WAITING_AT, RECORDS_WAITING } from './queues.ts';
 import type { Vault } from './vault.ts';
 import { PROGRESS, readWebhook, WEBHOOK, type Webhook, type WebhookState } from './webhooks.ts';
 
@@ -24,20 +26,12 @@ export type WebhookListing = {
   readonly pendingRecords: number;
 };
 
-const PENDING = 'p.next_offset - p.cursor_offset + p.pending_records AS waiting';
 const LISTED = `
-  SELECT ${WEBHOOK.columns('w')}, ${PROGRESS.columns('p')}, ${PENDING}, n.name AS endpoint_name, n.enabled AS endpoint_enabled
+  SELECT ${WEBHOOK.columns('w')}, ${PROGRESS.columns('p')}, ${RECORDS_WAITING} AS waiting, n.name AS endpoint_name, n.enabled AS endpoint_enabled
   FROM webhook AS w
   JOIN webhook_progress AS p ON p.webhook_number = w.number
   JOIN endpoint AS n ON n.id = w.endpoint_id`;
-// The first pending record is that of the first pending batch (batch_pending), or the one at the cursor.
-const OLDEST = `
-  SELECT e.created_at AS at FROM webhook_progress AS p
-  CROSS JOIN outbox AS o ON o.webhook_number = p.webhook_number AND o.record_offset = coalesce(
-    (SELECT min(first_offset) FROM batch INDEXED BY batch_pending
-     WHERE batch.webhook_number = @webhookNumber AND batch.state = 'pending'), p.cursor_offset)
-  CROSS JOIN event AS e ON e.key = o.event_key
-  WHERE p.webhook_number = @webhookNumber`;
+const OLDEST = `SELECT ${OLDEST_WAITING_AT} AS at FROM webhook_progress AS p WHERE p.webhook_number = @webhookNumber`;
 // Of an index that holds all it reads. Bounded, for the page of a webhook asks again and again.
 const DEAD = `
   SELECT count(*) AS batches, coalesce(sum(last_offset - first_offset + 1), 0) AS records
@@ -52,9 +46,11 @@ const WEBHOOK_CONDITIONS: Readonly<Record<string, string>> = {
   endpointId: 'w.endpoint_id = @endpointId',
   keyName: 'w.encryption_key_name = @keyName',
   text: 'instr(lower(w.name), lower(@text)) > 0',
+  before: 'w.id < @before',
 };
 const ENDPOINT_CONDITIONS: Readonly<Record<string, string>> = {
   text: '(instr(lower(name), lower(@text)) > 0 OR instr(lower(url), lower(@text)) > 0)',
+  before: 'id < @before',
 };
 
 export type DirectoryStore = {
@@ -77,7 +73,7 @@ export function directoryStore(db: Database, vault: Vault): DirectoryStore {
   const endpoint = endpointTable(vault);
   return {
     webhooks: async (filter, before, limit) => {
-      const { where, params } = conditions(WEBHOOK_CONDITIONS, filter, 'w.id', before);
+      const { where, params } = conditions(WEBHOOK_CONDITIONS, filter, before);
       const rows = await db.all(`${LISTED} ${where} ORDER BY w.id DESC LIMIT @limit`, { ...params, limit });
       return rows.map(readListing);
     },
@@ -87,7 +83,7 @@ export function directoryStore(db: Database, vault: Vault): DirectoryStore {
     },
     oldestWaitingAt: async (webhookNumber) => {
       const row = await db.get(OLDEST, { webhookNumber });
-      return row === undefined ? null : Number(row.at);
+      return (row?.at ?? null) as number | null;
     },
     deadRecords: async (webhookNumber, batches) => {
       const row = await db.get(DEAD, { webhookNumber, limit: batches + 1 });
@@ -98,7 +94,7 @@ export function directoryStore(db: Database, vault: Vault): DirectoryStore {
       return Object.fromEntries(rows.map((row) => [String(row.state), Number(row.webhooks)]));
     },
     endpoints: async (filter, before, limit) => {
-      const { where, params } = conditions(ENDPOINT_CONDITIONS, filter, 'id', before);
+      const { where, params } = conditions(ENDPOINT_CONDITIONS, filter, before);
       const sql = `SELECT ${endpoint.columns()} FROM endpoint ${where} ORDER BY id DESC LIMIT @limit`;
       return (await db.all(sql, { ...params, limit })).map(endpoint.read);
     },
@@ -111,21 +107,6 @@ export function directoryStore(db: Database, vault: Vault): DirectoryStore {
         verified: row.verified === 1,
       })),
   };
-}
-
-function conditions(
-  known: Readonly<Record<string, string>>,
-  filter: Readonly<Record<string, string>>,
-  idColumn: string,
-  before: string | null,
-): { readonly where: string; readonly params: Record<string, SqlValue> } {
-  const terms = Object.keys(filter).map((name) => known[name] as string);
-  const params: Record<string, SqlValue> = { ...filter };
-  if (before !== null) {
-    terms.push(`${idColumn} < @before`);
-    params.before = before;
-  }
-  return { where: terms.length === 0 ? '' : `WHERE ${terms.join(' AND ')}`, params };
 }
 
 function readListing(row: Row): WebhookListing {

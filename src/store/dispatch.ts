@@ -1,8 +1,8 @@
 /** What the dispatcher reads, and its claims: due webhooks, due batches, the records in them. */
 
 import { RECORD_OVERHEAD_BYTES } from '../limits.ts';
-import type { EnvelopeRecord } from '../wire/envelope.ts';
 import type { Database, Row, Statement } from './database.ts';
+import { type ReadRecords, recordReader } from './records.ts';
 import { type Route, routeReader } from './routes.ts';
 import type { Vault } from './vault.ts';
 
@@ -12,12 +12,11 @@ export type Batch = {
   readonly id: string;
   readonly firstOffset: number;
   readonly lastOffset: number;
+  /** Of the records as they were published, with what goes around each. */
+  readonly bytes: number;
   readonly attemptNumber: number;
   readonly contentRefusals: number;
 };
-
-/** A record of the log with its payload. `dataJson` is null once erased. */
-export type LogRecord = Omit<EnvelopeRecord, 'dataJson'> & { readonly dataJson: string | null };
 
 export type Claim = {
   readonly webhookNumber: number;
@@ -44,24 +43,23 @@ export const NEVER = 9_000_000_000_000;
 const DUE_WEBHOOKS = `
   SELECT webhook_number FROM webhook_progress WHERE wake_at <= @now ORDER BY wake_at LIMIT @limit`;
 const NEXT_WAKE = 'SELECT min(wake_at) AS wake_at FROM webhook_progress WHERE wake_at IS NOT NULL';
+// Events of many webhooks lie between each other, so that going to those of one takes a page each: as long as reading them. What was
+// erased since is counted as it was. `octet_length` reads the row's header, not the payload.
+const BYTES = `coalesce(data_bytes, (SELECT octet_length(data) FROM event WHERE key = event_key), 0) + ${RECORD_OVERHEAD_BYTES}`;
+const BATCH = `id, first_offset, last_offset, attempt_count, content_refusals, (
+    SELECT coalesce(sum(${BYTES}), 0) FROM outbox
+    WHERE outbox.webhook_number = @webhookNumber AND record_offset BETWEEN first_offset AND last_offset) AS bytes`;
 // Served by batch_due.
 const DUE_BATCHES = `
-  SELECT id, first_offset, last_offset, attempt_count, content_refusals FROM batch
+  SELECT ${BATCH} FROM batch
   WHERE webhook_number = @webhookNumber AND state = 'pending' AND next_attempt_at <= @now
   ORDER BY next_attempt_at LIMIT @limit`;
 // A replay of an ordered webhook makes many pending at once. Left to itself SQLite takes the primary key, past all that was settled.
 const FIRST_PENDING = `
-  SELECT id, first_offset, last_offset, attempt_count, content_refusals, next_attempt_at FROM batch INDEXED BY batch_pending
+  SELECT ${BATCH}, next_attempt_at FROM batch INDEXED BY batch_pending
   WHERE webhook_number = @webhookNumber AND state = 'pending' ORDER BY first_offset LIMIT 1`;
-const RECORDS = `
-  SELECT o.record_offset, e.id, e.type, e.data, e.correlation_id, e.actor_id, e.created_at
-  FROM outbox AS o CROSS JOIN event AS e ON e.key = o.event_key
-  WHERE o.webhook_number = @webhookNumber AND o.record_offset BETWEEN @first AND @last
-  ORDER BY o.record_offset`;
-// Events of many webhooks lie between each other, so that going to those of one takes a page each: as long as reading them. What was
-// erased since is counted as it was. `octet_length` reads the row's header, not the payload.
 const WAITING = `
-  SELECT record_offset, coalesce(data_bytes, (SELECT octet_length(data) FROM event WHERE key = event_key), 0) + ${RECORD_OVERHEAD_BYTES} AS bytes
+  SELECT record_offset, ${BYTES} AS bytes
   FROM outbox WHERE webhook_number = @webhookNumber AND record_offset >= @cursor
   ORDER BY record_offset LIMIT @limit`;
 const CLAIM_RETRY = `
@@ -105,8 +103,7 @@ export type DispatchStore = {
     cursor: number,
     limit: number,
   ): Promise<{ readonly offset: number; readonly bytes: number }[]>;
-  /** Records by offset, both ends included. */
-  records(webhookNumber: number, first: number, last: number): Promise<LogRecord[]>;
+  readonly records: ReadRecords;
   /** Takes the batches on lease and moves the cursor. Throws `StaleWrite` if another claim or a stop came first. */
   claim(claim: Claim): Promise<void>;
   /** Has a runnable webhook looked at by `at` at the latest. */
@@ -137,8 +134,7 @@ export function dispatchStore(db: Database, vault: Vault): DispatchStore {
         offset: Number(row.record_offset),
         bytes: Number(row.bytes),
       })),
-    records: async (webhookNumber, first, last) =>
-      (await db.all(RECORDS, { webhookNumber, first, last })).map(readRecord),
+    records: recordReader(db),
     claim: async (claim) => void (await db.commit(claimStatements(claim))),
     wake: async (webhookNumber, at) => void (await db.commit([{ sql: WAKE, params: { webhookNumber, at } }])),
     postpone: async (webhookNumber, at) => void (await db.commit([{ sql: POSTPONE, params: { webhookNumber, at } }])),
@@ -189,19 +185,8 @@ function readBatch(webhookNumber: number, row: Row): Batch {
     id: String(row.id),
     firstOffset: Number(row.first_offset),
     lastOffset: Number(row.last_offset),
+    bytes: Number(row.bytes),
     attemptNumber: Number(row.attempt_count) + 1,
     contentRefusals: Number(row.content_refusals),
-  };
-}
-
-function readRecord(row: Row): LogRecord {
-  return {
-    offset: Number(row.record_offset),
-    createdAt: Number(row.created_at),
-    correlationId: String(row.correlation_id),
-    messageId: String(row.id),
-    eventType: String(row.type),
-    actorId: row.actor_id === null ? null : String(row.actor_id),
-    dataJson: row.data === null ? null : String(row.data),
   };
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { makePrivateFile } from './private-file.ts';
 
-const LOCK_FILE = 'serve.lock';
+export const LOCK_FILE = 'serve.lock';
 /** A process that was just killed may take a moment to be gone. */
 const WAIT_MS = 250;
 

@@ -1,7 +1,7 @@
 /** The master key's file: 32 random bytes as Base64 text, readable by its owner alone (wire.md §6). */
 import { existsSync, readFileSync } from 'node:fs';
 import type { Random } from '../ids.ts';
-import { exposedMode, writePrivateFile } from './private-file.ts';
+import { exposedMode, type Heir, strangerText, writePrivateFile } from './private-file.ts';
 import { MASTER_KEY_BYTES } from './vault.ts';
 
 export type MasterKeyVerdict =
@@ -24,7 +24,7 @@ export function readMasterKey(path: string): MasterKeyVerdict {
   try {
     text = readFileSync(path, 'utf8').trim();
   } catch (error) {
-    const description = `the master key ${path} cannot be read (${(error as NodeJS.ErrnoException).code})`;
+    const description = `the master key ${path} cannot be read: ${(error as NodeJS.ErrnoException).code}${strangerText([path])}`;
     return { ok: false, code: 'unreadable', description };
   }
   const key = Buffer.from(text, 'base64');
@@ -36,8 +36,8 @@ export function readMasterKey(path: string): MasterKeyVerdict {
 }
 
 /** Makes a new key, durable before it returns: what is sealed under a key that is gone would be lost. */
-export function makeMasterKey(path: string, random: Random): Uint8Array {
+export function makeMasterKey(path: string, random: Random, heir?: Heir): Uint8Array {
   const key = random(MASTER_KEY_BYTES);
-  writePrivateFile(path, `${Buffer.from(key).toString('base64')}\n`);
+  writePrivateFile(path, `${Buffer.from(key).toString('base64')}\n`, heir);
   return key;
 }

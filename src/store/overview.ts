@@ -1,5 +1,6 @@
 /** How the service is, as the overview tells it: what waits, what fails, what was given up. Reads only. */
 import type { Database, Row } from './database.ts';
+import { OLDEST_WAITING_AT, RECORDS_WAITING } from './queues.ts';
 import type { WebhookState } from './webhooks.ts';
 
 type Named = { readonly id: string; readonly name: string };
@@ -38,14 +39,9 @@ export type DeadLetters = {
   readonly more: boolean;
 };
 
-const RECORDS = 'p.next_offset - p.cursor_offset + p.pending_records';
 // Webhooks are few, thousands at most, and those with records that wait are fewer: three look-ups for each of these.
 const WAITING = `
-  SELECT p.webhook_number, p.state, ${RECORDS} AS records,
-    (SELECT e.created_at FROM outbox AS o CROSS JOIN event AS e ON e.key = o.event_key
-     WHERE o.webhook_number = p.webhook_number AND o.record_offset = coalesce(
-       (SELECT min(first_offset) FROM batch INDEXED BY batch_pending
-        WHERE batch.webhook_number = p.webhook_number AND batch.state = 'pending'), p.cursor_offset)) AS oldest_at
+  SELECT p.webhook_number, p.state, ${RECORDS_WAITING} AS records, ${OLDEST_WAITING_AT} AS oldest_at
   FROM webhook_progress AS p WHERE p.next_offset > p.cursor_offset OR p.pending_records > 0`;
 const BACKLOG = `
   SELECT coalesce(sum(records), 0) AS records, min(oldest_at) AS oldest_at, count(*) AS webhooks FROM (${WAITING})`;
@@ -54,7 +50,7 @@ const LONGEST = `
   ORDER BY q.records DESC, w.number LIMIT @limit`;
 const AILING = `
   SELECT w.id, w.name, e.id AS endpoint_id, e.name AS endpoint_name, p.state, p.state_reason, p.state_detail,
-    coalesce(p.failing_since_at, p.state_at) AS since, ${RECORDS} AS waiting
+    coalesce(p.failing_since_at, p.state_at) AS since, ${RECORDS_WAITING} AS waiting
   FROM webhook_progress AS p
   CROSS JOIN webhook AS w ON w.number = p.webhook_number
   CROSS JOIN endpoint AS e ON e.id = w.endpoint_id

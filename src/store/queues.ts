@@ -11,13 +11,16 @@ export type Queue = {
   readonly oldestAt: number | null;
 };
 
-// The first pending record is that of the first pending batch (batch_pending), or the one at the cursor.
+/** Of a `webhook_progress AS p`: its `Queue.records`. */
+export const RECORDS_WAITING = 'p.next_offset - p.cursor_offset + p.pending_records';
+/** The same of its `Queue.oldestAt`: the first record that waits is that of the first pending batch (batch_pending), or the one at the cursor. */
+export const OLDEST_WAITING_AT = `
+  (SELECT e.created_at FROM outbox AS o CROSS JOIN event AS e ON e.key = o.event_key
+   WHERE o.webhook_number = p.webhook_number AND o.record_offset = coalesce(
+     (SELECT min(first_offset) FROM batch INDEXED BY batch_pending
+      WHERE batch.webhook_number = p.webhook_number AND batch.state = 'pending'), p.cursor_offset))`;
 const QUEUES = `
-  SELECT w.id, w.name, p.state, p.next_offset - p.cursor_offset + p.pending_records AS records,
-    (SELECT e.created_at FROM outbox AS o CROSS JOIN event AS e ON e.key = o.event_key
-     WHERE o.webhook_number = p.webhook_number AND o.record_offset = coalesce(
-       (SELECT min(first_offset) FROM batch INDEXED BY batch_pending
-        WHERE batch.webhook_number = p.webhook_number AND batch.state = 'pending'), p.cursor_offset)) AS oldest_at
+  SELECT w.id, w.name, p.state, ${RECORDS_WAITING} AS records, ${OLDEST_WAITING_AT} AS oldest_at
   FROM webhook_progress AS p CROSS JOIN webhook AS w ON w.number = p.webhook_number
   ORDER BY p.webhook_number LIMIT @limit`;
 const REST = `

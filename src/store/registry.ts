@@ -1,6 +1,7 @@
 /** Applications and users as people browse them: newest first, filtered, each with what a list shows beside it. Reads only. */
 import { APPLICATION, type Application } from './applications.ts';
-import type { Database, SqlValue } from './database.ts';
+import { conditions } from './conditions.ts';
+import type { Database } from './database.ts';
 import { type Role, USER, type User } from './users.ts';
 
 /** All that are given have to fit; `text` is looked for in names and client ids, without regard to case (ASCII). */
@@ -57,14 +58,4 @@ export function registryStore(db: Database): RegistryStore {
       return rows.map((row) => ({ user: USER.read(row), applications: Number(row.applications) }));
     },
   };
-}
-
-function conditions(
-  known: Readonly<Record<string, string>>,
-  filter: Readonly<Record<string, string>>,
-  before: string | null,
-): { readonly where: string; readonly params: Record<string, SqlValue> } {
-  const params: Record<string, SqlValue> = { ...filter, ...(before !== null && { before }) };
-  const terms = Object.keys(params).map((name) => known[name] as string);
-  return { where: terms.length === 0 ? '' : `WHERE ${terms.join(' AND ')}`, params };
 }

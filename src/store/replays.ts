@@ -19,7 +19,7 @@ export type ReplayRange = {
 
 export type Replay = ReplayRange & {
   readonly now: number;
-  /** Ids for the parts that a batch falls into where the range cuts it. */
+  /** Ids for both parts that a batch falls into where the range cuts it: receivers know its own with all of its records. */
   readonly newId: () => string;
 };
 
@@ -30,7 +30,7 @@ const SPLIT_RIGHT = `
     AND first_offset = (SELECT max(first_offset) FROM batch WHERE webhook_number = @webhookNumber AND first_offset < @at)
     AND first_offset < @at`;
 const SPLIT_LEFT = `
-  UPDATE batch SET last_offset = @at - 1
+  UPDATE batch SET last_offset = @at - 1, id = @id
   WHERE webhook_number = @webhookNumber AND state <> 'pending' AND last_offset >= @at
     AND first_offset = (SELECT max(first_offset) FROM batch WHERE webhook_number = @webhookNumber AND first_offset < @at)`;
 const WAKE = `
@@ -130,7 +130,7 @@ async function replayStretch(db: Database, replay: Replay, audit: AuditEntry | n
   const { webhookNumber, first, last, states, now, newId } = replay;
   const split = (at: number): Statement[] => [
     { sql: SPLIT_RIGHT, params: { webhookNumber, at, id: newId() } },
-    { sql: SPLIT_LEFT, params: { webhookNumber, at } },
+    { sql: SPLIT_LEFT, params: { webhookNumber, at, id: newId() } },
   ];
   const { countPending, replay: makePending } = sqlFor(replay);
   const stretch = { webhookNumber, first, last, states: JSON.stringify(states) };

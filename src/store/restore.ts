@@ -59,8 +59,10 @@ export async function restoreDatabase({
       if (!verdict.ok) throw new RestoreError(verdict.description);
       return { ...verdict.facts, takenAt: takenAtOf(from), withMasterKey: masterKeyOf(from) !== null };
     },
-    (unfinished) => {
-      replaced = replaceDatabase(unfinished, path, now);
+    {
+      place: (unfinished) => {
+        replaced = replaceDatabase(unfinished, path, now);
+      },
     },
   );
   return { facts, replaced };

@@ -33,7 +33,7 @@ type Rotation = {
 
 /** Answers how many rows were sealed anew. No other process may have the database open with the old key. */
 export async function rotateMasterKey({ db, vault, path, random, audit }: Rotation): Promise<number> {
-  const next = createVault(makeMasterKey(nextPath(path), random), random);
+  const next = createVault(makeMasterKey(nextPath(path), random, path), random);
   const statements = await resealed(db, vault, next);
   await db.commit([...statements, auditStatement(audit)]);
   moveFile(nextPath(path), path);

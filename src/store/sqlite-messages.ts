@@ -30,7 +30,9 @@ export type ThreadReply =
       readonly commitMs: number;
       readonly log: LogState;
     }
-  | { readonly kind: 'checkpointed'; readonly log: LogState };
+  | { readonly kind: 'checkpointed'; readonly log: LogState }
+  /** A checkpoint that could not be: no room, or the disk failed. What was committed stays in the log. */
+  | { readonly kind: 'notCheckpointed'; readonly refusal: SentError };
 
 /** Of each statement its changes, or its rows where it has any; then how long they took in milliseconds. */
 export type SentOutcome =
@@ -38,7 +40,7 @@ export type SentOutcome =
   | { readonly refusal: SentError };
 
 /** An error's class does not survive the way between threads. */
-type SentError =
+export type SentError =
   | { readonly type: 'stale'; readonly sql: string; readonly expected: number; readonly changed: number }
   | { readonly type: 'constraint'; readonly kind: ConstraintViolation['kind']; readonly columns: readonly string[] }
   | { readonly type: 'sqlite'; readonly message: string; readonly code: string }
@@ -76,7 +78,7 @@ export function sentError(error: unknown): SentError {
   return { type: 'other', message: (error as Error).message };
 }
 
-function receivedError(sent: SentError): Error {
+export function receivedError(sent: SentError): Error {
   switch (sent.type) {
     case 'stale':
       return new StaleWrite(sent.sql, sent.expected, sent.changed);

@@ -7,6 +7,7 @@ import { parameterNames, valuesOf } from './sqlite-connection.ts';
 import {
   type CheckpointMode,
   type LogState,
+  receivedError,
   receivedOutcomes,
   type SentList,
   type SentStatement,
@@ -32,6 +33,7 @@ export type Thread = {
   isReady(): boolean;
   /** Commits lists, behind those before. Each is answered. */
   commit(lists: readonly WaitingList[]): void;
+  /** Rejects where it could not be, for want of room for instance; the thread goes on. */
   checkpoint(mode: CheckpointMode): Promise<LogState>;
   /** Resolves when everything that was asked before is answered and the thread has ended. */
   close(): Promise<void>;
@@ -82,6 +84,8 @@ export function startThread(path: string, onEnd: OnThreadEnd, onCommit: (log: Lo
       onBegun();
     } else if (reply.kind === 'checkpointed') {
       checkpoints.shift()?.resolve(reply.log);
+    } else if (reply.kind === 'notCheckpointed') {
+      checkpoints.shift()?.reject(receivedError(reply.refusal));
     } else {
       onCommit(reply.log);
       const outcomes = receivedOutcomes(reply.outcomes);

@@ -94,11 +94,16 @@ function answering({ connection, busyWaitMs, reply }: Answering): (requests: Thr
   };
 
   /** What waits for readers waits with the writer's lock: a moment, and whoever asked may ask again. */
-  const checkpoint = (mode: CheckpointMode): LogState => {
+  const checkpoint = (mode: CheckpointMode): ThreadReply => {
     connection.pragma(`busy_timeout = ${BUSY_WAIT_MS}`);
-    const log = toLogState(connection.prepare(`PRAGMA wal_checkpoint(${mode})`).raw().get());
-    connection.pragma(`busy_timeout = ${busyWaitMs}`);
-    return log;
+    try {
+      const row = connection.prepare(`PRAGMA wal_checkpoint(${mode})`).raw().get();
+      return { kind: 'checkpointed', log: toLogState(row) };
+    } catch (error) {
+      return { kind: 'notCheckpointed', refusal: sentError(error) };
+    } finally {
+      connection.pragma(`busy_timeout = ${busyWaitMs}`);
+    }
   };
 
   return (requests) => {
@@ -111,7 +116,7 @@ function answering({ connection, busyWaitMs, reply }: Answering): (requests: Thr
       }
       commitWaiting();
       if (request.kind === 'close') return false;
-      reply({ kind: 'checkpointed', log: checkpoint(request.mode) });
+      reply(checkpoint(request.mode));
     }
     commitWaiting();
     return true;

@@ -2,13 +2,15 @@
  * The threads that the one server of a file has besides its event loop. One writes, so that neither an fsync nor the statements before
  * it hold a request; the other copies the log into the file, which would hold the first one.
  */
+import BetterSqlite3 from 'better-sqlite3';
+import { THREAD_RESTART_MS } from '../database-limits.ts';
 import { createCheckpoints } from './checkpoints.ts';
 import { type OnThreadEnd, startThread, type Thread, type WaitingList } from './sqlite-thread-handle.ts';
 
 export type Threads = {
   /** Resolves once the writing thread has begun, or could not. */
   readonly begun: Promise<void>;
-  /** Whether lists may be handed over: not before the writing thread has begun, nor once it has ended. */
+  /** Whether lists may be handed over: not before the writing thread has begun, nor from its end until another one has. */
   areReady(): boolean;
   /** Hands lists over, behind those before. Each is answered. */
   commit(lists: readonly WaitingList[]): void;
@@ -18,35 +20,64 @@ export type Threads = {
   close(): Promise<void>;
 };
 
+/** Told of a thread that ended unasked, and of a log that cannot be copied; of the latter once until it can be again. */
+export type OnThreadFault = (error: Error) => void;
+
 type Listeners = {
-  readonly onEnd: OnThreadEnd;
+  readonly onFault: OnThreadFault;
   /** Called when lists have been committed, before whoever waits for them is told. */
   readonly beforeAnswers: () => void;
 };
 
-export function startThreads(path: string, { onEnd, beforeAnswers }: Listeners): Threads {
+export function startThreads(path: string, { onFault, beforeAnswers }: Listeners): Threads {
+  let isClosed = false;
+  /** What becomes of a thread that ended unasked: another one in its place, a while later. */
+  const thenLater =
+    (replace: () => void): OnThreadEnd =>
+    (error) => {
+      onFault(error);
+      const timer = setTimeout(() => {
+        if (!isClosed) replace();
+      }, THREAD_RESTART_MS);
+      timer.unref();
+    };
+
   // A thread takes 15 MB: this one begins when there is first something to copy, which the writer does until it has.
   let copier: Thread | null = null;
+  const copierEnded = thenLater(() => {
+    copier = null;
+  });
   const checkpoints = createCheckpoints({
     copy: () => {
-      copier ??= startThread(path, onEnd);
+      copier ??= startThread(path, copierEnded);
       return (copier.isReady() ? copier : writer).checkpoint('PASSIVE');
     },
     finish: () => writer.checkpoint('PASSIVE'),
+    onFailure: (cause) => {
+      // A thread that has ended says so itself.
+      if (cause instanceof BetterSqlite3.SqliteError) onFault(new Error('the log could not be copied', { cause }));
+    },
   });
-  const writer = startThread(path, onEnd, (log) => {
-    beforeAnswers();
-    checkpoints.committed(log);
+
+  const startWriter = (): Thread =>
+    startThread(path, writerEnded, (log) => {
+      beforeAnswers();
+      checkpoints.committed(log);
+    });
+  const writerEnded = thenLater(() => {
+    writer = startWriter();
   });
+  let writer = startWriter();
   return {
     begun: writer.begun,
-    areReady: writer.isReady,
-    commit: writer.commit,
+    areReady: () => writer.isReady(),
+    commit: (lists) => writer.commit(lists),
     truncateLog: async () => {
       await checkpoints.settled();
       return !(await writer.checkpoint('TRUNCATE')).busy;
     },
     close: async () => {
+      isClosed = true;
       // Its last commits may be what the other begins for.
       await writer.close();
       await copier?.close();

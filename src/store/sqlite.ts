@@ -3,24 +3,21 @@
  *
  * Lists that are asked for within one turn of the event loop share one commit, hence one fsync. Durability stays whole: no caller hears
  * before its fsync. The one server of a file hands them to a thread; a command commits by itself, and so does a server until its
- * threads have begun and after one has ended.
+ * threads have begun, and from when one has ended until another has begun.
  */
-import { BUSY_GIVE_UP_MS, LISTS_PER_COMMIT } from '../database-limits.ts';
+import { BUSY_GIVE_UP_MS, BUSY_PAUSE_MS, LISTS_PER_COMMIT } from '../database-limits.ts';
 import type { Database, Held, Parameters, Row, Statement, StatementResult } from './database.ts';
 import { type Connection, createReads, createWrites, isBusy, openConnection, valuesOf } from './sqlite-connection.ts';
 import { createSnapshot } from './sqlite-snapshot.ts';
-import type { OnThreadEnd, WaitingList } from './sqlite-thread-handle.ts';
-import { startThreads, type Threads } from './sqlite-threads.ts';
+import type { WaitingList } from './sqlite-thread-handle.ts';
+import { type OnThreadFault, startThreads, type Threads } from './sqlite-threads.ts';
 import { type Bound, createCommitLists } from './sqlite-transaction.ts';
-
-/** How long what waits is let be before the next try while another process holds the file. */
-const BUSY_PAUSE_MS = 20;
 
 export type SqliteDatabase = Database & {
   /** The connection itself, for what only SQLite has: backup, integrity check, pragmas. */
   readonly connection: Connection;
   /** Has threads write, and copy the log into the file, from when it resolves. For the one server of a file. */
-  startThreads(onEnd: OnThreadEnd): Promise<void>;
+  startThreads(onFault: OnThreadFault): Promise<void>;
 };
 
 /** Opens the file, making it if there is none and it may be written. Throws what SQLite says when it cannot. */
@@ -38,13 +35,16 @@ export function openSqlite(path: string, { readOnly = false }: { readonly readOn
   let threads: Threads | null = null;
   let waiting: WaitingList[] = [];
   let scheduled = false;
+  /** By a clock that nobody sets back. */
   let busySince: number | null = null;
 
   const flush = (): void => {
     scheduled = false;
     if (waiting.length === 0) return;
-    if (threads?.areReady()) threads.commit(waiting.splice(0));
-    else commitHere();
+    if (threads?.areReady()) {
+      busySince = null;
+      threads.commit(waiting.splice(0));
+    } else commitHere();
   };
 
   /** A statement to read with. */
@@ -81,8 +81,8 @@ export function openSqlite(path: string, { readOnly = false }: { readonly readOn
 
   /** Another process holds the file: everything keeps its place for another try, unless that has lasted too long. */
   const waitsOn = (): boolean => {
-    busySince ??= Date.now();
-    if (Date.now() - busySince > BUSY_GIVE_UP_MS) return false;
+    busySince ??= performance.now();
+    if (performance.now() - busySince > BUSY_GIVE_UP_MS) return false;
     scheduled = true;
     setTimeout(flush, BUSY_PAUSE_MS);
     return true;
@@ -119,9 +119,9 @@ export function openSqlite(path: string, { readOnly = false }: { readonly readOn
       const [outcome] = connection.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[];
       return outcome?.busy === 0;
     },
-    startThreads: async (onEnd) => {
+    startThreads: async (onFault) => {
       // Whoever hears what became of a list reads what it wrote, or what made it stale.
-      threads ??= startThreads(path, { onEnd, beforeAnswers: snapshot.end });
+      threads ??= startThreads(path, { onFault, beforeAnswers: snapshot.end });
       await threads.begun;
     },
     close: () => {

@@ -153,6 +153,27 @@ export function viewEndpoint(endpoint: Endpoint, now: number): EndpointView {
   };
 }
 
+/** As the audit log compares it: its fields by their names in requests, its secrets, and of its verification what the view tells. */
+export function auditedEndpoint(endpoint: Endpoint): Readonly<Record<string, unknown>> {
+  const { clientCertificateWarnedDays, nextSecretAt, nextApiKeyAt, lastVerification, ...rest } = endpoint;
+  const { oauthClientId, oauthClientSecret, oauthTokenUrl, oauthTokenExpirationMinutes, oauthScopes, ...more } = rest;
+  const { clientCertificate, clientPrivateKey, clientCertificateExpiresAt, ...fields } = more;
+  return {
+    ...fields,
+    secretActivatesAt: nextSecretAt,
+    apiKeyActivatesAt: nextApiKeyAt,
+    'oauth.clientId': oauthClientId,
+    'oauth.clientSecret': oauthClientSecret,
+    'oauth.tokenUrl': oauthTokenUrl,
+    'oauth.tokenExpirationMinutes': oauthTokenExpirationMinutes,
+    'oauth.scopes': oauthScopes,
+    'clientCertificate.certificate': clientCertificate,
+    'clientCertificate.privateKey': clientPrivateKey,
+    'clientCertificate.expiresAt': clientCertificateExpiresAt,
+    lastVerification: lastVerification === null ? null : viewVerification(lastVerification),
+  };
+}
+
 function viewVerification({ exchange, at, ...told }: Verification): NonNullable<EndpointView['lastVerification']> {
   return { ...told, at: isoInstant(at) };
 }

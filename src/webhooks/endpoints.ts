@@ -1,20 +1,30 @@
 /** Endpoints (wire.md §4): what binds beyond their fields, their verification, and the rotation of their secret. */
 import { type Administration, administer, type Patch, type Stamp, setByService } from '../administration.ts';
-import type { Actor } from '../audit.ts';
+import { type Actor, COMMAND_LINE } from '../audit.ts';
 import type { Clock, Ids, Random } from '../ids.ts';
 import type { EgressPolicy } from '../outbound/egress.ts';
 import { Refusal, refuseField } from '../refusal.ts';
 import { type Secret, secret } from '../secret.ts';
-import { currentApiKey, type Endpoint, signingSecret } from '../store/endpoints.ts';
+import { currentApiKey, type Endpoint, signingSecret, type Verification } from '../store/endpoints.ts';
 import type { Store } from '../store/store.ts';
 import { isObject, validate } from '../validation.ts';
+import { howToVerify, OWN_SETTINGS } from './advice.ts';
 import { certificateColumns } from './client-certificate.ts';
-import { type EndpointInput, endpointInput, rotateApiKeyInput, rotateInput } from './endpoint-schema.ts';
+import {
+  auditedEndpoint,
+  type EndpointInput,
+  endpointInput,
+  rotateApiKeyInput,
+  rotateInput,
+} from './endpoint-schema.ts';
 import { refuseUnsafeUrl } from './url.ts';
 import type { Challenge } from './verification.ts';
 
 export type Endpoints = Administration<Endpoint> & {
-  /** Challenges the endpoint now and keeps the result; a success enables it unless `enabled: false` was asked for. */
+  /**
+   * Challenges the endpoint now and keeps the result; a success enables it unless `enabled: false` was asked for. A command that gets
+   * no answer at all may lack the server's settings: that is refused (`unavailable`) where it would switch off what is verified.
+   */
   verify(id: string, actor: Actor): Promise<Endpoint>;
   /** A new secret, given or made; it is in the reply alone and signs after `activateAfterSeconds`. */
   rotateSecret(
@@ -73,9 +83,8 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
     const due = input.tokenChallenge && !verified && (moved || before?.tokenChallenge !== true);
     const wanted = input.enabled ?? before?.enableWhenVerified ?? true;
     if (before !== null && input.enabled === true && input.tokenChallenge && !verified && !due) {
-      throw new Refusal('not_verified', 'enabled must be false until the endpoint is verified', {
-        details: [{ field: 'enabled', problem: 'must be false until the endpoint is verified' }],
-      });
+      const problem = `must be false until the endpoint is verified; ${howToVerify(stamp.id)}`;
+      throw refuseField('enabled', problem, 'not_verified');
     }
     const endpoint: Endpoint = {
       ...stamp,
@@ -108,7 +117,7 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
       referrers: async ({ id }) =>
         (await store.webhooks.ofEndpoint(id)).map((webhook) => `webhook ${webhook.name} (${webhook.id})`),
       unique: {},
-      audited: ({ clientCertificateWarnedDays, ...endpoint }) => endpoint,
+      audited: auditedEndpoint,
     },
     { clock, ids },
   );
@@ -125,9 +134,11 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
     patch: (id, patch, actor) => telling(administration.patch(id, patch, actor)),
     verify: (id, actor) =>
       telling(
-        administration.change(id, 'verify', actor, (before, { updatedAt }) =>
-          settle({ ...before, updatedAt }, before.enableWhenVerified, true),
-        ),
+        administration.change(id, 'verify', actor, async (before, { updatedAt }) => {
+          const after = await settle({ ...before, updatedAt }, before.enableWhenVerified, true);
+          if (actor === COMMAND_LINE && before.verified && !after.verified) refuseUnanswered(after.lastVerification);
+          return after;
+        }),
       ),
     rotateSecret: async (id, body, actor) => {
       const input = validate(rotateInput, body);
@@ -159,6 +170,12 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
       });
     },
   };
+}
+
+function refuseUnanswered(verification: Verification | null): void {
+  if (verification?.responseStatus !== null) return;
+  const description = `no answer came, and the endpoint stays verified: ${verification.error}. ${OWN_SETTINGS}`;
+  throw new Refusal('unavailable', description);
 }
 
 function madeApiKey(random: Random): string {

@@ -16,5 +16,8 @@ export function refuseUnsafeUrl(field: string, text: string, egress: EgressPolic
   if (url.username !== '' || url.password !== '') throw refuseField(field, 'must not hold credentials');
   if (url.hash !== '' || text.includes('#')) throw refuseField(field, 'must not hold a fragment');
   const verdict = hostVerdict(url.hostname, egress);
-  if (!verdict.ok) throw refuseField(field, `names an address that is not sent to: ${verdict.description}`);
+  if (verdict.ok) return;
+  const advice =
+    verdict.range === 'invalid' ? '' : '; one that is meant to be reached is allowed in SALLYPORT_EGRESS_ALLOW';
+  throw refuseField(field, `names an address that is not sent to: ${verdict.description}${advice}`);
 }

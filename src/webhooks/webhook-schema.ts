@@ -13,7 +13,7 @@ import {
   HEARTBEAT_MAX_SECONDS,
   RECORDS_PER_SECOND_MAX,
 } from '../limits.ts';
-import { displayName, distinct } from '../schemas.ts';
+import { displayName, distinct, moment } from '../schemas.ts';
 
 /** Set by the service itself on every request, so no custom header may have these names. */
 const SERVICE_HEADERS: ReadonlySet<string> = new Set([
@@ -90,8 +90,6 @@ export const webhookInput = z
   })
   .meta({ id: 'WebhookInput', description: 'Which events go to which endpoint, and how.' });
 export type WebhookInput = z.infer<typeof webhookInput>;
-
-const moment = z.iso.datetime({ offset: true, error: 'must be an instant, as 2026-11-21T05:00:00.000Z' });
 
 export const replayInput = z
   .strictObject({

@@ -1,11 +1,13 @@
 /** Webhooks (wire.md §4, §5): which events go where, the key rule, starting, stopping, and replaying a stretch of the log. */
 import { type Administration, administer, type Stamp, setByService } from '../administration.ts';
 import type { Actor } from '../audit.ts';
+import { noSuchType } from '../events/event-types.ts';
 import type { Clock, Ids } from '../ids.ts';
 import { Refusal, refuseField } from '../refusal.ts';
 import { retryStale } from '../store/database.ts';
 import type { Store } from '../store/store.ts';
 import type { Progress, Webhook } from '../store/webhooks.ts';
+import { howToVerify } from './advice.ts';
 import { encryptionNeed, matchingTypes } from './encryption-rule.ts';
 import { isExpired } from './keys.ts';
 import { isRunnable, startedProgress, stoppedProgress } from './lifecycle.ts';
@@ -41,12 +43,16 @@ export function createWebhooks({ store, clock, ids, wake }: Dependencies): Webho
       reserved: { create: reserved, patch: reserved },
       writable,
       build: async (input, before, stamp) => {
-        await refuseBrokenRules(store, input, clock());
+        await refuseBrokenRules(store, input, before, clock());
         return { ...configuration(input, stamp), progress: before?.progress ?? newProgress(stamp.createdAt) };
       },
       referrers: async () => [],
       unique: {},
-      audited: ({ progress, ...webhook }) => webhook,
+      audited: ({ progress, retryPolicy, maxAttempts, ...webhook }) => ({
+        ...webhook,
+        'retry.policy': retryPolicy,
+        'retry.maxAttempts': maxAttempts,
+      }),
     },
     { clock, ids },
   );
@@ -142,19 +148,26 @@ function newProgress(now: number): Progress {
   };
 }
 
-async function refuseBrokenRules(store: Store, input: WebhookInput, now: number): Promise<void> {
+/** A key that has expired since it was named keeps a webhook from starting, not from being changed. */
+async function refuseBrokenRules(
+  store: Store,
+  input: WebhookInput,
+  before: Webhook | null,
+  now: number,
+): Promise<void> {
   if ((await store.endpoints.get(input.endpointId)) === null)
     throw refuseField('endpointId', 'is not the id of an endpoint');
   const eventTypes = await store.eventTypes.all();
   for (const [at, pattern] of input.eventTypes.entries()) {
     if (!pattern.endsWith('*') && matchingTypes(pattern, eventTypes).length === 0) {
-      throw refuseField(`eventTypes[${at}]`, 'is not the name of an event type');
+      throw refuseField(`eventTypes[${at}]`, noSuchType(pattern));
     }
   }
   const key = input.encryptionKeyName === null ? null : await store.keys.getByName(input.encryptionKeyName);
   if (input.encryptionKeyName !== null && key === null)
     throw refuseField('encryptionKeyName', 'is not the name of a key');
-  if (key !== null && isExpired(key, now)) throw refuseField('encryptionKeyName', 'names a key that has expired');
+  if (key !== null && key.name !== before?.encryptionKeyName && isExpired(key, now))
+    throw refuseField('encryptionKeyName', 'names a key that has expired');
   const need = key === null ? encryptionNeed(input.eventTypes, eventTypes) : null;
   if (need !== null) throw refuseField('encryptionKeyName', `is required: ${need} must be encrypted`);
 }
@@ -162,7 +175,10 @@ async function refuseBrokenRules(store: Store, input: WebhookInput, now: number)
 async function refuseStart(store: Store, webhook: Webhook, now: number): Promise<void> {
   const endpoint = await store.endpoints.get(webhook.endpointId);
   if (endpoint?.enabled !== true) {
-    const reason = endpoint?.tokenChallenge === true && !endpoint.verified ? 'not verified' : 'not enabled';
+    const reason =
+      endpoint?.tokenChallenge === true && !endpoint.verified
+        ? `not verified; ${howToVerify(webhook.endpointId)}`
+        : `not enabled; enable it first: PATCH /endpoints/${webhook.endpointId}`;
     throw new Refusal('invalid_state', `the webhook cannot start: its endpoint is ${reason}`);
   }
   const key = webhook.encryptionKeyName === null ? null : await store.keys.getByName(webhook.encryptionKeyName);

@@ -14,16 +14,15 @@ import {
 /** The headers that every delivery carries, signed or with OAuth. */
 export type ContentHeaders = { 'x-content-sha256': string; date: string };
 
-/** `secret` is its text, or the key that `signingKey` made of it; `body` is the bytes as sent, `at` the moment of this attempt in epoch milliseconds. */
+/** `secret` is its text, or the key that `signingKey` made of it. */
 export type DeliveryToSign = {
   readonly url: URL;
   readonly secret: string | KeyObject;
-  readonly body: Uint8Array;
-  readonly at: number;
+  readonly content: Readonly<ContentHeaders>;
   readonly customHeaders: readonly CustomHeader[];
 };
 
-/** Hash and date of a delivery: all of it where OAuth takes the place of the signature. */
+/** Hash and date of a delivery: all of it where OAuth takes the place of the signature. `body` is the bytes as sent, `at` the moment of this attempt in epoch milliseconds. */
 export function contentHeaders(body: Uint8Array, at: number): ContentHeaders {
   return { 'x-content-sha256': sha256Base64(body), date: formatImfFixdate(at) };
 }
@@ -35,8 +34,7 @@ export function signingKey(secret: string): KeyObject {
 
 /** The three headers of a signed delivery; the custom headers are signed here and sent by the caller. */
 export function signDelivery(delivery: DeliveryToSign): ContentHeaders & { authorization: string } {
-  const { url, secret, body, at, customHeaders } = delivery;
-  const content = contentHeaders(body, at);
+  const { url, secret, content, customHeaders } = delivery;
   const values = [content['x-content-sha256'], content.date, ...customHeaders.map(({ value }) => value)];
   const signature = hmacSha256Base64(
     typeof secret === 'string' ? signingKey(secret) : secret,

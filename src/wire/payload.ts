@@ -2,7 +2,7 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { GZIPS_AT_ONCE } from '../limits.ts';
-import { type Encrypt, encryptBinary } from './pgp.ts';
+import { encryptBinary } from './pgp.ts';
 import { createPlaces } from './turns.ts';
 
 const compress = promisify(gzip);
@@ -14,14 +14,12 @@ export type PayloadEncoding = {
   readonly encryption: { readonly keyName: string; readonly publicKey: string } | null;
   /** Epoch milliseconds: the key has to be valid then. */
   readonly now: number;
-  /** In place of `encryptBinary`. */
-  readonly encrypt?: Encrypt;
 };
 
 /** Encodes a body for sending; header names in lower case. Throws a `KeyError` of `pgp.ts` for a key that cannot be used. */
 export async function encodePayload(
   body: Uint8Array,
-  { gzip: compressed, encryption, now, encrypt = encryptBinary }: PayloadEncoding,
+  { gzip: compressed, encryption, now }: PayloadEncoding,
 ): Promise<{ bytes: Uint8Array; headers: Record<string, string> }> {
   const content = compressed ? await compressing(() => compress(body)) : body;
   if (encryption === null) {
@@ -29,7 +27,7 @@ export async function encodePayload(
     return { bytes: content, headers };
   }
   return {
-    bytes: await encrypt(encryption.publicKey, content, now),
+    bytes: await encryptBinary(encryption.publicKey, content, now),
     headers: {
       'content-type': 'application/octet-stream',
       'x-content-encrypted': 'true',

@@ -25,9 +25,6 @@ export type KeyVerdict = Verdict<
   { readonly fingerprint: string; readonly algorithm: string; readonly expiresAt: number | null }
 >;
 
-/** Encrypts bytes for an armored public key at `now` (epoch milliseconds), as `encryptBinary` does. */
-export type Encrypt = (publicKey: string, bytes: Uint8Array, now: number) => Promise<Uint8Array>;
-
 /** What `encryptBinary` throws for a key that must not be used: an Error whose `code` says why. */
 export type KeyError = Error & { readonly code: KeyFailureCode };
 
@@ -94,7 +91,6 @@ async function parsePublicKey(armored: string): Promise<Parsed> {
   return { ok: true, key };
 }
 
-/** A `KeyError`. */
-export function keyError({ code, description }: Failure<KeyFailureCode>): KeyError {
+function keyError({ code, description }: Failure<KeyFailureCode>): KeyError {
   return Object.assign(new Error(description), { name: 'KeyError', code });
 }

@@ -130,7 +130,7 @@ describe('applications', () => {
     });
     const [entry] = await s.store.audit.list(null, 1);
     assert.deepEqual(
-      [entry?.action, entry?.changes.secretHash],
+      [entry?.action, entry?.changes.clientSecret],
       ['application.delete', { from: '[secret]', to: null }],
     );
   });

@@ -5,6 +5,7 @@ import { verifyPassword } from '../../src/access/password.ts';
 import { INVITATION_MS } from '../../src/limits.ts';
 import { randomBytes } from '../../src/random.ts';
 import type { Refusal } from '../../src/refusal.ts';
+import { isoInstant } from '../../src/schemas.ts';
 import type { InvitationStore } from '../../src/store/invitations.ts';
 import type { User } from '../../src/store/users.ts';
 import { refused } from '../support/refusals.ts';
@@ -177,10 +178,10 @@ describe('an invitation', () => {
     assert.deepEqual(
       audited.map(({ actor, action, changes }) => [actor, action, changes]),
       [
-        [`user:${user.id}`, 'user.set-password', { passwordHash: { from: '[secret]', to: '[secret]' } }],
-        [ACTOR, 'user.invite', { invitationExpiresAt: { from: null, to: s.clock() + INVITATION_MS } }],
-        [`user:${user.id}`, 'user.set-password', { passwordHash: { from: null, to: '[secret]' } }],
-        [ACTOR, 'user.invite', { invitationExpiresAt: { from: null, to: s.clock() + INVITATION_MS } }],
+        [`user:${user.id}`, 'user.set-password', { password: { from: '[secret]', to: '[secret]' } }],
+        [ACTOR, 'user.invite', { invitationExpiresAt: { from: null, to: isoInstant(s.clock() + INVITATION_MS) } }],
+        [`user:${user.id}`, 'user.set-password', { password: { from: null, to: '[secret]' } }],
+        [ACTOR, 'user.invite', { invitationExpiresAt: { from: null, to: isoInstant(s.clock() + INVITATION_MS) } }],
         [ACTOR, 'user.create', audited.at(-1)?.changes],
       ],
     );

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { viewApplication } from '../../src/access/applications.ts';
+import { isoInstant } from '../../src/schemas.ts';
 import { refused } from '../support/refusals.ts';
 import { ACTOR, makeApplication, openTestServices, type TestServices, tokenOf } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
@@ -81,8 +82,14 @@ describe('a regenerated client secret', () => {
     const { clientSecret } = await s.applications.regenerateSecret(application.id, { overlapSeconds: 5 }, ACTOR);
     const [entry] = await s.store.audit.list(null, 1);
     assert.equal(entry?.action, 'application.regenerate-secret');
-    assert.deepEqual(entry.changes.secretHash, { from: '[secret]', to: '[secret]' });
-    assert.deepEqual(entry.changes.previousSecretHash, { from: null, to: '[secret]' });
+    assert.deepEqual(entry.changes, {
+      clientSecret: { from: '[secret]', to: '[secret]' },
+      previousClientSecret: { from: null, to: '[secret]' },
+      previousSecretExpiresAt: { from: null, to: isoInstant(application.updatedAt + 5001) },
+    });
+    await s.applications.revokeTokens(application.id, ACTOR);
+    const [revocation] = await s.store.audit.list(null, 1);
+    assert.deepEqual(revocation?.changes, { tokensRevokedAt: { from: null, to: isoInstant(s.clock()) } });
     assert.ok(!JSON.stringify(entry).includes(clientSecret));
   });
 

@@ -36,7 +36,7 @@ describe('users', () => {
     }));
     assert.ok(!JSON.stringify(viewUser(user)).includes('scrypt'));
     const [entry] = await s.store.audit.list(null, 1);
-    assert.deepEqual(entry?.changes, { passwordHash: { from: null, to: '[secret]' } });
+    assert.deepEqual(entry?.changes, { password: { from: null, to: '[secret]' } });
     assert.equal((await s.users.patch(id, { displayName: 'kept' }, ACTOR)).passwordHash, 'scrypt$x');
   });
 
@@ -101,7 +101,7 @@ describe('users', () => {
       await refused(() => s.users.create({ userName }, ACTOR), {
         code: 'conflict',
         fields: ['userName'],
-        says: 'userName is taken',
+        says: 'userName is taken: another user has ',
       });
       await refused(() => s.users.patch(id, { userName }, ACTOR), { code: 'conflict', fields: ['userName'] });
     });

@@ -45,7 +45,7 @@ test('user: creates users, with a password that is shown once, and lists them', 
   );
   assert.equal(nextCursor, null);
   assert(!JSON.stringify(items).includes(password));
-  assert.equal(await failure(person), 'sallyport: userName is taken\n');
+  assert.equal(await failure(person), 'sallyport: userName is taken: another user has "ada"\n');
   assert.match(await failure(['user', 'create', '--user-name', 'bob', '--role', 'king']), /^sallyport: role must be /);
   const both = ['user', 'create', '--user-name', 'a b', '--email', 'nowhere'];
   assert.match(

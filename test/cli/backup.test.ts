@@ -193,6 +193,20 @@ test('a restore is refused where it would lose or mix something, and changes not
   assert.deepEqual(readFileSync(join(dataDir, 'sallyport.db')), before);
 });
 
+test('the key that a rotation replaces is kept nowhere, and it says that the backups made before need it, as they do', async (t) => {
+  const folder = await initialised(t);
+  const file = beside(folder, 'before.db');
+  const key = readFileSync(join(folder.dataDir, 'master.key'), 'utf8');
+  assert.equal((await folder.run(['backup', file])).status, 0);
+  const { status, stdout } = await folder.run(['rotate-master-key']);
+  assert.equal(status, 0);
+  assert.match(stdout, /^The old key is gone from here\. Backups made before need it .* sallyport backup <file>$/m);
+  for (const name of readdirSync(folder.dataDir)) {
+    assert.ok(!readFileSync(join(folder.dataDir, name)).includes(key.trim()), name);
+  }
+  await refused(['restore', file, '--force', '--data', folder.dataDir], /master\.key does not open .*before\.db/);
+});
+
 test('the database that a restore replaces is kept beside the new one', async (t) => {
   const folder = await initialised(t);
   const { json, dataDir } = folder;

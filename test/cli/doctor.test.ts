@@ -54,6 +54,8 @@ test('a folder in order passes every check, beside a running server too, and not
   const { status, stdout } = await folder.run(['doctor']);
   assert.equal(status, 0);
   assert.match(stdout, /^ok {7}data folder: /);
+  const quiet = await folder.run(['doctor', '--quiet']);
+  assert.deepEqual([quiet.status, quiet.stdout, quiet.stderr], [0, '', '']);
 });
 
 test('an altered audit entry is found, and so is a removed one', async (t) => {
@@ -86,6 +88,11 @@ test('permissions that let others in are found, with what to run', async (t) => 
   assert.deepEqual(await complaints(folder), [
     `problem file permissions: ${reach} (mode 0730); run: chmod 700 ${dataDir}`,
   ]);
+  const quiet = await folder.run(['doctor', '--quiet']);
+  const line = `problem  file permissions: ${reach} (mode 0730); run: chmod 700 ${dataDir}\n`;
+  assert.deepEqual([quiet.status, quiet.stdout], [1, line]);
+  const { ok, checks } = await examine(folder, ['--quiet']);
+  assert.deepEqual([ok, checks.map(({ check }) => check)], [false, ['file permissions']]);
 });
 
 test('a master key that is exposed, another one, or gone is found, and the rest is looked at all the same', async (t) => {

@@ -97,7 +97,12 @@ test('a command line that cannot be run ends with 2, says what is wrong, and poi
     [['webhook'], `a command is missing; those that there are: ${await verbsOf('webhook')}`, ' webhook'],
     [['user', 'delete'], `there is no "delete"; those that there are: ${await verbsOf('user')}`, ' user'],
     [['user', 'list', '--limit', 'ten'], '--limit must be a whole number', ' user list'],
-    [['application', 'create', '--name'], "Option '--name <value>' argument missing", ' application create'],
+    [['application', 'create', '--name'], '--name needs a value', ' application create'],
+    [
+      ['webhook', 'create', '--endpoint', '--event', 'order.placed'],
+      '--endpoint needs a value; one that begins with a dash is written --endpoint=<value>',
+      ' webhook create',
+    ],
     [['serve', '--port=1', '--tls'], "Unknown option '--tls'", ' serve'],
     [['user', 'list', '--json=yes'], "Option '--json' does not take an argument", ' user list'],
     [

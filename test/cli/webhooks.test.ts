@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { unusedFolder } from '../support/command.ts';
 import { initialised, type Json, type Page, reachableReceiver } from '../support/command-folder.ts';
+import { makeCertificates } from '../support/tls.ts';
 import { pgpVector } from '../support/vectors.ts';
 
 test('endpoint: creates, verifies, rotates and lists, sending through the settings that it is given', async (t) => {
@@ -77,6 +78,40 @@ test('endpoint verify fails where the endpoint does not answer rightly, and says
   };
   assert.equal(verified, false);
   assert.match(lastVerification.error, /egress_refused/);
+  assert.match(
+    (await run(['endpoint', 'verify', id])).stdout,
+    /\n\nA command goes by SALLYPORT_EGRESS_ALLOW, .* its own env/,
+  );
+});
+
+test('a command without the settings of the server switches off no endpoint that works, and says what it lacks', async (t) => {
+  const { receiver, env } = await reachableReceiver(t);
+  const { json, failure, run } = await initialised(t, env);
+  const { url, secret, apiKey, challenges } = receiver.endpoint('/hook');
+  const args = ['endpoint', 'create', '--name', 'Payroll', '--url', url, '--secret', secret, '--api-key', apiKey];
+  const { id } = await json([...args, '--token-challenge']);
+  const webhook = await json(['webhook', 'create', '--name', 'W', '--endpoint', id, '--event', 'webhook.*']);
+  await json(['webhook', 'start', webhook.id]);
+  const before = await json(['endpoint', 'show', id]);
+
+  const otherCa = join(dirname(unusedFolder(t)), 'other.pem');
+  writeFileSync(otherCa, makeCertificates().ca);
+  for (const [lacking, error] of [
+    [['--egress-allow', '192.0.2.1'], 'egress_refused'],
+    [['--ca-file', otherCa], 'tls_untrusted'],
+    [['--egress-proxy', 'http://127.0.0.1:1'], 'proxy'],
+  ] as const) {
+    const told = await failure(['endpoint', 'verify', id, ...lacking]);
+    assert.match(told, new RegExp(`no answer came, and the endpoint stays verified: ${error}: .* its own environment`));
+    const { status, stdout } = await run(['webhook', 'test', webhook.id, '--json', ...lacking]);
+    assert.equal(status, 1);
+    const attempt = JSON.parse(stdout) as { errorClass: string; advice: string };
+    assert.equal(attempt.errorClass, error);
+    assert.match(attempt.advice, /^(?!A command).* A command goes by SALLYPORT_EGRESS_ALLOW, .* its own environment/);
+  }
+  assert.deepEqual(await json(['endpoint', 'show', id]), before);
+  assert.equal((await json(['webhook', 'show', webhook.id])).state, 'started');
+  assert.equal(challenges.length, 1);
 });
 
 test('key: imports from a file or standard input, lists, and refuses what cannot encrypt', async (t) => {
@@ -144,7 +179,7 @@ test('event, webhook, deliveries: from an event type to a delivery that waits', 
   assert.match(await failure([...publish, '--data', '{}']), /data must have required property 'number'/);
   assert.match(
     await failure(['event', 'publish', '--type', 'no.such', '--data', '{}']),
-    /type is not the name of an event type/,
+    /type is not the name of an event type: "no\.such"; GET \/event-types and sallyport event types list them/,
   );
   const shown = await run([
     ...publish,

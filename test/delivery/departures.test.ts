@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { createDepartures } from '../../src/delivery/departures.ts';
-import { BATCH_BYTES } from '../../src/limits.ts';
+import { BATCH_BYTES, DELIVERY_BYTES_PER_TURN, LARGE_BODY_BYTES, RECORD_OVERHEAD_BYTES } from '../../src/limits.ts';
 import { createTurns } from '../../src/wire/turns.ts';
 import { isDrained, openDispatching, until } from '../support/dispatching.ts';
 import { makeKey } from '../support/services.ts';
@@ -75,7 +75,7 @@ describe('departures', () => {
 
 describe('batches of 1 MiB', () => {
   for (const encrypted of [false, true]) {
-    it(`are read, written, hashed ${encrypted ? 'and encrypted for RSA-4096 ' : ''}one a turn of the event loop, at full load`, async (t) => {
+    it(`${encrypted ? 'encrypted for RSA-4096 ' : ''}go out one a turn of the event loop, at full load`, async (t) => {
       const turn = countTurns(t);
       const ready: number[] = [];
       const d = await openDispatching(t, {
@@ -94,6 +94,22 @@ describe('batches of 1 MiB', () => {
       assert.equal(new Set(ready).size, 12, `ready in turns ${ready.join(', ')}`);
     });
   }
+});
+
+describe('encrypted batches just too small for the thread', () => {
+  it('all go out, more of them at once than depart in a turn', async (t) => {
+    const d = await openDispatching(t);
+    const { name } = await makeKey(d);
+    const { at } = await d.connect({ webhook: { maxBatchRecords: 1, encryptionKeyName: name } });
+    d.receiver.route(at.path, () => ({ status: 200 }));
+    d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    const bytes = LARGE_BODY_BYTES - RECORD_OVERHEAD_BYTES - 1000;
+    const count = Math.ceil((3 * DELIVERY_BYTES_PER_TURN) / bytes);
+    await d.publishMany(count, { text: 'x'.repeat(bytes) });
+    await d.start({ inFlightPerEndpoint: count });
+    await until('the end', () => isDrained(d));
+    assert.equal(d.receiver.requests.length, count);
+  });
 });
 
 describe('messages of one record', () => {

@@ -88,7 +88,7 @@ describe('a disk that is full', () => {
       (await deliveriesOf(admin, webhook)).every(({ state }) => state === 'delivered'),
     );
     assert.deepEqual([...messageIds(at)].sort(), [...accepted].sort());
-    assert.equal((await fetch(`${service.url}/readyz`)).status, 200);
+    await until('ready again', async () => (await fetch(`${service.url}/readyz`)).status === 200);
     accepted.push(...(await publish(admin, TYPE, { n: 99 })));
     await until('the last', () => messageIds(at).length === accepted.length);
   });

@@ -172,6 +172,11 @@ describe('an answer that speaks of the content', () => {
     assert.deepEqual(judged({ outcome: answered(413) }).fate, { kind: 'halve', at: NOW, halfIds: HALF_IDS });
   });
 
+  it('goes on in halves when the receiver wants it, if it says when', () => {
+    const outcome = answered(413, { 'retry-after': '30' });
+    assert.deepEqual(judged({ outcome }).fate, { kind: 'halve', at: NOW + 30_000, halfIds: HALF_IDS });
+  });
+
   it('to a single record is retried like any other, however often', () => {
     for (const status of [413, 422]) {
       const batch = batchOf(5, 5, { attemptNumber: 6, contentRefusals: 5 });

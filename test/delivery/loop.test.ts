@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { createLoop, type Loop } from '../../src/delivery/loop.ts';
+import { LOOK_LIMIT_MS } from '../../src/limits.ts';
 import { createLog } from '../../src/log.ts';
 import { type Deferred, deferred } from '../support/deferred.ts';
 import { createMailbox } from '../support/mailbox.ts';
@@ -10,13 +11,14 @@ type Looked = { readonly again?: boolean; readonly nextAt?: number | null };
 /** A loop whose looks wait to be told what they found. A poll of an hour never comes in a test. */
 function startLoop(
   t: TestContext,
-  { pollMs = 3_600_000, clock = Date.now }: { pollMs?: number; clock?: () => number } = {},
+  { pollMs = 3_600_000, ...clocks }: { pollMs?: number; clock?: () => number; stopwatch?: () => number } = {},
 ) {
   const looks = createMailbox<Deferred<Looked>>('a look');
   const logged: string[] = [];
   let under = 0;
   const loop: Loop = createLoop({
-    clock,
+    clock: Date.now,
+    ...clocks,
     pollMs,
     log: createLog('info', { write: (line) => void logged.push(line) }),
     look: async () => {
@@ -72,13 +74,16 @@ describe('the loop', () => {
     assert.match(logged.join(), /the store is unwell.*could not look for work/);
   });
 
-  it('is alive while a look is young, and not when it has died', async (t) => {
-    let now = 0;
-    const { loop, look } = startLoop(t, { clock: () => now });
+  it('is alive while a look is young, and not when it has died, though the clock is set back or forward', async (t) => {
+    let elapsedMs = 0;
+    let now = Date.now();
+    const { loop, look } = startLoop(t, { clock: () => now, stopwatch: () => elapsedMs });
     const stuck = await look();
-    now += 29_999;
+    elapsedMs += LOOK_LIMIT_MS - 1;
+    now += 3_600_000;
     assert.equal(loop.isAlive(), true);
-    now += 1;
+    elapsedMs += 1;
+    now -= 7_200_000;
     assert.equal(loop.isAlive(), false);
     stuck.resolve({});
   });

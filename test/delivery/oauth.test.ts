@@ -61,6 +61,37 @@ describe('a token of an OpenID provider', () => {
     assert.equal(server.tokenRequests(), 2);
   });
 
+  it('that has no life at all is used for one attempt', async (t) => {
+    const { oauth, endpoint, server } = await openTokens(t);
+    for (const life of [0, -5, '0']) {
+      server.alter((answer) => void Object.assign(answer, { expires_in: life }));
+      assert.notEqual(textOf(await oauth.token(endpoint)), textOf(await oauth.token(endpoint)));
+    }
+    assert.equal(server.tokenRequests(), 6);
+  });
+
+  it('is as good as it was when something else of its endpoint changes', async (t) => {
+    const { oauth, endpoint, server, endpoints } = await openTokens(t);
+    const first = textOf(await oauth.token(endpoint));
+    const renamed = await endpoints.patch(endpoint.id, { name: 'renamed' }, ACTOR);
+    assert.equal(textOf(await oauth.token(renamed)), first);
+    assert.equal(server.tokenRequests(), 1);
+  });
+
+  it('is asked for once at a time, also while the settings change', async (t) => {
+    const { oauth, endpoint, server, endpoints } = await openTokens(t);
+    const release = server.hold();
+    const first = oauth.token(endpoint);
+    await until('the first request', () => server.tokenRequests() === 1);
+    const changed = await endpoints.patch(endpoint.id, { oauth: { tokenExpirationMinutes: 7 } }, ACTOR);
+    const second = oauth.token(changed);
+    await endpoints.get(endpoint.id);
+    assert.equal(server.tokenRequests(), 1);
+    release();
+    assert.notEqual(textOf(await first), textOf(await second));
+    assert.equal(server.tokenRequests(), 2);
+  });
+
   it('without expires_in is kept for tokenExpirationMinutes', async (t) => {
     const { oauth, endpoint, server, advance } = await openTokens(t, { oauth: { tokenExpirationMinutes: 5 } });
     server.alter((answer) => delete answer.expires_in);

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { StaleWrite } from '../../src/store/database.ts';
 import type { Settlement, SettlementStore } from '../../src/store/settlement.ts';
 import type { Store } from '../../src/store/store.ts';
+import { batchOf } from '../support/attempts.ts';
 import { deferred } from '../support/deferred.ts';
 import {
   type Connected,
@@ -189,14 +190,7 @@ describe('an outcome', () => {
     const d = await openDispatching(t);
     const { number } = await d.connect();
     await d.publishMany(1);
-    const batch = {
-      webhookNumber: number,
-      id: 'b',
-      firstOffset: 0,
-      lastOffset: 0,
-      attemptNumber: 1,
-      contentRefusals: 0,
-    };
+    const batch = batchOf(0, 0, { webhookNumber: number, id: 'b' });
     d.database.connection.exec(
       `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner)
        VALUES (${number}, 0, 0, 'b', 'pending', 2, 0, ${d.clock()}, 'me')`,

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { deferred } from '../support/deferred.ts';
 import { messageIds, openDispatching, takeRecords, until } from '../support/dispatching.ts';
+import { sharedCertificates } from '../support/journey.ts';
+import { startOidcServer } from '../support/oidc-server.ts';
 
 describe('when the dispatcher stops', () => {
   it('what has not started is given back uncounted, and what is under way is finished', async (t) => {
@@ -56,6 +58,23 @@ describe('when the dispatcher stops', () => {
     const { envelope } = await at.next();
     assert.equal(envelope.attemptNumber, 1);
     assert.deepEqual(messageIds(at), [...ids, ...ids]);
+  });
+
+  it('a token server that does not answer is waited for no longer', async (t) => {
+    const d = await openDispatching(t);
+    const server = await startOidcServer(t, sharedCertificates().server, { validitySeconds: 600 });
+    const release = server.hold();
+    t.after(release);
+    const { at } = await d.connect({ endpoint: { oauth: server.oauth } });
+    await d.publishMany(1);
+    const dispatcher = await d.start({ drainMs: 20 });
+    await until('a token is asked for', () => server.tokenRequests() === 1);
+    await dispatcher.stop();
+    assert.equal(at.deliveries.length, 0);
+    assert.deepEqual(d.rows('SELECT error_class, error_message FROM attempt'), [
+      { error_class: 'internal', error_message: 'the service stopped before it had a token' },
+    ]);
+    assert.deepEqual(d.rows('SELECT state, attempt_count FROM batch'), [{ state: 'pending', attempt_count: 0 }]);
   });
 
   it('an outcome that the store will not take does not keep the process from ending', async (t) => {

@@ -80,6 +80,9 @@ describe('erasing a person’s data', () => {
       ...['delivered', 'delivered', 'delivered', 'delivered', 'discarded', 'pending'],
       ...['dead', 'dead', 'discarded', 'pending', 'discarded', 'pending'],
     ]);
+    // What waits beside the discarded ones in their batch is due again, they are not.
+    for (const { state, nextAttemptAt } of (await s.store.deliveries.list({ webhookNumber: number }, null, 200)).items)
+      assert.equal(state === 'discarded' && nextAttemptAt !== null, false);
     const sent = await s.store.dispatch.records(number, 0, 11);
     assert.deepEqual(
       sent.map(({ dataJson }) => dataJson === null),

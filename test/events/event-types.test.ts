@@ -29,6 +29,8 @@ describe('event types', () => {
     assert.equal((await s.eventTypes.patch(made.id, { encryptionRequired: false }, ACTOR)).encryptionRequired, true);
   });
 
+  let deep: unknown = 1;
+  for (let level = 0; level < 200_000; level += 1) deep = [deep];
   const bad: readonly [what: string, body: unknown, field: string][] = [
     ['no name', {}, 'name'],
     ['a name without a category', { name: 'placed' }, 'name'],
@@ -71,6 +73,7 @@ describe('event types', () => {
       { name: 'order.x', dataSchema: { $async: true, required: ['n'] } },
       'dataSchema',
     ],
+    ['a schema that is nested without end', { name: 'order.x', dataSchema: { examples: [deep] } }, 'body'],
     ['the mark of what is built in', { name: 'order.x', builtIn: true }, 'builtIn'],
   ];
   for (const [what, body, field] of bad) {
@@ -114,6 +117,23 @@ describe('event types', () => {
     await s.webhooks.patch(webhook.id, { eventTypes: ['order.*'] }, ACTOR);
     await s.eventTypes.remove(id, ACTOR);
     await refused(() => s.eventTypes.get(id), { code: 'not_found' });
+  });
+
+  it('whose events go out encrypted alone are not deleted while the log has one: nothing else would say so', async (t) => {
+    const s = await openTestServices(t);
+    for (const encryptionRequired of [true, false]) {
+      const name = encryptionRequired ? 'health.reported' : 'order.placed';
+      await makeEventType(s, name, { encryptionRequired });
+      const id = await idOf(s, name);
+      await s.publish({ type: name, data: {}, subject: 'jane' }, ACTOR);
+      if (encryptionRequired) {
+        await leavingNothing(s, () =>
+          refused(() => s.eventTypes.remove(id, ACTOR), { code: 'in_use', says: 'events in the log' }),
+        );
+        await s.erase({ subject: 'jane' }, ACTOR);
+      }
+      await s.eventTypes.remove(id, ACTOR);
+    }
   });
 
   it('take a new schema at once, for what is published from then on', async (t) => {

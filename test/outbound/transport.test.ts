@@ -260,11 +260,22 @@ test('a request that is given up ends at once and its connection with it', async
   assert.equal(receiver.requests.length, 1);
 });
 
-test('closing waits for what is under way, drops the connections and refuses what comes after', async (t) => {
+test('closing ends what nobody else can, and its connection with it', async (t) => {
+  const closed = deferred();
+  const receiver = await startReceiver(t, (_seen, response) => void response.once('close', () => closed.resolve()));
+  const transport = loopbackTransport(t, { caPem });
+  const outcome = transport.post(requestTo(receiver.origin));
+  await receiver.next();
+  await transport.close();
+  failed(await outcome, 'internal');
+  await closed.promise;
+});
+
+test('closing waits for what somebody else may end, drops the connections and refuses what comes after', async (t) => {
   const held = deferred<() => void>();
   const receiver = await startReceiver(t, (_seen, response) => held.resolve(() => response.end('late')));
   const transport = loopbackTransport(t, { caPem });
-  const outcome = transport.post(requestTo(receiver.origin));
+  const outcome = transport.post(requestTo(receiver.origin, { signal: new AbortController().signal }));
   const answer = await held.promise;
   const closing = transport.close();
   failed(await transport.post(requestTo(receiver.origin)), 'internal');

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import type { AuditEntry } from '../../src/audit.ts';
-import { auditStatement } from '../../src/store/audit.ts';
+import { AUDIT_EXAMINED_AT_ONCE } from '../../src/log-limits.ts';
+import { auditStatement, auditStore } from '../../src/store/audit.ts';
 import { ConstraintViolation } from '../../src/store/database.ts';
 import { openTestStore, type TestStore } from '../support/store.ts';
+import { countTurns } from '../support/turns.ts';
 
 type Chain = TestStore & { readonly entries: readonly AuditEntry[] };
 
@@ -47,6 +49,57 @@ describe('the audit log', () => {
     assert.deepEqual(await store.audit.get(first?.id ?? ''), { ...first, number: 1 });
     assert.equal(await store.audit.get('unknown'), null);
     assert.deepEqual(await store.audit.list('unknown', 3), []);
+  });
+
+  it('is read by an index wherever a page begins, and an entry by its id alike', async (t) => {
+    const { database, entries } = await chainOf(t, 3);
+    const asked: string[] = [];
+    const store = auditStore({
+      ...database,
+      get: (sql, params) => {
+        asked.push(sql);
+        return database.get(sql, params);
+      },
+      all: (sql, params) => {
+        asked.push(sql);
+        return database.all(sql, params);
+      },
+    });
+    const id = entries[2]?.id ?? '';
+    assert.equal((await store.get(id))?.number, 3);
+    assert.equal((await store.list(null, 1)).length, 1);
+    assert.equal((await store.list(id, 10)).length, 2);
+    for (const sql of asked) {
+      // A number in the place of every parameter: only which index is used matters.
+      const plan = database.connection.prepare(`EXPLAIN QUERY PLAN ${sql.replaceAll(/@\w+/g, '+1')}`).all() as {
+        detail: string;
+      }[];
+      for (const { detail } of plan) assert.match(detail, /^SEARCH/, sql);
+    }
+    assert.equal(asked.length, 5);
+  });
+
+  it('is searched in stretches where few entries fit, and everybody else has their turns meanwhile', async (t) => {
+    const { store, database } = await chainOf(t, 1);
+    const length = 3 * AUDIT_EXAMINED_AT_ONCE;
+    database.connection.exec(`
+      WITH RECURSIVE series (value) AS (SELECT 2 UNION ALL SELECT value + 1 FROM series WHERE value < ${length})
+      INSERT INTO audit SELECT value, 'id ' || value, value, 'service', iif(value % ${length - 2} = 2, 'rare.change', 'test.change'),
+        'test:1', '{}', '', '' FROM series`);
+    const turn = countTurns(t);
+    const before = turn();
+    const found = await store.audit.list(null, 10, { action: 'rare.' });
+    assert.deepEqual(
+      found.map(({ number }) => number),
+      [length, 2],
+    );
+    assert.ok(turn() - before >= 2, `${turn() - before} turns`);
+    const next = await store.audit.list(`id ${length}`, 1, { action: 'rare.' });
+    assert.deepEqual(
+      next.map(({ number }) => number),
+      [2],
+    );
+    assert.deepEqual(await store.audit.list('id 2', 10, { action: 'rare.' }), []);
   });
 
   it('has no entry of a change that was undone, and no gap where it would have been', async (t) => {

@@ -166,6 +166,22 @@ describe('replaying', () => {
     ]);
   });
 
+  it('gives both parts of a batch that it cuts new ids, and leaves whole ones theirs: an id stands for the same records', async (t) => {
+    const s = await openTestStore(t);
+    const number = await logOf(s);
+    layBatches(s, number, [
+      [4, 'delivered'],
+      [4, 'delivered'],
+    ]);
+    const ids = (): unknown[] => s.rows('SELECT id FROM batch ORDER BY first_offset').map(({ id }) => id);
+    const before = ids();
+    const range = { webhookNumber: number, first: 0, last: 2, states: ['delivered'] as const };
+    await s.store.replays.replay({ ...range, now: NOW, newId: s.ids.uuid }, s.entry());
+    const [first, second, third] = ids();
+    assert.equal(third, before[1]);
+    assert.equal(new Set([first, second, ...before]).size, 4);
+  });
+
   it('wakes a running webhook, not a stopped one, and leaves every other webhook alone', async (t) => {
     const s = await openTestStore(t);
     const number = await logOf(s);

@@ -1,15 +1,18 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, renameSync, statSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, renameSync, rmdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
-import { CHECKPOINT_PAGES, LOG_FILE_BYTES } from '../../src/database-limits.ts';
+import { CHECKPOINT_PAGES, LOG_FILE_BYTES, THREAD_RESTART_MS } from '../../src/database-limits.ts';
 import type { SqlValue, Statement } from '../../src/store/database.ts';
 import { openSqlite, type SqliteDatabase } from '../../src/store/sqlite.ts';
 import { createPacking, type PackedValue, unpackedValue } from '../../src/store/sqlite-packing.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { deferred } from '../support/deferred.ts';
+import type { FullFile } from '../support/full-file.ts';
 import { holdLock } from '../support/lock-holder.ts';
 import { temporaryFolder } from '../support/store.ts';
 
@@ -66,6 +69,8 @@ describe('values between the event loop and a thread', () => {
     assert.deepEqual(there.db.all(all, {}), here.db.all(all, {}));
   });
 });
+
+const FLAGS = 'deno' in process.versions ? ['run', '--allow-all'] : ['--disable-warning=ExperimentalWarning'];
 
 /** Bytes come as a Buffer from here, as plain bytes from there. */
 function plainRows(results: Awaited<ReturnType<SqliteDatabase['commit']>> | undefined): unknown {
@@ -183,6 +188,51 @@ describe('the threads of a database', () => {
     await db.commit([insert(1)]);
     assert.equal(count(db), 1);
     assert.equal(await db.forgetOverwritten(), true);
+  });
+
+  it('are begun again a while later: until then the event loop writes, and not after', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const { path, db } = await open(t);
+    const moved = `${path}.moved`;
+    renameSync(path, moved);
+    mkdirSync(path);
+    const faults: string[] = [];
+    await db.startThreads(({ message }) => void faults.push(message));
+    rmdirSync(path);
+    renameSync(moved, path);
+    const writtenHere = (): number => Number(db.connection.prepare('SELECT total_changes()').pluck().get());
+    const before = writtenHere();
+    t.mock.timers.tick(THREAD_RESTART_MS - 1);
+    await db.commit([insert(1)]);
+    assert.equal(writtenHere(), before + 1);
+    t.mock.timers.tick(1);
+    let written = 1;
+    for (let here = before; here < writtenHere(); written += 1) {
+      here = writtenHere();
+      await db.commit([insert(1)]);
+    }
+    await db.commit([insert(1)]);
+    assert.equal(count(db), written + 1);
+    assert.equal(faults.length, 1);
+  });
+
+  it('go on where the log cannot be copied: it is told once, and nothing that is committed is refused', async (t) => {
+    const program = fileURLToPath(new URL('../support/full-file.ts', import.meta.url));
+    const path = join(temporaryFolder(t), 'test.db');
+    // No file may be larger than this: the database's reaches it, the log does not. In blocks of 512 bytes.
+    const script = 'trap \'\' XFSZ; ulimit -f 32768; exec "$@"';
+    const { stdout, stderr } = spawnSync('sh', ['-c', script, 'sh', process.execPath, ...FLAGS, program, path], {
+      encoding: 'utf8',
+    });
+    assert.notEqual(stdout, '', stderr);
+    const { commits, ...told } = JSON.parse(stdout) as FullFile;
+    assert.ok(commits > 100, `${commits} commits`);
+    assert.deepEqual(told, {
+      faults: ['the log could not be copied: disk I/O error'],
+      refused: 'disk I/O error',
+      later: 60,
+      writtenHere: 0,
+    });
   });
 
   it('end with the database, and only when everything that was asked is written', async (t) => {

@@ -32,7 +32,7 @@ export function answered(status: number, headers: Readonly<Record<string, string
 
 export function batchOf(firstOffset: number, lastOffset: number, more: Partial<Batch> = {}): Batch {
   const id = `batch ${firstOffset}`;
-  return { webhookNumber: 1, id, firstOffset, lastOffset, attemptNumber: 1, contentRefusals: 0, ...more };
+  return { webhookNumber: 1, id, firstOffset, lastOffset, bytes: 2000, attemptNumber: 1, contentRefusals: 0, ...more };
 }
 
 export const HEALTHY: Health = {

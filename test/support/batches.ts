@@ -5,6 +5,7 @@ import type { AttemptRecord } from '../../src/store/attempts.ts';
 import type { Batch } from '../../src/store/dispatch.ts';
 import type { NewEvent } from '../../src/store/events.ts';
 import type { BatchFate } from '../../src/store/settlement.ts';
+import { batchOf } from './attempts.ts';
 import { newEvent } from './events.ts';
 import type { TestStore } from './store.ts';
 
@@ -36,7 +37,7 @@ export async function claimNext(s: TestStore, webhookNumber: number, size: numbe
   const [row] = s.rows(`SELECT cursor_offset FROM webhook_progress WHERE webhook_number = ${webhookNumber}`);
   const firstOffset = Number(row?.cursor_offset);
   const lastOffset = firstOffset + size - 1;
-  const batch = { webhookNumber, id: s.ids.uuid(), firstOffset, lastOffset, attemptNumber: 1, contentRefusals: 0 };
+  const batch = batchOf(firstOffset, lastOffset, { webhookNumber, id: s.ids.uuid() });
   const now = s.clock();
   await s.store.dispatch.claim({
     webhookNumber,

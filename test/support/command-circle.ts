@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import type { FirstCredentials } from '../../src/data-folder.ts';
-import { ENCRYPTED_HERE_BYTES } from '../../src/limits.ts';
+import { LARGE_BODY_BYTES } from '../../src/limits.ts';
 import { type Gnupg, startGnupg } from '../wire/gnupg.ts';
 import { cleanUp } from './cleanup.ts';
 import { createClient, succeeded, tokenFor } from './client.ts';
@@ -64,8 +64,8 @@ export async function goRound(t: TestContext, { file, folder, env }: InstalledCo
     records.map(({ data }) => data),
     [{ number: 17 }],
   );
-  // Large enough for the thread that encrypts, whose program has to be found too.
-  const large = { number: 18, note: 'x'.repeat(ENCRYPTED_HERE_BYTES) };
+  // Large enough for the thread that makes large bodies, whose program has to be found too.
+  const large = { number: 18, note: 'x'.repeat(LARGE_BODY_BYTES) };
   await succeeded(admin.post('events', { type: 'order.placed', data: large }));
   assert.deepEqual(
     (await hook.next()).records.map(({ data }) => data),

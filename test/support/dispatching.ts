@@ -3,13 +3,13 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { createDispatcher, type Dispatcher, type DispatcherOptions } from '../../src/delivery/dispatcher.ts';
+import { createLargeBodies, type LargeBodies } from '../../src/delivery/large-bodies.ts';
 import { createOauthTokens } from '../../src/delivery/oauth.ts';
 import { createSend, type Send } from '../../src/delivery/send.ts';
 import type { AcceptedView } from '../../src/events/publish.ts';
 import { createLog } from '../../src/log.ts';
 import type { Transport, TransportRequest } from '../../src/outbound/transport.ts';
 import type { Webhook } from '../../src/store/webhooks.ts';
-import { encryptBinary } from '../../src/wire/pgp.ts';
 import { cleanUp } from './cleanup.ts';
 import { sharedCertificates } from './journey.ts';
 import { createLogReader, type LogReader } from './log-reader.ts';
@@ -51,8 +51,12 @@ export async function openDispatching(
   { now, onPost = () => undefined }: DispatchingOptions = {},
 ): Promise<Dispatching> {
   const started: Dispatcher[] = [];
+  let largeBodies: LargeBodies | undefined;
   // Before the store is opened, so that at the end dispatchers stop before it is closed.
-  cleanUp(t, () => Promise.all(started.map((dispatcher) => dispatcher.stop())));
+  cleanUp(t, async () => {
+    await Promise.all(started.map((dispatcher) => dispatcher.stop()));
+    await largeBodies?.close();
+  });
   const { ca: caPem, server } = sharedCertificates();
   const services = await openTestServices(t, { caPem, ...(now === undefined ? {} : { now }) });
   const { clock, ids, store } = services;
@@ -67,7 +71,9 @@ export async function openDispatching(
       return direct.post(request);
     },
   };
-  const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }), encrypt: encryptBinary, clock });
+  const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }) });
+  largeBodies = createLargeBodies({ store, path: services.path, onFault: assert.ifError });
+  const { make: makeLargeBody } = largeBodies;
   let paths = 0;
   return {
     ...services,
@@ -77,6 +83,7 @@ export async function openDispatching(
     start: async (options = {}) => {
       const dispatcher = createDispatcher({
         ...{ store, clock, ids, send, log: createLog('debug', { write: log.take }), jitter: () => 0.5, pollMs: 5 },
+        makeLargeBody,
         ...options,
       });
       started.push(dispatcher);

@@ -24,7 +24,6 @@ import { tokenRoutes } from '../../src/http/routes/token.ts';
 import { webhookRoutes } from '../../src/http/routes/webhooks.ts';
 import { createRequestHandler } from '../../src/http/server.ts';
 import { createLog } from '../../src/log.ts';
-import { encryptBinary } from '../../src/wire/pgp.ts';
 import { cleanUp } from './cleanup.ts';
 import { type ApiClient, createClient, succeeded } from './client.ts';
 import type { ApiDocument } from './openapi-document.ts';
@@ -67,7 +66,7 @@ function routesOf(t: TestContext, services: TestServices, issuer: () => string):
   const { store, clock, ids, gate, tokens, webhooks } = services;
   const authentication = createClientAuthentication({ tokens, throttle: createThrottle(), clock });
   const transport = loopbackTransport(t, {});
-  const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }), encrypt: encryptBinary, clock });
+  const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }) });
   return [
     ...tokenRoutes({ tokens, authentication }),
     ...introspectionRoutes({ tokens, authentication, gate, users: store.users }),

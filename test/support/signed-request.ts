@@ -44,14 +44,15 @@ export async function signedRequest(options: SignedRequestOptions = {}): Promise
   const { path = PATH, secret = SECRET, apiKey = API_KEY, at = Date.now(), records = [{}] } = options;
   const { gzip = false, encryption = null, customHeaders = [], bearer, standardWebhooks = false } = options;
   const envelope = { subscriptionId: 'w1', sessionId: 's1', attemptNumber: 1, records: records.map(record), now: at };
-  const content = options.content ?? encodeEnvelope(envelope);
-  const payload = options.payload ?? (await encodePayload(content, { gzip, encryption, now: at }));
+  const inClear = options.content ?? encodeEnvelope(envelope);
+  const payload = options.payload ?? (await encodePayload(inClear, { gzip, encryption, now: at }));
   const { bytes: body } = payload;
   const url = new URL(`https://hooks.example.com${path}`);
+  const content = contentHeaders(body, at);
   const sender =
     bearer === undefined
-      ? signDelivery({ url, secret, body, at, customHeaders })
-      : { ...contentHeaders(body, at), authorization: `Bearer ${bearer}` };
+      ? signDelivery({ url, secret, content, customHeaders })
+      : { ...content, authorization: `Bearer ${bearer}` };
   const id = '0193a1f0-0000-7000-8000-000000000002';
   const headers = {
     'user-agent': 'Sallyport/0.1.0',

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
+import { isoInstant } from '../../src/schemas.ts';
 import { viewEndpoint } from '../../src/webhooks/endpoint-schema.ts';
 import { refused } from '../support/refusals.ts';
 import { ACTOR, makeEndpoint, makeWebhook, openTestServices } from '../support/services.ts';
@@ -59,8 +60,13 @@ describe('endpoints', () => {
     await s.endpoints.rotateSecret(id, { secret: 'hunter2-rotated', activateAfterSeconds: 5 }, ACTOR);
     await s.endpoints.patch(id, { oauth: { clientSecret: 'hunter2-changed' } }, ACTOR);
     const log = await s.store.audit.list(null, 3);
-    assert.deepEqual(log[0]?.changes, { oauthClientSecret: { from: '[secret]', to: '[secret]' } });
+    assert.deepEqual(log[0]?.changes, { 'oauth.clientSecret': { from: '[secret]', to: '[secret]' } });
+    assert.deepEqual(log[1]?.changes, {
+      nextSecret: { from: null, to: '[secret]' },
+      secretActivatesAt: { from: null, to: isoInstant((log[1]?.at ?? 0) + 5000) },
+    });
     assert.deepEqual(log[2]?.changes.apiKey, { from: null, to: '[secret]' });
+    assert.deepEqual(log[2]?.changes['oauth.tokenUrl'], { from: null, to: OAUTH.tokenUrl });
     await s.database.close();
     const file = readFileSync(s.path).toString('latin1');
     assert.ok(file.includes(URL));

@@ -97,7 +97,11 @@ describe('the URL of an endpoint', () => {
   for (const host of notPublic) {
     it(`has no host that is not public: ${host}`, async () => {
       const work = () => refuseUnsafeUrl('url', `https://${host}:8443/hook`, NOTHING_ALLOWED);
-      await refused(work, { code: 'validation_failed', fields: ['url'], says: 'names an address that is not sent to' });
+      await refused(work, {
+        code: 'validation_failed',
+        fields: ['url'],
+        says: 'one that is meant to be reached is allowed in SALLYPORT_EGRESS_ALLOW',
+      });
     });
   }
 

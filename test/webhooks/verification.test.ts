@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { before, describe, it, type TestContext } from 'node:test';
+import { COMMAND_LINE } from '../../src/audit.ts';
 import { RESPONSE_KEPT_BYTES } from '../../src/limits.ts';
 import type { Verification } from '../../src/store/endpoints.ts';
+import { viewEndpoint } from '../../src/webhooks/endpoint-schema.ts';
 import { challengeAnswer } from '../../src/wire/challenge.ts';
 import { type HttpsServer, type PlannedAnswer, type SeenRequest, startHttpsServer } from '../support/https-server.ts';
 import { refused } from '../support/refusals.ts';
@@ -162,7 +164,11 @@ describe('an endpoint with tokenChallenge', () => {
     const m = await open(t, { status: 503 });
     const { id } = await create(m);
     await leavingNothing(m.s, () =>
-      refused(() => m.s.endpoints.patch(id, { enabled: true }, ACTOR), { code: 'not_verified', fields: ['enabled'] }),
+      refused(() => m.s.endpoints.patch(id, { enabled: true }, ACTOR), {
+        code: 'not_verified',
+        fields: ['enabled'],
+        says: `verify it first: POST /endpoints/${id}/verify, or sallyport endpoint verify ${id}`,
+      }),
     );
     assert.equal((await m.s.endpoints.patch(id, { name: 'renamed' }, ACTOR)).enabled, false);
     assert.equal(m.server.requests.length, 1);
@@ -171,6 +177,10 @@ describe('an endpoint with tokenChallenge', () => {
     assert.deepEqual([verified, enabled], [true, true]);
     const [entry] = await m.s.store.audit.list(null, 1);
     assert.deepEqual([entry?.action, entry?.changes.verified], ['endpoint.verify', { from: false, to: true }]);
+    // As the endpoint's view has it: neither the token nor the answer that would prove the secret.
+    const { lastVerification } = viewEndpoint(await m.s.endpoints.get(id), NOW);
+    assert.deepEqual(entry?.changes.lastVerification?.to, lastVerification);
+    assert.ok(!JSON.stringify(entry.changes).includes('exchange'));
   });
 
   it('that fails a later verification is switched off', async (t) => {
@@ -179,6 +189,24 @@ describe('an endpoint with tokenChallenge', () => {
     m.server.answer({ status: 404 });
     const { verified, enabled } = await m.s.endpoints.verify(id, ACTOR);
     assert.deepEqual([verified, enabled], [false, false]);
+  });
+
+  it('that gives no answer is switched off by whoever asks the server, and not by a command, which may lack its settings', async (t) => {
+    const m = await open(t);
+    const { id } = await create(m);
+    await m.server.close();
+    await leavingNothing(m.s, () => refused(() => m.s.endpoints.verify(id, COMMAND_LINE), { code: 'unavailable' }));
+    const { verified, enabled, lastVerification } = await m.s.endpoints.verify(id, ACTOR);
+    assert.deepEqual([verified, enabled, lastVerification?.error?.split(':')[0]], [false, false, 'connect']);
+    // There is nothing left to lose: what a command met is kept.
+    assert.equal((await m.s.endpoints.verify(id, COMMAND_LINE)).verified, false);
+  });
+
+  it('that answers wrongly is switched off by a command too', async (t) => {
+    const m = await open(t);
+    const { id } = await create(m);
+    m.server.answer({ status: 503 });
+    assert.deepEqual((await m.s.endpoints.verify(id, COMMAND_LINE)).verified, false);
   });
 
   it('is challenged anew where its url changed, at the new one, and is unverified if that does not answer', async (t) => {

@@ -93,9 +93,9 @@ describe('starting a webhook', () => {
       leavingNothing(s, () => refused(() => s.webhooks.start(id, ACTOR), { code: 'invalid_state', says }));
     await s.endpoints.patch(endpointId, { enabled: false }, ACTOR);
     const wakesBefore = s.wakes();
-    await refusal('its endpoint is not enabled');
+    await refusal(`its endpoint is not enabled; enable it first: PATCH /endpoints/${endpointId}`);
     s.database.connection.exec('UPDATE endpoint SET token_challenge = 1');
-    await refusal('its endpoint is not verified');
+    await refusal(`its endpoint is not verified; verify it first: POST /endpoints/${endpointId}/verify, or sallyport`);
     s.database.connection.exec(
       'UPDATE endpoint SET token_challenge = 0, enabled = 1; UPDATE pgp_key SET expires_at = 5',
     );

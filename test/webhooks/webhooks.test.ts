@@ -102,7 +102,7 @@ describe('webhooks', () => {
     assert.equal(s.wakes(), wakes + 1);
     const [entry] = await s.store.audit.list(null, 1);
     assert.deepEqual(entry?.changes, {
-      retryPolicy: { from: 'exponential', to: 'linear' },
+      'retry.policy': { from: 'exponential', to: 'linear' },
       maxRecordsPerSecond: { from: null, to: 5 },
     });
   });
@@ -233,5 +233,19 @@ describe('a webhook whose events must be encrypted', () => {
         says: 'has expired',
       }),
     );
+  });
+
+  it('can be changed although its key has expired since, but not be given such a key', async (t) => {
+    const { s, body } = await open(t);
+    const [key, other] = [await makeKey(s), await makeKey(s)];
+    s.database.connection.prepare('UPDATE pgp_key SET expires_at = ?').run(NOW + 5);
+    const webhook = await s.webhooks.create({ ...body, encryptionKeyName: key.name }, ACTOR);
+    s.advance(5);
+    assert.equal((await s.webhooks.patch(webhook.id, { name: 'another' }, ACTOR)).name, 'another');
+    await refused(() => s.webhooks.patch(webhook.id, { encryptionKeyName: other.name }, ACTOR), {
+      code: 'validation_failed',
+      fields: ['encryptionKeyName'],
+      says: 'has expired',
+    });
   });
 });

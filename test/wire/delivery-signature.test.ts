@@ -16,6 +16,7 @@ import { type DeliveryVector, signingVectors } from '../support/vectors.ts';
 const AT = Date.parse('2026-11-21T05:00:00Z');
 const SECRET = 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=';
 const BODY = new TextEncoder().encode('{"records":[]}');
+const CONTENT = contentHeaders(BODY, AT);
 
 /** The vector as the service sends it and as the receiver gets it. */
 function signVector(vector: DeliveryVector): ReturnType<typeof signDelivery> {
@@ -25,8 +26,7 @@ function signVector(vector: DeliveryVector): ReturnType<typeof signDelivery> {
   return signDelivery({
     url: new URL(vector.url),
     secret: vector.secret,
-    body,
-    at,
+    content: contentHeaders(body, at),
     customHeaders: vector.customHeaders,
   });
 }
@@ -38,7 +38,7 @@ function received(changes: Partial<DeliveryToVerify> = {}): DeliveryToVerify {
   return {
     method: 'POST',
     pathAndQuery: '/in?a=1',
-    headers: { ...signDelivery({ url, secret: SECRET, body: BODY, at: AT, customHeaders }), 'x-tenant': 'acme' },
+    headers: { ...signDelivery({ url, secret: SECRET, content: CONTENT, customHeaders }), 'x-tenant': 'acme' },
     body: BODY,
     secrets: [SECRET],
     now: AT,
@@ -102,16 +102,15 @@ describe('signing a delivery', () => {
     const { authorization: _, ...content } = signDelivery({
       url: new URL('https://hooks.example.com/'),
       secret: SECRET,
-      body: BODY,
-      at: AT,
+      content: CONTENT,
       customHeaders: [],
     });
-    assert.deepEqual(contentHeaders(BODY, AT), content);
+    assert.deepEqual(CONTENT, content);
   });
 
   it('does not sign with an empty secret', () => {
     const url = new URL('https://hooks.example.com/');
-    assert.throws(() => signDelivery({ url, secret: '', body: BODY, at: AT, customHeaders: [] }), RangeError);
+    assert.throws(() => signDelivery({ url, secret: '', content: CONTENT, customHeaders: [] }), RangeError);
   });
 });
 
@@ -207,7 +206,8 @@ describe('verifying a delivery', () => {
   it('goes by the system clock where none is given', async () => {
     const { now: _, ...delivery } = received();
     const url = new URL('https://hooks.example.com/in?a=1');
-    const sign = (at: number) => signDelivery({ url, secret: SECRET, body: BODY, at, customHeaders: [] });
+    const sign = (at: number) =>
+      signDelivery({ url, secret: SECRET, content: contentHeaders(BODY, at), customHeaders: [] });
     assert.ok((await verifyDelivery({ ...delivery, headers: sign(Date.now()) })).ok);
     assert.ok(!(await verifyDelivery({ ...delivery, headers: sign(Date.now() - 3_600_000) })).ok);
   });
@@ -239,7 +239,7 @@ describe('signing and verifying, with anything', () => {
   function sent({ path, query, secret, body, customHeaders }: Delivery): DeliveryToVerify {
     const url = new URL(`https://hooks.example.com${path}?${query}`);
     const custom = Object.fromEntries(customHeaders.map((header) => [header.name, header.value]));
-    const headers = { ...custom, ...signDelivery({ url, secret, body, at: AT, customHeaders }) };
+    const headers = { ...custom, ...signDelivery({ url, secret, content: contentHeaders(body, AT), customHeaders }) };
     return { method: 'POST', pathAndQuery: pathAndQuery(url), headers, body, secrets: [secret], now: AT };
   }
 

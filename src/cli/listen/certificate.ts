@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { homedir, hostname } from 'node:os';
 import { join } from 'node:path';
-import { LISTEN_CERTIFICATE_DAYS } from '../../limits.ts';
+import { LISTEN_CERTIFICATE_DAYS } from '../../listen-limits.ts';
 import { type Identity, makeCertificate } from '../../self-signed.ts';
 import { writePrivateFile } from '../../store/private-file.ts';
 import { CommandError } from '../command.ts';

@@ -1,6 +1,6 @@
 /** What `sallyport listen` was told: what deliveries have to be, and what to do with them. */
 import { randomBytes } from 'node:crypto';
-import { LISTEN_DELAY_MAX_MS } from '../../limits.ts';
+import { LISTEN_DELAY_MAX_MS } from '../../listen-limits.ts';
 import type { VerifyOptions } from '../../receiver/index.ts';
 import { decryptBinary } from '../../wire/pgp-decryption.ts';
 import { type Invocation, UsageError } from '../command.ts';

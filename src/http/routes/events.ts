@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { acceptedView, eventBatchInput, eventInput } from '../../events/publish.ts';
 import { EVENT_REQUEST_BYTES } from '../../limits.ts';
 import { Refusal, refuseField } from '../../refusal.ts';
-import { id, instant, isoInstant, page } from '../../schemas.ts';
+import { id, instant, isoInstant, moment, page } from '../../schemas.ts';
 import type { Services } from '../../services.ts';
 import type { AuditRecord } from '../../store/audit.ts';
 import type { DeliveryState } from '../../store/deliveries.ts';
@@ -26,7 +26,6 @@ type Dependencies = {
 };
 
 const state = z.enum(['pending', 'delivered', 'dead', 'discarded']);
-const moment = z.iso.datetime({ offset: true });
 
 const auditView = z
   .object({

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { Dispatcher } from '../../delivery/dispatcher.ts';
 import type { Clock } from '../../ids.ts';
+import { READY_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { Refusal } from '../../refusal.ts';
 import type { Store } from '../../store/store.ts';
@@ -13,12 +14,29 @@ type Dependencies = {
   readonly dispatcher: Pick<Dispatcher, 'isAlive'>;
   readonly clock: Clock;
   readonly log: Log;
+  /** Milliseconds that only grow; the process's where absent. */
+  readonly stopwatch?: () => number;
 };
 
 const healthView = z.object({ status: z.literal('ok') }).meta({ id: 'Health', description: 'All is well.' });
 
-export function healthRoutes({ store, dispatcher, clock, log }: Dependencies): Route[] {
+export function healthRoutes({
+  store,
+  dispatcher,
+  clock,
+  log,
+  stopwatch = () => performance.now(),
+}: Dependencies): Route[] {
   const shared = { method: 'GET', access: 'open', tag: 'operation' } as const;
+  const isWritable = sharedFor(READY_MS, stopwatch, async () => {
+    try {
+      await store.settings.proveWritable(clock());
+      return true;
+    } catch (error) {
+      log.error({ err: error }, 'the database cannot be written');
+      return false;
+    }
+  });
   return [
     {
       ...shared,
@@ -36,14 +54,25 @@ export function healthRoutes({ store, dispatcher, clock, log }: Dependencies): R
       replies: { 200: { description: 'Both', schema: healthView }, 503: { description: 'Not both' } },
       respond: async () => {
         if (!dispatcher.isAlive()) throw new Refusal('unavailable', 'the dispatcher is not running');
-        try {
-          await store.settings.proveWritable(clock());
-        } catch (error) {
-          log.error({ err: error }, 'the database cannot be written');
-          throw new Refusal('unavailable', 'the database cannot be written');
-        }
+        if (!(await isWritable())) throw new Refusal('unavailable', 'the database cannot be written');
         return ok({ status: 'ok' });
       },
     },
   ];
+}
+
+/** Asks once for all who ask at the same time or within `ms` of it: anybody may, and each answer costs a write. */
+function sharedFor<Answer>(ms: number, stopwatch: () => number, ask: () => Promise<Answer>): () => Promise<Answer> {
+  let askedAt = Number.NEGATIVE_INFINITY;
+  let answer: Promise<Answer> | null = null;
+  let isUnderWay = false;
+  return () => {
+    if (answer !== null && (isUnderWay || stopwatch() - askedAt < ms)) return answer;
+    askedAt = stopwatch();
+    isUnderWay = true;
+    answer = ask().finally(() => {
+      isUnderWay = false;
+    });
+    return answer;
+  };
 }

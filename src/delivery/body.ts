@@ -1,0 +1,107 @@
+/** The body of a delivery as it is sent (wire.md §5): from the records of its batch to bytes with their headers. */
+
+import { type Failure, failure } from '../outbound/outcome.ts';
+import type { EventTypeStore } from '../store/event-types.ts';
+import type { LogRecord, ReadRecords } from '../store/records.ts';
+import type { Route } from '../store/routes.ts';
+import { encryptionNeed } from '../webhooks/encryption-rule.ts';
+import { type ContentHeaders, contentHeaders } from '../wire/delivery-signature.ts';
+import type { EnvelopeRecord } from '../wire/envelope.ts';
+import { type EnvelopeToEncode, encodeEnvelope } from '../wire/envelope-encoding.ts';
+import { encodePayload, type PayloadEncoding } from '../wire/payload.ts';
+import { keyErrorCode } from '../wire/pgp.ts';
+
+/** What it is made of besides records. `now` is the moment of the attempt, in epoch milliseconds. Plain values: a thread may be asked. */
+export type BodyRequest = Omit<EnvelopeToEncode, 'records'> & Omit<PayloadEncoding, 'now'>;
+
+/** `headers` say how it is encoded, its hash, and `date`. */
+export type Body = {
+  readonly ok: true;
+  readonly bytes: Uint8Array;
+  readonly headers: Readonly<Record<string, string>> & ContentHeaders;
+};
+
+/** A body that had to be encrypted and could not be is a failed attempt: nothing goes out in clear instead. */
+export type BodyOrFailure = Body | Failure;
+
+/** The body of a batch: of its records from `firstOffset` to `lastOffset`, both included. */
+export type BatchBodyRequest = BodyRequest & {
+  readonly webhookNumber: number;
+  readonly firstOffset: number;
+  readonly lastOffset: number;
+};
+
+/** `erased`: no record of it has a payload any more. `clear`: one of them may not go out in clear, and there is no key. */
+export type BatchBody = BodyOrFailure | 'erased' | 'clear';
+
+export type BodyReads = {
+  readonly records: ReadRecords;
+  readonly mustBeEncrypted: (eventType: string) => Promise<boolean>;
+};
+
+/** What the webhook, its endpoint and its key ask for. */
+export function bodyRequest(
+  { webhook, endpoint, key }: Route,
+  attempt: Pick<BodyRequest, 'sessionId' | 'attemptNumber' | 'now'>,
+): BodyRequest {
+  return {
+    ...attempt,
+    subscriptionId: webhook.id,
+    gzip: endpoint.contentEncoding === 'gzip',
+    encryption: key === null ? null : { keyName: key.name, publicKey: key.publicKey },
+  };
+}
+
+/** Never throws for what the records or the key are. */
+export async function makeBody(request: BodyRequest, records: readonly EnvelopeRecord[]): Promise<BodyOrFailure> {
+  const { now, gzip, encryption } = request;
+  const envelope = encodeEnvelope({ ...request, records });
+  try {
+    const { bytes, headers } = await encodePayload(envelope, { gzip, encryption, now });
+    return { ok: true, bytes, headers: { ...headers, ...contentHeaders(bytes, now) } };
+  } catch (error) {
+    return encryptionFailure(error);
+  }
+}
+
+/** Reads the records now and not at the claim: what was erased since does not go out, and memory holds what is under way alone. */
+export async function makeBatchBody(request: BatchBodyRequest, reads: BodyReads): Promise<BatchBody> {
+  const { webhookNumber, firstOffset, lastOffset } = request;
+  const all = await reads.records(webhookNumber, firstOffset, lastOffset);
+  const records = all.filter((record): record is LogRecord & { dataJson: string } => record.dataJson !== null);
+  if (records.length === 0) return 'erased';
+  if (request.encryption === null && (await someMustBeEncrypted(records, reads))) return 'clear';
+  return makeBody(request, records);
+}
+
+/** Asks for each type once: for as long as what it read may stand. */
+export function encryptionRule(eventTypes: Pick<EventTypeStore, 'requiringEncryption'>): BodyReads['mustBeEncrypted'] {
+  const needs = new Map<string, boolean>();
+  return async (eventType) => {
+    const known = needs.get(eventType);
+    if (known !== undefined) return known;
+    const need = encryptionNeed([eventType], await eventTypes.requiringEncryption([eventType])) !== null;
+    needs.set(eventType, need);
+    return need;
+  };
+}
+
+/**
+ * Whether one of the records may not go out in clear. What a webhook subscribes to is checked when it is set up; its log may be
+ * older than that, from when it had a key.
+ */
+async function someMustBeEncrypted(
+  records: readonly EnvelopeRecord[],
+  { mustBeEncrypted }: BodyReads,
+): Promise<boolean> {
+  for (const eventType of new Set(records.map((record) => record.eventType))) {
+    if (await mustBeEncrypted(eventType)) return true;
+  }
+  return false;
+}
+
+function encryptionFailure(error: unknown): Failure {
+  const code = keyErrorCode(error);
+  const reason = error instanceof Error ? error.message : 'unknown';
+  return failure('encryption', code === null ? `the payload could not be encrypted: ${reason}` : `${code}: ${reason}`);
+}

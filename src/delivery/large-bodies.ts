@@ -1,0 +1,123 @@
+/**
+ * Makes large bodies where the event loop does not wait for it: a thread with a connection of its own reads the records, writes,
+ * compresses, encrypts and hashes them, and hands the bytes over. It begins with the first such body and ends when there have been none
+ * for a while. It takes 25 MB.
+ */
+import { Worker } from 'node:worker_threads';
+import { threadProgram } from '../assets.ts';
+import { LARGE_BODIES_IDLE_MS } from '../limits.ts';
+import type { Store } from '../store/store.ts';
+import { createTurns } from '../wire/turns.ts';
+import { type BatchBody, type BatchBodyRequest, encryptionRule, makeBatchBody } from './body.ts';
+import type { BodyAnswer, BodyQuestion, BodyThreadStart } from './large-bodies-messages.ts';
+
+export type LargeBodies = {
+  /** Rejects with what only a fault explains. */
+  make(request: BatchBodyRequest): Promise<BatchBody>;
+  /** Ends the thread; what it has in hand is rejected. */
+  close(): Promise<void>;
+};
+
+export type LargeBodiesOptions = {
+  /** The database's file. */
+  readonly path: string;
+  readonly store: Pick<Store, 'dispatch' | 'eventTypes'>;
+  /** Told of a thread that ended unasked, and of a body that it failed to make: then the event loop makes what the thread should have. */
+  readonly onFault: (error: Error) => void;
+  /** The text of another program, for tests. */
+  readonly program?: string;
+};
+
+type Waiting = {
+  readonly request: BatchBodyRequest;
+  readonly resolve: (body: BatchBody | Promise<BatchBody>) => void;
+  readonly reject: (error: Error) => void;
+};
+
+export function createLargeBodies({ path, store, onFault, program: ownProgram }: LargeBodiesOptions): LargeBodies {
+  let worker: Worker | null = null;
+  let asked = 0;
+  const waiting = new Map<number, Waiting>();
+  let idle: NodeJS.Timeout | undefined;
+  /** Set where the last thread ended unasked: for as long as one may be idle no other is begun. */
+  let without: NodeJS.Timeout | undefined;
+  let isClosed = false;
+
+  const turns = createTurns();
+  const makeHere = (request: BatchBodyRequest): Promise<BatchBody> =>
+    turns(() =>
+      makeBatchBody(request, { records: store.dispatch.records, mustBeEncrypted: encryptionRule(store.eventTypes) }),
+    );
+
+  const take = (number: number): Waiting | undefined => {
+    const found = waiting.get(number);
+    waiting.delete(number);
+    return found;
+  };
+
+  const end = (ended: Worker, error: Error): void => {
+    if (worker !== ended) return;
+    worker = null;
+    onFault(error);
+    without = setTimeout(() => {
+      without = undefined;
+    }, LARGE_BODIES_IDLE_MS).unref();
+    for (const number of [...waiting.keys()]) {
+      const lost = take(number);
+      lost?.resolve(makeHere(lost.request));
+    }
+  };
+
+  const endThread = async (): Promise<void> => {
+    clearTimeout(idle);
+    const ending = worker;
+    worker = null;
+    await ending?.terminate();
+  };
+
+  const begin = (): Worker => {
+    const program = ownProgram ?? threadProgram('largeBodies');
+    const begun = new Worker(program, {
+      ...{ name: 'sallyport-large-bodies', eval: typeof program === 'string' },
+      workerData: { path } satisfies BodyThreadStart,
+      // A body and its copies are garbage once they are handed over.
+      resourceLimits: { maxYoungGenerationSizeMb: 4 },
+    });
+    begun.on('message', (answer: BodyAnswer) => {
+      const answered = take(answer.number);
+      if ('body' in answer) answered?.resolve(answer.body);
+      else {
+        onFault(answer.error);
+        answered?.resolve(makeHere(answered.request));
+      }
+      if (waiting.size > 0) return;
+      // A program with nothing else to do ends though it has the thread.
+      begun.unref();
+      idle = setTimeout(endThread, LARGE_BODIES_IDLE_MS).unref();
+    });
+    begun.once('error', (error) => end(begun, error instanceof Error ? error : new Error(String(error))));
+    begun.once('exit', () => end(begun, new Error('the thread that makes large bodies has ended')));
+    return begun;
+  };
+
+  return {
+    make: (request) => {
+      if (isClosed) return Promise.reject(new Error('the service is stopping'));
+      if (without !== undefined) return makeHere(request);
+      return new Promise((resolve, reject) => {
+        clearTimeout(idle);
+        worker ??= begin();
+        worker.ref();
+        asked += 1;
+        waiting.set(asked, { request, resolve, reject });
+        worker.postMessage({ number: asked, request } satisfies BodyQuestion);
+      });
+    },
+    close: async () => {
+      isClosed = true;
+      clearTimeout(without);
+      await endThread();
+      for (const number of [...waiting.keys()]) take(number)?.reject(new Error('the service is stopping'));
+    },
+  };
+}

@@ -1,0 +1,55 @@
+/** How long a client may take until its request's headers are there. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { describe, it, type TestContext } from 'node:test';
+import { createListener } from '../../src/http/listener.ts';
+import { HEADERS_MS } from '../../src/limits.ts';
+import { createLog } from '../../src/log.ts';
+import { makeCertificates } from '../support/tls.ts';
+
+async function listening(t: TestContext, isTls: boolean): Promise<number> {
+  const { certificate: cert, privateKey: key } = makeCertificates().server;
+  const listener = createListener({
+    handler: async (_, response) => void response.end(),
+    tls: isTls ? { cert, key } : null,
+    clock: Date.now,
+    log: createLog('silent'),
+  });
+  const port = await listener.listen('127.0.0.1', 0);
+  t.after(() => listener.close());
+  return port;
+}
+
+describe('a client whose headers never end', { concurrency: true }, () => {
+  const table: readonly (readonly [what: string, isTls: boolean, sent: string, answer: RegExp])[] = [
+    ['that says nothing', false, '', /^HTTP\/1\.1 408 .*"request_timeout"/s],
+    ['that stops in the middle', false, 'GET / HTTP/1.1\r\nHost: a', /^HTTP\/1\.1 408 .*"request_timeout"/s],
+    ['that begins no TLS', true, '', /^$/],
+  ];
+  for (const [what, isTls, sent, answer] of table) {
+    it(`${what} is let go after ten seconds`, { timeout: 40_000 }, async (t) => {
+      const port = await listening(t, isTls);
+      const begunAt = performance.now();
+      // It does not close by itself either.
+      const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).setEncoding('utf8');
+      t.after(() => socket.destroy());
+      let text = '';
+      socket.on('data', (piece: string) => {
+        text += piece;
+      });
+      socket.write(sent);
+      await once(socket, 'end');
+      const tookMs = performance.now() - begunAt;
+      // As much again for a machine that is busy; without a check of the connections it were 30 s, and 120 s for TLS.
+      assert.ok(tookMs > HEADERS_MS - 100 && tookMs < 2 * HEADERS_MS, `${tookMs} ms`);
+      assert.match(text, answer);
+      // What it says from now on is heard by nobody.
+      const closed = new Promise((resolve) => socket.once('close', resolve));
+      const drip = setInterval(() => socket.write('a'), 50);
+      t.after(() => clearInterval(drip));
+      socket.on('error', () => {});
+      if (!socket.closed) await closed;
+    });
+  }
+});

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Call, Reply } from '../../../src/http/route.ts';
+import { healthRoutes } from '../../../src/http/routes/health.ts';
+import { READY_MS } from '../../../src/limits.ts';
+import { createLog } from '../../../src/log.ts';
+import { type Deferred, deferred } from '../../support/deferred.ts';
+
+/** Whether `/readyz` says yes, with a database whose writes end when the test says so. */
+function opened() {
+  const writes: Deferred<'written' | 'refused'>[] = [];
+  const logged: string[] = [];
+  const state = { isAlive: true, elapsedMs: 0 };
+  const proveWritable = async (): Promise<void> => {
+    const write = deferred<'written' | 'refused'>();
+    writes.push(write);
+    if ((await write.promise) === 'refused') throw new Error('the disk is full');
+  };
+  const route = healthRoutes({
+    store: { settings: { proveWritable, checkMasterKey: async () => {}, knowsMasterKey: async () => true } },
+    dispatcher: { isAlive: () => state.isAlive },
+    clock: Date.now,
+    log: createLog('error', { write: (line: string) => void logged.push(line) }),
+    stopwatch: () => state.elapsedMs,
+  }).find(({ path }) => path === '/readyz');
+  assert.ok(route !== undefined);
+  const isReady = async (): Promise<boolean> => {
+    try {
+      return ((await route.respond({} as Call)) as Reply).status === 200;
+    } catch (error) {
+      assert.match(String(error), /the database cannot be written|the dispatcher is not running/);
+      return false;
+    }
+  };
+  return { isReady, writes, logged, state };
+}
+
+describe('/readyz', () => {
+  it('writes once for all who ask at the same time, and within a second', async () => {
+    const { isReady, writes, state } = opened();
+    const asked = [isReady(), isReady(), isReady()];
+    state.elapsedMs = 5 * READY_MS;
+    asked.push(isReady());
+    assert.equal(writes.length, 1);
+    writes[0]?.resolve('written');
+    assert.deepEqual(await Promise.all(asked), [true, true, true, true]);
+
+    // An answer is as old as its question.
+    asked.push(isReady());
+    assert.equal(writes.length, 2);
+    writes[1]?.resolve('written');
+    await asked.at(-1);
+    state.elapsedMs += READY_MS - 1;
+    assert.equal(await isReady(), true);
+    assert.equal(writes.length, 2);
+  });
+
+  it('says within a second that the database cannot be written, and that it can be again', async () => {
+    const { isReady, writes, logged, state } = opened();
+    const ask = async (outcome: 'written' | 'refused'): Promise<boolean> => {
+      const answer = isReady();
+      writes.at(-1)?.resolve(outcome);
+      return answer;
+    };
+    assert.equal(await ask('written'), true);
+    state.elapsedMs += READY_MS;
+    assert.equal(await ask('refused'), false);
+    assert.equal(await isReady(), false);
+    assert.equal(logged.length, 1);
+    state.elapsedMs += READY_MS;
+    assert.equal(await ask('written'), true);
+    assert.equal(writes.length, 3);
+  });
+
+  it('says at once that the dispatcher is not running', async () => {
+    const { isReady, writes, state } = opened();
+    const answer = isReady();
+    writes[0]?.resolve('written');
+    assert.equal(await answer, true);
+    state.isAlive = false;
+    assert.equal(await isReady(), false);
+  });
+});

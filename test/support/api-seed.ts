@@ -1,0 +1,55 @@
+/** Two of everything that the API lists, for tests that go through all of its operations. */
+import assert from 'node:assert/strict';
+import { EMPLOYEES, type Page, succeeded } from './client.ts';
+import { makeEventType, publish, registerApplication } from './journey.ts';
+import type { Service } from './service.ts';
+import { pgpVector } from './vectors.ts';
+
+/** By the last segment of the path of its list. Nothing refers to the spare one: it can be deleted. */
+export type Seeded = ReadonlyMap<string, { readonly id: string; readonly spare: string }>;
+
+/** Of the seeded webhooks, which are stopped; their deliveries are dead, so that they can be sent again. */
+export const SEEDED_TYPE = 'order.placed';
+/** Nothing listens there. */
+export const NO_RECEIVER = 'https://127.0.0.1:1/hook';
+/** An employee but for the user name. */
+export const PERSON = { firstName: 'Ada', lastName: 'Lovelace', email: 'ada@customer.example', division: 'sales' };
+
+export async function seedApi({ admin, log }: Pick<Service, 'admin' | 'log'>): Promise<Seeded> {
+  const seeded = new Map<string, { id: string; spare: string }>();
+  const make = async (path: string, bodyOf: (name: 'seeded' | 'spare') => object): Promise<string> => {
+    const { id } = await succeeded<{ id: string }>(admin.post(path, bodyOf('seeded')));
+    const { id: spare } = await succeeded<{ id: string }>(admin.post(path, bodyOf('spare')));
+    seeded.set(path, { id, spare });
+    return id;
+  };
+  const find = async (path: string, query: string): Promise<void> => {
+    const { items } = await succeeded<Page<{ id: string }>>(admin.get(`${path}?${query}`));
+    const [one, another] = items;
+    assert.ok(one !== undefined && another !== undefined, `there are no two ${path}`);
+    seeded.set(path, { id: one.id, spare: another.id });
+  };
+  const userId = await make('users', (userName) => ({ userName }));
+  await make('products', (name) => ({ name, scopes: [], rules: [] }));
+  await make('applications', (name) => ({ name, userId }));
+  await make('event-types', (name) => ({ name: `seeds.${name}` }));
+  await make('keys', (name) => ({ name, publicKey: pgpVector(name === 'seeded' ? 'rsa4096' : 'rsa2048') }));
+  const endpointId = await make('endpoints', (name) => ({ name, url: NO_RECEIVER }));
+  await makeEventType(admin, SEEDED_TYPE);
+  const retry = { policy: 'linear', maxAttempts: 1 };
+  const webhook = { endpointId, eventTypes: [SEEDED_TYPE], heartbeatSeconds: 0, retry };
+  const webhookId = await make('webhooks', (name) => ({ name, ...webhook }));
+  await succeeded(admin.post(`webhooks/${webhookId}/start`));
+  await publish(admin, SEEDED_TYPE, { number: 1 }, { number: 2 });
+  assert.equal((await log.nextAttempt(webhookId)).fate, 'dead');
+  await succeeded(admin.post(`webhooks/${webhookId}/stop`));
+  await find('deliveries', `webhookId=${webhookId}`);
+
+  const { api } = await registerApplication(admin, ['employees:create']);
+  const hire = (userName: string, division: string): Promise<{ userId: string }> =>
+    succeeded(api.post(EMPLOYEES, { ...PERSON, userName, division }));
+  const { userId: id } = await hire('seeded', PERSON.division);
+  seeded.set('employees', { id, spare: (await hire('spare', 'research')).userId });
+  await find('audit', 'limit=2');
+  return seeded;
+}
