@@ -218,7 +218,7 @@ export const SETTLE_UNWELL_PAUSE_MS = 500;
 /** Events of one webhook's running and failing in a minute, and webhooks whose events are counted. */
 export const STATE_NEWS_PER_MINUTE = 60;
 export const STATE_NEWS_WEBHOOKS = 10_000;
-/** Bodies from this size on are made in a thread, which ends once there have been none for so long. */
+/** Bodies from about this size on, with all that may go around their records, are made in a thread, which ends once there have been none for so long. */
 export const LARGE_BODY_BYTES: number = 64 * 1024;
 export const LARGE_BODIES_IDLE_MS = 60_000;
 /** Bodies that are compressed at once. More would take the processors from the loop. */

@@ -3,7 +3,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { accessSync, constants, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Config, readSettingFile } from '../config.ts';
-import { databaseFiles, masterKeyPath } from '../data-folder.ts';
+import { databaseFiles, databasePath, masterKeyPath } from '../data-folder.ts';
 import { DISK_FREE_LOW_BYTES, DISK_FREE_MIN_BYTES, EXPIRY_WARNING_MS } from '../limits.ts';
 import { readAuthorities } from '../outbound/tls.ts';
 import { LOCK_FILE } from '../store/folder-lock.ts';
@@ -48,9 +48,11 @@ function examinePermissions(config: Config): Finding {
   return /[2367]/.test(mode.slice(-2)) ? problem(check, advice) : warning(check, advice);
 }
 
-/** What another user than the folder's owner has made there, the owner, who serves, cannot use. */
+/** What another user than the one who serves has made there, that one cannot use: the folder's owner, or where that is root the database's. */
 function examineOwners(config: Config, files: readonly string[]): string | null {
-  const owner = ownerOf(config.dataDir);
+  const folder = ownerOf(config.dataDir);
+  const isRoots = folder?.uid === 0;
+  const owner = isRoots ? (ownerOf(databasePath(config)) ?? folder) : folder;
   const key = masterKeyPath(config);
   const all = [...files, join(config.dataDir, LOCK_FILE), ...(dirname(key) === config.dataDir ? [key] : [])];
   const strangers = all.flatMap((path) => {
@@ -60,7 +62,7 @@ function examineOwners(config: Config, files: readonly string[]): string | null 
   if (owner === null || strangers.length === 0) return null;
   const told = strangers.map(({ path, uid }) => `${path} belongs to ${userText(uid)}`).join(', ');
   const list = strangers.map(({ path }) => path).join(' ');
-  return `${told}, its folder to ${userText(owner.uid)}; run as root: chown ${owner.uid}:${owner.gid} ${list}`;
+  return `${told}, the ${isRoots ? 'database' : 'folder'} to ${userText(owner.uid)}; run as root: chown ${owner.uid}:${owner.gid} ${list}`;
 }
 
 function examineMasterKey(config: Config): Finding {

@@ -75,7 +75,9 @@ export async function makeBatchBody(request: BatchBodyRequest, reads: BodyReads)
 }
 
 /** Asks for each type once: for as long as what it read may stand. */
-export function encryptionRule(eventTypes: Pick<EventTypeStore, 'requiringEncryption'>): BodyReads['mustBeEncrypted'] {
+export function encryptionLookup(
+  eventTypes: Pick<EventTypeStore, 'requiringEncryption'>,
+): BodyReads['mustBeEncrypted'] {
   const needs = new Map<string, boolean>();
   return async (eventType) => {
     const known = needs.get(eventType);

@@ -5,6 +5,7 @@ import type { Log } from '../log.ts';
 import { type Batch, NEVER } from '../store/dispatch.ts';
 import type { Route } from '../store/routes.ts';
 import type { Store } from '../store/store.ts';
+import type { WebhookConfiguration } from '../store/webhooks.ts';
 import { isRunnable, SESSION_MS } from '../webhooks/lifecycle.ts';
 import { attemptMs, type Job } from './job.ts';
 import type { Manner } from './lanes.ts';
@@ -101,12 +102,15 @@ async function work(store: Store, ids: Ids, route: Route, room: Capacity, load: 
     if (first.dueAt > now) return { retries: [], fresh: [], notBefore: first.dueAt, full: false };
     return { retries: [first.batch], fresh: [], ...whenFull(now) };
   }
-  const due = await store.dispatch.dueBatches(webhook.progress.webhookNumber, now, batches + load.underWay);
+  // The records of each are counted, as those of new ones are.
+  const most = Math.min(batches, batchesReadAtOnce(webhook));
+  const due = await store.dispatch.dueBatches(webhook.progress.webhookNumber, now, most + load.underWay);
   // One whose lease ran out while it still is under way here is not taken again, nor looked for at once.
   const others = due.filter(({ firstOffset }) => !load.has(firstOffset));
-  const retries = withinAllowance(others.slice(0, batches), load.records);
+  const retries = withinAllowance(others.slice(0, most), load.records);
   const free = batches - retries.length;
   if (free === 0) return { retries, fresh: [], ...whenFull(now) };
+  if (retries.length === most) return { retries, fresh: [], ...AT_ONCE };
   const records = load.records - recordCount(retries);
   const { fresh, ...next } = await newWork(store, ids, route, free, { ...load, records });
   return { ...(due.length > others.length ? whenFull(now) : next), retries, fresh };
@@ -117,7 +121,7 @@ async function newWork(store: Store, ids: Ids, route: Route, maxBatches: number,
   const { maxBatchRecords: maxRecords, progress } = route.webhook;
   const { webhookNumber, cursorOffset, nextOffset } = progress;
   if (cursorOffset >= nextOffset || load.records <= 0) return { retries: [], fresh: [], ...AT_ONCE };
-  const batchesRead = Math.min(maxBatches, Math.max(1, Math.floor(WAITING_READ_MAX / maxRecords)));
+  const batchesRead = Math.min(maxBatches, batchesReadAtOnce(route.webhook));
   const waiting = await store.dispatch.waiting(webhookNumber, cursorOffset, batchesRead * maxRecords);
   const stretches = cutBatches(waiting, { maxRecords, maxBatches: batchesRead, recordsAllowed: load.records });
   const fresh = stretches.map((stretch) => ({
@@ -128,6 +132,10 @@ async function newWork(store: Store, ids: Ids, route: Route, maxBatches: number,
     contentRefusals: 0,
   }));
   return { retries: [], fresh, ...(fresh.length === maxBatches ? whenFull(load.now) : AT_ONCE) };
+}
+
+function batchesReadAtOnce({ maxBatchRecords }: Pick<WebhookConfiguration, 'maxBatchRecords'>): number {
+  return Math.max(1, Math.floor(WAITING_READ_MAX / maxBatchRecords));
 }
 
 function recordCount(batches: readonly Batch[]): number {

@@ -12,7 +12,7 @@ import {
   type BodyReads,
   type BodyRequest,
   bodyRequest,
-  encryptionRule,
+  encryptionLookup,
   makeBatchBody,
   makeBody,
 } from './body.ts';
@@ -36,7 +36,7 @@ type Dependencies = {
   readonly log: Log;
   /** How many requests were answered by now. */
   readonly answeredRequests: () => number;
-  /** Told of what goes out, in the moment it begins to. */
+  /** Told of what is about to go out. What proves to have been erased since counts too. */
   readonly onStart: (job: Job, route: Route, now: number) => void;
 };
 
@@ -54,7 +54,7 @@ export function createDeliver({
   answeredRequests,
   onStart,
 }: Dependencies): Deliver {
-  /** Has what may be sent made and sent; answers how many bytes that is about, 0 where nothing is. */
+  /** Has what may be sent made and sent; answers about how many bytes this turn takes of it, 0 where nothing is sent. */
   const depart = async (departure: Departure, reading: Reading): Promise<number> => {
     const { job, signal, end } = departure;
     const { batch, webhookNumber } = job;
@@ -71,14 +71,15 @@ export function createDeliver({
     makeBodyOf(batch, request, reading)
       .then((body) => carry(departure, route, now, body))
       .catch((error: unknown) => breakOff(departure, error));
-    return MESSAGE_OVERHEAD_BYTES + (batch?.bytes ?? 0);
+    // A large body is made by a thread, and goes out in a turn of its own.
+    return MESSAGE_OVERHEAD_BYTES + (batch === null || isLarge(batch) ? 0 : batch.bytes);
   };
 
   const makeBodyOf = async (batch: Batch | null, request: BodyRequest, reading: Reading): Promise<BatchBody> => {
     if (batch === null) return makeBody(request, []);
-    const { webhookNumber, firstOffset, lastOffset, bytes } = batch;
+    const { webhookNumber, firstOffset, lastOffset } = batch;
     const ofBatch = { ...request, webhookNumber, firstOffset, lastOffset };
-    if (bytes < LARGE_BODY_BYTES) return makeBatchBody(ofBatch, reading);
+    if (!isLarge(batch)) return makeBatchBody(ofBatch, reading);
     const body = await makeLargeBody(ofBatch);
     // Several may be ready at once, and to write one into its connection is heavy too.
     return heavyTurns(async () => body);
@@ -90,8 +91,8 @@ export function createDeliver({
       await stopByService({ store, ids, log }, route, 'encryption_key_missing', now);
       return end(RELEASED);
     }
-    const sending = send({ ...route, batchId: job.batch?.id ?? ids.uuid(), body, now }, signal);
-    void sending.then((sent) => end({ kind: isCutOff(sent, signal) ? 'cut off' : 'sent', sent }));
+    const sent = await send({ ...route, batchId: job.batch?.id ?? ids.uuid(), body, now }, signal);
+    end({ kind: isCutOff(sent, signal) ? 'cut off' : 'sent', sent });
   };
 
   const breakOff = ({ job, signal, end }: Departure, error: unknown): void => {
@@ -119,6 +120,10 @@ export function createDeliver({
   return (job, signal) => new Promise((end) => add({ job, signal, end }));
 }
 
+function isLarge({ bytes }: Batch): boolean {
+  return bytes >= LARGE_BODY_BYTES;
+}
+
 /** Much may have changed since the claim: an administrator stopped it, its key expired, the wait outlasted its lease. */
 function mayBeSent({ leaseExpiresAt }: Job, route: Route, now: number): boolean {
   const { state } = route.webhook.progress;
@@ -137,7 +142,7 @@ function createReading({ dispatch, eventTypes }: Store): Reading {
   const routes = new Map<number, Promise<Route | null>>();
   return {
     records: dispatch.records,
-    mustBeEncrypted: encryptionRule(eventTypes),
+    mustBeEncrypted: encryptionLookup(eventTypes),
     route: (webhookNumber) => {
       const route = routes.get(webhookNumber) ?? dispatch.route(webhookNumber);
       routes.set(webhookNumber, route);

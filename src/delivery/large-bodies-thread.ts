@@ -1,25 +1,43 @@
 /** The program of the thread that makes large bodies: it reads the records by a connection of its own. */
+import { stat } from 'node:fs';
+import { constants, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { eventTypeStore } from '../store/event-types.ts';
 import { recordReader } from '../store/records.ts';
 import { openSqlite } from '../store/sqlite.ts';
-import { type BatchBody, encryptionRule, makeBatchBody } from './body.ts';
+import { type BatchBody, encryptionLookup, makeBatchBody } from './body.ts';
 import type { BodyAnswer, BodyQuestion, BodyThreadStart } from './large-bodies-messages.ts';
 
 const port = parentPort;
 if (port !== null) {
-  const db = openSqlite((workerData as BodyThreadStart).path, { readOnly: true });
+  const { path } = workerData as BodyThreadStart;
+  // Threads inherit it. This begins those that look names up and compress for the whole process, if nobody has yet.
+  stat(path, giveWay);
+  const db = openSqlite(path, { readOnly: true });
   const records = recordReader(db);
   const eventTypes = eventTypeStore(db);
   const answer = async ({ number, request }: BodyQuestion): Promise<void> => {
     try {
-      const body = await makeBatchBody(request, { records, mustBeEncrypted: encryptionRule(eventTypes) });
+      const body = await makeBatchBody(request, { records, mustBeEncrypted: encryptionLookup(eventTypes) });
       port.postMessage({ number, body } satisfies BodyAnswer, handedOver(body));
     } catch (error) {
       port.postMessage({ number, error: error as Error } satisfies BodyAnswer);
     }
   };
   port.on('message', (question: BodyQuestion) => void answer(question));
+}
+
+/**
+ * Has the system prefer whoever else wants a processor, the event loop that answers calls above all. Linux has a priority for each
+ * thread; elsewhere it would be that of the whole process.
+ */
+function giveWay(): void {
+  if (process.platform !== 'linux') return;
+  try {
+    setPriority(constants.priority.PRIORITY_LOW);
+  } catch {
+    // Deno asks for a permission that the service needs for nothing else.
+  }
 }
 
 /** What need not be copied: bytes in memory of their own. */

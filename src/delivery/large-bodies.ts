@@ -1,14 +1,15 @@
 /**
  * Makes large bodies where the event loop does not wait for it: a thread with a connection of its own reads the records, writes,
  * compresses, encrypts and hashes them, and hands the bytes over. It begins with the first such body and ends when there have been none
- * for a while. It takes 25 MB.
+ * for a while.
  */
 import { Worker } from 'node:worker_threads';
 import { threadProgram } from '../assets.ts';
+import { THREAD_RESTART_MS } from '../database-limits.ts';
 import { LARGE_BODIES_IDLE_MS } from '../limits.ts';
 import type { Store } from '../store/store.ts';
 import { createTurns } from '../wire/turns.ts';
-import { type BatchBody, type BatchBodyRequest, encryptionRule, makeBatchBody } from './body.ts';
+import { type BatchBody, type BatchBodyRequest, encryptionLookup, makeBatchBody } from './body.ts';
 import type { BodyAnswer, BodyQuestion, BodyThreadStart } from './large-bodies-messages.ts';
 
 export type LargeBodies = {
@@ -24,8 +25,8 @@ export type LargeBodiesOptions = {
   readonly store: Pick<Store, 'dispatch' | 'eventTypes'>;
   /** Told of a thread that ended unasked, and of a body that it failed to make: then the event loop makes what the thread should have. */
   readonly onFault: (error: Error) => void;
-  /** The text of another program, for tests. */
-  readonly program?: string;
+  /** Another program, or its text: for tests. */
+  readonly program?: string | URL;
 };
 
 type Waiting = {
@@ -39,14 +40,14 @@ export function createLargeBodies({ path, store, onFault, program: ownProgram }:
   let asked = 0;
   const waiting = new Map<number, Waiting>();
   let idle: NodeJS.Timeout | undefined;
-  /** Set where the last thread ended unasked: for as long as one may be idle no other is begun. */
+  /** Set where the last thread ended unasked: for a while no other is begun. */
   let without: NodeJS.Timeout | undefined;
   let isClosed = false;
 
   const turns = createTurns();
   const makeHere = (request: BatchBodyRequest): Promise<BatchBody> =>
     turns(() =>
-      makeBatchBody(request, { records: store.dispatch.records, mustBeEncrypted: encryptionRule(store.eventTypes) }),
+      makeBatchBody(request, { records: store.dispatch.records, mustBeEncrypted: encryptionLookup(store.eventTypes) }),
     );
 
   const take = (number: number): Waiting | undefined => {
@@ -55,13 +56,17 @@ export function createLargeBodies({ path, store, onFault, program: ownProgram }:
     return found;
   };
 
-  const end = (ended: Worker, error: Error): void => {
-    if (worker !== ended) return;
-    worker = null;
+  const goOnWithout = (error: Error): void => {
     onFault(error);
     without = setTimeout(() => {
       without = undefined;
-    }, LARGE_BODIES_IDLE_MS).unref();
+    }, THREAD_RESTART_MS).unref();
+  };
+
+  const end = (ended: Worker, error: Error): void => {
+    if (worker !== ended) return;
+    worker = null;
+    goOnWithout(error);
     for (const number of [...waiting.keys()]) {
       const lost = take(number);
       lost?.resolve(makeHere(lost.request));
@@ -106,7 +111,13 @@ export function createLargeBodies({ path, store, onFault, program: ownProgram }:
       if (without !== undefined) return makeHere(request);
       return new Promise((resolve, reject) => {
         clearTimeout(idle);
-        worker ??= begin();
+        try {
+          worker ??= begin();
+        } catch (error) {
+          // The system gives the process no further thread.
+          goOnWithout(error as Error);
+          return resolve(makeHere(request));
+        }
         worker.ref();
         asked += 1;
         waiting.set(asked, { request, resolve, reject });

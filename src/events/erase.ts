@@ -95,7 +95,7 @@ export function createErase({ store: { erasures }, clock, ids, pause = sleep }: 
 }
 
 const A_COPY_REMAINS =
-  'the data is erased, but another process is reading the database and a copy may remain in its log: ask again';
+  'the data is erased, but another process is reading the database or its disk is full, and a copy may remain in its log: ask again';
 
 type Counts = Pick<ErasedView, 'events' | 'deliveriesDiscarded' | 'attempts'>;
 

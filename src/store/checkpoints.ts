@@ -17,8 +17,8 @@ export type Checkpoints = {
 type Copying = {
   copy(): Promise<LogState>;
   finish(): Promise<LogState>;
-  /** Told of the first failure, and not of those that follow without a success between. */
-  readonly onFailure: (error: unknown) => void;
+  /** Tells of a failure, or answers false; called no more until one that was told of is followed by a success. */
+  readonly tellFailure: (error: unknown) => boolean;
 };
 
 /**
@@ -27,10 +27,11 @@ type Copying = {
  * further thousand pages, not at every commit. Where more is written than the thread copies, the writer copies the rest itself,
  * however long that holds it: the log stays bounded.
  */
-export function createCheckpoints({ copy, finish, onFailure }: Copying): Checkpoints {
+export function createCheckpoints({ copy, finish, tellFailure }: Copying): Checkpoints {
   let log: LogState = { busy: false, pages: 0, copied: 0 };
   let nextAt = CHECKPOINT_PAGES;
   let underWay: Promise<void> | null = null;
+  /** And that was told. */
   let isFailing = false;
 
   /** Copies until the rest is little, or too much; false: no more can be copied now. */
@@ -50,8 +51,7 @@ export function createCheckpoints({ copy, finish, onFailure }: Copying): Checkpo
       if (await copyBulk()) log = await finish();
       isFailing = false;
     } catch (error) {
-      if (!isFailing) onFailure(error);
-      isFailing = true;
+      if (!isFailing) isFailing = tellFailure(error);
     }
     nextAt = left(log) + CHECKPOINT_PAGES;
     underWay = null;

@@ -44,7 +44,12 @@ export type OnThreadEnd = (error: Error) => void;
 
 /** `onCommit` is told of the log after every commit, before the answers. */
 export function startThread(path: string, onEnd: OnThreadEnd, onCommit: (log: LogState) => void = () => {}): Thread {
-  const worker = startWorker({ path, busyWaitMs: BUSY_GIVE_UP_MS });
+  let worker: Worker;
+  try {
+    worker = startWorker({ path, busyWaitMs: BUSY_GIVE_UP_MS });
+  } catch (error) {
+    return neverBegun(error as Error, onEnd);
+  }
   const statements = createNumbering();
   let lists: WaitingList[] = [];
   let checkpoints: Asked[] = [];
@@ -126,6 +131,20 @@ export function startThread(path: string, onEnd: OnThreadEnd, onCommit: (log: Lo
         onClosed = resolve;
         send({ kind: 'close' });
       }),
+  };
+}
+
+/** The system gives the process no further thread. */
+function neverBegun(error: Error, onEnd: OnThreadEnd): Thread {
+  setImmediate(onEnd, error);
+  return {
+    begun: Promise.resolve(),
+    isReady: () => false,
+    commit: (lists) => {
+      for (const { reject } of lists) reject(error);
+    },
+    checkpoint: () => Promise.reject(error),
+    close: () => Promise.resolve(),
   };
 }
 

@@ -14,7 +14,7 @@ export type Threads = {
   areReady(): boolean;
   /** Hands lists over, behind those before. Each is answered. */
   commit(lists: readonly WaitingList[]): void;
-  /** Empties the log; false: somebody reads it. */
+  /** Empties the log; false: somebody reads it, or it cannot be copied. */
   truncateLog(): Promise<boolean>;
   /** Resolves when everything handed over is answered and the threads have ended. */
   close(): Promise<void>;
@@ -53,9 +53,11 @@ export function startThreads(path: string, { onFault, beforeAnswers }: Listeners
       return (copier.isReady() ? copier : writer).checkpoint('PASSIVE');
     },
     finish: () => writer.checkpoint('PASSIVE'),
-    onFailure: (cause) => {
+    tellFailure: (cause) => {
       // A thread that has ended says so itself.
-      if (cause instanceof BetterSqlite3.SqliteError) onFault(new Error('the log could not be copied', { cause }));
+      const isTold = cause instanceof BetterSqlite3.SqliteError;
+      if (isTold) onFault(new Error('the log could not be copied', { cause }));
+      return isTold;
     },
   });
 
@@ -74,7 +76,13 @@ export function startThreads(path: string, { onFault, beforeAnswers }: Listeners
     commit: (lists) => writer.commit(lists),
     truncateLog: async () => {
       await checkpoints.settled();
-      return !(await writer.checkpoint('TRUNCATE')).busy;
+      try {
+        return !(await writer.checkpoint('TRUNCATE')).busy;
+      } catch (error) {
+        // The disk is full, say.
+        if (error instanceof BetterSqlite3.SqliteError) return false;
+        throw error;
+      }
     },
     close: async () => {
       isClosed = true;

@@ -4,6 +4,7 @@ import type { Clock, Random } from '../ids.ts';
 import { CHALLENGE_ANSWER_SHOWN_LENGTH, CHALLENGE_TIMEOUT_MS, RESPONSE_KEPT_BYTES } from '../limits.ts';
 import type { Outcome } from '../outbound/outcome.ts';
 import type { Transport } from '../outbound/transport.ts';
+import { Refusal } from '../refusal.ts';
 import { currentApiKey, type Endpoint, signingSecret, type Verification } from '../store/endpoints.ts';
 import { USER_AGENT } from '../version.ts';
 import { challengeAnswer, challengeBody, newChallengeToken, verifyChallengeAnswer } from '../wire/challenge.ts';
@@ -15,7 +16,10 @@ export type Challenge = (endpoint: Endpoint) => Promise<Verification>;
 
 type Dependencies = { readonly transport: Transport; readonly clock: Clock; readonly random: Random };
 
-/** Sends one challenge. Never throws: whatever went wrong stands in the result. */
+/**
+ * Sends one challenge. Whatever went wrong stands in the result, but for what says nothing of the endpoint: throws 503 where the service
+ * stops before the answer.
+ */
 export function createChallenge({ transport, clock, random }: Dependencies): Challenge {
   return async (endpoint) => {
     const url = new URL(endpoint.url);
@@ -34,6 +38,9 @@ export function createChallenge({ transport, clock, random }: Dependencies): Cha
       timeoutMs: CHALLENGE_TIMEOUT_MS,
       clientCertificate: clientCertificateOf(endpoint),
     });
+    if (!outcome.ok && outcome.errorClass === 'internal') {
+      throw new Refusal('unavailable', `the endpoint was not verified: ${outcome.message}`);
+    }
     const challenge = { pathAndQuery: pathAndQuery(url), token, secret };
     const error = problemOf(outcome, challenge);
     const { answer } = outcome;

@@ -1,4 +1,5 @@
 /** Webhooks (wire.md §4, §5): which events go where, the key rule, starting, stopping, and replaying a stretch of the log. */
+import { isDeepStrictEqual } from 'node:util';
 import { type Administration, administer, type Stamp, setByService } from '../administration.ts';
 import type { Actor } from '../audit.ts';
 import { noSuchType } from '../events/event-types.ts';
@@ -148,7 +149,7 @@ function newProgress(now: number): Progress {
   };
 }
 
-/** A key that has expired since it was named keeps a webhook from starting, not from being changed. */
+/** A key that has expired since keeps a webhook from starting, and from other events; not from being changed in other ways. */
 async function refuseBrokenRules(
   store: Store,
   input: WebhookInput,
@@ -166,7 +167,11 @@ async function refuseBrokenRules(
   const key = input.encryptionKeyName === null ? null : await store.keys.getByName(input.encryptionKeyName);
   if (input.encryptionKeyName !== null && key === null)
     throw refuseField('encryptionKeyName', 'is not the name of a key');
-  if (key !== null && key.name !== before?.encryptionKeyName && isExpired(key, now))
+  const isAsBefore =
+    before !== null &&
+    before.encryptionKeyName === input.encryptionKeyName &&
+    isDeepStrictEqual(before.eventTypes, input.eventTypes);
+  if (key !== null && !isAsBefore && isExpired(key, now))
     throw refuseField('encryptionKeyName', 'names a key that has expired');
   const need = key === null ? encryptionNeed(input.eventTypes, eventTypes) : null;
   if (need !== null) throw refuseField('encryptionKeyName', `is required: ${need} must be encrypted`);

@@ -1,9 +1,10 @@
 /** Making large bodies beside the event loop. */
 import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
 import { describe, it, type TestContext } from 'node:test';
-import { type BatchBody, type BatchBodyRequest, encryptionRule, makeBatchBody } from '../../src/delivery/body.ts';
+import { THREAD_RESTART_MS } from '../../src/database-limits.ts';
+import { type BatchBody, type BatchBodyRequest, encryptionLookup, makeBatchBody } from '../../src/delivery/body.ts';
 import { createLargeBodies, type LargeBodies } from '../../src/delivery/large-bodies.ts';
-import { LARGE_BODIES_IDLE_MS } from '../../src/limits.ts';
 import { decryptBinary } from '../../src/wire/pgp-decryption.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { pgpKeyPair } from '../support/pgp-keys.ts';
@@ -30,7 +31,7 @@ type Opened = TestServices & {
 };
 
 /** A log of ten records of 100 kB. */
-async function opened(t: TestContext, program?: string): Promise<Opened> {
+async function opened(t: TestContext, program?: string | URL): Promise<Opened> {
   const faults: string[] = [];
   let bodies: LargeBodies | undefined;
   // Before the store is opened, so that it ends before the store is closed.
@@ -55,7 +56,7 @@ async function opened(t: TestContext, program?: string): Promise<Opened> {
       ...{ subscriptionId: id, sessionId: 'session', attemptNumber: 1, gzip: false, encryption: null, now: s.clock() },
       ...more,
     }),
-    madeHere: (request) => makeBatchBody(request, { records, mustBeEncrypted: encryptionRule(store.eventTypes) }),
+    madeHere: (request) => makeBatchBody(request, { records, mustBeEncrypted: encryptionLookup(store.eventTypes) }),
   };
 }
 
@@ -98,6 +99,11 @@ describe('a large body', () => {
     const before = turn();
     await Promise.all(Array.from({ length: 10 }, () => s.bodies.make(s.request(10, { gzip: true }))));
     assert.ok(turn() - before > 20, `${turn() - before} turns`);
+    if (process.platform === 'linux' && process.versions.deno === undefined) {
+      // The thread alone, not those that it shares with everybody.
+      const nice = readdirSync('/proc/self/task').map((thread) => niceOf(`/proc/self/task/${thread}/stat`));
+      assert.deepEqual([niceOf('/proc/self/stat'), nice.filter((value) => value > 0).length], [0, 1]);
+    }
   });
 
   it('is of the records that are there when it is made', async (t) => {
@@ -153,8 +159,15 @@ describe('the thread that makes large bodies', () => {
       await s.bodies.make(s.request(2));
       await s.bodies.make(s.request(2));
       assert.equal(s.faults.length, round);
-      t.mock.timers.tick(LARGE_BODIES_IDLE_MS);
+      t.mock.timers.tick(THREAD_RESTART_MS);
     }
+  });
+
+  it('may not even begin: then bodies are made in the event loop', async (t) => {
+    const s = await opened(t, new URL('https://programs.example.com/'));
+    const expected = plain(await s.madeHere(s.request(2)));
+    for (let at = 0; at < 2; at += 1) assert.deepEqual(plain(await s.bodies.make(s.request(2))), expected);
+    assert.equal(s.faults.length, 1);
   });
 
   it('may fail: its error is told, and the body is made in the event loop', async (t) => {
@@ -184,6 +197,13 @@ describe('the thread that makes large bodies', () => {
     assert.deepEqual(s.faults, []);
   });
 });
+
+/** A thread's priority: higher gives way to lower (proc(5), field 19 of `stat`). */
+function niceOf(path: string): number {
+  const text = readFileSync(path, 'utf8');
+  // The name before it may have spaces.
+  return Number(text.slice(text.lastIndexOf(')')).split(' ')[17]);
+}
 
 function isMade(body: BatchBody): body is Extract<BatchBody, { readonly ok: true }> {
   return typeof body !== 'string' && body.ok;

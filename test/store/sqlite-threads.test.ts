@@ -10,6 +10,7 @@ import { CHECKPOINT_PAGES, LOG_FILE_BYTES, THREAD_RESTART_MS } from '../../src/d
 import type { SqlValue, Statement } from '../../src/store/database.ts';
 import { openSqlite, type SqliteDatabase } from '../../src/store/sqlite.ts';
 import { createPacking, type PackedValue, unpackedValue } from '../../src/store/sqlite-packing.ts';
+import { startThread } from '../../src/store/sqlite-thread-handle.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { deferred } from '../support/deferred.ts';
 import type { FullFile } from '../support/full-file.ts';
@@ -190,6 +191,22 @@ describe('the threads of a database', () => {
     assert.equal(await db.forgetOverwritten(), true);
   });
 
+  it('may not even be had: whoever starts one is told in a later turn, and nobody waits for it', async () => {
+    const cannotBeHandedOver = (() => '') as unknown as string;
+    const faults: string[] = [];
+    const thread = startThread(cannotBeHandedOver, ({ message }) => void faults.push(message));
+    assert.deepEqual([thread.isReady(), faults], [false, []]);
+    await thread.begun;
+    await assert.rejects(thread.checkpoint('PASSIVE'), /could not be cloned/);
+    const rejected: unknown[] = [];
+    const list = { statements: [], resolve: () => assert.fail(), onHeld: undefined };
+    thread.commit([{ ...list, reject: (error) => void rejected.push(error) }]);
+    assert.equal(rejected.length, 1);
+    await thread.close();
+    await turn();
+    assert.equal(faults.length, 1);
+  });
+
   it('are begun again a while later: until then the event loop writes, and not after', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const { path, db } = await open(t);
@@ -229,7 +246,7 @@ describe('the threads of a database', () => {
     assert.ok(commits > 100, `${commits} commits`);
     assert.deepEqual(told, {
       faults: ['the log could not be copied: disk I/O error'],
-      refused: 'disk I/O error',
+      emptied: false,
       later: 60,
       writtenHere: 0,
     });

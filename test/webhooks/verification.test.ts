@@ -2,14 +2,18 @@ import assert from 'node:assert/strict';
 import { before, describe, it, type TestContext } from 'node:test';
 import { COMMAND_LINE } from '../../src/audit.ts';
 import { RESPONSE_KEPT_BYTES } from '../../src/limits.ts';
+import { randomBytes } from '../../src/random.ts';
 import type { Verification } from '../../src/store/endpoints.ts';
 import { viewEndpoint } from '../../src/webhooks/endpoint-schema.ts';
+import { createChallenge } from '../../src/webhooks/verification.ts';
 import { challengeAnswer } from '../../src/wire/challenge.ts';
+import { deferred } from '../support/deferred.ts';
 import { type HttpsServer, type PlannedAnswer, type SeenRequest, startHttpsServer } from '../support/https-server.ts';
 import { refused } from '../support/refusals.ts';
 import { ACTOR, openTestServices, type TestServices } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
 import { type Certificates, makeCertificates } from '../support/tls.ts';
+import { loopbackTransport } from '../support/transport.ts';
 
 const SECRET = 'c2VjcmV0IG9mIHRoZSBlbmRwb2ludA==';
 const PATH = '/Hook?Tenant=Ä';
@@ -41,6 +45,19 @@ async function open(t: TestContext, answer: PlannedAnswer = answering(SECRET)): 
 const create = ({ s, url }: Meeting, more: Record<string, unknown> = {}) =>
   s.endpoints.create({ name: 'Receiver', url, secret: SECRET, tokenChallenge: true, ...more }, ACTOR);
 const bodyOf = ({ body }: SeenRequest): unknown => JSON.parse(body.toString());
+
+describe('a challenge', () => {
+  it('that the service does not wait for, since it stops, says nothing of the endpoint', async (t) => {
+    const asked = deferred();
+    const m = await open(t, () => asked.resolve());
+    const transport = loopbackTransport(t, { caPem: certificates.ca });
+    const endpoint = await create(m, { tokenChallenge: false });
+    const challenged = createChallenge({ transport, clock: m.s.clock, random: randomBytes })(endpoint);
+    await asked.promise;
+    await transport.close();
+    await refused(() => challenged, { code: 'unavailable', says: 'the service stopped before the answer' });
+  });
+});
 
 describe('an endpoint with tokenChallenge', () => {
   it('is challenged at its creation, and verified and enabled when it answers with its secret', async (t) => {

@@ -242,10 +242,12 @@ describe('a webhook whose events must be encrypted', () => {
     const webhook = await s.webhooks.create({ ...body, encryptionKeyName: key.name }, ACTOR);
     s.advance(5);
     assert.equal((await s.webhooks.patch(webhook.id, { name: 'another' }, ACTOR)).name, 'another');
-    await refused(() => s.webhooks.patch(webhook.id, { encryptionKeyName: other.name }, ACTOR), {
-      code: 'validation_failed',
-      fields: ['encryptionKeyName'],
-      says: 'has expired',
-    });
+    for (const change of [{ encryptionKeyName: other.name }, { eventTypes: ['employee.*'] }]) {
+      await refused(() => s.webhooks.patch(webhook.id, change, ACTOR), {
+        code: 'validation_failed',
+        fields: ['encryptionKeyName'],
+        says: 'has expired',
+      });
+    }
   });
 });

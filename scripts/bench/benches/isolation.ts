@@ -18,7 +18,9 @@ const DELIVERING = 'deliveries of one record flat out';
 const ENCRYPTING = 'bodies of 1 MiB encrypted flat out';
 /** Four make a body of 1 MiB, less what the records have beside their data. */
 const LARGE_BYTES = 250_000;
-const LARGE_BODIES = 48;
+/** For each webhook. They are sent again as soon as they have been, so that there are always some. */
+const LARGE_BODIES = 24;
+const REPLAYED_EVERY_MS = 50;
 
 export const isolationBench: Bench = {
   name: 'isolation',
@@ -44,14 +46,22 @@ export const isolationBench: Bench = {
         const { perSecond, p50Ms, p99Ms } = await load(target, { seconds, openMs: OPEN_MS });
         return { p99: p99Ms, p50: p50Ms, rate: perSecond };
       };
-      const while_ = async (webhooks: readonly string[]): Promise<Record<string, number>> => {
+      const while_ = async (
+        webhooks: readonly string[],
+        meanwhile: (until: AbortSignal) => Promise<void> = async () => undefined,
+      ): Promise<Record<string, number>> => {
         const before = (await receiver.received()).requests;
+        const over = new AbortController();
         await all(service, webhooks, 'start');
+        const beside = meanwhile(over.signal);
         const measured = await loaded();
         const { requests } = await receiver.received();
+        over.abort();
+        await beside;
         await all(service, webhooks, 'stop');
         return { ...measured, posts: (requests - before) / seconds };
       };
+      let isPublished = false;
       const rows = await measureInRounds(
         [
           { name: IDLE, measure: async () => ({ ...(await loaded()), posts: 0 }) },
@@ -65,8 +75,9 @@ export const isolationBench: Bench = {
           {
             name: ENCRYPTING,
             measure: async () => {
-              await publishLarge(service, quick ? 1 : LARGE_BODIES);
-              return while_(large);
+              if (!isPublished) await publishLarge(service, quick ? 1 : LARGE_BODIES);
+              isPublished = true;
+              return while_(large, (until) => keepReplaying(service, large, until));
             },
           },
         ],
@@ -87,6 +98,16 @@ async function publishLarge({ admin }: Service, bodies: number): Promise<void> {
     for (let webhook = 0; webhook < ENDPOINTS; webhook += 1) {
       const events = Array.from({ length: 4 }, () => ({ type: eventType(webhook, 'large'), data }));
       await admin.call(202, 'POST', `${EDGE}/events`, { events });
+    }
+  }
+}
+
+/** Has what was delivered delivered again, one webhook after the other. */
+async function keepReplaying({ admin }: Service, webhooks: readonly string[], until: AbortSignal): Promise<void> {
+  while (!until.aborted) {
+    for (const id of webhooks) {
+      await admin.call(200, 'POST', `${EDGE}/webhooks/${id}/replay`, { states: ['delivered'] });
+      await sleep(REPLAYED_EVERY_MS);
     }
   }
 }
