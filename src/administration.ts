@@ -136,9 +136,9 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
 }
 
 /** Waits for a write of `record` and turns the violation of a unique column into 409 with the field named and what stands in it. */
-export async function refusingDuplicates<Rec extends object>(
+export async function refusingDuplicates(
   { name, unique }: Pick<Resource<never, never>, 'name' | 'unique'>,
-  record: Rec,
+  record: object,
   write: Promise<void>,
 ): Promise<void> {
   try {

@@ -162,14 +162,14 @@ export async function createSallyport(
 }
 
 function createDelivery(
-  { clock, random, transport, ...composed }: Composed,
+  { store, clock, ids, random, transport, makeLargeBody }: Composed,
   log: Log,
   { observeSettled: observe, answeredRequests }: Observers,
 ): { send: Send; dispatcher: Dispatcher } {
   const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }) });
   const jitter = (): number => Buffer.from(random(4)).readUInt32BE() / 2 ** 32;
-  const dispatcher = createDispatcher({ ...composed, clock, log, send, jitter, observe, answeredRequests });
-  return { send, dispatcher };
+  const parts = { store, clock, ids, log, send, makeLargeBody };
+  return { send, dispatcher: createDispatcher({ ...parts, jitter, observe, answeredRequests }) };
 }
 
 function authorizationServer({

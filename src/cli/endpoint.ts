@@ -91,7 +91,7 @@ export const endpointCommands: CommandGroup = [
     run: (invocation) =>
       withData(invocation, async ({ services, clock }) => {
         const endpoint = await services.endpoints.verify(invocation.operand('id'), COMMAND_LINE);
-        const { responseStatus } = endpoint.lastVerification ?? { responseStatus: null };
+        const responseStatus = endpoint.lastVerification?.responseStatus ?? null;
         const note = endpoint.verified || responseStatus !== null ? undefined : OWN_SETTINGS;
         await printRecord(invocation, viewEndpoint(endpoint, clock()), note);
         return endpoint.verified ? 0 : 1;

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type CpuProfile, microsIn, type Span, threadProfile } from '../report/profile.ts';
-import { LOOP_RULES, WRITER_RULES } from '../report/profile-rules.ts';
+import { LARGE_BODIES_RULES, LOOP_RULES, WRITER_RULES } from '../report/profile-rules.ts';
 import type { ThreadProfile } from '../report/result.ts';
 import { type LoadRequest, load, makeTarget } from './load.ts';
 import { type Service, startService } from './service.ts';
@@ -25,8 +25,8 @@ export function monotonicMicros(): number {
 }
 
 /**
- * What the event loop and the writing thread did within `span`, of the profiles that a service has left in the folder. The thread that
- * copies the log is left out: nobody waits for it. `root` is the folder of the program, as a URL with its last slash.
+ * What the event loop, the writing thread and that of large bodies, if there were any, did within `span`, of the profiles that a service
+ * has left in the folder. The thread that copies the log is left out: nobody waits for it. `root` is the folder of the program, as a URL with its last slash.
  */
 export function readProfiles(folder: string, span: Span, root: string = ROOT): ThreadProfile[] {
   const profiles = readdirSync(folder)
@@ -39,9 +39,21 @@ export function readProfiles(folder: string, span: Span, root: string = ROOT): T
   if (loop === undefined || writer === undefined) {
     throw new Error(`${folder} has no profile of the ${loop === undefined ? 'event loop' : 'writing thread'}`);
   }
+  const largeBodies = busiestIn('src/delivery/large-bodies-thread.ts', others, root);
   return [
     threadProfile({ thread: 'event loop', profile: loop, span, root, rules: LOOP_RULES }),
     threadProfile({ thread: 'writing thread', profile: writer, span, root, rules: WRITER_RULES }),
+    ...(largeBodies === undefined
+      ? []
+      : [
+          threadProfile({
+            thread: 'thread of large bodies',
+            profile: largeBodies,
+            span,
+            root,
+            rules: LARGE_BODIES_RULES,
+          }),
+        ]),
   ];
 }
 

@@ -1,4 +1,4 @@
-/** What a function of the running service is for: a table each for the event loop and for the thread that writes. */
+/** What a function of the running service is for: a table each for the event loop and for its threads. */
 
 /** A function on the stack. `url` is a path in the project, `node:…` or `wasm:…`; empty for the engine's and Node's own native code. */
 export type Frame = { readonly name: string; readonly url: string };
@@ -66,6 +66,13 @@ export const LOOP_RULES: readonly Rule[] = [
   { what: 'outbound: connections and attempts', url: /^src\/outbound\// },
   { what: 'http: routing, bodies, replies', url: /^src\/http\// },
   { what: 'the gate and tokens', url: /^src\/access\// },
+];
+
+/** What it does is what the event loop did before, and does with small ones. */
+export const LARGE_BODIES_RULES: readonly Rule[] = [
+  { what: 'the engine', ...ENGINE },
+  { what: "the event loop's messages", url: MESSAGES },
+  ...LOOP_RULES,
 ];
 
 /** SQLite itself is native, so that its work is that of the function which asked for it. */

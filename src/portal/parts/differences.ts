@@ -44,6 +44,7 @@ function value(of: unknown): Html {
   return html`<details class="long-value"><summary>${text.slice(0, 60)}…</summary>${text}</details>`;
 }
 
+/** Entries of before version 4 of the schema have instants as numbers. */
 const INSTANT_MIN = Date.UTC(2000, 0, 1);
 const INSTANT_MAX = Date.UTC(2200, 0, 1);
 
