@@ -41,11 +41,11 @@ const DAY_MS = 86_400_000;
 let lastDay = { number: Number.NaN, text: '' };
 const TWO: readonly string[] = Array.from({ length: 100 }, (_, n) => String(n).padStart(2, '0'));
 
+/** What is said of a text that is no `moment`. */
+export const NOT_A_MOMENT = 'must be an instant, as 2026-11-21T05:00:00.000Z';
+
 /** An instant that a caller names, with its zone: without one it would mean another instant on another machine. */
-export const moment: z.ZodType<string> = z.iso.datetime({
-  offset: true,
-  error: 'must be an instant, as 2026-11-21T05:00:00.000Z',
-});
+export const moment: z.ZodType<string> = z.iso.datetime({ offset: true, error: NOT_A_MOMENT });
 
 /** The same as people write it, who may leave the seconds out; null for what is none. */
 export function parseMoment(text: string): number | null {

@@ -1,6 +1,6 @@
 /** `sallyport deliveries …`: what was sent, what came of it, and sending again. */
 import { COMMAND_LINE } from '../audit.ts';
-import { parseMoment } from '../schemas.ts';
+import { NOT_A_MOMENT, parseMoment } from '../schemas.ts';
 import type { DeliveryState } from '../store/deliveries.ts';
 import { viewAttempt, viewDelivery } from '../webhooks/deliveries.ts';
 import { type CommandGroup, type Invocation, type Operand, UsageError } from './command.ts';
@@ -88,6 +88,6 @@ function readInstant({ command, text }: Invocation, option: string): number | un
   const instant = text(option);
   if (instant === undefined) return undefined;
   const at = parseMoment(instant);
-  if (at === null) throw new UsageError(`--${option} must be an instant, as 2026-11-21T05:00:00.000Z`, command.name);
+  if (at === null) throw new UsageError(`--${option} ${NOT_A_MOMENT}`, command.name);
   return at;
 }

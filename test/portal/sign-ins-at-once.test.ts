@@ -6,9 +6,9 @@ import { CLIENT_FAILURES_MAX, PASSWORD_MAX_LENGTH } from '../../src/limits.ts';
 import { SESSION_COOKIE, VISIT_COOKIE } from '../../src/portal/cookies.ts';
 import { formToken } from '../../src/portal/forgery.ts';
 import { randomBytes } from '../../src/random.ts';
-import { deferred } from '../support/deferred.ts';
 import { type PortalReply, request } from '../support/portal-requests.ts';
 import { type ServiceInProcess, startService } from '../support/service.ts';
+import { tryAtOnce } from '../support/side-by-side.ts';
 
 const PASSWORD = 'seventeen badgers at dawn';
 const VISIT = 'A'.repeat(43);
@@ -30,53 +30,11 @@ async function start(t: TestContext): Promise<Guarded> {
   return { service, userId: user.id };
 }
 
-type Trying = {
-  /** What looks at the password, and which of its arguments' it is. */
-  readonly method: 'signIn' | 'confirm';
-  readonly passwordOf: (args: readonly unknown[]) => string;
-  readonly send: (password: string) => Promise<PortalReply>;
-};
-
-/**
- * Tries all of these at once: every try is past the first question of the throttle before any password is looked at, and
- * they are looked at in this order.
- */
-async function tryAtOnce(
-  t: TestContext,
-  { services: { sessions } }: ServiceInProcess,
-  passwords: readonly string[],
-  { method, passwordOf, send }: Trying,
-): Promise<PortalReply[]> {
-  const everyone = deferred();
-  const looked = passwords.map(() => deferred());
-  const look = sessions[method] as (...args: readonly unknown[]) => Promise<unknown>;
-  let arrived = 0;
-  const { mock } = t.mock.method(sessions, method, async (...tried: readonly unknown[]) => {
-    arrived += 1;
-    if (arrived === passwords.length) everyone.resolve();
-    const at = passwords.indexOf(passwordOf(tried));
-    await everyone.promise;
-    await looked[at - 1]?.promise;
-    try {
-      return await look(...tried);
-    } finally {
-      // Once what came of it is used: this is another turn.
-      setImmediate(() => looked[at]?.resolve());
-    }
-  });
-  const replies = passwords.map(send);
-  // One that is answered without its password being looked at must not keep the others waiting.
-  for (const reply of replies) void reply.then(() => everyone.resolve());
-  const all = await Promise.all(replies);
-  mock.restore();
-  assert.equal(arrived, passwords.length, 'a try was refused before it was looked at');
-  return all;
-}
-
 function signInAtOnce(t: TestContext, service: ServiceInProcess, passwords: readonly string[]): Promise<PortalReply[]> {
-  return tryAtOnce(t, service, passwords, {
+  return tryAtOnce(t, passwords, {
+    target: service.services.sessions,
     method: 'signIn',
-    passwordOf: ([credentials]) => (credentials as { password: string }).password,
+    triedOf: ([credentials]) => (credentials as { password: string }).password,
     send: (password) =>
       request(`${service.url}/sign-in`, {
         form: { formToken: formToken(VISIT), userName: 'grace', password },
@@ -134,9 +92,10 @@ describe("one's own password, tried side by side at an open session", () => {
     const before = await service.services.users.get(userId);
     const guesses = guessesOf(CLIENT_FAILURES_MAX);
     const next = 'a new one for the spring';
-    const replies = await tryAtOnce(t, service, [...guesses, PASSWORD], {
+    const replies = await tryAtOnce(t, [...guesses, PASSWORD], {
+      target: service.services.sessions,
       method: 'confirm',
-      passwordOf: ([, password]) => String(password),
+      triedOf: ([, password]) => String(password),
       send: (currentPassword) =>
         request(`${service.url}/account/password`, {
           token,

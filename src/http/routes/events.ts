@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { acceptedView, eventBatchInput, eventInput } from '../../events/publish.ts';
 import { EVENT_REQUEST_BYTES } from '../../limits.ts';
 import { Refusal, refuseField } from '../../refusal.ts';
-import { id, instant, isoInstant, moment, page } from '../../schemas.ts';
+import { id, instant, isoInstant, moment, NOT_A_MOMENT, page } from '../../schemas.ts';
 import type { Services } from '../../services.ts';
 import type { AuditRecord } from '../../store/audit.ts';
 import type { DeliveryState } from '../../store/deliveries.ts';
@@ -156,7 +156,7 @@ function readState(text: string | null): DeliveryState {
 function readMoment(query: URLSearchParams, name: string): number | null {
   const text = query.get(name);
   if (text === null) return null;
-  if (!moment.safeParse(text).success) throw refuseField(name, 'must be an instant, as 2026-11-21T05:00:00.000Z');
+  if (!moment.safeParse(text).success) throw refuseField(name, NOT_A_MOMENT);
   return Date.parse(text);
 }
 

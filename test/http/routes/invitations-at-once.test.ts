@@ -3,47 +3,24 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { verifyPassword } from '../../../src/access/password.ts';
 import { NETWORK_FAILURES_MAX } from '../../../src/limits.ts';
-import { deferred } from '../../support/deferred.ts';
 import { choose, type Invited, invite, isUnusable, open, PASSWORD, storedHash } from '../../support/invitations.ts';
+import { tryAtOnce } from '../../support/side-by-side.ts';
 
 type Page = Awaited<ReturnType<typeof open>>;
 
-/**
- * Asks for the pages of all of these links at once: every try is past the first question of the throttle before any link is looked up,
- * and they are looked up in this order.
- */
-async function tryAtOnce(
+/** Asks for the pages of all of these links at once. */
+function tryLinks(
   t: TestContext,
   { service: { services } }: Invited,
   urls: readonly string[],
   ask: (url: string) => Promise<Page>,
 ): Promise<Page[]> {
-  const { invitations } = services;
-  const tokens = urls.map((url) => url.split('/').at(-1));
-  const everyone = deferred();
-  const looked = urls.map(() => deferred());
-  const look = invitations.find;
-  let arrived = 0;
-  const { mock } = t.mock.method(invitations, 'find', async (token: string) => {
-    arrived += 1;
-    if (arrived === urls.length) everyone.resolve();
-    const at = tokens.indexOf(token);
-    await everyone.promise;
-    await looked[at - 1]?.promise;
-    try {
-      return await look(token);
-    } finally {
-      // Once what came of it is used: this is another turn.
-      setImmediate(() => looked[at]?.resolve());
-    }
+  return tryAtOnce(t, urls, {
+    target: services.invitations,
+    method: 'find',
+    triedOf: ([token]) => urls.find((url) => url.endsWith(`/${token}`)) ?? assert.fail('a link that was not tried'),
+    send: ask,
   });
-  const pages = urls.map(ask);
-  // One that is answered without its link being looked up must not keep the others waiting.
-  for (const page of pages) void page.then(() => everyone.resolve());
-  const all = await Promise.all(pages);
-  mock.restore();
-  assert.equal(arrived, urls.length, 'a try was refused before it was looked up');
-  return all;
 }
 
 function wrongLinks({ service }: Invited, count: number): string[] {
@@ -56,7 +33,7 @@ describe('invitations tried side by side', () => {
   it('tell a hundred failures, and of what came after them not even the page of the right link', async (t) => {
     const invited = await invite(t);
     const wrong = wrongLinks(invited, NETWORK_FAILURES_MAX + 20);
-    const pages = await tryAtOnce(t, invited, [...wrong, invited.url], (url) => open(url));
+    const pages = await tryLinks(t, invited, [...wrong, invited.url], (url) => open(url));
     assert.deepEqual(
       statusesOf(pages),
       pages.map((_, at) => (at < NETWORK_FAILURES_MAX ? 404 : 429)),
@@ -72,7 +49,7 @@ describe('invitations tried side by side', () => {
     const invited = await invite(t);
     const { service, user, url } = invited;
     const wrong = wrongLinks(invited, NETWORK_FAILURES_MAX);
-    const pages = await tryAtOnce(t, invited, [...wrong, url], (link) => choose(link, PASSWORD));
+    const pages = await tryLinks(t, invited, [...wrong, url], (link) => choose(link, PASSWORD));
     assert.deepEqual(statusesOf(pages), [...wrong.map(() => 404), 429]);
     assert.equal(await storedHash(service, user), null);
     service.advance(61_000);
@@ -83,7 +60,7 @@ describe('invitations tried side by side', () => {
   it('let in the right link where it is among the first hundred', async (t) => {
     const invited = await invite(t);
     const wrong = wrongLinks(invited, NETWORK_FAILURES_MAX - 1);
-    const pages = await tryAtOnce(t, invited, [...wrong, invited.url], (url) => open(url));
+    const pages = await tryLinks(t, invited, [...wrong, invited.url], (url) => open(url));
     assert.deepEqual(statusesOf(pages), [...wrong.map(() => 404), 200]);
     assert.match(pages.at(-1)?.text ?? '', /value="grace"/);
   });
