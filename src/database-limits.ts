@@ -19,3 +19,8 @@ export const CHECKPOINT_FINISH_PAGES = 200;
 export const CHECKPOINT_PAGES_MAX = 16_384;
 /** What the log's file is cut to when the log begins anew. */
 export const LOG_FILE_BYTES: number = 16 * 1024 * 1024;
+/**
+ * Of the file, each connection keeps so much in memory, in KiB. Another one's commit makes a reader read anew what it keeps, so that more
+ * is of use only while nothing is written: with SQLite's own 16,000 deliveries were no faster, and the process grew by 16 MB.
+ */
+export const PAGES_KEPT_KIB = 4000;

@@ -12,11 +12,13 @@ export const WRAPPER = ['(function (require, module, exports) {', '\n})'] as con
 
 type Program = (require: NodeJS.Require, module: { exports: unknown }, exports: unknown) => void;
 
-/** Runs it. What was compiled by another version of V8, or with other flags, is left aside and compiled anew. */
-export function runProgram(text: string, compiled: Buffer | undefined, require: NodeJS.Require): Script {
-  const script = new Script(text, { filename: PROGRAM_ASSET, ...(compiled && { cachedData: compiled }) });
+/** Has V8 read it. What was compiled by another version of V8, or with other flags, is left aside and compiled anew. */
+export function loadProgram(text: string, compiled?: Buffer): Script {
+  return new Script(text, { filename: PROGRAM_ASSET, ...(compiled && { cachedData: compiled }) });
+}
+
+export function runProgram(script: Script, require: NodeJS.Require): void {
   const program = script.runInThisContext() as Program;
   const module = { exports: {} };
   program(require, module, module.exports);
-  return script;
 }

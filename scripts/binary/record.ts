@@ -5,7 +5,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type sea from 'node:sea';
-import { PROGRAM_ASSET, runProgram } from './program.ts';
+import { loadProgram, PROGRAM_ASSET, runProgram } from './program.ts';
 
 type Recording = { readonly assets: Readonly<Record<string, string>>; readonly output: string };
 
@@ -19,5 +19,6 @@ inside.isSea = () => true;
 inside.getAsset = (name: string) => Buffer.from(bytes(name)).toString();
 inside.getRawAsset = (name: string) => bytes(name).buffer;
 
-const script = runProgram(readFileSync(assets[PROGRAM_ASSET] ?? '', 'utf8'), undefined, require);
+const script = loadProgram(readFileSync(assets[PROGRAM_ASSET] ?? '', 'utf8'));
+runProgram(script, require);
 process.once('exit', () => writeFileSync(output, script.createCachedData()));

@@ -1,7 +1,7 @@
 /** A connection to the SQLite file as every thread opens it: its pragmas, its statements, and what its refusals mean. */
 import { createHash } from 'node:crypto';
 import BetterSqlite3 from 'better-sqlite3';
-import { BUSY_WAIT_MS, CHECKPOINT_PAGES_ALONE, LOG_FILE_BYTES } from '../database-limits.ts';
+import { BUSY_WAIT_MS, CHECKPOINT_PAGES_ALONE, LOG_FILE_BYTES, PAGES_KEPT_KIB } from '../database-limits.ts';
 import { ConstraintViolation, type Parameters, type SqlValue } from './database.ts';
 
 export type Connection = BetterSqlite3.Database;
@@ -24,6 +24,7 @@ export function openConnection(path: string, { readOnly = false }: { readonly re
     connection.pragma('synchronous = FULL');
     connection.pragma('foreign_keys = ON');
     connection.pragma('trusted_schema = OFF');
+    connection.pragma(`cache_size = -${PAGES_KEPT_KIB}`);
     // Half of SQLite's own figure: the commit that brings this many pages together copies them into the file, and everybody waits.
     // Measured on one disk: 1000 pages take up to 15 ms of a commit, 500 up to 7 ms and 7 % of what can be written in a second.
     // A server has a thread for it (checkpoints.ts).

@@ -1,7 +1,7 @@
 /** How much memory the service takes: with a million events queued and drained, and in a soak of everything at once. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeCertificates } from '../../../test/support/tls.ts';
-import { buildBinary } from '../harness/binary.ts';
+import { buildBinary, unitEnvironment } from '../harness/binary.ts';
 import { residentBytes } from '../harness/cpu.ts';
 import { publish, startDelivering } from '../harness/deliveries.ts';
 import { guardedRequest, jsonTokenRequest, tokensFor } from '../harness/http-peers.ts';
@@ -21,8 +21,6 @@ const SOAK_EVENTS = 2000;
 /** Megabytes. */
 const RESIDENT_MAX = 200;
 const MEGABYTE = 1_000_000;
-/** As docs/examples/sallyport.service has it. */
-const ENVIRONMENT = { MALLOC_ARENA_MAX: '1' };
 
 export const memoryBench: Bench = {
   name: 'memory',
@@ -34,7 +32,7 @@ export const memoryBench: Bench = {
     say('building the binary');
     const binary = await buildBinary(folder);
     const delivering = await startDelivering({
-      ...{ dataDir: `${folder}/data`, receiver, certificates, batchRecords: 100, binary, env: ENVIRONMENT },
+      ...{ dataDir: `${folder}/data`, receiver, certificates, batchRecords: 100, binary, env: unitEnvironment() },
     });
     const { service } = delivering;
     try {

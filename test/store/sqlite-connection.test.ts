@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { PAGES_KEPT_KIB } from '../../src/database-limits.ts';
+import { openConnection } from '../../src/store/sqlite-connection.ts';
+
+/** SQLite's numbers: 2 is FULL. */
+const PRAGMAS = {
+  journal_mode: 'wal',
+  synchronous: 2,
+  foreign_keys: 1,
+  trusted_schema: 0,
+  secure_delete: 1,
+  cache_size: -PAGES_KEPT_KIB,
+};
+
+for (const readOnly of [false, true]) {
+  test(`what a connection says of itself, ${readOnly ? 'to read alone' : 'to write'}`, (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'sallyport-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const path = join(folder, 'sallyport.db');
+    const writer = openConnection(path);
+    writer.exec('CREATE TABLE one (id INTEGER PRIMARY KEY) STRICT');
+    const connection = readOnly ? openConnection(path, { readOnly }) : writer;
+    const said = Object.keys(PRAGMAS).map((name) => [name, connection.pragma(name, { simple: true })]);
+    assert.deepEqual(Object.fromEntries(said), PRAGMAS);
+    connection.close();
+    writer.close();
+  });
+}
