@@ -39,6 +39,11 @@ export type BodyReads = {
   readonly mustBeEncrypted: (eventType: string) => Promise<boolean>;
 };
 
+/** The memory that bytes have to themselves; null where it may be others' too. */
+export function ownMemory({ buffer, byteLength }: Uint8Array): ArrayBuffer | null {
+  return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? buffer : null;
+}
+
 /** What the webhook, its endpoint and its key ask for. */
 export function bodyRequest(
   { webhook, endpoint, key }: Route,

@@ -5,7 +5,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { eventTypeStore } from '../store/event-types.ts';
 import { recordReader } from '../store/records.ts';
 import { openSqlite } from '../store/sqlite.ts';
-import { type BatchBody, encryptionLookup, makeBatchBody } from './body.ts';
+import { type BatchBody, encryptionLookup, makeBatchBody, ownMemory } from './body.ts';
 import type { BodyAnswer, BodyQuestion, BodyThreadStart } from './large-bodies-messages.ts';
 
 const port = parentPort;
@@ -40,9 +40,8 @@ function giveWay(): void {
   }
 }
 
-/** What need not be copied: bytes in memory of their own. */
+/** What need not be copied. */
 function handedOver(body: BatchBody): ArrayBuffer[] {
-  if (typeof body === 'string' || !body.ok) return [];
-  const { buffer, byteLength } = body.bytes;
-  return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? [buffer] : [];
+  const memory = typeof body === 'string' || !body.ok ? null : ownMemory(body.bytes);
+  return memory === null ? [] : [memory];
 }

@@ -3,11 +3,13 @@
  * measured for the request that waited for them, and a request that fails takes down one connection and no other.
  */
 
+import type { TLSSocket } from 'node:tls';
 import { Client } from 'undici';
 import {
   CONNECTIONS_PER_ORIGIN_MAX,
   IDLE_CONNECTION_MAX_MS,
   IDLE_CONNECTION_MS,
+  LARGE_BODY_BYTES,
   RESPONSE_HEADER_BYTES,
 } from '../limits.ts';
 import { type ConnectSteps, type Destination, openConnection, type Route } from './connect.ts';
@@ -19,6 +21,8 @@ export type Connection = {
   steps: ConnectSteps | null;
   /** The receiver asked for a client certificate when it was opened, and there was none to show. */
   lacksCertificate: boolean;
+  /** Bytes of requests that were not written to it yet. */
+  unwrittenBytes(): number;
 };
 
 export type Connections = {
@@ -27,7 +31,10 @@ export type Connections = {
    * The function returned ends the wait.
    */
   acquire(take: (connection: Connection) => void): () => void;
-  /** Gives back a connection whose exchange ended cleanly, for the next request. */
+  /**
+   * Gives back a connection whose exchange ended cleanly, for the next request. Where the receiver answered before it had read all of a
+   * large one it is destroyed instead, with what it had not read.
+   */
   release(connection: Connection): void;
   /** Gives back a connection in any other state: it is destroyed, connecting or not. */
   discard(connection: Connection): void;
@@ -44,6 +51,7 @@ export function createConnections(origin: string, destination: Destination, rout
 
   function open(): Connection {
     const end = new AbortController();
+    let opened: TLSSocket | null = null;
     const client = new Client(origin, {
       allowH2: false,
       maxHeaderSize: RESPONSE_HEADER_BYTES,
@@ -57,13 +65,17 @@ export function createConnections(origin: string, destination: Destination, rout
         openConnection(destination, route, connection.steps, end.signal).then(
           (socket) => {
             connection.lacksCertificate = lacksCertificate(socket);
+            opened = socket;
             callback(null, socket);
           },
           (error: Error) => callback(error, null),
         );
       },
     });
-    const connection: Connection = { client, steps: null, lacksCertificate: false };
+    const connection: Connection = {
+      ...{ client, steps: null, lacksCertificate: false },
+      unwrittenBytes: () => opened?.writableLength ?? 0,
+    };
     client.on('disconnect', () => {
       if (idle.includes(connection)) void drop(connection);
     });
@@ -86,6 +98,17 @@ export function createConnections(origin: string, destination: Destination, rout
     return true;
   }
 
+  function reuse(connection: Connection): void {
+    if (serveNext(() => connection)) return;
+    if (closed) void drop(connection);
+    else idle.push(connection);
+  }
+
+  function discard(connection: Connection): void {
+    void drop(connection);
+    serveNext(open);
+  }
+
   return {
     acquire(take) {
       waiting.add(take);
@@ -93,14 +116,12 @@ export function createConnections(origin: string, destination: Destination, rout
       return () => waiting.delete(take);
     },
     release(connection) {
-      if (serveNext(() => connection)) return;
-      if (closed) void drop(connection);
-      else idle.push(connection);
+      // What is small is the system's by now.
+      if (connection.unwrittenBytes() < LARGE_BODY_BYTES) return reuse(connection);
+      // That all is written may be known in the next turn only, of a receiver that is near.
+      setImmediate(() => (connection.unwrittenBytes() === 0 ? reuse(connection) : discard(connection)));
     },
-    discard(connection) {
-      void drop(connection);
-      serveNext(open);
-    },
+    discard,
     async close() {
       closed = true;
       await Promise.all([...idle].map(drop));

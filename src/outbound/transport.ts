@@ -28,6 +28,7 @@ export type TransportRequest = {
   readonly url: URL;
   /** By name, or flat: name, value, name, value, … `host` and `content-length` are made here and passed over. */
   readonly headers: Readonly<Record<string, string>> | readonly string[];
+  /** Not looked at any more once there is an outcome. */
   readonly body: Uint8Array;
   /** For everything from the call to the last byte: DNS, connecting, TLS, waiting, reading. */
   readonly timeoutMs: number;

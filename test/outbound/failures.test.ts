@@ -255,3 +255,21 @@ test('addresses are tried in turn until one connects', async (t) => {
     assert.ok((await post(requestTo(`https://receiver.test:${receiver.port}/`))).ok, addresses.join());
   }
 });
+
+test('an answer that comes before all is read ends its connection: the next request has one of its own', async (t) => {
+  const heads: string[] = [];
+  const port = await startRawTlsServer(t, identity, async (socket) => {
+    const [chunk] = (await firstBytes(socket)) as [Buffer];
+    heads.push(chunk.toString('latin1').split('\r\n')[0] ?? '');
+    // Of the rest nothing is read.
+    socket.pause();
+    socket.write('HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n');
+  });
+  const { post } = loopbackTransport(t, { caPem });
+  const large = { ...requestTo(`https://receiver.test:${port}/large`), body: new Uint8Array(32 * 1024 * 1024) };
+  assert.equal(failed(await post(large), 'http_status').answer?.status, 413);
+  // As who is done with it may.
+  large.body.buffer.transfer(0);
+  assert.equal(failed(await post(requestTo(`https://receiver.test:${port}/next`)), 'http_status').answer?.status, 413);
+  assert.deepEqual(heads, ['POST /large HTTP/1.1', 'POST /next HTTP/1.1']);
+});
