@@ -5,7 +5,7 @@ import { COMPILED_ASSET, loadProgram, PROGRAM_ASSET, runProgram } from './progra
 
 /**
  * Megabytes for what a thread made last. What the binary has for the event loop would count for all threads, whatever the bounds that
- * they begin with, and three of them would take up to 20 MB more.
+ * they begin with, and three of them would take 12 MB more.
  */
 const THREADS_SEMI_SPACE_MB = 1;
 

@@ -4,7 +4,7 @@
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -22,16 +22,12 @@ const IDLE_MS = 5000;
 export type Figure = { readonly line: string; readonly isKept: boolean };
 
 /** One figure after the other, as each is known. */
-export async function* measureBinary(built: string): AsyncGenerator<Figure> {
-  yield { line: `size: ${megabytes(statSync(built).size)}`, isKept: true };
-  const packed = execFileSync('xz', ['-6', '-T0', '-c', built], { maxBuffer: 2 ** 30 });
+export async function* measureBinary(binary: string): AsyncGenerator<Figure> {
+  yield { line: `size: ${megabytes(statSync(binary).size)}`, isKept: true };
+  const packed = execFileSync('xz', ['-6', '-T0', '-c', binary], { maxBuffer: 2 ** 30 });
   yield figure('size as xz', packed.length, PACKED_MAX_BYTES, megabytes);
   const folder = mkdtempSync(join(tmpdir(), 'measure-binary-'));
   try {
-    // A copy, as when it is installed: of a file that was just put together the system keeps larger pieces in memory, all of
-    // which count as the process's, up to 20 MB more.
-    const binary = join(folder, 'sallyport');
-    copyFileSync(built, binary);
     const data = join(folder, 'data');
     execFileSync(binary, ['init', '--data', data], { env: {}, stdio: 'pipe' });
     const { median, min, max } = timeStarts(binary, data, join(folder, 'starts.json'));

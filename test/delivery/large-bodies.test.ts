@@ -8,14 +8,7 @@ import { createLargeBodies, type LargeBodies } from '../../src/delivery/large-bo
 import { decryptBinary } from '../../src/wire/pgp-decryption.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { pgpKeyPair } from '../support/pgp-keys.ts';
-import {
-  ACTOR,
-  makeEndpoint,
-  makeEventType,
-  makeWebhook,
-  openTestServices,
-  type TestServices,
-} from '../support/services.ts';
+import { ACTOR, makeEventType, makeWebhook, openTestServices, type TestServices } from '../support/services.ts';
 import { countTurns } from '../support/turns.ts';
 import { pgpVector } from '../support/vectors.ts';
 
@@ -39,7 +32,7 @@ async function opened(t: TestContext, program?: string | URL): Promise<Opened> {
   const s = await openTestServices(t);
   const { store, path } = s;
   await makeEventType(s, TYPE);
-  const { id } = await makeWebhook(s, [TYPE], { endpointId: (await makeEndpoint(s)).id });
+  const { id } = await makeWebhook(s, [TYPE]);
   const { progress } = await s.webhooks.start(id, ACTOR);
   const events = Array.from({ length: 10 }, (_, n) => ({ type: TYPE, data: { n, text: 'ä'.repeat(50_000) } }));
   await s.publish({ events }, ACTOR);

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { PAGES_KEPT_KIB } from '../../src/database-limits.ts';
 import { openConnection } from '../../src/store/sqlite-connection.ts';
+import { unusedFolder } from '../support/command.ts';
 
 /** SQLite's numbers: 2 is FULL. */
 const PRAGMAS = {
@@ -18,9 +16,7 @@ const PRAGMAS = {
 
 for (const readOnly of [false, true]) {
   test(`what a connection says of itself, ${readOnly ? 'to read alone' : 'to write'}`, (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'sallyport-'));
-    t.after(() => rmSync(folder, { recursive: true }));
-    const path = join(folder, 'sallyport.db');
+    const path = unusedFolder(t);
     const writer = openConnection(path);
     writer.exec('CREATE TABLE one (id INTEGER PRIMARY KEY) STRICT');
     const connection = readOnly ? openConnection(path, { readOnly }) : writer;

@@ -1,6 +1,5 @@
 /** The single binary, as it is installed: what starting and memory are measured of. */
 import { readFileSync } from 'node:fs';
-import { copyFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { output } from './processes.ts';
@@ -11,12 +10,7 @@ const UNIT = new URL('../../../docs/examples/sallyport.service', import.meta.url
 /** Builds it in a folder; answers its path. */
 export async function buildBinary(folder: string): Promise<string> {
   const path = join(folder, 'sallyport');
-  const built = `${path}.built`;
-  await output(process.execPath, ['--disable-warning=ExperimentalWarning', BUILD, built]);
-  // Of a file that was just put together the system keeps larger pieces in memory, all of which count as the process's: up to 20 MB
-  // more than of the copy that an installation is.
-  await copyFile(built, path);
-  await rm(built);
+  await output(process.execPath, ['--disable-warning=ExperimentalWarning', BUILD, path]);
   return path;
 }
 
