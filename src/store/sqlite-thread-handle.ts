@@ -31,6 +31,8 @@ export type Thread = {
   readonly begun: Promise<void>;
   /** It has its connection, and has not ended. */
   isReady(): boolean;
+  /** No list waits for its answer. */
+  isIdle(): boolean;
   /** Commits lists, behind those before. Each is answered. */
   commit(lists: readonly WaitingList[]): void;
   /** Rejects where it could not be, for want of room for instance; the thread goes on. */
@@ -105,6 +107,7 @@ export function startThread(path: string, onEnd: OnThreadEnd, onCommit: (log: Lo
   return {
     begun,
     isReady: () => state === 'ready',
+    isIdle: () => lists.length === 0,
     commit: (handed) => {
       const packing = createPacking();
       const sent: SentList[] = [];
@@ -140,6 +143,7 @@ function neverBegun(error: Error, onEnd: OnThreadEnd): Thread {
   return {
     begun: Promise.resolve(),
     isReady: () => false,
+    isIdle: () => true,
     commit: (lists) => {
       for (const { reject } of lists) reject(error);
     },

@@ -12,6 +12,8 @@ export type Threads = {
   readonly begun: Promise<void>;
   /** Whether lists may be handed over: not before the writing thread has begun, nor from its end until another one has. */
   areReady(): boolean;
+  /** They are, and whatever was handed over is answered. */
+  areIdle(): boolean;
   /** Hands lists over, behind those before. Each is answered. */
   commit(lists: readonly WaitingList[]): void;
   /** Empties the log; false: somebody reads it, or it cannot be copied. */
@@ -73,6 +75,7 @@ export function startThreads(path: string, { onFault, beforeAnswers }: Listeners
   return {
     begun: writer.begun,
     areReady: () => writer.isReady(),
+    areIdle: () => writer.isReady() && writer.isIdle(),
     commit: (lists) => writer.commit(lists),
     truncateLog: async () => {
       await checkpoints.settled();

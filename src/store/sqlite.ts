@@ -1,11 +1,11 @@
 /**
  * The driver for one machine: one SQLite file in WAL mode.
  *
- * Lists that are asked for within one turn of the event loop share one commit, hence one fsync. Durability stays whole: no caller hears
- * before its fsync. The one server of a file hands them to a thread; a command commits by itself, and so does a server until its
+ * Lists that are asked for within one turn of the event loop share a commit, hence an fsync; where they are many, the first of them have
+ * one of their own while the turn goes on. Durability stays whole: no caller hears before its fsync. The one server of a file hands them to a thread; a command commits by itself, and so does a server until its
  * threads have begun, and from when one has ended until another has begun.
  */
-import { BUSY_GIVE_UP_MS, BUSY_PAUSE_MS, LISTS_PER_COMMIT } from '../database-limits.ts';
+import { BUSY_GIVE_UP_MS, BUSY_PAUSE_MS, LISTS_HANDED_EARLY, LISTS_PER_COMMIT } from '../database-limits.ts';
 import type { Database, Held, Parameters, Row, Statement, StatementResult } from './database.ts';
 import { type Connection, createReads, createWrites, isBusy, openConnection, valuesOf } from './sqlite-connection.ts';
 import { createSnapshot } from './sqlite-snapshot.ts';
@@ -111,7 +111,8 @@ export function openSqlite(path: string, { readOnly = false }: { readonly readOn
     commit: (statements: readonly Statement[], onHeld?: (held: Held) => void) =>
       new Promise<readonly StatementResult[]>((resolve, reject) => {
         waiting.push({ statements, resolve, reject, onHeld });
-        schedule();
+        if (waiting.length >= LISTS_HANDED_EARLY && threads?.areIdle() === true) flush();
+        else schedule();
       }),
     forgetOverwritten: () => {
       snapshot.end();

@@ -6,7 +6,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
-import { CHECKPOINT_PAGES, LOG_FILE_BYTES, THREAD_RESTART_MS } from '../../src/database-limits.ts';
+import { CHECKPOINT_PAGES, LISTS_HANDED_EARLY, LOG_FILE_BYTES, THREAD_RESTART_MS } from '../../src/database-limits.ts';
 import type { SqlValue, Statement } from '../../src/store/database.ts';
 import { openSqlite, type SqliteDatabase } from '../../src/store/sqlite.ts';
 import { createPacking, type PackedValue, unpackedValue } from '../../src/store/sqlite-packing.ts';
@@ -70,6 +70,8 @@ describe('values between the event loop and a thread', () => {
     assert.deepEqual(there.db.all(all, {}), here.db.all(all, {}));
   });
 });
+
+const PATIENCE_MS = 60_000;
 
 const FLAGS = 'deno' in process.versions ? ['run', '--allow-all'] : ['--disable-warning=ExperimentalWarning'];
 
@@ -160,6 +162,20 @@ describe('the threads of a database', () => {
     assert.equal(count(db), 0);
     await turn();
     assert.equal(count(db), 1);
+  });
+
+  it('write the first of many while the turn that asks for them goes on, and the rest with its end', async (t) => {
+    const { path, db } = await open(t);
+    await startThreads(db);
+    const other = openSqlite(path);
+    cleanUp(t, () => other.close());
+    const commits = Array.from({ length: LISTS_HANDED_EARLY + 8 }, (_, n) => db.commit([insert(n)]));
+    const giveUpAt = performance.now() + PATIENCE_MS;
+    while (count(other) < LISTS_HANDED_EARLY)
+      assert.ok(performance.now() < giveUpAt, 'they were not written before the turn ended');
+    assert.equal(count(other), LISTS_HANDED_EARLY);
+    await Promise.all(commits);
+    assert.equal(count(db), commits.length);
   });
 
   it('say at once that a reader keeps the log from being emptied, and go on writing', async (t) => {
