@@ -70,9 +70,9 @@ export function createListener({ handler, tls, clock, log, drainMs = DRAIN_MS }:
   server.on('request', take);
   // An expectation other than 100-continue: Node would refuse it with an empty body. It may be ignored (RFC 9110 §10.1.1).
   server.on('checkExpectation', take);
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) =>
-    refuseMalformed(error, socket, clock(), log),
-  );
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    connections.afterAnswers(socket, () => refuseMalformed(error, socket, clock(), log));
+  });
   return {
     listen: (host, port) =>
       new Promise((resolve, reject) => {
@@ -97,6 +97,11 @@ export function createListener({ handler, tls, clock, log, drainMs = DRAIN_MS }:
 type Connections = {
   /** Takes note of a request; false if it has come too late, and is not to be carried out. */
   admits(request: IncomingMessage, response: ServerResponse): boolean;
+  /**
+   * For what a connection is told of a request that cannot be read: once, after the answers to whole requests before it, in whose place
+   * it would be taken for theirs (RFC 9112 §9.3.2).
+   */
+  afterAnswers(socket: Socket, refuse: () => void): void;
   /** Ends each connection with the last answer that is due on it, and those on which none is due now. */
   drain(): void;
   /** Ends all of them as they are. */
@@ -108,6 +113,7 @@ function trackConnections(server: Server): Connections {
   const accepted = new Set<Socket>();
   // One for each connection is enough: answers leave in the order of their requests, so the others have left before it.
   const latest = new Map<Socket, ServerResponse>();
+  const refused = new WeakSet<Socket>();
   let isDraining = false;
   server.on('connection', (socket: Socket) => {
     accepted.add(socket);
@@ -124,6 +130,15 @@ function trackConnections(server: Server): Connections {
       if (!latest.has(socket)) socket.once('close', () => latest.delete(socket));
       latest.set(socket, response);
       return true;
+    },
+    afterAnswers: (socket, refuse) => {
+      // All that comes after bytes that cannot be read cannot be read either.
+      if (refused.has(socket)) return;
+      refused.add(socket);
+      const response = latest.get(socket);
+      // One whose own body is at fault has nothing before it.
+      if (response === undefined || response.writableFinished || !response.req.complete) refuse();
+      else response.once('finish', refuse);
     },
     drain: () => {
       isDraining = true;

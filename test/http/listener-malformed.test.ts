@@ -1,0 +1,78 @@
+/** Requests that cannot be read, behind others on their connection: each answer stands in its own place (RFC 9112 §9.3.2). */
+import assert from 'node:assert/strict';
+import { connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { describe, it, type TestContext } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
+import { createListener } from '../../src/http/listener.ts';
+import { createLog } from '../../src/log.ts';
+import { cleanUp } from '../support/cleanup.ts';
+import { type Deferred, deferred } from '../support/deferred.ts';
+import { createLogReader, type LogReader } from '../support/log-reader.ts';
+import { makeCertificates } from '../support/tls.ts';
+
+const { certificate: cert, privateKey: key } = makeCertificates().server;
+
+type Asked = {
+  readonly socket: Socket;
+  readonly log: LogReader;
+  /** Resolves with the first request's arrival, at the end of the turn in which all that came with it was read. */
+  readonly read: Promise<void>;
+  readonly release: Deferred<void>;
+  /** All that comes until the connection ends. */
+  readonly answers: Promise<string>;
+};
+
+/** Says all of it in one piece to a listener that answers when it is released. */
+async function ask(t: TestContext, isTls: boolean, said: string): Promise<Asked> {
+  const [arrived, release] = [deferred<void>(), deferred<void>()];
+  const log = createLogReader();
+  const listener = createListener({
+    handler: async ({ url }, response) => {
+      arrived.resolve();
+      await release.promise;
+      response.end(`answer to ${url}.`);
+    },
+    ...{ tls: isTls ? { cert, key } : null, clock: Date.now, log: createLog('info', { write: log.take }) },
+  });
+  const port = await listener.listen('127.0.0.1', 0);
+  cleanUp(t, () => listener.close());
+  const to = { port, host: '127.0.0.1' };
+  const socket = isTls ? connectTls({ ...to, rejectUnauthorized: false }) : connect(to);
+  cleanUp(t, () => socket.destroy());
+  socket.write(said);
+  return { socket, log, read: arrived.promise.then(() => turn()), release, answers: text(socket) };
+}
+
+const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
+const NO_REQUEST = 'this is no HTTP\r\n\r\n';
+const refusals = (log: LogReader): number => log.lines().filter(({ msg }) => msg === 'malformed request').length;
+
+for (const isTls of [false, true]) {
+  describe(`a request that cannot be read, ${isTls ? 'with' : 'without'} TLS`, () => {
+    it('is answered behind those before it, and once', async (t) => {
+      const { socket, log, read, release, answers } = await ask(t, isTls, get('/1') + get('/2') + NO_REQUEST);
+      await read;
+      socket.write(NO_REQUEST);
+      await turn();
+      release.resolve();
+      const text = await answers;
+      assert.match(text, /^HTTP\/1\.1 200 .*answer to \/1\.HTTP\/1\.1 200 .*answer to \/2\.HTTP\/1\.1 400 /s);
+      assert.equal(text.match(/HTTP\/1\.1 400 /g)?.length, 1);
+      assert.equal(refusals(log), 1);
+    });
+
+    it('is answered at once where nothing is due before it', async (t) => {
+      const { log, answers } = await ask(t, isTls, NO_REQUEST);
+      assert.match(await answers, /^HTTP\/1\.1 400 .*"invalid_request"/s);
+      assert.equal(refusals(log), 1);
+    });
+
+    it('is answered at once where its own body is at fault', async (t) => {
+      const body = 'Transfer-Encoding: chunked\r\n\r\nno length\r\n';
+      const { answers } = await ask(t, isTls, `POST /1 HTTP/1.1\r\nHost: a\r\n${body}`);
+      assert.match(await answers, /^HTTP\/1\.1 400 .*"invalid_request"/s);
+    });
+  });
+}
