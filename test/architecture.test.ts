@@ -35,6 +35,7 @@ const FOUNDATION = [
   'assets.ts',
   'audit.ts',
   'database-limits.ts',
+  'delivery-limits.ts',
   'housekeeping-limits.ts',
   'ids.ts',
   'limits.ts',

@@ -12,7 +12,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import { Pool } from 'undici';
 import { readConfig } from '../../src/config.ts';
 import { DATABASE_FILE } from '../../src/data-folder.ts';
-import { DELIVERIES_IN_FLIGHT_PER_ENDPOINT } from '../../src/limits.ts';
+import { DELIVERIES_IN_FLIGHT_PER_ENDPOINT } from '../../src/delivery-limits.ts';
 import { createLog } from '../../src/log.ts';
 import { createSallyport, type Sallyport } from '../../src/sallyport.ts';
 import { makeCertificates } from '../../test/support/tls.ts';

@@ -1,6 +1,7 @@
 /** Carries jobs out: reads what each needs as it is now, sends it, and says what came of it. */
+
+import { LARGE_BODY_BYTES, MESSAGE_OVERHEAD_BYTES } from '../delivery-limits.ts';
 import type { Clock, Ids } from '../ids.ts';
-import { LARGE_BODY_BYTES, MESSAGE_OVERHEAD_BYTES } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { Batch } from '../store/dispatch.ts';
 import type { Route } from '../store/routes.ts';
@@ -18,7 +19,7 @@ import {
   makeBody,
   ownMemory,
 } from './body.ts';
-import { createDepartures } from './departures.ts';
+import { createDepartures, giveWay } from './departures.ts';
 import { attemptMs, type Job, type Result } from './job.ts';
 import type { LargeBodies } from './large-bodies.ts';
 import { stopReason } from './plan.ts';
@@ -56,6 +57,8 @@ export function createDeliver({
   answeredRequests,
   onStart,
 }: Dependencies): Deliver {
+  const quota = createQuota(answeredRequests, () => performance.now());
+
   /** Has what may be sent made and sent; answers about how many bytes this turn takes of it, 0 where nothing is sent. */
   const depart = async (departure: Departure, reading: Reading): Promise<number> => {
     const { job, signal, end } = departure;
@@ -84,7 +87,10 @@ export function createDeliver({
     if (!isLarge(batch)) return makeBatchBody(ofBatch, reading);
     const body = await makeLargeBody(ofBatch);
     // Several may be ready at once, and to write one into its connection is heavy too.
-    return heavyTurns(async () => body);
+    return heavyTurns(async () => {
+      await giveWay(quota);
+      return body;
+    });
   };
 
   const carry = async ({ job, signal, end }: Departure, route: Route, now: number, body: BatchBody): Promise<void> => {
@@ -104,21 +110,17 @@ export function createDeliver({
     end(RELEASED);
   };
 
-  const { add } = createDepartures<Departure>(
-    createQuota(answeredRequests, () => performance.now()),
-    heavyTurns,
-    () => {
-      const reading = createReading(store);
-      return async (departure) => {
-        try {
-          return await depart(departure, reading);
-        } catch (error) {
-          breakOff(departure, error);
-          return 0;
-        }
-      };
-    },
-  );
+  const { add } = createDepartures<Departure>(quota, heavyTurns, () => {
+    const reading = createReading(store);
+    return async (departure) => {
+      try {
+        return await depart(departure, reading);
+      } catch (error) {
+        breakOff(departure, error);
+        return 0;
+      }
+    };
+  });
 
   return (job, signal) => new Promise((end) => add({ job, signal, end }));
 }

@@ -1,5 +1,7 @@
 /** Lets jobs depart in turns of the event loop, a bounded amount in each, so that requests and answers never wait for much of it. */
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Turns } from '../wire/turns.ts';
+import type { Quota } from './quota.ts';
 
 export type Departures<Job> = {
   /** Has the job depart in one of the next turns, behind those before. */
@@ -10,20 +12,17 @@ export type Departures<Job> = {
 export type Depart<Job> = (job: Job) => Promise<number>;
 
 /**
- * `bytesPerTurn` is asked at the beginning of each turn, and `beginTurn` begins it; `turns` is where those turns wait that follow one
- * which was full, beside other work of its weight. A job is never divided, so a turn may have one more than it should.
+ * `quota` is asked before each turn, and `beginTurn` begins it; `turns` is where those turns wait that follow one which was full, beside
+ * other work of its weight. A job is never divided, so a turn may have one more than it should.
  */
-export function createDepartures<Job>(
-  bytesPerTurn: () => number,
-  turns: Turns,
-  beginTurn: () => Depart<Job>,
-): Departures<Job> {
+export function createDepartures<Job>(quota: Quota, turns: Turns, beginTurn: () => Depart<Job>): Departures<Job> {
   const waiting: Job[] = [];
   let scheduled = false;
 
   const turn = async (): Promise<void> => {
+    await giveWay(quota);
     const depart = beginTurn();
-    const most = bytesPerTurn();
+    const most = quota.bytesPerTurn();
     let bytes = 0;
     let at = 0;
     for (; at < waiting.length && bytes < most; at += 1) bytes += await depart(waiting[at] as Job);
@@ -44,6 +43,12 @@ export function createDepartures<Job>(
       schedule(atTurnsEnd);
     },
   };
+}
+
+/** Puts off what is heavy, where it is to be. */
+export async function giveWay(quota: Pick<Quota, 'pauseMs'>): Promise<void> {
+  const ms = quota.pauseMs();
+  if (ms > 0) await pause(ms);
 }
 
 /** Once the answers that arrive in this turn are there too. */

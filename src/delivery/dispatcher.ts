@@ -3,7 +3,7 @@
  * requests under way, and an outcome written for each. It holds nothing that is not in the store too: killed at any
  * point, the next start goes on from there.
  */
-import type { Clock, Ids } from '../ids.ts';
+
 import {
   CLAIMED_IN_ALL,
   CLAIMED_PER_WEBHOOK,
@@ -12,11 +12,12 @@ import {
   DELIVERIES_IN_FLIGHT_IN_ALL,
   DELIVERIES_IN_FLIGHT_PER_ENDPOINT,
   DELIVERY_LINGERS_MS,
-  DRAIN_MS,
   POLL_MS,
   UNCLAIMABLE_PAUSE_MS,
   WEBHOOKS_PER_ROUND,
-} from '../limits.ts';
+} from '../delivery-limits.ts';
+import type { Clock, Ids } from '../ids.ts';
+import { DRAIN_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { StaleWrite } from '../store/database.ts';
 import type { Route } from '../store/routes.ts';

@@ -1,5 +1,5 @@
 /** What the dispatcher passes from claim to settlement. */
-import { OAUTH_TIMEOUT_MS } from '../limits.ts';
+import { OAUTH_TIMEOUT_MS } from '../delivery-limits.ts';
 import type { Batch } from '../store/dispatch.ts';
 import type { Route } from '../store/routes.ts';
 import type { Sent } from './send.ts';

@@ -1,5 +1,5 @@
 /** What an outcome means for the batch, the webhook's health and its state (wire.md §5). Pure. */
-import { PROBE_FIRST_MS, PROBE_MAX_MS, PROBES_UNPACED } from '../limits.ts';
+import { PROBE_FIRST_MS, PROBE_MAX_MS, PROBES_UNPACED } from '../delivery-limits.ts';
 import type { Outcome } from '../outbound/outcome.ts';
 import type { Batch } from '../store/dispatch.ts';
 import type { BatchFate, Health } from '../store/settlement.ts';

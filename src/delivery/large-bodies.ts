@@ -6,7 +6,7 @@
 import { Worker } from 'node:worker_threads';
 import { threadProgram } from '../assets.ts';
 import { THREAD_RESTART_MS } from '../database-limits.ts';
-import { LARGE_BODIES_IDLE_MS } from '../limits.ts';
+import { LARGE_BODIES_IDLE_MS } from '../delivery-limits.ts';
 import type { Store } from '../store/store.ts';
 import { createTurns } from '../wire/turns.ts';
 import { type BatchBody, type BatchBodyRequest, encryptionLookup, makeBatchBody } from './body.ts';

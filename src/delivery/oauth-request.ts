@@ -1,6 +1,6 @@
 /** One token request to a customer's authorization server (wire.md §5, RFC 6749 §4.4), and what its answer amounts to. */
 import { z } from 'zod';
-import { OAUTH_TIMEOUT_MS } from '../limits.ts';
+import { OAUTH_TIMEOUT_MS } from '../delivery-limits.ts';
 import type { Answer, Outcome } from '../outbound/outcome.ts';
 import type { Transport } from '../outbound/transport.ts';
 import type { Endpoint } from '../store/endpoints.ts';

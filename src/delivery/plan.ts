@@ -1,5 +1,6 @@
 /** What may be claimed of a webhook now (wire.md §5). Pure: the dispatcher reads, asks here, and writes. */
-import { BATCH_BYTES, FULL_PAUSE_MS } from '../limits.ts';
+import { FULL_PAUSE_MS } from '../delivery-limits.ts';
+import { BATCH_BYTES } from '../limits.ts';
 import type { Batch } from '../store/dispatch.ts';
 import { NEVER } from '../store/dispatch.ts';
 import type { Route } from '../store/routes.ts';

@@ -1,17 +1,39 @@
-/** How much may depart in one turn of the event loop: less where somebody waits for this process to answer requests. */
-import { CALLED_LATELY_MS, DELIVERY_BYTES_PER_CALLED_TURN, DELIVERY_BYTES_PER_TURN } from '../limits.ts';
+/** How much departs in a turn of the event loop, and when: less where somebody waits for this process to answer requests. */
+import {
+  CALLED_LATELY_MS,
+  CALLED_PAUSE_MS,
+  CALLS_QUEUED,
+  DELIVERY_BYTES_PER_CALLED_TURN,
+  DELIVERY_BYTES_PER_TURN,
+} from '../delivery-limits.ts';
+
+export type Quota = {
+  /** The bytes of the turn that begins. */
+  bytesPerTurn(): number;
+  /** How long the next turn is put off, in milliseconds; asked before each, and never for two in a row. */
+  pauseMs(): number;
+};
 
 /**
- * Answers the bytes of the turn that begins. `answeredRequests` counts those that were answered by now; `now` is in milliseconds. At full
- * load there are turns without a request between those with many, and what departs in them delays the next ones alike.
+ * `answeredRequests` counts those that were answered by now; `now` is in milliseconds. At full load there are turns without a request
+ * between those with many, and what departs in them delays the next ones alike. Where many are answered between two departures they
+ * queue up, however fast the machine is: what departs takes from them then, and puts off its next turn.
  */
-export function createQuota(answeredRequests: () => number, now: () => number): () => number {
+export function createQuota(answeredRequests: () => number, now: () => number): Quota {
   let before = answeredRequests();
   let calledUntil = Number.NEGATIVE_INFINITY;
-  return () => {
-    const answered = answeredRequests();
-    if (answered !== before) calledUntil = now() + CALLED_LATELY_MS;
-    before = answered;
-    return now() < calledUntil ? DELIVERY_BYTES_PER_CALLED_TURN : DELIVERY_BYTES_PER_TURN;
+  let answeredBefore = before;
+  return {
+    bytesPerTurn: () => {
+      const answered = answeredRequests();
+      if (answered !== before) calledUntil = now() + CALLED_LATELY_MS;
+      before = answered;
+      return now() < calledUntil ? DELIVERY_BYTES_PER_CALLED_TURN : DELIVERY_BYTES_PER_TURN;
+    },
+    pauseMs: () => {
+      const answered = answeredRequests() - answeredBefore;
+      answeredBefore += answered;
+      return answered < CALLS_QUEUED ? 0 : CALLED_PAUSE_MS;
+    },
   };
 }

@@ -1,7 +1,12 @@
 /** Writes what came of jobs, against a store that others write too and that may be unwell for a while. */
 import { setTimeout as pause } from 'node:timers/promises';
+import {
+  SETTLE_EVERY_MS,
+  SETTLE_REFUSED_ROUNDS,
+  SETTLE_UNWELL_PAUSE_MS,
+  SETTLED_AT_ONCE_MAX,
+} from '../delivery-limits.ts';
 import type { Clock, Ids } from '../ids.ts';
-import { SETTLE_EVERY_MS, SETTLE_REFUSED_ROUNDS, SETTLE_UNWELL_PAUSE_MS, SETTLED_AT_ONCE_MAX } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { AttemptRecord } from '../store/attempts.ts';
 import { ConstraintViolation, StaleWrite } from '../store/database.ts';

@@ -5,11 +5,11 @@
 
 import type { TLSSocket } from 'node:tls';
 import { Client } from 'undici';
+import { LARGE_BODY_BYTES } from '../delivery-limits.ts';
 import {
   CONNECTIONS_PER_ORIGIN_MAX,
   IDLE_CONNECTION_MAX_MS,
   IDLE_CONNECTION_MS,
-  LARGE_BODY_BYTES,
   RESPONSE_HEADER_BYTES,
 } from '../limits.ts';
 import { type ConnectSteps, type Destination, openConnection, type Route } from './connect.ts';

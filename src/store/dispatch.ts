@@ -1,6 +1,6 @@
 /** What the dispatcher reads, and its claims: due webhooks, due batches, the records in them. */
 
-import { RECORD_OVERHEAD_BYTES } from '../limits.ts';
+import { RECORD_OVERHEAD_BYTES } from '../delivery-limits.ts';
 import type { Database, Row, Statement } from './database.ts';
 import { type ReadRecords, recordReader } from './records.ts';
 import { type Route, routeReader } from './routes.ts';

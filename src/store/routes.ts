@@ -1,6 +1,6 @@
 /** A webhook with all that a delivery needs to know of it, read anew for every attempt and yet cheap. */
 
-import { ROUTES_CACHED } from '../limits.ts';
+import { ROUTES_CACHED } from '../delivery-limits.ts';
 import type { Database } from './database.ts';
 import { type Endpoint, endpointTable } from './endpoints.ts';
 import { PGP_KEY, type PgpKey } from './keys.ts';

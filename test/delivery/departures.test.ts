@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { createDepartures } from '../../src/delivery/departures.ts';
-import { BATCH_BYTES, DELIVERY_BYTES_PER_TURN, LARGE_BODY_BYTES, RECORD_OVERHEAD_BYTES } from '../../src/limits.ts';
+import { DELIVERY_BYTES_PER_TURN, LARGE_BODY_BYTES, RECORD_OVERHEAD_BYTES } from '../../src/delivery-limits.ts';
+import { BATCH_BYTES } from '../../src/limits.ts';
 import { createTurns } from '../../src/wire/turns.ts';
 import { isDrained, openDispatching, until } from '../support/dispatching.ts';
 import { makeKey } from '../support/services.ts';
@@ -18,7 +19,7 @@ describe('departures', () => {
     const all: Departed[] = [];
     await new Promise<void>((resolve) => {
       const { add } = createDepartures<number>(
-        () => bytesPerTurn,
+        { bytesPerTurn: () => bytesPerTurn, pauseMs: () => 0 },
         createTurns(),
         () => {
           const reading = readings++;
@@ -50,13 +51,35 @@ describe('departures', () => {
     assert.equal(new Set(all.map(({ reading }) => reading)).size, 8);
   });
 
+  it('wait for as long as the quota says, with all that is added meanwhile', async () => {
+    const pauses = [30, 0, 0];
+    const startedAt = performance.now();
+    const seen = await new Promise<[job: number, waitedMs: number][]>((resolve) => {
+      const jobs: [number, number][] = [];
+      const { add } = createDepartures<number>(
+        { bytesPerTurn: () => 100, pauseMs: () => pauses.shift() ?? 0 },
+        createTurns(),
+        () => async (job) => {
+          jobs.push([job, performance.now() - startedAt]);
+          if (jobs.length === 2) resolve(jobs);
+          return 1;
+        },
+      );
+      add(1);
+      setTimeout(() => add(2), 5);
+    });
+    // A timer may be a millisecond early by this clock.
+    for (const [, waitedMs] of seen) assert.ok(waitedMs >= 29, `${waitedMs} ms`);
+    assert.equal(pauses.length, 2, 'both departed in one turn');
+  });
+
   it('wait for the end of the turn in which the first was added', async (t) => {
     const turn = countTurns(t);
     const added = turn();
     const seen = await new Promise<number[]>((resolve) => {
       const jobs: number[] = [];
       const { add } = createDepartures<number>(
-        () => 100,
+        { bytesPerTurn: () => 100, pauseMs: () => 0 },
         createTurns(),
         () => async (job) => {
           jobs.push(job);

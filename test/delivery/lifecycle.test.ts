@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { UNCLAIMABLE_PAUSE_MS } from '../../src/limits.ts';
+import { UNCLAIMABLE_PAUSE_MS } from '../../src/delivery-limits.ts';
 import { deferred } from '../support/deferred.ts';
 import { isDrained, openDispatching, takeRecords, until } from '../support/dispatching.ts';
 import { ACTOR, makeKey } from '../support/services.ts';

@@ -3,7 +3,11 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { Job } from '../../src/delivery/job.ts';
 import { createUnderWay } from '../../src/delivery/under-way.ts';
-import { DELIVERIES_IN_FLIGHT, DELIVERIES_IN_FLIGHT_PER_ENDPOINT, DELIVERY_LINGERS_MS } from '../../src/limits.ts';
+import {
+  DELIVERIES_IN_FLIGHT,
+  DELIVERIES_IN_FLIGHT_PER_ENDPOINT,
+  DELIVERY_LINGERS_MS,
+} from '../../src/delivery-limits.ts';
 import { deferred } from '../support/deferred.ts';
 import { openDispatching, takeRecords, until } from '../support/dispatching.ts';
 import { NOW } from '../support/store.ts';

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
 import { DATABASE_FILE } from '../../src/data-folder.ts';
-import { DELIVERIES_IN_FLIGHT_PER_ENDPOINT } from '../../src/limits.ts';
+import { DELIVERIES_IN_FLIGHT_PER_ENDPOINT } from '../../src/delivery-limits.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { type ApiClient, createClient, EMPLOYEES, type Page, succeeded, tokenFor } from '../support/client.ts';
 import { deferred } from '../support/deferred.ts';

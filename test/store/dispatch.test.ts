@@ -1,7 +1,7 @@
 /** What the dispatcher reads. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { RECORD_OVERHEAD_BYTES } from '../../src/limits.ts';
+import { RECORD_OVERHEAD_BYTES } from '../../src/delivery-limits.ts';
 import { openDispatching } from '../support/dispatching.ts';
 
 it('of the records that wait the bytes are read, as they were published, also where the log is older than that they are kept', async (t) => {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import type { FirstCredentials } from '../../src/data-folder.ts';
-import { LARGE_BODY_BYTES } from '../../src/limits.ts';
+import { LARGE_BODY_BYTES } from '../../src/delivery-limits.ts';
 import { type Gnupg, startGnupg } from '../wire/gnupg.ts';
 import { cleanUp } from './cleanup.ts';
 import { createClient, succeeded, tokenFor } from './client.ts';
