@@ -75,7 +75,7 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
 
   const get = async (id: string): Promise<Rec> => {
     const record = isUuidV7(id) ? await store.get(id) : null;
-    if (record === null) throw new Refusal('not_found', `there is no ${name} ${id.slice(0, 64)}`);
+    if (record === null) throw new Refusal('not_found', `there is no ${name.replace('-', ' ')} ${id.slice(0, 64)}`);
     return record;
   };
 
@@ -126,7 +126,7 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
         refuseReadOnly(record);
         const referrers = await resource.referrers(record);
         if (referrers.length > 0) {
-          throw new Refusal('in_use', `the ${name} is used by ${referrers.join(', ')}`, {
+          throw new Refusal('in_use', `the ${name.replace('-', ' ')} is used by ${referrers.join(', ')}`, {
             details: referrers.map((referrer) => ({ field: 'id', problem: `is used by ${referrer}` })),
           });
         }

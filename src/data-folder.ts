@@ -2,7 +2,7 @@
  * The data folder: made at the first start, opened at every other, and refused with a plain sentence where it is not
  * what it should be. One server at a time; the other commands work beside it.
  */
-import { mkdirSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { installBuiltInProducts } from './access/products.ts';
 import { readAsset } from './assets.ts';
@@ -11,6 +11,7 @@ import { installBuiltInEventTypes } from './events/built-in.ts';
 import { type Clock, createIds, type Ids, type Random } from './ids.ts';
 import { randomBytes } from './random.ts';
 import { type FirstCredentialStore, firstCredentialStore } from './store/first-credentials.ts';
+import { makePrivateFolder } from './store/folder.ts';
 import { type FolderLock, LOCK_FILE, lockFolder } from './store/folder-lock.ts';
 import { makeMasterKey, readMasterKey } from './store/master-key.ts';
 import { makePrivateFile, strangerText } from './store/private-file.ts';
@@ -124,7 +125,7 @@ async function openStore(
 function takeFolder(dataDir: string): FolderLock {
   const paths = [join(dataDir, LOCK_FILE), dataDir];
   const lock = explaining(`the data folder ${dataDir} cannot be used`, paths, () => {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    makePrivateFolder(dataDir);
     return lockFolder(dataDir);
   });
   if (lock === null) {

@@ -10,7 +10,7 @@ export type Log = Pick<pino.Logger, 'debug' | 'info' | 'warn' | 'error' | 'isLev
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** `method`, `remoteAddress`, `clientId` and `errorId` hold nothing that JSON would have to escape. */
+/** `method`, `remoteAddress`, `clientId`, `refusal` and `errorId` hold nothing that JSON would have to escape. */
 export type RequestLine = {
   readonly method: string;
   readonly path: string;
@@ -18,6 +18,8 @@ export type RequestLine = {
   readonly durationMs: number;
   readonly remoteAddress: string;
   readonly clientId: string | null;
+  /** The code of the refusal that it was answered with. */
+  readonly refusal: string | null;
   readonly errorId: string | null;
 };
 
@@ -111,12 +113,22 @@ const PAUSE = new Int32Array(new SharedArrayBuffer(4));
 const PIECE_BYTES = 'deno' in process.versions ? 4096 : Number.POSITIVE_INFINITY;
 
 /** A request's line as pino would write it. By hand, since every request has one: 0.8 µs instead of 3. */
-function requestText({ method, path, status, durationMs, remoteAddress, clientId, errorId }: RequestLine): string {
+function requestText({
+  method,
+  path,
+  status,
+  durationMs,
+  remoteAddress,
+  clientId,
+  refusal,
+  errorId,
+}: RequestLine): string {
   const tenths = Math.round(durationMs * 10);
   const client = clientId === null ? '' : `,"clientId":"${clientId}"`;
+  const code = refusal === null ? '' : `,"code":"${refusal}"`;
   const error = errorId === null ? '' : `,"errorId":"${errorId}"`;
   const where = `"method":"${method}","path":${quoted(path)},"status":${status}`;
-  const how = `"durationMs":${Math.floor(tenths / 10)}.${tenths % 10},"remoteAddress":"${remoteAddress}"${client}${error}`;
+  const how = `"durationMs":${Math.floor(tenths / 10)}.${tenths % 10},"remoteAddress":"${remoteAddress}"${client}${code}${error}`;
   return `{"level":30${timeMember()},${where},${how},"msg":"request"}\n`;
 }
 

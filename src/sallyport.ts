@@ -4,11 +4,10 @@
  *     const sallyport = await createSallyport(readConfig(process.env, {}));
  *     const { url } = await sallyport.start();
  */
-import { createSecureContext } from 'node:tls';
 import { createGate, type Gate } from './access/gate.ts';
 import { createThrottle } from './access/throttle.ts';
 import { type Composed, compose } from './compose.ts';
-import { type Config, ConfigurationError, listeningUrl, readSettingFile } from './config.ts';
+import { type Config, listeningUrl } from './config.ts';
 import type { FirstCredentials } from './data-folder.ts';
 import { createDispatcher, type Dispatcher } from './delivery/dispatcher.ts';
 import { createOauthTokens } from './delivery/oauth.ts';
@@ -45,6 +44,7 @@ import { createObservers, type Observers } from './observers.ts';
 import { createPortal, type Portal } from './portal/portal.ts';
 import { Refusal } from './refusal.ts';
 import type { Services } from './services.ts';
+import { readServingCertificate } from './serving-certificate.ts';
 
 export { type Config, ConfigurationError, defaultConfig, readConfig } from './config.ts';
 export { DataFolderError } from './data-folder.ts';
@@ -62,8 +62,8 @@ export type Sallyport = Embedding & {
   firstInvitation(): Promise<string | null>;
   /** Publishes from inside the embedding program: one event or `{events: […]}`, as `POST /events` takes. Durable when it resolves. */
   publish(body: unknown): ReturnType<Services['publish']>;
-  /** Begins to deliver, and listens; answers where. */
-  start(): Promise<{ readonly url: string }>;
+  /** Begins to deliver, and listens: at `address`, which is known to clients as `url`. */
+  start(): Promise<{ readonly url: string; readonly address: string }>;
   /** Begins to deliver without listening: for a program that has `middleware` in a server of its own. */
   startDelivery(): Promise<void>;
   /** Stops accepting, finishes what is under way (10 s at most), and closes the data folder. */
@@ -82,7 +82,7 @@ export async function createSallyport(
   log: Log = createLog(config.logLevel),
   overrides: { readonly clock?: Clock } = {},
 ): Promise<Sallyport> {
-  const tls = readTls(config);
+  const tls = readServingCertificate(config, log);
   const composed = await compose(config, { exclusive: true, log, ...overrides });
   const { store, clock, services } = composed;
   const observers = createObservers({ store, clock });
@@ -144,11 +144,12 @@ export async function createSallyport(
     startDelivery,
     start: async () => {
       const port = await listener.listen(config.host, config.port);
-      address = listeningUrl(config, port);
+      const at = listeningUrl(config, port);
+      address = at;
       const url = issuer();
       await startDelivery();
-      log.info({ url }, 'listening');
-      return { url };
+      log.info({ url, address: at }, 'listening');
+      return { url, address: at };
     },
     stop: async () => {
       if (catalogueWatch !== null) clearInterval(catalogueWatch);
@@ -227,18 +228,6 @@ function createPortalOf({ observers, ...parts }: PortalParts): Portal {
 
 function retentionOf({ retentionDeliveredDays, retentionDeadDays, retentionAttemptsDays }: Config): Retention {
   return { deliveredDays: retentionDeliveredDays, deadDays: retentionDeadDays, attemptsDays: retentionAttemptsDays };
-}
-
-function readTls({ tlsCertFile, tlsKeyFile }: Config): { cert: string; key: string } | null {
-  if (tlsCertFile === null || tlsKeyFile === null) return null;
-  const tls = { cert: readSettingFile('tlsCertFile', tlsCertFile), key: readSettingFile('tlsKeyFile', tlsKeyFile) };
-  try {
-    createSecureContext(tls);
-  } catch (cause) {
-    const problem = `the certificate and key cannot be used: ${(cause as Error).message}`;
-    throw new ConfigurationError(`SALLYPORT_TLS_CERT_FILE, SALLYPORT_TLS_KEY_FILE: ${problem}`, { cause });
-  }
-  return tls;
 }
 
 /** In a program that listens by itself nobody but its operator knows where. */

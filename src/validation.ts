@@ -12,9 +12,30 @@ const PROBLEMS_MAX = 20;
  */
 export function validate<T>(schema: z.ZodType<T>, value: unknown, reserved: Readonly<Record<string, string>> = {}): T {
   const result = schema.safeParse(value, { reportInput: true });
-  if (result.success) return result.data;
-  throw refuseIssues(result.error.issues, reserved);
+  if (!result.success) throw refuseIssues(result.error.issues, reserved);
+  refuseIllFormed(value);
+  return result.data;
 }
+
+/**
+ * Half of a surrogate pair is no character: kept as text, one would be the same as any other. An event's `data` is kept as JSON, where
+ * it stays what it is.
+ */
+function refuseIllFormed(body: unknown): void {
+  const waiting: { readonly path: readonly PropertyKey[]; readonly value: unknown }[] = [{ path: [], value: body }];
+  for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
+    const { path, value } = at;
+    if (typeof value === 'string' && !value.isWellFormed())
+      throw refuseField(fieldName(path), 'must be well-formed Unicode, and holds half of a surrogate pair');
+    if (value === null || typeof value !== 'object') continue;
+    for (const [name, member] of Object.entries(value)) {
+      if (name !== KEPT_AS_JSON)
+        waiting.push({ path: [...path, Array.isArray(value) ? Number(name) : name], value: member });
+    }
+  }
+}
+
+const KEPT_AS_JSON = 'data';
 
 /**
  * Checks a merge patch (RFC 7396) on `target`, what a caller could have sent to make the record, and returns what that
@@ -78,11 +99,23 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 function refuseIssues(issues: readonly z.core.$ZodIssue[], reserved: Readonly<Record<string, string>>): Refusal {
-  const details = issues.flatMap((issue) => problemsOf(issue, reserved)).slice(0, PROBLEMS_MAX);
+  const details = issues
+    .filter((issue) => !issues.some((other) => other !== issue && saysItsType(other) && isSamePlace(other, issue)))
+    .flatMap((issue) => problemsOf(issue, reserved))
+    .slice(0, PROBLEMS_MAX);
   const [first] = details;
   const more = details.length > 1 ? `, and ${details.length - 1} more` : '';
   const description = first === undefined ? 'the request is not valid' : `${first.field} ${first.problem}${more}`;
   return new Refusal('validation_failed', description, { details });
+}
+
+/** What is no list is no short one either. */
+function saysItsType({ code }: z.core.$ZodIssue): boolean {
+  return code === 'invalid_type';
+}
+
+function isSamePlace(one: z.core.$ZodIssue, other: z.core.$ZodIssue): boolean {
+  return one.path.length === other.path.length && one.path.every((step, at) => step === other.path[at]);
 }
 
 function problemsOf(issue: z.core.$ZodIssue, reserved: Readonly<Record<string, string>>): FieldProblem[] {

@@ -13,7 +13,7 @@ import { temporaryFolder } from './support/store.ts';
 
 const LINE: RequestLine = {
   ...{ method: 'GET', path: '/livez', status: 200, durationMs: 1.26, remoteAddress: '127.0.0.1' },
-  ...{ clientId: null, errorId: null },
+  ...{ clientId: null, refusal: null, errorId: null },
 };
 
 function logged(line: RequestLine): Record<string, unknown> {
@@ -27,7 +27,7 @@ function logged(line: RequestLine): Record<string, unknown> {
 
 describe('the line of a request', () => {
   it('says of it what there is to say, in the order of every other line', () => {
-    const { time, ...rest } = logged({ ...LINE, clientId: 'spc_1', errorId: 'e-1' });
+    const { time, ...rest } = logged({ ...LINE, clientId: 'spc_1', refusal: 'invalid_client', errorId: 'e-1' });
     assert.match(String(time), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
     assert.deepEqual(Object.entries(rest), [
       ['level', 30],
@@ -37,12 +37,13 @@ describe('the line of a request', () => {
       ['durationMs', 1.3],
       ['remoteAddress', '127.0.0.1'],
       ['clientId', 'spc_1'],
+      ['code', 'invalid_client'],
       ['errorId', 'e-1'],
       ['msg', 'request'],
     ]);
   });
 
-  it('leaves out the client and the error where there are none', () => {
+  it('leaves out the client, the refusal and the error where there are none', () => {
     assert.deepEqual(Object.keys(logged(LINE)).slice(-2), ['remoteAddress', 'msg']);
   });
 

@@ -189,3 +189,36 @@ describe('isDeeperThan', () => {
     }
   });
 });
+
+describe('text from outside', () => {
+  const half = '\ud800';
+
+  it('that holds half of a surrogate pair is refused, wherever it stands', () => {
+    const told = 'must be well-formed Unicode, and holds half of a surrogate pair';
+    assert.deepEqual(
+      problems(() => validate(schema, { name: `a${half}b` })),
+      [{ field: 'name', problem: told }],
+    );
+    const inner = { name: 'abc', tags: ['x', half], extra: {} };
+    assert.deepEqual(
+      problems(() => validate(schema, inner)),
+      [{ field: 'tags[1]', problem: told }],
+    );
+    const patched = () => validatePatch(schema, { name: 'abc' }, { extra: { deep: [{ er: half }] } });
+    assert.deepEqual(problems(patched), [{ field: 'extra.deep[0].er', problem: told }]);
+  });
+
+  it('may hold whole pairs, and halves where it is kept as JSON', () => {
+    assert.equal(validate(schema, { name: 'a😀b' }).name, 'a😀b');
+    assert.deepEqual(validate(schema, { name: 'abc', extra: { data: half } }).extra, { data: half });
+  });
+});
+
+describe('a value of the wrong type', () => {
+  it('is told so alone, whatever else would be wrong with it', () => {
+    assert.deepEqual(
+      problems(() => validate(schema, { name: 'abc', tags: 'xyz' })),
+      [{ field: 'tags', problem: 'must be a list' }],
+    );
+  });
+});

@@ -45,12 +45,17 @@ const NO_HASH: Uint8Array = new Uint8Array(32);
 
 export function createTokens({ store, clock, ids, random }: Dependencies): Tokens {
   const known = createKnown<Client>(CLIENTS_CACHED);
+  // Looked for every time, a client that there is none of would be refused later than one with a wrong secret.
+  const unknown = createKnown<true>(CLIENTS_CACHED);
   const findClient = async (clientId: string): Promise<Client | null> => {
     const version = store.tokens.version();
     const kept = known.find(clientId, version);
-    if (kept !== null || credentialBytes('spc', clientId) === null) return kept;
+    if (kept !== null || unknown.find(clientId, version) !== null || credentialBytes('spc', clientId) === null)
+      return kept;
     const client = await store.applications.getClient(clientId);
-    return client === null ? null : known.keep(clientId, version, client);
+    if (client !== null) return known.keep(clientId, version, client);
+    unknown.keep(clientId, version, true);
+    return null;
   };
   const authenticate = async ({ clientId, clientSecret }: ClientCredentials): Promise<Client> => {
     const client = await findClient(clientId);

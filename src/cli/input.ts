@@ -28,9 +28,9 @@ export async function readJsonObject(
   try {
     value = JSON.parse(text);
   } catch {
-    throw new CommandError(`--${option} is not JSON`);
+    throw new UsageError(`--${option} is not JSON`, invocation.command.name);
   }
-  if (!isObject(value)) throw new CommandError(`--${option} is not a JSON object`);
+  if (!isObject(value)) throw new UsageError(`--${option} is not a JSON object`, invocation.command.name);
   return value;
 }
 

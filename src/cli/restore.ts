@@ -1,5 +1,5 @@
 /** `sallyport restore`: a backup becomes the database. The server must be stopped meanwhile. */
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { COMMAND_LINE } from '../audit.ts';
 import type { Config } from '../config.ts';
@@ -7,6 +7,7 @@ import { databasePath, hasDatabase, masterKeyPath } from '../data-folder.ts';
 import { createIds } from '../ids.ts';
 import { randomBytes } from '../random.ts';
 import { masterKeyOf, takenAtOf } from '../store/backup.ts';
+import { makePrivateFolder } from '../store/folder.ts';
 import { type FolderLock, LOCK_FILE, lockFolder } from '../store/folder-lock.ts';
 import { makeMasterKey, readMasterKey } from '../store/master-key.ts';
 import { strangerText } from '../store/private-file.ts';
@@ -90,7 +91,7 @@ async function findMissingKey(config: Config, from: SqliteDatabase, file: string
 function takeFolder({ dataDir }: Config): FolderLock {
   let lock: FolderLock | null;
   try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    makePrivateFolder(dataDir);
     lock = lockFolder(dataDir);
   } catch (cause) {
     const stranger = strangerText([join(dataDir, LOCK_FILE), dataDir]);

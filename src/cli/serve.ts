@@ -21,9 +21,9 @@ export const serveCommands: CommandGroup = [
       const { createSallyport } = await import('../sallyport.ts');
       const sallyport = await createSallyport(config);
       try {
-        const { url } = await sallyport.start();
+        const where = await sallyport.start();
         const { firstCredentials } = sallyport;
-        const isRead = await announce(invocation, url, config.dataDir, sallyport);
+        const isRead = await announce(invocation, where, config.dataDir, sallyport);
         if (isRead && firstCredentials !== null) await sallyport.credentialsShown();
         await signalled;
       } catch (error) {
@@ -39,12 +39,13 @@ export const serveCommands: CommandGroup = [
 /** Answers whether somebody reads it. */
 async function announce(
   { terminal, json }: Invocation,
-  url: string,
+  { url, address }: { readonly url: string; readonly address: string },
   dataDir: string,
   { firstCredentials: credentials, firstInvitation }: Pick<Sallyport, 'firstCredentials' | 'firstInvitation'>,
 ): Promise<boolean> {
-  if (json) return terminal.out(`${JSON.stringify({ url, dataDir, ...credentials })}\n`);
-  const listening = `Sallyport ${VERSION} listens on ${url}\n`;
+  if (json) return terminal.out(`${JSON.stringify({ url, address, dataDir, ...credentials })}\n`);
+  const known = url === address ? '' : ` (known as ${url})`;
+  const listening = `Sallyport ${VERSION} listens on ${address}${known}\n`;
   if (credentials === null) return terminal.out(listening);
   // A person gets lines to read; a program that reads this, the object of wire.md §6 on a line of its own.
   const shown = terminal.isInteractive

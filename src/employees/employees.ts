@@ -16,7 +16,9 @@ import { validate, validatePatch } from '../validation.ts';
 const personName = z
   .string()
   .regex(/^(?=.*\S)[^\p{Cc}]{1,200}$/u, 'must be 1 to 200 characters, not blank, without control characters');
-const reference = z.string().regex(/^[^\p{Cc}]{1,128}$/u, 'must be 1 to 128 characters without control characters');
+const reference = z
+  .string()
+  .regex(/^(?=.*\S)[^\p{Cc}]{1,128}$/u, 'must be 1 to 128 characters, not blank, without control characters');
 
 export const employeeInput = z
   .strictObject({

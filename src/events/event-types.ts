@@ -128,7 +128,7 @@ async function refuseUnencrypted(store: Store, type: string): Promise<void> {
   if (webhooks.length === 0) return;
   throw new Refusal(
     'conflict',
-    `encryptionRequired cannot be: ${webhooks.join(', ')} would get it without encryption`,
+    `encryptionRequired cannot be true: ${webhooks.join(', ')} would get it without encryption`,
     {
       details: webhooks.map((webhook) => ({
         field: 'encryptionRequired',

@@ -16,10 +16,7 @@ import { isDeeperThan, isObject, validate } from '../validation.ts';
 import { makeEvent } from './event.ts';
 import type { EventTypes } from './event-types.ts';
 
-/** Half of a surrogate pair is no character: kept as text, one would be the same as any other. */
-const isWellFormed = (text: string): boolean => text.isWellFormed();
-const ILL_FORMED = 'must be well-formed Unicode';
-export const reference: z.ZodType<string> = z.string().min(1).max(200).refine(isWellFormed, ILL_FORMED);
+export const reference: z.ZodType<string> = z.string().min(1).max(200);
 
 export const eventInput = z
   .strictObject({
@@ -34,7 +31,6 @@ export const eventInput = z
       .string()
       .min(1)
       .max(IDEMPOTENCY_KEY_MAX_LENGTH)
-      .refine(isWellFormed, ILL_FORMED)
       .nullish()
       .meta({ description: 'For 24 hours, an event with the same key is this one again.' }),
   })

@@ -2,6 +2,7 @@
  * Who calls an OAuth endpoint: client credentials from the `Authorization` header or from the body, never both (RFC 6749 §2.3.1),
  * checked behind the throttle (wire.md §2 "Brute force").
  */
+import { credentialBytes } from '../access/credential.ts';
 import { type Attempt, refuseBlocked, type Throttle } from '../access/throttle.ts';
 import type { ClientCredentials, Tokens } from '../access/tokens.ts';
 import type { Clock } from '../ids.ts';
@@ -33,6 +34,8 @@ export function createClientAuthentication({ tokens, throttle, clock }: Dependen
   return {
     client: async (call, parameters) => {
       const credentials = credentialsOf(call, parameters);
+      // Whatever else stands in its place may be a secret that was put there by mistake.
+      if (credentialBytes('spc', credentials.clientId) !== null) call.clientId = credentials.clientId;
       const attempt: Attempt = { network: networkOf(call.remoteAddress), clientId: credentials.clientId };
       refuseBlocked(throttle.blockedForMs(attempt, clock()), tooMany);
       const client = await tokens.authenticate(credentials).catch((error: unknown) => {

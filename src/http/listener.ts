@@ -73,6 +73,10 @@ export function createListener({ handler, tls, clock, log, drainMs = DRAIN_MS }:
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     connections.afterAnswers(socket, () => refuseMalformed(error, socket, clock(), log));
   });
+  // Node would close the connection without a word.
+  server.on('connect', (_, socket: Socket) => {
+    connections.afterAnswers(socket, () => refuseRaw(socket, new Refusal('invalid_request', NO_PROXY), clock(), log));
+  });
   return {
     listen: (host, port) =>
       new Promise((resolve, reject) => {
@@ -171,10 +175,15 @@ function refuseMalformed(error: NodeJS.ErrnoException, socket: Socket, now: numb
   }
   const [code, description] =
     MALFORMED[error.code ?? ''] ?? (['invalid_request', 'the request is not valid HTTP'] as const);
+  refuseRaw(socket, new Refusal(code, description), now, log, error.code);
+}
+
+/** Answers where there is no response to do it with. */
+function refuseRaw(socket: Socket, refusal: Refusal, now: number, log: Log, cause?: string): void {
   const errorId = randomUUID();
-  const { status, body } = errorReply(new Refusal(code, description), errorId, now);
+  const { status, body } = errorReply(refusal, errorId, now);
   const text = JSON.stringify(body);
-  log.info({ status, errorId, code: error.code }, 'malformed request');
+  log.info({ status, errorId, code: cause ?? refusal.code }, 'malformed request');
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: ${JSON_TYPE}\r\nContent-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`,
   );
@@ -182,7 +191,10 @@ function refuseMalformed(error: NodeJS.ErrnoException, socket: Socket, now: numb
   setTimeout(() => socket.destroy(), DISCARDED_BODY_MS).unref();
 }
 
+const NO_PROXY = 'CONNECT asks for a proxy, which this is none';
+
 const MALFORMED: Readonly<Record<string, readonly [RefusalCode, string]>> = {
+  HPE_INVALID_METHOD: ['invalid_request', 'the request does not begin with a method that is known here'],
   HPE_HEADER_OVERFLOW: ['headers_too_large', `the headers have more than ${REQUEST_HEADER_BYTES} bytes`],
   ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'the request did not arrive in time'],
 };

@@ -33,6 +33,8 @@ export type Call = {
   readonly mediaType: string;
   /** Who calls; null on an open route. */
   readonly caller: Caller | null;
+  /** Which client the log is to name where there is no caller: routes that authenticate it themselves say so. */
+  clientId: string | null;
   /** The address that the request came from, as far as trusted proxies tell it. */
   readonly remoteAddress: string;
   /** Aborted when the client has gone, and for a stream when the server stops. */

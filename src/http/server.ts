@@ -11,7 +11,7 @@ import { Refusal, type RefusalCode } from '../refusal.ts';
 import { readBody } from './body.ts';
 import { createDepartures } from './departures.ts';
 import { errorReply } from './error-body.ts';
-import { allHeaders, firstHeader } from './raw-headers.ts';
+import { allHeaders } from './raw-headers.ts';
 import { asRefusal, loggedPath, sendReply } from './respond.ts';
 import type { Reply, Route } from './route.ts';
 import { createRouter } from './router.ts';
@@ -53,7 +53,7 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
   const answer = async (walk: Walk): Promise<Reply> => {
     const { request, method } = walk;
     const target = request.url ?? '/';
-    refuseWithoutHost(request);
+    refuseHost(request);
     const { route, params, segments } = router.route(method, target);
     walk.route = route;
     walk.params = params;
@@ -102,15 +102,17 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
     const { status } = reply;
     const durationMs = performance.now() - startedAt;
     observe?.({ route: route?.path ?? null, method, status, refusal, seconds: durationMs / 1000 });
-    const clientId = caller?.clientId ?? null;
-    log.request({ method, path: loggedPath(request), status, durationMs, remoteAddress, clientId, errorId });
+    const clientId = caller?.clientId ?? walk.clientId;
+    log.request({ method, path: loggedPath(request), status, durationMs, remoteAddress, clientId, refusal, errorId });
   };
 }
 
-/** RFC 9110 §7.2. Node would refuse it by itself, but not in the error body. */
-function refuseWithoutHost(request: IncomingMessage): void {
-  if (firstHeader(request, 'host') === undefined && request.httpVersion === '1.1')
+/** RFC 9112 §3.2. Where none was sent Node would refuse it by itself, but not in the error body. */
+function refuseHost(request: IncomingMessage): void {
+  const [host, ...more] = allHeaders(request, 'host');
+  if (host === undefined && request.httpVersion === '1.1')
     throw new Refusal('invalid_request', 'a Host header is required');
+  if (more.length > 0) throw new Refusal('invalid_request', 'the Host header was sent more than once');
 }
 
 function queryOf(target: string): URLSearchParams {

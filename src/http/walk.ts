@@ -20,6 +20,7 @@ export class Walk implements Call {
   mediaType = '';
   route: Route | null = null;
   caller: Caller | null = null;
+  clientId: string | null = null;
   errorId: string | null = null;
   refusal: RefusalCode | null = null;
   #gone: AbortController | null = null;

@@ -35,10 +35,13 @@ const INSERT = `
     @responseStatus, iif(erased, NULL, @responseHeaders), iif(erased, NULL, @responseBody), @errorClass, @errorMessage, @timings
   FROM (SELECT ${CARRIED_ERASED} AS erased)`;
 const GET = 'SELECT * FROM attempt WHERE key = @key AND id = @id';
-// Served by attempt_record: a batch has at most 1000 records, so one that covers the offset begins at most 999 before it.
+// Served by attempt_record: a batch has at most 1000 records, so one that covers the offset begins at most 999 before it. What was sent
+// after the record's data had been erased did not carry it.
 const OF_RECORD = `
   SELECT * FROM attempt
-  WHERE webhook_number = @webhookNumber AND first_offset BETWEEN @offset - 999 AND @offset AND last_offset >= @offset
+  WHERE webhook_number = @webhookNumber AND first_offset BETWEEN @offset - 999 AND @offset AND last_offset >= @offset AND started_at < coalesce((
+    SELECT e.erased_at FROM outbox AS o CROSS JOIN event AS e ON e.key = o.event_key
+    WHERE o.webhook_number = @webhookNumber AND o.record_offset = @offset), started_at + 1)
   ORDER BY key DESC LIMIT @limit`;
 // The newest of all, and of one webhook those among them: where it sends much, these are enough.
 const LATEST = 'SELECT * FROM attempt ORDER BY key DESC LIMIT @limit';

@@ -5,6 +5,7 @@ import { DELIVERIES_EXAMINED_AT_ONCE, DELIVERIES_EXAMINED_MAX } from '../log-lim
 import type { Database, Row } from './database.ts';
 import { placesInState, placesInStateOfAll } from './delivery-merge.ts';
 import {
+  addressOf,
   comparePlaces,
   type EventKind,
   FIRST_PLACE,
@@ -15,7 +16,7 @@ import {
   placesInLog,
   placesOfEvents,
 } from './delivery-places.ts';
-import { type Offsets, offsetsAround, offsetsWithin } from './log-search.ts';
+import { offsetsAround, offsetsWithin } from './log-search.ts';
 import type { WebhookState } from './webhooks.ts';
 
 export type DeliveryState = 'pending' | 'delivered' | 'dead' | 'discarded';
@@ -35,6 +36,8 @@ export type Delivery = {
   readonly nextAttemptAt: number | null;
   readonly createdAt: number;
   readonly settledAt: number | null;
+  /** When its data was. */
+  readonly erasedAt: number | null;
 };
 
 /** All that are given have to fit. */
@@ -54,10 +57,9 @@ export type DeliveryFilter = {
 };
 
 /** What a record carries. */
-export type DeliveryContent = {
+export type DeliveryContent = Pick<Delivery, 'erasedAt'> & {
   /** The event's data as it goes out; null once erased. */
   readonly dataJson: string | null;
-  readonly erasedAt: number | null;
   readonly correlationId: string;
   readonly actorId: string | null;
 };
@@ -65,14 +67,19 @@ export type DeliveryContent = {
 /** `next` is where the page after this one begins, as an id for `deliveryAddress`; null on the last one. A page may be short, or empty, and have one. */
 export type DeliveryPage = { readonly items: readonly Delivery[]; readonly next: string | null };
 
-// A record that was erased before its batch was settled did not go out with the others. Its batch is the last one that begins at or
-// before it, if it reaches that far.
+// A record that was erased before its batch was settled did not go out with the others, nor in what was attempted since: that was the
+// end of it. Its batch is the last one that begins at or before it, if it reaches that far.
+const UNSENT = 'e.erased_at < coalesce(b.settled_at, e.erased_at + 1)';
+const SENT_SINCE = `
+  SELECT count(*) FROM attempt AS a WHERE a.webhook_number = o.webhook_number AND a.started_at >= e.erased_at
+    AND a.first_offset BETWEEN o.record_offset - 999 AND o.record_offset AND a.last_offset >= o.record_offset`;
 const READ = `
   SELECT o.webhook_number, o.record_offset, o.event_key, w.id AS webhook_id, w.name AS webhook_name, p.state AS webhook_state,
          e.id AS event_id, e.type, e.subject, e.created_at,
-         CASE WHEN e.erased_at < coalesce(b.settled_at, e.erased_at + 1) THEN 'discarded'
-              ELSE coalesce(b.state, 'pending') END AS state,
-         coalesce(b.attempt_count, 0) AS attempt_count, iif(e.erased_at IS NULL, b.next_attempt_at, NULL) AS next_attempt_at, b.settled_at
+         e.erased_at, iif(${UNSENT}, 'discarded', coalesce(b.state, 'pending')) AS state,
+         coalesce(b.attempt_count, 0) - iif(${UNSENT}, (${SENT_SINCE}), 0) AS attempt_count,
+         iif(e.erased_at IS NULL, b.next_attempt_at, NULL) AS next_attempt_at,
+         iif(${UNSENT}, e.erased_at, b.settled_at) AS settled_at
   FROM json_each(@places) AS place
   CROSS JOIN outbox AS o ON o.webhook_number = place.value ->> 0 AND o.record_offset = place.value ->> 1
   CROSS JOIN event AS e ON e.key = o.event_key
@@ -166,13 +173,10 @@ async function placesFor(db: Database, filter: DeliveryFilter, before: DeliveryA
   if (webhookNumber === undefined) {
     return narrow === null ? placesInAllLogs(db, await keys()) : placesInStateOfAll(db, narrow, await keys());
   }
-  const offsets = named === undefined ? await offsetsAround(db, webhookNumber, filter) : reaching(named);
+  const offsets =
+    named === undefined ? await offsetsAround(db, webhookNumber, filter) : { from: named.first, below: named.last + 1 };
   const page = before === null ? offsets : { ...offsets, below: Math.min(offsets.below, before.offset) };
   return state === undefined ? placesInLog(db, webhookNumber, page) : placesInState(db, state, webhookNumber, page);
-}
-
-function reaching({ first, last }: NonNullable<DeliveryFilter['offsets']>): Offsets {
-  return { from: first, below: last + 1 };
 }
 
 type Keys = { readonly since: number; readonly until: number };
@@ -195,12 +199,6 @@ async function placeOf(db: Database, { createdAt, webhookNumber, offset }: Deliv
   const record = await db.get(EVENT_KEY, { webhookNumber, offset });
   // Where housekeeping has taken the record meanwhile, the page begins anew at its millisecond: rather twice than not at all.
   return { key: Number(record?.event_key ?? firstRowKeyAt(createdAt + 1)), webhookNumber, offset };
-}
-
-/** The inverse: an event that is in no log has its key's counter for an offset. */
-function addressOf({ key, webhookNumber, offset }: Place): DeliveryAddress {
-  const createdAt = rowKeyTime(key);
-  return { createdAt, webhookNumber, offset: webhookNumber === 0 ? key - firstRowKeyAt(createdAt) : offset };
 }
 
 async function readOne(db: Database, webhookNumber: number, offset: number): Promise<Delivery | null> {
@@ -245,5 +243,6 @@ function read(row: Row): Delivery {
     nextAttemptAt: row.next_attempt_at as number | null,
     createdAt: Number(row.created_at),
     settledAt: row.settled_at as number | null,
+    erasedAt: row.erased_at as number | null,
   };
 }

@@ -2,6 +2,7 @@
  * Where deliveries of a kind lie (`outbox`, `batch`, `event`), newest first: each source reads on in one index, so that a page costs
  * the same whatever the size of the log. What a place holds is read by `deliveries.ts`.
  */
+import { type DeliveryAddress, firstRowKeyAt, rowKeyTime } from '../ids.ts';
 import type { Database, Parameters } from './database.ts';
 import { BEYOND, type Offsets } from './log-search.ts';
 
@@ -16,6 +17,12 @@ export type KeyRange = { readonly from: number; readonly before: Place };
 
 /** Before every other place. */
 export const FIRST_PLACE: Place = { key: BEYOND, webhookNumber: 0, offset: 0 };
+
+/** What stands for a place in a cursor: of an event that is in no log the counter of its key is the offset. */
+export function addressOf({ key, webhookNumber, offset }: Place): DeliveryAddress {
+  const createdAt = rowKeyTime(key);
+  return { createdAt, webhookNumber, offset: webhookNumber === 0 ? key - firstRowKeyAt(createdAt) : offset };
+}
 
 /** Negative where the first one comes first: newest event first. */
 export function comparePlaces(a: Place, b: Place): number {

@@ -1,4 +1,7 @@
-/** Sending again (`batch`): settled records become pending, in steps, so that a replay of millions holds up nobody for long. */
+/**
+ * Sending again (`batch`): settled records become pending, in steps, so that a replay of millions holds up nobody for long. Those whose
+ * data was erased stay as they are: there is nothing of them to send, and that they were delivered is not forgotten.
+ */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AuditEntry } from '../audit.ts';
 import { REPLAY_COUNTED_AT_ONCE } from '../log-limits.ts';
@@ -33,6 +36,16 @@ const SPLIT_LEFT = `
   UPDATE batch SET last_offset = @at - 1, id = @id
   WHERE webhook_number = @webhookNumber AND state <> 'pending' AND last_offset >= @at
     AND first_offset = (SELECT max(first_offset) FROM batch WHERE webhook_number = @webhookNumber AND first_offset < @at)`;
+// In one log the keys of events grow with the offsets. Served by event_erased_key and outbox_event.
+const ERASED = `
+  SELECT o.record_offset FROM event AS e INDEXED BY event_erased_key
+  CROSS JOIN outbox AS o ON o.event_key = e.key AND o.webhook_number = @webhookNumber
+  WHERE e.erased_at IS NOT NULL AND e.key BETWEEN
+    (SELECT min(event_key) FROM (SELECT event_key FROM outbox
+      WHERE webhook_number = @webhookNumber AND record_offset >= @first ORDER BY record_offset LIMIT 1))
+    AND (SELECT max(event_key) FROM (SELECT event_key FROM outbox
+      WHERE webhook_number = @webhookNumber AND record_offset <= @last ORDER BY record_offset DESC LIMIT 1))
+  ORDER BY e.key`;
 const WAKE = `
   UPDATE webhook_progress SET wake_at = @now, probe_at = NULL
   WHERE webhook_number = @webhookNumber AND state IN ('started', 'running', 'failing')`;
@@ -79,10 +92,13 @@ export function replayStore(database: Database): ReplayStore {
       let records = 0;
       for (let first = range.first; first <= last; await nextTurn()) {
         const batches = await nextBatches(database, { ...range, first }, REPLAY_COUNTED_AT_ONCE);
-        for (const batch of batches) {
-          if (states.includes(batch.state)) records += Math.min(batch.last, last) - Math.max(batch.first, first) + 1;
+        const through = endOf(batches, REPLAY_COUNTED_AT_ONCE, last);
+        const wanted = batches.filter(({ state }) => states.includes(state));
+        for (const part of await partsOf(database, { ...range, first, last: through })) {
+          for (const batch of wanted)
+            records += Math.max(0, Math.min(batch.last, part.last) - Math.max(batch.first, part.first) + 1);
         }
-        first = endOf(batches, REPLAY_COUNTED_AT_ONCE, last) + 1;
+        first = through + 1;
       }
       return records;
     },
@@ -94,16 +110,32 @@ export function replayStore(database: Database): ReplayStore {
       for (let first = replay.first; first <= last; await nextTurn()) {
         const { through, records, held } = await measured(database, async (db) => {
           const through = endOf(await nextBatches(db, { ...replay, first }, size), size, last);
-          return { through, records: await replayStretch(db, { ...replay, first, last: through }, entry) };
+          let records = 0;
+          for (const part of await partsOf(db, { ...replay, first, last: through })) {
+            records += await replayStretch(db, { ...replay, ...part }, entry);
+            entry = null;
+          }
+          return { through, records };
         });
         replayed += records;
-        entry = null;
         first = through + 1;
         size = nextSize(size, held);
       }
+      if (entry !== null) await database.commit([auditStatement(entry)]);
       return replayed;
     },
   };
+}
+
+/** What of a stretch lies between records whose data was erased. */
+async function partsOf(
+  db: Database,
+  { webhookNumber, first, last }: ReplayRange,
+): Promise<Pick<ReplayRange, 'first' | 'last'>[]> {
+  const erased = (await db.all(ERASED, { webhookNumber, first, last })).map((row) => Number(row.record_offset));
+  const ends = [first - 1, ...erased, last + 1];
+  const parts = ends.slice(1).map((end, at) => ({ first: (ends[at] as number) + 1, last: end - 1 }));
+  return parts.filter((part) => part.first <= part.last);
 }
 
 type FoundBatch = { readonly first: number; readonly last: number; readonly state: string };

@@ -9,7 +9,8 @@ import { id, instant, isoInstant } from '../schemas.ts';
 import type { AttemptRecord } from '../store/attempts.ts';
 import type { Delivery, DeliveryContent, DeliveryFilter, DeliveryPage } from '../store/deliveries.ts';
 import type { Store } from '../store/store.ts';
-import { askedReplay, isReplayable, REPLAYABLE } from './replay.ts';
+import { askedReplay, isReplayable } from './replay.ts';
+import { REPLAYABLE } from './webhook-schema.ts';
 
 const milliseconds = z.number().nullable();
 
@@ -70,7 +71,7 @@ export type Deliveries = {
   list(search: DeliverySearch, before: string | null, limit: number): Promise<DeliveryPage>;
   /** Makes a delivered or dead delivery pending again, with its message id; it is sent under the same rules as any other. */
   replay(id: string, actor: Actor): Promise<Delivery>;
-  /** The same for several; those that are not there, or neither delivered nor dead, are left as they are. Answers how many. */
+  /** The same for several; those that are not there, neither delivered nor dead, or erased are left as they are. Answers how many. */
   replaySelected(ids: readonly string[], actor: Actor): Promise<{ readonly replayed: number }>;
   /** How many records `replay` of the webhook would send again, given the same body. */
   countReplay(webhookId: string, body: unknown): Promise<number>;
@@ -122,16 +123,13 @@ export function createDeliveries({ store, clock, ids, wake }: Dependencies): Del
     },
     replay: async (id, actor) => {
       const delivery = await find(id);
-      const { state } = delivery;
-      if (!isReplayable(state)) {
-        throw new Refusal('invalid_state', `the delivery is ${state}: only a delivered or dead one can be sent again`);
-      }
+      if (!isReplayable(delivery)) throw notReplayable(delivery);
       await replayRun([delivery], actor);
       return find(id);
     },
     replaySelected: async (selected, actor) => {
       const found = await Promise.all([...new Set(selected)].map(look));
-      const replayable = found.filter((delivery) => delivery !== null && isReplayable(delivery.state));
+      const replayable = found.filter((delivery) => delivery !== null && isReplayable(delivery));
       let replayed = 0;
       for (const run of runsOf(replayable as readonly Delivery[])) replayed += await replayRun(run, actor);
       return { replayed };
@@ -143,6 +141,12 @@ export function createDeliveries({ store, clock, ids, wake }: Dependencies): Del
       return range === null ? 0 : store.replays.count(range);
     },
   };
+}
+
+function notReplayable({ state, erasedAt }: Delivery): Refusal {
+  const why = `is ${state}: only a delivered or dead one can be sent again`;
+  const isErased = erasedAt !== null && state !== 'discarded';
+  return new Refusal('invalid_state', `the delivery ${isErased ? 'has no data any more, which was erased' : why}`);
 }
 
 /** As the audit log tells it: of one delivery what it was before, of several which records they are. */

@@ -1,10 +1,11 @@
 /** Sending a stretch of a webhook's log again: what is asked for, and which records that means. */
 import { refuseField } from '../refusal.ts';
+import type { Delivery } from '../store/deliveries.ts';
 import type { ReplayableState, ReplayRange } from '../store/replays.ts';
 import type { Store } from '../store/store.ts';
 import type { Webhook } from '../store/webhooks.ts';
 import { validate } from '../validation.ts';
-import { replayInput } from './webhook-schema.ts';
+import { REPLAYABLE, replayInput } from './webhook-schema.ts';
 
 export type AskedReplay = {
   /** Null: nothing happened then. */
@@ -17,11 +18,9 @@ export type AskedReplay = {
   };
 };
 
-/** Pending records are under way, discarded ones are gone. */
-export const REPLAYABLE: readonly ReplayableState[] = ['delivered', 'dead'];
-
-export function isReplayable(state: string): state is ReplayableState {
-  return (REPLAYABLE as readonly string[]).includes(state);
+/** Of what was erased there is nothing to send. */
+export function isReplayable({ state, erasedAt }: Pick<Delivery, 'state' | 'erasedAt'>): boolean {
+  return erasedAt === null && (REPLAYABLE as readonly string[]).includes(state);
 }
 
 /** Throws 400, naming the field, for what makes no sense. */
@@ -32,11 +31,8 @@ export async function askedReplay(
   now: number,
 ): Promise<AskedReplay> {
   const { since, until, states: named } = validate(replayInput, body);
-  const wrong = named?.findIndex((state) => !isReplayable(state)) ?? -1;
-  if (wrong >= 0) throw refuseField(`states[${wrong}]`, `must be one of ${REPLAYABLE.join(', ')}`);
   // Without a range, everything ever delivered would go out again.
-  const states =
-    named?.filter(isReplayable) ?? (since === undefined && until === undefined ? ['dead' as const] : REPLAYABLE);
+  const states = named ?? (since === undefined && until === undefined ? ['dead' as const] : REPLAYABLE);
   const from = since === undefined ? 0 : Date.parse(since);
   const to = until === undefined ? now + 1 : Date.parse(until);
   if (to <= from) throw refuseField('until', 'must be later than since');

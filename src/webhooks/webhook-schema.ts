@@ -14,6 +14,7 @@ import {
   RECORDS_PER_SECOND_MAX,
 } from '../limits.ts';
 import { displayName, distinct, moment } from '../schemas.ts';
+import type { ReplayableState } from '../store/replays.ts';
 
 /** Set by the service itself on every request, so no custom header may have these names. */
 const SERVICE_HEADERS: ReadonlySet<string> = new Set([
@@ -91,16 +92,17 @@ export const webhookInput = z
   .meta({ id: 'WebhookInput', description: 'Which events go to which endpoint, and how.' });
 export type WebhookInput = z.infer<typeof webhookInput>;
 
+/** Pending records are under way, discarded ones are gone. */
+export const REPLAYABLE = ['delivered', 'dead'] as const satisfies readonly ReplayableState[];
+
 export const replayInput = z
   .strictObject({
     since: moment.optional(),
     until: moment.optional(),
-    states: distinct(z.enum(['pending', 'delivered', 'dead', 'discarded']), 4)
-      .optional()
-      .meta({
-        description:
-          'If absent: delivered and dead ones of the range that since or until gives; without a range the dead ones.',
-      }),
+    states: distinct(z.enum(REPLAYABLE), 2).optional().meta({
+      description:
+        'If absent: delivered and dead ones of the range that since or until gives; without a range the dead ones.',
+    }),
   })
   .meta({
     id: 'ReplayInput',

@@ -23,8 +23,10 @@ export function challengeAnswer(challenge: Challenge): string {
 }
 
 /** Compares the answer that came back in `x-challenge-sha256` with the one wanted, in constant time. */
-export function verifyChallengeAnswer(challenge: Challenge, answer: string | null | undefined): ChallengeVerdict {
-  if (answer === undefined || answer === null || answer === '') {
+export function verifyChallengeAnswer(challenge: Challenge, header: string | null | undefined): ChallengeVerdict {
+  // Space around a header's value is no part of it (RFC 9112 §5.1), and comes along where it follows one.
+  const answer = header?.replace(/^[ \t]+|[ \t]+$/g, '') ?? '';
+  if (answer === '') {
     return failure('missing_answer', `the response has no ${challengeHeader} header`);
   }
   if (decodeStrictBase64(answer)?.length !== 32) {

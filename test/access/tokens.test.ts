@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { hashCredential, mintCredential, mintToken, tokenRowKey } from '../../src/access/credential.ts';
+import { createTokens } from '../../src/access/tokens.ts';
 import { rowKeyTime } from '../../src/ids.ts';
 import { randomBytes } from '../../src/random.ts';
 import type { Client } from '../../src/store/applications.ts';
@@ -53,6 +54,27 @@ describe('authentication', () => {
       }
     });
     assert.equal((await s.tokens.authenticate({ clientId, clientSecret: good.clientSecret })).id, good.application.id);
+  });
+});
+
+describe('a client that there is none of', () => {
+  it('is looked for once, so that it is refused no later than a wrong secret, and again when one has come', async (t) => {
+    const s = await openTestServices(t);
+    let looks = 0;
+    const applications: typeof s.store.applications = {
+      ...s.store.applications,
+      getClient: (clientId) => {
+        looks += 1;
+        return s.store.applications.getClient(clientId);
+      },
+    };
+    const { authenticate } = createTokens({ ...s, random: randomBytes, store: { ...s.store, applications } });
+    const credentials = { clientId: mintCredential('spc', randomBytes), clientSecret: 'a secret' };
+    for (let n = 0; n < 3; n += 1) await refused(() => authenticate(credentials), { code: 'invalid_client' });
+    assert.equal(looks, 1);
+    await makeApplication(s);
+    await refused(() => authenticate(credentials), { code: 'invalid_client' });
+    assert.equal(looks, 2);
   });
 });
 

@@ -58,6 +58,7 @@ describe('sallyport listen, wrongly used,', () => {
     [['--status', '600'], '--status must be 200 to 599'],
     [['--delay', '3600001'], '--delay must be at most 3600000'],
     [['--delay', '1s'], '--delay must be a whole number'],
+    [['--port', '65536'], '--port must be at most 65535'],
     [['--forward', 'localhost:3000'], '--forward must be an http: or https: URL'],
     [['--forward', 'ftp://localhost/'], '--forward must be an http: or https: URL'],
     [['--pgp-passphrase', 'x'], '--pgp-passphrase without --pgp-key'],

@@ -31,7 +31,8 @@ async function initialised(t: TestContext): Promise<string> {
 test('the first serve sets an empty folder up, says where it listens and shows credentials that work, once', async (t) => {
   const dataDir = unusedFolder(t);
   const first = await serve(t, dataDir);
-  const { url, ...credentials } = first.announcement;
+  const { url, address, ...credentials } = first.announcement;
+  assert.equal(address, url);
   assert.match(url, /^http:\/\/127\.0\.0\.1:\d+$/);
   assert.deepEqual(Object.keys(credentials), ['dataDir', 'adminUserName', 'adminPassword', 'clientId', 'clientSecret']);
   assert.equal(await tokenStatus(url, credentials), 200);
@@ -39,7 +40,7 @@ test('the first serve sets an empty folder up, says where it listens and shows c
   assert.equal(first.stdout().trimEnd().split('\n').length, 1);
 
   const second = await serve(t, dataDir);
-  assert.deepEqual(Object.keys(second.announcement), ['url', 'dataDir']);
+  assert.deepEqual(Object.keys(second.announcement), ['url', 'address', 'dataDir']);
   assert.equal(await tokenStatus(second.announcement.url, credentials), 200);
   assert.deepEqual(await second.end('SIGINT'), { status: 0, signal: null });
 });
@@ -84,6 +85,7 @@ test('settings are flags of serve too, and win over the environment', async (t) 
   const args = ['--host', '127.0.0.1', '--public-url', 'https://edge.example', '--log-level', 'error'];
   const { announcement, end } = await serve(t, dataDir, { args, env });
   assert.equal(announcement.url, 'https://edge.example');
+  assert.match(announcement.address, /^http:\/\/127\.0\.0\.1:\d+$/);
   assert.equal((await end('SIGTERM')).status, 0);
 });
 

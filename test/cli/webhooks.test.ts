@@ -56,14 +56,14 @@ test('endpoint: creates, verifies, rotates and lists, sending through the settin
     await failure(['endpoint', 'create', '--name', 'x', '--url', 'http://a.example']),
     /url must begin with https:/,
   );
-  assert.match(
-    await failure(['endpoint', 'create', '--name', 'x', '--url', url, '--fields', '{']),
-    /--fields is not JSON/,
-  );
-  assert.match(
-    await failure(['endpoint', 'create', '--name', 'x', '--url', url, '--fields', '[]']),
-    /--fields is not a JSON object/,
-  );
+  for (const [fields, problem] of [
+    ['{', /--fields is not JSON/],
+    ['[]', /--fields is not a JSON object/],
+  ] as const) {
+    const wrong = await run(['endpoint', 'create', '--name', 'x', '--url', url, '--fields', fields]);
+    assert.equal(wrong.status, 2);
+    assert.match(wrong.stderr, problem);
+  }
 });
 
 test('endpoint verify fails where the endpoint does not answer rightly, and says why', async (t) => {

@@ -144,6 +144,13 @@ test('cursors', async (t) => {
     }
   });
 
+  await t.test('show no deliveries of a stretch that ends before it begins', async () => {
+    const stretch = 'since=2026-11-21T05:00:00Z&until=2026-11-21T05:00:00Z';
+    const { status, body } = await admin.get(`${EDGE}/deliveries?${stretch}`);
+    assert.equal(status, 400);
+    assert.match(JSON.stringify(body), /until must be later than since/);
+  });
+
   await t.test('show employees of the divisions of the user alone, whosesoever they are', async () => {
     const { id: ofSales, spare: ofResearch } = seeded.get('employees') ?? assert.fail();
     const seen = async (division: string, cursor: string): Promise<string[]> => {

@@ -69,6 +69,19 @@ for (const isTls of [false, true]) {
       assert.equal(refusals(log), 1);
     });
 
+    for (const [what, said, problem] of [
+      ['whose method nobody knows', get('/').replace('GET', 'FOO'), /does not begin with a method that is known/],
+      ['for a proxy', 'CONNECT a.example:443 HTTP/1.1\r\nHost: a.example\r\n\r\n', /CONNECT asks for a proxy/],
+    ] as const) {
+      it(`${what} is told so, and the connection ends`, async (t) => {
+        const { log, answers } = await ask(t, isTls, said);
+        const text = await answers;
+        assert.match(text, /^HTTP\/1\.1 400 .*"invalid_request"/s);
+        assert.match(text, problem);
+        assert.equal(refusals(log), 1);
+      });
+    }
+
     it('is answered at once where its own body is at fault', async (t) => {
       const body = 'Transfer-Encoding: chunked\r\n\r\nno length\r\n';
       const { answers } = await ask(t, isTls, `POST /1 HTTP/1.1\r\nHost: a\r\n${body}`);

@@ -135,7 +135,7 @@ describe('an event type', () => {
       form: { [String(field)]: String(token) },
       headers: { 'sec-fetch-site': 'same-origin' },
     });
-    assert.match(await reply.text(), /The event-type is used by webhook Orders/);
+    assert.match(await reply.text(), /The event type is used by webhook Orders/);
     assert.equal((await ownTypes(admin)).length, 1);
   });
 

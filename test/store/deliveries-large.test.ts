@@ -156,7 +156,8 @@ describe('among two hundred thousand records, a replay', () => {
     assert.equal(await replays.count(all), EVENTS / 10);
     const busy = { webhookNumber: s.busy, first: 0, last: EVENTS - 1 };
     assert.equal(await replays.count({ ...busy, states: ['dead'] }), 200);
-    assert.equal(await replays.count({ ...busy, first: 50, states: ['dead', 'delivered'] }), EVENTS - 50);
+    // One of them was erased: there is nothing of it to send.
+    assert.equal(await replays.count({ ...busy, first: 50, states: ['dead', 'delivered'] }), EVENTS - 51);
     const audited = Number(s.rows('SELECT count(*) AS n FROM audit')[0]?.n);
     const turns = countTurns();
     const replay = { now: s.clock(), newId: s.ids.uuid };

@@ -62,7 +62,11 @@ export async function sallyportJson<T>(args: readonly string[], options: Command
 export type Served = {
   readonly pid: number;
   /** The first line of standard output. */
-  readonly announcement: { readonly url: string; readonly dataDir: string } & Partial<FirstCredentials>;
+  readonly announcement: {
+    readonly url: string;
+    readonly address: string;
+    readonly dataDir: string;
+  } & Partial<FirstCredentials>;
   /** All of standard output so far. */
   stdout(): string;
   /** Sends a signal and answers how the process ended. */

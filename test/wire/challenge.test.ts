@@ -49,6 +49,11 @@ describe('the token challenge', () => {
     ['the answer of another path', challengeAnswer({ ...CHALLENGE, pathAndQuery: '/IN' }), 'wrong_answer'],
     ['the answer with another secret', challengeAnswer({ ...CHALLENGE, secret: 'other' }), 'wrong_answer'],
   ];
+  it('passes over space around the answer, which is no part of it', () => {
+    for (const given of [`${answer} `, `\t${answer}`, ` \t${answer}\t `])
+      assert.deepEqual(verifyChallengeAnswer(CHALLENGE, given), { ok: true });
+  });
+
   for (const [what, given, code] of refused) {
     it(`does not accept ${what}`, () => {
       const verdict = verifyChallengeAnswer(CHALLENGE, given);

@@ -1,11 +1,12 @@
 /** The certificate of the development receiver: made once and kept, so that whoever trusts it goes on trusting it. */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { homedir, hostname } from 'node:os';
 import { join } from 'node:path';
 import { LISTEN_CERTIFICATE_DAYS } from '../../listen-limits.ts';
 import { type Identity, makeCertificate } from '../../self-signed.ts';
+import { makePrivateFolder } from '../../store/folder.ts';
 import { writePrivateFile } from '../../store/private-file.ts';
 import { CommandError } from '../command.ts';
 
@@ -32,7 +33,7 @@ export function keptIdentity(folder: string, host: string, now: number): KeptIde
       if (isUsable(kept, names, now)) return { ...kept, certificateFile };
     }
     const made = makeCertificate([...new Set(names)], now, LISTEN_CERTIFICATE_DAYS);
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makePrivateFolder(folder);
     // The key first: a certificate without its own key would be handed to senders in vain.
     writePrivateFile(keyFile, made.privateKey);
     writePrivateFile(certificateFile, made.certificate);

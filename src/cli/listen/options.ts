@@ -8,16 +8,19 @@ import { readFileOrInput, readText } from '../input.ts';
 import type { AnswerPlan } from './answer.ts';
 
 const DEFAULT_FAILURE = 500;
+const PORT_MAX = 65_535;
 
 /** Throws a `UsageError` for what contradicts itself. */
 export function readPlan(invocation: Invocation): AnswerPlan {
   const wrong = (problem: string): UsageError => new UsageError(problem, invocation.command.name);
   const status = invocation.integer('status');
   const failFirst = invocation.integer('fail-first');
+  const port = invocation.integer('port') ?? 0;
   const delayMs = invocation.integer('delay') ?? 0;
   const reset = invocation.given('reset');
   if (reset && status !== undefined) throw wrong('--reset and --status contradict each other');
   if (status !== undefined && (status < 200 || status > 599)) throw wrong('--status must be 200 to 599');
+  if (port > PORT_MAX) throw wrong(`--port must be at most ${PORT_MAX}`);
   if (delayMs > LISTEN_DELAY_MAX_MS) throw wrong(`--delay must be at most ${LISTEN_DELAY_MAX_MS}`);
   const failure = reset ? 'reset' : { status: status ?? DEFAULT_FAILURE };
   return {

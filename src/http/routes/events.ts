@@ -138,6 +138,7 @@ function readFilter(query: URLSearchParams): DeliverySearch {
   const eventType = query.get('eventType');
   const since = readMoment(query, 'since');
   const until = readMoment(query, 'until');
+  if (since !== null && until !== null && until <= since) throw refuseField('until', 'must be later than since');
   return {
     ...(webhookId === null ? {} : { webhookId }),
     ...(eventType === null ? {} : { eventType }),

@@ -50,8 +50,10 @@ export function forwardAuthRoutes({ gate }: { readonly gate: Gate }): Route[] {
         200: { description: 'It may; the caller is in the X-Auth-* headers', headers: DESCRIBED },
         401: { description: 'It may not; the X-Auth-* headers are empty', headers: DESCRIBED },
       },
-      respond: async ({ request }) => {
+      respond: async (call) => {
+        const { request } = call;
         const caller = await gate.authenticate(request.headersDistinct.authorization ?? []);
+        call.clientId = caller.clientId;
         const { method, uri } = forwardedRequest(request);
         const path = canonicalPath(uri);
         if (!path.ok) throw insufficientScope(path.description);
@@ -78,7 +80,10 @@ function forwardedRequest(request: IncomingMessage): Dialect {
   refuseAliases(request);
   const spoken = [TRAEFIK_AND_CADDY, NGINX].filter((dialect) => speaks(request, dialect));
   const [first, second] = spoken.map(({ method, uri }) => ({ method: only(request, method), uri: only(request, uri) }));
-  if (first === undefined) throw insufficientScope('the proxy sent no X-Forwarded-Method and X-Forwarded-Uri');
+  if (first === undefined)
+    throw insufficientScope(
+      'the proxy sent neither X-Forwarded-Method and X-Forwarded-Uri nor X-Original-Method and X-Original-URI',
+    );
   if (second !== undefined && (second.method !== first.method || second.uri !== first.uri)) {
     throw insufficientScope('the X-Forwarded-* and X-Original-* headers tell of different requests');
   }
@@ -91,7 +96,8 @@ function speaks({ headers }: IncomingMessage, { method, uri }: Dialect): boolean
 
 function only({ headersDistinct }: IncomingMessage, name: string): string {
   const [value, ...more] = headersDistinct[name] ?? [];
-  if (value === undefined || more.length > 0) throw insufficientScope(`the header ${name} must be sent once`);
+  if (value === undefined) throw insufficientScope(`the header ${name} is missing`);
+  if (more.length > 0) throw insufficientScope(`the header ${name} was sent more than once`);
   return value;
 }
 

@@ -66,7 +66,7 @@ function storyView(call: PageCall, story: Story): Html {
     badges: [stateBadge(state)],
     lead: html`<p>#${delivery.offset} for <a href="/webhooks/${webhookId}">${webhookName}</a>, happened ${relativeTime(delivery.createdAt, call.now)}.</p>`,
     actions: [
-      call.may('operator') && isReplayable(state)
+      call.may('operator') && isReplayable(delivery)
         ? actionButton({
             action: `${PATH}/${id}/replay`,
             csrf: call.csrf,

@@ -112,12 +112,13 @@ function deliveryTable(call: PageCall, asked: Asked, { items, next }: DeliveryPa
     rows: items.map((delivery) => [...(mayReplay ? [choice(delivery)] : []), ...row(delivery, call)]),
     empty: next === null ? (asked.isFiltered ? nothing(asked) : NOTHING_YET) : GO_ON,
   });
-  if (!mayReplay || !items.some(({ state }) => isReplayable(state))) return shown;
+  if (!mayReplay || !items.some(isReplayable)) return shown;
   return html`<form method="post" action="${PATH}/replay-selected" class="results selection" data-selection data-once>${call.csrf}<input type="hidden" name="back" value="${call.url}">${shown}<div class="selection-bar"><label class="selection-all" hidden><input type="checkbox" data-select-all-boxes> All on this page</label>${submitButton({ label: 'Send the chosen again', kind: 'plain', icon: 'replay' })}<span class="quiet" data-selected role="status"></span></div></form>`;
 }
 
-function choice({ id, eventType, offset, state }: Delivery): Html | null {
-  if (!isReplayable(state)) return null;
+function choice(delivery: Delivery): Html | null {
+  if (!isReplayable(delivery)) return null;
+  const { id, eventType, offset } = delivery;
   return html`<input type="checkbox" name="id" value="${id}" aria-label="Choose ${eventType} #${offset}">`;
 }
 

@@ -147,7 +147,20 @@ describe('on a raw connection', () => {
     const service = await start(t);
     const connection = await connectRaw(service);
     connection.write(rawRequest(TOKEN, [FORM, 'Content-Length: 12'], `grant_type=x&more=${'y'.repeat(100)}`));
-    assert.deepEqual(statuses(await connection.closed()), [400]);
+    const text = await connection.closed();
+    // Each in its place: what the request itself deserves, and then what follows it.
+    assert.deepEqual(statuses(text), [400, 400]);
+    assert.match(text, /unsupported_grant_type.*does not begin with a method/s);
+    assert.equal(issuedTokens(service), 0);
+  });
+
+  it('a second Host is refused, whatever the first one is (RFC 9112 §3.2)', async (t) => {
+    const service = await start(t);
+    const connection = await connectRaw(service);
+    connection.write(rawRequest(TOKEN, [FORM, 'Host: other.example', `Content-Length: ${GRANT.length}`], GRANT));
+    const text = await connection.received(ONE_ANSWER);
+    assert.deepEqual(statuses(text), [400]);
+    assert.match(text, /the Host header was sent more than once/);
     assert.equal(issuedTokens(service), 0);
   });
 

@@ -45,6 +45,20 @@ function assertErrorBody({ logged }: OAuthService, answer: Answer, status: numbe
   assert.ok(logged.some((line) => line.includes(String(error.errorId))));
 }
 
+describe('the log of a token request that is refused', () => {
+  it('names the client and the code, and no client where something else stands in its place', async (t) => {
+    const service = await start(t);
+    const { clientId, clientSecret } = service.client;
+    await postJson(service, TOKEN, request(service, { clientSecret: 'wrong' }));
+    const line = JSON.parse(service.logged.at(-1) ?? '{}') as Record<string, unknown>;
+    assert.deepEqual([line.clientId, line.code, line.status], [clientId, 'invalid_client', 400]);
+    await postJson(service, TOKEN, request(service, { clientId: clientSecret }));
+    assert.ok(!service.logged.join('').includes(clientSecret));
+    const other = JSON.parse(service.logged.at(-1) ?? '{}') as Record<string, unknown>;
+    assert.deepEqual([other.clientId, other.code], [undefined, 'invalid_client']);
+  });
+});
+
 describe('a token request in JSON', () => {
   it('is answered with a token, its end and its scopes, in a reply that nobody keeps', async (t) => {
     const service = await start(t);
@@ -56,6 +70,7 @@ describe('a token request in JSON', () => {
     const { access_token: token, ...rest } = bodyOf(answer);
     assert.deepEqual(rest, { expires_in: 3600, scope: 'employees:edit employees:view', token_type: 'Bearer' });
     assert.match(String(token), /^spt_[0-9A-Za-z]{60}$/);
+    assert.match(service.logged.at(-1) ?? '', new RegExp(`"status":200,.*"clientId":"${service.client.clientId}"`));
     const caller = await service.gate.authenticate([`Bearer ${token}`]);
     assert.equal(caller.clientId, service.client.clientId);
     assert.equal(caller.expiresAt, service.clock() + 3_600_000);

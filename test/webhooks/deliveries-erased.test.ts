@@ -1,0 +1,120 @@
+/** Deliveries of records whose data was erased: what was sent stays on record, and nothing more is told of them than what was. */
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import type { Delivery } from '../../src/store/deliveries.ts';
+import { refused } from '../support/refusals.ts';
+import { ACTOR, makeEventType, makeWebhook, openTestServices, type TestServices } from '../support/services.ts';
+import { leavingNothing, NOW } from '../support/store.ts';
+
+const SOMEBODY = 'somebody';
+
+type Log = {
+  readonly s: TestServices;
+  readonly webhookId: string;
+  readonly webhookNumber: number;
+  readonly deliveries: () => Promise<Delivery[]>;
+};
+
+/** Six records, those at odd offsets about somebody, all in one batch that is settled or not. */
+async function open(t: TestContext, state: 'pending' | 'delivered' | 'dead', attemptCount: number): Promise<Log> {
+  const s = await openTestServices(t);
+  await makeEventType(s, 'order.placed');
+  const { id: webhookId } = await makeWebhook(s, ['order.*']);
+  const { webhookNumber } = (await s.webhooks.get(webhookId)).progress;
+  for (let n = 0; n < 6; n += 1)
+    await s.publish({ type: 'order.placed', data: { n }, ...(n % 2 === 1 && { subject: SOMEBODY }) }, 'me');
+  s.database.connection
+    .prepare(
+      `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, settled_at)
+       VALUES (?, 0, 5, 'a batch', ?, ?, 0, ?, ?)`,
+    )
+    .run(webhookNumber, state, attemptCount, ...(state === 'pending' ? [NOW, null] : [null, NOW]));
+  s.database.connection.prepare('UPDATE webhook_progress SET cursor_offset = 6').run();
+  const deliveries = async (): Promise<Delivery[]> =>
+    (await s.deliveries.list({ webhookId }, null, 100)).items.toReversed();
+  return { s, webhookId, webhookNumber, deliveries };
+}
+
+function attempt({ s, webhookNumber }: Log, n: number): void {
+  s.database.connection
+    .prepare(
+      `INSERT INTO attempt (key, id, webhook_number, kind, first_offset, last_offset, attempt_number, started_at, request_headers, timings)
+       VALUES (?, ?, ?, 'delivery', 0, 5, ?, ?, '{}', '{}')`,
+    )
+    .run(n, `attempt ${n}`, webhookNumber, n, s.clock());
+}
+
+const statesOf = async (log: Log): Promise<string> =>
+  (await log.deliveries()).map(({ state, settledAt }) => (settledAt === null ? state : `${state}.`)).join(' ');
+
+describe('a record that was erased after it had been settled', () => {
+  for (const state of ['delivered', 'dead'] as const) {
+    it(`stays ${state}, whatever is sent again around it`, async (t) => {
+      const log = await open(t, state, 1);
+      const { s, webhookId } = log;
+      s.advance(1000);
+      await s.erase({ subject: SOMEBODY }, ACTOR);
+      const body = { states: [state] };
+      assert.equal(await s.deliveries.countReplay(webhookId, body), 3);
+      assert.deepEqual(await s.webhooks.replay(webhookId, body, ACTOR), { replayed: 3 });
+      assert.equal(await statesOf(log), `pending ${state}. pending ${state}. pending ${state}.`);
+      const [progress] = s.rows('SELECT pending_records FROM webhook_progress');
+      assert.equal(progress?.pending_records, 3);
+    });
+  }
+
+  it('cannot be sent again by itself, and is passed over among others', async (t) => {
+    const log = await open(t, 'delivered', 1);
+    const { s } = log;
+    s.advance(1000);
+    await s.erase({ subject: SOMEBODY }, ACTOR);
+    const ids = (await log.deliveries()).map(({ id }) => id);
+    await leavingNothing(s, async () => {
+      const says = /^the delivery has no data any more, which was erased$/;
+      await refused(() => s.deliveries.replay(ids[3] ?? '', ACTOR), { code: 'invalid_state', says });
+    });
+    assert.deepEqual(await s.deliveries.replaySelected(ids.slice(0, 4), ACTOR), { replayed: 2 });
+    assert.equal(await statesOf(log), 'pending delivered. pending delivered. delivered. delivered.');
+  });
+
+  it('leaves a replay of nothing else on record', async (t) => {
+    const log = await open(t, 'delivered', 1);
+    const { s, webhookId, webhookNumber } = log;
+    s.advance(1000);
+    await s.erase({ subject: SOMEBODY }, ACTOR);
+    const range = { webhookNumber, first: 3, last: 3, states: ['delivered'] as const };
+    const entry = {
+      id: s.ids.uuid(),
+      at: s.clock(),
+      actor: ACTOR,
+      action: 'webhook.replay',
+      target: webhookId,
+      changes: {},
+    };
+    assert.equal(await s.store.replays.replay({ ...range, now: s.clock(), newId: s.ids.uuid }, entry), 0);
+    assert.equal((await s.store.audit.list(null, 1))[0]?.id, entry.id);
+  });
+});
+
+describe('a record that was erased before it had been sent', () => {
+  it('has the attempts from before that and no others, and ended then', async (t) => {
+    const log = await open(t, 'pending', 1);
+    const { s } = log;
+    attempt(log, 1);
+    s.advance(1000);
+    await s.erase({ subject: SOMEBODY }, ACTOR);
+    const erasedAt = s.clock();
+    s.advance(1000);
+    attempt(log, 2);
+    s.database.connection.exec(
+      `UPDATE batch SET state = 'delivered', attempt_count = 2, next_attempt_at = NULL, settled_at = ${s.clock()}`,
+    );
+    const [sent, erased] = await log.deliveries();
+    assert.deepEqual([sent?.state, sent?.attemptCount, sent?.settledAt], ['delivered', 2, s.clock()]);
+    assert.deepEqual([erased?.state, erased?.attemptCount, erased?.settledAt], ['discarded', 1, erasedAt]);
+    const attemptsOf = async (delivery: Delivery | undefined): Promise<string[]> =>
+      (await s.deliveries.get(delivery?.id ?? '')).attempts.map(({ id }) => id);
+    assert.deepEqual(await attemptsOf(sent), ['attempt 1', 'attempt 2']);
+    assert.deepEqual(await attemptsOf(erased), ['attempt 1']);
+  });
+});
