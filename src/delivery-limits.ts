@@ -59,8 +59,6 @@ export const STATE_NEWS_WEBHOOKS = 10_000;
 /** Bodies from about this size on, with all that may go around their records, are made in a thread, which ends once there have been none for so long. */
 export const LARGE_BODY_BYTES: number = 64 * 1024;
 export const LARGE_BODIES_IDLE_MS = 60_000;
-/** Bodies that are compressed at once. More would take the processors from the loop. */
-export const GZIPS_AT_ONCE = 4;
 /** A look for work that takes longer than this has died. */
 export const LOOK_LIMIT_MS = 30_000;
 

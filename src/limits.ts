@@ -167,6 +167,9 @@ export const RECORDS_PER_SECOND_MAX = 1_000_000;
 /** Attempts of one delivery that a reader is shown. */
 export const ATTEMPTS_SHOWN = 200;
 
+/** Bodies that are compressed at once. More would take the processors from the loop. */
+export const GZIPS_AT_ONCE = 4;
+
 // A stop.
 /** How long a stop waits for what is under way (wire.md §6). */
 export const DRAIN_MS = 10_000;

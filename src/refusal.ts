@@ -63,3 +63,29 @@ export class Refusal extends Error {
 export function refuseField(field: string, problem: string, code: RefusalCode = 'validation_failed'): Refusal {
   return new Refusal(code, `${field} ${problem}`, { details: [{ field, problem }] });
 }
+
+/** Problems that are listed: the first ones are what a caller mends. */
+const PROBLEMS_MAX = 20;
+
+/** Refuses several fields, the first of them in the sentence. */
+export function refuseFields(problems: readonly FieldProblem[]): Refusal {
+  const details = problems.slice(0, PROBLEMS_MAX);
+  const [first] = details;
+  const more = details.length > 1 ? `, and ${details.length - 1} more` : '';
+  const description = first === undefined ? 'the request is not valid' : `${first.field} ${first.problem}${more}`;
+  return new Refusal('validation_failed', description, { details });
+}
+
+/** Carries all of the checks out, and throws one refusal for whatever fields they refuse. What else one throws ends them. */
+export async function checkAll(checks: readonly (() => void | Promise<void>)[]): Promise<void> {
+  const problems: FieldProblem[] = [];
+  for (const check of checks) {
+    try {
+      await check();
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.code !== 'validation_failed' || error.details === null) throw error;
+      problems.push(...error.details);
+    }
+  }
+  if (problems.length > 0) throw refuseFields(problems);
+}

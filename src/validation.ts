@@ -1,10 +1,7 @@
 /** Turns what a schema finds wrong into a refusal that names each field (wire.md §1). */
 import type { z } from 'zod';
 import { JSON_DEPTH_MAX } from './limits.ts';
-import { type FieldProblem, Refusal, refuseField } from './refusal.ts';
-
-/** More problems than this are not listed: the first ones are what a caller mends. */
-const PROBLEMS_MAX = 20;
+import { type FieldProblem, type Refusal, refuseField, refuseFields } from './refusal.ts';
 
 /**
  * Checks a value from outside and returns it as the schema makes it, defaults filled in.
@@ -99,14 +96,10 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 function refuseIssues(issues: readonly z.core.$ZodIssue[], reserved: Readonly<Record<string, string>>): Refusal {
-  const details = issues
-    .filter((issue) => !issues.some((other) => other !== issue && saysItsType(other) && isSamePlace(other, issue)))
-    .flatMap((issue) => problemsOf(issue, reserved))
-    .slice(0, PROBLEMS_MAX);
-  const [first] = details;
-  const more = details.length > 1 ? `, and ${details.length - 1} more` : '';
-  const description = first === undefined ? 'the request is not valid' : `${first.field} ${first.problem}${more}`;
-  return new Refusal('validation_failed', description, { details });
+  const telling = issues.filter(
+    (issue) => !issues.some((other) => other !== issue && saysItsType(other) && isSamePlace(other, issue)),
+  );
+  return refuseFields(telling.flatMap((issue) => problemsOf(issue, reserved)));
 }
 
 /** What is no list is no short one either. */

@@ -10,7 +10,7 @@ import {
   TOKEN_VALIDITY_MAX_SECONDS,
   TOKEN_VALIDITY_MIN_SECONDS,
 } from '../limits.ts';
-import { Refusal, refuseField } from '../refusal.ts';
+import { checkAll, refuseField, refuseFields } from '../refusal.ts';
 import { displayName, distinct, id, instant, isoInstant } from '../schemas.ts';
 import type { Application } from '../store/applications.ts';
 import type { Store } from '../store/store.ts';
@@ -83,8 +83,10 @@ type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids
 export function createApplications({ store, clock, ids, random }: Dependencies): Applications {
   const reserved = setByService('id', 'clientId', 'clientSecret', 'previousSecretExpiresAt', 'createdAt', 'updatedAt');
   const build = async (input: ApplicationInput, before: Application | null, stamp: Stamp): Promise<Application> => {
-    await refuseUnknownUser(store, input.userId, before);
-    await refuseUnknownScopes(store, input.scopes);
+    await checkAll([
+      () => refuseUnknownUser(store, input.userId, before),
+      () => refuseUnknownScopes(store, input.scopes),
+    ]);
     const switchedOff = before?.active === true && !input.active;
     return {
       ...stamp,
@@ -188,14 +190,11 @@ async function refuseUnknownUser(store: Store, userId: string, before: Applicati
 
 async function refuseUnknownScopes(store: Store, scopes: readonly string[]): Promise<void> {
   const declared = new Set((await store.products.all()).flatMap((product) => product.scopes.map(({ name }) => name)));
-  const details = scopes
-    .map((scope, at) => ({
+  const problems = [...scopes.entries()]
+    .filter(([, scope]) => !declared.has(scope))
+    .map(([at, scope]) => ({
       field: `scopes[${at}]`,
       problem: `${JSON.stringify(scope)} is not a scope of any product`,
-      scope,
-    }))
-    .filter(({ scope }) => !declared.has(scope))
-    .map(({ field, problem }) => ({ field, problem }));
-  const [first] = details;
-  if (first !== undefined) throw new Refusal('validation_failed', `${first.field} ${first.problem}`, { details });
+    }));
+  if (problems.length > 0) throw refuseFields(problems);
 }

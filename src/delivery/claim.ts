@@ -1,5 +1,4 @@
 /** Takes work for one webhook: due retries first, then new records from the cursor, else a heartbeat that is due. */
-
 import { LEASE_MARGIN_MS, WAITING_READ_MAX } from '../delivery-limits.ts';
 import type { Clock, Ids } from '../ids.ts';
 import type { Log } from '../log.ts';

@@ -1,5 +1,4 @@
 /** Carries jobs out: reads what each needs as it is now, sends it, and says what came of it. */
-
 import { LARGE_BODY_BYTES, MESSAGE_OVERHEAD_BYTES } from '../delivery-limits.ts';
 import type { Clock, Ids } from '../ids.ts';
 import type { Log } from '../log.ts';

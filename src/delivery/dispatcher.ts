@@ -3,7 +3,6 @@
  * requests under way, and an outcome written for each. It holds nothing that is not in the store too: killed at any
  * point, the next start goes on from there.
  */
-
 import {
   CLAIMED_IN_ALL,
   CLAIMED_PER_WEBHOOK,

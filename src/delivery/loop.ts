@@ -1,5 +1,4 @@
 /** A loop that looks for work when it is told to, when it asked to, and at every poll; never twice at once. */
-
 import { LOOK_LIMIT_MS } from '../delivery-limits.ts';
 import type { Clock } from '../ids.ts';
 import type { Log } from '../log.ts';

@@ -2,7 +2,6 @@
  * Bearer tokens from a customer's authorization server (wire.md §5, RFC 6749 §4.4): one request at a time per endpoint, kept
  * until shortly before they expire.
  */
-
 import { OAUTH_ANSWER_SHOWN_LENGTH, OAUTH_CACHED, OAUTH_EARLY_MS } from '../delivery-limits.ts';
 import type { Clock } from '../ids.ts';
 import { type Failure, failure } from '../outbound/outcome.ts';

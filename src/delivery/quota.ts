@@ -10,7 +10,7 @@ import {
 export type Quota = {
   /** The bytes of the turn that begins. */
   bytesPerTurn(): number;
-  /** How long the next turn is put off, in milliseconds; asked before each, and never for two in a row. */
+  /** How long the next turn is put off, in milliseconds; asked once before each. */
   pauseMs(): number;
 };
 

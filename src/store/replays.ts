@@ -94,9 +94,14 @@ export function replayStore(database: Database): ReplayStore {
         const batches = await nextBatches(database, { ...range, first }, REPLAY_COUNTED_AT_ONCE);
         const through = endOf(batches, REPLAY_COUNTED_AT_ONCE, last);
         const wanted = batches.filter(({ state }) => states.includes(state));
-        for (const part of await partsOf(database, { ...range, first, last: through })) {
-          for (const batch of wanted)
-            records += Math.max(0, Math.min(batch.last, part.last) - Math.max(batch.first, part.first) + 1);
+        const erased = await erasedOffsets(database, { ...range, first, last: through });
+        let at = 0;
+        for (const batch of wanted) {
+          const [from, to] = [Math.max(batch.first, first), Math.min(batch.last, last)];
+          while ((erased[at] ?? to) < from) at += 1;
+          const before = at;
+          while ((erased[at] ?? to + 1) <= to) at += 1;
+          records += to - from + 1 - (at - before);
         }
         first = through + 1;
       }
@@ -128,14 +133,15 @@ export function replayStore(database: Database): ReplayStore {
 }
 
 /** What of a stretch lies between records whose data was erased. */
-async function partsOf(
-  db: Database,
-  { webhookNumber, first, last }: ReplayRange,
-): Promise<Pick<ReplayRange, 'first' | 'last'>[]> {
-  const erased = (await db.all(ERASED, { webhookNumber, first, last })).map((row) => Number(row.record_offset));
-  const ends = [first - 1, ...erased, last + 1];
+async function partsOf(db: Database, range: ReplayRange): Promise<Pick<ReplayRange, 'first' | 'last'>[]> {
+  const { first, last } = range;
+  const ends = [first - 1, ...(await erasedOffsets(db, range)), last + 1];
   const parts = ends.slice(1).map((end, at) => ({ first: (ends[at] as number) + 1, last: end - 1 }));
   return parts.filter((part) => part.first <= part.last);
+}
+
+async function erasedOffsets(db: Database, { webhookNumber, first, last }: ReplayRange): Promise<number[]> {
+  return (await db.all(ERASED, { webhookNumber, first, last })).map((row) => Number(row.record_offset));
 }
 
 type FoundBatch = { readonly first: number; readonly last: number; readonly state: string };

@@ -3,7 +3,7 @@ import { type Administration, administer, type Patch, type Stamp, setByService }
 import { type Actor, COMMAND_LINE } from '../audit.ts';
 import type { Clock, Ids, Random } from '../ids.ts';
 import type { EgressPolicy } from '../outbound/egress.ts';
-import { Refusal, refuseField } from '../refusal.ts';
+import { checkAll, Refusal, refuseField } from '../refusal.ts';
 import { type Secret, secret } from '../secret.ts';
 import { currentApiKey, type Endpoint, signingSecret, type Verification } from '../store/endpoints.ts';
 import type { Store } from '../store/store.ts';
@@ -17,7 +17,7 @@ import {
   rotateApiKeyInput,
   rotateInput,
 } from './endpoint-schema.ts';
-import { refuseUnsafeUrl } from './url.ts';
+import { refuseNewUrl } from './url.ts';
 import type { Challenge } from './verification.ts';
 
 export type Endpoints = Administration<Endpoint> & {
@@ -74,9 +74,12 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
     patch: Patch | null,
   ): Promise<Endpoint> => {
     // Only what is new is judged: an endpoint can be switched off although its address or certificate is refused by now.
-    if (input.url !== before?.url) refuseUnsafeUrl('url', input.url, egress);
     const tokenUrl = input.oauth?.tokenUrl ?? null;
-    if (tokenUrl !== null && tokenUrl !== before?.oauthTokenUrl) refuseUnsafeUrl('oauth.tokenUrl', tokenUrl, egress);
+    await checkAll([
+      () => refuseNewUrl('url', input.url, before?.url, egress),
+      () => refuseNewUrl('oauth.tokenUrl', tokenUrl, before?.oauthTokenUrl, egress),
+      () => void certificateColumns(input.clientCertificate, before, clock()),
+    ]);
     if (before !== null && tokenUrl !== null) refuseSecretElsewhere(before, tokenUrl, patch);
     const moved = before !== null && before.url !== input.url;
     const verified = before !== null && !moved && before.verified;

@@ -4,6 +4,16 @@ import { URL_MAX_LENGTH } from '../limits.ts';
 import { type EgressPolicy, hostVerdict } from '../outbound/egress.ts';
 import { refuseField } from '../refusal.ts';
 
+/** The same of an address that may be one that was taken before, which is not judged anew. */
+export function refuseNewUrl(
+  field: string,
+  text: string | null,
+  before: string | null | undefined,
+  egress: EgressPolicy,
+): void {
+  if (text !== null && text !== before) refuseUnsafeUrl(field, text, egress);
+}
+
 /** Throws a refusal that names `field`. A host name is checked again by what it resolves to, at every connection. */
 export function refuseUnsafeUrl(field: string, text: string, egress: EgressPolicy): void {
   if (text.length > URL_MAX_LENGTH) throw refuseField(field, `must have at most ${URL_MAX_LENGTH} characters`);

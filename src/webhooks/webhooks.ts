@@ -4,7 +4,7 @@ import { type Administration, administer, type Stamp, setByService } from '../ad
 import type { Actor } from '../audit.ts';
 import { noSuchType } from '../events/event-types.ts';
 import type { Clock, Ids } from '../ids.ts';
-import { Refusal, refuseField } from '../refusal.ts';
+import { type FieldProblem, Refusal, refuseFields } from '../refusal.ts';
 import { retryStale } from '../store/database.ts';
 import type { Store } from '../store/store.ts';
 import type { Progress, Webhook } from '../store/webhooks.ts';
@@ -156,25 +156,29 @@ async function refuseBrokenRules(
   before: Webhook | null,
   now: number,
 ): Promise<void> {
-  if ((await store.endpoints.get(input.endpointId)) === null)
-    throw refuseField('endpointId', 'is not the id of an endpoint');
+  const { endpointId, eventTypes: patterns, encryptionKeyName } = input;
+  const problems: FieldProblem[] = [];
+  if ((await store.endpoints.get(endpointId)) === null)
+    problems.push({ field: 'endpointId', problem: 'is not the id of an endpoint' });
   const eventTypes = await store.eventTypes.all();
-  for (const [at, pattern] of input.eventTypes.entries()) {
-    if (!pattern.endsWith('*') && matchingTypes(pattern, eventTypes).length === 0) {
-      throw refuseField(`eventTypes[${at}]`, noSuchType(pattern));
-    }
+  for (const [at, pattern] of patterns.entries()) {
+    if (!pattern.endsWith('*') && matchingTypes(pattern, eventTypes).length === 0)
+      problems.push({ field: `eventTypes[${at}]`, problem: noSuchType(pattern) });
   }
-  const key = input.encryptionKeyName === null ? null : await store.keys.getByName(input.encryptionKeyName);
-  if (input.encryptionKeyName !== null && key === null)
-    throw refuseField('encryptionKeyName', 'is not the name of a key');
+  const key = encryptionKeyName === null ? null : await store.keys.getByName(encryptionKeyName);
   const isAsBefore =
-    before !== null &&
-    before.encryptionKeyName === input.encryptionKeyName &&
-    isDeepStrictEqual(before.eventTypes, input.eventTypes);
-  if (key !== null && !isAsBefore && isExpired(key, now))
-    throw refuseField('encryptionKeyName', 'names a key that has expired');
-  const need = key === null ? encryptionNeed(input.eventTypes, eventTypes) : null;
-  if (need !== null) throw refuseField('encryptionKeyName', `is required: ${need} must be encrypted`);
+    before !== null && before.encryptionKeyName === encryptionKeyName && isDeepStrictEqual(before.eventTypes, patterns);
+  const keyProblem = (): string | null => {
+    if (encryptionKeyName === null) {
+      const need = encryptionNeed(patterns, eventTypes);
+      return need === null ? null : `is required: ${need} must be encrypted`;
+    }
+    if (key === null) return 'is not the name of a key';
+    return isExpired(key, now) && !isAsBefore ? 'names a key that has expired' : null;
+  };
+  const problem = keyProblem();
+  if (problem !== null) problems.push({ field: 'encryptionKeyName', problem });
+  if (problems.length > 0) throw refuseFields(problems);
 }
 
 async function refuseStart(store: Store, webhook: Webhook, now: number): Promise<void> {
