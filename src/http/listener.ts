@@ -73,8 +73,9 @@ export function createListener({ handler, tls, clock, log, drainMs = DRAIN_MS }:
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     connections.afterAnswers(socket, () => refuseMalformed(error, socket, clock(), log));
   });
-  // Node would close the connection without a word.
+  // Node would close the connection without a word. With a listener it lets go of the socket, whose errors are nobody's then.
   server.on('connect', (_, socket: Socket) => {
+    socket.on('error', () => socket.destroy());
     connections.afterAnswers(socket, () => refuseRaw(socket, new Refusal('invalid_request', NO_PROXY), clock(), log));
   });
   return {

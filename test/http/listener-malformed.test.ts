@@ -15,6 +15,8 @@ import { makeCertificates } from '../support/tls.ts';
 const { certificate: cert, privateKey: key } = makeCertificates().server;
 
 type Asked = {
+  /** A further connection. */
+  readonly open: () => Socket;
   readonly socket: Socket;
   readonly log: LogReader;
   /** Resolves with the first request's arrival, at the end of the turn in which all that came with it was read. */
@@ -39,15 +41,20 @@ async function ask(t: TestContext, isTls: boolean, said: string): Promise<Asked>
   const port = await listener.listen('127.0.0.1', 0);
   cleanUp(t, () => listener.close());
   const to = { port, host: '127.0.0.1' };
-  const socket = isTls ? connectTls({ ...to, rejectUnauthorized: false }) : connect(to);
-  cleanUp(t, () => socket.destroy());
+  const open = (): Socket => {
+    const socket = isTls ? connectTls({ ...to, rejectUnauthorized: false }) : connect(to);
+    cleanUp(t, () => socket.destroy());
+    return socket;
+  };
+  const socket = open();
   socket.write(said);
-  return { socket, log, read: arrived.promise.then(() => turn()), release, answers: text(socket) };
+  return { open, socket, log, read: arrived.promise.then(() => turn()), release, answers: text(socket) };
 }
 
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
 /** Deno's parser says no more than that something is wrong. */
 const PROBLEM = /does not begin with a method that is known|is not valid HTTP/;
+const CONNECT = 'CONNECT a.example:443 HTTP/1.1\r\nHost: a.example\r\n\r\n';
 const NO_REQUEST = 'this is no HTTP\r\n\r\n';
 const refusals = (log: LogReader): number => log.lines().filter(({ msg }) => msg === 'malformed request').length;
 
@@ -73,7 +80,7 @@ for (const isTls of [false, true]) {
 
     for (const [what, said, problem] of [
       ['whose method nobody knows', get('/').replace('GET', 'FOO'), PROBLEM],
-      ['for a proxy', 'CONNECT a.example:443 HTTP/1.1\r\nHost: a.example\r\n\r\n', /CONNECT asks for a proxy/],
+      ['for a proxy', CONNECT, /CONNECT asks for a proxy/],
     ] as const) {
       it(`${what} is told so, and the connection ends`, async (t) => {
         const { log, answers } = await ask(t, isTls, said);
@@ -91,3 +98,15 @@ for (const isTls of [false, true]) {
     });
   });
 }
+
+it('a request for a proxy ends nothing but its connection where the client resets that', async (t) => {
+  const { socket, read, release, answers, open } = await ask(t, false, get('/1') + CONNECT);
+  await read;
+  socket.on('error', () => {});
+  socket.resetAndDestroy();
+  await answers.catch(() => '');
+  release.resolve();
+  const other = open();
+  other.write(get('/2').replace('Host', 'Connection: close\r\nHost'));
+  assert.match(await text(other), /answer to \/2\.$/);
+});
