@@ -63,6 +63,7 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
   { clock, ids }: { readonly clock: Clock; readonly ids: Ids },
 ): Administration<Rec> {
   const { name, store } = resource;
+  const title = name.replace('-', ' ');
 
   const entry = (verb: string, actor: Actor, before: Rec | null, after: Rec | null, at: number) => ({
     id: ids.uuid(),
@@ -75,7 +76,7 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
 
   const get = async (id: string): Promise<Rec> => {
     const record = isUuidV7(id) ? await store.get(id) : null;
-    if (record === null) throw new Refusal('not_found', `there is no ${name.replace('-', ' ')} ${id.slice(0, 64)}`);
+    if (record === null) throw new Refusal('not_found', `there is no ${title} ${id.slice(0, 64)}`);
     return record;
   };
 
@@ -126,7 +127,7 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
         refuseReadOnly(record);
         const referrers = await resource.referrers(record);
         if (referrers.length > 0) {
-          throw new Refusal('in_use', `the ${name.replace('-', ' ')} is used by ${referrers.join(', ')}`, {
+          throw new Refusal('in_use', `the ${title} is used by ${referrers.join(', ')}`, {
             details: referrers.map((referrer) => ({ field: 'id', problem: `is used by ${referrer}` })),
           });
         }

@@ -23,9 +23,13 @@ export function readHost(text: string): Reading<string> {
   return refused('must be an IP address or a host name, without a port');
 }
 
+export const PORT_MAX = 65_535;
+
 export function readPort(text: string): Reading<number> {
   const port = Number(text);
-  return /^\d{1,5}$/.test(text) && port <= 65_535 ? read(port) : refused('must be a whole number from 0 to 65535');
+  return /^\d{1,5}$/.test(text) && port <= PORT_MAX
+    ? read(port)
+    : refused(`must be a whole number from 0 to ${PORT_MAX}`);
 }
 
 /** 0 stands for ever. */

@@ -10,28 +10,44 @@ import { type FieldProblem, type Refusal, refuseField, refuseFields } from './re
 export function validate<T>(schema: z.ZodType<T>, value: unknown, reserved: Readonly<Record<string, string>> = {}): T {
   const result = schema.safeParse(value, { reportInput: true });
   if (!result.success) throw refuseIssues(result.error.issues, reserved);
-  refuseIllFormed(value);
+  const illFormed = illFormedTexts(value);
+  if (illFormed.length > 0) throw refuseFields(illFormed);
   return result.data;
 }
+
+/** Where a value was found: its name in what is above it. Written out only for what is refused. */
+type Place = { readonly above: Place | null; readonly name: PropertyKey; readonly value: object };
 
 /**
  * Half of a surrogate pair is no character: kept as text, one would be the same as any other. An event's `data` is kept as JSON, where
  * it stays what it is.
  */
-function refuseIllFormed(body: unknown): void {
-  const waiting: { readonly path: readonly PropertyKey[]; readonly value: unknown }[] = [{ path: [], value: body }];
-  for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
-    const { path, value } = at;
-    if (typeof value === 'string' && !value.isWellFormed())
-      throw refuseField(fieldName(path), 'must be well-formed Unicode, and holds half of a surrogate pair');
-    if (value === null || typeof value !== 'object') continue;
-    for (const [name, member] of Object.entries(value)) {
-      if (name !== KEPT_AS_JSON)
-        waiting.push({ path: [...path, Array.isArray(value) ? Number(name) : name], value: member });
+function illFormedTexts(body: unknown): FieldProblem[] {
+  if (body === null || typeof body !== 'object') return [];
+  const found: FieldProblem[] = [];
+  const waiting: Place[] = [{ above: null, name: '', value: body }];
+  for (const at of waiting) {
+    for (const [name, value] of Object.entries(at.value)) {
+      if (name === KEPT_AS_JSON) continue;
+      if (typeof value === 'string' && !value.isWellFormed())
+        found.push({ field: fieldName(pathOf({ above: at, name: stepOf(at, name) })), problem: ILL_FORMED });
+      if (value !== null && typeof value === 'object') waiting.push({ above: at, name: stepOf(at, name), value });
     }
   }
+  return found;
 }
 
+function stepOf({ value }: Place, name: string): PropertyKey {
+  return Array.isArray(value) ? Number(name) : name;
+}
+
+function pathOf(place: Pick<Place, 'above' | 'name'>): PropertyKey[] {
+  const path = [place.name];
+  for (let { above } = place; above?.above != null; above = above.above) path.unshift(above.name);
+  return path;
+}
+
+const ILL_FORMED = 'must be well-formed Unicode, and holds half of a surrogate pair';
 const KEPT_AS_JSON = 'data';
 
 /**

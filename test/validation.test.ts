@@ -204,6 +204,12 @@ describe('text from outside', () => {
       problems(() => validate(schema, inner)),
       [{ field: 'tags[1]', problem: told }],
     );
+    const several = { name: half + half, tags: [half], extra: { deep: half } };
+    const fields = ['name', 'tags[0]', 'extra.deep'];
+    assert.deepEqual(
+      problems(() => validate(schema, several)),
+      fields.map((field) => ({ field, problem: told })),
+    );
     const patched = () => validatePatch(schema, { name: 'abc' }, { extra: { deep: [{ er: half }] } });
     assert.deepEqual(problems(patched), [{ field: 'extra.deep[0].er', problem: told }]);
   });

@@ -31,19 +31,28 @@ type Dependencies = {
 
 /** One for all routes: a door that guesses at one of them have closed is closed at the others too. */
 export function createClientAuthentication({ tokens, throttle, clock }: Dependencies): ClientAuthentication {
+  const authenticate = async (credentials: ClientCredentials, attempt: Attempt): Promise<Client> => {
+    refuseBlocked(throttle.blockedForMs(attempt, clock()), tooMany);
+    const client = await tokens.authenticate(credentials).catch((error: unknown) => {
+      if (isFailedAuthentication(error)) refuseBlocked(throttle.countFailure(attempt, clock()), tooMany);
+      throw error;
+    });
+    refuseBlocked(throttle.blockedForMs(attempt, clock()), tooMany);
+    return client;
+  };
   return {
     client: async (call, parameters) => {
       const credentials = credentialsOf(call, parameters);
-      // Whatever else stands in its place may be a secret that was put there by mistake.
-      if (credentialBytes('spc', credentials.clientId) !== null) call.clientId = credentials.clientId;
-      const attempt: Attempt = { network: networkOf(call.remoteAddress), clientId: credentials.clientId };
-      refuseBlocked(throttle.blockedForMs(attempt, clock()), tooMany);
-      const client = await tokens.authenticate(credentials).catch((error: unknown) => {
-        if (isFailedAuthentication(error)) refuseBlocked(throttle.countFailure(attempt, clock()), tooMany);
+      const { clientId } = credentials;
+      try {
+        const client = await authenticate(credentials, { network: networkOf(call.remoteAddress), clientId });
+        call.clientId = clientId;
+        return client;
+      } catch (error) {
+        // Whatever else stands in its place may be a secret that was put there by mistake.
+        if (credentialBytes('spc', clientId) !== null) call.clientId = clientId;
         throw error;
-      });
-      refuseBlocked(throttle.blockedForMs(attempt, clock()), tooMany);
-      return client;
+      }
     },
   };
 }

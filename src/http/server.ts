@@ -109,10 +109,9 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
 
 /** RFC 9112 §3.2. Where none was sent Node would refuse it by itself, but not in the error body. */
 function refuseHost(request: IncomingMessage): void {
-  const [host, ...more] = allHeaders(request, 'host');
-  if (host === undefined && request.httpVersion === '1.1')
-    throw new Refusal('invalid_request', 'a Host header is required');
-  if (more.length > 0) throw new Refusal('invalid_request', 'the Host header was sent more than once');
+  const sent = allHeaders(request, 'host').length;
+  if (sent === 0 && request.httpVersion === '1.1') throw new Refusal('invalid_request', 'a Host header is required');
+  if (sent > 1) throw new Refusal('invalid_request', 'the Host header was sent more than once');
 }
 
 function queryOf(target: string): URLSearchParams {

@@ -77,7 +77,7 @@ const READ = `
   SELECT o.webhook_number, o.record_offset, o.event_key, w.id AS webhook_id, w.name AS webhook_name, p.state AS webhook_state,
          e.id AS event_id, e.type, e.subject, e.created_at,
          e.erased_at, iif(${UNSENT}, 'discarded', coalesce(b.state, 'pending')) AS state,
-         coalesce(b.attempt_count, 0) - iif(${UNSENT}, (${SENT_SINCE}), 0) AS attempt_count,
+         max(0, coalesce(b.attempt_count, 0) - iif(${UNSENT}, (${SENT_SINCE}), 0)) AS attempt_count,
          iif(e.erased_at IS NULL, b.next_attempt_at, NULL) AS next_attempt_at,
          iif(${UNSENT}, e.erased_at, b.settled_at) AS settled_at
   FROM json_each(@places) AS place

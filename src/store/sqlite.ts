@@ -2,8 +2,9 @@
  * The driver for one machine: one SQLite file in WAL mode.
  *
  * Lists that are asked for within one turn of the event loop share a commit, hence an fsync; where they are many, the first of them have
- * one of their own while the turn goes on. Durability stays whole: no caller hears before its fsync. The one server of a file hands them to a thread; a command commits by itself, and so does a server until its
- * threads have begun, and from when one has ended until another has begun.
+ * one of their own while the turn goes on. Durability stays whole: no caller hears before its fsync. The one server of a file hands
+ * them to a thread; a command commits by itself, and so does a server until its threads have begun, and from when one has ended until
+ * another has begun.
  */
 import { BUSY_GIVE_UP_MS, BUSY_PAUSE_MS, LISTS_HANDED_EARLY, LISTS_PER_COMMIT } from '../database-limits.ts';
 import type { Database, Held, Parameters, Row, Statement, StatementResult } from './database.ts';

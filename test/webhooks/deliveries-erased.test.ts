@@ -112,6 +112,10 @@ describe('a record that was erased before it had been sent', () => {
     const [sent, erased] = await log.deliveries();
     assert.deepEqual([sent?.state, sent?.attemptCount, sent?.settledAt], ['delivered', 2, s.clock()]);
     assert.deepEqual([erased?.state, erased?.attemptCount, erased?.settledAt], ['discarded', 1, erasedAt]);
+    // Not every attempt counts: one that a stop cut off does not.
+    attempt(log, 3);
+    assert.equal((await log.deliveries())[1]?.attemptCount, 0);
+    s.database.connection.exec("DELETE FROM attempt WHERE id = 'attempt 3'");
     const attemptsOf = async (delivery: Delivery | undefined): Promise<string[]> =>
       (await s.deliveries.get(delivery?.id ?? '')).attempts.map(({ id }) => id);
     assert.deepEqual(await attemptsOf(sent), ['attempt 1', 'attempt 2']);

@@ -1,5 +1,6 @@
 /** What `sallyport listen` was told: what deliveries have to be, and what to do with them. */
 import { randomBytes } from 'node:crypto';
+import { PORT_MAX } from '../../config-values.ts';
 import { LISTEN_DELAY_MAX_MS } from '../../listen-limits.ts';
 import type { VerifyOptions } from '../../receiver/index.ts';
 import { decryptBinary } from '../../wire/pgp-decryption.ts';
@@ -8,7 +9,6 @@ import { readFileOrInput, readText } from '../input.ts';
 import type { AnswerPlan } from './answer.ts';
 
 const DEFAULT_FAILURE = 500;
-const PORT_MAX = 65_535;
 
 /** Throws a `UsageError` for what contradicts itself. */
 export function readPlan(invocation: Invocation): AnswerPlan {
