@@ -3,6 +3,7 @@ import { html } from '../http/html.ts';
 import type { Refusal } from '../refusal.ts';
 import type { View } from './call.ts';
 import { linkButton } from './parts/button.ts';
+import { sentence } from './parts/sentence.ts';
 
 /** Why a form is refused that came without the cookie it was made for. */
 export const NO_COOKIE = 'the browser did not bring the cookie';
@@ -52,7 +53,3 @@ const FIXED: Readonly<{ [code in Refusal['code']]?: { title: string; text: strin
   },
   content_too_large: { title: 'That is too large', text: 'A form here takes up to 1 MiB.' },
 };
-
-function sentence(text: string): string {
-  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`;
-}

@@ -1,6 +1,7 @@
 /** Doing something on somebody's word: what was refused is said on the page it was asked from, not on one of its own. */
 import { Refusal } from '../../refusal.ts';
 import { type Redirect, redirectTo } from '../call.ts';
+import { sentence } from '../parts/sentence.ts';
 
 /** Redirects to `path` with `done`; where the work is refused to `otherwise` with the reason. What is not there stays 404. */
 export async function attempted(
@@ -21,10 +22,4 @@ export async function attempted(
 /** Back to a page, with the reason why what was asked for there was not done. */
 export function refusedTo(path: string, { message }: Refusal): Redirect {
   return { redirect: path, flash: { tone: 'negative', text: sentence(message) } };
-}
-
-/** A reason as a sentence of its own. Names of headers, which it may begin with, stay as they are. */
-export function sentence(text: string): string {
-  const first = /^x-/.test(text) ? 'x' : text.slice(0, 1).toUpperCase();
-  return `${first}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
 }

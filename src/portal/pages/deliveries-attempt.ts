@@ -7,9 +7,9 @@ import { badge } from '../parts/badge.ts';
 import { codeBlock } from '../parts/code.ts';
 import type { Moment } from '../parts/details.ts';
 import { countOf } from '../parts/number.ts';
+import { sentence } from '../parts/sentence.ts';
 import { spanText } from '../parts/time.ts';
 import { waterfall } from '../parts/waterfall.ts';
-import { sentence } from './attempted.ts';
 
 /** As a moment of a story; `url` is where it went, as far as that is known now. The last one is unfolded. */
 export function attemptMoment(attempt: AttemptRecord, url: string | null, isUnfolded: boolean): Moment {

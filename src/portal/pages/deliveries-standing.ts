@@ -6,8 +6,8 @@ import type { Delivery } from '../../store/deliveries.ts';
 import type { Webhook } from '../../store/webhooks.ts';
 import { isRunnable } from '../../webhooks/lifecycle.ts';
 import { notice } from '../parts/notice.ts';
+import { sentence } from '../parts/sentence.ts';
 import { spanText } from '../parts/time.ts';
-import { sentence } from './attempted.ts';
 
 type Standing = {
   readonly delivery: Delivery;

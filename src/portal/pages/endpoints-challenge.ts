@@ -11,8 +11,8 @@ import { badge } from '../parts/badge.ts';
 import { actionButton } from '../parts/button.ts';
 import { section } from '../parts/header.ts';
 import { notice } from '../parts/notice.ts';
+import { sentence } from '../parts/sentence.ts';
 import { time } from '../parts/time.ts';
-import { sentence } from './attempted.ts';
 
 export function challengeSection(call: PageCall, endpoint: Endpoint): Html {
   const { lastVerification } = endpoint;

@@ -9,8 +9,8 @@ import { codeBlock, copyable } from '../parts/code.ts';
 import { definitionList } from '../parts/details.ts';
 import { section } from '../parts/header.ts';
 import { notice } from '../parts/notice.ts';
+import { sentence } from '../parts/sentence.ts';
 import { spanText, time } from '../parts/time.ts';
-import { sentence } from './attempted.ts';
 
 /** `result` is that of a test that was just made, or null. */
 export function oauthSection(call: PageCall, endpoint: Endpoint, result: OauthTest | null): Html | null {

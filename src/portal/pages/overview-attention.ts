@@ -8,9 +8,9 @@ import { badge, stateBadge } from '../parts/badge.ts';
 import { section } from '../parts/header.ts';
 import { notice } from '../parts/notice.ts';
 import { countText } from '../parts/number.ts';
+import { sentence } from '../parts/sentence.ts';
 import { table } from '../parts/table.ts';
 import { relativeTime } from '../parts/time.ts';
-import { sentence } from './attempted.ts';
 
 type Attention = {
   readonly ailing: readonly Ailing[];

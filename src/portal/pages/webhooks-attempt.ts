@@ -4,8 +4,8 @@ import { adviceFor, type ErrorClass } from '../../outbound/outcome.ts';
 import type { AttemptRecord } from '../../store/attempts.ts';
 import { section } from '../parts/header.ts';
 import { notice } from '../parts/notice.ts';
+import { sentence } from '../parts/sentence.ts';
 import { spanText, time } from '../parts/time.ts';
-import { sentence } from './attempted.ts';
 import { attemptDetails } from './deliveries-attempt.ts';
 
 /** `url` is the endpoint's. */

@@ -10,7 +10,7 @@ import { checkbox } from '../parts/choices.ts';
 import { form } from '../parts/form.ts';
 import { type FormState, refusedForm } from '../parts/form-state.ts';
 import { pageHeader } from '../parts/header.ts';
-import { sentence } from './attempted.ts';
+import { sentence } from '../parts/sentence.ts';
 import { encryptionRule } from './webhooks-events.ts';
 import { newWebhookForm, WEBHOOK_LABELS, type WebhookChoices, webhookFields, webhookForm } from './webhooks-form.ts';
 import { chosenPatterns, patternsOf, webhookBody, webhookPatchOf } from './webhooks-input.ts';

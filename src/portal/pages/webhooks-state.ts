@@ -9,8 +9,8 @@ import { stateBadge } from '../parts/badge.ts';
 import { timeline } from '../parts/details.ts';
 import { section } from '../parts/header.ts';
 import { notice, type Tone } from '../parts/notice.ts';
+import { sentence } from '../parts/sentence.ts';
 import { relativeTime, time } from '../parts/time.ts';
-import { sentence } from './attempted.ts';
 
 /** How it stands, and what to do about it where something has to be done. */
 export function stateNotice(webhook: Webhook, now: number): Html | null {

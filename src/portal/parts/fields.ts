@@ -1,6 +1,7 @@
 /** Form fields: each with a label, a hint, and what was wrong with it right beside it. They work as they are, without a script. */
 import { attributes, type Html, html } from '../../http/html.ts';
 import type { FormState } from './form-state.ts';
+import { sentence } from './sentence.ts';
 
 export type Field = {
   /** In the form; the id of the element too. */
@@ -114,5 +115,7 @@ export function idOf(name: string): string {
 }
 
 export function problemLine(name: string, label: string, problem: string | null): Html | null {
-  return problem === null ? null : html`<p class="problem" id="${idOf(name)}-problem">${label} ${problem}.</p>`;
+  return problem === null
+    ? null
+    : html`<p class="problem" id="${idOf(name)}-problem">${sentence(`${label} ${problem}`)}</p>`;
 }

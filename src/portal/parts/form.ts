@@ -4,6 +4,7 @@ import { type ButtonKind, linkButton, submitButton } from './button.ts';
 import { idOf } from './fields.ts';
 import type { FormState } from './form-state.ts';
 import { icon } from './icon.ts';
+import { sentence } from './sentence.ts';
 
 export type Form = {
   readonly action: string;
@@ -95,8 +96,4 @@ export function filterForm({
     'hx-sync': 'this:replace',
   });
   return html`<form method="get" action="${path}" class="filters" role="search" data-leave-out-empty${swap}><div class="filter-fields">${fields}</div><div class="buttons">${submitButton({ label: submit, kind: 'plain', icon: 'search' })}${isFiltered ? linkButton({ href: path, label: 'Clear', kind: 'quiet' }) : null}</div></form>`;
-}
-
-function sentence(text: string): string {
-  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`;
 }
