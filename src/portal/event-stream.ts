@@ -21,13 +21,21 @@ export function eventStream(
 ): Reply {
   const isSignedIn = async (): Promise<boolean> =>
     (await sessions.find(readCookie(request, SESSION_COOKIE) ?? '', true)) !== null;
-  return {
-    status: 200,
-    // Nginx would keep what comes until it has some of it.
-    headers: { 'Content-Type': 'text/event-stream;charset=UTF-8', 'X-Accel-Buffering': 'no' },
-    stream: events(source, signal, isSignedIn, everyMs),
-  };
+  return { ...STREAM, stream: events(source, signal, isSignedIn, everyMs) };
 }
+
+/** The reply to a page whose session is over before its stream has begun: the event `signed-out`, and nothing else. */
+export function signedOutStream(): Reply {
+  return { ...STREAM, body: SIGNED_OUT };
+}
+
+const STREAM = {
+  status: 200,
+  // Nginx would keep what comes until it has some of it.
+  headers: { 'Content-Type': 'text/event-stream;charset=UTF-8', 'X-Accel-Buffering': 'no' },
+} as const;
+
+const SIGNED_OUT = 'event: signed-out\ndata:\n\n';
 
 /** Resolves after `ms`, or as soon as nobody looks any more. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
@@ -58,7 +66,7 @@ async function* events(
       const came = await Promise.race([next, quiet]).finally(() => beat.abort());
       if (signal.aborted || came?.done === true) return;
       if (came === null) {
-        if (!(await isSignedIn())) return yield 'event: signed-out\ndata:\n\n';
+        if (!(await isSignedIn())) return yield SIGNED_OUT;
         yield ': still here\n\n';
       } else {
         yield eventText(came.value);

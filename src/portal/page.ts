@@ -5,28 +5,21 @@
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import type { Sessions } from '../access/sessions.ts';
-import type { Call, Method, Reply, Route } from '../http/route.ts';
+import type { Method, Reply, Route } from '../http/route.ts';
 import type { Clock, Random } from '../ids.ts';
 import { ADMIN_REQUEST_BYTES } from '../limits.ts';
 import { Refusal } from '../refusal.ts';
 import type { PortalRole, SignedIn } from '../store/sessions.ts';
-import {
-  forgeryField,
-  mayAct,
-  type OpenCall,
-  ownPath,
-  type PageCall,
-  type PageResult,
-  type Redirect,
-  type View,
-} from './call.ts';
-import { FLASH_COOKIE, readCookie, SESSION_COOKIE, setCookie, THEME_COOKIE, VISIT_COOKIE } from './cookies.ts';
+import { mayAct, type OpenCall, type PageCall, type PageResult, type Redirect, type View } from './call.ts';
+import { FLASH_COOKIE, readCookie, SESSION_COOKIE, setCookie, VISIT_COOKIE } from './cookies.ts';
+import { eventStream, type StreamEvent, signedOutStream } from './event-stream.ts';
 import { clearedFlash, readFlash, writeFlash } from './flash.ts';
-import { FORGERY_FIELD, forgeryProblem, formToken } from './forgery.ts';
+import { FORGERY_FIELD, forgeryProblem } from './forgery.ts';
 import { PAGE_HEADERS } from './headers.ts';
-import type { Layout, Surroundings } from './layout.ts';
+import type { Layout } from './layout.ts';
 import { packed } from './packing.ts';
 import { NO_COOKIE, refusalView } from './refusal-page.ts';
+import { openCallOf, pageCallOf, signInFirst, VISIT_COOKIE_VALUE, type Visit, visitOf, wantsPage } from './visit.ts';
 
 export type PageDefinition<C> = {
   readonly method: 'GET' | 'POST';
@@ -35,6 +28,8 @@ export type PageDefinition<C> = {
   readonly maxBytes?: number;
   /** Asked for without anybody's doing, again and again: does not keep the session from running out. */
   readonly isBackground?: boolean;
+  /** Answered to the page's script, which nobody has signed in for, in place of the way to sign in. */
+  readonly signedOut?: () => Reply;
   respond(call: C): Promise<PageResult>;
   /** Answers a form that was refused: shows it once more. Without this, and where it answers null, the refusal is a page of its own. */
   invalid?(call: C, refusal: Refusal): Promise<PageResult | null>;
@@ -50,6 +45,14 @@ export type Pages = {
   page(definition: PageDefinition<PageCall> & { readonly role: PortalRole }): PageRoute;
   /** One that everybody who is signed in may look at. */
   view(path: string, respond: (call: PageCall) => Promise<PageResult>): PageRoute;
+  /**
+   * What a page shows as it happens, for everybody who is signed in; without a session, the event `signed-out`. The page's script asks
+   * again and again by itself, and would take any other answer for a stream that has just ended.
+   */
+  stream(
+    path: string,
+    source: (call: PageCall) => AsyncIterable<StreamEvent> | Promise<AsyncIterable<StreamEvent>>,
+  ): PageRoute;
   /** What an administrator fills in or confirms, and sends to the path that shows it. */
   form(path: string, definition: FormDefinition): PageRoute[];
   /** A page for everybody. */
@@ -70,20 +73,17 @@ type Dependencies = {
   readonly publicHost: () => string | null;
 };
 
-/** What is known of a request before its page is asked. `cookie` is the secret that its forms are bound to. */
-type Visit = Surroundings & { readonly cookie: string; readonly isNew: boolean; readonly isPartial: boolean };
-
 export function createPages({ sessions, clock, random, layout, publicHost }: Dependencies): Pages {
   /** Of requests that are refused after they were recognised, so that the refusal stands in the same layout. */
-  const visits = new WeakMap<IncomingMessage, Visit>();
+  const recognised = new WeakMap<IncomingMessage, Visit>();
 
-  const visit = async (request: IncomingMessage, isBackground: boolean): Promise<Visit> => {
+  const recognise = async (request: IncomingMessage, isBackground: boolean): Promise<Visit> => {
     const token = readCookie(request, SESSION_COOKIE);
     const session = token === null ? null : await sessions.find(token, isBackground);
     const cookie = session === null ? readCookie(request, VISIT_COOKIE) : token;
-    const isNew = cookie === null || !VISIT.test(cookie);
+    const isNew = cookie === null || !VISIT_COOKIE_VALUE.test(cookie);
     const made = visitOf(request, session, isNew ? Buffer.from(random(32)).toString('base64url') : cookie, isNew);
-    visits.set(request, made);
+    recognised.set(request, made);
     return made;
   };
 
@@ -112,7 +112,7 @@ export function createPages({ sessions, clock, random, layout, publicHost }: Dep
   };
 
   const refuse: NonNullable<Route['refuse']> = (refusal, request, errorId) => {
-    const around = visits.get(request) ?? visitOf(request, null, '', false);
+    const around = recognised.get(request) ?? visitOf(request, null, '', false);
     const reply = show(refusalView(refusal, errorId, around.session !== null), request, around, refusal.status);
     return { ...reply, headers: { ...refusal.headers, ...reply.headers } };
   };
@@ -122,7 +122,15 @@ export function createPages({ sessions, clock, random, layout, publicHost }: Dep
     role: PortalRole | null,
     enter: (session: SignedIn | null) => ((call: OpenCall) => C) | null,
   ): PageRoute => {
-    const { method, path, maxBytes = ADMIN_REQUEST_BYTES, isBackground = false, respond, invalid } = definition;
+    const {
+      method,
+      path,
+      maxBytes = ADMIN_REQUEST_BYTES,
+      isBackground = false,
+      signedOut,
+      respond,
+      invalid,
+    } = definition;
     return {
       ...{ method: method satisfies Method, path, role, isBackground },
       ...{ access: 'open', tag: 'portal', summary: path },
@@ -132,16 +140,19 @@ export function createPages({ sessions, clock, random, layout, publicHost }: Dep
       refuse,
       ...(method === 'POST' && {
         admit: async (request) => {
-          const around = await visit(request, isBackground);
+          const around = await recognise(request, isBackground);
           return enter(around.session) === null ? redirect(signInFirst(request, around), around) : null;
         },
       }),
       respond: async (call) => {
         const { request } = call;
         // Of a form once more: the session may have ended while its body came.
-        const around = await visit(request, isBackground);
+        const around = await recognise(request, isBackground);
         const callOf = enter(around.session);
-        if (callOf === null) return redirect(signInFirst(request, around), around);
+        if (callOf === null) {
+          if (around.isPartial && signedOut !== undefined) return signedOut();
+          return redirect(signInFirst(request, around), around);
+        }
         const open = openCallOf(call, around, clock());
         const full = callOf(open);
         if (method === 'POST') {
@@ -173,6 +184,15 @@ export function createPages({ sessions, clock, random, layout, publicHost }: Dep
   return {
     page,
     view: (path, respond) => page({ method: 'GET', path, role: 'viewer', respond }),
+    stream: (path, source) =>
+      page({
+        method: 'GET',
+        path,
+        role: 'viewer',
+        isBackground: true,
+        signedOut: signedOutStream,
+        respond: async (call) => ({ reply: eventStream(call, sessions, await source(call)) }),
+      }),
     form: (path, { show, ...sent }) => [
       page({ method: 'GET', path, role: 'administrator', respond: show }),
       page({ method: 'POST', path, role: 'administrator', ...sent }),
@@ -184,41 +204,12 @@ export function createPages({ sessions, clock, random, layout, publicHost }: Dep
   };
 }
 
-/** 32 bytes in Base64url. Whatever else a browser brings is not kept in memory, nor sent back. */
-const VISIT = /^[A-Za-z0-9_-]{43}$/;
 const FORM = {
   types: ['application/x-www-form-urlencoded'],
   repeats: true,
   // Pages are not described to programs.
   schema: z.unknown(),
 } as const;
-
-function visitOf(request: IncomingMessage, session: SignedIn | null, cookie: string, isNew: boolean): Visit {
-  const theme = readCookie(request, THEME_COOKIE);
-  return {
-    session,
-    cookie,
-    isNew,
-    csrf: forgeryField(formToken(cookie)),
-    theme: theme === 'light' || theme === 'dark' ? theme : 'system',
-    path: request.url?.split('?', 1)[0] ?? '/',
-    url: request.url ?? '/',
-    isPartial: request.headers['hx-request'] === 'true' && request.headers['hx-request-type'] !== 'full',
-  };
-}
-
-function openCallOf(call: Call, { cookie, session, csrf, theme, url, isPartial }: Visit, now: number): OpenCall {
-  const { request, params, query, body, remoteAddress, signal } = call;
-  const form = body instanceof URLSearchParams ? body : new URLSearchParams();
-  const asked = { request, params, query, form, url, isPartial, now, remoteAddress, signal };
-  return { ...asked, csrf, theme, visitor: cookie, session };
-}
-
-function pageCallOf(call: OpenCall, session: SignedIn): PageCall {
-  const { userId, userName, displayName, role } = session;
-  const user = { id: userId, userName, displayName };
-  return { ...call, session, user, role, actor: `user:${userId}`, may: (takes) => mayAct(role, takes) };
-}
 
 /** The page's script cannot follow to another page by itself: it is told to go there. */
 function redirect({ redirect: to, flash, cookies = [] }: Redirect, { cookie, isPartial }: Visit): Reply {
@@ -230,18 +221,4 @@ function redirect({ redirect: to, flash, cookies = [] }: Redirect, { cookie, isP
   return isPartial
     ? { status: 200, headers: { ...headers, 'HX-Redirect': path }, body: '' }
     : { status: 303, headers: { ...headers, Location: path }, body: '' };
-}
-
-/** Back to the page afterwards; what was posted is not sent again by itself. */
-function signInFirst(request: IncomingMessage, { url, isPartial }: Visit): Redirect {
-  if (request.method === 'POST') return { redirect: '/sign-in' };
-  const current = String(request.headers['hx-current-url'] ?? '');
-  const seen = isPartial && URL.canParse(current) ? new URL(current) : null;
-  const next = ownPath(seen === null ? url : seen.pathname + seen.search);
-  return { redirect: next === '/' ? '/sign-in' : `/sign-in?${new URLSearchParams({ next })}` };
-}
-
-/** A browser's address line; programs ask for JSON, or do not say. Paths of the API are answered as the API answers. */
-function wantsPage({ method, url = '', headers }: IncomingMessage): boolean {
-  return method === 'GET' && !url.startsWith('/services/') && headers.accept?.includes('text/html') === true;
 }

@@ -2,7 +2,6 @@
 import { html } from '../../http/html.ts';
 import { CHOICES_MAX, TAIL_BEGINS_WITH } from '../../portal-limits.ts';
 import type { PageDependencies } from '../dependencies.ts';
-import { eventStream } from '../event-stream.ts';
 import { type TailWebhook, tail, tailEvents } from '../live/tail.ts';
 import type { PageRoute } from '../page.ts';
 import { pageHeader } from '../parts/header.ts';
@@ -37,24 +36,10 @@ export function deliveryLivePages({ pages, services, store, feed }: PageDependen
       const crumbs = [{ href: DELIVERIES_PATH, label: 'Deliveries' }];
       return { title: 'Live', content: html`${pageHeader({ title: 'Live', lead, crumbs })}${list}` };
     }),
-    pages.page({
-      method: 'GET',
-      path: STREAM,
-      role: 'viewer',
-      isBackground: true,
-      respond: async (call) => ({
-        reply: eventStream(call, services.sessions, tailEvents(feed, null, webhookOf, call.signal)),
-      }),
-    }),
-    pages.page({
-      method: 'GET',
-      path: '/webhooks/{id}/live',
-      role: 'viewer',
-      isBackground: true,
-      respond: async (call) => {
-        const { id } = await services.webhooks.get(call.params.id ?? '');
-        return { reply: eventStream(call, services.sessions, tailEvents(feed, id, webhookOf, call.signal)) };
-      },
+    pages.stream(STREAM, ({ signal }) => tailEvents(feed, null, webhookOf, signal)),
+    pages.stream('/webhooks/{id}/live', async ({ params, signal }) => {
+      const { id } = await services.webhooks.get(params.id ?? '');
+      return tailEvents(feed, id, webhookOf, signal);
     }),
   ];
 }

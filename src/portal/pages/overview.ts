@@ -3,7 +3,7 @@ import type { Period, Series } from '../../figures.ts';
 import { type Html, html } from '../../http/html.ts';
 import { OVERVIEW_EVERY_MS } from '../../portal-limits.ts';
 import type { PageDependencies } from '../dependencies.ts';
-import { eventStream, pause, type StreamEvent } from '../event-stream.ts';
+import { pause, type StreamEvent } from '../event-stream.ts';
 import { deliveriesChart, latencyChart, tokensChart } from '../live/rates.ts';
 import type { PageRoute } from '../page.ts';
 import { figures } from '../parts/details.ts';
@@ -20,7 +20,7 @@ const PATH = '/';
 const LIVE = '/overview/live';
 
 export function overviewPages(dependencies: PageDependencies): PageRoute[] {
-  const { pages, store, services, hasPage } = dependencies;
+  const { pages, store, hasPage } = dependencies;
   const read = overviewReader(dependencies);
   return [
     pages.view(PATH, async (call) => {
@@ -29,15 +29,7 @@ export function overviewPages(dependencies: PageDependencies): PageRoute[] {
       const content = html`${pageHeader({ title: 'Overview', lead: LEAD })}${isSetUp(steps) ? null : setUpChecklist(steps, call.role, hasPage)}${periodTabs(PATH, call.query, period)}<div id="live" class="page-part" hx-sse:connect="${LIVE}?period=${period}" hx-swap="innerMorph">${overviewContent(overview)}</div>`;
       return { title: 'Overview', content, hasCharts: true };
     }),
-    pages.page({
-      method: 'GET',
-      path: LIVE,
-      role: 'viewer',
-      isBackground: true,
-      respond: async (call) => ({
-        reply: eventStream(call, services.sessions, watch(readPeriod(call.query), call.signal)),
-      }),
-    }),
+    pages.stream(LIVE, ({ query, signal }) => watch(readPeriod(query), signal)),
   ];
 
   async function* watch(period: Period, signal: AbortSignal): AsyncGenerator<StreamEvent> {
