@@ -20,8 +20,11 @@ export type Place = { readonly origin: string; readonly visitor: string };
 export type Passkeys = {
   /** Whether passkeys can be had at this address: an IP address has none. */
   isPossible(origin: string): boolean;
-  /** What the browser is asked to make one with (`PublicKeyCredentialCreationOptionsJSON`). Throws 400 where there are too many. */
-  beginRegistration(user: Pick<User, 'id' | 'userName' | 'displayName'>, place: Place): Promise<unknown>;
+  /**
+   * What the browser is asked to make one with (`PublicKeyCredentialCreationOptionsJSON`). Throws 400 where `name`, by which its owner
+   * will know it, could not be taken, and where there are too many.
+   */
+  beginRegistration(user: Pick<User, 'id' | 'userName' | 'displayName'>, place: Place, name: string): Promise<unknown>;
   /** Adds what the browser has made; `response` is its JSON. Throws 400 naming `name`, or nothing where the answer is not good. */
   register(userId: string, place: Place, name: string, response: string): Promise<void>;
   /** What the browser is asked to sign in with (`PublicKeyCredentialRequestOptionsJSON`). */
@@ -45,7 +48,8 @@ export function createPasskeys({ store, clock, ids, random }: Dependencies): Pas
   return {
     isPossible: (origin) => hostOf(origin) !== null,
     ofUser: (userId) => store.passkeys.ofUser(userId),
-    beginRegistration: async ({ id, userName, displayName }, { origin, visitor }) => {
+    beginRegistration: async ({ id, userName, displayName }, { origin, visitor }, name) => {
+      readName(name);
       const existing = await store.passkeys.ofUser(id);
       if (existing.length >= PASSKEYS_PER_USER_MAX) {
         throw new Refusal('invalid_request', `an account has at most ${PASSKEYS_PER_USER_MAX} passkeys`);
@@ -66,10 +70,7 @@ export function createPasskeys({ store, clock, ids, random }: Dependencies): Pas
     },
     register: async (userId, { origin, visitor }, name, response) => {
       const expectedChallenge = challenges.take(visitor, clock());
-      const label = name.trim();
-      if (label === '' || label.length > PASSKEY_NAME_MAX_LENGTH || /\p{Cc}/u.test(label)) {
-        throw refuseField('name', `must have 1 to ${PASSKEY_NAME_MAX_LENGTH} characters`);
-      }
+      const label = readName(name);
       const host = requireHost(origin);
       const { verifyRegistrationResponse } = await import('@simplewebauthn/server');
       const verified =
@@ -95,7 +96,9 @@ export function createPasskeys({ store, clock, ids, random }: Dependencies): Pas
         createdAt: now,
         usedAt: null,
       };
-      const audit = entry('add-passkey', userId, now, { passkey: { from: null, to: { id: passkey.id, name: label } } });
+      const audit = entry('add-passkey', userId, now, {
+        passkey: { from: null, to: { id: passkey.id, name: label } },
+      });
       await refusingKnown(store.passkeys.add(passkey, audit));
     },
     beginSignIn: async ({ origin, visitor }) => {
@@ -144,6 +147,14 @@ export function createPasskeys({ store, clock, ids, random }: Dependencies): Pas
 
 /** EdDSA, ES256 and RS256 (RFC 9053): one of them is in every authenticator. */
 const ALGORITHMS: number[] = [-8, -7, -257];
+
+function readName(name: string): string {
+  const label = name.trim();
+  if (label === '' || label.length > PASSKEY_NAME_MAX_LENGTH || /\p{Cc}/u.test(label)) {
+    throw refuseField('name', `must have 1 to ${PASSKEY_NAME_MAX_LENGTH} characters`);
+  }
+  return label;
+}
 
 /** The host name of an origin, as the relying party's id; null for an IP address, which can be none. */
 function hostOf(origin: string): string | null {

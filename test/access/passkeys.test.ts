@@ -65,7 +65,7 @@ describe('a passkey', () => {
     const services = await openTestServices(t);
     const user = await makeUser(services, { userName: 'grace' });
     const known = await addPasskey(services, user.id);
-    const options = (await services.passkeys.beginRegistration(user, PLACE)) as Record<string, unknown>;
+    const options = (await services.passkeys.beginRegistration(user, PLACE, 'Laptop')) as Record<string, unknown>;
     assert.deepEqual(options.rp, { name: 'Sallyport', id: 'edge.example' });
     assert.deepEqual(options.user, {
       id: Buffer.from(user.id).toString('base64url'),
@@ -92,14 +92,14 @@ describe('a passkey', () => {
       await refused(() => passkeys.beginSignIn({ ...PLACE, origin }), { code: 'invalid_request' });
     }
     for (let at = 0; at < PASSKEYS_PER_USER_MAX; at += 1) await addPasskey(services, user.id);
-    await refused(() => passkeys.beginRegistration(user, PLACE), { code: 'invalid_request' });
+    await refused(() => passkeys.beginRegistration(user, PLACE, 'Laptop'), { code: 'invalid_request' });
   });
 
   it('is not added by what is no answer to the question, or without a name', async (t) => {
     const services = await openTestServices(t);
     const user = await makeUser(services);
     const { passkeys } = services;
-    const begin = () => passkeys.beginRegistration(user, PLACE);
+    const begin = () => passkeys.beginRegistration(user, PLACE, 'Laptop');
     for (const response of ['', '{', 'null', '[]', '{"id":"x","rawId":"x","type":"public-key","response":{}}']) {
       await begin();
       await refused(() => passkeys.register(user.id, PLACE, 'Laptop', response), { code: 'invalid_request' });

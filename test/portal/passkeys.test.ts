@@ -59,27 +59,60 @@ describe('a passkey', () => {
     await page.getByText('with a passkey').waitFor();
     assert.doesNotMatch((await row.textContent()) ?? '', /never/);
 
-    await page.getByRole('button', { name: 'Remove the passkey Laptop' }).click();
+    // It cannot be undone, so it is asked first.
+    await page.getByRole('link', { name: 'Remove the passkey Laptop' }).click();
+    await page.getByRole('heading', { name: 'Remove the passkey Laptop?' }).waitFor();
+    await visitor.isAccessible();
+    await page.getByRole('link', { name: 'Cancel' }).click();
+    await page.getByRole('link', { name: 'Remove the passkey Laptop' }).click();
+    await page.getByRole('button', { name: 'Remove the passkey' }).click();
     await page.getByText('The passkey is removed').waitFor();
     await page.getByText('You have none yet.').waitFor();
     await page.getByRole('button', { name: 'Administrator' }).click();
     await page.getByRole('button', { name: 'Sign out', exact: true }).first().click();
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
     await page.getByText('You are not signed in').waitFor();
+    await page.getByRole('alert').getByText('This passkey is not known here').waitFor();
+    assert.equal(await page.getByText('password is not right').count(), 0);
   });
 
-  it('is not added without the right password', async (t) => {
+  it('is not added without the right password, nor left on the device', async (t) => {
     const portal = await startPortal(t);
     const visitor = await visitWithDevice(portal);
     const { page } = visitor;
     await signInByPassword(visitor, portal);
+    const add = page.getByRole('button', { name: 'Add a passkey' });
     await page.getByLabel('Name', { exact: true }).fill('Laptop');
     await page.getByLabel('Your password').fill('a guess');
-    await page.getByRole('button', { name: 'Add a passkey' }).click();
+    await add.click();
     await page.getByText('The passkey is not added').waitFor();
     await page.getByText('Your password is not right.').waitFor();
+    assert.equal(await page.evaluate("document.activeElement.matches('.error-summary')"), true);
+    assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'Laptop');
+    await visitor.isAccessible();
+    await addPasskey(visitor, portal, ' ');
+    await page.getByText('Name must have 1 to').first().waitFor();
+    assert.equal(await page.getByText('Your password is not right.').count(), 0);
+    const { credentials } = await visitor.device.send('WebAuthn.getCredentials', { authenticatorId: visitor.id });
+    assert.deepEqual(credentials, [], 'the device keeps what is not known here');
     await visitor.open('/account');
     await page.getByText('You have none yet.').waitFor();
+    await addPasskey(visitor, portal);
+    await page.getByText('The passkey is added').waitFor();
+  });
+
+  it('is not asked for once the session is over: the page says where to sign in', async (t) => {
+    const portal = await startPortal(t);
+    const visitor = await visitWithDevice(portal);
+    const { page } = visitor;
+    await signInByPassword(visitor, portal);
+    const { users, sessions } = portal.service.services;
+    const [admin] = await users.list('', 1);
+    await sessions.endAll(admin?.id ?? '', 'command-line');
+    await addPasskey(visitor, portal);
+    await page.getByText('Your session is over.').waitFor();
+    const { credentials } = await visitor.device.send('WebAuthn.getCredentials', { authenticatorId: visitor.id });
+    assert.deepEqual(credentials, []);
   });
 
   it('of an account that is switched off does not sign in', async (t) => {
@@ -95,6 +128,7 @@ describe('a passkey', () => {
     await page.getByText('Your session is over.').waitFor();
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
     await page.getByText('You are not signed in').waitFor();
+    await page.getByRole('alert').getByText('or its account may not sign in').waitFor();
   });
 
   it('that the owner does not let be used says so, and that is all', async (t) => {

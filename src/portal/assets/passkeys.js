@@ -51,12 +51,23 @@
     clientExtensionResults: credential.getClientExtensionResults(),
   });
 
+  // Everything that the form has is asked first: what a device has made it keeps, whether it is taken here or not.
   const optionsOf = async (form) => {
-    const body = new URLSearchParams({ formToken: form.elements.formToken.value });
-    const reply = await fetch(form.dataset.options, { method: 'POST', body, headers: { Accept: 'application/json' } });
+    const body = new URLSearchParams(new FormData(form));
+    const reply = await fetch(form.dataset.options, { method: 'POST', body });
+    // To the page for signing in: the session is over.
+    if (reply.redirected) return location.reload();
+    if (reply.ok) return reply.json();
+    const page = new DOMParser().parseFromString(await reply.text(), 'text/html');
+    const again = page.querySelector(`form[data-passkey="${form.dataset.passkey}"]`);
+    if (again?.querySelector('[role="alert"]:not([hidden])')) return showAgain(form, again);
     if (reply.status === 429) throw new Error('That was tried too often: try again in a minute.');
-    if (!reply.ok) throw new Error('The page is out of date: load it again.');
-    return reply.json();
+    throw new Error('The page is out of date: load it again.');
+  };
+  // With what was wrong beside its fields, as it stands in the page that a browser would have been answered.
+  const showAgain = (form, again) => {
+    form.replaceWith(again);
+    htmx.process(again.parentElement);
   };
 
   const say = (form, text) => {
@@ -73,7 +84,9 @@
     event.stopImmediatePropagation();
     say(form, '');
     try {
-      const made = await ask[form.dataset.passkey](await optionsOf(form));
+      const options = await optionsOf(form);
+      if (options === undefined) return;
+      const made = await ask[form.dataset.passkey](options);
       form.elements.response.value = JSON.stringify(made);
       form.requestSubmit();
     } catch (error) {
@@ -83,11 +96,9 @@
     }
   });
 
-  const offer = () => {
+  htmx.onLoad((root) => {
     if (window.PublicKeyCredential === undefined) return;
-    for (const form of document.querySelectorAll('form[data-passkey][hidden]')) form.hidden = false;
-    for (const excuse of document.querySelectorAll('[data-passkey-excuse]')) excuse.hidden = true;
-  };
-  if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', offer);
-  else offer();
+    for (const form of root.querySelectorAll('form[data-passkey][hidden]')) form.hidden = false;
+    for (const excuse of root.querySelectorAll('[data-passkey-excuse]')) excuse.hidden = true;
+  });
 })();

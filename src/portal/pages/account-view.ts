@@ -5,7 +5,7 @@ import type { Passkey } from '../../store/passkeys.ts';
 import type { Session } from '../../store/sessions.ts';
 import type { PageCall, View } from '../call.ts';
 import { badge } from '../parts/badge.ts';
-import { actionButton, submitButton } from '../parts/button.ts';
+import { actionButton, linkButton, submitButton } from '../parts/button.ts';
 import { definitionList } from '../parts/details.ts';
 import { textField } from '../parts/fields.ts';
 import { errorSummary, form } from '../parts/form.ts';
@@ -83,12 +83,7 @@ function passkeySection({ csrf, now }: PageCall, state: FormState, { passkeys, t
       time(createdAt),
       relativeTime(usedAt, now),
       host,
-      actionButton({
-        action: `/account/passkeys/${id}/remove`,
-        csrf,
-        label: 'Remove',
-        longLabel: `Remove the passkey ${name}`,
-      }),
+      linkButton({ href: `/account/passkeys/${id}/remove`, label: 'Remove', longLabel: `Remove the passkey ${name}` }),
     ]),
     empty: html`<p class="quiet">You have none yet.</p>`,
   });

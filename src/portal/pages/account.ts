@@ -1,11 +1,13 @@
 /** One's own account: the password, passkeys, and where one is signed in. */
 import type { Sessions } from '../../access/sessions.ts';
 import { refuseBlocked } from '../../access/throttle.ts';
+import { html } from '../../http/html.ts';
 import { PASSKEY_REQUEST_BYTES, SIGN_IN_REQUEST_BYTES } from '../../portal-limits.ts';
 import { Refusal } from '../../refusal.ts';
 import { type PageCall, redirectTo, type View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';
+import { confirmPage } from '../parts/confirm.ts';
 import { type FormState, newForm, refusedForm } from '../parts/form-state.ts';
 import { originOf } from '../trustworthy.ts';
 import { type AccountForms, accountView } from './account-view.ts';
@@ -52,9 +54,13 @@ export function accountPages(dependencies: PageDependencies): PageRoute[] {
       path: '/account/passkeys/options',
       role: 'viewer',
       maxBytes: SIGN_IN_REQUEST_BYTES,
-      respond: async (call) => ({
-        reply: { status: 200, body: await passkeys.beginRegistration(call.user, placeOf(call)) },
-      }),
+      // All that can be known to be wrong is asked before: what a device has made it keeps, whether it is added here or not.
+      respond: async (call) => {
+        await confirm(call.user.id, call.form.get('ownPassword') ?? '', 'ownPassword');
+        const options = await passkeys.beginRegistration(call.user, placeOf(call), call.form.get('name') ?? '');
+        return { reply: { status: 200, body: options } };
+      },
+      invalid: (call, refusal) => show(call, { passkey: refused(call, refusal) }),
     }),
     pages.page({
       method: 'POST',
@@ -69,6 +75,16 @@ export function accountPages(dependencies: PageDependencies): PageRoute[] {
         return redirectTo('/account', 'The passkey is added. Next time you can sign in with it.');
       },
       invalid: (call, refusal) => show(call, { passkey: refused(call, refusal) }),
+    }),
+    pages.view('/account/passkeys/{id}/remove', async ({ user, params, csrf }) => {
+      const passkey = (await passkeys.ofUser(user.id)).find(({ id }) => id === params.id);
+      if (passkey === undefined) throw new Refusal('not_found', 'there is no such passkey');
+      return confirmPage({
+        title: `Remove the passkey ${passkey.name}?`,
+        crumbs: [{ href: '/account', label: 'Your account' }],
+        text: html`<p>It does not sign you in any more. There is no way back: the device has to make a new one.</p>`,
+        ...{ csrf, action: `/account/passkeys/${passkey.id}/remove`, submit: 'Remove the passkey', cancel: '/account' },
+      });
     }),
     pages.page({
       method: 'POST',

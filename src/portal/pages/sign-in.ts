@@ -25,8 +25,8 @@ export function signInPages(dependencies: PageDependencies): PageRoute[] {
   const throttled = throttledBy(dependencies);
   /** Each question counts as a failure would: whoever puts many would have everybody else's forgotten. */
   const questions = createThrottle(CHALLENGES_MAX);
-  const enter = async (call: OpenCall, who: string, prove: () => Promise<NewSession | null>): Promise<Redirect> => {
-    const begun = await throttled({ network: networkOf(call.remoteAddress), clientId: who }, prove);
+  const enter = async (call: OpenCall, who: string, prove: Proof, refused: string): Promise<Redirect> => {
+    const begun = await throttled({ network: networkOf(call.remoteAddress), clientId: who }, prove, refused);
     if (call.session !== null) await sessions.end(call.session.userId, call.session.id);
     return signedIn(begun, ownPath(call.form.get('next')));
   };
@@ -47,7 +47,7 @@ export function signInPages(dependencies: PageDependencies): PageRoute[] {
       respond: (call) => {
         const userName = call.form.get('userName') ?? '';
         const password = call.form.get('password') ?? '';
-        return enter(call, userName, () => sessions.signIn({ userName, password }, visitorOf(call)));
+        return enter(call, userName, () => sessions.signIn({ userName, password }, visitorOf(call)), PASSWORD_REFUSED);
       },
       invalid,
     }),
@@ -66,10 +66,11 @@ export function signInPages(dependencies: PageDependencies): PageRoute[] {
       maxBytes: PASSKEY_REQUEST_BYTES,
       respond: (call) => {
         const place = { origin: originOf(call.request), visitor: call.visitor };
-        return enter(call, 'a passkey', async () => {
+        const prove: Proof = async () => {
           const user = await passkeys.verify(place, call.form.get('response') ?? '');
           return user === null ? null : sessions.begin(user, 'passkey', visitorOf(call));
-        });
+        };
+        return enter(call, 'a passkey', prove, PASSKEY_REFUSED);
       },
       invalid,
     }),
@@ -86,17 +87,20 @@ export function signInPages(dependencies: PageDependencies): PageRoute[] {
   ];
 }
 
+/** Null for one that proves nothing. */
+type Proof = () => Promise<NewSession | null>;
+
 /**
  * Lets a proof be tried unless too many failed before, and counts it where it fails. Asked again afterwards, so that tries made
  * side by side gain nothing; a session that was begun meanwhile is ended.
  */
 function throttledBy({ throttle, clock, services: { sessions } }: PageDependencies) {
-  return async (attempt: Attempt, prove: () => Promise<NewSession | null>): Promise<NewSession> => {
+  return async (attempt: Attempt, prove: Proof, refused: string): Promise<NewSession> => {
     refuseBlocked(throttle.blockedForMs(attempt, clock()), tooOften);
     const begun = await prove();
     if (begun === null) {
       refuseBlocked(throttle.countFailure(attempt, clock()), tooOften);
-      throw new Refusal('unauthorized', REFUSED);
+      throw new Refusal('unauthorized', refused);
     }
     const waitMs = throttle.blockedForMs(attempt, clock());
     if (waitMs !== null) await sessions.end(begun.session.userId, begun.session.id);
@@ -105,8 +109,9 @@ function throttledBy({ throttle, clock, services: { sessions } }: PageDependenci
   };
 }
 
-/** The same for whatever is wrong. */
-const REFUSED = 'the user name or the password is not right, or the account may not sign in';
+// Each the same for whatever is wrong.
+const PASSWORD_REFUSED = 'the user name or the password is not right, or the account may not sign in';
+const PASSKEY_REFUSED = 'this passkey is not known here or was not shown in time, or its account may not sign in';
 
 /** Into the portal, with a cookie that nobody had before. */
 function signedIn({ token }: NewSession, next: string): Redirect {
