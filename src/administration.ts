@@ -3,7 +3,7 @@
  * deletion only when nothing refers to it. What differs is said in a `Resource`.
  */
 import type { z } from 'zod';
-import { type Actor, changesBetween } from './audit.ts';
+import { type Actor, type AuditAction, type AuditEntry, type AuditedResource, changesBetween } from './audit.ts';
 import { type Clock, type Ids, isUuidV7 } from './ids.ts';
 import { Refusal, refuseField } from './refusal.ts';
 import { ConstraintViolation, retryStale } from './store/database.ts';
@@ -12,7 +12,7 @@ import { mergePatch, refuseDeep, refusePatch, validate } from './validation.ts';
 
 export type Resource<Record extends Administered, Input> = {
   /** Singular, as in audit actions and messages: `application`. */
-  readonly name: string;
+  readonly name: AuditedResource;
   readonly store: ResourceStore<Record>;
   readonly input: z.ZodType<Input>;
   /** Why a field is refused although a reader knows it: set by the service, or only at creation. */
@@ -48,10 +48,10 @@ export type Administration<Record> = {
   get(id: string): Promise<Record>;
   list(after: string, limit: number): Promise<Record[]>;
   patch(id: string, patch: unknown, actor: Actor): Promise<Record>;
-  /** Applies a change of the service's own and audits it under `verb`. */
+  /** Applies a change of the service's own and audits it under `action`. */
   change(
     id: string,
-    verb: string,
+    action: AuditAction,
     actor: Actor,
     next: (before: Record, stamp: Stamp) => Promise<Record> | Record,
   ): Promise<Record>;
@@ -65,11 +65,11 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
   const { name, store } = resource;
   const title = name.replace('-', ' ');
 
-  const entry = (verb: string, actor: Actor, before: Rec | null, after: Rec | null, at: number) => ({
+  const entry = (action: AuditAction, actor: Actor, before: Rec | null, after: Rec | null, at: number): AuditEntry => ({
     id: ids.uuid(),
     at,
     actor,
-    action: `${name}.${verb}`,
+    action,
     target: `${name}:${(after ?? before)?.id}`,
     changes: changesBetween(before && resource.audited(before), after && resource.audited(after)),
   });
@@ -85,7 +85,7 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
     if (reason !== null) throw new Refusal('read_only', reason);
   };
 
-  const change: Administration<Rec>['change'] = (id, verb, actor, next) =>
+  const change: Administration<Rec>['change'] = (id, action, actor, next) =>
     retryStale(async () => {
       const before = await get(id);
       refuseReadOnly(before);
@@ -94,7 +94,7 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
       await refusingDuplicates(
         resource,
         after,
-        store.update(after, before, entry(verb, actor, before, after, updatedAt)),
+        store.update(after, before, entry(action, actor, before, after, updatedAt)),
       );
       return after;
     });
@@ -111,13 +111,17 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
         const record = complete(
           await resource.build(input, null, { id: ids.uuid(), createdAt: now, updatedAt: now }, null),
         );
-        await refusingDuplicates(resource, record, store.insert(record, entry('create', actor, null, record, now)));
+        await refusingDuplicates(
+          resource,
+          record,
+          store.insert(record, entry(`${name}.create`, actor, null, record, now)),
+        );
         return record;
       });
     },
     patch: async (id, patch, actor) => {
       refusePatch(resource.input, patch, resource.reserved.patch);
-      return change(id, 'update', actor, (before, stamp) =>
+      return change(id, `${name}.update`, actor, (before, stamp) =>
         resource.build(validate(resource.input, mergePatch(resource.writable(before), patch)), before, stamp, patch),
       );
     },
@@ -131,14 +135,14 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
             details: referrers.map((referrer) => ({ field: 'id', problem: `is used by ${referrer}` })),
           });
         }
-        await store.remove(id, entry('delete', actor, record, null, clock()));
+        await store.remove(id, entry(`${name}.delete`, actor, record, null, clock()));
       }),
   };
 }
 
 /** Waits for a write of `record` and turns the violation of a unique column into 409 with the field named and what stands in it. */
 export async function refusingDuplicates(
-  { name, unique }: Pick<Resource<never, never>, 'name' | 'unique'>,
+  { name, unique }: Pick<Resource<never, never>, 'unique'> & { readonly name: string },
   record: object,
   write: Promise<void>,
 ): Promise<void> {

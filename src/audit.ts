@@ -7,6 +7,25 @@ export type Actor = string;
 export const SERVICE: Actor = 'service';
 export const COMMAND_LINE: Actor = 'command-line';
 
+/** What is administered: created, changed and deleted. */
+export type AuditedResource = 'user' | 'application' | 'product' | 'endpoint' | 'key' | 'event-type' | 'webhook';
+
+/**
+ * All that is written down, as `<resource>.<verb>`. The portal has words for each: one that is added here does not compile without.
+ * What is read back may be another, of another version.
+ */
+export type AuditAction =
+  | `${AuditedResource}.${'create' | 'update' | 'delete'}`
+  | `user.${'invite' | 'set-password' | 'add-passkey' | 'remove-passkey' | 'sign-in' | 'sign-out' | 'sign-out-everywhere'}`
+  | `application.${'regenerate-secret' | 'revoke-tokens'}`
+  | `endpoint.${'verify' | 'rotate-secret' | 'rotate-api-key'}`
+  | `webhook.${'start' | 'stop' | 'replay'}`
+  | 'delivery.replay'
+  | `event.${'erase' | 'erase-done'}`
+  | 'backup.download'
+  | 'database.restore'
+  | 'master-key.rotate';
+
 export type Change = { readonly from: unknown; readonly to: unknown };
 export type Changes = Readonly<Record<string, Change>>;
 
@@ -14,8 +33,7 @@ export type AuditEntry = {
   readonly id: string;
   readonly at: number;
   readonly actor: Actor;
-  /** `<resource>.<verb>`, such as `application.regenerate-secret`. */
-  readonly action: string;
+  readonly action: AuditAction;
   /** `<resource>:<id>`. */
   readonly target: string;
   readonly changes: Changes;

@@ -8,7 +8,7 @@ import { auditedApplication } from './access/applications.ts';
 import { ADMINISTRATION_SCOPES, BUILT_IN_SCOPES } from './access/built-in.ts';
 import { hashCredential, mintCredential } from './access/credential.ts';
 import { hashPassword, makePassword } from './access/password.ts';
-import { type AuditEntry, changesBetween, SERVICE } from './audit.ts';
+import { type AuditEntry, type AuditedResource, changesBetween, SERVICE } from './audit.ts';
 import type { Data, FirstCredentials } from './data-folder.ts';
 import type { Ids } from './ids.ts';
 import { TOKEN_VALIDITY_DEFAULT_SECONDS } from './limits.ts';
@@ -88,7 +88,12 @@ async function makeApplication({ store, clock, ids }: FirstStart, pending: Pendi
   await store.applications.insert(application, creation('application', auditedApplication(application), ids, now));
 }
 
-function creation(resource: string, record: Readonly<Record<string, unknown>>, ids: Ids, at: number): AuditEntry {
+function creation(
+  resource: AuditedResource,
+  record: Readonly<Record<string, unknown>>,
+  ids: Ids,
+  at: number,
+): AuditEntry {
   return {
     id: ids.uuid(),
     at,

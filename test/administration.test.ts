@@ -50,7 +50,7 @@ describe('every administrative change', () => {
     s.advance(1000);
     await s.users.patch(id, { displayName: 'Ada' }, 'user:2');
     s.advance(1000);
-    await s.users.change(id, 'set-password', 'command-line', (before, { updatedAt }) => ({
+    await s.users.change(id, 'user.set-password', 'command-line', (before, { updatedAt }) => ({
       ...before,
       updatedAt,
       passwordHash: 'x',

@@ -71,7 +71,7 @@ try {
     id: ids.uuid(),
     at,
     actor: 'bench',
-    action: 'x.y',
+    action: 'webhook.delete',
     target: 'z',
     changes: {},
   });

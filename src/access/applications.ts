@@ -131,7 +131,7 @@ export function createApplications({ store, clock, ids, random }: Dependencies):
     regenerateSecret: async (id, body, actor) => {
       const { overlapSeconds, revokeTokens } = validate(regenerateInput, body);
       const clientSecret = mintCredential('sps', random);
-      const application = await administration.change(id, 'regenerate-secret', actor, (before, stamp) => ({
+      const application = await administration.change(id, 'application.regenerate-secret', actor, (before, stamp) => ({
         ...before,
         updatedAt: stamp.updatedAt,
         secretHash: hashCredential(clientSecret),
@@ -142,7 +142,7 @@ export function createApplications({ store, clock, ids, random }: Dependencies):
       return { application, clientSecret };
     },
     revokeTokens: (id, actor) =>
-      administration.change(id, 'revoke-tokens', actor, (before, { updatedAt }) => ({
+      administration.change(id, 'application.revoke-tokens', actor, (before, { updatedAt }) => ({
         ...before,
         updatedAt,
         tokensRevokedThrough: ids.rowKey(),

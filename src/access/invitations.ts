@@ -1,5 +1,5 @@
 /** Invitations: a link, good once and for 72 hours, by which a user sets a password. */
-import { type Actor, type AuditEntry, changesBetween } from '../audit.ts';
+import { type Actor, type AuditAction, type AuditEntry, changesBetween } from '../audit.ts';
 import { type Clock, type Ids, isUuidV7, type Random } from '../ids.ts';
 import { INVITATION_MS } from '../limits.ts';
 import { Refusal, refuseField } from '../refusal.ts';
@@ -39,11 +39,17 @@ export function createInvitations({ store, clock, ids, random }: Dependencies): 
   const find = async (token: string): Promise<User | null> =>
     credentialBytes('spi', token) === null ? null : store.invitations.find(hashCredential(token), clock());
 
-  const entry = (verb: string, actor: Actor, user: User, at: number, changes: AuditEntry['changes']): AuditEntry => ({
+  const entry = (
+    action: AuditAction,
+    actor: Actor,
+    user: User,
+    at: number,
+    changes: AuditEntry['changes'],
+  ): AuditEntry => ({
     id: ids.uuid(),
     at,
     actor,
-    action: `user.${verb}`,
+    action,
     target: `user:${user.id}`,
     changes,
   });
@@ -58,7 +64,7 @@ export function createInvitations({ store, clock, ids, random }: Dependencies): 
         const token = mintCredential('spi', random);
         const now = clock();
         const expiresAt = now + INVITATION_MS;
-        const audit = entry('invite', actor, user, now, changesBetween(null, { invitationExpiresAt: expiresAt }));
+        const audit = entry('user.invite', actor, user, now, changesBetween(null, { invitationExpiresAt: expiresAt }));
         await store.invitations.put({ userId, tokenHash: hashCredential(token), createdAt: now, expiresAt }, audit);
         return { token, expiresAt };
       }),
@@ -74,7 +80,7 @@ export function createInvitations({ store, clock, ids, random }: Dependencies): 
         const now = clock();
         const updatedAt = Math.max(now, before.updatedAt + 1);
         const changes = changesBetween({ passwordHash: before.passwordHash }, { passwordHash });
-        const audit = entry('set-password', `user:${before.id}`, before, updatedAt, changes);
+        const audit = entry('user.set-password', `user:${before.id}`, before, updatedAt, changes);
         await store.invitations.use(
           { tokenHash: hashCredential(token), now },
           { before, passwordHash, updatedAt },

@@ -3,7 +3,7 @@
  * One is a way in by itself, so the device has to make sure who uses it (user verification).
  */
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
-import type { Actor, AuditEntry } from '../audit.ts';
+import type { Actor, AuditAction, AuditEntry } from '../audit.ts';
 import type { Clock, Ids, Random } from '../ids.ts';
 import { PASSKEY_NAME_MAX_LENGTH, PASSKEYS_PER_USER_MAX } from '../portal-limits.ts';
 import { Refusal, refuseField } from '../refusal.ts';
@@ -40,9 +40,9 @@ type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids
 
 export function createPasskeys({ store, clock, ids, random }: Dependencies): Passkeys {
   const challenges = createChallenges(random);
-  const entry = (verb: string, userId: string, at: number, changes: AuditEntry['changes']): AuditEntry => {
+  const entry = (action: AuditAction, userId: string, at: number, changes: AuditEntry['changes']): AuditEntry => {
     const actor: Actor = `user:${userId}`;
-    return { id: ids.uuid(), at, actor, action: `user.${verb}`, target: actor, changes };
+    return { id: ids.uuid(), at, actor, action, target: actor, changes };
   };
 
   return {
@@ -96,7 +96,7 @@ export function createPasskeys({ store, clock, ids, random }: Dependencies): Pas
         createdAt: now,
         usedAt: null,
       };
-      const audit = entry('add-passkey', userId, now, {
+      const audit = entry('user.add-passkey', userId, now, {
         passkey: { from: null, to: { id: passkey.id, name: label } },
       });
       await refusingKnown(store.passkeys.add(passkey, audit));
@@ -140,7 +140,7 @@ export function createPasskeys({ store, clock, ids, random }: Dependencies): Pas
       const passkey = (await store.passkeys.ofUser(userId)).find(({ id }) => id === passkeyId);
       if (passkey === undefined) throw new Refusal('not_found', 'there is no such passkey');
       const changes = { passkey: { from: { id: passkey.id, name: passkey.name }, to: null } };
-      await store.passkeys.remove(passkey, entry('remove-passkey', userId, clock(), changes));
+      await store.passkeys.remove(passkey, entry('user.remove-passkey', userId, clock(), changes));
     },
   };
 }

@@ -3,7 +3,7 @@
  * without a request and after twelve hours in any case (OWASP ASVS 5.0, 7.3), and ended by whatever takes the account's access
  * away.
  */
-import { type Actor, type AuditEntry, changesBetween } from '../audit.ts';
+import { type Actor, type AuditAction, type AuditEntry, changesBetween } from '../audit.ts';
 import type { Clock, Ids, Random } from '../ids.ts';
 import { SESSION_MS, SESSION_SEEN_EVERY_MS, SIGN_INS_WAITING_MAX, USER_AGENT_KEPT_LENGTH } from '../portal-limits.ts';
 import { Refusal, refuseField } from '../refusal.ts';
@@ -57,9 +57,9 @@ export function createSessions({ store, clock, ids, random }: Dependencies): Ses
   const verify = boundedVerify();
 
   /** Of what users do to their own accounts. */
-  const entry = (verb: string, userId: string, at: number, changes: AuditEntry['changes'] = {}): AuditEntry => {
+  const entry = (action: AuditAction, userId: string, at: number, changes: AuditEntry['changes'] = {}): AuditEntry => {
     const actor: Actor = `user:${userId}`;
-    return { id: ids.uuid(), at, actor, action: `user.${verb}`, target: actor, changes };
+    return { id: ids.uuid(), at, actor, action, target: actor, changes };
   };
 
   const begin: Sessions['begin'] = (user, method, { address, userAgent }) =>
@@ -82,7 +82,7 @@ export function createSessions({ store, clock, ids, random }: Dependencies): Ses
         expiresAt: now + SESSION_MS,
       };
       const changes = { session: { from: null, to: { id: session.id, method, address } } };
-      await store.sessions.begin(session, current, entry('sign-in', current.id, now, changes));
+      await store.sessions.begin(session, current, entry('user.sign-in', current.id, now, changes));
       return { token, session };
     });
 
@@ -106,10 +106,10 @@ export function createSessions({ store, clock, ids, random }: Dependencies): Ses
     end: async (userId, sessionId) => {
       const mine = await store.sessions.ofUser(userId, clock());
       if (!mine.some(({ id }) => id === sessionId)) return;
-      await store.sessions.end({ id: sessionId, userId }, entry('sign-out', userId, clock(), ended(sessionId)));
+      await store.sessions.end({ id: sessionId, userId }, entry('user.sign-out', userId, clock(), ended(sessionId)));
     },
     endAll: async (userId, actor) =>
-      store.sessions.endAll(userId, null, { ...entry('sign-out-everywhere', userId, clock()), actor }),
+      store.sessions.endAll(userId, null, { ...entry('user.sign-out-everywhere', userId, clock()), actor }),
     confirm: async (userId, password, field) => {
       const user = await store.users.get(userId);
       const passwordHash = user?.passwordHash ?? null;
@@ -132,7 +132,7 @@ export function createSessions({ store, clock, ids, random }: Dependencies): Ses
         const changes = changesBetween({ passwordHash: before.passwordHash }, { passwordHash });
         await store.sessions.setPassword(
           { before, passwordHash, updatedAt, keep: session.id },
-          entry('set-password', before.id, updatedAt, changes),
+          entry('user.set-password', before.id, updatedAt, changes),
         );
       });
     },

@@ -1,7 +1,7 @@
 /** `sallyport restore`: a backup becomes the database. The server must be stopped meanwhile. */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { COMMAND_LINE } from '../audit.ts';
+import { type AuditEntry, COMMAND_LINE } from '../audit.ts';
 import type { Config } from '../config.ts';
 import { databasePath, hasDatabase, masterKeyPath } from '../data-folder.ts';
 import { createIds } from '../ids.ts';
@@ -106,7 +106,7 @@ function takeFolder({ dataDir }: Config): FolderLock {
 async function restore(config: Config, from: SqliteDatabase, file: string): Promise<Restored> {
   const now = Date.now();
   const takenAt = takenAtOf(from);
-  const audit = {
+  const audit: AuditEntry = {
     id: createIds(() => now, randomBytes).uuid(),
     at: now,
     actor: COMMAND_LINE,

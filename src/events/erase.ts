@@ -7,7 +7,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import type { Actor, Changes } from '../audit.ts';
+import type { Actor, AuditAction, Changes } from '../audit.ts';
 import { ERASURE_COPY_TRIES, ERASURE_FIRST_EVENTS, STEP_PAUSE_MIN_MS } from '../housekeeping-limits.ts';
 import type { Clock, Ids } from '../ids.ts';
 import { Refusal } from '../refusal.ts';
@@ -46,7 +46,7 @@ type Dependencies = {
 
 /** Throws 503 when the data is overwritten but a copy beside it is being read by another process and could not be removed. */
 export function createErase({ store: { erasures }, clock, ids, pause = sleep }: Dependencies): Erase {
-  const record = (action: string, subject: string, actor: Actor, changes: Changes): Promise<void> =>
+  const record = (action: AuditAction, subject: string, actor: Actor, changes: Changes): Promise<void> =>
     erasures.record({ id: ids.uuid(), at: clock(), actor, action, target: `subject:${subject}`, changes });
 
   /** What has happened by now; what comes later is not meant. */

@@ -6,7 +6,7 @@ import { AUDIT_EXAMINED_AT_ONCE } from '../log-limits.ts';
 import type { Database, Row, Statement } from './database.ts';
 
 /** An entry as it is kept. */
-export type AuditRecord = AuditEntry & { readonly number: number };
+export type AuditRecord = Omit<AuditEntry, 'action'> & { readonly action: string; readonly number: number };
 
 // The hash is computed where the entry's place in the chain is decided: inside the transaction.
 const APPEND = `
@@ -114,7 +114,7 @@ async function lastNumber(db: Database, before: string | null): Promise<number> 
   return Number((await db.get(NUMBER_OF, { id: before }))?.number ?? 1) - 1;
 }
 
-function chainedContent(entry: Omit<AuditEntry, 'changes'> & { readonly changesJson: string }): string {
+function chainedContent(entry: Omit<AuditRecord, 'changes' | 'number'> & { readonly changesJson: string }): string {
   return JSON.stringify([entry.id, entry.at, entry.actor, entry.action, entry.target, entry.changesJson]);
 }
 

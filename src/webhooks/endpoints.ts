@@ -137,7 +137,7 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
     patch: (id, patch, actor) => telling(administration.patch(id, patch, actor)),
     verify: (id, actor) =>
       telling(
-        administration.change(id, 'verify', actor, async (before, { updatedAt }) => {
+        administration.change(id, 'endpoint.verify', actor, async (before, { updatedAt }) => {
           const after = await settle({ ...before, updatedAt }, before.enableWhenVerified, true);
           if (actor === COMMAND_LINE && before.verified && !after.verified) refuseUnanswered(after.lastVerification);
           return after;
@@ -146,7 +146,7 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
     rotateSecret: async (id, body, actor) => {
       const input = validate(rotateInput, body);
       const newSecret = secret(input.secret ?? madeSecret(random));
-      const endpoint = await administration.change(id, 'rotate-secret', actor, (before, { updatedAt }) => {
+      const endpoint = await administration.change(id, 'endpoint.rotate-secret', actor, (before, { updatedAt }) => {
         const later = input.activateAfterSeconds > 0;
         return {
           ...before,
@@ -161,7 +161,7 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
     rotateApiKey: async (id, body, actor) => {
       const input = validate(rotateApiKeyInput, body);
       const newApiKey = secret(input.apiKey ?? madeApiKey(random));
-      return administration.change(id, 'rotate-api-key', actor, (before, { updatedAt }) => {
+      return administration.change(id, 'endpoint.rotate-api-key', actor, (before, { updatedAt }) => {
         const later = input.activateAfterSeconds > 0;
         return {
           ...before,

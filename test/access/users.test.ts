@@ -29,7 +29,7 @@ describe('users', () => {
   it('are never shown with their password', async (t) => {
     const s = await openTestServices(t);
     const { id } = await makeUser(s);
-    const user = await s.users.change(id, 'set-password', ACTOR, (before, { updatedAt }) => ({
+    const user = await s.users.change(id, 'user.set-password', ACTOR, (before, { updatedAt }) => ({
       ...before,
       updatedAt,
       passwordHash: 'scrypt$x',

@@ -55,6 +55,33 @@ describe('the audit log', () => {
     });
   }
 
+  it('is filtered by whatever is written down, and says by what the address does', async (t) => {
+    const portal = await startPortal(t);
+    const { services } = portal.service;
+    await services.erase({ subject: 'anna@example.com' }, 'command-line');
+    const { page, open } = await portal.signIn('viewer');
+    await open('/audit');
+    const did = page.getByLabel('Did');
+    for (const name of [
+      'Asked to erase a person’s data',
+      'Erased a person’s data',
+      'Downloaded a backup',
+      'Restored a backup',
+      'Rotated the master key',
+      'Added a passkey',
+      'Removed a passkey',
+    ]) {
+      assert.equal(await did.locator('option', { hasText: name }).count(), 1, name);
+    }
+    await open('/audit?action=event.erase-done');
+    assert.equal(await did.locator('option:checked').textContent(), 'Erased a person’s data');
+    await page.getByRole('cell', { name: /anna@example.com/ }).waitFor();
+    // The beginning of several, as a link may have it.
+    await open('/audit?action=event.');
+    assert.equal(await did.locator('option:checked').textContent(), 'event.');
+    assert.equal(await page.locator('tbody tr').count(), 2);
+  });
+
   it('can be empty, and says how to go on', async (t) => {
     const portal = await startPortal(t);
     const { page, open, isAccessible } = await portal.signIn('viewer');

@@ -14,7 +14,7 @@ async function chainOf(t: TestContext, length: number): Promise<Chain> {
   const testStore = await openTestStore(t);
   const entries = Array.from({ length }, (_, n) => ({
     ...testStore.entry(),
-    action: `thing.change-${n}`,
+    action: n % 2 === 0 ? ('user.update' as const) : ('webhook.stop' as const),
     changes: { name: { from: n, to: `ünïcödé "quoted" \\ \u0000 ${n}` } },
   }));
   await Promise.all(entries.map((entry) => testStore.database.commit([auditStatement(entry)])));

@@ -34,7 +34,7 @@ function rotate(data: Opened, config: Config, db: Database = data.db): Promise<n
     id: data.ids.uuid(),
     at: data.clock(),
     actor: 'test',
-    action: 'master-key.rotate',
+    action: 'master-key.rotate' as const,
     target: 'master-key:1',
     changes: {},
   };

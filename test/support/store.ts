@@ -70,7 +70,7 @@ export async function openTestStore(t: TestContext, { now = NOW }: { now?: numbe
       at += ms;
     },
     rows: (sql) => database.connection.prepare(sql).all() as Row[],
-    entry: () => ({ id: ids.uuid(), at, actor: 'service', action: 'test.change', target: 'test:1', changes: {} }),
+    entry: () => ({ id: ids.uuid(), at, actor: 'service', action: 'webhook.update', target: 'webhook:1', changes: {} }),
   };
 }
 

@@ -87,7 +87,7 @@ describe('a record that was erased after it had been settled', () => {
       id: s.ids.uuid(),
       at: s.clock(),
       actor: ACTOR,
-      action: 'webhook.replay',
+      action: 'webhook.replay' as const,
       target: webhookId,
       changes: {},
     };

@@ -11,6 +11,7 @@ import { emptyState, nothingFound, table, withQuery } from '../parts/table.ts';
 import { time } from '../parts/time.ts';
 import { readInstant } from '../query.ts';
 import { readThings, type Thing, thingId, thingLink } from '../things.ts';
+import { actionChoices, actionText } from './audit-actions.ts';
 
 const PATH = '/audit';
 const NAMES = ['actor', 'action', 'target', 'since', 'until'] as const;
@@ -92,56 +93,19 @@ function row(
   return [
     time(at),
     html`<a href="${filtered('actor', actor)}" class="plain-link">${who.name}</a>${who.kind === null ? null : html`<span class="cell-hint">${who.kind}</span>`}`,
-    html`${ACTIONS[action] ?? action.replace('.', ': ').replaceAll('-', ' ')}<span class="cell-hint"><code>${action}</code></span>`,
+    html`${actionText(action)}<span class="cell-hint"><code>${action}</code></span>`,
     html`${thingLink(things(target))}<span class="cell-hint">${thingId(target)}</span>`,
     differences(changes),
   ];
-}
-
-const PAST: Readonly<Record<string, string>> = {
-  create: 'Created',
-  update: 'Changed',
-  delete: 'Deleted',
-  verify: 'Verified',
-  start: 'Started',
-  stop: 'Stopped',
-  replay: 'Replayed records of',
-};
-
-/** What happened, as people say it; others are shown by their name. */
-const ACTIONS: Readonly<Record<string, string>> = {
-  ...verbs('user', 'user', ['create', 'update', 'delete']),
-  ...verbs('application', 'application', ['create', 'update', 'delete']),
-  ...verbs('product', 'API product', ['create', 'update', 'delete']),
-  ...verbs('endpoint', 'endpoint', ['create', 'update', 'delete', 'verify']),
-  ...verbs('key', 'key', ['create', 'update', 'delete']),
-  ...verbs('event-type', 'event type', ['create', 'update', 'delete']),
-  ...verbs('webhook', 'webhook', ['create', 'update', 'delete', 'start', 'stop', 'replay']),
-  'application.regenerate-secret': 'Regenerated the secret',
-  'application.revoke-tokens': 'Revoked all tokens',
-  'delivery.replay': 'Replayed the delivery',
-  'endpoint.rotate-secret': 'Rotated the secret',
-  'endpoint.rotate-api-key': 'Rotated the API key',
-  'user.invite': 'Invited the user',
-  'user.set-password': 'Set the password',
-  'user.sign-in': 'Signed in',
-  'user.sign-out': 'Signed out',
-  'user.sign-out-everywhere': 'Signed out everywhere',
-};
-
-function verbs(resource: string, noun: string, names: readonly string[]): Record<string, string> {
-  return Object.fromEntries(names.map((name) => [`${resource}.${name}`, `${PAST[name]} the ${noun}`]));
 }
 
 function filters(query: URLSearchParams): Html[] {
   const state = newForm(Object.fromEntries(NAMES.map((name) => [name, query.get(name)])));
   return [
     textField(state, { name: 'actor', label: 'Who', placeholder: 'User name or actor' }),
-    selectField(state, { name: 'action', label: 'Did', choices: [{ value: '', label: 'Anything' }, ...KINDS] }),
+    selectField(state, { name: 'action', label: 'Did', choices: actionChoices(state.value('action')) }),
     textField(state, { name: 'target', label: 'To', placeholder: 'webhook:… or webhook' }),
     textField(state, { name: 'since', label: 'From (UTC)', type: 'datetime-local' }),
     textField(state, { name: 'until', label: 'Until (UTC)', type: 'datetime-local' }),
   ];
 }
-
-const KINDS = Object.entries(ACTIONS).map(([value, label]) => ({ value, label }));
