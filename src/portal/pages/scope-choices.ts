@@ -11,7 +11,6 @@ export function scopeChoices(form: FormState, name: string, products: readonly A
     .map((product, at) =>
       checkboxGroup(form, {
         name,
-        // What is wrong with one of them is said at the first group.
         key: at === 0 ? name : `${name}-${product.id}`,
         label: product.name,
         choices: product.scopes.map((scope) => ({

@@ -1,11 +1,12 @@
 /** The fields of a user, what they send, and what a user has now. */
 import { type Html, html } from '../../http/html.ts';
+import { Refusal } from '../../refusal.ts';
 import type { ApiProduct } from '../../store/products.ts';
 import type { User } from '../../store/users.ts';
 import { radioGroup } from '../parts/choices.ts';
 import { textArea, textField } from '../parts/fields.ts';
 import { fieldGroup } from '../parts/form.ts';
-import { type FormState, newForm } from '../parts/form-state.ts';
+import { type FormState, newForm, refusedForm } from '../parts/form-state.ts';
 import { permissionChoices } from './permission-choices.ts';
 import { ROLE_TEXTS } from './users-list.ts';
 
@@ -15,6 +16,7 @@ export const USER_LABELS: Readonly<Record<string, string>> = {
   email: 'Email address',
   role: 'Role',
   permissions: 'Permissions',
+  morePermissions: 'Further permissions',
   constraints: 'Divisions',
 };
 
@@ -34,14 +36,13 @@ export function userForm(user: User): FormState {
 /** The body of a creation, or of a merge patch of all that the form has: there null takes a limit away. */
 export function userBody(form: URLSearchParams, isPatch: boolean): Readonly<Record<string, unknown>> {
   const text = (name: string): string | null => form.get(name)?.trim() || null;
-  const more = (form.get('morePermissions') ?? '').split(/\s+/).filter((name) => name !== '');
   const divisions = (form.get('divisions') ?? '').split('\n').map((line) => line.trim());
   return {
     userName: form.get('userName') ?? '',
     displayName: text('displayName'),
     email: text('email'),
     role: form.get('role') ?? '',
-    permissions: [...new Set([...form.getAll('permissions'), ...more])],
+    permissions: permissionsOf(form),
     constraints:
       form.get('reach') === 'some'
         ? { divisions: divisions.filter((line) => line !== '') }
@@ -49,6 +50,23 @@ export function userBody(form: URLSearchParams, isPatch: boolean): Readonly<Reco
           ? { divisions: null }
           : {},
   };
+}
+
+/** Those of the boxes, and after them those that were typed and have no box. */
+function permissionsOf(form: URLSearchParams): string[] {
+  const typed = (form.get('morePermissions') ?? '').split(/\s+/).filter((name) => name !== '');
+  return [...new Set([...form.getAll('permissions'), ...typed])];
+}
+
+/** A form that was refused: what is wrong with a permission that was typed is said where it was typed, with its name. */
+export function refusedUserForm(form: URLSearchParams, refusal: Refusal): FormState {
+  const boxes = new Set(form.getAll('permissions')).size;
+  const permissions = permissionsOf(form);
+  const details = refusal.details?.map(({ field, problem }) => {
+    const at = Number(/^permissions\[(\d+)\]$/.exec(field)?.[1] ?? -1);
+    return at < boxes ? { field, problem } : { field: 'morePermissions', problem: `“${permissions[at]}” ${problem}` };
+  });
+  return refusedForm(form, new Refusal(refusal.code, refusal.message, details === undefined ? {} : { details }));
 }
 
 export function userFields(form: FormState, products: readonly ApiProduct[]): Html {

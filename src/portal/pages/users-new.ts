@@ -6,9 +6,9 @@ import { type PageCall, redirectTo, type View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';
 import { form } from '../parts/form.ts';
-import { type FormState, refusedForm } from '../parts/form-state.ts';
+import type { FormState } from '../parts/form-state.ts';
 import { pageHeader } from '../parts/header.ts';
-import { newUserForm, USER_LABELS, userBody, userFields, userForm } from './users-form.ts';
+import { newUserForm, refusedUserForm, USER_LABELS, userBody, userFields, userForm } from './users-form.ts';
 
 const LIST = { href: '/users', label: 'Users' };
 
@@ -51,7 +51,7 @@ export function userFormPages({ pages, services: { users }, store }: PageDepende
         const next = role === 'service' ? 'Applications can act as it.' : 'Invite them to set a password.';
         return redirectTo(`/users/${id}`, `${userName} is added. ${next}`);
       },
-      invalid: async (call, refusal) => newView(call, refusedForm(call.form, refusal)),
+      invalid: async (call, refusal) => newView(call, refusedUserForm(call.form, refusal)),
     }),
     ...pages.form('/users/{id}/edit', {
       show: async (call) => {
@@ -70,7 +70,7 @@ export function userFormPages({ pages, services: { users }, store }: PageDepende
       },
       invalid: async (call, refusal) => {
         if (refusal.code === 'not_found') return null;
-        return changeView(call, await users.get(call.params.id ?? ''), refusedForm(call.form, refusal));
+        return changeView(call, await users.get(call.params.id ?? ''), refusedUserForm(call.form, refusal));
       },
     }),
   ];

@@ -13,7 +13,7 @@ export function checkbox(form: FormState, options: Omit<Field, 'isRequired'>): H
 
 type Group = Field & {
   readonly choices: readonly Choice[];
-  /** Tells groups apart whose boxes have one name in the form. */
+  /** Tells groups apart whose boxes have one name in the form. What is wrong is said at the one whose key is that name. */
   readonly key?: string | undefined;
   /** Side by side rather than one below the other; for short words. */
   readonly isCompact?: boolean | undefined;
@@ -37,7 +37,7 @@ function group(
   type: 'checkbox' | 'radio',
   isChosen: (value: string) => boolean,
 ): Html {
-  const problem = form.problem(name);
+  const problem = key === name ? form.problem(name) : null;
   const made = choices.map(({ value, label: text, hint: more, isDisabled }, at) => {
     const id = `${idOf(key)}-${at}`;
     const input = attributes({
@@ -48,7 +48,7 @@ function group(
   });
   const described = attributes({
     id: idOf(key),
-    'aria-describedby': problem === null ? null : `${idOf(name)}-problem`,
+    'aria-describedby': problem === null ? null : `${idOf(key)}-problem`,
   });
   return html`<fieldset class="field field-wide"${described}><legend>${label}</legend>${hint === undefined ? null : html`<p class="hint">${hint}</p>`}<div class="${isCompact === true ? 'choices choices-compact' : 'choices'}">${made}</div>${problemLine(name, label, problem)}</fieldset>`;
 }
