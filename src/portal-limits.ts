@@ -20,7 +20,7 @@ export const FORM_FIELDS_MAX = 10_000;
 /** How long a message that a redirect brings along waits for its page. */
 export const FLASH_SECONDS = 60;
 export const FLASH_MAX_LENGTH = 500;
-/** Endpoints and keys that a form offers to choose from; keys and certificates whose ends are drawn; changes of state that are shown. */
+/** Endpoints, keys and users that a form offers to choose from; keys and certificates whose ends are drawn; changes of state that are shown. */
 export const CHOICES_MAX = 1000;
 export const EXPIRIES_SHOWN = 30;
 export const STATES_SHOWN = 20;

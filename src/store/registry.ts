@@ -6,7 +6,7 @@ import { type Role, USER, type User } from './users.ts';
 
 /** All that are given have to fit; `text` is looked for in names and client ids, without regard to case (ASCII). */
 export type ApplicationFilter = { readonly text?: string; readonly userId?: string; readonly scope?: string };
-export type UserFilter = { readonly text?: string; readonly role?: Role };
+export type UserFilter = { readonly text?: string; readonly role?: Role; readonly state?: 'active' };
 
 export type ApplicationListing = {
   readonly application: Application;
@@ -25,6 +25,7 @@ const APPLICATION_CONDITIONS: Readonly<Record<string, string>> = {
 const USER_CONDITIONS: Readonly<Record<string, string>> = {
   text: '(instr(lower(u.user_name), lower(@text)) > 0 OR instr(lower(u.display_name), lower(@text)) > 0)',
   role: 'u.role = @role',
+  state: "u.active = (@state = 'active')",
   before: 'u.id < @before',
 };
 const APPLICATIONS = `

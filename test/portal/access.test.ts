@@ -50,6 +50,49 @@ describe('applications', () => {
     await isAccessible();
   });
 
+  it('acts as any user by name, offered or not, and says beside the field which it cannot', async (t) => {
+    const portal = await startPortal(t);
+    const { services } = portal.service;
+    const { id: hrId } = await services.users.create({ userName: 'hr', displayName: 'Human resources' }, 'service');
+    await services.users.create({ userName: 'gone', active: false }, 'service');
+    const { page, open, isAccessible } = await portal.signIn('administrator', { expecting: [400] });
+    await open('/applications/new');
+    const actsAs = page.getByLabel('Acts as');
+    const offered = page.locator('datalist option');
+    assert.equal(await offered.and(page.locator('[value="hr"]')).textContent(), 'Human resources');
+    assert.equal(await offered.and(page.locator('[value="gone"]')).count(), 0);
+    await page.getByLabel('Name').fill('Shop');
+    const register = page.getByRole('button', { name: 'Register the application' });
+    for (const [userName, problem] of [
+      ['nobody', 'Acts as is not the name of a user.'],
+      ['gone', 'Acts as is the name of a user that is not active.'],
+    ] as const) {
+      await actsAs.fill(userName);
+      await register.click();
+      await page.locator('#field-userId-problem', { hasText: problem }).waitFor();
+      assert.equal(await actsAs.inputValue(), userName);
+    }
+    await isAccessible();
+    await actsAs.fill(' hr ');
+    await register.click();
+    await page.getByRole('link', { name: 'Go to Shop' }).click();
+    const [application] = await services.applications
+      .list('', 100)
+      .then((all) => all.filter(({ name }) => name === 'Shop'));
+    assert.equal(application?.userId, hrId);
+    // Whoever it acts as stands in the form of the change, also once switched off.
+    await services.users.patch(hrId, { active: false }, 'service');
+    await open(`/applications/${application?.id}/edit`);
+    assert.equal(await actsAs.inputValue(), 'hr');
+    await page.getByLabel('Name').fill('The shop');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('The shop is saved.').waitFor();
+    await open(`/applications/${application?.id}/edit`);
+    await actsAs.fill('');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.locator('#field-userId-problem').waitFor();
+  });
+
   it('gets a new secret while the old one still works, and loses its tokens and itself', async (t) => {
     const portal = await startPortal(t);
     const { services } = portal.service;

@@ -5,12 +5,13 @@ import {
   TOKEN_VALIDITY_MAX_SECONDS,
   TOKEN_VALIDITY_MIN_SECONDS,
 } from '../../limits.ts';
+import { Refusal } from '../../refusal.ts';
 import type { Application } from '../../store/applications.ts';
 import type { ApiProduct } from '../../store/products.ts';
 import type { User } from '../../store/users.ts';
-import { numberField, selectField, textField } from '../parts/fields.ts';
+import { numberField, textField } from '../parts/fields.ts';
 import { fieldGroup } from '../parts/form.ts';
-import { type FormState, newForm } from '../parts/form-state.ts';
+import { type FormState, newForm, refusedForm } from '../parts/form-state.ts';
 import { numberOf } from './endpoints-input.ts';
 import { scopeChoices } from './scope-choices.ts';
 
@@ -21,16 +22,23 @@ export const APPLICATION_LABELS: Readonly<Record<string, string>> = {
   scopes: 'Scopes',
 };
 
-/** In the list of users: an account of its own is made for the application, with the permissions that its scopes need. */
-export const NEW_ACCOUNT = 'new';
-
 export function newApplicationForm(): FormState {
-  return newForm({ userId: NEW_ACCOUNT, accessTokenValiditySeconds: TOKEN_VALIDITY_DEFAULT_SECONDS });
+  return newForm({ accessTokenValiditySeconds: TOKEN_VALIDITY_DEFAULT_SECONDS });
 }
 
-export function applicationForm(application: Application): FormState {
-  const { name, userId, accessTokenValiditySeconds, scopes } = application;
-  return newForm({ name, userId, accessTokenValiditySeconds, scopes });
+/** The field `userId`, as problems call it, holds the name of the user: that is what people know. */
+export function applicationForm(application: Application, userName: string): FormState {
+  const { name, accessTokenValiditySeconds, scopes } = application;
+  return newForm({ name, userId: userName, accessTokenValiditySeconds, scopes });
+}
+
+/** A form that was refused: what is wrong with the id of the user is wrong with the name that was typed. */
+export function refusedApplicationForm(form: URLSearchParams, refusal: Refusal): FormState {
+  const details = refusal.details?.map(({ field, problem }) => ({
+    field,
+    problem: field === 'userId' ? problem.replace('the id of', 'the name of') : problem,
+  }));
+  return refusedForm(form, new Refusal(refusal.code, refusal.message, details === undefined ? {} : { details }));
 }
 
 /** The body that the use cases take: a creation, or a merge patch of all that the form has. */
@@ -52,11 +60,6 @@ export function applicationFields(
     isNew,
   }: { readonly users: readonly User[]; readonly products: readonly ApiProduct[]; readonly isNew: boolean },
 ): Html {
-  const accounts = users.map(({ id, userName, displayName }) => ({
-    value: id,
-    label: displayName === null ? userName : `${userName} (${displayName})`,
-  }));
-  const own = { value: NEW_ACCOUNT, label: 'A new account of its own, with just the permissions it needs' };
   const who = fieldGroup('Who it is', null, [
     textField(form, {
       name: 'name',
@@ -64,12 +67,14 @@ export function applicationFields(
       isRequired: true,
       hint: 'What your colleagues will look for, such as the customer and the program.',
     }),
-    selectField(form, {
+    textField(form, {
       name: 'userId',
       label: 'Acts as',
-      isRequired: true,
-      hint: 'The program can do what this user may, and no more than its scopes say.',
-      choices: isNew ? [own, ...accounts] : accounts,
+      isRequired: !isNew,
+      isCode: true,
+      autocomplete: 'off',
+      hint: html`The name of a user. The program can do what that user may, and no more than its scopes say.${isNew ? ' Left empty, it gets a new account of its own, with just the permissions it needs.' : null}`,
+      suggestions: users.map(({ userName, displayName }) => ({ value: userName, label: displayName ?? '' })),
     }),
     numberField(form, {
       name: 'accessTokenValiditySeconds',

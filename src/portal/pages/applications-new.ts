@@ -1,6 +1,6 @@
 /** `/applications/new`, and the change of an application: one form, and what comes of it. */
 import { html } from '../../http/html.ts';
-import { PAGE_MAX } from '../../limits.ts';
+import { CHOICES_MAX } from '../../portal-limits.ts';
 import { Refusal } from '../../refusal.ts';
 import type { Application } from '../../store/applications.ts';
 import type { ApiProduct } from '../../store/products.ts';
@@ -9,15 +9,15 @@ import { type PageCall, redirectTo, type View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';
 import { form } from '../parts/form.ts';
-import { type FormState, refusedForm } from '../parts/form-state.ts';
+import type { FormState } from '../parts/form-state.ts';
 import { pageHeader } from '../parts/header.ts';
 import {
   APPLICATION_LABELS,
   applicationBody,
   applicationFields,
   applicationForm,
-  NEW_ACCOUNT,
   newApplicationForm,
+  refusedApplicationForm,
 } from './applications-form.ts';
 import { registeredView } from './applications-secret.ts';
 
@@ -26,8 +26,16 @@ const LIST = { href: '/applications', label: 'Applications' };
 export function applicationFormPages({ pages, services, store, publicUrl }: PageDependencies): PageRoute[] {
   const { applications, users } = services;
   const choices = async (): Promise<{ users: User[]; products: ApiProduct[] }> => {
-    const [accounts, products] = await Promise.all([store.registry.users({}, null, PAGE_MAX), store.products.all()]);
-    return { users: accounts.map(({ user }) => user).filter(({ active }) => active), products };
+    const [accounts, products] = await Promise.all([
+      store.registry.users({ state: 'active' }, null, CHOICES_MAX),
+      store.products.all(),
+    ]);
+    return { users: accounts.map(({ user }) => user), products };
+  };
+  /** Of whoever was named, offered or not; what is no name goes on as it is, to be refused beside whatever else is wrong. */
+  const userIdOf = async (typed: URLSearchParams): Promise<string> => {
+    const userName = typed.get('userId')?.trim() ?? '';
+    return (await store.users.getByName(userName))?.id ?? userName;
   };
   const newView = async (call: PageCall, state: FormState): Promise<View> => {
     const title = 'Register an application';
@@ -46,9 +54,7 @@ export function applicationFormPages({ pages, services, store, publicUrl }: Page
     return { title, content };
   };
   const changeView = async ({ csrf }: PageCall, application: Application, state: FormState): Promise<View> => {
-    const { id, name, userId } = application;
-    const offered = await choices();
-    const bound = offered.users.some((user) => user.id === userId) ? null : await store.users.get(userId);
+    const { id, name } = application;
     const path = `/applications/${id}`;
     const title = `Change ${name}`;
     const lead = 'A scope that is taken away counts no longer at once, also in tokens that have it.';
@@ -56,11 +62,7 @@ export function applicationFormPages({ pages, services, store, publicUrl }: Page
       action: `${path}/edit`,
       csrf,
       form: state,
-      content: applicationFields(state, {
-        users: bound === null ? offered.users : [bound, ...offered.users],
-        products: offered.products,
-        isNew: false,
-      }),
+      content: applicationFields(state, { ...(await choices()), isNew: false }),
       submit: 'Save',
       cancel: path,
       labels: APPLICATION_LABELS,
@@ -101,30 +103,31 @@ export function applicationFormPages({ pages, services, store, publicUrl }: Page
     ...pages.form('/applications/new', {
       show: async (call) => newView(call, newApplicationForm()),
       respond: async (call) => {
-        const userId = call.form.get('userId') ?? '';
+        const userId = await userIdOf(call.form);
         const made =
-          userId === NEW_ACCOUNT
+          userId === ''
             ? await withOwnAccount(call)
             : await applications.create(applicationBody(call.form, userId), call.actor);
         // In the answer itself and not behind a redirect: the secret is in nothing that could be asked for again.
         return { ...registeredView(made, publicUrl()), status: 201 };
       },
-      invalid: async (call, refusal) => newView(call, refusedForm(call.form, refusal)),
+      invalid: async (call, refusal) => newView(call, refusedApplicationForm(call.form, refusal)),
     }),
     ...pages.form('/applications/{id}/edit', {
       show: async (call) => {
         const application = await applications.get(call.params.id ?? '');
-        return changeView(call, application, applicationForm(application));
+        const user = await users.get(application.userId);
+        return changeView(call, application, applicationForm(application, user.userName));
       },
       respond: async ({ params, form: typed, actor }) => {
-        const patch = applicationBody(typed, typed.get('userId') ?? '');
+        const patch = applicationBody(typed, await userIdOf(typed));
         const { id, name } = await applications.patch(params.id ?? '', patch, actor);
         return redirectTo(`/applications/${id}`, `${name} is saved.`);
       },
       invalid: async (call, refusal) => {
         if (refusal.code === 'not_found') return null;
         const application = await applications.get(call.params.id ?? '');
-        return changeView(call, application, refusedForm(call.form, refusal));
+        return changeView(call, application, refusedApplicationForm(call.form, refusal));
       },
     }),
   ];
@@ -142,6 +145,8 @@ function accountName(name: string): string {
 /** Whoever fills in the form knows of no account: what is wrong with it is wrong with the name that it was made of. */
 function asProblemOfName(refusal: Refusal): Refusal {
   const problem =
-    refusal.code === 'conflict' ? 'is that of a user already: pick the user, or another name' : refusal.message;
+    refusal.code === 'conflict'
+      ? 'is that of a user already: say that it acts as that user, or take another name'
+      : refusal.message;
   return new Refusal(refusal.code, `name ${problem}`, { details: [{ field: 'name', problem }] });
 }

@@ -30,8 +30,8 @@ type TextField = Field & {
   readonly minlength?: number | undefined;
   /** Ids, names in headers and other text that is no language. */
   readonly isCode?: boolean | undefined;
-  /** Choices that the browser offers while one types. */
-  readonly suggestions?: readonly string[] | undefined;
+  /** Choices that the browser offers while one types, by what they put into the field and by what it stands for. */
+  readonly suggestions?: readonly (string | Pick<Choice, 'value' | 'label'>)[] | undefined;
 };
 
 /** One line. What was typed into a password is never put back. */
@@ -45,8 +45,13 @@ export function textField(form: FormState, options: TextField): Html {
     value: type === 'password' ? null : form.value(name),
     class: isCode === true ? 'code-input' : null,
     spellcheck: isCode === true ? 'false' : null,
-  })}>${suggestions === undefined ? null : html`<datalist id="${list ?? ''}">${suggestions.map((text) => html`<option value="${text}"></option>`)}</datalist>`}`;
+  })}>${suggestions === undefined ? null : html`<datalist id="${list ?? ''}">${suggestions.map(suggestion)}</datalist>`}`;
   return field({ ...options, form, control });
+}
+
+function suggestion(offered: string | Pick<Choice, 'value' | 'label'>): Html {
+  const { value, label } = typeof offered === 'string' ? { value: offered, label: '' } : offered;
+  return html`<option value="${value}">${label}</option>`;
 }
 
 /** A number; its bounds are shown in the hint by whoever writes it. */
