@@ -16,6 +16,7 @@ export const ASSETS = {
   'portal/lists.css': 'src/portal/assets/lists.css',
   'portal/behaviour.js': 'src/portal/assets/behaviour.js',
   'portal/passkeys.js': 'src/portal/assets/passkeys.js',
+  'portal/failures.js': 'src/portal/assets/failures.js',
   'portal/forms.js': 'src/portal/assets/forms.js',
   'portal/chart.js': 'src/portal/assets/chart.js',
   'portal/webhooks.css': 'src/portal/assets/webhooks.css',

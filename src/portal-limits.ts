@@ -28,6 +28,8 @@ export const STATES_SHOWN = 20;
 export const DEAD_COUNTED_BATCHES = 10_000;
 /** How often the page of a webhook asks how it stands. */
 export const STATUS_EVERY_SECONDS = 5;
+/** How much longer than a test event may take its page waits for what came of it. */
+export const TEST_MARGIN_MS = 5000;
 export const THEME_SECONDS: number = 365 * 86_400;
 /** How often an open stream looks whether its session still is. */
 export const STREAM_SESSION_EVERY_MS = 15_000;

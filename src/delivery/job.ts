@@ -30,6 +30,6 @@ export function recordsOf({ batch }: Pick<Job, 'batch'>): number {
 }
 
 /** How long one attempt may take: it may ask for a token twice and post twice. */
-export function attemptMs({ webhook }: Route): number {
+export function attemptMs({ webhook }: Pick<Route, 'webhook'>): number {
   return webhook.timeoutSeconds * 2000 + OAUTH_TIMEOUT_MS * 2;
 }

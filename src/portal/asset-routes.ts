@@ -40,6 +40,7 @@ const BUNDLES: { readonly [Key in keyof AssetUrls]: Bundle } = {
       'htmx.js',
       'htmx-sse.js',
       'portal/behaviour.js',
+      'portal/failures.js',
       'portal/passkeys.js',
       'portal/forms.js',
       'portal/live.js',

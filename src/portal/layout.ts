@@ -46,7 +46,7 @@ ${session === null ? html`<body class="bare">${main}</body>` : signedIn(main, se
   };
 }
 
-/** No evaluated text, no style put into the page; both would need a weaker policy. An answer that fails is shown as well. */
+/** No evaluated text, no style put into the page; both would need a weaker policy. */
 const HTMX_CONFIG = 'includeIndicatorCSS:false extensions:"sse" history:true defaultTimeout:30000';
 
 const FAVICON =
@@ -67,8 +67,12 @@ ${groups.map((group) => navigationGroup(group, around.path))}
 </nav>
 ${main}
 <div id="announcer" class="visually-hidden" role="status" aria-live="polite"></div>
+${FAILURE}
 </body>`;
 }
+
+/** Where the script says that a request of its own has failed. */
+const FAILURE = html`<div id="failure" class="failure" role="alert"><div class="notice notice-negative" hidden>${icon('warning')}<div><p class="notice-title"></p><p class="notice-text"></p></div><button type="button" class="icon-button" aria-label="Close">${icon('cross')}</button></div></div>`;
 
 function navigationGroup({ label, items }: NavigationGroup, path: string): Html {
   const links = items.map(

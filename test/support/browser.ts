@@ -35,8 +35,8 @@ export type VisitorOptions = {
   readonly width?: number;
   /** By this host name in place of the address that it listens on. */
   readonly host?: string;
-  /** Statuses of answers that are expected to fail; a browser logs each to its console. */
-  readonly expecting?: readonly number[];
+  /** Statuses of answers that are expected to fail, and words of htmx on what else is: each is logged to the browser's console. */
+  readonly expecting?: readonly (number | string)[];
 };
 
 export type Visitor = {
@@ -88,7 +88,9 @@ export async function openVisitor(
   const problems: string[] = [];
   page.on('pageerror', (error) => problems.push(String(error)));
   page.on('console', (message) => {
-    const isExpected = expecting.some((status) => message.text().includes(`status of ${status}`));
+    const isExpected = expecting.some((what) =>
+      message.text().includes(typeof what === 'number' ? `status of ${what}` : what),
+    );
     // Violations of the Content-Security-Policy are logged as errors too.
     if (['error', 'warning'].includes(message.type()) && !isExpected) problems.push(message.text());
   });

@@ -1,17 +1,12 @@
 /* What pages do beyond what a browser does by itself: copying, local times, the theme, and panels. Without it everything still works. */
 (() => {
-  const ready = (work) => {
-    document.addEventListener('htmx:after:process', ({ target }) => work(target));
-    if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', () => work(document));
-    else work(document);
-  };
   const announce = (text) => {
     const announcer = document.getElementById('announcer');
     if (announcer !== null) announcer.textContent = text;
   };
 
   // Copying.
-  ready((root) => {
+  htmx.onLoad((root) => {
     for (const button of root.querySelectorAll('[data-copy][hidden]')) button.hidden = false;
   });
   document.addEventListener('click', async ({ target }) => {
@@ -54,7 +49,7 @@
       if (element.textContent !== text) element.textContent = text;
     }
   };
-  ready(showTimes);
+  htmx.onLoad(showTimes);
   setInterval(() => showTimes(document), 15000);
 
   // The theme, at once and without loading the page again.
@@ -74,7 +69,7 @@
   });
 
   // One example at a time.
-  ready((root) => {
+  htmx.onLoad((root) => {
     for (const group of root.querySelectorAll('[data-panels]:not(.is-tabbed)')) {
       const panels = [...group.querySelectorAll('[data-panel]')];
       const list = document.createElement('div');

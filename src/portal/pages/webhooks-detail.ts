@@ -1,6 +1,8 @@
 /** `/webhooks/{id}`: how it is going, what it sent, what waits and what is dead, and what can be done. */
+
+import { attemptMs } from '../../delivery/job.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
-import { STATUS_EVERY_SECONDS } from '../../portal-limits.ts';
+import { STATUS_EVERY_SECONDS, TEST_MARGIN_MS } from '../../portal-limits.ts';
 import type { WebhookListing } from '../../store/directory.ts';
 import type { PgpKey } from '../../store/keys.ts';
 import type { Webhook } from '../../store/webhooks.ts';
@@ -77,9 +79,17 @@ export function statusUpdate(call: PageCall, status: Status): Html {
 }
 
 /** With the script the answer comes into this page; without, the page comes with it. */
-function testButton({ csrf }: PageCall, { id, name }: Webhook): Html {
+function testButton({ csrf }: PageCall, webhook: Webhook): Html {
+  const { id, name } = webhook;
   const action = `/webhooks/${id}/test`;
-  return html`<form method="post" action="${action}" class="inline-form" hx-post="${action}" hx-target="#test" hx-swap="outerHTML">${csrf}${submitButton({ label: 'Send a test event', longLabel: `Send a test event through ${name}`, kind: 'plain', icon: 'send' })}</form>`;
+  const swap = attributes({
+    'hx-post': action,
+    'hx-target': '#test',
+    'hx-swap': 'outerHTML',
+    // The receiver may take as long as for any delivery, two minutes and a third at most.
+    'hx-config': `timeout:${attemptMs({ webhook }) + TEST_MARGIN_MS}`,
+  });
+  return html`<form method="post" action="${action}" class="inline-form"${swap}>${csrf}${submitButton({ label: 'Send a test event', longLabel: `Send a test event through ${name}`, kind: 'plain', icon: 'send' })}</form>`;
 }
 
 function startOrStop({ csrf }: PageCall, { id, name, progress }: Webhook): Html {

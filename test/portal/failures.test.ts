@@ -1,0 +1,110 @@
+/** Requests of the portal's script that fail: the page stays as it is, goes on, and says what happened. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Page } from 'playwright-core';
+import { deferred } from '../support/deferred.ts';
+import { startDeliverPortal } from '../support/deliver-portal.ts';
+import { makeEndpoint, makeEventType, makeWebhook } from '../support/journey.ts';
+
+/** As a proxy before us answers when we do not. */
+const BAD_GATEWAY = { status: 502, contentType: 'text/html', body: '<h1>502 Bad Gateway</h1>' };
+
+/** What is said of it, and where screen readers say it aloud. */
+function said(page: Page, text: string): Promise<void> {
+  return page.getByRole('alert').filter({ hasText: text }).waitFor();
+}
+
+function nothingSaid(page: Page): Promise<void> {
+  return page.locator('#failure .notice').waitFor({ state: 'hidden' });
+}
+
+describe('a request of the page that fails', () => {
+  it('leaves a list with its filters as it was, and its address', async (t) => {
+    const { openAs } = await startDeliverPortal(t);
+    const { page, isAccessible } = await openAs('viewer', '/audit', { expecting: [400, 502] });
+    await page.route('**/audit?*', (route) => route.fulfill(BAD_GATEWAY));
+    await page.getByLabel('Did').selectOption('user.create');
+    await said(page, 'The server answered 502.');
+    await isAccessible();
+    await page.getByRole('row').filter({ hasText: 'application.create' }).waitFor();
+    assert.equal(new URL(page.url()).search, '');
+    await page.unroute('**/audit?*');
+    await page.getByLabel('Did').selectOption('user.delete');
+    await page.getByText('No entries fit these filters.').waitFor();
+    await nothingSaid(page);
+
+    // What the service itself refuses it has words for.
+    await page.evaluate("document.querySelector('[name=since]').type = 'text'");
+    await page.getByLabel('From (UTC)').fill('yesterday');
+    await said(page, 'Since must be a time');
+    await page.getByText('No entries fit these filters.').waitFor();
+    // Leaving the field asks once more.
+    const asked = page.evaluate(`new Promise((resolve) =>
+      document.addEventListener('htmx:finally:request', () => resolve(), { once: true }))`);
+    await page.getByLabel('From (UTC)').blur();
+    await asked;
+    await page.getByRole('button', { name: 'Close' }).click();
+    await nothingSaid(page);
+  });
+
+  it('that is made again and again is made on, and what was said goes when it succeeds', async (t) => {
+    const { admin, receiver, openAs } = await startDeliverPortal(t);
+    await makeEventType(admin, 'order.created');
+    const endpoint = await makeEndpoint(admin, receiver.endpoint('/in'), { name: 'Shop' });
+    const { id } = await makeWebhook(admin, endpoint, ['order.created'], { name: 'Orders' });
+    const { page } = await openAs('viewer', `/webhooks/${id}`, { expecting: [502, 'Failed to fetch'] });
+    await page.route('**/status', (route) => route.fulfill(BAD_GATEWAY));
+    await said(page, 'The server answered 502.');
+    await page.locator('#status .figure').first().waitFor();
+    await page.unroute('**/status');
+    await nothingSaid(page);
+    await page.route('**/status', (route) => route.abort('aborted'));
+    await said(page, 'There is no connection.');
+    await page.locator('#status .figure').first().waitFor();
+  });
+
+  it('for want of an answer is said to have failed, a test event not before its receiver had its time', async (t) => {
+    const { admin, receiver, openAs } = await startDeliverPortal(t);
+    await makeEventType(admin, 'order.created');
+    const at = receiver.endpoint('/in');
+    const endpoint = await makeEndpoint(admin, at, { name: 'Shop' });
+    const { id } = await makeWebhook(admin, endpoint, ['order.created'], { name: 'Orders', timeoutSeconds: 60 });
+    const { page, open } = await openAs('operator', '/account', { expecting: ['htmx:error: timeout'] });
+    await page.clock.install();
+    await open(`/webhooks/${id}`);
+    const held = deferred();
+    at.answer(async () => {
+      await held.promise;
+      return { status: 204 };
+    });
+    await page.route('**/status', () => {});
+    const polled = page.waitForRequest('**/status');
+    await page.clock.fastForward(6000);
+    await polled;
+    const sent = page.waitForRequest('**/test');
+    await page.getByRole('button', { name: 'Send a test event through Orders' }).click();
+    await sent;
+    await page.clock.fastForward(61_000);
+    await said(page, 'No answer came in time.');
+    held.resolve();
+    await page.getByText(/It arrived after/).waitFor();
+  });
+
+  it('is said where a page is not kept up to date any more, until it is again', async (t) => {
+    const { openAs } = await startDeliverPortal(t);
+    const { page, open } = await openAs('viewer', '/account', {
+      expecting: [503, 'SSE reconnect failed with status 503'],
+    });
+    const connected = page.waitForResponse('**/overview/live?*');
+    await open('/');
+    await connected;
+    await page.route('**/overview/live?*', (route) => route.fulfill({ status: 503 }));
+    await page.evaluate(`for (const hidden of [true, false]) {
+      Object.defineProperty(document, 'hidden', { configurable: true, get: () => hidden });
+      document.dispatchEvent(new Event('visibilitychange'));
+    }`);
+    await said(page, 'What stands here is no longer kept up to date.');
+    await page.unroute('**/overview/live?*');
+    await nothingSaid(page);
+  });
+});
