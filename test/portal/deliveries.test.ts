@@ -288,7 +288,7 @@ describe('attempts as they are made', () => {
     await page.getByRole('button', { name: 'Pause' }).click();
     await services.publish({ type: TYPE, data: {} }, 'test');
     await page.getByText('record #4').waitFor();
-    assert.equal(await page.getByText('record #3').count(), 0, 'what came while it was held still');
+    await page.getByText('record #3').waitFor();
 
     await open(`/deliveries/watch?webhook=${dock.webhook.id}`);
     await page.locator('.tail-live.is-live').waitFor();

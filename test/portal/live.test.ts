@@ -1,6 +1,8 @@
-/** Pages that go on by themselves: what they say of themselves when their stream is over for good. */
+/** Pages that go on by themselves: what they say of themselves while their stream is held, cut, or over for good. */
+import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import type { Page } from 'playwright-core';
+import { TAIL_SHOWN } from '../../src/portal-limits.ts';
 import type { WebhookView } from '../../src/webhooks/view.ts';
 import type { Visitor } from '../support/browser.ts';
 import { type DeliverPortal, startDeliverPortal } from '../support/deliver-portal.ts';
@@ -33,6 +35,10 @@ async function setHidden(page: Page, isHidden: boolean): Promise<void> {
     document.dispatchEvent(new Event('visibilitychange'));`);
 }
 
+function state(page: Page, text: string): Promise<void> {
+  return page.locator('.tail-live', { hasText: text }).waitFor();
+}
+
 describe('a page that goes on by itself', () => {
   for (const path of ['/', WATCH]) {
     it(`sends whoever comes back to it after the session to sign in: ${path}`, async (t) => {
@@ -55,3 +61,86 @@ describe('a page that goes on by itself', () => {
 function isStream(headers: Readonly<Record<string, string>>): boolean {
   return headers['content-type']?.startsWith('text/event-stream') === true;
 }
+
+describe('attempts as they are made', () => {
+  it('wait while they are held still, and come then: none is left out', async (t) => {
+    const { openAs, sendOne } = await watched(t);
+    const { page } = await openAs('viewer', WATCH);
+    await state(page, 'Live');
+    await sendOne(0);
+    await page.getByText('record #0').waitFor();
+    const pause = page.getByRole('button', { name: 'Pause' });
+    const dropped = page.evaluate(`new Promise((resolve) =>
+      document.addEventListener('htmx:sse:before:message', () => setTimeout(resolve), { once: true }))`);
+    await pause.click();
+    await state(page, 'Held still');
+    await sendOne(1);
+    await dropped;
+    assert.equal(await page.getByText('record #1').count(), 0, 'it moves although it is held still');
+    await pause.click();
+    await state(page, 'Live');
+    await page.getByText('record #1').waitFor();
+    await sendOne(2);
+    await page.getByText('record #2').waitFor();
+    const rows = await page.locator('.tail-row').allInnerTexts();
+    assert.deepEqual(
+      rows.map((row) => /record #\d/.exec(row)?.[0]),
+      ['record #2', 'record #1', 'record #0'],
+    );
+    assert.equal(await page.locator('.tail-note').count(), 0);
+  });
+
+  it('that wait are as many as the list keeps', async (t) => {
+    const { openAs } = await watched(t);
+    const { page } = await openAs('viewer', WATCH);
+    await state(page, 'Live');
+    await page.getByRole('button', { name: 'Pause' }).click();
+    // As the stream brings them, in two pieces.
+    const shown = await page.evaluate(`(() => {
+      const list = document.querySelector('.tail');
+      for (const piece of [0, 1]) {
+        const data = Array.from({ length: ${TAIL_SHOWN} }, (_, at) => '<li class="tail-row">' + piece + '.' + at + '</li>').join('');
+        const message = { data, event: '', id: '' };
+        list.dispatchEvent(new CustomEvent('htmx:sse:before:message', { bubbles: true, cancelable: true, detail: { message } }));
+      }
+      document.querySelector('[data-tail-pause]').click();
+      return [...list.querySelectorAll('.tail-row')].map((row) => row.textContent);
+    })()`);
+    assert.deepEqual(
+      shown,
+      Array.from({ length: TAIL_SHOWN }, (_, at) => `1.${at}`),
+    );
+  });
+
+  it('are not said to be live, or held, while nothing can come; and the gap is marked', async (t) => {
+    const { openAs, sendOne } = await watched(t);
+    const { page } = await openAs('viewer', WATCH, { expecting: [503] });
+    await state(page, 'Live');
+    await sendOne(0);
+    await page.getByText('record #0').waitFor();
+    const pause = page.getByRole('button', { name: 'Pause' });
+    await pause.click();
+    await state(page, 'Held still');
+    await page.route('**/deliveries/live', (route) => route.fulfill({ status: 503 }));
+    await setHidden(page, true);
+    await setHidden(page, false);
+    await state(page, 'Not connected');
+    await pause.click();
+    await pause.click();
+    await state(page, 'Not connected');
+    await sendOne(1);
+    await page.unroute('**/deliveries/live');
+    await state(page, 'Held still');
+    assert.equal(await page.locator('.tail-note').count(), 0, 'it moves although it is held still');
+    await sendOne(2);
+    await pause.click();
+    await state(page, 'Live');
+    await page.getByText('record #2').waitFor();
+    const rows = await page.locator('.tail > li:not(.tail-empty)').allInnerTexts();
+    assert.deepEqual(
+      rows.map((row) => /record #\d|Not connected for a while/.exec(row)?.[0]),
+      ['record #2', 'Not connected for a while', 'record #0'],
+    );
+    assert.equal(await page.locator('#failure .notice').isHidden(), true, 'it is said twice');
+  });
+});

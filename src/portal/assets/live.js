@@ -3,12 +3,6 @@
   // What was folded out stays so when a part is sent anew.
   htmx.config.morphIgnore.push('open');
 
-  const ready = (work) => {
-    document.addEventListener('htmx:after:process', ({ target }) => work(target));
-    if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', () => work(document));
-    else work(document);
-  };
-
   // Choosing rows: how many are, and all of the page at once.
   const boxesOf = (form) => [...form.querySelectorAll('input[type="checkbox"][name="id"]')];
   const showChosen = (form) => {
@@ -22,7 +16,7 @@
     bar.classList.toggle('is-chosen', chosen > 0);
     bar.querySelector('.button').disabled = chosen === 0;
   };
-  ready((root) => {
+  htmx.onLoad((root) => {
     for (const form of root.querySelectorAll('[data-selection]')) {
       form.querySelector('.selection-all').hidden = false;
       showChosen(form);
@@ -37,43 +31,83 @@
 
   // Live tails: what came last stands first, so much of it is kept, and it can be held still.
   const boxOf = ({ target }) => (target instanceof Element ? target.closest('[data-tail]') : null);
-  const say = (box, text, isLive) => {
+  const is = (box, what) => box.dataset[what] === 'true';
+  const showState = (box) => {
     const mark = box.querySelector('[data-tail-live]');
     mark.hidden = false;
-    mark.textContent = text;
-    mark.classList.toggle('is-live', isLive);
+    mark.textContent = !is(box, 'connected') ? 'Not connected' : is(box, 'paused') ? 'Held still' : 'Live';
+    mark.classList.toggle('is-live', is(box, 'connected') && !is(box, 'paused'));
   };
-  ready((root) => {
-    for (const button of root.querySelectorAll('[data-tail-pause][hidden]')) button.hidden = false;
-    for (const hint of root.querySelectorAll('[data-tail-still]')) hint.hidden = true;
-  });
+
+  // What comes while a tail is held still waits beside it, so much as the tail would keep.
+  const waiting = new WeakMap();
+  const listOf = (box) => {
+    if (!is(box, 'paused')) return box.querySelector('.tail');
+    if (!waiting.has(box)) waiting.set(box, document.createElement('ol'));
+    return waiting.get(box);
+  };
+  const trim = (box) => {
+    const rows = [...listOf(box).children].filter((row) => !row.matches('.tail-empty'));
+    for (const row of rows.slice(Number(box.dataset.tail))) row.remove();
+  };
+  const release = (box) => {
+    const rows = [...(waiting.get(box)?.children ?? [])];
+    waiting.delete(box);
+    listOf(box).prepend(...rows);
+    for (const row of rows) htmx.process(row);
+    trim(box);
+  };
+  // Nobody knows whether anything was sent while nobody listened. One word of it will do.
+  const markGap = (box) => {
+    const list = listOf(box);
+    if (list.firstElementChild?.matches('[data-tail-gap]')) return;
+    const gap = document.createElement('li');
+    gap.className = 'tail-note';
+    gap.dataset.tailGap = '';
+    gap.textContent = 'Not connected for a while: what was sent meanwhile is left out. Load the page again to see it.';
+    list.prepend(gap);
+    trim(box);
+  };
+
   document.addEventListener('htmx:sse:after:connection', (event) => {
     const box = boxOf(event);
-    if (box !== null) say(box, 'Live', true);
+    if (box === null) return;
+    if (box.dataset.connected === 'false') markGap(box);
+    box.dataset.connected = 'true';
+    box.querySelector('[data-tail-pause]').hidden = false;
+    box.querySelector('[data-tail-still]').hidden = true;
+    showState(box);
   });
-  for (const name of ['htmx:sse:error', 'htmx:sse:close']) {
+  // A stream that ends without an error is told of by the next try alone.
+  for (const name of ['htmx:sse:before:connection', 'htmx:sse:error', 'htmx:sse:close']) {
     document.addEventListener(name, (event) => {
       const box = boxOf(event);
-      if (box !== null) say(box, 'Not connected', false);
+      if (box === null || !is(box, 'connected')) return;
+      box.dataset.connected = 'false';
+      showState(box);
     });
   }
   document.addEventListener('htmx:sse:before:message', (event) => {
     const box = boxOf(event);
-    if (box?.dataset.paused === 'true' && !event.detail.message.event) event.preventDefault();
+    const { message } = event.detail;
+    if (box === null || !is(box, 'paused') || message.event) return;
+    event.preventDefault();
+    const came = document.createElement('template');
+    came.innerHTML = message.data;
+    listOf(box).prepend(came.content);
+    trim(box);
   });
   document.addEventListener('htmx:sse:after:message', (event) => {
     const box = boxOf(event);
-    if (box === null) return;
-    const rows = box.querySelectorAll('.tail > li:not(.tail-empty)');
-    for (const row of [...rows].slice(Number(box.dataset.tail))) row.remove();
+    if (box !== null) trim(box);
   });
   document.addEventListener('click', (event) => {
     const button = event.target instanceof Element ? event.target.closest('[data-tail-pause]') : null;
     if (button === null) return;
     const box = boxOf(event);
-    const isPaused = box.dataset.paused !== 'true';
-    box.dataset.paused = String(isPaused);
-    button.setAttribute('aria-pressed', String(isPaused));
-    say(box, isPaused ? 'Held still' : 'Live', !isPaused);
+    box.dataset.paused = String(!is(box, 'paused'));
+    button.setAttribute('aria-pressed', box.dataset.paused);
+    if (!is(box, 'paused')) release(box);
+    showState(box);
   });
 })();
