@@ -1,12 +1,6 @@
 /* What forms do beyond what a browser does by itself: focus on what was wrong, rows, files, one sending at a time. */
 (() => {
-  const ready = (work) => {
-    document.addEventListener('htmx:after:process', ({ target }) => work(target));
-    if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', () => work(document));
-    else work(document);
-  };
-
-  ready((root) => root.querySelector('[data-focus]')?.focus());
+  htmx.onLoad((root) => root.querySelector('[data-focus]')?.focus());
 
   // A second press while the first is under way would do it twice.
   document.addEventListener('submit', (event) => {
@@ -34,31 +28,41 @@
     for (const [name, value] of [...formData]) if (value === '') formData.delete(name);
   });
 
-  // Rows that are added and taken away.
-  ready((root) => {
+  // Rows that are added and taken away, up to as many as there may be.
+  const rowsOf = (group) => [...group.querySelectorAll('[data-row]')];
+  const showRoom = (group) => {
+    const isFull = rowsOf(group).length >= Number(group.dataset.maxRows ?? Number.POSITIVE_INFINITY);
+    group.querySelector('[data-add-row]').disabled = isFull;
+    const note = group.querySelector('[data-rows-full]');
+    if (note !== null) note.hidden = !isFull;
+  };
+  htmx.onLoad((root) => {
     for (const button of root.querySelectorAll('[data-add-row], [data-remove-row]')) button.hidden = false;
+    for (const group of root.querySelectorAll('[data-rows]')) showRoom(group);
   });
   document.addEventListener('click', ({ target }) => {
     if (!(target instanceof Element)) return;
     const group = target.closest('[data-rows]');
     if (group === null) return;
-    const rows = group.querySelectorAll('[data-row]');
+    const rows = rowsOf(group);
+    const last = rows.at(-1);
     if (target.closest('[data-add-row]') !== null) {
-      if (rows.length >= Number(group.dataset.maxRows ?? Number.POSITIVE_INFINITY)) return;
-      const added = rows[rows.length - 1].cloneNode(true);
+      const added = last.cloneNode(true);
       for (const input of added.querySelectorAll('input')) input.value = '';
-      rows[rows.length - 1].after(added);
+      last.after(added);
+      showRoom(group);
       added.querySelector('input')?.focus();
     }
     const remove = target.closest('[data-remove-row]');
     if (remove === null) return;
     if (rows.length > 1) remove.closest('[data-row]').remove();
-    else for (const input of rows[0].querySelectorAll('input')) input.value = '';
-    group.querySelector('[data-add-row]')?.focus();
+    else for (const input of last.querySelectorAll('input')) input.value = '';
+    showRoom(group);
+    group.querySelector('[data-add-row]').focus();
   });
 
   // A file that is read into the field: it is sent as if it had been pasted.
-  ready((root) => {
+  htmx.onLoad((root) => {
     for (const area of root.querySelectorAll('textarea[data-takes-file]:not([data-offered])')) {
       area.dataset.offered = 'true';
       const offer = document.createElement('label');

@@ -91,7 +91,7 @@ export function repeatableRows(
     return html`<div class="row" data-row>${inputs}<button type="button" class="icon-button" data-remove-row aria-label="Remove this row" hidden>${icon('cross')}</button></div>`;
   });
   const described = attributes({ id: idOf(name), 'data-max-rows': max });
-  return html`<fieldset class="field field-wide" data-rows${described}><legend>${label} <span class="optional">optional</span></legend>${hint === undefined ? null : html`<p class="hint">${hint}</p>`}<div class="rows">${made}</div><button type="button" class="button button-quiet" data-add-row hidden>${icon('plus')}<span>Add another</span></button>${problemLine(name, label, form.problem(name))}</fieldset>`;
+  return html`<fieldset class="field field-wide" data-rows${described}><legend>${label} <span class="optional">optional</span></legend>${hint === undefined ? null : html`<p class="hint">${hint}</p>`}<div class="rows">${made}</div><button type="button" class="button button-quiet" data-add-row hidden>${icon('plus')}<span>Add another</span></button>${max === undefined ? null : html`<p class="hint" role="status" data-rows-full hidden>There can be ${max} at most.</p>`}${problemLine(name, label, form.problem(name))}</fieldset>`;
 }
 
 /** What was typed into repeated rows, those without any text left out. `read` is `(name) => form.getAll(name)`. */

@@ -1,0 +1,28 @@
+/** Rows of a form that are added and taken away, as far as there may be more. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { CUSTOM_HEADERS_MAX } from '../../src/limits.ts';
+import { startPortal } from '../support/browser.ts';
+
+describe('rows of a form', () => {
+  it('are added up to as many as there may be, which is said', async (t) => {
+    const portal = await startPortal(t);
+    const { page, open, isAccessible } = await portal.signIn('administrator');
+    await open('/webhooks/new');
+    const headers = page.getByRole('group', { name: /^Custom headers/ });
+    await page.locator('details:has([data-rows]) > summary').click();
+    const add = headers.getByRole('button', { name: 'Add another' });
+    const word = headers.getByText(`There can be ${CUSTOM_HEADERS_MAX} at most.`);
+    const rows = headers.locator('[data-row]');
+    assert.equal(await word.isVisible(), false);
+    for (let count = await rows.count(); count < CUSTOM_HEADERS_MAX; count += 1) await add.click();
+    assert.equal(await rows.count(), CUSTOM_HEADERS_MAX);
+    assert.equal(await add.isDisabled(), true);
+    await word.waitFor();
+    await isAccessible();
+    await headers.getByRole('button', { name: 'Remove this row' }).first().click();
+    assert.equal(await add.isDisabled(), false);
+    assert.equal(await word.isVisible(), false);
+    assert.equal(await add.evaluate((element) => element.matches(':focus')), true);
+  });
+});
