@@ -116,6 +116,37 @@ describe('the overview', () => {
     await page.locator('.chart').first().getByRole('row').nth(1).waitFor();
   });
 
+  it('keeps nothing of charts that are gone', async (t) => {
+    const { portal, receiver } = await opened(t);
+    const { admin } = portal.service;
+    const { at, webhook } = await connect({ admin, receiver }, [TYPE]);
+    await publish(admin, TYPE, { n: 1 });
+    await portal.service.log.nextAttempt(webhook.id);
+    await at.next();
+    const { page, open } = await portal.signIn('viewer');
+    // uPlot listens at the window for as long as it has a chart.
+    await page.addInitScript(`window.listening = 0;
+      const { addEventListener, removeEventListener } = window;
+      window.addEventListener = (name, ...rest) => {
+        if (name === 'dppxchange') window.listening += 1;
+        addEventListener.call(window, name, ...rest);
+      };
+      window.removeEventListener = (name, ...rest) => {
+        if (name === 'dppxchange') window.listening -= 1;
+        removeEventListener.call(window, name, ...rest);
+      };`);
+    await open('/');
+    await page.locator('.chart canvas').first().waitFor();
+    const charts = await page.locator('.chart canvas').count();
+    const kept = (await page.evaluate('listening')) as number;
+    assert.ok(kept >= charts);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    assert.equal(await page.evaluate('listening'), kept, 'another theme leaves the old drawings behind');
+    await page.evaluate(`for (const chart of document.querySelectorAll('[data-chart]')) chart.remove();
+      htmx.process(document.body);`);
+    assert.equal(await page.evaluate('listening'), kept - charts);
+  });
+
   it('says all of it without JavaScript, too', async (t) => {
     const { portal, receiver } = await opened(t);
     const { admin } = portal.service;

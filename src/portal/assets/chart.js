@@ -106,32 +106,36 @@
   const watched = new MutationObserver((changes) => {
     for (const { target } of changes) update(target);
   });
-  const drawAll = (root) => {
-    for (const element of root.querySelectorAll('[data-chart]')) {
-      draw(element);
-      watched.observe(element, { attributeFilter: ['data-chart'] });
-    }
+  // uPlot keeps what it draws for as long as it is not told that it is over.
+  const forget = (element) => {
+    charts.get(element)?.chart.destroy();
+    charts.delete(element);
+  };
+  const forgetGone = () => {
+    for (const element of charts.keys()) if (!element.isConnected) forget(element);
   };
   const drawNew = (root) => {
+    forgetGone();
     for (const element of root.querySelectorAll('[data-chart]')) {
       if (charts.has(element)) continue;
       draw(element);
       watched.observe(element, { attributeFilter: ['data-chart'] });
     }
-    for (const element of charts.keys()) if (!element.isConnected) charts.delete(element);
+  };
+  const drawAnew = () => {
+    forgetGone();
+    for (const element of charts.keys()) draw(element);
   };
   const start = () => {
-    drawAll(document);
+    drawNew(document);
     new ResizeObserver(() => {
-      for (const [element, { chart }] of charts) {
-        if (element.isConnected) chart.setSize({ width: widthOf(element), height: HEIGHT });
-        else charts.delete(element);
-      }
+      forgetGone();
+      for (const [element, { chart }] of charts) chart.setSize({ width: widthOf(element), height: HEIGHT });
     }).observe(document.body);
   };
   if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', start);
   else start();
   document.addEventListener('htmx:after:process', ({ target }) => drawNew(target));
-  document.addEventListener('theme', () => drawAll(document));
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => drawAll(document));
+  document.addEventListener('theme', drawAnew);
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', drawAnew);
 })();
