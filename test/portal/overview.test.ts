@@ -6,6 +6,7 @@ import type { Page } from 'playwright-core';
 import { DATABASE_FILE } from '../../src/data-folder.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import { type Portal, startPortal } from '../support/browser.ts';
+import { createClient, tokenFor } from '../support/client.ts';
 import { connect, importKey, makeEventType, publish, sharedCertificates } from '../support/journey.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { pgpVector } from '../support/vectors.ts';
@@ -45,6 +46,10 @@ describe('the overview', () => {
     await page.locator('.chart canvas').first().waitFor();
     await open('/');
     assert.equal(await page.getByRole('heading', { name: 'Set up' }).count(), 0);
+    // A token is refused, and two calls with one that is none.
+    await assert.rejects(tokenFor(portal.url, { clientId: 'nobody', clientSecret: 'nothing' }));
+    for (let n = 0; n < 2; n += 1) await createClient(portal.url, 'spt_none').get('users');
+    await page.locator('.figure', { hasText: 'Tokens issued' }).getByText('1 token and 2 calls refused').waitFor();
   });
 
   it('shows what was delivered, how fast, what waits and why, with links to each', async (t) => {
@@ -69,7 +74,7 @@ describe('the overview', () => {
     assert.match(await figure(page, 'Success rate'), /^75.0 % \| 1 of 4 attempts failed$/);
     assert.match(await figure(page, 'Time to answer'), /^\d.* \| 95 of 100 within /);
     assert.match(await figure(page, 'Waiting'), /^3 \| the oldest from /);
-    assert.match(await figure(page, 'Tokens issued'), /^1 \| 0 refused, and no calls$/);
+    assert.match(await figure(page, 'Tokens issued'), /^1 \| Nothing was refused$/);
     const row = page.getByRole('row', { name: /Warehouse/ }).first();
     assert.match(await row.innerText(), /failing[\s\S]*The receiver answered 503\.[\s\S]*3/);
     await page

@@ -97,7 +97,11 @@ function toneOf(successRate: number | null): 'neutral' | 'caution' | 'negative' 
 }
 
 function refusals({ total: { tokensRefused, callsRefused } }: Series): string {
-  return `${countText(tokensRefused)} refused, and ${countOf(callsRefused, 'call', 'no calls')}`;
+  const refused = [
+    tokensRefused > 0 ? countOf(tokensRefused, 'token') : null,
+    callsRefused > 0 ? countOf(callsRefused, 'call') : null,
+  ].filter((one) => one !== null);
+  return refused.length === 0 ? 'Nothing was refused' : `${refused.join(' and ')} refused`;
 }
 
 function queues({ backlog, at }: Overview): Html | null {
