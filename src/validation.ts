@@ -107,6 +107,11 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
   return merged;
 }
 
+/** A body of those fields that have a value: absent ones stay as they are, or have their defaults. */
+export function definedFields(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
 export function isObject(value: unknown): value is Record<string, unknown> {
   return value !== null && typeof value === 'object' && !Array.isArray(value);
 }

@@ -3,8 +3,8 @@ import { viewApplication } from '../access/applications.ts';
 import { COMMAND_LINE } from '../audit.ts';
 import type { Composed } from '../compose.ts';
 import { isUuidV7 } from '../ids.ts';
+import { definedFields } from '../validation.ts';
 import { CommandError, type CommandGroup, type Operand } from './command.ts';
-import { given } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
 import { printRecord } from './output.ts';
 import { listCommand } from './resource.ts';
@@ -30,7 +30,7 @@ export const applicationCommands: CommandGroup = [
     json: true,
     run: (invocation) =>
       withData(invocation, async (composed) => {
-        const body = given({
+        const body = definedFields({
           name: invocation.text('name'),
           userId: await userId(composed, invocation.text('user') ?? ''),
           scopes: invocation.texts('scope'),
@@ -64,7 +64,7 @@ export const applicationCommands: CommandGroup = [
     json: true,
     run: (invocation) =>
       withData(invocation, async ({ services, clock }) => {
-        const body = given({
+        const body = definedFields({
           overlapSeconds: invocation.integer('overlap-seconds'),
           revokeTokens: invocation.given('revoke-tokens'),
         });

@@ -2,9 +2,10 @@
 import { COMMAND_LINE } from '../audit.ts';
 import { NOT_A_MOMENT, parseMoment } from '../schemas.ts';
 import type { DeliveryState } from '../store/deliveries.ts';
+import { definedFields } from '../validation.ts';
 import { viewAttempt, viewDelivery } from '../webhooks/deliveries.ts';
 import { type CommandGroup, type Invocation, type Operand, UsageError } from './command.ts';
-import { given, PAGE_OPTIONS, readPageOptions } from './input.ts';
+import { PAGE_OPTIONS, readPageOptions } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
 import { printPage, printRecord, recordText, tableText } from './output.ts';
 
@@ -26,7 +27,7 @@ export const deliveryCommands: CommandGroup = [
     settings: DATA_SETTINGS,
     json: true,
     run: (invocation) => {
-      const filter = given({
+      const filter = definedFields({
         webhookId: invocation.text('webhook'),
         state: readState(invocation),
         eventType: invocation.text('event-type'),

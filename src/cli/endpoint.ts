@@ -1,10 +1,11 @@
 /** `sallyport endpoint …`: the HTTPS addresses that webhooks send to. */
 import { COMMAND_LINE } from '../audit.ts';
 import type { Endpoint } from '../store/endpoints.ts';
+import { definedFields } from '../validation.ts';
 import { OWN_SETTINGS } from '../webhooks/advice.ts';
 import { viewEndpoint } from '../webhooks/endpoint-schema.ts';
 import type { CommandGroup, Operand, Option } from './command.ts';
-import { given, readJsonObject, readText } from './input.ts';
+import { readJsonObject, readText } from './input.ts';
 import { DATA_SETTINGS, OUTBOUND_SETTINGS, withData } from './open.ts';
 import { printRecord } from './output.ts';
 import { listCommand, removeCommand, showCommand, updateCommand } from './resource.ts';
@@ -55,7 +56,7 @@ export const endpointCommands: CommandGroup = [
         const secret = invocation.text('secret');
         const body = {
           ...(await readJsonObject(invocation, 'fields')),
-          ...given({
+          ...definedFields({
             name: invocation.text('name'),
             url: invocation.text('url'),
             apiKey: invocation.text('api-key'),
@@ -110,7 +111,7 @@ export const endpointCommands: CommandGroup = [
     run: (invocation) =>
       withData(invocation, async ({ services, clock }) => {
         const secret = invocation.text('secret');
-        const body = given({
+        const body = definedFields({
           secret: secret === undefined ? undefined : (await readText(invocation, secret)).trimEnd(),
           activateAfterSeconds: invocation.integer('activate-after-seconds'),
         });
@@ -132,7 +133,7 @@ export const endpointCommands: CommandGroup = [
     json: true,
     run: (invocation) =>
       withData(invocation, async ({ services, clock }) => {
-        const body = given({
+        const body = definedFields({
           apiKey: invocation.text('api-key'),
           activateAfterSeconds: invocation.integer('activate-after-seconds'),
         });

@@ -1,8 +1,9 @@
 /** `sallyport event …`: events and their types. */
 import { COMMAND_LINE } from '../audit.ts';
 import { viewEventType } from '../events/event-types.ts';
+import { definedFields } from '../validation.ts';
 import type { CommandGroup } from './command.ts';
-import { given, readJsonObject } from './input.ts';
+import { readJsonObject } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
 import { printRecord, recordText } from './output.ts';
 import { listCommand } from './resource.ts';
@@ -24,7 +25,7 @@ export const eventCommands: CommandGroup = [
     json: true,
     run: (invocation) =>
       withData(invocation, async ({ services }) => {
-        const event = given({
+        const event = definedFields({
           type: invocation.text('type'),
           data: await readJsonObject(invocation, 'data'),
           subject: invocation.text('subject'),
@@ -58,7 +59,7 @@ export const eventCommands: CommandGroup = [
     json: true,
     run: (invocation) =>
       withData(invocation, async ({ services }) => {
-        const body = given({
+        const body = definedFields({
           name: invocation.text('name'),
           description: invocation.text('description'),
           encryptionRequired: invocation.given('encryption-required'),

@@ -34,11 +34,6 @@ export async function readJsonObject(
   return value;
 }
 
-/** A request body of the fields that were given. */
-export function given(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-}
-
 export const PAGE_OPTIONS: Readonly<Record<string, Option>> = {
   limit: { value: '<number>', integer: true, description: `How many at most, 1 to ${PAGE_MAX} (${PAGE_DEFAULT})` },
   cursor: { value: '<cursor>', description: 'Where the page before ended' },

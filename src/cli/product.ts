@@ -4,8 +4,9 @@ import { reachOf } from '../access/reach.ts';
 import { COMMAND_LINE } from '../audit.ts';
 import type { Composed } from '../compose.ts';
 import { isUuidV7 } from '../ids.ts';
+import { definedFields } from '../validation.ts';
 import { CommandError, type CommandGroup, type Invocation, type Operand, type Option, UsageError } from './command.ts';
-import { given, readJsonObject } from './input.ts';
+import { readJsonObject } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
 import { printRecord, recordText, tableText } from './output.ts';
 import { listCommand } from './resource.ts';
@@ -21,7 +22,8 @@ const FIELDS: Readonly<Record<string, Option>> = {
   },
   fields: { value: '<json|@file|->', description: 'name, scopes and rules as a JSON object' },
 };
-const LISTS = 'In a path {name} takes one segment and a last {name*} the rest. The longest literal match wins.';
+const HOW_PATHS_MATCH =
+  'In a path {name} takes one segment and a last {name*} the rest. The longest literal match wins.';
 
 export const productCommands: CommandGroup = [
   listCommand({
@@ -46,7 +48,7 @@ export const productCommands: CommandGroup = [
   {
     name: 'product create',
     summary: 'Create a product',
-    explanation: LISTS,
+    explanation: HOW_PATHS_MATCH,
     options: { name: { value: '<name>', description: 'What people call it' }, ...FIELDS },
     settings: DATA_SETTINGS,
     json: true,
@@ -61,7 +63,7 @@ export const productCommands: CommandGroup = [
   {
     name: 'product update',
     summary: 'Change a product',
-    explanation: `${LISTS}\nWhat is not given stays; scopes and rules that are given take the place of all there were.`,
+    explanation: `${HOW_PATHS_MATCH}\nWhat is not given stays; scopes and rules that are given take the place of all there were.`,
     operands: [PRODUCT],
     options: { name: { value: '<name>', description: 'Another name' }, ...FIELDS },
     settings: DATA_SETTINGS,
@@ -153,7 +155,7 @@ async function readFields(invocation: Invocation): Promise<Readonly<Record<strin
   const [scopes, rules] = [invocation.texts('scope'), invocation.texts('rule')];
   return {
     ...(await readJsonObject(invocation, 'fields')),
-    ...given({
+    ...definedFields({
       name: invocation.text('name'),
       scopes: scopes.length === 0 ? undefined : scopes.map(readScope),
       rules: rules.length === 0 ? undefined : rules.map((rule) => readRule(invocation, rule)),
@@ -174,7 +176,7 @@ function readRule({ command }: Invocation, text: string): Readonly<Record<string
       command.name,
     );
   }
-  return given({ methods: methods.split(','), path, scope, permission });
+  return definedFields({ methods: methods.split(','), path, scope, permission });
 }
 
 async function productId({ store }: Composed, invocation: Invocation): Promise<string> {

@@ -5,9 +5,9 @@ import { viewUser } from '../access/users.ts';
 import { COMMAND_LINE } from '../audit.ts';
 import { listeningUrl } from '../config.ts';
 import { isoInstant } from '../schemas.ts';
+import { definedFields } from '../validation.ts';
 import { userId } from './application.ts';
 import { CommandError, type CommandGroup } from './command.ts';
-import { given } from './input.ts';
 import { ADDRESS_SETTINGS, DATA_SETTINGS, withData } from './open.ts';
 import { printRecord } from './output.ts';
 import { listCommand } from './resource.ts';
@@ -30,7 +30,7 @@ export const userCommands: CommandGroup = [
     run: (invocation) =>
       withData(invocation, async ({ services, random }) => {
         const divisions = invocation.texts('division');
-        const body = given({
+        const body = definedFields({
           userName: invocation.text('user-name'),
           displayName: invocation.text('display-name'),
           email: invocation.text('email'),

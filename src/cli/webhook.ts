@@ -1,9 +1,10 @@
 /** `sallyport webhook …`: which events go where. */
 import { COMMAND_LINE } from '../audit.ts';
 import type { Webhook } from '../store/webhooks.ts';
+import { definedFields } from '../validation.ts';
 import { viewWebhook } from '../webhooks/view.ts';
 import { type Command, type CommandGroup, type Invocation, type Operand, UsageError } from './command.ts';
-import { given, readJsonObject } from './input.ts';
+import { readJsonObject } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
 import { printRecord } from './output.ts';
 import { listCommand, removeCommand, showCommand, updateCommand } from './resource.ts';
@@ -42,7 +43,7 @@ export const webhookCommands: CommandGroup = [
         const headers = invocation.texts('header').map((header) => customHeader(invocation, header));
         const body = {
           ...(await readJsonObject(invocation, 'fields')),
-          ...given({
+          ...definedFields({
             name: invocation.text('name'),
             endpointId: invocation.text('endpoint'),
             eventTypes: invocation.texts('event'),
@@ -82,7 +83,7 @@ export const webhookCommands: CommandGroup = [
     run: (invocation) =>
       withData(invocation, async ({ services }) => {
         const states = invocation.texts('state');
-        const body = given({
+        const body = definedFields({
           since: invocation.text('since'),
           until: invocation.text('until'),
           states: states.length === 0 ? undefined : states,

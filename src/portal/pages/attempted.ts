@@ -14,12 +14,12 @@ export async function attempted(
     await work();
   } catch (error) {
     if (!(error instanceof Refusal) || error.code === 'not_found') throw error;
-    return refusedTo(otherwise, error);
+    return refusedTo(otherwise, error.message);
   }
   return redirectTo(path, done);
 }
 
 /** Back to a page, with the reason why what was asked for there was not done. */
-export function refusedTo(path: string, { message }: Refusal): Redirect {
-  return { redirect: path, flash: { tone: 'negative', text: sentence(message) } };
+export function refusedTo(path: string, reason: string): Redirect {
+  return { redirect: path, flash: { tone: 'negative', text: sentence(reason) } };
 }

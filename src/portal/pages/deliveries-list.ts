@@ -16,6 +16,7 @@ import { notice } from '../parts/notice.ts';
 import { countOf, countText } from '../parts/number.ts';
 import { emptyState, nothingFound, table, withQuery } from '../parts/table.ts';
 import { relativeTime, spanText, time } from '../parts/time.ts';
+import { refusedTo } from './attempted.ts';
 import { type Asked, deliveryFilters, DELIVERIES_PATH as PATH, readAsked } from './deliveries-filter.ts';
 
 export function deliveryListPages(dependencies: PageDependencies): PageRoute[] {
@@ -47,10 +48,6 @@ export function deliveryListPages(dependencies: PageDependencies): PageRoute[] {
 
 /** As many as a page can show. */
 const SELECTED_MAX = 200;
-
-function refusedTo(path: string, text: string): PageResult {
-  return { redirect: path, flash: { tone: 'negative', text } };
-}
 
 /** The page of what an id names: a delivery, the records of an attempt or of a batch; null for any other, such as an event's. */
 async function placeOf({ store }: PageDependencies, id: string): Promise<string | null> {

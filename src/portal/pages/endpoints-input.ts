@@ -1,4 +1,5 @@
 /** What the forms of endpoints send, as the bodies that the use cases take. Fields have the names of the API, so refusals name them. */
+import { definedFields } from '../../validation.ts';
 
 type Body = Record<string, unknown>;
 
@@ -6,7 +7,7 @@ type Body = Record<string, unknown>;
 export function endpointBody(form: URLSearchParams): Body {
   return {
     ...addressOf(form),
-    ...given({ apiKey: textOf(form, 'apiKey')?.trim(), secret: textOf(form, 'secret') }),
+    ...definedFields({ apiKey: textOf(form, 'apiKey')?.trim(), secret: textOf(form, 'secret') }),
     oauth: isUsed(form, 'oauth', OAUTH_TEXTS) ? oauthOf(form) : null,
     clientCertificate: isUsed(form, 'clientCertificate', CERTIFICATE_TEXTS) ? certificateOf(form) : null,
   };
@@ -26,7 +27,7 @@ export function endpointPatchOf(form: URLSearchParams): Body {
 
 /** The body of a rotation; `field` is `secret` or `apiKey`. */
 export function rotationBody(form: URLSearchParams, field: 'secret' | 'apiKey'): Body {
-  return given({ [field]: textOf(form, field), activateAfterSeconds: numberOf(form, 'activateAfterSeconds') });
+  return definedFields({ [field]: textOf(form, field), activateAfterSeconds: numberOf(form, 'activateAfterSeconds') });
 }
 
 function addressOf(form: URLSearchParams): Body {
@@ -51,7 +52,7 @@ function oauthOf(form: URLSearchParams): Body {
     clientId: form.get('oauth.clientId')?.trim() ?? '',
     tokenUrl: form.get('oauth.tokenUrl')?.trim() ?? '',
     scopes: textOf(form, 'oauth.scopes')?.trim() ?? null,
-    ...given({
+    ...definedFields({
       clientSecret: textOf(form, 'oauth.clientSecret'),
       tokenExpirationMinutes: numberOf(form, 'oauth.tokenExpirationMinutes'),
     }),
@@ -59,7 +60,7 @@ function oauthOf(form: URLSearchParams): Body {
 }
 
 function certificateOf(form: URLSearchParams): Body {
-  return given({
+  return definedFields({
     certificate: linesOf(form, 'clientCertificate.certificate'),
     privateKey: linesOf(form, 'clientCertificate.privateKey'),
   });
@@ -80,9 +81,4 @@ export function textOf(form: URLSearchParams, field: string): string | undefined
 export function numberOf(form: URLSearchParams, field: string): number | string | undefined {
   const text = textOf(form, field)?.trim();
   return text === undefined ? undefined : /^-?\d{1,15}(\.\d{1,10})?$/.test(text) ? Number(text) : text;
-}
-
-/** Without the members that are undefined: absent ones have their defaults. */
-export function given(members: Body): Body {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }

@@ -63,7 +63,7 @@ function settingsView(call: PageCall, config: Config, file: string, sqlite: stri
         rows: SETTING_NAMES.map((name) => [
           html`<code>${SETTINGS[name].variable}</code><span class="cell-hint">${SETTINGS[name].description}</span>`,
           shownValue(config, name),
-          originOf(given?.[name], name),
+          sourceOf(given?.[name], name),
         ]),
         empty: html``,
       }),
@@ -108,7 +108,7 @@ function withoutCredentials({ egressProxy }: Config): string {
   return url === null ? '' : `${url.protocol}//${url.host}`;
 }
 
-function originOf(given: { readonly by: string } | null | undefined, name: SettingName): Html {
+function sourceOf(given: { readonly by: string } | null | undefined, name: SettingName): Html {
   const { variable, flag } = SETTINGS[name];
   if (given === undefined) return html`the program that it is part of`;
   if (given === null) return html`<span class="quiet">default</span>`;

@@ -1,13 +1,14 @@
 /** What the forms of webhooks send, as the bodies that the use cases take. Fields have the names of the API, so refusals name them. */
+import { definedFields } from '../../validation.ts';
 import { readRows } from '../parts/choices.ts';
-import { given, numberOf, textOf } from './endpoints-input.ts';
+import { numberOf, textOf } from './endpoints-input.ts';
 
 type Body = Record<string, unknown>;
 
 /** The body of a creation: numbers that were left empty have their defaults. */
 export function webhookBody(form: URLSearchParams): Body {
   const { retry, ...fields } = fieldsOf(form);
-  return { ...given(fields), retry: given(retry) };
+  return { ...definedFields(fields), retry: definedFields(retry) };
 }
 
 /** The merge patch of a change: numbers that were emptied go back to their defaults. */

@@ -84,7 +84,7 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
         return { title: 'Test event', content: partial, partial };
       },
       invalid: async (call, refusal) =>
-        refusal.code === 'not_found' ? null : refusedTo(`/webhooks/${pathId(call)}`, refusal),
+        refusal.code === 'not_found' ? null : refusedTo(`/webhooks/${pathId(call)}`, refusal.message),
     }),
     ...pages.form('/webhooks/{id}/delete', {
       show: async (call) => {
