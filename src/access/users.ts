@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { type Administration, administer, setByService } from '../administration.ts';
 import type { Clock, Ids } from '../ids.ts';
 import { PERMISSIONS_MAX } from '../limits.ts';
+import { Refusal } from '../refusal.ts';
 import { displayName, distinct, id, instant, isoInstant } from '../schemas.ts';
 import type { Store } from '../store/store.ts';
 import type { User } from '../store/users.ts';
@@ -49,7 +50,7 @@ export type Users = Administration<User>;
 
 export function createUsers({ store, clock, ids }: { store: Store; clock: Clock; ids: Ids }): Users {
   const reserved = setByService('id', 'createdAt', 'updatedAt');
-  return administer<User, UserInput>(
+  const administration = administer<User, UserInput>(
     {
       name: 'user',
       store: store.users,
@@ -70,6 +71,16 @@ export function createUsers({ store, clock, ids }: { store: Store; clock: Clock;
     },
     { clock, ids },
   );
+  return {
+    ...administration,
+    remove: async (id, actor) => {
+      const { userName } = await administration.get(id);
+      const others = (await store.users.list('', 2)).filter((user) => user.id !== id);
+      // Without any the data would count as new, and the next start make an administrator.
+      if (others.length === 0) throw new Refusal('invalid_state', `${userName} is the last user, and one has to stay`);
+      await administration.remove(id, actor);
+    },
+  };
 }
 
 export function viewUser({ passwordHash, createdAt, updatedAt, ...user }: User): UserView {

@@ -89,6 +89,7 @@ describe('an invitation', () => {
     assert.equal(await passwordHash(s, user), null);
 
     const { token: second } = await s.invitations.invite(user.id, ACTOR);
+    await makeUser(s);
     await s.users.remove(user.id, ACTOR);
     assert.equal(await s.invitations.find(second), null);
     assert.deepEqual(s.rows('SELECT * FROM invitation'), []);

@@ -146,7 +146,7 @@ describe('a passkey', () => {
 
   it('goes with its account', async (t) => {
     const services = await openTestServices(t);
-    const user = await makeUser(services);
+    const [user] = [await makeUser(services), await makeUser(services)];
     await addPasskey(services, user.id);
     await services.users.remove(user.id, 'service');
     assert.deepEqual(services.rows('SELECT * FROM passkey'), []);
