@@ -3,14 +3,26 @@ import { viewApplication } from '../access/applications.ts';
 import { COMMAND_LINE } from '../audit.ts';
 import type { Composed } from '../compose.ts';
 import { isUuidV7 } from '../ids.ts';
+import type { Application } from '../store/applications.ts';
 import { definedFields } from '../validation.ts';
 import { CommandError, type CommandGroup, type Operand } from './command.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
 import { printRecord } from './output.ts';
-import { listCommand } from './resource.ts';
+import { listCommand, removeCommand, showCommand, updateCommand } from './resource.ts';
 
-const ID: Operand = { name: 'id', description: "The application's id" };
+const ID: Operand = { name: 'id', description: "The application's id or client id" };
 const ONCE = 'The client secret is shown this once.';
+
+const APPLICATION: Parameters<typeof showCommand<Application>>[0] = {
+  group: 'application',
+  path: 'applications',
+  operand: ID,
+  administration: ({ services }) => services.applications,
+  id: applicationId,
+  view: (application, { clock }) => viewApplication(application, clock()),
+  updateExplanation:
+    '{"active":false} switches it off: it gets no token from then on, and those that it has are refused at the next call.',
+};
 
 export const applicationCommands: CommandGroup = [
   {
@@ -48,6 +60,8 @@ export const applicationCommands: CommandGroup = [
     administration: ({ services }) => services.applications,
     view: (application, { clock }) => viewApplication(application, clock()),
   }),
+  showCommand(APPLICATION),
+  updateCommand(APPLICATION),
   {
     name: 'application regenerate-secret',
     summary: 'Give an application a new client secret',
@@ -63,12 +77,12 @@ export const applicationCommands: CommandGroup = [
     settings: DATA_SETTINGS,
     json: true,
     run: (invocation) =>
-      withData(invocation, async ({ services, clock }) => {
+      withData(invocation, async ({ services, store, clock }) => {
         const body = definedFields({
           overlapSeconds: invocation.integer('overlap-seconds'),
           revokeTokens: invocation.given('revoke-tokens'),
         });
-        const id = invocation.operand('id');
+        const id = await applicationId({ store }, invocation.operand('id'));
         const { application, clientSecret } = await services.applications.regenerateSecret(id, body, COMMAND_LINE);
         await printRecord(invocation, { ...viewApplication(application, clock()), clientSecret }, ONCE);
         return 0;
@@ -81,13 +95,26 @@ export const applicationCommands: CommandGroup = [
     settings: DATA_SETTINGS,
     json: true,
     run: (invocation) =>
-      withData(invocation, async ({ services, clock }) => {
-        const application = await services.applications.revokeTokens(invocation.operand('id'), COMMAND_LINE);
+      withData(invocation, async ({ services, store, clock }) => {
+        const id = await applicationId({ store }, invocation.operand('id'));
+        const application = await services.applications.revokeTokens(id, COMMAND_LINE);
         await printRecord(invocation, viewApplication(application, clock()));
         return 0;
       }),
   },
+  removeCommand(
+    APPLICATION,
+    'Its tokens are refused from the next call on. Switched off, it could come back: see update.',
+  ),
 ];
+
+/** The id of an application that was named by it or by its client id, which is what a leaked secret stands beside. */
+async function applicationId({ store }: Pick<Composed, 'store'>, application: string): Promise<string> {
+  if (isUuidV7(application)) return application;
+  const found = await store.applications.getClient(application);
+  if (found === null) throw new CommandError(`there is no application ${application}`);
+  return found.id;
+}
 
 /** The id of a user that was named by its id or its user name. */
 export async function userId({ store }: Pick<Composed, 'store'>, user: string): Promise<string> {

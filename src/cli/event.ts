@@ -1,12 +1,10 @@
-/** `sallyport event …`: events and their types. */
+/** `sallyport event …`: what happened, published or erased. */
 import { COMMAND_LINE } from '../audit.ts';
-import { viewEventType } from '../events/event-types.ts';
 import { definedFields } from '../validation.ts';
 import type { CommandGroup } from './command.ts';
 import { readJsonObject } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
 import { printRecord, recordText } from './output.ts';
-import { listCommand } from './resource.ts';
 
 export const eventCommands: CommandGroup = [
   {
@@ -36,36 +34,6 @@ export const eventCommands: CommandGroup = [
         const accepted = await services.publish(event, COMMAND_LINE);
         const { terminal, json } = invocation;
         await terminal.out(json ? `${JSON.stringify(accepted)}\n` : accepted.events.map(recordText).join(''));
-        return 0;
-      }),
-  },
-  listCommand({
-    name: 'event types',
-    summary: 'List the event types',
-    columns: ['name', 'encryptionRequired', 'builtIn', 'description'],
-    administration: ({ services }) => services.eventTypes,
-    view: viewEventType,
-  }),
-  {
-    name: 'event type-create',
-    summary: 'Create an event type',
-    options: {
-      name: { value: '<name>', required: true, description: 'Its name, <category>.<name>, in lower case' },
-      description: { value: '<text>', description: 'When such an event happens' },
-      'encryption-required': { description: 'Send such events encrypted only' },
-      'data-schema': { value: '<json|@file|->', description: 'A JSON Schema that their data must satisfy' },
-    },
-    settings: DATA_SETTINGS,
-    json: true,
-    run: (invocation) =>
-      withData(invocation, async ({ services }) => {
-        const body = definedFields({
-          name: invocation.text('name'),
-          description: invocation.text('description'),
-          encryptionRequired: invocation.given('encryption-required'),
-          dataSchema: await readJsonObject(invocation, 'data-schema'),
-        });
-        await printRecord(invocation, viewEventType(await services.eventTypes.create(body, COMMAND_LINE)));
         return 0;
       }),
   },

@@ -20,12 +20,12 @@ export const GROUPS: readonly GroupEntry[] = [
   },
   {
     name: 'application',
-    summary: 'Register applications and their client credentials',
+    summary: 'Manage applications and their client credentials',
     load: async () => (await import('./application.ts')).applicationCommands,
   },
   {
     name: 'user',
-    summary: 'Create and list the users that applications act as',
+    summary: 'Manage the users that applications act as and people sign in as',
     load: async () => (await import('./user.ts')).userCommands,
   },
   {
@@ -49,8 +49,13 @@ export const GROUPS: readonly GroupEntry[] = [
     load: async () => (await import('./webhook.ts')).webhookCommands,
   },
   {
+    name: 'event-type',
+    summary: 'Manage the kinds of event that webhooks subscribe to',
+    load: async () => (await import('./event-type.ts')).eventTypeCommands,
+  },
+  {
     name: 'event',
-    summary: 'Publish and erase events; create and list event types',
+    summary: 'Publish and erase events',
     load: async () => (await import('./event.ts')).eventCommands,
   },
   {
@@ -89,3 +94,9 @@ export const GROUPS: readonly GroupEntry[] = [
     load: async () => (await import('./version.ts')).versionCommands,
   },
 ];
+
+/** What scripts may still type that were written for names of before, and what they mean by it. */
+export const FORMER_NAMES: ReadonlyMap<string, string> = new Map([
+  ['event types', 'event-type list'],
+  ['event type-create', 'event-type create'],
+]);

@@ -2,12 +2,13 @@
 import { COMMAND_LINE } from '../audit.ts';
 import type { Composed } from '../compose.ts';
 import type { PgpKey } from '../store/keys.ts';
+import { definedFields } from '../validation.ts';
 import { viewKey } from '../webhooks/keys.ts';
 import { CommandError, type CommandGroup, type Invocation } from './command.ts';
 import { readFileOrInput } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
 import { printRecord } from './output.ts';
-import { listCommand, removeCommand, showCommand } from './resource.ts';
+import { listCommand, removeCommand, showCommand, updateCommand } from './resource.ts';
 
 const KEY: Parameters<typeof showCommand<PgpKey>>[0] = {
   group: 'key',
@@ -20,6 +21,8 @@ const KEY: Parameters<typeof showCommand<PgpKey>>[0] = {
     return key.id;
   },
   view: shown,
+  updateExplanation:
+    'Webhooks that encrypt for it go on with what it then is: under another name, or as its owner has renewed or replaced it.',
 };
 
 export const keyCommands: CommandGroup = [
@@ -46,6 +49,19 @@ export const keyCommands: CommandGroup = [
     view: (key, { clock }) => viewKey(key, clock()),
   }),
   showCommand(KEY),
+  updateCommand(KEY, {
+    options: {
+      name: { value: '<name>', description: 'Another name' },
+      'public-key': { value: '<file>', description: 'What takes its place, armored; - reads standard input' },
+    },
+    read: async (invocation) => {
+      const file = invocation.text('public-key');
+      return definedFields({
+        name: invocation.text('name'),
+        publicKey: file === undefined ? undefined : await readFileOrInput(invocation, file),
+      });
+    },
+  }),
   removeCommand(KEY, 'One that a webhook encrypts for stays.'),
 ];
 

@@ -3,13 +3,13 @@ import type { Administration } from '../administration.ts';
 import { COMMAND_LINE } from '../audit.ts';
 import type { Composed } from '../compose.ts';
 import type { SettingName } from '../config-names.ts';
-import type { Command, Invocation, Operand } from './command.ts';
+import { type Command, type Invocation, type Operand, type Option, UsageError } from './command.ts';
 import { PAGE_OPTIONS, readJsonObject, readPageOptions } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
 import { printPage, printRecord } from './output.ts';
 
 type Configured<T> = {
-  /** The group, which is what the thing is called, and where its fields are described: `webhook`, `webhooks`. */
+  /** The group, which is what the thing is called with dashes, and where its fields are described: `webhook`, `webhooks`. */
   readonly group: string;
   readonly path: string;
   readonly operand: Operand;
@@ -57,7 +57,7 @@ export function listCommand<T extends { readonly id: string }>(listed: Listed<T>
 export function showCommand<T>({ group, operand, administration, id, view }: Configured<T>): Command {
   return {
     name: `${group} show`,
-    summary: `Show one ${group}`,
+    summary: `Show one ${titleOf(group)}`,
     operands: [operand],
     settings: DATA_SETTINGS,
     json: true,
@@ -71,22 +71,34 @@ export function showCommand<T>({ group, operand, administration, id, view }: Con
   };
 }
 
-export function updateCommand<T>(configured: Configured<T>): Command {
+/** Options that name what changes in place of `--fields`, where JSON is a hard way to say it. */
+type ChangeOptions = {
+  readonly options: Readonly<Record<string, Option>>;
+  read(invocation: Invocation): Promise<Readonly<Record<string, unknown>>>;
+};
+
+export function updateCommand<T>(configured: Configured<T>, changes?: ChangeOptions): Command {
   const { group, path, operand, administration, id, view, updateSettings, updateExplanation } = configured;
   const more = updateExplanation === undefined ? '' : `\n${updateExplanation}`;
   return {
     name: `${group} update`,
-    summary: `Change ${article(group)} ${group}`,
+    summary: `Change ${withArticle(titleOf(group))}`,
     explanation: `--fields names what changes, as PATCH /services/api/x/edge/v1/${path}/{id} takes it: the rest stays, and null takes a value away.${more}`,
     operands: [operand],
     options: {
-      fields: { value: '<json|@file|->', required: true, description: 'What to change, as a JSON object' },
+      ...changes?.options,
+      fields: {
+        value: '<json|@file|->',
+        ...(changes === undefined && { required: true }),
+        description: 'What to change, as a JSON object',
+      },
     },
     settings: updateSettings ?? DATA_SETTINGS,
     json: true,
-    run: (invocation) =>
-      withData(invocation, async (composed) => {
-        const patch = await readJsonObject(invocation, 'fields');
+    run: async (invocation) => {
+      refuseNoChange(invocation, [...Object.keys(changes?.options ?? {}), 'fields']);
+      return withData(invocation, async (composed) => {
+        const patch = { ...(await readJsonObject(invocation, 'fields')), ...(await changes?.read(invocation)) };
         const named = invocation.operand(operand.name);
         const record = await administration(composed).patch(
           (await id?.(composed, named)) ?? named,
@@ -95,14 +107,21 @@ export function updateCommand<T>(configured: Configured<T>): Command {
         );
         await printRecord(invocation, view(record, composed, invocation));
         return 0;
-      }),
+      });
+    },
   };
+}
+
+/** A change of nothing would succeed, and leave whoever mistyped it in the belief that it has done something. */
+function refuseNoChange({ command, text }: Invocation, options: readonly string[]): void {
+  if (options.some((option) => text(option) !== undefined)) return;
+  throw new UsageError(`it takes one of ${options.map((option) => `--${option}`).join(', ')}`, command.name);
 }
 
 export function removeCommand<T>({ group, operand, administration, id }: Configured<T>, explanation: string): Command {
   return {
     name: `${group} remove`,
-    summary: `Remove ${article(group)} ${group}`,
+    summary: `Remove ${withArticle(titleOf(group))}`,
     explanation,
     operands: [operand],
     settings: DATA_SETTINGS,
@@ -116,6 +135,12 @@ export function removeCommand<T>({ group, operand, administration, id }: Configu
   };
 }
 
-function article(noun: string): string {
-  return /^[aeiou]/.test(noun) ? 'an' : 'a';
+/** As people call it: `event type`. */
+function titleOf(group: string): string {
+  return group.replace('-', ' ');
+}
+
+/** No group begins with a u that is spoken as a vowel. */
+function withArticle(noun: string): string {
+  return `${/^[aeio]/.test(noun) ? 'an' : 'a'} ${noun}`;
 }

@@ -1,6 +1,6 @@
 /** Finds the command that was asked for, runs it, and turns what it throws into a message and an exit status. */
 import { type Command, type CommandGroup, parseInvocation, UsageError } from './command.ts';
-import { GROUPS, type GroupEntry } from './groups.ts';
+import { FORMER_NAMES, GROUPS, type GroupEntry } from './groups.ts';
 import { commandHelp, groupHelp, overviewHelp } from './help.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -22,6 +22,8 @@ async function dispatch(words: readonly string[], terminal: Terminal): Promise<n
   }
   if (first === 'help') return dispatch([...rest, '--help'], terminal);
   if (first === '--version') return dispatch(['version', ...rest], terminal);
+  const meant = FORMER_NAMES.get(`${first} ${rest[0]}`);
+  if (meant !== undefined) return dispatch([...meant.split(' '), ...rest.slice(1)], terminal);
 
   const group = GROUPS.find(({ name }) => name === first);
   if (group === undefined) throw new UsageError(`there is no command ${JSON.stringify(first)}`, '');

@@ -5,12 +5,26 @@ import { viewUser } from '../access/users.ts';
 import { COMMAND_LINE } from '../audit.ts';
 import { listeningUrl } from '../config.ts';
 import { isoInstant } from '../schemas.ts';
+import type { User } from '../store/users.ts';
 import { definedFields } from '../validation.ts';
 import { userId } from './application.ts';
-import { CommandError, type CommandGroup } from './command.ts';
+import { CommandError, type CommandGroup, type Operand } from './command.ts';
 import { ADDRESS_SETTINGS, DATA_SETTINGS, withData } from './open.ts';
 import { printRecord } from './output.ts';
-import { listCommand } from './resource.ts';
+import { listCommand, removeCommand, showCommand, updateCommand } from './resource.ts';
+
+const NAMED: Operand = { name: 'user', description: "The user's id or user name" };
+
+const USER: Parameters<typeof showCommand<User>>[0] = {
+  group: 'user',
+  path: 'users',
+  operand: NAMED,
+  administration: ({ services }) => services.users,
+  id: userId,
+  view: viewUser,
+  updateExplanation:
+    '{"active":false} switches the user off, and with it all of its applications: from the next call on they are refused, and\nwhoever is signed in as the user is signed out. Permissions and constraints that are given take the place of all there were.',
+};
 
 export const userCommands: CommandGroup = [
   {
@@ -56,12 +70,14 @@ export const userCommands: CommandGroup = [
     administration: ({ services }) => services.users,
     view: viewUser,
   }),
+  showCommand(USER),
+  updateCommand(USER),
   {
     name: 'user invite',
     summary: 'Print a one-time link by which a user sets a password',
     explanation:
       'It is good once and for 72 hours, and takes the place of one that was made before. The settings are those of the server\nthat the user will open it at.',
-    operands: [{ name: 'user', description: "The user's id or user name" }],
+    operands: [NAMED],
     settings: ADDRESS_SETTINGS,
     json: true,
     run: async (invocation) => {
@@ -79,4 +95,5 @@ export const userCommands: CommandGroup = [
       });
     },
   },
+  removeCommand(USER, 'One that an application acts as stays. Switched off, a user could come back: see update.'),
 ];

@@ -119,7 +119,7 @@ function typeProblem(type: string, eventType: EventType | null): FieldProblem | 
 
 /** What is wrong with a field that names none. */
 export function noSuchType(name: string): string {
-  return `is not the name of an event type: ${JSON.stringify(name)}; GET /event-types and sallyport event types list them`;
+  return `is not the name of an event type: ${JSON.stringify(name)}; see GET /event-types, or sallyport event-type list`;
 }
 
 /** What is sent in clear already cannot be made secret under its subscribers: they must have a key, or unsubscribe, first. */

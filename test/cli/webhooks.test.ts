@@ -179,7 +179,7 @@ test('event, webhook, deliveries: from an event type to a delivery that waits', 
   assert.match(await failure([...publish, '--data', '{}']), /data must have required property 'number'/);
   assert.match(
     await failure(['event', 'publish', '--type', 'no.such', '--data', '{}']),
-    /type is not the name of an event type: "no\.such"; GET \/event-types and sallyport event types list them/,
+    /type is not the name of an event type: "no\.such"; see GET \/event-types, or sallyport event-type list/,
   );
   const shown = await run([
     ...publish,
