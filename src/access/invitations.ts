@@ -15,7 +15,7 @@ export type NewInvitation = { readonly token: string; readonly expiresAt: number
 export type ChosenPassword = { readonly password: string; readonly passwordAgain: string };
 
 export type Invitations = {
-  /** Takes the place of the user's earlier one. Throws 404 for no user, 409 for one that is not active. */
+  /** Takes the place of the user's earlier one. Throws 404 for no user, 409 for one that is not active or does not sign in. */
   invite(userId: string, actor: Actor): Promise<NewInvitation>;
   /** Whom the token invites; null where it is wrong, used, expired or replaced, or the user is not active. */
   find(token: string): Promise<User | null>;
@@ -61,6 +61,7 @@ export function createInvitations({ store, clock, ids, random }: Dependencies): 
         const user = isUuidV7(userId) ? await store.users.get(userId) : null;
         if (user === null) throw new Refusal('not_found', `there is no user ${userId.slice(0, 64)}`);
         if (!user.active) throw new Refusal('invalid_state', `the user ${user.userName} is not active`);
+        if (user.role === 'service') throw new Refusal('invalid_state', signsInNowhere(user));
         const token = mintCredential('spi', random);
         const now = clock();
         const expiresAt = now + INVITATION_MS;
@@ -89,6 +90,10 @@ export function createInvitations({ store, clock, ids, random }: Dependencies): 
       });
     },
   };
+}
+
+function signsInNowhere({ userName, role }: User): string {
+  return `the user ${userName} has the role ${role}, which does not sign in: give it viewer, operator or administrator first`;
 }
 
 function refuseUnusable(): never {

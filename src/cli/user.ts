@@ -8,7 +8,7 @@ import { isoInstant } from '../schemas.ts';
 import type { User } from '../store/users.ts';
 import { definedFields } from '../validation.ts';
 import { userId } from './application.ts';
-import { CommandError, type CommandGroup, type Operand } from './command.ts';
+import { CommandError, type CommandGroup, type Invocation, type Operand, UsageError } from './command.ts';
 import { ADDRESS_SETTINGS, DATA_SETTINGS, withData } from './open.ts';
 import { printRecord } from './output.ts';
 import { listCommand, removeCommand, showCommand, updateCommand } from './resource.ts';
@@ -37,12 +37,13 @@ export const userCommands: CommandGroup = [
       role: { value: '<role>', description: 'administrator, operator, viewer or service (service)' },
       permission: { value: '<name>', many: true, description: 'A permission, such as employees:view' },
       division: { value: '<name>', many: true, description: 'Limits the user to this division' },
-      'with-password': { description: 'Make a password and print it, once' },
+      'with-password': { description: 'Make a password and print it, once; not for the role service' },
     },
     settings: DATA_SETTINGS,
     json: true,
-    run: (invocation) =>
-      withData(invocation, async ({ services, random }) => {
+    run: async (invocation) => {
+      refusePasswordOfService(invocation);
+      return withData(invocation, async ({ services, random }) => {
         const divisions = invocation.texts('division');
         const body = definedFields({
           userName: invocation.text('user-name'),
@@ -61,7 +62,8 @@ export const userCommands: CommandGroup = [
         const user = await services.users.create(body, COMMAND_LINE, (built) => ({ ...built, passwordHash }));
         await printRecord(invocation, { ...viewUser(user), password }, 'The password is shown this once.');
         return 0;
-      }),
+      });
+    },
   },
   listCommand({
     name: 'user list',
@@ -97,3 +99,10 @@ export const userCommands: CommandGroup = [
   },
   removeCommand(USER, 'One that an application acts as stays. Switched off, a user could come back: see update.'),
 ];
+
+/** Whoever has no role of the portal does not sign in: the password would open nothing. */
+function refusePasswordOfService({ command, given, text }: Invocation): void {
+  if (!given('with-password') || (text('role') ?? 'service') !== 'service') return;
+  const problem = '--with-password cannot be used with the role service: give --role viewer, operator or administrator';
+  throw new UsageError(problem, command.name);
+}

@@ -61,7 +61,7 @@ describe('an invitation', () => {
 
   it('takes the place of an earlier one of the same user, and of nobody else', async (t) => {
     const { s, user, token } = await invitedUser(t);
-    const other = await makeUser(s);
+    const other = await makeUser(s, { role: 'viewer' });
     const { token: others } = await s.invitations.invite(other.id, ACTOR);
     const { token: second } = await s.invitations.invite(user.id, ACTOR);
     assert.equal(await s.invitations.find(token), null);
@@ -93,6 +93,14 @@ describe('an invitation', () => {
     await s.users.remove(user.id, ACTOR);
     assert.equal(await s.invitations.find(second), null);
     assert.deepEqual(s.rows('SELECT * FROM invitation'), []);
+  });
+
+  it('is refused for a user who does not sign in', async (t) => {
+    const s = await openTestServices(t);
+    const { id } = await makeUser(s, { role: 'service' });
+    await leavingNothing(s, () => refused(() => s.invitations.invite(id, ACTOR), { code: 'invalid_state' }));
+    await s.users.patch(id, { role: 'viewer' }, ACTOR);
+    await s.invitations.invite(id, ACTOR);
   });
 
   it('is refused for who is no user', async (t) => {

@@ -54,6 +54,28 @@ test('user: creates users, with a password that is shown once, and lists them', 
   );
 });
 
+test('user: nobody who does not sign in gets a password, or an invitation to choose one', async (t) => {
+  const { run, json, failure } = await initialised(t);
+  const create = ['user', 'create', '--user-name', 'payroll', '--with-password'];
+  for (const role of [[], ['--role', 'service']]) {
+    assert.deepEqual(await run([...create, ...role]), {
+      status: 2,
+      stdout: '',
+      stderr:
+        'sallyport user create: --with-password cannot be used with the role service: give --role viewer, operator or administrator\nSee: sallyport user create --help\n',
+    });
+  }
+  assert.equal((await json<Page>(['user', 'list'])).items.length, 1);
+
+  await json(['user', 'create', '--user-name', 'payroll']);
+  assert.equal(
+    await failure(['user', 'invite', 'payroll']),
+    'sallyport: the user payroll has the role service, which does not sign in: give it viewer, operator or administrator first\n',
+  );
+  await json(['user', 'update', 'payroll', '--fields', '{"role":"viewer"}']);
+  assert.match(String((await json(['user', 'invite', 'payroll'])).url), /\/invitations\/spi_/);
+});
+
 test('lists come in pages', async (t) => {
   const { run, json } = await initialised(t);
   for (const name of ['b', 'c']) await json(['user', 'create', '--user-name', name]);
