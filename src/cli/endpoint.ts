@@ -4,7 +4,7 @@ import type { Endpoint } from '../store/endpoints.ts';
 import { definedFields } from '../validation.ts';
 import { OWN_SETTINGS } from '../webhooks/advice.ts';
 import { viewEndpoint } from '../webhooks/endpoint-schema.ts';
-import type { CommandGroup, Operand, Option } from './command.ts';
+import type { CommandGroup, Invocation, Operand, Option } from './command.ts';
 import { readJsonObject, readText } from './input.ts';
 import { DATA_SETTINGS, OUTBOUND_SETTINGS, withData } from './open.ts';
 import { printRecord } from './output.ts';
@@ -27,6 +27,7 @@ const ENDPOINT: Parameters<typeof showCommand<Endpoint>>[0] = {
   operand: ID,
   administration: ({ services }) => services.endpoints,
   view: (endpoint, { clock }) => viewEndpoint(endpoint, clock()),
+  noteUpdated: noteUnanswered,
   // A url that changes is challenged anew.
   updateSettings: OUTBOUND_SETTINGS,
   updateExplanation:
@@ -69,6 +70,7 @@ export const endpointCommands: CommandGroup = [
         const endpoint = await services.endpoints.create(body, COMMAND_LINE);
         const shown = { ...viewEndpoint(endpoint, clock()), secret: endpoint.secret.reveal() };
         await printRecord(invocation, shown, ONCE);
+        await noteUnanswered(invocation, endpoint);
         return 0;
       }),
   },
@@ -144,3 +146,18 @@ export const endpointCommands: CommandGroup = [
   },
   removeCommand(ENDPOINT, 'One that a webhook sends to stays.'),
 ];
+
+/** Beside the data, which may be read by a program: the command has done what it was to do, and still nothing is sent there. */
+async function noteUnanswered({ terminal }: Invocation, endpoint: Endpoint): Promise<void> {
+  if (!isWithoutAnswer(endpoint)) return;
+  const { id, lastVerification } = endpoint;
+  const lacks = lastVerification?.responseStatus === null ? `\n${OWN_SETTINGS}` : '';
+  await terminal.err(
+    `It did not answer the challenge and is off. Hand the secret over, then: sallyport endpoint verify ${id}${lacks}\n`,
+  );
+}
+
+/** Whether it is off for that alone: it would be on had it answered. */
+function isWithoutAnswer({ tokenChallenge, verified, enableWhenVerified }: Endpoint): boolean {
+  return tokenChallenge && !verified && enableWhenVerified;
+}

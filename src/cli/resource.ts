@@ -19,6 +19,8 @@ type Configured<T> = {
   view(record: T, composed: Composed, invocation: Invocation): Readonly<Record<string, unknown>>;
   /** What a change needs besides the data folder. */
   readonly updateSettings?: readonly SettingName[];
+  /** Says beside what a change made of it what it did not. */
+  noteUpdated?(invocation: Invocation, record: T): Promise<void>;
   /** What help says of a change, beyond what is the same for all. */
   readonly updateExplanation?: string;
 };
@@ -78,7 +80,7 @@ type ChangeOptions = {
 };
 
 export function updateCommand<T>(configured: Configured<T>, changes?: ChangeOptions): Command {
-  const { group, path, operand, administration, id, view, updateSettings, updateExplanation } = configured;
+  const { group, path, operand, administration, id, view, noteUpdated, updateSettings, updateExplanation } = configured;
   const more = updateExplanation === undefined ? '' : `\n${updateExplanation}`;
   return {
     name: `${group} update`,
@@ -106,6 +108,7 @@ export function updateCommand<T>(configured: Configured<T>, changes?: ChangeOpti
           COMMAND_LINE,
         );
         await printRecord(invocation, view(record, composed, invocation));
+        await noteUpdated?.(invocation, record);
         return 0;
       });
     },
