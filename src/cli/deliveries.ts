@@ -10,6 +10,8 @@ import { DATA_SETTINGS, withData } from './open.ts';
 import { printPage, printRecord, recordText, tableText } from './output.ts';
 
 const ID: Operand = { name: 'id', description: "The delivery's id" };
+/** An offset is one of its webhook's log: without that it says nothing. */
+const COLUMNS = ['id', 'webhookId', 'offset', 'eventType', 'state', 'attemptCount', 'nextAttemptAt', 'createdAt'];
 const STATES: readonly DeliveryState[] = ['pending', 'delivered', 'dead', 'discarded'];
 
 export const deliveryCommands: CommandGroup = [
@@ -38,7 +40,7 @@ export const deliveryCommands: CommandGroup = [
         const { limit, cursor } = readPageOptions(invocation);
         const { items, next } = await services.deliveries.list(filter, cursor, limit);
         const page = { items: items.map(viewDelivery), nextCursor: next };
-        await printPage(invocation, page, ['id', 'eventType', 'offset', 'state', 'attemptCount', 'createdAt']);
+        await printPage(invocation, page, COLUMNS);
         return 0;
       });
     },

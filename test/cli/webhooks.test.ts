@@ -84,6 +84,32 @@ test('endpoint verify fails where the endpoint does not answer rightly, and says
   );
 });
 
+test('endpoint: says beside the data that one is off because it did not answer the challenge, and what to do', async (t) => {
+  const { receiver, env } = await reachableReceiver(t);
+  const { run, json } = await initialised(t, env);
+  const { url, secret, apiKey } = receiver.endpoint('/hook');
+  const create = ['endpoint', 'create', '--name', 'Payroll', '--url', url, '--api-key', apiKey, '--json'];
+  // It holds another secret.
+  const off = await run([...create, '--token-challenge']);
+  const { id, enabled, lastVerification } = JSON.parse(off.stdout) as Json & { lastVerification: { error: string } };
+  assert.deepEqual([off.status, enabled, lastVerification.error === null], [0, false, false]);
+  const note = `It did not answer the challenge and is off. Hand the secret over, then: sallyport endpoint verify ${id}\n`;
+  assert.equal(off.stderr, note);
+  const updated = await run(['endpoint', 'update', id, '--fields', JSON.stringify({ url: `${url}/elsewhere` })]);
+  assert.deepEqual([updated.status, updated.stderr.startsWith(note)], [0, true]);
+
+  const unreached = await run([...create, '--token-challenge', '--egress-allow', '192.0.2.1', '--disabled']);
+  assert.deepEqual([unreached.status, unreached.stderr], [0, ''], 'it is off because it was to be');
+  const lacking = ['--fields', '{"tokenChallenge":true}', '--egress-allow', '192.0.2.1'];
+  const unchallenged = await json([...create.slice(0, -1)]);
+  const { stderr } = await run(['endpoint', 'update', unchallenged.id, ...lacking]);
+  assert.match(stderr, /^It did not answer .*\nA command goes by SALLYPORT_EGRESS_ALLOW, .*\n$/);
+
+  const on = await run([...create, '--token-challenge', '--secret', secret]);
+  assert.deepEqual([on.status, on.stderr], [0, '']);
+  assert.deepEqual((await run(['endpoint', 'update', id, '--fields', '{"enabled":false}'])).stderr, '');
+});
+
 test('a command without the settings of the server switches off no endpoint that works, and says what it lacks', async (t) => {
   const { receiver, env } = await reachableReceiver(t);
   const { json, failure, run } = await initialised(t, env);
@@ -221,6 +247,10 @@ test('event, webhook, deliveries: from an event type to a delivery that waits', 
   assert.deepEqual((await json<Page>([...list, '--until', '2026-01-01T00:00Z'])).items, []);
   assert.equal((await json<Page>([...list, '--since', '2026-01-01T00:00:00+01:00'])).items.length, 2);
   const id = deliveries.items[0]?.id ?? '';
+  const [heads, first] = (await run(list)).stdout.split('\n').map((line) => line.split(/ {2,}/));
+  assert.deepEqual(heads?.slice(0, 4), ['id', 'webhookId', 'offset', 'eventType']);
+  assert.deepEqual(first?.slice(0, 4), [id, webhook.id, '1', 'order.placed']);
+  assert.equal(first?.[heads?.indexOf('nextAttemptAt') ?? -1], '-', 'none is due while the webhook is stopped');
   assert.deepEqual((await json(['deliveries', 'show', id])).attempts, []);
   assert.match((await run(['deliveries', 'show', id])).stdout, /\nstate +pending\n[\s\S]*\nNo attempt yet\.\n$/);
   assert.match(await failure(['deliveries', 'replay', id]), /the delivery is pending/);
