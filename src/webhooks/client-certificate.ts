@@ -16,7 +16,7 @@ export type CertificateColumns = Pick<
   'clientCertificate' | 'clientPrivateKey' | 'clientCertificateExpiresAt' | 'clientCertificateWarnedDays'
 >;
 
-const NO_CERTIFICATE: CertificateColumns = {
+export const NO_CERTIFICATE: CertificateColumns = {
   clientCertificate: null,
   clientPrivateKey: null,
   clientCertificateExpiresAt: null,

@@ -7,9 +7,10 @@ import { checkAll, Refusal, refuseField } from '../refusal.ts';
 import { type Secret, secret } from '../secret.ts';
 import { currentApiKey, type Endpoint, signingSecret, type Verification } from '../store/endpoints.ts';
 import type { Store } from '../store/store.ts';
-import { isObject, validate } from '../validation.ts';
+import { validate } from '../validation.ts';
 import { howToVerify, OWN_SETTINGS } from './advice.ts';
-import { certificateColumns } from './client-certificate.ts';
+import { certificateColumns, NO_CERTIFICATE } from './client-certificate.ts';
+import { oauthColumns, refuseSecretElsewhere } from './endpoint-oauth.ts';
 import {
   auditedEndpoint,
   type EndpointInput,
@@ -75,10 +76,13 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
   ): Promise<Endpoint> => {
     // Only what is new is judged: an endpoint can be switched off although its address or certificate is refused by now.
     const tokenUrl = input.oauth?.tokenUrl ?? null;
+    let certificate = NO_CERTIFICATE;
     await checkAll([
       () => refuseNewUrl('url', input.url, before?.url, egress),
       () => refuseNewUrl('oauth.tokenUrl', tokenUrl, before?.oauthTokenUrl, egress),
-      () => void certificateColumns(input.clientCertificate, before, clock()),
+      () => {
+        certificate = certificateColumns(input.clientCertificate, before, clock());
+      },
     ]);
     if (before !== null && tokenUrl !== null) refuseSecretElsewhere(before, tokenUrl, patch);
     const moved = before !== null && before.url !== input.url;
@@ -103,7 +107,7 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
       enabled: false,
       enableWhenVerified: wanted,
       ...oauthColumns(input.oauth),
-      ...certificateColumns(input.clientCertificate, before, clock()),
+      ...certificate,
       lastVerification: moved ? null : (before?.lastVerification ?? null),
     };
     return settle(endpoint, wanted, due);
@@ -223,27 +227,5 @@ function writable(endpoint: Endpoint): EndpointInput {
       clientCertificate === null || clientPrivateKey === null
         ? null
         : { certificate: clientCertificate, privateKey: clientPrivateKey.reveal() },
-  };
-}
-
-/**
- * A client secret goes to the server that it was given for. Who may change the address but was never told the secret would otherwise
- * have it sent to a server of their own.
- */
-function refuseSecretElsewhere({ oauthTokenUrl }: Endpoint, tokenUrl: string, patch: Patch | null): void {
-  const isGiven = isObject(patch?.oauth) && Object.hasOwn(patch.oauth, 'clientSecret');
-  if (isGiven || oauthTokenUrl === null || new URL(oauthTokenUrl).origin === new URL(tokenUrl).origin) return;
-  throw refuseField('oauth.clientSecret', 'is required: the one that is kept is not sent to another server');
-}
-
-type OauthColumns = Pick<Endpoint, Extract<keyof Endpoint, `oauth${string}`>>;
-
-function oauthColumns(oauth: EndpointInput['oauth']): OauthColumns {
-  return {
-    oauthClientId: oauth?.clientId ?? null,
-    oauthClientSecret: oauth === null ? null : secret(oauth.clientSecret),
-    oauthTokenUrl: oauth?.tokenUrl ?? null,
-    oauthTokenExpirationMinutes: oauth?.tokenExpirationMinutes ?? null,
-    oauthScopes: oauth?.scopes ?? null,
   };
 }
