@@ -64,16 +64,21 @@ export function refuseField(field: string, problem: string, code: RefusalCode = 
   return new Refusal(code, `${field} ${problem}`, { details: [{ field, problem }] });
 }
 
+/** Refuses a stretch of time that ends before it has begun; null leaves that end open. `since` is what callers call its beginning. */
+export function refuseBackwards(from: number | null, until: number | null, since = 'since'): void {
+  if (from !== null && until !== null && until <= from) throw refuseField('until', `must be later than ${since}`);
+}
+
 /** Problems that are listed: the first ones are what a caller mends. */
 const PROBLEMS_MAX = 20;
 
-/** Refuses several fields, the first of them in the sentence. */
-export function refuseFields(problems: readonly FieldProblem[]): Refusal {
-  const details = problems.slice(0, PROBLEMS_MAX);
+/** Refuses several fields, the first of them in the sentence. What a problem knows beyond its field stays here. */
+export function refuseFields(problems: readonly FieldProblem[], code: RefusalCode = 'validation_failed'): Refusal {
+  const details = problems.slice(0, PROBLEMS_MAX).map(({ field, problem }) => ({ field, problem }));
   const [first] = details;
   const more = details.length > 1 ? `, and ${details.length - 1} more` : '';
   const description = first === undefined ? 'the request is not valid' : `${first.field} ${first.problem}${more}`;
-  return new Refusal('validation_failed', description, { details });
+  return new Refusal(code, description, { details });
 }
 
 /** Carries all of the checks out, and throws one refusal for whatever fields they refuse. What else one throws ends them. */

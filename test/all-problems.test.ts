@@ -1,7 +1,7 @@
 /** What is wrong with a request is told all at once: `details` names every field (wire.md §1), also where it takes the store to know. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { checkAll, Refusal, refuseField } from '../src/refusal.ts';
+import { checkAll, Refusal, refuseBackwards, refuseField } from '../src/refusal.ts';
 import { refused } from './support/refusals.ts';
 import { ACTOR, makeEventType, openTestServices, type TestServices } from './support/services.ts';
 import { leavingNothing } from './support/store.ts';
@@ -35,6 +35,17 @@ const cases: readonly Case[] = [
     'an application',
     (s) => s.applications.create({ name: 'n', userId: 'x', scopes: ['a:b', 'c:d'] }, ACTOR),
     ['userId', 'scopes[0]', 'scopes[1]'],
+  ],
+  [
+    'a product',
+    (s) => s.products.create({ name: 'n', scopes: [{ name: 'x' }, { name: 'y' }] }, ACTOR),
+    ['scopes[0].name', 'scopes[1].name'],
+  ],
+  [
+    'events',
+    (s) =>
+      s.publish({ events: ['order.lost', 'order.placed', 'order.found'].map((type) => ({ type, data: {} })) }, 'x'),
+    ['events[0].type', 'events[2].type'],
   ],
 ];
 
@@ -71,5 +82,27 @@ describe('checks that are made together', () => {
       ]),
       other,
     );
+  });
+});
+
+describe('a stretch of time', () => {
+  it('ends after it begins, as far as either is known', async () => {
+    for (const [from, until] of [
+      [null, null],
+      [1, null],
+      [null, 1],
+      [1, 2],
+    ] as const) {
+      assert.equal(refuseBackwards(from, until), undefined);
+    }
+    for (const [from, until] of [
+      [1, 1],
+      [2, 1],
+      [0, 0],
+    ] as const) {
+      const asked = { code: 'validation_failed', fields: ['until'], says: /^until must be later than since$/ } as const;
+      await refused(() => refuseBackwards(from, until), asked);
+      await refused(() => refuseBackwards(from, until, 'from'), { ...asked, says: /^until must be later than from$/ });
+    }
   });
 });

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type Administration, administer, setByService } from '../administration.ts';
 import type { Clock, Ids } from '../ids.ts';
 import { RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../limits.ts';
-import { type FieldProblem, Refusal } from '../refusal.ts';
+import { type FieldProblem, Refusal, refuseFields } from '../refusal.ts';
 import { displayName, id, instant, isoInstant } from '../schemas.ts';
 import type { ApiProduct } from '../store/products.ts';
 import type { Store } from '../store/store.ts';
@@ -90,8 +90,8 @@ export function createProducts({ store, clock, ids }: { store: Store; clock: Clo
         );
         const product: ApiProduct = { ...stamp, ...input, rules, builtIn: false };
         const others = (await store.products.all()).filter((other) => other.id !== product.id);
-        refuseProblems(problemsOf(product), 'validation_failed');
-        refuseProblems(
+        refuseAny(problemsOf(product), 'validation_failed');
+        refuseAny(
           [...builtInPaths(product), ...conflictsOf([...others, product]), ...takenScopes(product, others)],
           'conflict',
         );
@@ -150,11 +150,8 @@ export function viewProduct({ scopes, rules, createdAt, updatedAt, ...product }:
   };
 }
 
-function refuseProblems(problems: readonly FieldProblem[], code: 'validation_failed' | 'conflict'): void {
-  const [first] = problems;
-  if (first === undefined) return;
-  const details = problems.map(({ field, problem }) => ({ field, problem }));
-  throw new Refusal(code, `${first.field} ${first.problem}`, { details });
+function refuseAny(problems: readonly FieldProblem[], code: 'validation_failed' | 'conflict'): void {
+  if (problems.length > 0) throw refuseFields(problems, code);
 }
 
 /**
@@ -180,9 +177,10 @@ async function refuseHeldScopes(store: Store, before: ApiProduct, after: ApiProd
   const kept = new Set(after.scopes.map(({ name }) => name));
   const dropped = before.scopes.map(({ name }) => name).filter((name) => !kept.has(name));
   const held = dropped.length === 0 ? [] : await holders(store, dropped);
-  if (held.length > 0) {
-    throw new Refusal('in_use', `scopes that this would remove (${dropped.join(', ')}) are held by ${held.join(', ')}`);
-  }
+  if (held.length === 0) return;
+  const description = `scopes that this would remove (${dropped.join(', ')}) are held by ${held.join(', ')}`;
+  const details = held.map((holder) => ({ field: 'scopes', problem: `would lose some that ${holder} holds` }));
+  throw new Refusal('in_use', description, { details });
 }
 
 async function holders(store: Store, scopes: readonly string[]): Promise<string[]> {

@@ -1,5 +1,6 @@
 /** `sallyport deliveries …`: what was sent, what came of it, and sending again. */
 import { COMMAND_LINE } from '../audit.ts';
+import { refuseBackwards } from '../refusal.ts';
 import { NOT_A_MOMENT, parseMoment } from '../schemas.ts';
 import type { DeliveryState } from '../store/deliveries.ts';
 import { definedFields } from '../validation.ts';
@@ -29,12 +30,14 @@ export const deliveryCommands: CommandGroup = [
     settings: DATA_SETTINGS,
     json: true,
     run: (invocation) => {
+      const [since, until] = [readInstant(invocation, 'since'), readInstant(invocation, 'until')];
+      refuseBackwards(since ?? null, until ?? null);
       const filter = definedFields({
         webhookId: invocation.text('webhook'),
         state: readState(invocation),
         eventType: invocation.text('event-type'),
-        since: readInstant(invocation, 'since'),
-        until: readInstant(invocation, 'until'),
+        since,
+        until,
       });
       return withData(invocation, async ({ services }) => {
         const { limit, cursor } = readPageOptions(invocation);

@@ -8,7 +8,7 @@ import {
   IDEMPOTENCY_MS,
   JSON_DEPTH_MAX,
 } from '../limits.ts';
-import { type FieldProblem, Refusal } from '../refusal.ts';
+import { type FieldProblem, refuseFields } from '../refusal.ts';
 import { retryStale } from '../store/database.ts';
 import type { Accepted, NewEvent } from '../store/events.ts';
 import type { Store } from '../store/store.ts';
@@ -81,10 +81,7 @@ export function createPublish({ store, clock, ids, eventTypes, wake }: Dependenc
     const details = problems.flatMap((problem, at) =>
       problem === null ? [] : [{ ...problem, field: `${batch ? `events[${at}].` : ''}${problem.field}` }],
     );
-    const [first] = details;
-    if (first !== undefined) {
-      throw new Refusal('validation_failed', `${first.field} ${first.problem}`, { details: details.slice(0, 20) });
-    }
+    if (details.length > 0) throw refuseFields(details);
     return events;
   };
   return async (body, publisher) => {

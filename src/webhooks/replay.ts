@@ -1,5 +1,5 @@
 /** Sending a stretch of a webhook's log again: what is asked for, and which records that means. */
-import { refuseField } from '../refusal.ts';
+import { refuseBackwards } from '../refusal.ts';
 import type { Delivery } from '../store/deliveries.ts';
 import type { ReplayableState, ReplayRange } from '../store/replays.ts';
 import type { Store } from '../store/store.ts';
@@ -35,7 +35,7 @@ export async function askedReplay(
   const states = named ?? (since === undefined && until === undefined ? ['dead' as const] : REPLAYABLE);
   const from = since === undefined ? 0 : Date.parse(since);
   const to = until === undefined ? now + 1 : Date.parse(until);
-  if (to <= from) throw refuseField('until', 'must be later than since');
+  refuseBackwards(from, to);
   const offsets = await deliveries.offsetsBetween(webhookNumber, from, to);
   return {
     range: offsets === null ? null : { webhookNumber, ...offsets, states },

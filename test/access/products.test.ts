@@ -168,6 +168,7 @@ describe('products', () => {
       await refused(() => s.products.patch(id, { scopes: [SHOP.scopes[1]], rules: [] }, ACTOR), {
         code: 'in_use',
         says: named,
+        fields: ['scopes'],
       });
     });
     await s.products.patch(id, { scopes: [SHOP.scopes[0]], rules: [] }, ACTOR);

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { acceptedView, eventBatchInput, eventInput } from '../../events/publish.ts';
 import { EVENT_REQUEST_BYTES } from '../../limits.ts';
-import { Refusal, refuseField } from '../../refusal.ts';
+import { Refusal, refuseBackwards, refuseField } from '../../refusal.ts';
 import { id, instant, isoInstant, moment, NOT_A_MOMENT, page } from '../../schemas.ts';
 import type { Services } from '../../services.ts';
 import type { AuditRecord } from '../../store/audit.ts';
@@ -138,7 +138,7 @@ function readFilter(query: URLSearchParams): DeliverySearch {
   const eventType = query.get('eventType');
   const since = readMoment(query, 'since');
   const until = readMoment(query, 'until');
-  if (since !== null && until !== null && until <= since) throw refuseField('until', 'must be later than since');
+  refuseBackwards(since, until);
   return {
     ...(webhookId === null ? {} : { webhookId }),
     ...(eventType === null ? {} : { eventType }),

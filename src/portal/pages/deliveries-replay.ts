@@ -1,7 +1,6 @@
 /** `/deliveries/replay`: many records of a webhook sent again. First it is said how many they are, then they are. */
 import { type Html, html } from '../../http/html.ts';
-import type { Refusal } from '../../refusal.ts';
-import { refuseField } from '../../refusal.ts';
+import { type Refusal, refuseBackwards, refuseField } from '../../refusal.ts';
 import { isoInstant } from '../../schemas.ts';
 import { type PageCall, type PageResult, redirectTo, type View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
@@ -80,7 +79,7 @@ function readReplay(fields: URLSearchParams): AskedReplay | null {
   if (which !== 'dead' && since === null) {
     throw refuseField('since', 'has to be given, or everything that was ever delivered would go out again');
   }
-  if (since !== null && until !== null && until <= since) throw refuseField('until', 'must be later than from');
+  refuseBackwards(since, until, 'from');
   const states = which === 'both' ? ['dead', 'delivered'] : [which];
   return {
     webhookId,
