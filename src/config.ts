@@ -101,6 +101,17 @@ export function settingsGiven(config: Config): Readonly<Record<SettingName, Give
   return given.get(config) ?? null;
 }
 
+/**
+ * How a message about a setting begins: with the flag or the variable that gave it, such as `SALLYPORT_DATA: `. Nothing for a
+ * configuration that a program put together, which knows where it has it from.
+ */
+export function settingPrefix(config: Config, name: SettingName): string {
+  const settings = settingsGiven(config);
+  if (settings === null) return '';
+  const { variable, flag } = SETTINGS[name];
+  return `${settings[name]?.by === 'flag' ? `--${flag}` : variable}: `;
+}
+
 /** The configuration with nothing set, for an embedding program to begin from. */
 export function defaultConfig(): Config {
   return readConfig({});

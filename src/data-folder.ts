@@ -6,7 +6,7 @@ import { statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { installBuiltInProducts } from './access/products.ts';
 import { readAsset } from './assets.ts';
-import type { Config } from './config.ts';
+import { type Config, settingPrefix } from './config.ts';
 import { installBuiltInEventTypes } from './events/built-in.ts';
 import { type Clock, createIds, type Ids, type Random } from './ids.ts';
 import { randomBytes } from './random.ts';
@@ -63,6 +63,11 @@ export function masterKeyPath({ dataDir, masterKeyFile }: Pick<Config, 'dataDir'
   return masterKeyFile ?? join(dataDir, 'master.key');
 }
 
+/** How a message about the master key begins: its place is the data folder's matter where no setting names another. */
+export function masterKeyPrefix(config: Config): string {
+  return config.masterKeyFile === null ? '' : settingPrefix(config, 'masterKeyFile');
+}
+
 /** `history` is how the schema came to be what it is. */
 type Opening = { readonly exclusive: boolean; readonly clock?: Clock; readonly history?: SchemaHistory };
 
@@ -79,7 +84,7 @@ export async function openData(
   config: Config,
   { exclusive, clock = Date.now, history = SCHEMA_HISTORY }: Opening,
 ): Promise<Data> {
-  const lock = exclusive ? takeFolder(config.dataDir) : null;
+  const lock = exclusive ? takeFolder(config) : null;
   let db: SqliteDatabase | null = null;
   try {
     const masterKey = findMasterKey(config, exclusive);
@@ -122,9 +127,10 @@ async function openStore(
   return { dataDir: config.dataDir, db, store, vault, clock, ids, random, firstCredentials, firstStart, close };
 }
 
-function takeFolder(dataDir: string): FolderLock {
+function takeFolder(config: Config): FolderLock {
+  const { dataDir } = config;
   const paths = [join(dataDir, LOCK_FILE), dataDir];
-  const lock = explaining(`the data folder ${dataDir} cannot be used`, paths, () => {
+  const lock = explaining(`${settingPrefix(config, 'dataDir')}the data folder ${dataDir} cannot be used`, paths, () => {
     makePrivateFolder(dataDir);
     return lockFolder(dataDir);
   });
@@ -138,14 +144,15 @@ function findMasterKey(config: Config, exclusive: boolean): Uint8Array {
   const path = masterKeyPath(config);
   const verdict = readMasterKey(path);
   if (verdict.ok) return verdict.key;
-  if (verdict.code !== 'missing') throw new DataFolderError(verdict.description);
+  const description = `${masterKeyPrefix(config)}${verdict.description}`;
+  if (verdict.code !== 'missing') throw new DataFolderError(description);
   if (hasDatabase(config)) {
     throw new DataFolderError(
-      `${verdict.description}, but there is a database in ${config.dataDir} whose secrets only that key can read: put the key back`,
+      `${description}, but there is a database in ${config.dataDir} whose secrets only that key can read: put the key back`,
     );
   }
   if (!exclusive) throw notStarted(config);
-  return explaining(`the master key ${path} cannot be made`, [dirname(path)], () =>
+  return explaining(`${masterKeyPrefix(config)}the master key ${path} cannot be made`, [dirname(path)], () =>
     makeMasterKey(path, randomBytes, config.dataDir),
   );
 }
@@ -153,10 +160,14 @@ function findMasterKey(config: Config, exclusive: boolean): Uint8Array {
 async function openDatabase(config: Config, { exclusive, clock, history }: Required<Opening>): Promise<SqliteDatabase> {
   if (!exclusive && !hasDatabase(config)) throw notStarted(config);
   const path = databasePath(config);
-  const db = explaining(`the database ${path} cannot be opened`, databaseFiles(config), () => {
-    makePrivateFile(path);
-    return openSqlite(path);
-  });
+  const db = explaining(
+    `${settingPrefix(config, 'dataDir')}the database ${path} cannot be opened`,
+    databaseFiles(config),
+    () => {
+      makePrivateFile(path);
+      return openSqlite(path);
+    },
+  );
   try {
     const verdict = explaining(`the database ${path} cannot be read`, [], () => examineSchema(db, history));
     if (!verdict.ok) throw new DataFolderError(`the database ${path} cannot be used: ${verdict.description}`);
@@ -183,7 +194,7 @@ export function requireDatabase(config: Config): void {
 /** An empty file is what a first start leaves that was cut short before it wrote anything. */
 export function hasDatabase(config: Config): boolean {
   const { dataDir } = config;
-  return explaining(`the data folder ${dataDir} cannot be used`, [dataDir], () => {
+  return explaining(`${settingPrefix(config, 'dataDir')}the data folder ${dataDir} cannot be used`, [dataDir], () => {
     return (statSync(databasePath(config), { throwIfNoEntry: false })?.size ?? 0) > 0;
   });
 }
@@ -198,13 +209,14 @@ async function checkMasterKey(config: Config, store: Store): Promise<void> {
   try {
     await store.settings.checkMasterKey();
   } catch (cause) {
-    throw new DataFolderError(`${masterKeyPath(config)}: ${(cause as Error).message}`, { cause });
+    const where = `${masterKeyPrefix(config)}${masterKeyPath(config)}`;
+    throw new DataFolderError(`${where}: ${(cause as Error).message}`, { cause });
   }
 }
 
-function notStarted({ dataDir }: Config): DataFolderError {
+function notStarted(config: Config): DataFolderError {
   return new DataFolderError(
-    `there is no data in ${dataDir} yet, or its first start was cut short: run sallyport init, or sallyport serve`,
+    `${settingPrefix(config, 'dataDir')}there is no data in ${config.dataDir} yet, or its first start was cut short: run sallyport init, or sallyport serve`,
   );
 }
 

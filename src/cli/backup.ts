@@ -1,8 +1,8 @@
 /** `sallyport backup`: the database as it is at one moment, in one file, while a server goes on writing. */
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { Config } from '../config.ts';
-import { databaseFiles, databasePath, masterKeyPath, requireDatabase } from '../data-folder.ts';
+import { type Config, settingPrefix } from '../config.ts';
+import { databaseFiles, databasePath, masterKeyPath, masterKeyPrefix, requireDatabase } from '../data-folder.ts';
 import { randomBytes } from '../random.ts';
 import { type BackupFacts, writeBackup } from '../store/backup.ts';
 import { readMasterKey } from '../store/master-key.ts';
@@ -69,7 +69,10 @@ function openDatabase(config: Config): SqliteDatabase {
     return openSqlite(path);
   } catch (cause) {
     const stranger = strangerText(databaseFiles(config));
-    throw new CommandError(`the database ${path} cannot be opened: ${(cause as Error).message}${stranger}`, { cause });
+    const setting = settingPrefix(config, 'dataDir');
+    throw new CommandError(`${setting}the database ${path} cannot be opened: ${(cause as Error).message}${stranger}`, {
+      cause,
+    });
   }
 }
 
@@ -77,7 +80,7 @@ function openDatabase(config: Config): SqliteDatabase {
 async function masterKeyOf(config: Config, db: SqliteDatabase): Promise<Uint8Array> {
   const path = masterKeyPath(config);
   const verdict = readMasterKey(path);
-  if (!verdict.ok) throw new CommandError(verdict.description);
+  if (!verdict.ok) throw new CommandError(`${masterKeyPrefix(config)}${verdict.description}`);
   if (await settingStore(db, createVault(verdict.key, randomBytes)).knowsMasterKey()) return verdict.key;
-  throw new CommandError(`${path} is not the master key that the database was made with`);
+  throw new CommandError(`${masterKeyPrefix(config)}${path} is not the master key that the database was made with`);
 }

@@ -2,8 +2,8 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type AuditEntry, COMMAND_LINE } from '../audit.ts';
-import type { Config } from '../config.ts';
-import { databasePath, hasDatabase, masterKeyPath } from '../data-folder.ts';
+import { type Config, settingPrefix } from '../config.ts';
+import { databasePath, hasDatabase, masterKeyPath, masterKeyPrefix } from '../data-folder.ts';
 import { createIds } from '../ids.ts';
 import { randomBytes } from '../random.ts';
 import { masterKeyOf, takenAtOf } from '../store/backup.ts';
@@ -82,22 +82,28 @@ async function findMissingKey(config: Config, from: SqliteDatabase, file: string
   const verdict = readMasterKey(path);
   if (!verdict.ok && verdict.code === 'missing' && enclosed !== null) return enclosed;
   const advice = 'put the key that the backup was made with there, or name its file with --master-key-file';
+  const setting = masterKeyPrefix(config);
   if (!verdict.ok)
-    throw new CommandError(verdict.code === 'missing' ? `${verdict.description}: ${advice}` : verdict.description);
+    throw new CommandError(`${setting}${verdict.description}${verdict.code === 'missing' ? `: ${advice}` : ''}`);
   if (await opensWith(from, verdict.key, randomBytes)) return null;
-  throw new CommandError(`the master key ${path} does not open ${file}: ${advice}`);
+  throw new CommandError(`${setting}the master key ${path} does not open ${file}: ${advice}`);
 }
 
-function takeFolder({ dataDir }: Config): FolderLock {
+function takeFolder(config: Config): FolderLock {
+  const { dataDir } = config;
   let lock: FolderLock | null;
   try {
     makePrivateFolder(dataDir);
     lock = lockFolder(dataDir);
   } catch (cause) {
     const stranger = strangerText([join(dataDir, LOCK_FILE), dataDir]);
-    throw new CommandError(`the data folder ${dataDir} cannot be used: ${(cause as Error).message}${stranger}`, {
-      cause,
-    });
+    const setting = settingPrefix(config, 'dataDir');
+    throw new CommandError(
+      `${setting}the data folder ${dataDir} cannot be used: ${(cause as Error).message}${stranger}`,
+      {
+        cause,
+      },
+    );
   }
   if (lock === null) throw new CommandError(`the data folder ${dataDir} is in use: stop the server first`);
   return lock;

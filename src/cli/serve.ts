@@ -1,4 +1,5 @@
 /** `sallyport serve`: the service, until a signal ends it. */
+import { type Config, settingPrefix } from '../config.ts';
 import { SETTING_NAMES } from '../config-names.ts';
 import type { Sallyport } from '../sallyport.ts';
 import { VERSION } from '../version.ts';
@@ -28,7 +29,7 @@ export const serveCommands: CommandGroup = [
         await signalled;
       } catch (error) {
         await sallyport.stop();
-        throw refusedAddress(error) ?? error;
+        throw refusedAddress(config, error) ?? error;
       }
       await sallyport.stop();
       return 0;
@@ -55,8 +56,10 @@ async function announce(
 }
 
 /** An address that cannot be listened on is the operator's to mend, unlike a fault. */
-function refusedAddress(error: unknown): CommandError | null {
-  const { syscall, message } = error as NodeJS.ErrnoException;
+function refusedAddress(config: Config, error: unknown): CommandError | null {
+  const { code, syscall, message } = error as NodeJS.ErrnoException;
   const isAddress = syscall === 'listen' || syscall === 'getaddrinfo' || syscall === 'bind';
-  return isAddress ? new CommandError(`cannot serve: ${message}`, { cause: error }) : null;
+  if (!isAddress) return null;
+  const setting = code === 'EADDRINUSE' || code === 'EACCES' ? 'port' : 'host';
+  return new CommandError(`${settingPrefix(config, setting)}cannot serve: ${message}`, { cause: error });
 }

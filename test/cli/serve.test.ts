@@ -66,7 +66,7 @@ test('credentials of a serve that was killed before it showed them come with the
   // It cannot listen, so it never gets to show them.
   const { status, stderr } = await sallyport(['serve', '--data', dataDir, '--host', '192.0.2.1', '--port', '0']);
   assert.equal(status, 1);
-  assert.match(stderr, /sallyport: cannot serve: listen E(?:ADDRNOTAVAIL|INVAL)/);
+  assert.match(stderr, /^sallyport: --host: cannot serve: listen E(?:ADDRNOTAVAIL|INVAL)/m);
   const { announcement } = await serve(t, dataDir);
   assert.equal(await tokenStatus(announcement.url, announcement), 200);
 });

@@ -186,7 +186,7 @@ test('every command on data refuses a folder without any', async () => {
       ...complete(command).map((word, at, all) => (/--(data|data-schema)$/.test(all[at - 1] ?? '') ? '{}' : word)),
     );
     assert.deepEqual([status, stdout], [1, ''], command.name);
-    assert.match(stderr, /^sallyport: there is no data in \/nowhere yet/, command.name);
+    assert.match(stderr, /^sallyport: SALLYPORT_DATA: there is no data in \/nowhere yet/, command.name);
   }
 });
 
