@@ -70,7 +70,7 @@ export function refuseBackwards(from: number | null, until: number | null, since
 }
 
 /** Problems that are listed: the first ones are what a caller mends. */
-const PROBLEMS_MAX = 20;
+export const PROBLEMS_MAX = 20;
 
 /** Refuses several fields, the first of them in the sentence. What a problem knows beyond its field stays here. */
 export function refuseFields(problems: readonly FieldProblem[], code: RefusalCode = 'validation_failed'): Refusal {

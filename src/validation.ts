@@ -1,7 +1,7 @@
 /** Turns what a schema finds wrong into a refusal that names each field (wire.md §1). */
 import type { z } from 'zod';
 import { JSON_DEPTH_MAX } from './limits.ts';
-import { type FieldProblem, type Refusal, refuseField, refuseFields } from './refusal.ts';
+import { type FieldProblem, PROBLEMS_MAX, type Refusal, refuseField, refuseFields } from './refusal.ts';
 
 /**
  * Checks a value from outside and returns it as the schema makes it, defaults filled in.
@@ -117,26 +117,39 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 function refuseIssues(issues: readonly z.core.$ZodIssue[], reserved: Readonly<Record<string, string>>): Refusal {
-  const telling = issues.filter(
-    (issue) => !issues.some((other) => other !== issue && saysItsType(other) && isSamePlace(other, issue)),
-  );
-  return refuseFields(telling.flatMap((issue) => problemsOf(issue, reserved)));
+  const problems: FieldProblem[] = [];
+  for (const issue of tellingIssues(issues)) {
+    if (problems.length >= PROBLEMS_MAX) break;
+    problems.push(...problemsOf(issue, reserved));
+  }
+  return refuseFields(problems);
 }
 
-/** What is no list is no short one either. */
-function saysItsType({ code }: z.core.$ZodIssue): boolean {
+/**
+ * Those of the issues that say something of their own: what is no list is no short one either. A request of a megabyte may have
+ * tens of thousands, so places are looked up: to compare each issue with every other held everything else up for seconds.
+ */
+export function tellingIssues<Issue extends Located>(issues: readonly Issue[]): Issue[] {
+  const mistyped = new Set(issues.filter(saysItsType).map(placeOf));
+  return issues.filter((issue) => saysItsType(issue) || !mistyped.has(placeOf(issue)));
+}
+
+type Located = Pick<z.core.$ZodIssue, 'code' | 'path'>;
+
+function saysItsType({ code }: Located): boolean {
   return code === 'invalid_type';
 }
 
-function isSamePlace(one: z.core.$ZodIssue, other: z.core.$ZodIssue): boolean {
-  return one.path.length === other.path.length && one.path.every((step, at) => step === other.path[at]);
+/** A text for each path, in which a number is another step than its digits. */
+function placeOf({ path }: Located): string {
+  return JSON.stringify(path);
 }
 
 function problemsOf(issue: z.core.$ZodIssue, reserved: Readonly<Record<string, string>>): FieldProblem[] {
   const field = fieldName(issue.path);
   switch (issue.code) {
     case 'unrecognized_keys':
-      return issue.keys.map((key) => ({
+      return issue.keys.slice(0, PROBLEMS_MAX).map((key) => ({
         field: fieldName([...issue.path, key]),
         problem:
           (issue.path.length === 0 && Object.hasOwn(reserved, key) ? reserved[key] : null) ?? 'is not a known field',

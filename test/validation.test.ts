@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { z } from 'zod';
 import { JSON_DEPTH_MAX } from '../src/limits.ts';
 import { Refusal } from '../src/refusal.ts';
-import { isDeeperThan, validate, validatePatch } from '../src/validation.ts';
+import { isDeeperThan, tellingIssues, validate, validatePatch } from '../src/validation.ts';
 
 const schema = z.strictObject({
   name: z.string().min(2).max(5),
@@ -226,5 +226,24 @@ describe('a value of the wrong type', () => {
       problems(() => validate(schema, { name: 'abc', tags: 'xyz' })),
       [{ field: 'tags', problem: 'must be a list' }],
     );
+  });
+
+  it('is looked up, however many issues there are: none is compared with all others', () => {
+    let looks = 0;
+    const counted = (code: 'invalid_type' | 'too_small', at: number) => ({
+      code,
+      get path() {
+        looks += 1;
+        return ['items', at];
+      },
+    });
+    const issues = Array.from({ length: 10_000 }, (_, at) =>
+      counted(at % 2 === 0 ? 'invalid_type' : 'too_small', at >> 1),
+    );
+    const types = issues.filter(({ code }) => code === 'invalid_type');
+    assert.deepEqual(tellingIssues(issues), types);
+    looks = 0;
+    tellingIssues(issues);
+    assert.ok(looks <= 2 * issues.length, `${looks} looks at ${issues.length} issues`);
   });
 });

@@ -158,6 +158,14 @@ describe('products', () => {
     await refused(() => s.products.create({ ...SHOP, rules }, ACTOR), { code: 'conflict', fields: ['rules[2].path'] });
   });
 
+  it('name no more than 20 of the rules that conflict', async (t) => {
+    const s = await openTestServices(t);
+    const one = { methods: ['GET'], path: '/shop/carts', scope: 'orders:view' };
+    const fields = Array.from({ length: 20 }, (_, at) => `rules[${at + 1}].path`);
+    const rules = Array.from({ length: 100 }, () => one);
+    await refused(() => s.products.create({ ...SHOP, rules }, ACTOR), { code: 'conflict', fields });
+  });
+
   it('keep scopes that an application holds, and are kept themselves, the application being named', async (t) => {
     const s = await openTestServices(t);
     const { id } = await s.products.create(SHOP, ACTOR);
