@@ -10,8 +10,8 @@ export const SESSION_SEEN_EVERY_MS = 60_000;
 export const SESSIONS_PER_USER_MAX = 50;
 export const SESSIONS_PURGED_AT_ONCE = 100;
 export const USER_AGENT_KEPT_LENGTH = 300;
-/** Sign-ins whose password is being checked, 128 MiB and some tenths of a second each, one after the other. */
-export const SIGN_INS_WAITING_MAX = 20;
+/** Passwords that are checked or set, 128 MiB and some tenths of a second each, one after the other. */
+export const PASSWORDS_WAITING_MAX = 20;
 export const SIGN_IN_REQUEST_BYTES: number = 16 * 1024;
 /** A path of full length to go back to, every byte of it percent-encoded, and the form's token. */
 export const SMALL_FORM_BYTES: number = 32 * 1024;

@@ -20,8 +20,8 @@ export type Invitations = {
   /** Whom the token invites; null where it is wrong, used, expired or replaced, or the user is not active. */
   find(token: string): Promise<User | null>;
   /**
-   * Sets the password and uses the invitation up; of several at the same time one wins. Throws 404 as `find` answers null, and
-   * 400 naming `password` or `passwordAgain`, which leaves the invitation as it was.
+   * Sets the password and uses the invitation up; of several at the same time one wins. Throws 404 as `find` answers null,
+   * 400 naming `password` or `passwordAgain`, and 503 where too many passwords wait; these two leave the invitation as it was.
    */
   accept(token: string, chosen: ChosenPassword): Promise<void>;
 };
@@ -38,6 +38,41 @@ type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids
 export function createInvitations({ store, clock, ids, random }: Dependencies): Invitations {
   const find = async (token: string): Promise<User | null> =>
     credentialBytes('spi', token) === null ? null : store.invitations.find(hashCredential(token), clock());
+
+  const set = async (token: string, password: string): Promise<void> => {
+    if ((await find(token)) === null) refuseUnusable();
+    const passwordHash = await hashPassword(password, random);
+    await retryStale(async () => {
+      // Read again: hashing took a while, and another process may have used or replaced the invitation.
+      const before = (await find(token)) ?? refuseUnusable();
+      const now = clock();
+      const updatedAt = Math.max(now, before.updatedAt + 1);
+      const changes = changesBetween({ passwordHash: before.passwordHash }, { passwordHash });
+      const audit = entry('user.set-password', `user:${before.id}`, before, updatedAt, changes);
+      await store.invitations.use(
+        { tokenHash: hashCredential(token), now },
+        { before, passwordHash, updatedAt },
+        audit,
+      );
+    });
+  };
+
+  /** Whose password is being set, by its token: the end of the last one. */
+  const underWay = new Map<string, Promise<void>>();
+  /**
+   * One after the other for each invitation, whose next one finds it used: sent a thousand times at once, a link costs one hash, and
+   * keeps nobody else's password waiting for longer.
+   */
+  const inTurn = (token: string, work: () => Promise<void>): Promise<void> => {
+    const done = (underWay.get(token) ?? Promise.resolve()).then(work);
+    const end: Promise<void> = done
+      .catch(() => undefined)
+      .then(() => {
+        if (underWay.get(token) === end) underWay.delete(token);
+      });
+    underWay.set(token, end);
+    return done;
+  };
 
   const entry = (
     action: AuditAction,
@@ -74,20 +109,7 @@ export function createInvitations({ store, clock, ids, random }: Dependencies): 
       const problem = passwordProblem(password, invited.userName);
       if (problem !== null) throw refuseField('password', problem);
       if (passwordAgain !== password) throw refuseField('passwordAgain', 'is not the same');
-      const passwordHash = await hashPassword(password, random);
-      await retryStale(async () => {
-        // Read again: hashing took a while, and of two at the same time the second finds it used.
-        const before = (await find(token)) ?? refuseUnusable();
-        const now = clock();
-        const updatedAt = Math.max(now, before.updatedAt + 1);
-        const changes = changesBetween({ passwordHash: before.passwordHash }, { passwordHash });
-        const audit = entry('user.set-password', `user:${before.id}`, before, updatedAt, changes);
-        await store.invitations.use(
-          { tokenHash: hashCredential(token), now },
-          { before, passwordHash, updatedAt },
-          audit,
-        );
-      });
+      await inTurn(token, () => set(token, password));
     },
   };
 }

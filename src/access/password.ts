@@ -5,6 +5,8 @@
 import { type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
 import type { Random } from '../ids.ts';
 import { PASSWORD_MAX_LENGTH } from '../limits.ts';
+import { PASSWORDS_WAITING_MAX } from '../portal-limits.ts';
+import { Refusal } from '../refusal.ts';
 
 type Parameters = { readonly log2N: number; readonly r: number; readonly p: number };
 
@@ -16,7 +18,7 @@ const FORMAT = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{
 /** One hash with these takes 1 GiB; a row that asks for more was not written by us. */
 const LOG2_N_MAX = 20;
 
-/** The hash of a password, for `user_account.password_hash`. Takes some tenths of a second and 128 MiB. */
+/** The hash of a password, for `user_account.password_hash`. Takes some tenths of a second and 128 MiB. Throws 503 as `verifyPassword`. */
 export async function hashPassword(password: string, random: Random): Promise<string> {
   const salt = random(SALT_BYTES);
   return format(CURRENT, salt, await derive(password, salt, CURRENT));
@@ -24,7 +26,8 @@ export async function hashPassword(password: string, random: Random): Promise<st
 
 /**
  * Whether the password is the one that was hashed. Where there is no hash (no such account, or one without a password)
- * the answer is no and takes as long, so that time does not tell which accounts there are. Throws for what is not a hash.
+ * the answer is no and takes as long, so that time does not tell which accounts there are. Throws for what is not a hash, and 503
+ * where too many passwords wait to be hashed.
  */
 export async function verifyPassword(password: string, hash: string | null): Promise<boolean> {
   const { parameters, salt, expected } = parse(hash ?? NOBODY);
@@ -59,8 +62,13 @@ function parse(hash: string): { parameters: Parameters; salt: Uint8Array; expect
 
 /** One at a time: many sign-ins at once would otherwise take 128 MiB each. */
 let turn: Promise<unknown> = Promise.resolve();
+/** Those whose turn has not ended. Of all together, whatever they are hashed for: whoever fills the queue keeps everybody waiting. */
+let waiting = 0;
 
 function derive(password: string, salt: Uint8Array, { log2N, r, p }: Parameters): Promise<Buffer> {
+  if (waiting >= PASSWORDS_WAITING_MAX) {
+    throw new Refusal('unavailable', 'too many passwords are being checked', { headers: { 'Retry-After': '5' } });
+  }
   const options: ScryptOptions = { N: 2 ** log2N, r, p, maxmem: 2 ** log2N * r * 128 * 2 };
   // The same password may be typed in several Unicode forms (RFC 8265 §4.2).
   const typed = password.normalize('NFC');
@@ -70,7 +78,11 @@ function derive(password: string, salt: Uint8Array, { log2N, r, p }: Parameters)
         scrypt(typed, salt, HASH_BYTES, options, (error, key) => (error === null ? resolve(key) : reject(error)));
       }),
   );
-  turn = derived.catch(() => undefined);
+  waiting += 1;
+  const end = (): void => {
+    waiting -= 1;
+  };
+  turn = derived.then(end, end);
   return derived;
 }
 

@@ -5,7 +5,7 @@
  */
 import { type Actor, type AuditAction, type AuditEntry, changesBetween } from '../audit.ts';
 import type { Clock, Ids, Random } from '../ids.ts';
-import { SESSION_MS, SESSION_SEEN_EVERY_MS, SIGN_INS_WAITING_MAX, USER_AGENT_KEPT_LENGTH } from '../portal-limits.ts';
+import { SESSION_MS, SESSION_SEEN_EVERY_MS, USER_AGENT_KEPT_LENGTH } from '../portal-limits.ts';
 import { Refusal, refuseField } from '../refusal.ts';
 import { retryStale } from '../store/database.ts';
 import type { PortalRole, Session, SignedIn, SignInMethod } from '../store/sessions.ts';
@@ -54,8 +54,6 @@ const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly random: Random };
 
 export function createSessions({ store, clock, ids, random }: Dependencies): Sessions {
-  const verify = boundedVerify();
-
   /** Of what users do to their own accounts. */
   const entry = (action: AuditAction, userId: string, at: number, changes: AuditEntry['changes'] = {}): AuditEntry => {
     const actor: Actor = `user:${userId}`;
@@ -90,7 +88,7 @@ export function createSessions({ store, clock, ids, random }: Dependencies): Ses
     begin,
     signIn: async ({ userName, password }, visitor) => {
       const user = await store.users.getByName(userName);
-      const isKnown = await verify(password, user?.passwordHash ?? null);
+      const isKnown = await verifyPassword(password, user?.passwordHash ?? null);
       return isKnown && user !== null ? begin(user, 'password', visitor) : null;
     },
     find: async (token, isBackground) => {
@@ -113,7 +111,7 @@ export function createSessions({ store, clock, ids, random }: Dependencies): Ses
     confirm: async (userId, password, field) => {
       const user = await store.users.get(userId);
       const passwordHash = user?.passwordHash ?? null;
-      const isRight = await verify(password, passwordHash);
+      const isRight = await verifyPassword(password, passwordHash);
       if (!isRight || passwordHash === null) throw refuseField(field, 'is not right');
       return { passwordHash };
     },
@@ -145,20 +143,4 @@ function maySignIn(user: User): user is User & { readonly role: PortalRole } {
 
 function ended(sessionId: string): AuditEntry['changes'] {
   return { session: { from: { id: sessionId }, to: null } };
-}
-
-/** Passwords are checked one after the other; who would wait for too many before is told to come back. */
-function boundedVerify(): typeof verifyPassword {
-  let waiting = 0;
-  return async (password, hash) => {
-    if (waiting >= SIGN_INS_WAITING_MAX) {
-      throw new Refusal('unavailable', 'too many passwords are being checked', { headers: { 'Retry-After': '5' } });
-    }
-    waiting += 1;
-    try {
-      return await verifyPassword(password, hash);
-    } finally {
-      waiting -= 1;
-    }
-  };
 }

@@ -3,6 +3,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { createInvitations } from '../../src/access/invitations.ts';
 import { verifyPassword } from '../../src/access/password.ts';
 import { INVITATION_MS } from '../../src/limits.ts';
+import { PASSWORDS_WAITING_MAX } from '../../src/portal-limits.ts';
 import { randomBytes } from '../../src/random.ts';
 import type { Refusal } from '../../src/refusal.ts';
 import { isoInstant } from '../../src/schemas.ts';
@@ -153,6 +154,40 @@ describe('an invitation', () => {
     }
     assert.ok(await verifyPassword(won[0] ?? '', await passwordHash(s, user)));
     assert.equal(s.rows("SELECT * FROM audit WHERE action = 'user.set-password'").length, 1);
+  });
+
+  it('costs one hash, however often it is sent at the same time', async (t) => {
+    const { s, user, token } = await invitedUser(t);
+    let salts = 0;
+    const random: typeof randomBytes = (count) => {
+      salts += 1;
+      return randomBytes(count);
+    };
+    const invitations = createInvitations({ ...s, random });
+    const tried = Array.from({ length: 2 * PASSWORDS_WAITING_MAX }, () => invitations.accept(token, same(PASSWORD)));
+    const outcomes = await Promise.allSettled(tried);
+    const refusals = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason as Refusal] : []));
+    assert.deepEqual(new Set(refusals.map(({ code }) => code)), new Set(['not_found']));
+    assert.equal(refusals.length, tried.length - 1);
+    assert.equal(salts, 1);
+    assert.ok(await verifyPassword(PASSWORD, await passwordHash(s, user)));
+  });
+
+  it('is taken by the next of two at the same time where the first could not be written', async (t) => {
+    const { s, user, token } = await invitedUser(t);
+    let writes = 0;
+    const use: InvitationStore['use'] = async (...change) => {
+      writes += 1;
+      if (writes === 1) throw new Error('the disk is full');
+      await s.store.invitations.use(...change);
+    };
+    const store = { ...s.store, invitations: { ...s.store.invitations, use } };
+    const invitations = createInvitations({ ...s, store, random: randomBytes });
+    const [first, second] = ['the first of two passwords', 'the other of two passwords'] as const;
+    const failed = assert.rejects(invitations.accept(token, same(first)), /the disk is full/);
+    await invitations.accept(token, same(second));
+    await failed;
+    assert.ok(await verifyPassword(second, await passwordHash(s, user)));
   });
 
   it('sets the password of a user who is changed at the same time, and keeps the change', async (t) => {

@@ -3,7 +3,9 @@ import { scryptSync } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { hashPassword, makePassword, verifyPassword } from '../../src/access/password.ts';
+import { PASSWORDS_WAITING_MAX } from '../../src/portal-limits.ts';
 import { randomBytes } from '../../src/random.ts';
+import { refused } from '../support/refusals.ts';
 
 /** A hash with parameters that cost little, as one of another time might have. */
 function cheapHash(password: string, ln = 4): string {
@@ -85,4 +87,17 @@ test('a made password has four groups of six symbols that look like no other, ea
   for (const symbol of symbols) counts.set(symbol, (counts.get(symbol) ?? 0) + 1);
   assert.equal(counts.size, 32);
   assert.deepEqual(new Set(counts.values()), new Set([8]));
+});
+
+test('twenty passwords wait at most, to be checked or to be set; further ones are told when to come back', async () => {
+  const hash = cheapHash('correct horse');
+  const checked = Array.from({ length: PASSWORDS_WAITING_MAX - 1 }, () => verifyPassword('correct horse', hash));
+  const set = hashPassword('correct horse', randomBytes);
+  const beyond = [() => verifyPassword('correct horse', hash), () => hashPassword('correct horse', randomBytes)];
+  for (const work of beyond) {
+    const { headers } = await refused(work, { code: 'unavailable', says: 'too many passwords' });
+    assert.deepEqual(headers, { 'Retry-After': '5' });
+  }
+  assert.ok((await Promise.all(checked)).every((isRight) => isRight));
+  assert.equal(await verifyPassword('correct horse', await set), true);
 });
