@@ -104,7 +104,8 @@ type Connections = {
   admits(request: IncomingMessage, response: ServerResponse): boolean;
   /**
    * For what a connection is told of a request that cannot be read: once, after the answers to whole requests before it, in whose place
-   * it would be taken for theirs (RFC 9112 §9.3.2).
+   * it would be taken for theirs (RFC 9112 §9.3.2). Not where that request has been answered already, its body unread: the connection
+   * ends with that answer.
    */
   afterAnswers(socket: Socket, refuse: () => void): void;
   /** Ends each connection with the last answer that is due on it, and those on which none is due now. */
@@ -118,6 +119,8 @@ function trackConnections(server: Server): Connections {
   const accepted = new Set<Socket>();
   // One for each connection is enough: answers leave in the order of their requests, so the others have left before it.
   const latest = new Map<Socket, ServerResponse>();
+  // The one before, if it was still due when that came: requests may be sent without waiting for answers.
+  const before = new WeakMap<Socket, ServerResponse>();
   const refused = new WeakSet<Socket>();
   let isDraining = false;
   server.on('connection', (socket: Socket) => {
@@ -132,7 +135,9 @@ function trackConnections(server: Server): Connections {
         request.resume();
         return false;
       }
-      if (!latest.has(socket)) socket.once('close', () => latest.delete(socket));
+      const earlier = latest.get(socket);
+      if (earlier === undefined) socket.once('close', () => latest.delete(socket));
+      else if (!earlier.writableFinished) before.set(socket, earlier);
       latest.set(socket, response);
       return true;
     },
@@ -140,10 +145,12 @@ function trackConnections(server: Server): Connections {
       // All that comes after bytes that cannot be read cannot be read either.
       if (refused.has(socket)) return;
       refused.add(socket);
-      const response = latest.get(socket);
-      // One whose own body is at fault has nothing before it.
-      if (response === undefined || response.writableFinished || !response.req.complete) refuse();
-      else response.once('finish', refuse);
+      const last = latest.get(socket);
+      const isOwnBody = last !== undefined && !last.req.complete;
+      afterwards(isOwnBody ? before.get(socket) : last, () => {
+        if (isOwnBody && last.headersSent) afterwards(last, () => socket.destroySoon());
+        else refuse();
+      });
     },
     drain: () => {
       isDraining = true;
@@ -160,6 +167,12 @@ function trackConnections(server: Server): Connections {
       for (const socket of accepted) socket.destroy();
     },
   };
+}
+
+/** Acts once an answer has been handed to its connection; at once where there is none. */
+function afterwards(response: ServerResponse | undefined, act: () => void): void {
+  if (response === undefined || response.writableFinished) act();
+  else response.once('finish', act);
 }
 
 /** What a TLS socket and the connection beneath it have in common: who is at its two ends. */

@@ -26,14 +26,18 @@ type Asked = {
   readonly answers: Promise<string>;
 };
 
-/** Says all of it in one piece to a listener that answers when it is released. */
+/**
+ * Says all of it in one piece to a listener that answers when it is released, but /now at once, and where there is a body never before
+ * that was read.
+ */
 async function ask(t: TestContext, isTls: boolean, said: string): Promise<Asked> {
   const [arrived, release] = [deferred<void>(), deferred<void>()];
   const log = createLogReader();
   const listener = createListener({
-    handler: async ({ url }, response) => {
+    handler: async (request, response) => {
+      const { url, method } = request;
       arrived.resolve();
-      await release.promise;
+      if (url !== '/now') await (method === 'POST' ? text(request) : release.promise);
       response.end(`answer to ${url}.`);
     },
     ...{ tls: isTls ? { cert, key } : null, clock: Date.now, log: createLog('info', { write: log.take }) },
@@ -52,6 +56,9 @@ async function ask(t: TestContext, isTls: boolean, said: string): Promise<Asked>
 }
 
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
+/** With a chunk that has no length. */
+const post = (path: string): string =>
+  `POST ${path} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nno length\r\n`;
 /** Deno's parser says no more than that something is wrong. */
 const PROBLEM = /does not begin with a method that is known|is not valid HTTP/;
 const CONNECT = 'CONNECT a.example:443 HTTP/1.1\r\nHost: a.example\r\n\r\n';
@@ -92,9 +99,26 @@ for (const isTls of [false, true]) {
     }
 
     it('is answered at once where its own body is at fault', async (t) => {
-      const body = 'Transfer-Encoding: chunked\r\n\r\nno length\r\n';
-      const { answers } = await ask(t, isTls, `POST /1 HTTP/1.1\r\nHost: a\r\n${body}`);
+      const { answers } = await ask(t, isTls, post('/1'));
       assert.match(await answers, /^HTTP\/1\.1 400 .*"invalid_request"/s);
+    });
+
+    it('is answered behind those before it where its own body is at fault', async (t) => {
+      const { log, read, release, answers } = await ask(t, isTls, get('/1') + get('/2') + post('/3'));
+      await read;
+      assert.equal(refusals(log), 0);
+      release.resolve();
+      const ok = String.raw`HTTP\/1\.1 200 .*answer to \/`;
+      assert.match(await answers, new RegExp(`^${ok}1\\.${ok}2\\.HTTP/1\\.1 400 .*"invalid_request"`, 's'));
+      assert.equal(refusals(log), 1);
+    });
+
+    it('keeps the answer that it has where nobody waited for its body', async (t) => {
+      const { log, read, release, answers } = await ask(t, isTls, get('/1') + post('/now'));
+      await read;
+      release.resolve();
+      assert.match(await answers, /^HTTP\/1\.1 200 .*answer to \/1\.HTTP\/1\.1 200 .*answer to \/now\.$/s);
+      assert.equal(refusals(log), 0);
     });
   });
 }
