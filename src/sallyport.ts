@@ -174,8 +174,8 @@ function createDelivery(
 }
 
 function authorizationServer({
-  services: { tokens, invitations },
-  store: { users, products },
+  services: { tokens, invitations, products },
+  store: { users },
   clock,
   gate,
   issuer,

@@ -63,6 +63,8 @@ export type ProductView = z.infer<typeof productView>;
 export type Products = Administration<ApiProduct> & {
   /** The catalogue as the gate asks it. */
   compiled(): Catalogue;
+  /** The names of all scopes, sorted: of the catalogue that `compiled` gives. */
+  scopeNames(): readonly string[];
   /** Reads the catalogue anew. */
   refresh(): Promise<void>;
   /** The same if another process has changed it: a command beside a running server, whose change so counts within a second. */
@@ -72,10 +74,13 @@ export type Products = Administration<ApiProduct> & {
 export function createProducts({ store, clock, ids }: { store: Store; clock: Clock; ids: Ids }): Products {
   const reserved = setByService('id', 'builtIn', 'createdAt', 'updatedAt');
   let catalogue: Catalogue = compileCatalogue([]);
+  let scopeNames: readonly string[] = [];
   let version = '';
   const refresh = async (): Promise<void> => {
     version = await store.products.version();
-    catalogue = compileCatalogue(await store.products.all());
+    const products = await store.products.all();
+    catalogue = compileCatalogue(products);
+    scopeNames = products.flatMap(({ scopes }) => scopes.map(({ name }) => name)).sort();
   };
   const administration = administer<ApiProduct, ProductInput>(
     {
@@ -120,6 +125,7 @@ export function createProducts({ store, clock, ids }: { store: Store; clock: Clo
     patch: (id, patch, actor) => refreshing(administration.patch(id, patch, actor)),
     remove: (id, actor) => refreshing(administration.remove(id, actor)),
     compiled: () => catalogue,
+    scopeNames: () => scopeNames,
     refresh,
     refreshIfChanged: async () => {
       if ((await store.products.version()) !== version) await refresh();

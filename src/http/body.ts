@@ -71,6 +71,8 @@ const NO_BYTES: Buffer = Buffer.alloc(0);
 
 function readBytes(request: IncomingMessage, maxBytes: number, timeoutMs: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
+    // Its client has left while something else was waited for: nothing more would come of it, not even the end.
+    if (request.destroyed) return reject(cutShort());
     const chunks: Buffer[] = [];
     let size = 0;
     const settle = (): void => {

@@ -38,7 +38,7 @@ export async function startOAuthService(
   { bodyTimeoutMs }: { readonly bodyTimeoutMs?: number } = {},
 ): Promise<OAuthService> {
   const services = await openTestServices(t);
-  const { tokens, gate, clock, store } = services;
+  const { tokens, gate, clock, store, products } = services;
   const logged: string[] = [];
   const log = createLog('info', { write: (line: string) => void logged.push(line) });
   const authentication = createClientAuthentication({ tokens, throttle: createThrottle(), clock });
@@ -48,7 +48,7 @@ export async function startOAuthService(
       ...tokenRoutes({ tokens, authentication }),
       ...introspectionRoutes({ tokens, authentication, gate, users: store.users }),
       ...revocationRoutes({ tokens, authentication }),
-      ...discoveryRoutes({ issuer: () => origin, products: store.products }),
+      ...discoveryRoutes({ issuer: () => origin, products }),
       ...forwardAuthRoutes({ gate }),
     ],
     gate,

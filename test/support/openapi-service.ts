@@ -71,7 +71,7 @@ function routesOf(t: TestContext, services: TestServices, issuer: () => string):
     ...tokenRoutes({ tokens, authentication }),
     ...introspectionRoutes({ tokens, authentication, gate, users: store.users }),
     ...revocationRoutes({ tokens, authentication }),
-    ...discoveryRoutes({ issuer, products: store.products }),
+    ...discoveryRoutes({ issuer, products: services.products }),
     ...forwardAuthRoutes({ gate }),
     ...accessRoutes({ services, clock }),
     ...webhookRoutes({ services, clock, testDelivery: createTestDelivery({ store, clock, ids, send, webhooks }) }),

@@ -1,6 +1,6 @@
 /** Authorization server metadata (RFC 8414), so that a client needs to know the issuer and nothing else. */
 import { z } from 'zod';
-import type { ProductStore } from '../../store/products.ts';
+import type { Products } from '../../access/products.ts';
 import type { Route } from '../route.ts';
 import { INTROSPECTION_PATH } from './introspection.ts';
 import { REVOCATION_PATH } from './revocation.ts';
@@ -28,7 +28,8 @@ const metadata = z
 type Dependencies = {
   /** The public address as configured, else the one listened on, which is known only once the server listens. Given to the letter. */
   readonly issuer: () => string;
-  readonly products: Pick<ProductStore, 'all'>;
+  /** Asked for what it keeps in memory: anybody may call, however often. */
+  readonly products: Pick<Products, 'scopeNames'>;
 };
 
 export function discoveryRoutes({ issuer, products }: Dependencies): Route[] {
@@ -46,7 +47,6 @@ export function discoveryRoutes({ issuer, products }: Dependencies): Route[] {
       },
       respond: async () => {
         const base = issuer().replace(/\/$/, '');
-        const scopes = (await products.all()).flatMap((product) => product.scopes.map(({ name }) => name));
         return {
           status: 200,
           body: {
@@ -54,7 +54,7 @@ export function discoveryRoutes({ issuer, products }: Dependencies): Route[] {
             token_endpoint: base + TOKEN_PATH,
             introspection_endpoint: base + INTROSPECTION_PATH,
             revocation_endpoint: base + REVOCATION_PATH,
-            scopes_supported: scopes.sort(),
+            scopes_supported: [...products.scopeNames()],
             // Required by §2, and empty because there is no authorization endpoint.
             response_types_supported: [],
             grant_types_supported: [GRANT_TYPE],

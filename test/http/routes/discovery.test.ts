@@ -28,14 +28,24 @@ it('the metadata names the issuer, its endpoints and what they take', async (t) 
 
 it('the metadata has the scopes of the catalogue as it is now', async (t) => {
   const service = await startOAuthService(t);
-  await service.products.create({ name: 'Things', scopes: [{ name: 'things:see' }] }, 'command-line');
-  const { scopes_supported: scopes } = bodyOf(await send(service.origin + PATH, {}));
-  assert.ok((scopes as string[]).includes('things:see'));
+  const known = async (): Promise<unknown> => bodyOf(await send(service.origin + PATH, {})).scopes_supported;
+  const scopes = [{ name: 'things:see' }, { name: 'a:b' }];
+  const { id } = await service.products.create({ name: 'Things', scopes }, 'command-line');
+  assert.deepEqual(await known(), [...BUILT_IN_SCOPES, 'a:b', 'things:see'].sort());
+  await service.products.remove(id, 'command-line');
+  assert.deepEqual(await known(), [...BUILT_IN_SCOPES].sort());
+});
+
+it('the metadata is told without a look at the database', async (t) => {
+  const service = await startOAuthService(t);
+  const all = t.mock.method(service.store.products, 'all');
+  assert.equal((await send(service.origin + PATH, {})).status, 200);
+  assert.equal(all.mock.callCount(), 0);
 });
 
 it('the issuer is given to the letter, and no endpoint has a double slash for one at its end', async (t) => {
-  const { store } = await startOAuthService(t);
-  const [route] = discoveryRoutes({ issuer: () => 'https://Example.com/gate/', products: store.products });
+  const { products } = await startOAuthService(t);
+  const [route] = discoveryRoutes({ issuer: () => 'https://Example.com/gate/', products });
   const reply = await route?.respond({} as Call);
   const { issuer, token_endpoint: endpoint } = (reply?.body ?? {}) as Record<string, unknown>;
   assert.equal(issuer, 'https://Example.com/gate/');
