@@ -41,7 +41,7 @@ import type { Clock } from './ids.ts';
 import { CATALOGUE_WATCH_MS } from './limits.ts';
 import { createLog, type Log } from './log.ts';
 import { createObservers, type Observers } from './observers.ts';
-import { createPortal, type Portal } from './portal/portal.ts';
+import { createPortal } from './portal/portal.ts';
 import { Refusal } from './refusal.ts';
 import type { Services } from './services.ts';
 import { readServingCertificate } from './serving-certificate.ts';
@@ -84,6 +84,22 @@ export async function createSallyport(
 ): Promise<Sallyport> {
   const tls = readServingCertificate(config, log);
   const composed = await compose(config, { exclusive: true, log, ...overrides });
+  try {
+    return assemble(composed, { config, log, tls });
+  } catch (error) {
+    // Else the folder would stay locked as long as the process lives.
+    await composed.close();
+    throw error;
+  }
+}
+
+type Surroundings = {
+  readonly config: Config;
+  readonly log: Log;
+  readonly tls: ReturnType<typeof readServingCertificate>;
+};
+
+function assemble(composed: Composed, { config, log, tls }: Surroundings): Sallyport {
   const { store, clock, services } = composed;
   const observers = createObservers({ store, clock });
   const { metrics, figures } = observers;
@@ -103,7 +119,9 @@ export async function createSallyport(
   let address: string | null = null;
   const issuer = (): string => config.publicUrl ?? address ?? refuseUnknownAddress();
   const knownAddress = (): string | null => config.publicUrl ?? address;
-  const portal = createPortalOf({ ...doors, config, observers, publicUrl: knownAddress });
+  const testOauth = createTestOauth({ ...doors, endpoints: services.endpoints });
+  const beside = { config, testOauth, throttle: createThrottle(), publicUrl: knownAddress };
+  const portal = createPortal({ ...doors, ...observers, ...beside });
   // In a host program's server the portal is not served.
   const signInPath = (): string | null => (address === null ? null : '/sign-in');
   const described = [
@@ -213,17 +231,6 @@ function administration({ services, store, clock, dispatcher, log, testDelivery 
     ...employeeRoutes(services),
     ...healthRoutes({ store, dispatcher, clock, log }),
   ];
-}
-
-type PortalParts = Doors & {
-  readonly config: Config;
-  readonly observers: Observers;
-  readonly publicUrl: () => string | null;
-};
-
-function createPortalOf({ observers, ...parts }: PortalParts): Portal {
-  const testOauth = createTestOauth({ ...parts, endpoints: parts.services.endpoints });
-  return createPortal({ ...parts, ...observers, testOauth, throttle: createThrottle() });
 }
 
 function retentionOf({ retentionDeliveredDays, retentionDeadDays, retentionAttemptsDays }: Config): Retention {
