@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Caller, type Gate, requireScope } from './access/gate.ts';
 import { SCOPE_NAME } from './access/scope.ts';
+import { originForm } from './http/absolute-form.ts';
 import { errorReply } from './http/error-body.ts';
 import { asRefusal, loggedPath, sendReply } from './http/respond.ts';
 import type { Route } from './http/route.ts';
@@ -59,7 +60,7 @@ export function createEmbedding(dependencies: Dependencies): Embedding {
   return {
     middleware: (hostRequest, hostResponse, next) => {
       const request = rawRequest(hostRequest);
-      if (!router.knows(request.url ?? '')) return next();
+      if (!router.knows(originForm(request.url ?? ''))) return next();
       if (request.readableDidRead || request.readableEnded) return next(new Error(BODY_IS_GONE));
       const response = takeResponse(hostResponse);
       void handler(request, response).catch((error: unknown) => {

@@ -8,6 +8,7 @@ import { createRequestHandler } from '../src/http/server.ts';
 import { createLog } from '../src/log.ts';
 import { cleanUp } from './support/cleanup.ts';
 import { createLogReader, type LogReader } from './support/log-reader.ts';
+import { sendRaw } from './support/raw-request.ts';
 import { makeApplication, makeUser, openTestServices, type TestServices, tokenOf } from './support/services.ts';
 
 const ROUTE: Route = {
@@ -74,6 +75,17 @@ describe('the middleware', () => {
       assert.equal(await (await fetch(url + path)).text(), 'the program', path);
     }
     assert.equal(called, 9);
+  });
+
+  it('knows a path of Sallyport in absolute form too, and leaves any other as it was', async (t) => {
+    const { embedding } = await openHost(t);
+    const url = await serve(t, (request, response) =>
+      embedding.middleware(request, response, () => response.end(`the program at ${request.url}`)),
+    );
+    const { port } = new URL(url);
+    assert.equal((await sendRaw(Number(port), 'http://host.example/ours/1')).text, '{"id":"1"}');
+    const { text } = await sendRaw(Number(port), 'http://host.example/theirs');
+    assert.match(text, /the program at http:\/\/host\.example\/theirs/);
   });
 
   it('says so when a body was read before it', async (t) => {

@@ -8,6 +8,7 @@ import type { Gate } from '../access/gate.ts';
 import type { Clock } from '../ids.ts';
 import type { Log } from '../log.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
+import { readAbsoluteForm } from './absolute-form.ts';
 import { readBody } from './body.ts';
 import { createDepartures } from './departures.ts';
 import { errorReply } from './error-body.ts';
@@ -86,6 +87,7 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
     const startedAt = performance.now();
     // Read at once: a socket that has been closed no longer knows its peer.
     const remoteAddress = dependencies.remoteAddress(request);
+    readAbsoluteForm(request);
     const walk = new Walk(request, response, remoteAddress);
     let reply: Reply;
     try {
