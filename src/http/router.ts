@@ -53,14 +53,17 @@ export function createRouter(routes: readonly Route[]): Router {
       if (entry === undefined) throw new Refusal('not_found', 'there is nothing at this path');
       const route = entry.methods.get(method === 'HEAD' ? 'GET' : method) ?? entry.methods.get(ANY);
       if (route === undefined) {
-        const allowed = [...entry.methods.keys()].sort();
-        throw new Refusal('method_not_allowed', `this path takes ${allowed.join(', ')}`, {
-          headers: { Allow: allowed.join(', ') },
-        });
+        const allowed = allowedOf(entry).join(', ');
+        throw new Refusal('method_not_allowed', `this path takes ${allowed}`, { headers: { Allow: allowed } });
       }
       return { route, params: paramsOf(entry.parameters, path.segments), segments: path.segments };
     },
   };
+}
+
+/** RFC 9110 §10.2.1. Whatever answers GET answers HEAD. */
+function allowedOf({ methods }: Entry): string[] {
+  return [...methods.keys(), ...(methods.has('GET') ? ['HEAD'] : [])].sort();
 }
 
 const ANY = '*';

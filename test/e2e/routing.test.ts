@@ -27,11 +27,11 @@ test('an unknown path is 404 and a known one with another method 405 with Allow'
     assert.equal((await refusalOf(admin.get(path), 404)).code, 'not_found', path);
   }
   const methods = [
-    { method: 'DELETE', path: `${EDGE}/users`, allow: 'GET, POST' },
-    { method: 'PUT', path: `${EDGE}/users/${NOWHERE}`, allow: 'DELETE, GET, PATCH' },
+    { method: 'DELETE', path: `${EDGE}/users`, allow: 'GET, HEAD, POST' },
+    { method: 'PUT', path: `${EDGE}/users/${NOWHERE}`, allow: 'DELETE, GET, HEAD, PATCH' },
     { method: 'GET', path: TOKEN, allow: 'POST' },
-    { method: 'POST', path: `${EMPLOYEES}/${NOWHERE}`, allow: 'GET, PATCH, PUT' },
-    { method: 'OPTIONS', path: `${EDGE}/users`, allow: 'GET, POST' },
+    { method: 'POST', path: `${EMPLOYEES}/${NOWHERE}`, allow: 'GET, HEAD, PATCH, PUT' },
+    { method: 'OPTIONS', path: `${EDGE}/users`, allow: 'GET, HEAD, POST' },
   ];
   for (const { method, path, allow } of methods) {
     const reply = await admin.send(method, path);

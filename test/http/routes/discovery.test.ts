@@ -56,7 +56,7 @@ it('the metadata is read only, and takes no query', async (t) => {
   const { origin } = await startOAuthService(t);
   const posted = await send(origin + PATH, { method: 'POST' });
   assert.equal(posted.status, 405);
-  assert.equal(posted.headers.get('allow'), 'GET');
+  assert.equal(posted.headers.get('allow'), 'GET, HEAD');
   assert.equal((await send(`${origin + PATH}?a=1`, {})).status, 400);
   const head = await send(origin + PATH, { method: 'HEAD' });
   assert.equal(head.status, 200);
