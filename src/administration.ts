@@ -47,8 +47,9 @@ export type Administration<Record> = {
   create(body: unknown, actor: Actor, complete?: (record: Record) => Record): Promise<Record>;
   get(id: string): Promise<Record>;
   list(after: string, limit: number): Promise<Record[]>;
+  /** One that leaves everything as it is writes nothing (RFC 7396 §2): neither does `updatedAt` move, nor is it audited. */
   patch(id: string, patch: unknown, actor: Actor): Promise<Record>;
-  /** Applies a change of the service's own and audits it under `action`. */
+  /** Applies a change of the service's own and audits it under `action`. Nothing is written where `next` answers `before` itself. */
   change(
     id: string,
     action: AuditAction,
@@ -91,6 +92,7 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
       refuseReadOnly(before);
       const updatedAt = Math.max(clock(), before.updatedAt + 1);
       const after = await next(before, { id, createdAt: before.createdAt, updatedAt });
+      if (after === before) return before;
       await refusingDuplicates(
         resource,
         after,
@@ -121,9 +123,11 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
     },
     patch: async (id, patch, actor) => {
       refusePatch(resource.input, patch, resource.reserved.patch);
-      return change(id, `${name}.update`, actor, (before, stamp) =>
-        resource.build(validate(resource.input, mergePatch(resource.writable(before), patch)), before, stamp, patch),
-      );
+      return change(id, `${name}.update`, actor, async (before, stamp) => {
+        const input = validate(resource.input, mergePatch(resource.writable(before), patch));
+        const after = await resource.build(input, before, stamp, patch);
+        return isSame(before, after) ? before : after;
+      });
     },
     remove: (id, actor) =>
       retryStale(async () => {
@@ -138,6 +142,11 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
         await store.remove(id, entry(`${name}.delete`, actor, record, null, clock()));
       }),
   };
+}
+
+/** But for `updatedAt`. Of the whole record: some of what the audit log leaves out is to be written too. */
+function isSame(before: object, after: object): boolean {
+  return Object.keys(changesBetween({ ...before }, { ...after })).length === 0;
 }
 
 /** Waits for a write of `record` and turns the violation of a unique column into 409 with the field named and what stands in it. */

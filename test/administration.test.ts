@@ -75,10 +75,11 @@ describe('every administrative change', () => {
   it('is later than the one before, also within one millisecond and when the clock goes back', async (t) => {
     const s = await openTestServices(t);
     const { id } = await makeUser(s);
-    const instants = [];
+    const instants: number[] = [];
     for (const step of [0, 0, -5000, 10_000]) {
       s.advance(step);
-      instants.push((await s.users.patch(id, {}, ACTOR)).updatedAt - NOW);
+      const { updatedAt } = await s.users.patch(id, { displayName: `Name ${instants.length}` }, ACTOR);
+      instants.push(updatedAt - NOW);
     }
     assert.deepEqual(instants, [1, 2, 3, 5000]);
     assert.equal((await s.users.get(id)).createdAt, NOW);
