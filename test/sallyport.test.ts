@@ -4,6 +4,7 @@ import { it } from 'node:test';
 import { defaultConfig } from '../src/config.ts';
 import { createLog } from '../src/log.ts';
 import { createSallyport } from '../src/sallyport.ts';
+import { cleanUp } from './support/cleanup.ts';
 import { unusedFolder } from './support/command.ts';
 
 it('lets go of its data folder where a file of the portal is missing', async (t) => {
@@ -12,13 +13,19 @@ it('lets go of its data folder where a file of the portal is missing', async (t)
   const first = await createSallyport(config, log);
   await first.stop();
   // A binary that was made without its files.
-  const found = process.getBuiltinModule.bind(process);
   const missing = { isSea: () => true, getAsset: (name: string) => assert.fail(`there is no ${name}`) };
-  const { mock } = t.mock.method(process, 'getBuiltinModule', (id: string) =>
-    id === 'node:sea' ? missing : found(id),
-  );
+  const found = process.getBuiltinModule.bind(process);
+  const restore = replaceBuiltins((id) => (id === 'node:sea' ? missing : found(id)));
+  cleanUp(t, restore);
   await assert.rejects(createSallyport(config, log), { message: 'there is no portal/tokens.css' });
-  mock.restore();
+  restore();
   const next = await createSallyport(config, log);
   await next.stop();
 });
+
+/** On Deno the property is an accessor, which mocks of methods do not take. */
+function replaceBuiltins(value: (id: string) => unknown): () => void {
+  const before = Object.getOwnPropertyDescriptor(process, 'getBuiltinModule') ?? assert.fail('there is none');
+  Object.defineProperty(process, 'getBuiltinModule', { value, configurable: true });
+  return () => void Object.defineProperty(process, 'getBuiltinModule', before);
+}
