@@ -23,7 +23,7 @@ const USER: Parameters<typeof showCommand<User>>[0] = {
   id: userId,
   view: viewUser,
   updateExplanation:
-    '{"active":false} switches the user off, and with it all of its applications: from the next call on they are refused, and\nwhoever is signed in as the user is signed out. Permissions and constraints that are given take the place of all there were.',
+    '{"active":false} switches the user off, and with it all of its applications: from the next call on they are refused, and\nwhoever is signed in as the user is signed out. Permissions and divisions that are given take the place of all there were.',
 };
 
 export const userCommands: CommandGroup = [
