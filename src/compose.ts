@@ -43,6 +43,8 @@ export async function compose(config: Config, { log, ...options }: ComposeOption
   const largeBodies = createLargeBodies({
     ...{ store: data.store, path: data.db.connection.name },
     onFault: (err) => log.error({ err }, 'the thread that makes large bodies failed; they are made without'),
+    onCannotGiveWay: (err) =>
+      log.warn({ err }, 'the system does not let the thread that makes large bodies give way to calls (setpriority)'),
   });
   let listener: (() => void) | null = null;
   const wake = (): void => listener?.();

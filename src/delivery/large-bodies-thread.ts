@@ -6,13 +6,13 @@ import { eventTypeStore } from '../store/event-types.ts';
 import { recordReader } from '../store/records.ts';
 import { openSqlite } from '../store/sqlite.ts';
 import { type BatchBody, encryptionLookup, makeBatchBody, ownMemory } from './body.ts';
-import type { BodyAnswer, BodyQuestion, BodyThreadStart } from './large-bodies-messages.ts';
+import type { BodyAnswer, BodyQuestion, BodyThreadNotice, BodyThreadStart } from './large-bodies-messages.ts';
 
 const port = parentPort;
 if (port !== null) {
   const { path } = workerData as BodyThreadStart;
   // Threads inherit it. This begins those that look names up and compress for the whole process, if nobody has yet.
-  stat(path, giveWay);
+  stat(path, () => giveWay((error) => port.postMessage({ cannotGiveWay: error } satisfies BodyThreadNotice)));
   const db = openSqlite(path, { readOnly: true });
   const records = recordReader(db);
   const eventTypes = eventTypeStore(db);
@@ -29,14 +29,16 @@ if (port !== null) {
 
 /**
  * Has the system prefer whoever else wants a processor, the event loop that answers calls above all. Linux has a priority for each
- * thread; elsewhere it would be that of the whole process.
+ * thread; elsewhere it would be that of the whole process. Everybody may lower their own, unless a filter of system calls is in the way:
+ * without it bodies are made all the same, and calls wait for them where processors are few.
  */
-function giveWay(): void {
+function giveWay(refused: (error: Error) => void): void {
   if (process.platform !== 'linux') return;
   try {
     setPriority(constants.priority.PRIORITY_LOW);
-  } catch {
+  } catch (error) {
     // Deno asks for a permission that the service needs for nothing else.
+    if ((error as Error).name !== 'NotCapable') refused(error as Error);
   }
 }
 

@@ -10,7 +10,7 @@ import { LARGE_BODIES_IDLE_MS } from '../delivery-limits.ts';
 import type { Store } from '../store/store.ts';
 import { createTurns } from '../wire/turns.ts';
 import { type BatchBody, type BatchBodyRequest, encryptionLookup, makeBatchBody } from './body.ts';
-import type { BodyAnswer, BodyQuestion, BodyThreadStart } from './large-bodies-messages.ts';
+import type { BodyAnswer, BodyQuestion, BodyThreadNotice, BodyThreadStart } from './large-bodies-messages.ts';
 
 export type LargeBodies = {
   /** Rejects with what only a fault explains. */
@@ -25,6 +25,8 @@ export type LargeBodiesOptions = {
   readonly store: Pick<Store, 'dispatch' | 'eventTypes'>;
   /** Told of a thread that ended unasked, and of a body that it failed to make: then the event loop makes what the thread should have. */
   readonly onFault: (error: Error) => void;
+  /** Told once, by the first thread that the system does not let give way to the event loop. */
+  readonly onCannotGiveWay: (error: Error) => void;
   /** Another program, or its text: for tests. */
   readonly program?: string | URL;
 };
@@ -35,7 +37,13 @@ type Waiting = {
   readonly reject: (error: Error) => void;
 };
 
-export function createLargeBodies({ path, store, onFault, program: ownProgram }: LargeBodiesOptions): LargeBodies {
+export function createLargeBodies({
+  path,
+  store,
+  onFault,
+  onCannotGiveWay,
+  program: ownProgram,
+}: LargeBodiesOptions): LargeBodies {
   let worker: Worker | null = null;
   let asked = 0;
   const waiting = new Map<number, Waiting>();
@@ -43,6 +51,7 @@ export function createLargeBodies({ path, store, onFault, program: ownProgram }:
   /** Set where the last thread ended unasked: for a while no other is begun. */
   let without: NodeJS.Timeout | undefined;
   let isClosed = false;
+  let isToldOfPriority = false;
 
   const turns = createTurns();
   const makeHere = (request: BatchBodyRequest): Promise<BatchBody> =>
@@ -88,7 +97,12 @@ export function createLargeBodies({ path, store, onFault, program: ownProgram }:
       // A body and its copies are garbage once they are handed over.
       resourceLimits: { maxYoungGenerationSizeMb: 4 },
     });
-    begun.on('message', (answer: BodyAnswer) => {
+    begun.on('message', (answer: BodyAnswer | BodyThreadNotice) => {
+      if ('cannotGiveWay' in answer) {
+        if (!isToldOfPriority) onCannotGiveWay(answer.cannotGiveWay);
+        isToldOfPriority = true;
+        return;
+      }
       const answered = take(answer.number);
       if ('body' in answer) answered?.resolve(answer.body);
       else {

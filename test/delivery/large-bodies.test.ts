@@ -1,7 +1,9 @@
 /** Making large bodies beside the event loop. */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, it, type TestContext } from 'node:test';
+import { threadProgram } from '../../src/assets.ts';
 import { THREAD_RESTART_MS } from '../../src/database-limits.ts';
 import { type BatchBody, type BatchBodyRequest, encryptionLookup, makeBatchBody } from '../../src/delivery/body.ts';
 import { createLargeBodies, type LargeBodies } from '../../src/delivery/large-bodies.ts';
@@ -17,6 +19,8 @@ const TYPE = 'order.placed';
 type Opened = TestServices & {
   readonly bodies: LargeBodies;
   readonly faults: string[];
+  /** Why a thread could not give way, each time that it was told. */
+  readonly refusals: string[];
   /** For records of the log's beginning. */
   request(records: number, more?: Partial<BatchBodyRequest>): BatchBodyRequest;
   /** What is made in the event loop of the same. */
@@ -26,6 +30,7 @@ type Opened = TestServices & {
 /** A log of ten records of 100 kB. */
 async function opened(t: TestContext, program?: string | URL): Promise<Opened> {
   const faults: string[] = [];
+  const refusals: string[] = [];
   let bodies: LargeBodies | undefined;
   // Before the store is opened, so that it ends before the store is closed.
   cleanUp(t, () => bodies?.close());
@@ -38,12 +43,13 @@ async function opened(t: TestContext, program?: string | URL): Promise<Opened> {
   await s.publish({ events }, ACTOR);
   bodies = createLargeBodies({
     ...{ store, path, onFault: ({ message }: Error) => void faults.push(message) },
+    onCannotGiveWay: ({ message }) => void refusals.push(message),
     ...(program !== undefined && { program }),
   });
   const { records } = store.dispatch;
   return {
     ...s,
-    ...{ bodies, faults },
+    ...{ bodies, faults, refusals },
     request: (count, more = {}) => ({
       ...{ webhookNumber: progress.webhookNumber, firstOffset: 0, lastOffset: count - 1 },
       ...{ subscriptionId: id, sessionId: 'session', attemptNumber: 1, gzip: false, encryption: null, now: s.clock() },
@@ -92,6 +98,7 @@ describe('a large body', () => {
     const before = turn();
     await Promise.all(Array.from({ length: 10 }, () => s.bodies.make(s.request(10, { gzip: true }))));
     assert.ok(turn() - before > 20, `${turn() - before} turns`);
+    assert.deepEqual(s.refusals, []);
     if (process.platform === 'linux' && process.versions.deno === undefined) {
       // The thread alone, not those that it shares with everybody.
       const nice = readdirSync('/proc/self/task').map((thread) => niceOf(`/proc/self/task/${thread}/stat`));
@@ -179,6 +186,41 @@ describe('the thread that makes large bodies', () => {
     assert.deepEqual(plain(await s.bodies.make(s.request(2))), plain(await s.madeHere(s.request(2))));
     assert.equal(await s.bodies.make(s.request(2)), 'erased');
     assert.deepEqual(s.faults, ['unreadable']);
+  });
+
+  it('tells once that the system does not let it give way, and makes bodies all the same', async (t) => {
+    const s = await opened(
+      t,
+      `const { parentPort } = require('node:worker_threads');
+       for (const at of [1, 2]) parentPort.postMessage({ cannotGiveWay: new Error('not permitted') });
+       parentPort.on('message', ({ number }) => parentPort.postMessage({ number, body: 'erased' }));`,
+    );
+    assert.equal(await s.bodies.make(s.request(2)), 'erased');
+    assert.deepEqual(s.refusals, ['not permitted']);
+    assert.deepEqual(s.faults, []);
+  });
+
+  it('goes on where a filter of system calls refuses it another priority, and says so', async (t) => {
+    if (process.platform !== 'linux' || process.versions.deno !== undefined) return;
+    const { path } = await opened(t);
+    const program = `
+      const thread = new (require('node:worker_threads').Worker)(new URL(${JSON.stringify(threadProgram('largeBodies'))}), {
+        workerData: { path: ${JSON.stringify(path)} },
+      });
+      thread.on('message', ({ cannotGiveWay }) => {
+        process.stdout.write(cannotGiveWay.message);
+        thread.terminate();
+      });`;
+    // What systemd's SystemCallErrorNumber=EPERM does, and nothing besides.
+    const how = ['-f', '-qq', '-o', '/dev/null', '-e', 'trace=setpriority', '-e', 'inject=setpriority:error=EPERM'];
+    const told = execFileSync('strace', [
+      ...how,
+      process.execPath,
+      '--disable-warning=ExperimentalWarning',
+      '-e',
+      program,
+    ]);
+    assert.match(told.toString(), /uv_os_setpriority returned EPERM/);
   });
 
   it('ends with what it has in hand when it is closed, and nothing is made afterwards', async (t) => {

@@ -72,7 +72,12 @@ export async function openDispatching(
     },
   };
   const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }) });
-  largeBodies = createLargeBodies({ store, path: services.path, onFault: assert.ifError });
+  largeBodies = createLargeBodies({
+    store,
+    path: services.path,
+    onFault: assert.ifError,
+    onCannotGiveWay: assert.ifError,
+  });
   const { make: makeLargeBody } = largeBodies;
   let paths = 0;
   return {
