@@ -6,6 +6,7 @@ import { TOKEN_PATH } from './http/routes/token.ts';
 import type { ObserveRequest } from './http/server.ts';
 import type { Clock } from './ids.ts';
 import { METRICS_WEBHOOKS_MAX } from './limits.ts';
+import { COUNTERS, GAUGES, HISTOGRAMS } from './metric-names.ts';
 import type { QueueStore } from './store/queues.ts';
 import type { SettledBatch } from './store/settlement.ts';
 import { VERSION } from './version.ts';
@@ -21,37 +22,39 @@ export type Metrics = {
 
 type Dependencies = { readonly queues: QueueStore; readonly clock: Clock };
 
-/** Seconds: from answers out of memory up to the longest time-out of an attempt. */
-const REQUEST_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30];
-const ATTEMPT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
-const STEP_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1];
-
 export function createMetrics({ queues, clock }: Dependencies): Metrics {
   const own = new Registry();
   const registers = [own];
-  const build = new Gauge({ ...BUILD, registers });
+  const build = new Gauge({ ...GAUGES.build, registers });
   build.set({ version: VERSION }, 1);
 
-  const requests = new Counter({ ...REQUESTS, registers });
-  const requestSeconds = new Histogram({ ...REQUEST_SECONDS, registers });
-  const tokens = new Counter({ ...TOKENS, registers });
-  const refusals = new Counter({ ...REFUSALS, registers });
-  const deliveries = new Counter({ ...DELIVERIES, registers });
-  const attemptSeconds = new Histogram({ ...ATTEMPT_SECONDS, registers });
-  const attemptErrors = new Counter({ ...ATTEMPT_ERRORS, registers });
-  const stepSeconds = new Histogram({ ...STEP_SECONDS, registers });
-  const housekeptRows = new Counter({ ...HOUSEKEPT_ROWS, registers });
-  const webhooks = new Gauge({ ...WEBHOOKS, registers });
-  const queueRecords = new Gauge({ ...QUEUE_RECORDS, registers });
-  const oldestSeconds = new Gauge({ ...OLDEST_SECONDS, registers });
+  const requests = new Counter({ ...COUNTERS.requests, registers });
+  const requestSeconds = new Histogram({ ...HISTOGRAMS.requestSeconds, registers });
+  const tokens = new Counter({ ...COUNTERS.tokens, registers });
+  const refusals = new Counter({ ...COUNTERS.refusals, registers });
+  const deliveries = new Counter({ ...COUNTERS.deliveries, registers });
+  const attemptSeconds = new Histogram({ ...HISTOGRAMS.attemptSeconds, registers });
+  const attemptErrors = new Counter({ ...COUNTERS.attemptErrors, registers });
+  const stepSeconds = new Histogram({ ...HISTOGRAMS.stepSeconds, registers });
+  const housekeptRows = new Counter({ ...COUNTERS.housekeptRows, registers });
+  const webhooks = new Gauge({ ...GAUGES.webhooks, registers });
+  const queueRecords = new Gauge({ ...GAUGES.queueRecords, registers });
+  const oldestSeconds = new Gauge({ ...GAUGES.oldestSeconds, registers });
   ofProcess ??= measureProcess();
   const registry = Registry.merge([ofProcess, own]);
 
   /** Webhooks with a label of their own. However many there are, and come and go, the series stay bounded. */
   const labelled = new Set<string>();
+  /** From nothing: Prometheus sees no increase in a series that is first told with its first dead record (`increase`). */
+  const beginAtNone = (webhook: string): void => {
+    for (const outcome of OUTCOMES) deliveries.inc({ webhook, outcome }, 0);
+  };
   const labelOf = (webhookId: string): string => {
-    if (!labelled.has(webhookId) && labelled.size >= METRICS_WEBHOOKS_MAX) return OTHER;
+    if (labelled.has(webhookId)) return webhookId;
+    if (labelled.size >= METRICS_WEBHOOKS_MAX) return OTHER;
     labelled.add(webhookId);
+    beginAtNone(webhookId);
+    if (labelled.size === METRICS_WEBHOOKS_MAX) beginAtNone(OTHER);
     return webhookId;
   };
 
@@ -131,67 +134,3 @@ const OUTCOMES: readonly NonNullable<SettledBatch['fate']>['kind'][] = [
   'dead',
   'discarded',
 ];
-
-const BUILD = { name: 'sallyport_build_info', help: 'The version that runs.', labelNames: ['version'] as const };
-const REQUESTS = {
-  name: 'sallyport_http_requests_total',
-  help: 'Requests answered, by route and status.',
-  labelNames: ['route', 'method', 'status'] as const,
-};
-const REQUEST_SECONDS = {
-  name: 'sallyport_http_request_duration_seconds',
-  help: 'From the head of a request to its answer.',
-  labelNames: ['route'] as const,
-  buckets: REQUEST_BUCKETS,
-};
-const TOKENS = {
-  name: 'sallyport_token_requests_total',
-  help: 'Token requests: issued, or the reason of the refusal.',
-  labelNames: ['result'] as const,
-};
-const REFUSALS = {
-  name: 'sallyport_gate_refusals_total',
-  help: 'Calls that the gate refused, by reason.',
-  labelNames: ['reason'] as const,
-};
-const DELIVERIES = {
-  name: 'sallyport_deliveries_total',
-  help: 'Records by webhook and by what an attempt made of them: delivered, dead or discarded for good; retry, halve or release for now.',
-  labelNames: ['webhook', 'outcome'] as const,
-};
-const ATTEMPT_SECONDS = {
-  name: 'sallyport_attempt_duration_seconds',
-  help: 'How long attempts took, waiting for a connection included.',
-  labelNames: ['kind', 'outcome'] as const,
-  buckets: ATTEMPT_BUCKETS,
-};
-const ATTEMPT_ERRORS = {
-  name: 'sallyport_attempt_errors_total',
-  help: 'Failed attempts by class of error.',
-  labelNames: ['class'] as const,
-};
-const STEP_SECONDS = {
-  name: 'sallyport_housekeeping_step_duration_seconds',
-  help: 'How long steps of housekeeping held the database.',
-  buckets: STEP_BUCKETS,
-};
-const HOUSEKEPT_ROWS = {
-  name: 'sallyport_housekeeping_rows_total',
-  help: 'What housekeeping took away, or warned of, by task.',
-  labelNames: ['task'] as const,
-};
-const WEBHOOKS = {
-  name: 'sallyport_webhook_info',
-  help: 'A webhook with its name and state; 1.',
-  labelNames: ['webhook', 'name', 'state'] as const,
-};
-const QUEUE_RECORDS = {
-  name: 'sallyport_webhook_queue_records',
-  help: 'Records that wait, those under way and those waiting for a retry included.',
-  labelNames: ['webhook'] as const,
-};
-const OLDEST_SECONDS = {
-  name: 'sallyport_webhook_oldest_pending_seconds',
-  help: 'The age of the oldest record that waits; 0 when none does.',
-  labelNames: ['webhook'] as const,
-};

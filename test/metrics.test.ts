@@ -111,6 +111,18 @@ describe('the metrics', () => {
     });
   });
 
+  it('begin at 0 for each webhook and outcome before there is any, so that the first dead record is an increase', async (t) => {
+    const s = await opened(t);
+    await subscribe(s, ['order.placed']);
+    const [webhook] = await s.store.webhooks.list('', 1);
+    const dead = `{webhook="${webhook?.id}",outcome="dead"}`;
+    const before = await read(s.metrics, 'sallyport_deliveries_total');
+    assert.equal(Object.keys(before).length, 6);
+    assert.equal(before[dead], 0);
+    s.metrics.observeSettled(webhook?.id ?? '', { batch: batchOf(0, 2), fate: { kind: 'dead', at: 1 }, attempt: null });
+    assert.equal((await read(s.metrics, 'sallyport_deliveries_total'))[dead], 3);
+  });
+
   it('tell how much waits at each webhook and how old it is, from its progress alone', async (t) => {
     const s = await opened(t);
     const [number, idle] = [await subscribe(s, ['order.placed']), await subscribe(s, ['stock.low'])];
@@ -178,15 +190,18 @@ describe('the metrics', () => {
     const queues = await read(s.metrics, 'sallyport_webhook_queue_records');
     assert.equal(Object.keys(queues).length, METRICS_WEBHOOKS_MAX + 1);
     assert.equal(queues['{webhook="other"}'], 3 * 2);
+    const begun = await read(s.metrics, 'sallyport_deliveries_total');
+    assert.equal(begun['{webhook="other",outcome="dead"}'], 0);
     for (const { id } of await s.store.webhooks.list('', 1000)) s.metrics.observeSettled(id, delivered);
     const before = await read(s.metrics, 'sallyport_deliveries_total');
-    assert.equal(Object.keys(before).length, METRICS_WEBHOOKS_MAX + 1);
+    assert.equal(Object.keys(before).length, (METRICS_WEBHOOKS_MAX + 1) * 6);
     assert.equal(before['{webhook="other",outcome="delivered"}'], 3);
     const [gone] = await s.store.webhooks.list('', 1);
     await s.store.webhooks.remove(gone?.id ?? '', s.entry());
     const after = await read(s.metrics, 'sallyport_deliveries_total');
     assert.equal(after[`{webhook="${gone?.id}",outcome="delivered"}`], undefined);
-    assert.equal(Object.keys(after).length, METRICS_WEBHOOKS_MAX);
+    // One of the others has its place.
+    assert.equal(Object.keys(after).length, (METRICS_WEBHOOKS_MAX + 1) * 6);
   });
 
   it('hold what the process itself costs, and how late its event loop is', async (t) => {

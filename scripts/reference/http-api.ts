@@ -1,4 +1,5 @@
 /** The page of the HTTP API: every operation of the OpenAPI document, and every schema, for people. */
+import { refusalCodes } from './refusal-codes.ts';
 import { membersTable, phraseOf, type Schema } from './schema-table.ts';
 
 type Content = Readonly<Record<string, { readonly schema: Schema }>>;
@@ -52,6 +53,7 @@ export function httpApiPage(document: ApiDocument): string {
     'Made by `npm run reference` from what `GET /services/api/openapi.json` answers.\n',
     `${info.description}\n`,
     ...groups,
+    refusalCodes(),
     '## Schemas\n',
     ...schemas,
   ].join('\n');
@@ -113,7 +115,7 @@ function responsesText(responses: Operation['responses'], shared: ApiDocument['c
     // A status that two dialects share has either body.
     const either = bodies.flatMap(({ schema }) => schema.anyOf ?? schema.oneOf ?? [schema]);
     const phrases = [...new Set(either.map(phraseOf))];
-    lines.push(`- Refused with ${refusals.map(({ status }) => status).join(', ')}: ${phrases.join(' or ')}`);
+    lines.push(`- [Refused](#codes) with ${refusals.map(({ status }) => status).join(', ')}: ${phrases.join(' or ')}`);
   }
   return lines.join('\n');
 }

@@ -8,12 +8,14 @@ import { createLog } from '../../src/log.ts';
 import { createSallyport } from '../../src/sallyport.ts';
 import { commandLinePage } from './command-line.ts';
 import { type ApiDocument, httpApiPage } from './http-api.ts';
+import { metricsPage } from './metrics.ts';
 
 export async function referencePages(): Promise<ReadonlyMap<string, string>> {
   const groups = await Promise.all(GROUPS.map(async (group) => ({ group, commands: await group.load() })));
   return new Map([
     ['http-api.md', httpApiPage(await servedDocument())],
     ['command-line.md', commandLinePage(groups)],
+    ['metrics.md', metricsPage()],
   ]);
 }
 

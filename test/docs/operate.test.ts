@@ -8,6 +8,8 @@ import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { run } from '../../src/cli/run.ts';
 import { createMetrics } from '../../src/metrics.ts';
+import type { WebhookState } from '../../src/store/webhooks.ts';
+import { isRunnable } from '../../src/webhooks/lifecycle.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { runDocumentedCommands } from '../support/documented-program.ts';
 import { makeCertificates } from '../support/tls.ts';
@@ -88,6 +90,12 @@ test('every metric that an alert names is one that there is', async () => {
   const named = new Set([...page.matchAll(/\bsallyport_[a-z_]+/g)].map(([name]) => name));
   assert.ok(named.size >= 3);
   for (const name of named) assert.match(shown, new RegExp(`^# TYPE ${name} `, 'm'));
+});
+
+test('the alert of records that wait is of those webhooks alone for which the dispatcher works', () => {
+  const [, states = ''] = /oldest_pending_seconds > 900\n +and on \(webhook\) .*\{state=~"(.*)"\}/.exec(page) ?? [];
+  const all: readonly WebhookState[] = ['stopped', 'started', 'running', 'failing', 'failed'];
+  assert.deepEqual(states.split('|'), all.filter(isRunnable));
 });
 
 test('every file that the page links to is there, and so is every heading', () => {

@@ -6,6 +6,8 @@ import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { referencePages } from '../../scripts/reference/pages.ts';
 import { membersTable, phraseOf, type Schema } from '../../scripts/reference/schema-table.ts';
+import { createMetrics } from '../../src/metrics.ts';
+import { REFUSAL_STATUS } from '../../src/refusal.ts';
 
 const folder = fileURLToPath(new URL('../../docs/reference/', import.meta.url));
 
@@ -24,6 +26,29 @@ describe('docs/reference/', () => {
     const links = [...page.matchAll(/\]\(#([^)]+)\)/g)].map(([, anchor = '']) => anchor);
     assert.ok(links.length > 100);
     for (const anchor of links) assert.ok(anchors.has(anchor), `#${anchor}`);
+  });
+
+  it('says of each code of a refusal what it means, once', () => {
+    const page = readFileSync(join(folder, 'http-api.md'), 'utf8');
+    const rows = [...page.matchAll(/^\| (\d{3}) \| `(\w+)` \| (.+) \|$/gm)];
+    assert.deepEqual(
+      rows.map(([, status, code]) => [code, Number(status)]),
+      Object.entries(REFUSAL_STATUS),
+    );
+  });
+
+  it('has every metric of the service, with its type', async () => {
+    const page = readFileSync(join(folder, 'metrics.md'), 'utf8');
+    const { render } = createMetrics({
+      queues: { read: async () => ({ queues: [], otherRecords: 0 }) },
+      clock: Date.now,
+    });
+    const told = [...(await render()).matchAll(/^# TYPE (sallyport_\w+) (\w+)$/gm)];
+    assert.ok(told.length >= 12);
+    for (const [, name = '', type = ''] of told) {
+      const section = page.split(/^## /m).find((text) => text.includes(`\`${name}\``)) ?? '';
+      assert.equal(section.slice(0, section.indexOf('\n')).toLowerCase(), `${type}s`, name);
+    }
   });
 });
 
