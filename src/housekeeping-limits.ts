@@ -28,5 +28,8 @@ export const GIVE_UP_QUIET_MS = 300_000;
 /** When keys and client certificates are warned of before they expire, in days, and how often they are looked at. */
 export const EXPIRY_WARNING_DAYS: readonly number[] = [30, 7, 1];
 export const EXPIRY_LOOK_EVERY_MS = 3_600_000;
+/** How long before its end the service's own certificate is warned of, at most, and how often it is looked at. */
+export const SERVING_CERTIFICATE_WARNING_MS: number = 14 * 86_400_000;
+export const SERVING_CERTIFICATE_LOOK_EVERY_MS = 86_400_000;
 /** A hundred years: more days to keep something are a slip. */
 export const RETENTION_DAYS_MAX = 36_500;

@@ -44,7 +44,7 @@ import { createObservers, type Observers } from './observers.ts';
 import { createPortal } from './portal/portal.ts';
 import { Refusal } from './refusal.ts';
 import type { Services } from './services.ts';
-import { readServingCertificate } from './serving-certificate.ts';
+import { openServingCertificate, type ServingCertificate } from './serving-certificate.ts';
 
 export { type Config, ConfigurationError, defaultConfig, readConfig } from './config.ts';
 export { DataFolderError } from './data-folder.ts';
@@ -66,6 +66,8 @@ export type Sallyport = Embedding & {
   start(): Promise<{ readonly url: string; readonly address: string }>;
   /** Begins to deliver without listening: for a program that has `middleware` in a server of its own. */
   startDelivery(): Promise<void>;
+  /** Reads the certificate and its key again, for connections from then on. What cannot be used is told to the log alone. */
+  renewCertificate(): void;
   /** Stops accepting, finishes what is under way (10 s at most), and closes the data folder. */
   stop(): Promise<void>;
 };
@@ -82,10 +84,10 @@ export async function createSallyport(
   log: Log = createLog(config.logLevel),
   overrides: { readonly clock?: Clock } = {},
 ): Promise<Sallyport> {
-  const tls = readServingCertificate(config, log);
+  const certificate = openServingCertificate(config, { log, clock: overrides.clock ?? Date.now });
   const composed = await compose(config, { exclusive: true, log, ...overrides });
   try {
-    return assemble(composed, { config, log, tls });
+    return assemble(composed, { config, log, certificate });
   } catch (error) {
     // Else the folder would stay locked as long as the process lives.
     await composed.close();
@@ -96,10 +98,10 @@ export async function createSallyport(
 type Surroundings = {
   readonly config: Config;
   readonly log: Log;
-  readonly tls: ReturnType<typeof readServingCertificate>;
+  readonly certificate: ServingCertificate;
 };
 
-function assemble(composed: Composed, { config, log, tls }: Surroundings): Sallyport {
+function assemble(composed: Composed, { config, log, certificate }: Surroundings): Sallyport {
   const { store, clock, services } = composed;
   const observers = createObservers({ store, clock });
   const { metrics, figures } = observers;
@@ -111,7 +113,7 @@ function assemble(composed: Composed, { config, log, tls }: Surroundings): Sally
     ...composed,
     log,
     retention: retentionOf(config),
-    further: [figures.job],
+    further: [figures.job, ...certificate.jobs],
     observe: metrics.observeStep,
   });
   const gate = createGate({ store, clock, catalogue: services.products.compiled });
@@ -149,7 +151,7 @@ function assemble(composed: Composed, { config, log, tls }: Surroundings): Sally
     routes: [...routes, ...portal.pages],
     observe: observers.observeRequest,
   });
-  const listener = createListener({ handler, tls, clock, log });
+  const listener = createListener({ handler, tls: certificate.tls, clock, log });
   return {
     // The portal is for who listens by themselves: a host program has pages of its own at these paths.
     ...createEmbedding({ routes, handler, gate, clock, log, remoteAddress }),
@@ -169,6 +171,7 @@ function assemble(composed: Composed, { config, log, tls }: Surroundings): Sally
       log.info({ url, address: at }, 'listening');
       return { url, address: at };
     },
+    renewCertificate: () => certificate.renew(listener.serve),
     stop: async () => {
       if (catalogueWatch !== null) clearInterval(catalogueWatch);
       stopping.abort();

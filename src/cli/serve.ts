@@ -12,17 +12,23 @@ export const serveCommands: CommandGroup = [
     name: 'serve',
     summary: 'Run the service',
     explanation:
-      'An empty data folder is set up as by sallyport init. SIGTERM or SIGINT finishes what is in flight (10 s); a second\nSIGINT ends at once. With --json one line of JSON says where it listens, and the credentials of a first start.',
+      'An empty data folder is set up as by sallyport init. SIGTERM or SIGINT finishes what is in flight (10 s); a second\nSIGINT ends at once. SIGHUP has the certificate and its key read again, for connections from then on.\nWith --json one line of JSON says where it listens, and the credentials of a first start.',
     settings: SETTING_NAMES,
     json: true,
     run: async (invocation) => {
       // Before anything is made, so that a signal that comes early is not lost.
-      const signalled = firstSignal();
+      let isAskedToRenew = false;
+      let renew = (): void => {
+        isAskedToRenew = true;
+      };
+      const signalled = firstSignal(() => renew());
       const config = await invocation.config();
       const { createSallyport } = await import('../sallyport.ts');
       const sallyport = await createSallyport(config);
       try {
         const where = await sallyport.start();
+        renew = sallyport.renewCertificate;
+        if (isAskedToRenew) renew();
         const { firstCredentials } = sallyport;
         const isRead = await announce(invocation, where, config.dataDir, sallyport);
         if (isRead && firstCredentials !== null) await sallyport.credentialsShown();

@@ -1,11 +1,15 @@
 /** How commands that run until they are told to end are told. */
+import { isatty } from 'node:tty';
 
 /**
  * Resolves at the first SIGTERM or SIGINT. A SIGINT that comes later ends the process at once, as it would have without us: it is
  * a person who will not wait. One that comes with the first is the same signal, sent to a whole group of processes and passed on
  * by a parent too, as service managers and npm do; a SIGTERM never cuts a stop short.
+ *
+ * With `hangUp`, SIGHUP calls that, as service managers mean it, unless the terminal that the command began at is gone: then the
+ * signal means what it did before there were any, and a service that nobody sees does not stay behind.
  */
-export function firstSignal(): Promise<void> {
+export function firstSignal(hangUp?: () => void): Promise<void> {
   return new Promise((resolve) => {
     let firstAt: number | null = null;
     const caught = (signal: NodeJS.Signals): void => {
@@ -15,7 +19,15 @@ export function firstSignal(): Promise<void> {
     };
     process.on('SIGTERM', caught);
     process.on('SIGINT', caught);
+    if (hangUp === undefined) return;
+    const beganAtTerminal = hasTerminal();
+    process.on('SIGHUP', (signal) => (beganAtTerminal && !hasTerminal() ? caught(signal) : hangUp()));
   });
+}
+
+/** Once a terminal was hung up, what was open at it is none any more. */
+function hasTerminal(): boolean {
+  return [0, 1, 2].some((fd) => isatty(fd));
 }
 
 /** Two signals within this time are one. */

@@ -27,6 +27,8 @@ import type { RequestHandler } from './server.ts';
 export type Listener = {
   /** Begins to accept; answers the port, which is another than asked for when that was 0. Rejects when the port is taken. */
   listen(host: string, port: number): Promise<number>;
+  /** Shows another certificate to those who connect from now on. Throws where there is no TLS, or for what cannot be used. */
+  serve(tls: Tls): void;
   /**
    * Accepts nothing new, neither connections nor requests on those that there are; answers what is under way, 10 s at most, and ends
    * every connection with its last answer. Those that wait for none end at once.
@@ -34,9 +36,11 @@ export type Listener = {
   close(): Promise<void>;
 };
 
+type Tls = { readonly cert: string; readonly key: string };
+
 type ListenerOptions = {
   readonly handler: RequestHandler;
-  readonly tls: { readonly cert: string; readonly key: string } | null;
+  readonly tls: Tls | null;
   readonly clock: Clock;
   readonly log: Log;
   /** How long a stop waits for what is under way; DRAIN_MS unless given. */
@@ -55,10 +59,9 @@ export function createListener({ handler, tls, clock, log, drainMs = DRAIN_MS }:
     optimizeEmptyRequests: true,
   };
   // How many connections there may be is left to the system's limit of open files: each lasts only as long as the above.
-  const server: Server =
-    tls === null
-      ? createHttpServer(limits)
-      : createHttpsServer({ ...limits, ...tls, minVersion: 'TLSv1.2', handshakeTimeout: HEADERS_MS });
+  const secure =
+    tls === null ? null : createHttpsServer({ ...limits, ...tls, ...TLS_VERSIONS, handshakeTimeout: HEADERS_MS });
+  const server: Server = secure ?? createHttpServer(limits);
   const connections = trackConnections(server);
   const take = (request: IncomingMessage, response: ServerResponse): void => {
     if (!connections.admits(request, response)) return;
@@ -87,6 +90,11 @@ export function createListener({ handler, tls, clock, log, drainMs = DRAIN_MS }:
           resolve((server.address() as AddressInfo).port);
         });
       }),
+    serve: (next) => {
+      if (secure === null) throw new Error('the server has no TLS');
+      // All of it anew: what is not said again falls back to what Node takes by itself.
+      secure.setSecureContext({ ...next, ...TLS_VERSIONS });
+    },
     close: () =>
       new Promise((resolve) => {
         const deadline = setTimeout(connections.destroy, drainMs);
@@ -98,6 +106,9 @@ export function createListener({ handler, tls, clock, log, drainMs = DRAIN_MS }:
       }),
   };
 }
+
+/** Of wire.md §5, on this side too. */
+const TLS_VERSIONS = { minVersion: 'TLSv1.2' } as const;
 
 type Connections = {
   /** Takes note of a request; false if it has come too late, and is not to be carried out. */

@@ -15,7 +15,7 @@ import { FLASH_COOKIE, readCookie, SESSION_COOKIE, setCookie, VISIT_COOKIE } fro
 import { eventStream, type StreamEvent, signedOutStream } from './event-stream.ts';
 import { clearedFlash, readFlash, writeFlash } from './flash.ts';
 import { FORGERY_FIELD, forgeryProblem } from './forgery.ts';
-import { PAGE_HEADERS } from './headers.ts';
+import { PAGE_HEADERS, pageHeaders } from './headers.ts';
 import type { Layout } from './layout.ts';
 import { packed } from './packing.ts';
 import { NO_COOKIE, refusalView } from './refusal-page.ts';
@@ -99,15 +99,16 @@ export function createPages({ sessions, clock, random, layout, publicHost }: Dep
   };
 
   const show = (view: View, request: IncomingMessage, around: Visit, status: number): Reply => {
+    const common = pageHeaders(request);
     if (around.isPartial && view.partial !== undefined) {
-      return { status: view.status ?? status, headers: PAGE_HEADERS, body: view.partial.markup };
+      return { status: view.status ?? status, headers: common, body: view.partial.markup };
     }
     const flash = readFlash(request, around.cookie);
     const cookies = [
       ...(around.isNew && around.session === null ? [setCookie(VISIT_COOKIE, around.cookie)] : []),
       ...(readCookie(request, FLASH_COOKIE) === null ? [] : [clearedFlash()]),
     ];
-    const headers = { ...PAGE_HEADERS, ...(cookies.length > 0 && { 'Set-Cookie': cookies }) };
+    const headers = { ...common, ...(cookies.length > 0 && { 'Set-Cookie': cookies }) };
     return { status: view.status ?? status, headers, body: layout(view, { ...around, flash }) };
   };
 

@@ -20,7 +20,7 @@ export function originOf({ socket, headers }: IncomingMessage): string {
   return headers.origin ?? `${socket instanceof TLSSocket ? 'https' : 'http'}://${headers.host}`;
 }
 
-function isLoopback(host: string): boolean {
+export function isLoopback(host: string): boolean {
   const name = host.replace(/:\d+$/, '').toLowerCase();
   return name === 'localhost' || name.endsWith('.localhost') || name === '[::1]' || /^127(\.\d{1,3}){3}$/.test(name);
 }

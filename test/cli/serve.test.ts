@@ -1,16 +1,19 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
-import { request } from 'node:https';
-import { connect } from 'node:net';
+import { Agent, type RequestOptions, request } from 'node:https';
+import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
+import type { TLSSocket } from 'node:tls';
 import type { FirstCredentials } from '../../src/data-folder.ts';
 import { cleanUp } from '../support/cleanup.ts';
-import { sallyport, sallyportJson, serve, unusedFolder } from '../support/command.ts';
-import { makeCertificates } from '../support/tls.ts';
+import { commandLine, sallyport, sallyportJson, serve, unusedFolder } from '../support/command.ts';
+import { type Certificates, type Identity, makeCertificates } from '../support/tls.ts';
 
 async function tokenStatus(url: string, { clientId, clientSecret }: Partial<FirstCredentials>): Promise<number> {
   const response = await fetch(`${url}/services/api/oauth2/token`, {
@@ -89,21 +92,149 @@ test('settings are flags of serve too, and win over the environment', async (t) 
   assert.equal((await end('SIGTERM')).status, 0);
 });
 
-test('serve speaks TLS with the certificate and key that it is given', async (t) => {
-  const dataDir = await initialised(t);
-  const { ca, server } = makeCertificates();
-  const cert = join(dataDir, 'cert.pem');
-  const key = join(dataDir, 'key.pem');
-  writeFileSync(cert, server.certificate);
-  writeFileSync(key, server.privateKey);
-  const { announcement } = await serve(t, dataDir, { args: ['--tls-cert-file', cert, '--tls-key-file', key] });
-  assert.match(announcement.url, /^https:/);
-  const status = await new Promise((resolve, reject) => {
-    request(`${announcement.url}/livez`, { ca }, (response) => resolve(response.resume().statusCode))
+type Shown = {
+  readonly status: number | undefined;
+  readonly headers: http.IncomingHttpHeaders;
+  /** Of the certificate that the server showed. */
+  readonly fingerprint: string | undefined;
+  /** Of the client: another one is another connection. */
+  readonly port: number | undefined;
+};
+
+/** A request over TLS that trusts `ca`: on a connection of its own unless an agent is given. */
+function askOverTls(url: string, ca: string, options: RequestOptions = {}): Promise<Shown> {
+  return new Promise((resolve, reject) => {
+    request(url, { ca, agent: false, servername: 'localhost', ...options }, (response) => {
+      const socket = response.socket as TLSSocket;
+      const { statusCode: status, headers } = response;
+      const shown = {
+        status,
+        headers,
+        fingerprint: socket.getPeerX509Certificate()?.fingerprint256,
+        port: socket.localPort,
+      };
+      response.resume().once('end', () => resolve(shown));
+    })
       .on('error', reject)
       .end();
   });
-  assert.equal(status, 200);
+}
+
+type Tls = {
+  readonly certificates: Certificates;
+  readonly args: readonly string[];
+  write(identity: Identity): void;
+};
+
+function tlsFiles(dataDir: string): Tls {
+  const certificates = makeCertificates();
+  const [cert, key] = [join(dataDir, 'cert.pem'), join(dataDir, 'key.pem')];
+  const write = ({ certificate, privateKey }: Identity): void => {
+    writeFileSync(cert, certificate);
+    writeFileSync(key, privateKey);
+  };
+  write(certificates.server);
+  return { certificates, write, args: ['--tls-cert-file', cert, '--tls-key-file', key] };
+}
+
+const fingerprintOf = ({ certificate }: Identity): string => new X509Certificate(certificate).fingerprint256;
+
+test('serve speaks TLS with the certificate and key that it is given', async (t) => {
+  const dataDir = await initialised(t);
+  const { args, certificates } = tlsFiles(dataDir);
+  const { announcement } = await serve(t, dataDir, { args });
+  assert.match(announcement.url, /^https:/);
+  const { status, fingerprint } = await askOverTls(`${announcement.url}/livez`, certificates.ca);
+  assert.deepEqual([status, fingerprint], [200, fingerprintOf(certificates.server)]);
+});
+
+test('over TLS of its own the portal’s pages alone have browsers keep to HTTPS, but for the loopback address', async (t) => {
+  const dataDir = await initialised(t);
+  const { args, certificates } = tlsFiles(dataDir);
+  const { announcement } = await serve(t, dataDir, { args });
+  const told = async (path: string, host: string): Promise<string | undefined> => {
+    const { headers } = await askOverTls(announcement.url + path, certificates.ca, { headers: { host } });
+    return headers['strict-transport-security'];
+  };
+  assert.equal(await told('/sign-in', 'edge.example'), 'max-age=15552000');
+  assert.equal(await told('/sign-in', 'localhost:8443'), undefined);
+  assert.equal(await told('/livez', 'edge.example'), undefined);
+});
+
+test('SIGHUP has serve show the certificate that the files have now, to new connections, unless it is a bad one', async (t) => {
+  const dataDir = await initialised(t);
+  const { args, certificates, write } = tlsFiles(dataDir);
+  const { announcement, pid, log, end } = await serve(t, dataDir, { args });
+  const url = `${announcement.url}/livez`;
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  cleanUp(t, () => agent.destroy());
+  const next = certificates.issue();
+  write(next);
+  const before = await askOverTls(url, certificates.ca, { agent });
+  process.kill(pid, 'SIGHUP');
+  await log.line(({ msg }) => msg === 'the certificate was read again: new connections get it');
+  const kept = await askOverTls(url, certificates.ca, { agent });
+  assert.deepEqual([kept.status, kept.port], [200, before.port]);
+  assert.equal((await askOverTls(url, certificates.ca)).fingerprint, fingerprintOf(next));
+
+  write({ ...next, privateKey: certificates.server.privateKey });
+  process.kill(pid, 'SIGHUP');
+  const refused = await log.line(({ msg }) => msg === 'the certificate was not renewed: the one before is served on');
+  assert.match(
+    JSON.stringify(refused.err),
+    /SALLYPORT_TLS_CERT_FILE, SALLYPORT_TLS_KEY_FILE: the certificate and key cannot be used/,
+  );
+  assert.equal((await askOverTls(url, certificates.ca)).fingerprint, fingerprintOf(next));
+  agent.destroy();
+  assert.deepEqual(await end('SIGTERM'), { status: 0, signal: null });
+});
+
+test('SIGHUP changes nothing where serve has no certificate, which the log says', async (t) => {
+  const dataDir = await initialised(t);
+  const { announcement, pid, log, end } = await serve(t, dataDir);
+  process.kill(pid, 'SIGHUP');
+  await log.line(({ msg }) => msg?.startsWith('there is no certificate to read again') === true);
+  assert.equal((await fetch(`${announcement.url}/livez`)).status, 200);
+  assert.deepEqual(await end('SIGTERM'), { status: 0, signal: null });
+});
+
+test('serve stops when the terminal that it was started at is closed', async (t) => {
+  const dataDir = await initialised(t);
+  const log = join(dataDir, 'log');
+  // Python, since Node makes no terminals: the service gets one of its own, which is closed once it listens.
+  const program = `
+import os, pty, sys
+child, terminal = pty.fork()
+if child == 0:
+    os.dup2(os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT, 0o600), 2)
+    os.execv(sys.argv[2], sys.argv[2:])
+shown = b''
+while b'listens on' not in shown:
+    shown += os.read(terminal, 1024)
+os.close(terminal)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+`;
+  const command = commandLine(['serve', '--port', '0', '--data', dataDir]);
+  assert.equal(
+    execFileSync('python3', ['-c', program, log, ...command])
+      .toString()
+      .trim(),
+    '0',
+  );
+  assert.match(readFileSync(log, 'utf8'), /"msg":"stopped"\}\n$/);
+});
+
+test('why serve does not start is the last line that it writes', async (t) => {
+  const dataDir = await initialised(t);
+  const taken = http.createServer();
+  await once(taken.listen(0, '127.0.0.1'), 'listening');
+  cleanUp(t, () => taken.close());
+  const { port } = taken.address() as AddressInfo;
+  const { status, stderr } = await sallyport(['serve', '--data', dataDir, '--port', String(port)]);
+  assert.equal(status, 1);
+  const lines = stderr.trimEnd().split('\n');
+  assert.equal(lines.at(-1), `sallyport: cannot serve: listen EADDRINUSE: address already in use 127.0.0.1:${port}`);
+  assert.match(lines.at(-2) ?? '', /"msg":"stopped"/);
 });
 
 test('what cannot be served with is refused before anything is made', async (t) => {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
+import { run } from '../../src/cli/run.ts';
 
 const unit = readFileSync(new URL('../../docs/examples/sallyport.service', import.meta.url), 'utf8');
 
@@ -26,6 +27,17 @@ function isAllowed(call: string): boolean {
 }
 
 describe('the systemd unit', () => {
+  it('is not started again with settings that cannot be used, and with whatever else ends it', async () => {
+    const quiet = { out: async () => true, err: async () => true, read: async () => null, isInteractive: false };
+    const status = await run(['serve'], { ...quiet, env: { SALLYPORT_PORT: 'http' } });
+    assert.deepEqual(settings('RestartPreventExitStatus'), [String(status)]);
+    assert.deepEqual(settings('Restart'), ['always']);
+  });
+
+  it('has its certificate read again when it is reloaded', () => {
+    assert.deepEqual(settings('ExecReload'), ['/bin/kill -HUP $MAINPID']);
+  });
+
   it('lets the thread of large bodies lower its priority, and no more of what alters resources', () => {
     assert.equal(isAllowed('setpriority'), true);
     assert.equal(isAllowed('sched_setaffinity'), false);

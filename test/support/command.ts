@@ -8,6 +8,7 @@ import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { FirstCredentials } from '../../src/data-folder.ts';
 import { cleanUp } from './cleanup.ts';
+import { createLogReader, type LogReader } from './log-reader.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 /** Node 22 says at every start that type stripping is an experiment. */
@@ -69,6 +70,7 @@ export type Served = {
   } & Partial<FirstCredentials>;
   /** All of standard output so far. */
   stdout(): string;
+  readonly log: LogReader;
   /** Sends a signal and answers how the process ended. */
   end(signal: NodeJS.Signals): Promise<{ readonly status: number | null; readonly signal: NodeJS.Signals | null }>;
 };
@@ -86,10 +88,8 @@ export async function serve(
     return ended;
   });
   let stdout = '';
-  let stderr = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text;
-  });
+  const log = createLogReader();
+  child.stderr.setEncoding('utf8').on('data', log.take);
   const announced = new Promise<void>((resolve) => {
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       stdout += text;
@@ -98,18 +98,24 @@ export async function serve(
   });
   await Promise.race([
     announced,
-    ended.then(([status]) => Promise.reject(new Error(`serve ended with ${status}: ${stderr}`))),
+    ended.then(([status]) => Promise.reject(new Error(`serve ended with ${status}: ${log.text()}`))),
   ]);
   return {
     pid: child.pid ?? 0,
     announcement: JSON.parse(stdout.slice(0, stdout.indexOf('\n'))) as Served['announcement'],
     stdout: () => stdout,
+    log,
     end: async (signal) => {
       child.kill(signal);
       const [status, endedBy] = await ended;
       return { status, signal: endedBy };
     },
   };
+}
+
+/** The program with its arguments, for what starts it in a way of its own. */
+export function commandLine(args: readonly string[]): string[] {
+  return [process.execPath, ...FLAGS, MAIN, ...args];
 }
 
 function start(args: readonly string[], env: Readonly<Record<string, string>>): ChildProcessWithoutNullStreams {

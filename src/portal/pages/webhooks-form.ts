@@ -127,7 +127,7 @@ function retryFields(form: FormState): Html {
           {
             value: 'exponential',
             label: 'Growing',
-            hint: '5 s, 10 s, 20 s and so on up to 12 h, drawn from the upper half of each. 20 attempts span about two and a half days.',
+            hint: '5 s, 10 s, 20 s and so on up to 12 h, drawn from the upper half of each. 20 attempts span about two and a half days. If nothing succeeds for 24 hours, the webhook is given up before that: what waits is kept until you start it again.',
           },
           { value: 'linear', label: 'Steady', hint: '30 s, 60 s, 90 s and so on. 20 attempts span 95 minutes.' },
         ],
