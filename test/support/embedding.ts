@@ -69,7 +69,8 @@ async function openShop(t: TestContext, prepared: Prepared): Promise<Shop> {
       headers: { 'Content-Type': 'application/json', ...(token === null ? {} : { Authorization: `Bearer ${token}` }) },
       body: JSON.stringify({ item: 'x'.repeat(10_000) }),
     });
-    return { status: reply.status, headers: reply.headers, body: await reply.json() };
+    const text = await reply.text();
+    return { status: reply.status, headers: reply.headers, body: text.startsWith('{') ? JSON.parse(text) : text };
   };
   return { ...prepared, running, adminToken, admin: createClient(url, adminToken), order };
 }
@@ -163,6 +164,15 @@ export function testEmbedding(heading: string, notFound: RegExp): void {
 
     assert.equal((await orders()).length, 1);
     assert.ok(!running.errors().includes(administrator.clientSecret));
+  });
+
+  test(`a publish that fails within ${heading} is an answer that says so, and the program serves on`, async (t) => {
+    const { admin, order } = await openShop(t, prepared);
+    const { items } = await succeeded<{ items: { id: string; name: string }[] }>(admin.get('event-types?limit=200'));
+    const type = items.find(({ name }) => name === 'order.created');
+    assert.equal((await admin.delete(`event-types/${type?.id}`)).status, 204);
+    for (const _ of [1, 2]) assert.ok((await order()).status >= 400);
+    assert.equal((await admin.get('/readyz')).status, 200);
   });
 
   test(`a refused request of ${heading} whose body is still coming ends its connection`, async (t) => {
