@@ -1,4 +1,5 @@
 /** The page of metrics: what `GET /metrics` tells, for those who write queries and alerts. */
+import { METRICS_WEBHOOKS_MAX } from '../../src/limits.ts';
 import { COUNTERS, GAUGES, HISTOGRAMS } from '../../src/metric-names.ts';
 
 type Metric = {
@@ -28,7 +29,7 @@ const LABELS: Readonly<Record<Label, string>> = {
   status: 'of the answer',
   task: "housekeeping's",
   version: "Sallyport's",
-  webhook: 'the id of a webhook; `other` for all beyond the 200 oldest',
+  webhook: `the id of a webhook; \`other\` for all beyond the ${METRICS_WEBHOOKS_MAX} oldest`,
 };
 
 export function metricsPage(): string {
