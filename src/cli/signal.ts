@@ -6,8 +6,8 @@ import { isatty } from 'node:tty';
  * a person who will not wait. One that comes with the first is the same signal, sent to a whole group of processes and passed on
  * by a parent too, as service managers and npm do; a SIGTERM never cuts a stop short.
  *
- * With `hangUp`, SIGHUP calls that, as service managers mean it, unless the terminal that the command began at is gone: then the
- * signal means what it did before there were any, and a service that nobody sees does not stay behind.
+ * With `hangUp`, SIGHUP calls that, as service managers mean it. Where the terminal that the command began at is gone it is a stop instead:
+ * a service that nobody sees any more is not to stay behind.
  */
 export function firstSignal(hangUp?: () => void): Promise<void> {
   return new Promise((resolve) => {
