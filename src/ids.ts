@@ -11,8 +11,8 @@ export type Clock = () => number;
 export type Random = (size: number) => Uint8Array;
 
 export type Ids = {
-  /** The next row key: larger than every one before from this source. */
-  rowKey(): number;
+  /** The next row key: larger than every one before from this source, and than `above`, which another process may have drawn. */
+  rowKey(above?: number): number;
   /** A UUIDv7 whose row key is `rowKeyOf(uuid)`. */
   uuid(): string;
 };
@@ -27,7 +27,8 @@ const COUNTERS_PER_MS = 2048;
  */
 export function createIds(clock: Clock, random: Random, after = 0): Ids {
   let last = after;
-  const rowKey = (): number => {
+  const rowKey = (above = 0): number => {
+    if (above > last) last = above;
     const earliest = clock() * COUNTERS_PER_MS;
     if (earliest + COUNTERS_PER_MS / 2 > last) {
       const [high = 0, low = 0] = random(2);

@@ -38,6 +38,14 @@ describe('row keys and UUIDs', () => {
     assert.equal(ids.rowKey(), firstRowKeyAt(1_900_000_000_000) + 1);
   });
 
+  it('goes on above a key that somebody else has drawn, where that is larger', () => {
+    const ids = createIds(() => 1_800_000_000_000, randomBytes);
+    const first = ids.rowKey();
+    assert.equal(ids.rowKey(first + 5000), first + 5001);
+    assert.equal(ids.rowKey(first), first + 5002);
+    assert.equal(ids.rowKey(), first + 5003);
+  });
+
   it('makes every key larger than the one before and every UUID later in order, whatever the clock does', () => {
     const steps = fc.array(fc.integer({ min: -5000, max: 50 }), { minLength: 1, maxLength: 200 });
     fc.assert(

@@ -97,7 +97,7 @@ export function createApplications({ store, clock, ids, random }: Dependencies):
       secretHash: before?.secretHash ?? NO_SECRET,
       previousSecretHash: before?.previousSecretHash ?? null,
       previousSecretExpiresAt: before?.previousSecretExpiresAt ?? null,
-      tokensRevokedThrough: switchedOff ? ids.rowKey() : (before?.tokensRevokedThrough ?? 0),
+      tokensRevokedThrough: switchedOff ? ids.rowKey(before.tokensRevokedThrough) : (before?.tokensRevokedThrough ?? 0),
     };
   };
   const administration = administer<Application, ApplicationInput>(
@@ -137,7 +137,7 @@ export function createApplications({ store, clock, ids, random }: Dependencies):
         secretHash: hashCredential(clientSecret),
         previousSecretHash: overlapSeconds === 0 ? null : before.secretHash,
         previousSecretExpiresAt: overlapSeconds === 0 ? null : stamp.updatedAt + overlapSeconds * 1000,
-        tokensRevokedThrough: revokeTokens ? ids.rowKey() : before.tokensRevokedThrough,
+        tokensRevokedThrough: revokeTokens ? ids.rowKey(before.tokensRevokedThrough) : before.tokensRevokedThrough,
       }));
       return { application, clientSecret };
     },
@@ -145,7 +145,7 @@ export function createApplications({ store, clock, ids, random }: Dependencies):
       administration.change(id, 'application.revoke-tokens', actor, (before, { updatedAt }) => ({
         ...before,
         updatedAt,
-        tokensRevokedThrough: ids.rowKey(),
+        tokensRevokedThrough: ids.rowKey(before.tokensRevokedThrough),
       })),
   };
 }

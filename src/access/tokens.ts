@@ -4,7 +4,7 @@ import { type Clock, type Ids, type Random, rowKeyTime } from '../ids.ts';
 import { CLIENTS_CACHED } from '../limits.ts';
 import { Refusal } from '../refusal.ts';
 import type { Client } from '../store/applications.ts';
-import { StaleWrite } from '../store/database.ts';
+import { retryStale, StaleWrite } from '../store/database.ts';
 import type { Store } from '../store/store.ts';
 import { credentialBytes, hashCredential, mintToken } from './credential.ts';
 import { findGrant } from './gate.ts';
@@ -31,8 +31,12 @@ export type Introspection =
 export type Tokens = {
   /** The application behind the credentials. Throws `invalid_client`, the same for every reason. */
   authenticate(credentials: ClientCredentials): Promise<Client>;
-  /** A token of a client that has just been authenticated, for `scope` as it was asked for. Throws `invalid_scope`. */
-  issue(client: Client, scope: string | undefined): Promise<IssuedToken>;
+  /**
+   * A token of a client that has just been authenticated, for `scope` as it was asked for. Throws `invalid_scope`. `again` authenticates
+   * it once more, where its tokens were revoked or it was switched off meanwhile: a revocation ends tokens, not credentials. Without
+   * it such a client is refused.
+   */
+  issue(client: Client, scope: string | undefined, again?: () => Promise<Client>): Promise<IssuedToken>;
   introspect(token: string): Promise<Introspection>;
   /** RFC 7009: forgets a token of this client; one that is unknown or another's is left alone, and that is no error. */
   revoke(token: string, client: Client): Promise<void>;
@@ -69,32 +73,29 @@ export function createTokens({ store, clock, ids, random }: Dependencies): Token
     }
     return client;
   };
+  const issueTo = async (client: Client, text: string | undefined): Promise<IssuedToken> => {
+    const requested = parseScope(text);
+    const verdict = requested.ok ? grantScope(requested, client.scopes) : requested;
+    if (!verdict.ok) throw new Refusal(verdict.code, verdict.description);
+    const scope = verdict.granted.join(' ');
+    const { id: applicationId, tokensRevokedThrough, accessTokenValiditySeconds: expiresInSeconds } = client;
+    // Above the key of a revocation too that another process has drawn, whose clock was ahead.
+    const key = ids.rowKey(tokensRevokedThrough);
+    const accessToken = mintToken(key, random);
+    const hash = hashCredential(accessToken);
+    const expiresAt = clock() + expiresInSeconds * 1000;
+    await store.tokens.issue({ key, hash, applicationId, scope, expiresAt, tokensRevokedThrough });
+    return { accessToken, expiresInSeconds, scope };
+  };
   return {
     authenticate,
-    issue: async (client, text) => {
-      const requested = parseScope(text);
-      const verdict = requested.ok ? grantScope(requested, client.scopes) : requested;
-      if (!verdict.ok) throw new Refusal(verdict.code, verdict.description);
-      const scope = verdict.granted.join(' ');
-      const key = ids.rowKey();
-      const accessToken = mintToken(key, random);
-      const expiresInSeconds = client.accessTokenValiditySeconds;
-      const { id: applicationId, tokensRevokedThrough } = client;
-      const expiresAt = clock() + expiresInSeconds * 1000;
+    issue: async (client, text, again = refuseChanged) => {
       try {
-        await store.tokens.issue({
-          key,
-          hash: hashCredential(accessToken),
-          applicationId,
-          scope,
-          expiresAt,
-          tokensRevokedThrough,
-        });
+        return await issueTo(client, text);
       } catch (error) {
-        if (error instanceof StaleWrite) throw invalidClient();
-        throw error;
+        if (!(error instanceof StaleWrite)) throw error;
       }
-      return { accessToken, expiresInSeconds, scope };
+      return retryStale(async () => issueTo(await again(), text));
     },
     introspect: async (token) => {
       const grant = await findGrant(store, token, clock());
@@ -115,6 +116,10 @@ export function createTokens({ store, clock, ids, random }: Dependencies): Token
       if (grant !== null) await store.tokens.revoke(grant.key, client.id);
     },
   };
+}
+
+function refuseChanged(): Promise<Client> {
+  return Promise.reject(invalidClient());
 }
 
 function invalidClient(): Refusal {

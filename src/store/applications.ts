@@ -1,5 +1,5 @@
 /** Registered applications (`application`). */
-import type { Database } from './database.ts';
+import type { Database, Statement } from './database.ts';
 import { type ResourceStore, readOne, resourceStore } from './resource.ts';
 import { bytes, bytesOrNull, flag, json, number, numberOrNull, type Table, table, text } from './table.ts';
 
@@ -14,7 +14,10 @@ export type Application = {
   readonly accessTokenValiditySeconds: number;
   readonly scopes: readonly string[];
   readonly active: boolean;
-  /** Tokens whose row key is not above this one are refused: one write revokes them all. */
+  /**
+   * Tokens whose row key is not above this one are refused: one write revokes them all. A larger one than before revokes what there is
+   * when it is written, also tokens whose keys were drawn later than it.
+   */
   readonly tokensRevokedThrough: number;
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -56,6 +59,23 @@ const HOLDERS = `
   WHERE a.id > @after AND EXISTS (SELECT 1 FROM json_each(a.scopes) AS held WHERE held.value = @scope)
   ORDER BY a.id LIMIT @limit`;
 
+// A revocation draws its key before its commit, which may wait for another process, and tokens are issued meanwhile. One seek: the
+// last entry of the primary key. What is issued behind it is kept by the watermark that it was decided on (tokens.ts).
+const NEWEST_TOKEN = 'coalesce((SELECT max(key) FROM access_token), 0)';
+const END_TOKENS = `
+  UPDATE application SET tokens_revoked_through = max(tokens_revoked_through, ${NEWEST_TOKEN}) WHERE id = @id`;
+// Served by application_user. `updated_at` grows: a change that was decided on the row as it was before starts over, and does not
+// write the old watermark back. Nor is the watermark ever the same as before, whatever the clocks say.
+const END_TOKENS_OF_USER = `
+  UPDATE application
+  SET tokens_revoked_through = max(tokens_revoked_through + 1, @through, ${NEWEST_TOKEN}), updated_at = max(updated_at + 1, @now)
+  WHERE user_id = @userId`;
+
+/** Refuses every token that the user's applications have, for good. */
+export function endTokensOfUser(userId: string, through: number, now: number): Statement {
+  return { sql: END_TOKENS_OF_USER, params: { userId, through, now } };
+}
+
 /** An application that holds a scope, and whether anything keeps it from using it. */
 export type ScopeHolder = {
   readonly id: string;
@@ -84,7 +104,10 @@ export type ApplicationStore = ResourceStore<Application> & {
 
 export function applicationStore(db: Database): ApplicationStore {
   return {
-    ...resourceStore(db, 'application', APPLICATION),
+    ...resourceStore(db, 'application', APPLICATION, {
+      onUpdate: ({ id, tokensRevokedThrough }, before) =>
+        tokensRevokedThrough > before.tokensRevokedThrough ? [{ sql: END_TOKENS, params: { id } }] : [],
+    }),
     getClient: async (clientId) => {
       const row = await db.get(GET_CLIENT, { clientId });
       const application = readOne(APPLICATION, row);

@@ -22,7 +22,10 @@ export function resourceStore<T extends Administered>(
   name: string,
   table: Table<T>,
   /** Rows of other tables that live and die with this one. */
-  dependents: { readonly onInsert?: (record: T) => Statement[]; readonly onUpdate?: (record: T) => Statement[] } = {},
+  dependents: {
+    readonly onInsert?: (record: T) => Statement[];
+    readonly onUpdate?: (record: T, before: T) => Statement[];
+  } = {},
 ): ResourceStore<T> {
   const getSql = `SELECT ${table.columns()} FROM ${name} WHERE id = @id`;
   const listSql = `SELECT ${table.columns()} FROM ${name} WHERE id > @after ORDER BY id LIMIT @limit`;
@@ -43,7 +46,7 @@ export function resourceStore<T extends Administered>(
       await db.commit([
         unchanged(before),
         table.update(record),
-        ...(dependents.onUpdate?.(record) ?? []),
+        ...(dependents.onUpdate?.(record, before) ?? []),
         auditStatement(audit),
       ]);
     },

@@ -49,7 +49,8 @@ const NEXT = `
 export type TokenStore = {
   /**
    * Throws `StaleWrite` when the application or its user was switched off, or its tokens were revoked, since
-   * `tokensRevokedThrough` was read: nothing is issued past a revocation.
+   * `tokensRevokedThrough` was read: nothing is issued past a revocation. The key is to be above that, or the token is refused from
+   * birth.
    */
   issue(token: AccessToken & Pick<TokenGrant, 'tokensRevokedThrough'>): Promise<void>;
   find(key: number): Promise<TokenGrant | null>;

@@ -1,5 +1,6 @@
 /** Portal accounts (`user_account`). */
 import type { Ids } from '../ids.ts';
+import { endTokensOfUser } from './applications.ts';
 import type { Database, Statement } from './database.ts';
 import { type ResourceStore, readOne, resourceStore } from './resource.ts';
 import { endSessions } from './sessions.ts';
@@ -47,18 +48,19 @@ export type UserStore = ResourceStore<User> & {
 
 // A user that is switched off takes its tokens, its invitation and its sessions along for good: switching it on again does not
 // bring them back.
-const END_TOKENS =
-  'UPDATE application SET tokens_revoked_through = max(tokens_revoked_through, @through) WHERE user_id = @userId';
 const END_INVITATION = 'DELETE FROM invitation WHERE user_id = @userId';
 
 export function userStore(db: Database, ids: Ids): UserStore {
-  const switchOff = ({ id: userId }: User): Statement[] => [
-    { sql: END_TOKENS, params: { userId, through: ids.rowKey() } },
+  const switchOff = ({ id: userId, updatedAt }: User, before: User): Statement[] => [
+    // Of one that was off already nothing can have been issued since.
+    ...(before.active ? [endTokensOfUser(userId, ids.rowKey(), updatedAt)] : []),
     { sql: END_INVITATION, params: { userId } },
     endSessions(userId),
   ];
   return {
-    ...resourceStore(db, 'user_account', USER, { onUpdate: (user) => (user.active ? [] : switchOff(user)) }),
+    ...resourceStore(db, 'user_account', USER, {
+      onUpdate: (user, before) => (user.active ? [] : switchOff(user, before)),
+    }),
     getByName: async (userName) => readOne(USER, await db.get(GET_BY_NAME, { userName })),
     isEmpty: async () => (await db.get(IS_EMPTY, {}))?.empty === 1,
   };

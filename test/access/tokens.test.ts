@@ -114,7 +114,7 @@ describe('issuing a token', () => {
     });
   }
 
-  it('issues nothing, and tells nobody why, where the client was switched off or revoked since it was authenticated', async (t) => {
+  it('issues nothing, and tells nobody why, where the client was switched off or revoked since, and is not authenticated again', async (t) => {
     const s = await openTestServices(t);
     const [revoked, inactive] = [await clientOf(s), await clientOf(s)];
     await s.applications.revokeTokens(revoked.id, ACTOR);

@@ -93,7 +93,7 @@ export function tokenRoutes({ tokens, authentication }: Dependencies): Route[] {
         }
         const scope = parameters.optional('scope');
         const client = await authentication.client(call, parameters);
-        const token = await tokens.issue(client, scope);
+        const token = await tokens.issue(client, scope, () => authentication.client(call, parameters));
         return {
           status: 200,
           headers: { Pragma: 'no-cache' },

@@ -59,6 +59,24 @@ describe('the log of a token request that is refused', () => {
   });
 });
 
+describe('a token request with valid credentials', () => {
+  it('is answered with a token that counts also when a revocation comes between', async (t) => {
+    const service = await start(t);
+    const { authenticate } = service.tokens;
+    let authenticated = 0;
+    service.tokens.authenticate = async (credentials) => {
+      const client = await authenticate(credentials);
+      authenticated += 1;
+      if (authenticated === 1) await service.applications.revokeTokens(client.id, 'test');
+      return client;
+    };
+    const answer = await postJson(service, TOKEN, request(service));
+    assert.equal(answer.status, 200, answer.text);
+    const caller = await service.gate.authenticate([`Bearer ${bodyOf(answer).access_token}`]);
+    assert.deepEqual([caller.clientId, authenticated], [service.client.clientId, 2]);
+  });
+});
+
 describe('a token request in JSON', () => {
   it('is answered with a token, its end and its scopes, in a reply that nobody keeps', async (t) => {
     const service = await start(t);
