@@ -7,7 +7,7 @@ import type { Actor, AuditAction, AuditEntry } from '../audit.ts';
 import type { Clock, Ids, Random } from '../ids.ts';
 import { PASSKEY_NAME_MAX_LENGTH, PASSKEYS_PER_USER_MAX } from '../portal-limits.ts';
 import { Refusal, refuseField } from '../refusal.ts';
-import { ConstraintViolation, StaleWrite } from '../store/database.ts';
+import { ConstraintViolation, retryStale, StaleWrite } from '../store/database.ts';
 import type { Passkey } from '../store/passkeys.ts';
 import type { Store } from '../store/store.ts';
 import type { User } from '../store/users.ts';
@@ -136,12 +136,14 @@ export function createPasskeys({ store, clock, ids, random }: Dependencies): Pas
       }
       return store.users.get(passkey.userId);
     },
-    remove: async (userId, passkeyId) => {
-      const passkey = (await store.passkeys.ofUser(userId)).find(({ id }) => id === passkeyId);
-      if (passkey === undefined) throw new Refusal('not_found', 'there is no such passkey');
-      const changes = { passkey: { from: { id: passkey.id, name: passkey.name }, to: null } };
-      await store.passkeys.remove(passkey, entry('user.remove-passkey', userId, clock(), changes));
-    },
+    remove: (userId, passkeyId) =>
+      // Of two removals at the same moment the second finds none.
+      retryStale(async () => {
+        const passkey = (await store.passkeys.ofUser(userId)).find(({ id }) => id === passkeyId);
+        if (passkey === undefined) throw new Refusal('not_found', 'there is no such passkey');
+        const changes = { passkey: { from: { id: passkey.id, name: passkey.name }, to: null } };
+        await store.passkeys.remove(passkey, entry('user.remove-passkey', userId, clock(), changes));
+      }),
   };
 }
 
