@@ -75,9 +75,9 @@ export function createProducts({ store, clock, ids }: { store: Store; clock: Clo
   const reserved = setByService('id', 'builtIn', 'createdAt', 'updatedAt');
   let catalogue: Catalogue = compileCatalogue([]);
   let scopeNames: readonly string[] = [];
-  let version = '';
+  let compiledVersion = '';
   const refresh = async (): Promise<void> => {
-    version = await store.products.version();
+    compiledVersion = await store.products.version();
     const products = await store.products.all();
     catalogue = compileCatalogue(products);
     scopeNames = products.flatMap(({ scopes }) => scopes.map(({ name }) => name)).sort();
@@ -94,14 +94,16 @@ export function createProducts({ store, clock, ids }: { store: Store; clock: Clo
           permission === undefined ? needed : { ...needed, permission },
         );
         const product: ApiProduct = { ...stamp, ...input, rules, builtIn: false };
+        // Before the others are read: whatever comes in between is noticed.
+        const version = await store.products.version();
         const others = (await store.products.all()).filter((other) => other.id !== product.id);
         refuseAny(problemsOf(product), 'validation_failed');
         refuseAny(
-          [...builtInPaths(product), ...conflictsOf([...others, product]), ...takenScopes(product, others)],
+          [...builtInPaths(product), ...takenPaths(product, others), ...takenScopes(product, others)],
           'conflict',
         );
         if (before !== null) await refuseHeldScopes(store, before, product);
-        return product;
+        return store.products.onlyAt(product, version);
       },
       referrers: async ({ scopes }) =>
         holders(
@@ -128,7 +130,7 @@ export function createProducts({ store, clock, ids }: { store: Store; clock: Clo
     scopeNames: () => scopeNames,
     refresh,
     refreshIfChanged: async () => {
-      if ((await store.products.version()) !== version) await refresh();
+      if ((await store.products.version()) !== compiledVersion) await refresh();
     },
   };
 }
@@ -169,6 +171,11 @@ function builtInPaths({ rules }: ApiProduct): FieldProblem[] {
     const taken = BUILT_IN_PREFIXES.find((prefix) => path === prefix || path.startsWith(`${prefix}/`));
     return taken === undefined ? [] : [{ field: `rules[${at}].path`, problem: `is under ${taken}, which is built in` }];
   });
+}
+
+/** Of this product alone: what others take from each other is nothing that whoever changes this one could mend. */
+function takenPaths(product: ApiProduct, others: readonly ApiProduct[]): FieldProblem[] {
+  return conflictsOf([...others, product]).filter(({ productId }) => productId === product.id);
 }
 
 /** A scope belongs to one product: an application that holds it must not gain another product's paths by accident. */

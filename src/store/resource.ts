@@ -21,8 +21,9 @@ export function resourceStore<T extends Administered>(
   db: Database,
   name: string,
   table: Table<T>,
-  /** Rows of other tables that live and die with this one. */
-  dependents: {
+  /** What must hold before a record is written, and rows of other tables that live and die with this one. */
+  beside: {
+    readonly guards?: (record: T) => Statement[];
     readonly onInsert?: (record: T) => Statement[];
     readonly onUpdate?: (record: T, before: T) => Statement[];
   } = {},
@@ -40,13 +41,19 @@ export function resourceStore<T extends Administered>(
     get: async (id) => readOne(table, await db.get(getSql, { id })),
     list: async (after, limit) => (await db.all(listSql, { after, limit })).map(table.read),
     insert: async (record, audit) => {
-      await db.commit([table.insert(record), ...(dependents.onInsert?.(record) ?? []), auditStatement(audit)]);
+      await db.commit([
+        ...(beside.guards?.(record) ?? []),
+        table.insert(record),
+        ...(beside.onInsert?.(record) ?? []),
+        auditStatement(audit),
+      ]);
     },
     update: async (record, before, audit) => {
       await db.commit([
         unchanged(before),
+        ...(beside.guards?.(record) ?? []),
         table.update(record),
-        ...(dependents.onUpdate?.(record, before) ?? []),
+        ...(beside.onUpdate?.(record, before) ?? []),
         auditStatement(audit),
       ]);
     },
