@@ -4,7 +4,8 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AuditEntry } from '../audit.ts';
-import { REPLAY_COUNTED_AT_ONCE } from '../log-limits.ts';
+import { firstRowKeyAt } from '../ids.ts';
+import { LOG_DISORDER_MS, REPLAY_COUNTED_AT_ONCE } from '../log-limits.ts';
 import { auditStatement } from './audit.ts';
 import type { Database, Statement } from './database.ts';
 import { FIRST_SIZE, measured, nextSize } from './steps.ts';
@@ -36,16 +37,20 @@ const SPLIT_LEFT = `
   UPDATE batch SET last_offset = @at - 1, id = @id
   WHERE webhook_number = @webhookNumber AND state <> 'pending' AND last_offset >= @at
     AND first_offset = (SELECT max(first_offset) FROM batch WHERE webhook_number = @webhookNumber AND first_offset < @at)`;
-// In one log the keys of events grow with the offsets. Served by event_erased_key and outbox_event.
+// From the end of the erased ones: they are few. A log is in the order of its keys but for those of two processes that published at the
+// same moment (log-search.ts), so the keys are looked for a little beyond those of both ends, and the offsets say which belong to it.
+// Served by event_erased_key and outbox_event.
 const ERASED = `
   SELECT o.record_offset FROM event AS e INDEXED BY event_erased_key
   CROSS JOIN outbox AS o ON o.event_key = e.key AND o.webhook_number = @webhookNumber
+    AND o.record_offset BETWEEN @first AND @last
   WHERE e.erased_at IS NOT NULL AND e.key BETWEEN
-    (SELECT min(event_key) FROM (SELECT event_key FROM outbox
-      WHERE webhook_number = @webhookNumber AND record_offset >= @first ORDER BY record_offset LIMIT 1))
-    AND (SELECT max(event_key) FROM (SELECT event_key FROM outbox
-      WHERE webhook_number = @webhookNumber AND record_offset <= @last ORDER BY record_offset DESC LIMIT 1))
-  ORDER BY e.key`;
+    (SELECT event_key FROM outbox
+      WHERE webhook_number = @webhookNumber AND record_offset >= @first ORDER BY record_offset LIMIT 1) - @disorder
+    AND (SELECT event_key FROM outbox
+      WHERE webhook_number = @webhookNumber AND record_offset <= @last ORDER BY record_offset DESC LIMIT 1) + @disorder`;
+/** Of row keys. */
+const DISORDER: number = firstRowKeyAt(LOG_DISORDER_MS);
 const WAKE = `
   UPDATE webhook_progress SET wake_at = @now, probe_at = NULL
   WHERE webhook_number = @webhookNumber AND state IN ('started', 'running', 'failing')`;
@@ -140,8 +145,10 @@ async function partsOf(db: Database, range: ReplayRange): Promise<Pick<ReplayRan
   return parts.filter((part) => part.first <= part.last);
 }
 
+/** In order. */
 async function erasedOffsets(db: Database, { webhookNumber, first, last }: ReplayRange): Promise<number[]> {
-  return (await db.all(ERASED, { webhookNumber, first, last })).map((row) => Number(row.record_offset));
+  const rows = await db.all(ERASED, { webhookNumber, first, last, disorder: DISORDER });
+  return rows.map((row) => Number(row.record_offset)).toSorted((a, b) => a - b);
 }
 
 type FoundBatch = { readonly first: number; readonly last: number; readonly state: string };

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import type { Delivery } from '../../src/store/deliveries.ts';
+import { newEvent } from '../support/events.ts';
 import { refused } from '../support/refusals.ts';
 import { ACTOR, makeEventType, makeWebhook, openTestServices, type TestServices } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
@@ -94,6 +95,62 @@ describe('a record that was erased after it had been settled', () => {
     assert.equal(await s.store.replays.replay({ ...range, now: s.clock(), newId: s.ids.uuid }, entry), 0);
     assert.equal((await s.store.audit.list(null, 1))[0]?.id, entry.id);
   });
+});
+
+describe('a log in which two processes published at the same moment', () => {
+  /**
+   * The last of eight records was made behind the second and written after all others, as by a command that waited for the server.
+   * Those of `erased` are about somebody. Each is a batch of its own, delivered.
+   */
+  async function disordered(t: TestContext, erased: readonly number[]): Promise<Log> {
+    const s = await openTestServices(t);
+    await makeEventType(s, 'order.placed');
+    const { id: webhookId } = await makeWebhook(s, ['order.*']);
+    const { webhookNumber } = (await s.webhooks.get(webhookId)).progress;
+    const about = (at: number) => ({ subject: erased.includes(at) ? SOMEBODY : null });
+    const publish = async (at: number): Promise<void> => {
+      s.advance(1000);
+      await s.store.events.publish([newEvent(s, 'order.placed', about(at))]);
+    };
+    for (const at of [0, 1]) await publish(at);
+    const early = newEvent(s, 'order.placed', about(7));
+    for (const at of [2, 3, 4, 5, 6]) await publish(at);
+    await s.store.events.publish([early]);
+    for (let at = 0; at < 8; at += 1) {
+      s.database.connection
+        .prepare(
+          `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, settled_at)
+           VALUES (?, ?, ?, ?, 'delivered', 1, 0, ?)`,
+        )
+        .run(webhookNumber, at, at, s.ids.uuid(), NOW);
+    }
+    s.database.connection.prepare('UPDATE webhook_progress SET cursor_offset = 8').run();
+    s.advance(1000);
+    await s.erase({ subject: SOMEBODY }, ACTOR);
+    return { s, webhookId, webhookNumber, deliveries: async () => [] };
+  }
+  const statesByOffset = ({ s }: Log): unknown[] =>
+    s.rows('SELECT state FROM batch ORDER BY first_offset').map(({ state }) => String(state).slice(0, 1));
+
+  const replays: readonly [what: string, erased: readonly number[], ends: readonly [number, number], after: string][] =
+    [
+      ['passes over those erased, where it ends at one out of order', [1, 4], [0, 7], 'p d p p d p p p'],
+      ['passes over one erased that is out of order itself', [4, 7], [0, 7], 'p p p p d p p d'],
+      ['ends where it was to end, where one out of order behind it was erased', [7], [0, 2], 'p p p d d d d d'],
+      ['begins where it was to begin, at one out of order', [6], [7, 7], 'd d d d d d d p'],
+      ['passes over those erased between others', [3, 5], [2, 6], 'd d p d p d p d'],
+    ];
+  for (const [what, erased, [first, last], after] of replays) {
+    it(`has a replay that ${what}`, async (t) => {
+      const log = await disordered(t, erased);
+      const { s, webhookNumber } = log;
+      const range = { webhookNumber, first, last, states: ['delivered'] as const };
+      const wanted = after.split(' ').filter((state) => state === 'p').length;
+      assert.equal(await s.store.replays.count(range), wanted);
+      assert.equal(await s.store.replays.replay({ ...range, now: NOW, newId: s.ids.uuid }, s.entry()), wanted);
+      assert.equal(statesByOffset(log).join(' '), after);
+    });
+  }
 });
 
 describe('a record that was erased before it had been sent', () => {
