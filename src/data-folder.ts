@@ -10,6 +10,7 @@ import { type Config, settingPrefix } from './config.ts';
 import { installBuiltInEventTypes } from './events/built-in.ts';
 import { type Clock, createIds, type Ids, type Random } from './ids.ts';
 import { randomBytes } from './random.ts';
+import { removeDownload } from './store/download.ts';
 import { type FirstCredentialStore, firstCredentialStore } from './store/first-credentials.ts';
 import { makePrivateFolder } from './store/folder.ts';
 import { type FolderLock, LOCK_FILE, lockFolder } from './store/folder-lock.ts';
@@ -88,6 +89,7 @@ export async function openData(
   let db: SqliteDatabase | null = null;
   try {
     const masterKey = findMasterKey(config, exclusive);
+    if (exclusive) tidyFolder(config);
     db = await openDatabase(config, { exclusive, clock, history });
     // Only the one process that may write the key's file settles; the others see the old key refused meanwhile.
     const path = masterKeyPath(config);
@@ -138,6 +140,14 @@ function takeFolder(config: Config): FolderLock {
     throw new DataFolderError(`the data folder ${dataDir} is in use: another sallyport serves it`);
   }
   return lock;
+}
+
+/** Nobody else has the folder now. */
+function tidyFolder(config: Config): void {
+  const { dataDir } = config;
+  explaining(`what a download left in ${dataDir} cannot be removed`, [dataDir], () =>
+    removeDownload(databasePath(config)),
+  );
 }
 
 function findMasterKey(config: Config, exclusive: boolean): Uint8Array {

@@ -40,17 +40,21 @@ export async function writeWhole<T>(
   }
 }
 
-/** Nothing else may use the connection meanwhile. */
+/** Nothing else may use the connection meanwhile. Where `signal` is aborted it ends before the next step and rejects with its reason. */
 export async function copyPages(
   { connection }: SqliteDatabase,
   to: string,
-  pagesPerStep: number = PAGES_PER_STEP,
+  { pagesPerStep = PAGES_PER_STEP, signal }: { readonly pagesPerStep?: number; readonly signal?: AbortSignal } = {},
 ): Promise<void> {
+  const progress = (): number => {
+    signal?.throwIfAborted();
+    return pagesPerStep;
+  };
   // Under one snapshot: SQLite begins again from the first page whenever another process has written between two steps.
   connection.exec('BEGIN');
   try {
     connection.prepare('SELECT count(*) FROM sqlite_master').get();
-    await connection.backup(to, { progress: () => pagesPerStep });
+    await connection.backup(to, { progress });
   } finally {
     connection.exec('COMMIT');
   }

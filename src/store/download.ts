@@ -1,7 +1,7 @@
 /** A backup for somebody who asks for it over HTTP: a copy beside the database that has lost its name, sent piece by piece. */
-import { randomUUID } from 'node:crypto';
-import { rmSync } from 'node:fs';
+import { readdirSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { mark } from './backup.ts';
 import { copyPages } from './copy.ts';
 import { makePrivateFile } from './private-file.ts';
@@ -15,31 +15,71 @@ export type Download = {
   readonly content: AsyncIterable<Uint8Array>;
 };
 
+export type Downloads = {
+  /**
+   * Copies the database as it is at one moment, without the master key. The copy takes its space on the disk until it is read or
+   * `signal` is aborted, which ends the copying too and rejects with its reason. Null while another one takes its space. Its pages
+   * are not read back as `sallyport backup` does, which would hold up everybody; a restore does so before it takes the file.
+   */
+  begin(now: number, signal: AbortSignal): Promise<Download | null>;
+};
+
 /** 1 MiB of the usual pages at a time: requests are answered in between. */
 const PAGES_PER_STEP = 256;
 
-/**
- * Copies the database as it is at one moment, without the master key. The copy takes its space on the disk until it is read or
- * `signal` is aborted; a process that dies leaves nothing behind. Its pages are not read back as `sallyport backup` does, which
- * would hold up everybody; a restore does so before it takes the file.
- */
-export async function downloadBackup(databaseFile: string, now: number, signal: AbortSignal): Promise<Download> {
-  const copy = `${databaseFile}.download-${randomUUID()}`;
-  try {
-    makePrivateFile(copy);
-    const from = openSqlite(databaseFile, { readOnly: true });
-    try {
-      await copyPages(from, copy, PAGES_PER_STEP);
-    } finally {
-      await from.close();
-    }
-    mark(copy, now, null);
-    const file = await open(copy, 'r');
-    const { size } = await file.stat();
-    const content = file.createReadStream();
-    signal.addEventListener('abort', () => content.destroy(), { once: true });
-    return { name: `sallyport-${fileInstant(now)}.db`, bytes: size, content };
-  } finally {
-    for (const ending of ['', '-wal', '-shm', '-journal']) rmSync(copy + ending, { force: true });
+/** For the one server of a database. */
+export function createDownloads(databaseFile: string): Downloads {
+  const copy = copyPath(databaseFile);
+  let isUnderWay = false;
+  const end = (): void => {
+    isUnderWay = false;
+  };
+  return {
+    begin: async (now, signal) => {
+      if (isUnderWay) return null;
+      isUnderWay = true;
+      try {
+        const { bytes, content } = await copied(databaseFile, copy, now, signal);
+        content.once('close', end);
+        return { name: `sallyport-${fileInstant(now)}.db`, bytes, content };
+      } catch (error) {
+        end();
+        throw error;
+      } finally {
+        removeDownload(databaseFile);
+      }
+    },
+  };
+}
+
+/** Removes what a process left that ended while it copied: all of the data. For whoever holds the lock of the folder. */
+export function removeDownload(databaseFile: string): void {
+  const folder = dirname(databaseFile);
+  const name = basename(copyPath(databaseFile));
+  for (const entry of readdirSync(folder)) {
+    if (entry.startsWith(name)) rmSync(join(folder, entry), { force: true });
   }
+}
+
+/** There is one at a time; SQLite has further files beside it, whose names go on. */
+function copyPath(databaseFile: string): string {
+  return `${databaseFile}.download`;
+}
+
+async function copied(databaseFile: string, copy: string, now: number, signal: AbortSignal) {
+  makePrivateFile(copy);
+  const from = openSqlite(databaseFile, { readOnly: true });
+  try {
+    await copyPages(from, copy, { pagesPerStep: PAGES_PER_STEP, signal });
+  } finally {
+    await from.close();
+  }
+  mark(copy, now, null);
+  const file = await open(copy, 'r');
+  const { size: bytes } = await file.stat();
+  const content = file.createReadStream();
+  const leave = (): void => void content.destroy();
+  signal.addEventListener('abort', leave, { once: true });
+  if (signal.aborted) leave();
+  return { bytes, content };
 }

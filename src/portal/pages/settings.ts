@@ -4,7 +4,8 @@ import { type Config, settingsGiven } from '../../config.ts';
 import { SETTING_NAMES, SETTINGS, type SettingName } from '../../config-names.ts';
 import { databasePath } from '../../data-folder.ts';
 import { type Html, html } from '../../http/html.ts';
-import { downloadBackup } from '../../store/download.ts';
+import { Refusal } from '../../refusal.ts';
+import { createDownloads, type Download, type Downloads } from '../../store/download.ts';
 import { SCHEMA_VERSION } from '../../store/schema.ts';
 import { VERSION } from '../../version.ts';
 import type { PageCall, View } from '../call.ts';
@@ -18,6 +19,7 @@ import { spanText } from '../parts/time.ts';
 
 export function settingsPages({ pages, config, db, store, ids, clock, log }: PageDependencies): PageRoute[] {
   const file = databasePath(config);
+  const downloads = createDownloads(file);
   return [
     pages.view('/settings', async (call) => {
       const row = await db.get('SELECT sqlite_version() AS version', {});
@@ -28,7 +30,7 @@ export function settingsPages({ pages, config, db, store, ids, clock, log }: Pag
       path: '/settings/backup',
       role: 'administrator',
       respond: async ({ actor, now, signal }) => {
-        const download = await downloadBackup(file, now, signal);
+        const download = await beginDownload(downloads, now, signal);
         await store.audit.append({
           ...{ id: ids.uuid(), at: clock(), actor, changes: {} },
           action: 'backup.download',
@@ -49,6 +51,17 @@ export function settingsPages({ pages, config, db, store, ids, clock, log }: Pag
       },
     }),
   ];
+}
+
+/** Each takes as much of the disk as the database, for as long as its client likes. Throws 503. */
+async function beginDownload(downloads: Downloads, now: number, signal: AbortSignal): Promise<Download> {
+  const download = await downloads.begin(now, signal).catch((error: unknown) => {
+    if (signal.aborted) throw new Refusal('unavailable', 'whoever asked for the backup has gone');
+    throw error;
+  });
+  if (download !== null) return download;
+  const headers = { 'Retry-After': '60' };
+  throw new Refusal('unavailable', 'another backup is being downloaded: try again once it is done', { headers });
 }
 
 function settingsView(call: PageCall, config: Config, file: string, sqlite: string): View {
