@@ -23,6 +23,8 @@ export type Answer<T> = T | Promise<T>;
 export type Database = {
   get(sql: string, params: Parameters): Answer<Row | undefined>;
   all(sql: string, params: Parameters): Answer<Row[]>;
+  /** Has whatever is read next see what has been written by now: what is read within one turn may be of one state otherwise. */
+  readAnew(): void;
   /** Runs the list as one transaction. Resolves once it is durable, having told `onHeld`; rejects with nothing of it kept. */
   commit(statements: readonly Statement[], onHeld?: (held: Held) => void): Promise<readonly StatementResult[]>;
   /** Lets go of what is kept of overwritten rows beside the tables (SQLite: the write-ahead log). False: another process is reading it. */

@@ -109,6 +109,7 @@ export function openSqlite(path: string, { readOnly = false }: { readonly readOn
     connection,
     get: (sql: string, params: Parameters) => reading(sql).get(params) as Row | undefined,
     all: (sql: string, params: Parameters) => reading(sql).all(params) as Row[],
+    readAnew: snapshot.end,
     commit: (statements: readonly Statement[], onHeld?: (held: Held) => void) =>
       new Promise<readonly StatementResult[]>((resolve, reject) => {
         waiting.push({ statements, resolve, reject, onHeld });

@@ -78,18 +78,31 @@ describe('the version of what access depends on', () => {
     }
   });
 
-  it('is looked for again within a turn that lasts', async (t) => {
-    const s = await openTestServices(t);
-    await makeApplication(s);
-    const other = openSqlite(s.path);
-    t.after(() => other.close());
-    const before = s.store.tokens.version();
-    other.connection.exec('UPDATE application SET active = 0');
-    // As many connections as one turn may read from keep it going for longer than this.
-    const until = performance.now() + 2;
-    while (performance.now() < until);
-    assert.notEqual(s.store.tokens.version(), before);
-  });
+  for (const where of ['in the event loop', 'in a thread']) {
+    it(`is looked for again within a turn that lasts, where what is written here is written ${where}`, async (t) => {
+      const s = await openTestServices(t);
+      await makeApplication(s);
+      if (where === 'in a thread') await s.database.startThreads((error) => assert.fail(error));
+      const other = openSqlite(s.path);
+      t.after(() => other.close());
+      const again = (): number => {
+        // As many connections as one turn may read from keep it going for longer than this.
+        const until = performance.now() + 2;
+        while (performance.now() < until);
+        return s.store.tokens.version();
+      };
+      const before = s.store.tokens.version();
+      other.connection.exec('UPDATE application SET active = 0');
+      const after = again();
+      assert.notEqual(after, before);
+      assert.equal(again(), after);
+      await turn();
+      // Somebody else has read before in this turn.
+      await s.store.users.isEmpty();
+      other.connection.exec('UPDATE application SET active = 1');
+      assert.notEqual(s.store.tokens.version(), after);
+    });
+  }
 
   it('is another one after a write that failed too: not every failure says that nothing was written', async (t) => {
     const { database } = openTestDatabase(t);
