@@ -4,29 +4,16 @@
  * may do is decided anew for every call.
  */
 import { hash, timingSafeEqual } from 'node:crypto';
-import type { Actor } from '../audit.ts';
 import type { Clock } from '../ids.ts';
-import { AUTHORIZATION_BYTES, CALLERS_CACHED } from '../limits.ts';
+import { AUTHORIZATION_BYTES } from '../limits.ts';
 import { Refusal } from '../refusal.ts';
 import type { Store } from '../store/store.ts';
 import type { TokenGrant } from '../store/tokens.ts';
-import type { Constraints } from '../store/users.ts';
+import { type Caller, createCallers } from './callers.ts';
 import { type Catalogue, matchRule, type RuleMatch } from './catalogue.ts';
 import { hashCredential, tokenRowKey } from './credential.ts';
-import { createKnown } from './known.ts';
 
-/** An application that called with a valid token, and the user it acts as. */
-export type Caller = {
-  readonly actor: Actor;
-  readonly applicationId: string;
-  readonly clientId: string;
-  readonly scope: readonly string[];
-  readonly userId: string;
-  readonly userName: string;
-  readonly permissions: readonly string[];
-  readonly constraints: Constraints;
-  readonly expiresAt: number;
-};
+export type { Caller } from './callers.ts';
 
 export type Gate = {
   /** The caller behind the `Authorization` header; `values` are all that were sent. Throws 401 (RFC 6750 §3). */
@@ -39,7 +26,7 @@ type Dependencies = { readonly store: Store; readonly clock: Clock; readonly cat
 
 export function createGate({ store, clock, catalogue }: Dependencies): Gate {
   // By the SHA-256 of the whole token: tokens themselves are not kept, and a search tells nothing of how much of one fitted.
-  const known = createKnown<Caller>(CALLERS_CACHED);
+  const known = createCallers();
   return {
     authenticate: async (values) => {
       const token = bearerToken(values);
@@ -50,7 +37,7 @@ export function createGate({ store, clock, catalogue }: Dependencies): Gate {
       if (caller !== null && caller.expiresAt > now) return caller;
       const grant = await findGrant(store, token, now);
       if (grant === null) throw invalidToken('the access token is unknown, expired or revoked');
-      return known.keep(digest, version, callerOf(grant));
+      return known.keep(digest, version, grant);
     },
     authorize: (caller, method, segments) => {
       const rule = matchRule(catalogue(), method, segments);
@@ -60,20 +47,6 @@ export function createGate({ store, clock, catalogue }: Dependencies): Gate {
       requireScope(caller, rule);
       return rule;
     },
-  };
-}
-
-function callerOf(grant: TokenGrant): Caller {
-  return {
-    actor: `application:${grant.applicationId}`,
-    applicationId: grant.applicationId,
-    clientId: grant.clientId,
-    scope: grant.scope === '' ? [] : grant.scope.split(' '),
-    userId: grant.userId,
-    userName: grant.userName,
-    permissions: grant.permissions,
-    constraints: grant.constraints,
-    expiresAt: grant.expiresAt,
   };
 }
 

@@ -7,18 +7,46 @@ export type Known<T> = {
   keep(name: string, version: number, value: T): T;
 };
 
-/** Keeps `max` of them; the oldest one gives way. */
-export function createKnown<T>(max: number): Known<T> {
-  const entries = new Map<string, { readonly version: number; readonly value: T }>();
+/** What is kept at most, in all; `bytesOf` says what one of them takes, about. */
+export type KnownBounds<T> = {
+  readonly entries: number;
+  readonly bytes: number;
+  readonly bytesOf: (value: T) => number;
+};
+
+/** The oldest ones give way to what is beyond the bounds, and all of an older version to the first of a newer one. */
+export function createKnown<T>({ entries: max, bytes: maxBytes, bytesOf }: KnownBounds<T>): Known<T> {
+  const entries = new Map<string, T>();
+  let at = Number.NEGATIVE_INFINITY;
+  let bytes = 0;
+  const forget = (name: string): void => {
+    const value = entries.get(name);
+    if (value === undefined) return;
+    entries.delete(name);
+    bytes -= bytesOf(value);
+  };
   return {
-    find: (name, version) => {
-      const entry = entries.get(name);
-      return entry?.version === version ? entry.value : null;
-    },
+    find: (name, version) => (version === at ? (entries.get(name) ?? null) : null),
     keep: (name, version, value) => {
-      if (entries.size >= max && !entries.has(name)) entries.delete(entries.keys().next().value ?? '');
-      entries.set(name, { version, value });
+      if (version < at) return value;
+      if (version > at) {
+        entries.clear();
+        bytes = 0;
+        at = version;
+      }
+      forget(name);
+      entries.set(name, value);
+      bytes += bytesOf(value);
+      while (entries.size > max || bytes > maxBytes) forget(entries.keys().next().value as string);
       return value;
     },
   };
 }
+
+/** What some texts take, about: each has a head, and a place in their list. */
+export function bytesOfTexts(texts: readonly string[]): number {
+  return texts.reduce((sum, text) => sum + text.length + TEXT_BYTES, 0);
+}
+
+/** Measured: 16 to 24 for the head, 8 for the place. */
+const TEXT_BYTES = 32;

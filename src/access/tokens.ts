@@ -1,14 +1,14 @@
 /** The client credentials grant (RFC 6749 §4.4, wire.md §2): who asks, for which scopes, and the token that is issued. */
 import { timingSafeEqual } from 'node:crypto';
 import { type Clock, type Ids, type Random, rowKeyTime } from '../ids.ts';
-import { CLIENTS_CACHED } from '../limits.ts';
+import { CLIENTS_CACHED, CLIENTS_CACHED_BYTES } from '../limits.ts';
 import { Refusal } from '../refusal.ts';
 import type { Client } from '../store/applications.ts';
 import { retryStale, StaleWrite } from '../store/database.ts';
 import type { Store } from '../store/store.ts';
 import { credentialBytes, hashCredential, mintToken } from './credential.ts';
 import { findGrant } from './gate.ts';
-import { createKnown } from './known.ts';
+import { bytesOfTexts, createKnown } from './known.ts';
 import { grantScope, parseScope } from './scope.ts';
 
 export type ClientCredentials = { readonly clientId: string; readonly clientSecret: string };
@@ -48,17 +48,21 @@ type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids
 const NO_HASH: Uint8Array = new Uint8Array(32);
 
 export function createTokens({ store, clock, ids, random }: Dependencies): Tokens {
-  const known = createKnown<Client>(CLIENTS_CACHED);
+  const knownClients = createKnown<Client>({
+    entries: CLIENTS_CACHED,
+    bytes: CLIENTS_CACHED_BYTES,
+    bytesOf: clientBytes,
+  });
   // Looked for every time, a client that there is none of would be refused later than one with a wrong secret.
-  const unknown = createKnown<true>(CLIENTS_CACHED);
+  const missingClients = createKnown<true>({ entries: CLIENTS_CACHED, bytes: Infinity, bytesOf: () => 0 });
   const findClient = async (clientId: string): Promise<Client | null> => {
     const version = store.tokens.version();
-    const kept = known.find(clientId, version);
-    if (kept !== null || unknown.find(clientId, version) !== null || credentialBytes('spc', clientId) === null)
+    const kept = knownClients.find(clientId, version);
+    if (kept !== null || missingClients.find(clientId, version) !== null || credentialBytes('spc', clientId) === null)
       return kept;
     const client = await store.applications.getClient(clientId);
-    if (client !== null) return known.keep(clientId, version, client);
-    unknown.keep(clientId, version, true);
+    if (client !== null) return knownClients.keep(clientId, version, client);
+    missingClients.keep(clientId, version, true);
     return null;
   };
   const authenticate = async ({ clientId, clientSecret }: ClientCredentials): Promise<Client> => {
@@ -116,6 +120,13 @@ export function createTokens({ store, clock, ids, random }: Dependencies): Token
       if (grant !== null) await store.tokens.revoke(grant.key, client.id);
     },
   };
+}
+
+/** Besides its scopes: a dozen texts, numbers and hashes, and its entry. */
+const CLIENT_BYTES = 1500;
+
+function clientBytes({ scopes }: Client): number {
+  return CLIENT_BYTES + bytesOfTexts(scopes);
 }
 
 function refuseChanged(): Promise<Client> {

@@ -2,8 +2,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { CALLERS_CACHED } from '../../src/limits.ts';
+import { createCallers } from '../../src/access/callers.ts';
+import { CALLERS_CACHED, CALLERS_SHARED_BYTES } from '../../src/limits.ts';
+import { randomBytes } from '../../src/random.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
+import type { TokenGrant } from '../../src/store/tokens.ts';
 import { refused } from '../support/refusals.ts';
 import { ACTOR, makeApplication, makeUser, openTestServices, type TestServices, tokenOf } from '../support/services.ts';
 
@@ -23,6 +26,12 @@ async function startHolding(t: import('node:test').TestContext): Promise<Holder>
 }
 
 const enter = ({ s, token }: Holder) => s.gate.authenticate([`Bearer ${token}`]);
+
+const grantOf = (n: number, permissions: readonly string[]): TokenGrant => ({
+  ...{ key: n, hash: randomBytes(32), applicationId: `application ${n}`, scope: `s${n}:view`, expiresAt: n },
+  ...{ clientId: `client ${n}`, applicationActive: true, tokensRevokedThrough: 0, userId: 'u', userName: 'user' },
+  ...{ userActive: true, permissions, constraints: { divisions: ['sales'] } },
+});
 
 describe('callers that are known', () => {
   it('are not looked up again while nothing changes', async (t) => {
@@ -64,6 +73,45 @@ describe('callers that are known', () => {
     await enter(holder);
     holder.s.advance(1);
     await refused(() => enter(holder), { code: 'invalid_token' });
+  });
+
+  it('share what those of one application have in common, and the scopes where they are the same', async (t) => {
+    const holder = await startHolding(t);
+    const { s, applicationId, userId } = holder;
+    await s.users.patch(userId, { constraints: { divisions: ['sales'] } }, ACTOR);
+    await s.applications.patch(applicationId, { scopes: ['employees:edit', 'employees:view'] }, ACTOR);
+    const client = await s.store.applications.getClient((await enter(holder)).clientId);
+    assert.ok(client);
+    const callerOf = async (scope: string) =>
+      enter({ ...holder, token: (await s.tokens.issue(client, scope)).accessToken });
+    const [one, same, narrow] = [await callerOf('all'), await callerOf(''), await callerOf('employees:view')];
+    assert.ok(one !== same && one.permissions === same.permissions && one.scope === same.scope);
+    assert.ok(narrow.permissions === one.permissions && narrow.constraints === one.constraints);
+    assert.deepEqual([one.scope, narrow.scope], [['employees:edit', 'employees:view'], ['employees:view']]);
+    await s.users.patch(userId, { permissions: [] }, ACTOR);
+    assert.deepEqual((await callerOf('all')).permissions, []);
+  });
+
+  it('share no more than the bound of bytes: beyond it all are read anew', () => {
+    const callers = createCallers();
+    const permissions = Array.from({ length: 1000 }, (_, n) => `p${n}`.padEnd(128, 'x'));
+    const size = Math.ceil(CALLERS_SHARED_BYTES / (1000 * 128));
+    for (let n = 0; n < size / 2; n += 1) callers.keep(`token ${n}`, 1, grantOf(n, permissions));
+    assert.deepEqual(callers.find('token 0', 1)?.scope, ['s0:view']);
+    for (let n = 0; n < size; n += 1) callers.keep(`other ${n}`, 1, grantOf(n, permissions));
+    assert.equal(callers.find('token 0', 1), null);
+    assert.equal(callers.find(`other ${size - 1}`, 1)?.clientId, `client ${size - 1}`);
+  });
+
+  it('of an older version give way to the first of a newer one, and never take its place', () => {
+    const callers = createCallers();
+    const grant = grantOf(1, ['a:b']);
+    callers.keep('one', 1, grant);
+    callers.keep('two', 2, { ...grant, permissions: [] });
+    assert.deepEqual([callers.find('one', 1), callers.find('two', 2)?.permissions], [null, []]);
+    const late = callers.keep('two', 1, grant);
+    assert.deepEqual([late.permissions, late.scope], [['a:b'], ['s1:view']]);
+    assert.deepEqual(callers.find('two', 2)?.permissions, []);
   });
 
   it('are a bounded number, the oldest going first', async (t) => {
