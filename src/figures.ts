@@ -125,9 +125,9 @@ export function createFigures({ store, clock }: Dependencies): FigureKeeper {
         takeOver();
         return async (size) => {
           // No rows: neither the log nor the metrics are told each time.
-          if (writing.length > 0) return { done: false, rows: 0, held: (await writeSome(size)).held };
-          const { done, held } = await store.purge(now, size);
-          return { done, rows: 0, held };
+          if (writing.length > 0) return { done: false, rows: 0, took: (await writeSome(size)).took };
+          const { done, took } = await store.purge(now, size);
+          return { done, rows: 0, took };
         };
       },
     },

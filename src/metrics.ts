@@ -101,9 +101,9 @@ export function createMetrics({ queues, clock }: Dependencies): Metrics {
       if (timings.totalMs !== null) attemptSeconds.observe({ kind, outcome }, timings.totalMs / 1000);
       if (errorClass !== null) attemptErrors.inc({ class: errorClass });
     },
-    observeStep: (job, { rows, held }) => {
+    observeStep: (job, { rows, took }) => {
       housekeptRows.inc({ task: job }, rows);
-      stepSeconds.observe((held.statementsMs + held.commitMs) / 1000);
+      stepSeconds.observe((took.statementsMs + took.commitMs) / 1000);
     },
   };
 }

@@ -17,7 +17,7 @@ import { createHousekeeping } from '../../src/housekeeping/housekeeping.ts';
 import { createIds } from '../../src/ids.ts';
 import { createLog } from '../../src/log.ts';
 import { randomBytes } from '../../src/random.ts';
-import type { Database, Held } from '../../src/store/database.ts';
+import type { Database, WriteTime } from '../../src/store/database.ts';
 import { createSchema } from '../../src/store/schema.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import { createStore } from '../../src/store/store.ts';
@@ -34,18 +34,18 @@ createSchema(database, readFileSync(new URL('../../schema.sql', import.meta.url)
 let at = START;
 const clock = (): number => at;
 const ids = createIds(clock, randomBytes);
-const steps = new Map<string, Held[]>();
+const steps = new Map<string, WriteTime[]>();
 // What each commit of an erasure holds, as the steps of housekeeping tell of theirs.
 const told: Database = {
   ...database,
-  commit: (list, onHeld) => database.commit(list, (held) => tell('erasure', held, onHeld)),
+  commit: (list, onWritten) => database.commit(list, (took) => tell('erasure', took, onWritten)),
 };
 const store = createStore(database, createVault(randomBytes(MASTER_KEY_BYTES), randomBytes), ids);
 const erasures = createStore(told, createVault(randomBytes(MASTER_KEY_BYTES), randomBytes), ids);
 const housekeeping = createHousekeeping({
   ...{ store, clock, ids, log: createLog('error'), wake: () => {} },
   retention: { deliveredDays: 30, deadDays: 90, attemptsDays: 30 },
-  observe: (task, { rows, held }) => void (rows > 0 && tell(task, held)),
+  observe: (task, { rows, took }) => void (rows > 0 && tell(task, took)),
 });
 
 try {
@@ -87,10 +87,10 @@ try {
   rmSync(folder, { recursive: true });
 }
 
-function tell(task: string, held: Held, onHeld?: (held: Held) => void): void {
-  onHeld?.(held);
+function tell(task: string, took: WriteTime, onWritten?: (took: WriteTime) => void): void {
+  onWritten?.(took);
   const all = steps.get(task) ?? [];
-  all.push(held);
+  all.push(took);
   steps.set(task, all);
 }
 
@@ -179,11 +179,11 @@ async function waits(what: string, work: () => Promise<unknown>): Promise<void> 
 }
 
 function report(task: string, result?: unknown): void {
-  const held = steps.get(task) ?? [];
-  const both = held.map(({ statementsMs, commitMs }) => statementsMs + commitMs);
+  const took = steps.get(task) ?? [];
+  const both = took.map(({ statementsMs, commitMs }) => statementsMs + commitMs);
   if (result !== undefined) console.log(JSON.stringify(result));
   console.log(
-    `  ${task}: ${held.length} steps; statements ${quantiles(held.map(({ statementsMs }) => statementsMs))}; with their commit ${quantiles(both)}`,
+    `  ${task}: ${took.length} steps; statements ${quantiles(took.map(({ statementsMs }) => statementsMs))}; with their commit ${quantiles(both)}`,
   );
 }
 

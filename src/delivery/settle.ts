@@ -90,7 +90,7 @@ export function createSettle(dependencies: SettleDependencies): Settle {
   };
 
   const isLost = async ({ job: { batch }, result }: Finished): Promise<boolean> =>
-    batch !== null && result.kind !== 'lost' && !(await store.settlements.holds(batch, owner).catch(() => true));
+    batch !== null && result.kind !== 'lost' && !(await store.settlements.isLeased(batch, owner).catch(() => true));
 
   /** Writes what waits, every webhook in a transaction of its own and all of these in one commit. */
   const writeWaiting = (): void => {

@@ -64,7 +64,7 @@ export function createErase({ store: { erasures }, clock, ids, pause = sleep }: 
       };
       if (step.done) return erased;
       after = step.through;
-      const { statementsMs, commitMs } = step.held;
+      const { statementsMs, commitMs } = step.took;
       // Somebody waits for the answer: a commit that is slow by itself makes the steps no smaller, and others have as long as it took.
       size = nextSize(size, { statementsMs, commitMs: 0 });
       await pause(Math.max(STEP_PAUSE_MIN_MS, statementsMs + commitMs));

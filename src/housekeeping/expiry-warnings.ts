@@ -6,7 +6,7 @@ import type { Log } from '../log.ts';
 import { isoInstant } from '../schemas.ts';
 import { StaleWrite } from '../store/database.ts';
 import type { Expiring, ExpiryStore } from '../store/expiry.ts';
-import { NOT_HELD } from '../store/steps.ts';
+import { NO_TIME } from '../store/steps.ts';
 import type { Job } from './scheduler.ts';
 
 type Dependencies = {
@@ -26,7 +26,7 @@ export function expiryWarningsJob({ expiry, ids, log, wake }: Dependencies): Job
     everyMs: EXPIRY_LOOK_EVERY_MS,
     begin: (now) => async () => {
       const expiring = await expiry.next(now, EXPIRY_WARNING_DAYS);
-      if (expiring === null) return { done: true, rows: 0, held: NOT_HELD };
+      if (expiring === null) return { done: true, rows: 0, took: NO_TIME };
       const leftDays = (expiring.expiresAt - now) / DAY_MS;
       const threshold = Math.min(...EXPIRY_WARNING_DAYS.filter((days) => leftDays <= days));
       const warning = {
@@ -42,12 +42,12 @@ export function expiryWarningsJob({ expiry, ids, log, wake }: Dependencies): Job
         await expiry.warn(expiring, threshold, event);
       } catch (error) {
         // Changed at the same moment: the next step sees it as it is then.
-        if (error instanceof StaleWrite) return { done: false, rows: 0, held: NOT_HELD };
+        if (error instanceof StaleWrite) return { done: false, rows: 0, took: NO_TIME };
         throw error;
       }
       log.warn({ ...warning, webhooks: expiring.webhookIds.length }, SENTENCES[expiring.kind]);
       wake();
-      return { done: false, rows: 1, held: NOT_HELD };
+      return { done: false, rows: 1, took: NO_TIME };
     },
   };
 }

@@ -6,7 +6,7 @@ import { GIVE_UP_EVERY_MS, GIVE_UP_QUIET_MS } from '../housekeeping-limits.ts';
 import type { Ids } from '../ids.ts';
 import type { Log } from '../log.ts';
 import { StaleWrite } from '../store/database.ts';
-import { NOT_HELD } from '../store/steps.ts';
+import { NO_TIME } from '../store/steps.ts';
 import type { WebhookStore } from '../store/webhooks.ts';
 import { FAILING_LIMIT_MS, giveUpReason, stoppedProgress } from '../webhooks/lifecycle.ts';
 import { serviceStopEntry } from '../webhooks/service-stop.ts';
@@ -28,19 +28,19 @@ export function giveUpJob({ webhooks, ids, log, wake }: Dependencies): Job {
     begin: (now) => async () => {
       const [webhook] = await webhooks.failingSince(now - FAILING_LIMIT_MS, now + GIVE_UP_QUIET_MS, 1);
       const reason = webhook === undefined ? null : giveUpReason(webhook.progress, now);
-      if (webhook === undefined || reason === null) return { done: true, rows: 0, held: NOT_HELD };
+      if (webhook === undefined || reason === null) return { done: true, rows: 0, took: NO_TIME };
       const { id: webhookId, progress } = webhook;
       const after = stoppedProgress(progress, 'gave_up', reason, now);
       try {
         await webhooks.setState(stateChange(webhook, after, ids), serviceStopEntry(webhook, after, ids));
       } catch (error) {
         // An attempt was faster: the next step sees what it made of the webhook.
-        if (error instanceof StaleWrite) return { done: false, rows: 0, held: NOT_HELD };
+        if (error instanceof StaleWrite) return { done: false, rows: 0, took: NO_TIME };
         throw error;
       }
       log.warn({ webhookId, reason }, `webhook ${after.state}`);
       wake();
-      return { done: false, rows: 1, held: NOT_HELD };
+      return { done: false, rows: 1, took: NO_TIME };
     },
   };
 }

@@ -1,6 +1,6 @@
 /** The jobs that take away what is kept no longer: records, attempts, events, and the logs of deleted webhooks. */
 import { REMOVAL_EVERY_MS, RETENTION_EVERY_MS } from '../housekeeping-limits.ts';
-import { NOT_HELD, type StepResult } from '../store/steps.ts';
+import { NO_TIME, type StepResult } from '../store/steps.ts';
 import type { Store } from '../store/store.ts';
 import type { Job } from './scheduler.ts';
 
@@ -16,7 +16,7 @@ export type Retention = {
 };
 
 const DAY_MS = 86_400_000;
-const NOTHING: StepResult = { done: true, rows: 0, held: NOT_HELD };
+const NOTHING: StepResult = { done: true, rows: 0, took: NO_TIME };
 
 export function retentionJobs(
   { retention: store, removals }: Pick<Store, 'retention' | 'removals'>,
@@ -48,9 +48,9 @@ export function retentionJobs(
             from = 0;
           }
           if (webhookNumber === null) return NOTHING;
-          const { next, rows, held } = await store.records({ webhookNumber, from, deliveredBy, deadBy }, size);
+          const { next, rows, took } = await store.records({ webhookNumber, from, deliveredBy, deadBy }, size);
           from = next;
-          return { done: false, rows, held };
+          return { done: false, rows, took };
         };
       },
     },

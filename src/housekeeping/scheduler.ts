@@ -66,7 +66,7 @@ export function createScheduler({ jobs, clock, log, observe, pause = pauseFor }:
       try {
         const size = sizes.get(job) ?? FIRST_SIZE;
         const result = await run.step(size);
-        sizes.set(job, nextSize(size, result.held));
+        sizes.set(job, nextSize(size, result.took));
         run.rows += result.rows;
         observe?.(job.name, result);
         if (result.done) {

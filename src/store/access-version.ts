@@ -47,8 +47,8 @@ export function watchAccess(db: Database): AccessVersion {
   return {
     db: {
       ...db,
-      commit: (statements, onHeld) => {
-        const committed = db.commit(statements, onHeld);
+      commit: (statements, onWritten) => {
+        const committed = db.commit(statements, onWritten);
         if (!statements.some(writesGrants)) return committed;
         // Where it fails too: not every failure says that nothing was written.
         return committed.finally(() => {

@@ -15,7 +15,7 @@ export type Statement = { readonly sql: string; readonly params: Parameters; rea
 export type StatementResult = { readonly changes: number; readonly rows: readonly Row[] };
 
 /** How long a list kept everybody else from writing: its own statements, and the commit, which it may share with other lists. */
-export type Held = { readonly statementsMs: number; readonly commitMs: number };
+export type WriteTime = { readonly statementsMs: number; readonly commitMs: number };
 
 /** An answer that a driver may give at once (SQLite) or later (PostgreSQL). */
 export type Answer<T> = T | Promise<T>;
@@ -25,8 +25,8 @@ export type Database = {
   all(sql: string, params: Parameters): Answer<Row[]>;
   /** Has whatever is read next see what has been written by now: what is read within one turn may be of one state otherwise. */
   readAnew(): void;
-  /** Runs the list as one transaction. Resolves once it is durable, having told `onHeld`; rejects with nothing of it kept. */
-  commit(statements: readonly Statement[], onHeld?: (held: Held) => void): Promise<readonly StatementResult[]>;
+  /** Runs the list as one transaction. Resolves once it is durable, having told `onWritten`; rejects with nothing of it kept. */
+  commit(statements: readonly Statement[], onWritten?: (took: WriteTime) => void): Promise<readonly StatementResult[]>;
   /** Lets go of what is kept of overwritten rows beside the tables (SQLite: the write-ahead log). False: another process is reading it. */
   forgetOverwritten(): Answer<boolean>;
   close(): Answer<void>;

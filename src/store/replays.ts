@@ -118,7 +118,7 @@ export function replayStore(database: Database): ReplayStore {
       let size = FIRST_SIZE;
       let entry: AuditEntry | null = audit;
       for (let first = replay.first; first <= last; await nextTurn()) {
-        const { through, records, held } = await measured(database, async (db) => {
+        const { through, records, took } = await measured(database, async (db) => {
           const through = endOf(await nextBatches(db, { ...replay, first }, size), size, last);
           let records = 0;
           for (const part of await partsOf(db, { ...replay, first, last: through })) {
@@ -129,7 +129,7 @@ export function replayStore(database: Database): ReplayStore {
         });
         replayed += records;
         first = through + 1;
-        size = nextSize(size, held);
+        size = nextSize(size, took);
       }
       if (entry !== null) await database.commit([auditStatement(entry)]);
       return replayed;

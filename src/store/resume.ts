@@ -34,6 +34,6 @@ export async function makeDue(database: Database, webhookNumber: number, now: nu
     });
     from = step.last + 1;
     done = step.done;
-    size = nextSize(size, step.held);
+    size = nextSize(size, step.took);
   }
 }

@@ -109,7 +109,7 @@ export function retentionStore(database: Database): RetentionStore {
   };
 }
 
-type Swept = Omit<SweepStep, 'held'>;
+type Swept = Omit<SweepStep, 'took'>;
 
 /** Takes the first stretch of records that are due at or after `from`, as far as this step reaches. */
 async function sweepRecords(db: Database, sweep: RecordSweep, limit: number): Promise<Swept> {

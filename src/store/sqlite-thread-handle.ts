@@ -2,7 +2,7 @@
 import { Worker } from 'node:worker_threads';
 import { threadProgram } from '../assets.ts';
 import { BUSY_GIVE_UP_MS } from '../database-limits.ts';
-import type { Held, Statement, StatementResult } from './database.ts';
+import type { Statement, StatementResult, WriteTime } from './database.ts';
 import { parameterNames, valuesOf } from './sqlite-connection.ts';
 import {
   type CheckpointMode,
@@ -23,7 +23,7 @@ export type WaitingList = {
   readonly statements: readonly Statement[];
   readonly resolve: (results: readonly StatementResult[]) => void;
   readonly reject: (error: unknown) => void;
-  readonly onHeld: ((held: Held) => void) | undefined;
+  readonly onWritten: ((took: WriteTime) => void) | undefined;
 };
 
 export type Thread = {
@@ -191,5 +191,5 @@ function answer(list: WaitingList | undefined, outcome: ListOutcome, commitMs: n
     return;
   }
   list?.resolve(outcome.results);
-  list?.onHeld?.({ statementsMs: outcome.statementsMs, commitMs });
+  list?.onWritten?.({ statementsMs: outcome.statementsMs, commitMs });
 }

@@ -7,7 +7,7 @@
  * another has begun.
  */
 import { BUSY_GIVE_UP_MS, BUSY_PAUSE_MS, LISTS_HANDED_EARLY, LISTS_PER_COMMIT } from '../database-limits.ts';
-import type { Database, Held, Parameters, Row, Statement, StatementResult } from './database.ts';
+import type { Database, Parameters, Row, Statement, StatementResult, WriteTime } from './database.ts';
 import { type Connection, createReads, createWrites, isBusy, openConnection, valuesOf } from './sqlite-connection.ts';
 import { createSnapshot } from './sqlite-snapshot.ts';
 import type { WaitingList } from './sqlite-thread-handle.ts';
@@ -66,7 +66,7 @@ export function openSqlite(path: string, { readOnly = false }: { readonly readOn
         else {
           settled.push(() => {
             list?.resolve(outcome.results);
-            list?.onHeld?.({ statementsMs: outcome.statementsMs, commitMs });
+            list?.onWritten?.({ statementsMs: outcome.statementsMs, commitMs });
           });
         }
       }
@@ -110,9 +110,9 @@ export function openSqlite(path: string, { readOnly = false }: { readonly readOn
     get: (sql: string, params: Parameters) => reading(sql).get(params) as Row | undefined,
     all: (sql: string, params: Parameters) => reading(sql).all(params) as Row[],
     readAnew: snapshot.end,
-    commit: (statements: readonly Statement[], onHeld?: (held: Held) => void) =>
+    commit: (statements: readonly Statement[], onWritten?: (took: WriteTime) => void) =>
       new Promise<readonly StatementResult[]>((resolve, reject) => {
-        waiting.push({ statements, resolve, reject, onHeld });
+        waiting.push({ statements, resolve, reject, onWritten });
         if (waiting.length >= LISTS_HANDED_EARLY && threads?.areIdle() === true) flush();
         else schedule();
       }),

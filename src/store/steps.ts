@@ -10,14 +10,14 @@ import {
   STEP_ROWS_MIN,
   STEP_TARGET_MS,
 } from '../housekeeping-limits.ts';
-import type { Database, Held } from './database.ts';
+import type { Database, WriteTime } from './database.ts';
 
 /** What a step did: whether it was the last one, the rows it took care of, and the longest time for which it held the database. */
-export type StepResult = { readonly done: boolean; readonly rows: number; readonly held: Held };
+export type StepResult = { readonly done: boolean; readonly rows: number; readonly took: WriteTime };
 /** Does a piece of the work: about `size` rows. */
 export type Step<Result extends StepResult = StepResult> = (size: number) => Promise<Result>;
 
-export const NOT_HELD: Held = { statementsMs: 0, commitMs: 0 };
+export const NO_TIME: WriteTime = { statementsMs: 0, commitMs: 0 };
 
 /** What a step is to begin with. */
 export const FIRST_SIZE: number = STEP_ROWS_FIRST;
@@ -26,7 +26,7 @@ export const FIRST_SIZE: number = STEP_ROWS_FIRST;
  * The size of the next step: half after one that took longer than 5 ms, a quarter more after one well below. A commit that is slow by
  * itself, on a slow disk, is not made faster by fewer rows: only what takes part in it for at least 1 ms is made smaller.
  */
-export function nextSize(size: number, { statementsMs, commitMs }: Held): number {
+export function nextSize(size: number, { statementsMs, commitMs }: WriteTime): number {
   const tookMs = statementsMs + commitMs;
   if (tookMs > STEP_TARGET_MS && statementsMs > STEP_TARGET_MS / 5) {
     return Math.max(STEP_ROWS_MIN, Math.floor(size / 2));
@@ -35,18 +35,18 @@ export function nextSize(size: number, { statementsMs, commitMs }: Held): number
 }
 
 /** How long to leave the database to others after a step: four times as long as it took. */
-export function pauseMs({ held }: StepResult): number {
-  return Math.max(STEP_PAUSE_MIN_MS, (held.statementsMs + held.commitMs) * STEP_PAUSE_FACTOR);
+export function pauseMs({ took }: StepResult): number {
+  return Math.max(STEP_PAUSE_MIN_MS, (took.statementsMs + took.commitMs) * STEP_PAUSE_FACTOR);
 }
 
 /** Lets work use the database and says how long its longest single read or commit held it. */
 export async function measured<Result>(
   db: Database,
   work: (db: Database) => Promise<Result>,
-): Promise<Result & { readonly held: Held }> {
-  let held = NOT_HELD;
-  const count = (other: Held): void => {
-    if (other.statementsMs + other.commitMs > held.statementsMs + held.commitMs) held = other;
+): Promise<Result & { readonly took: WriteTime }> {
+  let took = NO_TIME;
+  const count = (other: WriteTime): void => {
+    if (other.statementsMs + other.commitMs > took.statementsMs + took.commitMs) took = other;
   };
   const timed = <T>(read: () => T): T => {
     const startedAt = performance.now();
@@ -60,5 +60,5 @@ export async function measured<Result>(
     all: (sql, params) => timed(() => db.all(sql, params)),
     commit: (statements) => db.commit(statements, count),
   });
-  return { ...result, held };
+  return { ...result, took };
 }

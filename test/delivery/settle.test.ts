@@ -207,9 +207,9 @@ describe('an outcome', () => {
     const audited = (): number => d.rows(`SELECT 1 FROM audit WHERE action = 'webhook.stop'`).length;
     await assert.rejects(d.store.settlements.settle(settlement(1)), StaleWrite);
     assert.deepEqual([states(d), audited()], [['pending'], 0]);
-    assert.equal(await d.store.settlements.holds({ ...batch, attemptNumber: 1 }, 'me'), false);
-    assert.equal(await d.store.settlements.holds({ ...batch, attemptNumber: 2 }, 'another'), false);
-    assert.equal(await d.store.settlements.holds({ ...batch, attemptNumber: 2 }, 'me'), true);
+    assert.equal(await d.store.settlements.isLeased({ ...batch, attemptNumber: 1 }, 'me'), false);
+    assert.equal(await d.store.settlements.isLeased({ ...batch, attemptNumber: 2 }, 'another'), false);
+    assert.equal(await d.store.settlements.isLeased({ ...batch, attemptNumber: 2 }, 'me'), true);
     await d.store.settlements.settle(settlement(2));
     assert.deepEqual([states(d), audited()], [['delivered'], 1]);
   });

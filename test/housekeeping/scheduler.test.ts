@@ -4,18 +4,18 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { createScheduler, type Job, type SchedulerOptions } from '../../src/housekeeping/scheduler.ts';
 import { STEP_ROWS_FIRST, STEP_ROWS_MAX, STEP_ROWS_MIN } from '../../src/housekeeping-limits.ts';
 import { createLog } from '../../src/log.ts';
-import type { Held } from '../../src/store/database.ts';
-import { NOT_HELD, nextSize, type StepResult } from '../../src/store/steps.ts';
+import type { WriteTime } from '../../src/store/database.ts';
+import { NO_TIME, nextSize, type StepResult } from '../../src/store/steps.ts';
 
-const held = (statementsMs: number, commitMs = 0): Held => ({ statementsMs, commitMs });
+const took = (statementsMs: number, commitMs = 0): WriteTime => ({ statementsMs, commitMs });
 
 /** A job of so many steps, which writes down its sizes. */
 function job(
   name: string,
   steps: number,
-  more: Partial<Job> & { took?: Held; sizes?: number[]; order?: string[] } = {},
+  more: Partial<Job> & { took?: WriteTime; sizes?: number[]; order?: string[] } = {},
 ): Job {
-  const { took = NOT_HELD, sizes, order, ...rest } = more;
+  const { took = NO_TIME, sizes, order, ...rest } = more;
   return {
     name,
     everyMs: 60_000,
@@ -25,7 +25,7 @@ function job(
         left -= 1;
         sizes?.push(size);
         order?.push(name);
-        return { done: left <= 0, rows: 1, held: took };
+        return { done: left <= 0, rows: 1, took };
       };
     },
     ...rest,
@@ -39,15 +39,15 @@ function scheduler(jobs: readonly Job[], more: Partial<SchedulerOptions> = {}) {
 }
 
 describe('the size of a step', () => {
-  const table: readonly [what: string, size: number, held: Held, next: number][] = [
-    ['is halved after a step of more than 5 ms', 100, held(5.1), 50],
-    ['is halved where statements and commit together took longer', 100, held(3, 3), 50],
-    ['stays where it took between 2.5 and 5 ms', 100, held(2, 2), 100],
-    ['grows by a quarter after a quick one', 100, held(1, 1), 125],
-    ['does not shrink for a commit that is slow by itself', 100, held(0.9, 20), 100],
-    ['has a least', STEP_ROWS_MIN, held(100), STEP_ROWS_MIN],
-    ['has a most', STEP_ROWS_MAX, held(0.1), STEP_ROWS_MAX],
-    ['grows from one row too', 1, held(0.1), 2],
+  const table: readonly [what: string, size: number, took: WriteTime, next: number][] = [
+    ['is halved after a step of more than 5 ms', 100, took(5.1), 50],
+    ['is halved where statements and commit together took longer', 100, took(3, 3), 50],
+    ['stays where it took between 2.5 and 5 ms', 100, took(2, 2), 100],
+    ['grows by a quarter after a quick one', 100, took(1, 1), 125],
+    ['does not shrink for a commit that is slow by itself', 100, took(0.9, 20), 100],
+    ['has a least', STEP_ROWS_MIN, took(100), STEP_ROWS_MIN],
+    ['has a most', STEP_ROWS_MAX, took(0.1), STEP_ROWS_MAX],
+    ['grows from one row too', 1, took(0.1), 2],
   ];
   for (const [what, size, took, next] of table) {
     it(what, () => assert.equal(nextSize(size, took), next));
@@ -58,8 +58,8 @@ describe('the scheduler', () => {
   it('sizes the steps of each job by what its own took', async () => {
     const [slow, quick]: [number[], number[]] = [[], []];
     const s = scheduler([
-      job('slow', 4, { took: held(6), sizes: slow }),
-      job('quick', 4, { took: held(1), sizes: quick }),
+      job('slow', 4, { took: took(6), sizes: slow }),
+      job('quick', 4, { took: took(1), sizes: quick }),
     ]);
     await s.runOnce();
     assert.deepEqual(slow, [16, 8, 4, 2]);
@@ -78,7 +78,7 @@ describe('the scheduler', () => {
   it('pauses after every step, four times as long as it took and at least 5 ms', async () => {
     const pauses: number[] = [];
     const pause = async (ms: number): Promise<void> => void pauses.push(ms);
-    await scheduler([job('a', 2, { took: held(3, 1) }), job('b', 1)], { pause }).runOnce();
+    await scheduler([job('a', 2, { took: took(3, 1) }), job('b', 1)], { pause }).runOnce();
     assert.deepEqual(pauses, [16, 5, 16]);
   });
 
@@ -129,7 +129,7 @@ describe('the scheduler', () => {
 
   it('tells of every step, and logs what a run did if it did anything', async () => {
     const seen: [string, StepResult][] = [];
-    const idle: Job = { name: 'idle', everyMs: 1, begin: () => async () => ({ done: true, rows: 0, held: NOT_HELD }) };
+    const idle: Job = { name: 'idle', everyMs: 1, begin: () => async () => ({ done: true, rows: 0, took: NO_TIME }) };
     const s = scheduler([job('busy', 3), idle], { observe: (name, result) => void seen.push([name, result]) });
     await s.runOnce();
     assert.deepEqual(
@@ -150,7 +150,7 @@ describe('the scheduler', () => {
   it('stops after the step under way, waking from its pause, and can be started again', async () => {
     const order: string[] = [];
     const s = createScheduler({
-      jobs: [job('endless', Number.POSITIVE_INFINITY, { order, took: held(3_600_000) })],
+      jobs: [job('endless', Number.POSITIVE_INFINITY, { order, took: took(3_600_000) })],
       clock: () => 0,
       log: createLog('silent'),
     });

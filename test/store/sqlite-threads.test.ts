@@ -215,7 +215,7 @@ describe('the threads of a database', () => {
     await thread.begun;
     await assert.rejects(thread.checkpoint('PASSIVE'), /could not be cloned/);
     const rejected: unknown[] = [];
-    const list = { statements: [], resolve: () => assert.fail(), onHeld: undefined };
+    const list = { statements: [], resolve: () => assert.fail(), onWritten: undefined };
     thread.commit([{ ...list, reject: (error) => void rejected.push(error) }]);
     assert.equal(rejected.length, 1);
     await thread.close();
