@@ -6,7 +6,7 @@ import { isDrained, openDispatching, takeRecords, until } from '../support/dispa
 import { sharedCertificates } from '../support/journey.ts';
 import { type OidcServer, startOidcServer } from '../support/oidc-server.ts';
 import { ACTOR, makeEndpoint, openTestServices, type TestServices } from '../support/services.ts';
-import { loopbackTransport } from '../support/transport.ts';
+import { allowing, LOOPBACK, loopbackTransport, resolvingTo } from '../support/transport.ts';
 
 type Tokens = TestServices & { readonly server: OidcServer; readonly oauth: OauthTokens; readonly endpoint: Endpoint };
 
@@ -166,6 +166,25 @@ describe('no token is', () => {
     const { oauth, endpoint } = await openTokens(t, { oauth: { tokenUrl: 'https://127.0.0.1:1/token' } });
     assert.match(refusalOf(await oauth.token(endpoint)).message, /^the token request failed: connect: /);
   });
+
+  const guarded = [
+    ['on this machine, as nothing is allowed', allowing(), '127.0.0.1'],
+    ['in a private network, which a name leads to', LOOPBACK, '10.0.0.1'],
+  ] as const;
+  for (const [where, egress, address] of guarded) {
+    it(`one of a provider ${where}: the egress guard refuses it before anything connects`, async (t) => {
+      const { endpoint, server, clock } = await openTokens(t);
+      const caPem = sharedCertificates().ca;
+      const transport = loopbackTransport(t, { caPem, egress, resolve: resolvingTo('127.0.0.1', address) });
+      const { message } = refusalOf(await createOauthTokens({ transport, clock }).token(endpoint));
+      assert.match(message, /^the token request failed: egress_refused: /);
+      assert.ok(message.includes(address), message);
+      assert.equal(server.connections(), 0);
+      const allowed = createOauthTokens({ transport: loopbackTransport(t, { caPem }), clock });
+      assert.equal(textOf(await allowed.token(endpoint)), server.issued[0]);
+      assert.equal(server.connections(), 1);
+    });
+  }
 });
 
 describe('deliveries with a token of an OpenID provider', () => {

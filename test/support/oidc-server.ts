@@ -21,6 +21,8 @@ export type OidcServer = {
   readonly issued: readonly string[];
   /** Requests to the token endpoint, whatever they were answered. */
   tokenRequests(): number;
+  /** Connections that were ever opened, whatever came over them. */
+  connections(): number;
   /** Changes the answers of the token endpoint from now on, as servers that are less strict than this one would give them. */
   alter(change: ((answer: Answer) => void) | null): void;
   /** Lets token requests wait from now on, until the function that is returned is called. */
@@ -56,9 +58,13 @@ export async function startOidcServer(
 ): Promise<OidcServer> {
   const issued: string[] = [];
   let requests = 0;
+  let connections = 0;
   let change: ((answer: Answer) => void) | null = null;
   let gate: Promise<void> = Promise.resolve();
   const server = createServer({ cert: identity.certificate, key: identity.privateKey });
+  server.on('connection', () => {
+    connections += 1;
+  });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   cleanUp(t, () => {
     server.closeAllConnections();
@@ -98,6 +104,7 @@ export async function startOidcServer(
     oauth: { ...CLIENT, tokenUrl: `${origin}/token` },
     issued,
     tokenRequests: () => requests,
+    connections: () => connections,
     alter: (next) => {
       change = next;
     },
