@@ -4,7 +4,7 @@ import { testForwardAuth } from '../support/forward-auth.ts';
 import { openShop } from '../support/forward-auth-shop.ts';
 import { startCaddy } from '../support/proxies.ts';
 
-testForwardAuth('Caddy', startCaddy);
+testForwardAuth('Caddy', startCaddy, { passesUnderscores: false });
 
 test('Caddy tells a client whose headers are more than Sallyport takes, and the upstream hears nothing', async (t) => {
   const { send, arrived, viewer } = await openShop(t, startCaddy);

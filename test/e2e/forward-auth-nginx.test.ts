@@ -5,7 +5,7 @@ import { testForwardAuth } from '../support/forward-auth.ts';
 import { openShop } from '../support/forward-auth-shop.ts';
 import { startNginx } from '../support/proxies.ts';
 
-testForwardAuth('nginx', startNginx);
+testForwardAuth('nginx', startNginx, { passesUnderscores: true });
 
 test('nginx answers no 500, whatever headers a client sends', async (t) => {
   const { send, arrived, viewer, editor, proxy, clientId } = await openShop(t, startNginx);
