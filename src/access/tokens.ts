@@ -55,19 +55,20 @@ export function createTokens({ store, clock, ids, random }: Dependencies): Token
   });
   // Looked for every time, a client that there is none of would be refused later than one with a wrong secret.
   const missingClients = createKnown<true>({ entries: CLIENTS_CACHED, bytes: Infinity, bytesOf: () => 0 });
-  const findClient = async (clientId: string): Promise<Client | null> => {
+  // The checksums are looked at where it would be looked up, so that they cost the clients that are known nothing.
+  const findClient = async ({ clientId, clientSecret }: ClientCredentials): Promise<Client | null> => {
     const version = store.tokens.version();
     const kept = knownClients.find(clientId, version);
-    if (kept !== null || missingClients.find(clientId, version) !== null || credentialBytes('spc', clientId) === null)
-      return kept;
+    if (kept !== null || missingClients.find(clientId, version) !== null) return kept;
+    if (credentialBytes('spc', clientId) === null || credentialBytes('sps', clientSecret) === null) return null;
     const client = await store.applications.getClient(clientId);
     if (client !== null) return knownClients.keep(clientId, version, client);
     missingClients.keep(clientId, version, true);
     return null;
   };
-  const authenticate = async ({ clientId, clientSecret }: ClientCredentials): Promise<Client> => {
-    const client = await findClient(clientId);
-    const hash = hashCredential(clientSecret);
+  const authenticate = async (credentials: ClientCredentials): Promise<Client> => {
+    const client = await findClient(credentials);
+    const hash = hashCredential(credentials.clientSecret);
     const now = clock();
     const current = timingSafeEqual(client?.secretHash ?? NO_HASH, hash);
     const previous = timingSafeEqual(client?.previousSecretHash ?? NO_HASH, hash);

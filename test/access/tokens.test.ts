@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { hashCredential, mintCredential, mintToken, tokenRowKey } from '../../src/access/credential.ts';
+import { createGate } from '../../src/access/gate.ts';
 import { createTokens } from '../../src/access/tokens.ts';
 import { rowKeyTime } from '../../src/ids.ts';
 import { randomBytes } from '../../src/random.ts';
 import type { Client } from '../../src/store/applications.ts';
+import type { Store } from '../../src/store/store.ts';
 import { refused } from '../support/refusals.ts';
 import { ACTOR, makeApplication, makeUser, openTestServices, type TestServices, tokenOf } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
@@ -57,24 +59,71 @@ describe('authentication', () => {
   });
 });
 
+/** The store, and how often applications and tokens were looked for in it. */
+function countingLooks({ store }: TestServices): { store: Store; looks(): number } {
+  let looks = 0;
+  const counted =
+    <K, R>(find: (key: K) => R) =>
+    (key: K): R => {
+      looks += 1;
+      return find(key);
+    };
+  const applications = { ...store.applications, getClient: counted(store.applications.getClient) };
+  const tokens = { ...store.tokens, find: counted(store.tokens.find) };
+  return { store: { ...store, applications, tokens }, looks: () => looks };
+}
+
 describe('a client that there is none of', () => {
   it('is looked for once, so that it is refused no later than a wrong secret, and again when one has come', async (t) => {
     const s = await openTestServices(t);
-    let looks = 0;
-    const applications: typeof s.store.applications = {
-      ...s.store.applications,
-      getClient: (clientId) => {
-        looks += 1;
-        return s.store.applications.getClient(clientId);
-      },
-    };
-    const { authenticate } = createTokens({ ...s, random: randomBytes, store: { ...s.store, applications } });
-    const credentials = { clientId: mintCredential('spc', randomBytes), clientSecret: 'a secret' };
+    const { store, looks } = countingLooks(s);
+    const { authenticate } = createTokens({ ...s, random: randomBytes, store });
+    const clientId = mintCredential('spc', randomBytes);
+    const credentials = { clientId, clientSecret: mintCredential('sps', randomBytes) };
     for (let n = 0; n < 3; n += 1) await refused(() => authenticate(credentials), { code: 'invalid_client' });
-    assert.equal(looks, 1);
+    assert.equal(looks(), 1);
     await makeApplication(s);
     await refused(() => authenticate(credentials), { code: 'invalid_client' });
-    assert.equal(looks, 2);
+    assert.equal(looks(), 2);
+  });
+});
+
+describe('a wrong checksum', () => {
+  const mistyped = (text: string): string => `${text.slice(0, 10)}${text[10] === 'a' ? 'b' : 'a'}${text.slice(11)}`;
+
+  it('of a client id or a client secret is refused without a look into the database, and without the other being worse off', async (t) => {
+    const s = await openTestServices(t);
+    const { application, clientSecret } = await makeApplication(s);
+    const { clientId } = application;
+    const { store, looks } = countingLooks(s);
+    const { authenticate } = createTokens({ ...s, random: randomBytes, store });
+    for (const wrong of [
+      { clientId: mistyped(clientId), clientSecret },
+      { clientId, clientSecret: mistyped(clientSecret) },
+      { clientId: mintCredential('spc', randomBytes), clientSecret: mistyped(clientSecret) },
+    ]) {
+      await refused(() => authenticate(wrong), { code: 'invalid_client' });
+    }
+    assert.equal(looks(), 0);
+    assert.equal((await authenticate({ clientId, clientSecret })).id, application.id);
+    assert.equal(looks(), 1);
+  });
+
+  it('of a token is refused without a look by the gate, by introspection and by revocation', async (t) => {
+    const s = await openTestServices(t);
+    const client = await clientOf(s);
+    const { accessToken } = await s.tokens.issue(client, undefined);
+    const { store, looks } = countingLooks(s);
+    const gate = createGate({ ...s, store, catalogue: s.products.compiled });
+    const tokens = createTokens({ ...s, random: randomBytes, store });
+    const wrong = mistyped(accessToken);
+    await refused(() => gate.authenticate([`Bearer ${wrong}`]), { code: 'invalid_token' });
+    assert.deepEqual(await tokens.introspect(wrong), { active: false });
+    await tokens.revoke(wrong, client);
+    assert.equal(looks(), 0);
+    assert.equal((await gate.authenticate([`Bearer ${accessToken}`])).clientId, client.clientId);
+    assert.equal((await tokens.introspect(accessToken)).active, true);
+    assert.equal(looks(), 2);
   });
 });
 
