@@ -1,98 +1,11 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, it, type TestContext } from 'node:test';
+import { describe, it } from 'node:test';
 import { DATABASE_FILE } from '../../src/data-folder.ts';
-import type { AcceptedView } from '../../src/events/publish.ts';
-import { cleanUp } from '../support/cleanup.ts';
 import { deferred } from '../support/deferred.ts';
 import { isDrained, messageIds, openDispatching, TYPE, takeRecords, until } from '../support/dispatching.ts';
-import { connect, deliveriesOf, makeEventType, publish, sharedCertificates, startJourney } from '../support/journey.ts';
+import { connect, deliveriesOf, makeEventType, publish, startJourney } from '../support/journey.ts';
 import { holdLock } from '../support/lock-holder.ts';
-import { startReceiver } from '../support/receiver.ts';
-import { startService, temporaryFolder } from '../support/service.ts';
-
-/** A disk of a few megabytes, mounted for the test, or null where this account may not mount one. */
-function mountSmallDisk(t: TestContext, megabytes: number): string | null {
-  const folder = join(temporaryFolder(t), 'disk');
-  mkdirSync(folder);
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', folder], { stdio: 'pipe' });
-  } catch (error) {
-    t.skip(`a small disk cannot be mounted here: ${String(error).split('\n')[0]}`);
-    return null;
-  }
-  cleanUp(t, () => execFileSync('umount', [folder]));
-  return folder;
-}
-
-/** Takes up all that is left of a disk. */
-function fillUp(disk: string): string {
-  const filler = join(disk, 'filler');
-  let chunk = Buffer.alloc(1024 * 1024);
-  while (chunk.length >= 4096) {
-    try {
-      writeFileSync(filler, chunk, { flag: 'a' });
-    } catch {
-      chunk = chunk.subarray(0, chunk.length / 2);
-    }
-  }
-  return filler;
-}
-
-describe('a disk that is full', () => {
-  it('refuses what cannot be kept, loses nothing that was accepted, and repeats nothing once there is room', async (t) => {
-    const disk = mountSmallDisk(t, 12);
-    if (disk === null) return;
-    const first = await startService(t);
-    await first.stop();
-    const dataDir = join(disk, 'data');
-    cpSync(first.dataDir, dataDir, { recursive: true });
-    const { ca, server } = sharedCertificates();
-    const service = await startService(t, { ca, after: { dataDir, credentials: first.credentials } });
-    const { admin } = service;
-    const receiver = await startReceiver(t, server, { clock: service.clock });
-    await makeEventType(admin, TYPE);
-    const { at, webhook } = await connect({ admin, receiver }, [TYPE], { webhook: { maxBatchRecords: 1 } });
-    const accepted = await publish(admin, TYPE, { n: 0 });
-    await at.next();
-    await service.log.nextAttempt(webhook.id);
-
-    // Eight are under way, more wait, and then the disk is full before any is answered.
-    const open = deferred();
-    at.answer(async () => {
-      await open.promise;
-      return { status: 200 };
-    });
-    accepted.push(...(await publish(admin, TYPE, ...Array.from({ length: 30 }, (_, n) => ({ n })))));
-    await takeRecords(at, 8);
-    const filler = fillUp(disk);
-    let refused = 0;
-    while (refused < 3) {
-      const event = { type: TYPE, data: { text: 'x'.repeat(200_000) } };
-      const reply = await admin.post<AcceptedView>('events', event);
-      if (reply.status === 202) accepted.push(...reply.body.events.map(({ id }) => id));
-      else {
-        assert.equal(reply.status, 500);
-        refused += 1;
-      }
-    }
-    open.resolve();
-    await service.log.line(({ msg }) => msg === 'the outcome of an attempt cannot be written yet');
-    assert.equal((await fetch(`${service.url}/livez`)).status, 200);
-    assert.equal((await fetch(`${service.url}/readyz`)).status, 503);
-
-    rmSync(filler);
-    await until('everything', async () =>
-      (await deliveriesOf(admin, webhook)).every(({ state }) => state === 'delivered'),
-    );
-    assert.deepEqual([...messageIds(at)].sort(), [...accepted].sort());
-    await until('ready again', async () => (await fetch(`${service.url}/readyz`)).status === 200);
-    accepted.push(...(await publish(admin, TYPE, { n: 99 })));
-    await until('the last', () => messageIds(at).length === accepted.length);
-  });
-});
 
 describe('a database that another process holds for a while', () => {
   it('makes everything wait and loses and repeats nothing: what was under way is recorded, what waited goes out', async (t) => {

@@ -4,20 +4,19 @@ import type { Call, Reply } from '../../../src/http/route.ts';
 import { healthRoutes } from '../../../src/http/routes/health.ts';
 import { READY_MS } from '../../../src/limits.ts';
 import { createLog } from '../../../src/log.ts';
+import { Refusal } from '../../../src/refusal.ts';
 import { type Deferred, deferred } from '../../support/deferred.ts';
+import { only } from '../../support/journey.ts';
+import { openTestStore } from '../../support/store.ts';
 
-/** Whether `/readyz` says yes, with a database whose writes end when the test says so. */
-function opened() {
-  const writes: Deferred<'written' | 'refused'>[] = [];
+type Settings = Parameters<typeof healthRoutes>[0]['store']['settings'];
+
+/** `/readyz` of these settings: whether it says yes, what it logs, and what the test may change about it. */
+function openedWith(settings: Settings) {
   const logged: string[] = [];
   const state = { isAlive: true, elapsedMs: 0 };
-  const proveWritable = async (): Promise<void> => {
-    const write = deferred<'written' | 'refused'>();
-    writes.push(write);
-    if ((await write.promise) === 'refused') throw new Error('the disk is full');
-  };
   const route = healthRoutes({
-    store: { settings: { proveWritable, checkMasterKey: async () => {}, knowsMasterKey: async () => true } },
+    store: { settings },
     dispatcher: { isAlive: () => state.isAlive },
     clock: Date.now,
     log: createLog('error', { write: (line: string) => void logged.push(line) }),
@@ -28,11 +27,24 @@ function opened() {
     try {
       return ((await route.respond({} as Call)) as Reply).status === 200;
     } catch (error) {
-      assert.match(String(error), /the database cannot be written|the dispatcher is not running/);
+      assert.ok(error instanceof Refusal && error.status === 503, String(error));
+      assert.match(error.message, /^the database cannot be written|^the dispatcher is not running/);
       return false;
     }
   };
-  return { isReady, writes, logged, state };
+  return { isReady, logged, state };
+}
+
+/** With a database whose writes end when the test says so. */
+function opened() {
+  const writes: Deferred<'written' | 'refused'>[] = [];
+  const proveWritable = async (): Promise<void> => {
+    const write = deferred<'written' | 'refused'>();
+    writes.push(write);
+    if ((await write.promise) === 'refused') throw new Error('the disk is full');
+  };
+  const settings = { proveWritable, checkMasterKey: async () => {}, knowsMasterKey: async () => true };
+  return { ...openedWith(settings), writes };
 }
 
 describe('/readyz', () => {
@@ -70,6 +82,20 @@ describe('/readyz', () => {
     state.elapsedMs += READY_MS;
     assert.equal(await ask('written'), true);
     assert.equal(writes.length, 3);
+  });
+
+  it('is no while a real database takes no writes, though it can be read', async (t) => {
+    const { database, store } = await openTestStore(t);
+    const { isReady, logged, state } = openedWith(store.settings);
+    assert.equal(await isReady(), true);
+    // As on a volume that the system has made read-only after a fault.
+    database.connection.pragma('query_only = ON');
+    state.elapsedMs += READY_MS;
+    assert.equal(await isReady(), false);
+    assert.match(only(logged), /attempt to write a readonly database/);
+    database.connection.pragma('query_only = OFF');
+    state.elapsedMs += READY_MS;
+    assert.equal(await isReady(), true);
   });
 
   it('says at once that the dispatcher is not running', async () => {
