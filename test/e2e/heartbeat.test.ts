@@ -25,17 +25,23 @@ describe('a heartbeat', () => {
     await makeEventType(admin, TYPE);
     await makeEventType(admin, 'other.type');
     const { at, webhook } = await connect(journey, [TYPE], { webhook: { heartbeatSeconds: 300 } });
-    const other = await connect(journey, ['other.type']);
+    const mute = await connect(journey, ['other.type'], { webhook: { heartbeatSeconds: 0 } });
+    const other = await connect(journey, ['nothing.*'], { webhook: { heartbeatSeconds: 60 } });
     await publish(admin, TYPE, {});
+    await publish(admin, 'other.type', {});
     const first = await at.next();
     await service.log.nextAttempt(webhook.id);
+    await service.log.nextAttempt(mute.webhook.id);
 
-    service.advance(200_000);
-    await publish(admin, 'other.type', {});
-    await other.at.next();
+    // Each of the other's was looked for after the clock had moved on, and so would this one's have been.
+    for (const aheadMs of [200_000, 61_000]) {
+      service.advance(aheadMs);
+      await other.at.next();
+      await service.log.nextAttempt(other.webhook.id);
+    }
     assert.equal(at.deliveries.length, 1);
 
-    service.advance(101_000);
+    service.advance(40_000);
     const { envelope, json, request } = await at.next();
     assert.deepEqual(JSON.parse(json), {
       subscriptionId: webhook.id,
@@ -50,7 +56,9 @@ describe('a heartbeat', () => {
 
     service.advance(301_000);
     await at.next();
-    assert.equal(other.at.deliveries.length, 1, 'heartbeatSeconds 0 sends none');
+    await service.log.nextAttempt(webhook.id);
+    assert.equal(at.deliveries.length, 3);
+    assert.equal(mute.at.deliveries.length, 1, 'heartbeatSeconds 0 sends none');
   });
 
   it('is encrypted like everything else', async (t) => {

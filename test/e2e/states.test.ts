@@ -141,7 +141,9 @@ describe('the states of a webhook', () => {
     const journey = await startJourney(t);
     const { admin, service } = journey;
     await makeEventType(admin, TYPE);
+    await makeEventType(admin, 'other.type');
     const { at, webhook } = await connect(journey, [TYPE]);
+    const other = await connect(journey, ['other.type'], { webhook: { heartbeatSeconds: 60 } });
     at.answer(() => ({ status: 410 }));
     await publish(admin, TYPE, { n: 1 });
     assert.equal((await service.log.nextAttempt(webhook.id)).fate, 'release');
@@ -150,7 +152,12 @@ describe('the states of a webhook', () => {
     await assertAudited(admin, webhook, 'endpoint_gone');
     assert.equal(only(await deliveriesOf(admin, webhook)).state, 'pending');
     await publish(admin, TYPE, { n: 2 });
-    service.advance(HOUR_MS / 2);
+    // Each heartbeat of another webhook was looked for after the clock had moved on, and so would this one's records have been.
+    for (let looks = 0; looks < 3; looks += 1) {
+      service.advance(HOUR_MS / 6);
+      await other.at.next();
+      await service.log.nextAttempt(other.webhook.id);
+    }
     assert.equal(at.deliveries.length, 1);
     await at.next();
 
@@ -158,5 +165,8 @@ describe('the states of a webhook', () => {
     await startWebhook(admin, webhook);
     assert.deepEqual(only((await at.next()).records).data, { n: 1 });
     assert.deepEqual(only((await at.next()).records).data, { n: 2 });
+    await service.log.nextAttempt(webhook.id);
+    await service.log.nextAttempt(webhook.id);
+    assert.equal(at.deliveries.length, 3);
   });
 });
