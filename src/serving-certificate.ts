@@ -6,7 +6,7 @@ import type { Job } from './housekeeping/scheduler.ts';
 import { SERVING_CERTIFICATE_LOOK_EVERY_MS, SERVING_CERTIFICATE_WARNING_MS } from './housekeeping-limits.ts';
 import type { Clock } from './ids.ts';
 import type { Log } from './log.ts';
-import { NOT_HELD } from './store/steps.ts';
+import { NO_TIME } from './store/steps.ts';
 
 export type ServedTls = { readonly cert: string; readonly key: string };
 
@@ -56,7 +56,7 @@ export function openServingCertificate(config: Config, { log, clock }: Told): Se
         everyMs: SERVING_CERTIFICATE_LOOK_EVERY_MS,
         begin: (now) => async () => {
           if (current !== null) warnOfExpiry(current, now, log);
-          return { done: true, rows: 0, held: NOT_HELD };
+          return { done: true, rows: 0, took: NO_TIME };
         },
       },
     ],
