@@ -5,6 +5,7 @@ import type { Database, Row, Statement } from './database.ts';
 import { type ReadRecords, recordReader } from './records.ts';
 import { type Route, routeReader } from './routes.ts';
 import type { Vault } from './vault.ts';
+import { IS_RUNNABLE, wakeStatement, wokenBy } from './wake.ts';
 
 /** Records that travel together, claimed or about to be. `attemptNumber` is the attempt that the claim begins. */
 export type Batch = {
@@ -78,16 +79,12 @@ const MOVE_CURSOR = `
       wake_at = nullif(max(@notBefore, CASE WHEN @cursorAfter < next_offset THEN @now ELSE min(@idleAt, coalesce(
         (SELECT min(next_attempt_at) FROM batch WHERE batch.webhook_number = @webhookNumber AND batch.state = 'pending'),
         @idleAt)) END), ${NEVER})
-  WHERE webhook_number = @webhookNumber AND cursor_offset = @cursorBefore AND state IN ('started', 'running', 'failing')`;
-const WAKE = `
-  UPDATE webhook_progress SET wake_at = min(coalesce(wake_at, @at), @at)
-  WHERE webhook_number = @webhookNumber AND state IN ('started', 'running', 'failing')`;
+  WHERE webhook_number = @webhookNumber AND cursor_offset = @cursorBefore AND ${IS_RUNNABLE}`;
 const POSTPONE = 'UPDATE webhook_progress SET wake_at = @at WHERE webhook_number = @webhookNumber AND wake_at < @at';
 const RELEASE_ALL = `
   UPDATE batch SET lease_owner = NULL, next_attempt_at = min(next_attempt_at, @now)
   WHERE state = 'pending' AND lease_owner IS NOT NULL`;
-const WAKE_ALL = `
-  UPDATE webhook_progress SET wake_at = min(coalesce(wake_at, @now), @now) WHERE state IN ('started', 'running', 'failing')`;
+const WAKE_ALL = `UPDATE webhook_progress SET wake_at = ${wokenBy('@now')} WHERE ${IS_RUNNABLE}`;
 
 export type DispatchStore = {
   dueWebhooks(now: number, limit: number): Promise<number[]>;
@@ -136,7 +133,7 @@ export function dispatchStore(db: Database, vault: Vault): DispatchStore {
       })),
     records: recordReader(db),
     claim: async (claim) => void (await db.commit(claimStatements(claim))),
-    wake: async (webhookNumber, at) => void (await db.commit([{ sql: WAKE, params: { webhookNumber, at } }])),
+    wake: async (webhookNumber, at) => void (await db.commit([wakeStatement(webhookNumber, at)])),
     postpone: async (webhookNumber, at) => void (await db.commit([{ sql: POSTPONE, params: { webhookNumber, at } }])),
     releaseAll: async (now) =>
       void (await db.commit([

@@ -16,6 +16,7 @@ import {
   textOrNull,
 } from './table.ts';
 import type { Vault } from './vault.ts';
+import { IS_RUNNABLE, wokenBy } from './wake.ts';
 
 /** What the last ownership challenge brought (wire.md §5). */
 export type Verification = {
@@ -96,8 +97,8 @@ export type EndpointStore = ResourceStore<Endpoint>;
 
 // A webhook that has nothing to send would be looked at only for its next heartbeat, and say until then that it runs.
 const LOOK_AT_ITS_WEBHOOKS = `
-  UPDATE webhook_progress SET wake_at = min(coalesce(wake_at, @at), @at)
-  WHERE webhook_number IN (SELECT number FROM webhook WHERE endpoint_id = @id) AND state IN ('started', 'running', 'failing')`;
+  UPDATE webhook_progress SET wake_at = ${wokenBy('@at')}
+  WHERE webhook_number IN (SELECT number FROM webhook WHERE endpoint_id = @id) AND ${IS_RUNNABLE}`;
 
 export function endpointStore(db: Database, vault: Vault): EndpointStore {
   return resourceStore(db, 'endpoint', endpointTable(vault), {

@@ -1,6 +1,7 @@
 /** Publishing (`event`, `outbox`): the statements that append an event and its records to every subscribed webhook's log. */
 import { rowKeyOf } from '../ids.ts';
 import type { Database, Statement } from './database.ts';
+import { IS_RUNNABLE, wokenBy } from './wake.ts';
 
 /** An event on its way in. */
 export type NewEvent = {
@@ -43,7 +44,7 @@ const FAN_OUT = `
 const ADVANCE = `
   UPDATE webhook_progress
   SET next_offset = next_offset + 1,
-      wake_at = CASE WHEN state IN ('started', 'running', 'failing') THEN min(coalesce(wake_at, @createdAt), @createdAt) END
+      wake_at = CASE WHEN ${IS_RUNNABLE} THEN ${wokenBy('@createdAt')} END
   WHERE webhook_number IN (${SUBSCRIBED}) AND EXISTS (SELECT 1 FROM event WHERE key = @key AND id = @id)`;
 
 // The same for all events of a request: a log is gone to once, and not once for each event. What was inserted, by key and id.
@@ -60,7 +61,7 @@ const FAN_OUT_ALL = `
 const ADVANCE_ALL = `
   UPDATE webhook_progress
   SET next_offset = next_offset + added.records,
-      wake_at = CASE WHEN state IN ('started', 'running', 'failing') THEN min(coalesce(wake_at, @createdAt), @createdAt) END
+      wake_at = CASE WHEN ${IS_RUNNABLE} THEN ${wokenBy('@createdAt')} END
   FROM (SELECT o.webhook_number, count(*) AS records FROM ${INSERTED} CROSS JOIN outbox AS o ON o.event_key = e.key
     GROUP BY o.webhook_number) AS added
   WHERE webhook_progress.webhook_number = added.webhook_number`;

@@ -9,6 +9,7 @@ import { LOG_DISORDER_MS, REPLAY_COUNTED_AT_ONCE } from '../log-limits.ts';
 import { auditStatement } from './audit.ts';
 import type { Database, Statement } from './database.ts';
 import { FIRST_SIZE, measured, nextSize } from './steps.ts';
+import { IS_RUNNABLE } from './wake.ts';
 
 /** What can be sent again: pending ones are under way, discarded ones are gone. */
 export type ReplayableState = 'delivered' | 'dead';
@@ -53,7 +54,7 @@ const ERASED = `
 const DISORDER: number = firstRowKeyAt(LOG_DISORDER_MS);
 const WAKE = `
   UPDATE webhook_progress SET wake_at = @now, probe_at = NULL
-  WHERE webhook_number = @webhookNumber AND state IN ('started', 'running', 'failing')`;
+  WHERE webhook_number = @webhookNumber AND ${IS_RUNNABLE}`;
 
 /** `batches`: the table; `seen`: what a step goes through; `wanted`: what of it is sent again. */
 function statementsOf(batches: string, seen: string, wanted: string) {

@@ -2,6 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Database } from './database.ts';
 import { FIRST_SIZE, measured, nextSize } from './steps.ts';
+import { wakeStatement } from './wake.ts';
 
 // Served by batch_pending.
 const STRETCH = `
@@ -12,9 +13,6 @@ const DUE_NOW = `
   UPDATE batch INDEXED BY batch_pending SET next_attempt_at = @now
   WHERE webhook_number = @webhookNumber AND state = 'pending' AND first_offset BETWEEN @from AND @last
     AND next_attempt_at > @now AND lease_owner IS NULL`;
-const WAKE = `
-  UPDATE webhook_progress SET wake_at = min(coalesce(wake_at, @now), @now)
-  WHERE webhook_number = @webhookNumber AND state IN ('started', 'running', 'failing')`;
 
 /**
  * Every batch of the webhook that is neither due nor on its way is due at `now`. One that fails meanwhile may be made due once more
@@ -28,7 +26,7 @@ export async function makeDue(database: Database, webhookNumber: number, now: nu
       const last = Number(stretch?.last ?? from);
       await db.commit([
         { sql: DUE_NOW, params: { webhookNumber, from, last, now } },
-        { sql: WAKE, params: { webhookNumber, now } },
+        wakeStatement(webhookNumber, now),
       ]);
       return { last, done: Number(stretch?.batches ?? 0) < size };
     });

@@ -4,6 +4,7 @@ import { type AttemptRecord, attemptStatement } from './attempts.ts';
 import { auditStatement } from './audit.ts';
 import type { Database, Statement } from './database.ts';
 import type { Batch } from './dispatch.ts';
+import { IS_RUNNABLE, wakeStatement } from './wake.ts';
 import { type StateChange, stateStatements, type WebhookState } from './webhooks.ts';
 
 /** What becomes of a batch. A released one was not tried after all: the attempt is not counted. */
@@ -72,10 +73,7 @@ const HEALTH = `
   UPDATE webhook_progress
   SET state_reason = @stateReason, state_detail = @stateDetail, sent_at = @sentAt, failing_since_at = @failingSinceAt,
       failure_streak = @failureStreak, probe_at = @probeAt, dead_streak = @deadStreak
-  WHERE webhook_number = @webhookNumber AND state = @state AND state IN ('started', 'running', 'failing')`;
-const WAKE = `
-  UPDATE webhook_progress SET wake_at = min(coalesce(wake_at, @wakeAt), @wakeAt)
-  WHERE webhook_number = @webhookNumber AND state IN ('started', 'running', 'failing')`;
+  WHERE webhook_number = @webhookNumber AND state = @state AND ${IS_RUNNABLE}`;
 
 export type SettlementStore = {
   /**
@@ -98,7 +96,7 @@ export function settlementStore(db: Database): SettlementStore {
         ...changes.flatMap(stateStatements),
         ...(audit === null ? [] : [auditStatement(audit)]),
         ...(health === null ? [] : [{ sql: HEALTH, params: { ...health, webhookNumber }, expectChanges: 1 }]),
-        ...(wakeAt === null ? [] : [{ sql: WAKE, params: { webhookNumber, wakeAt } }]),
+        ...(wakeAt === null ? [] : [wakeStatement(webhookNumber, wakeAt)]),
       ]);
     },
     isLeased: async (batch, owner) => (await db.get(IS_LEASED, leased(batch, owner))) !== undefined,
