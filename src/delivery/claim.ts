@@ -1,5 +1,5 @@
 /** Takes work for one webhook: due retries first, then new records from the cursor, else a heartbeat that is due. */
-import { LEASE_MARGIN_MS, WAITING_READ_MAX } from '../delivery-limits.ts';
+import { FULL_PAUSE_MS, LEASE_MARGIN_MS, WAITING_READ_MAX } from '../delivery-limits.ts';
 import type { Clock, Ids } from '../ids.ts';
 import type { Log } from '../log.ts';
 import { type Batch, NEVER } from '../store/dispatch.ts';
@@ -10,20 +10,22 @@ import { isRunnable, SESSION_MS } from '../webhooks/lifecycle.ts';
 import { attemptMs, type Job } from './job.ts';
 import type { Manner } from './lanes.ts';
 import {
+  AT_ONCE,
   type Capacity,
   capacity,
   cutBatches,
   idleAt,
   isAlone,
   type Load,
+  type NextLook,
   stopReason,
-  whenFull,
+  whenSettled,
   withinAllowance,
 } from './plan.ts';
 import { stopByService } from './stop.ts';
 
-/** Jobs under a lease, and in what manner. `full`: the webhook is not looked at again for a while, unless something of it is settled. */
-export type Claimed = { readonly jobs: readonly Job[]; readonly manner: Manner; readonly full: boolean };
+/** Jobs under a lease, in what manner, and when the webhook is looked at again. */
+export type Claimed = { readonly jobs: readonly Job[]; readonly manner: Manner; readonly next: NextLook };
 
 export type ClaimWork = (
   webhookNumber: number,
@@ -33,7 +35,7 @@ export type ClaimWork = (
 
 type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly log: Log };
 
-const NOTHING: Claimed = { jobs: [], manner: { alone: true, narrow: false }, full: false };
+const NOTHING: Claimed = { jobs: [], manner: { alone: true, narrow: false }, next: AT_ONCE };
 
 /** Throws `StaleWrite` when the webhook changed under the claim; the next look begins anew. */
 export function createClaimWork({ store, clock, ids, log }: Dependencies): ClaimWork {
@@ -52,7 +54,7 @@ export function createClaimWork({ store, clock, ids, log }: Dependencies): Claim
     }
     const load = loadOf(route, now);
     const room = capacity(webhook, progress, load);
-    const { retries, fresh, notBefore, full } = await work(store, ids, route, room, load);
+    const { retries, fresh, next } = await work(store, ids, route, room, load);
     const { heartbeatAt: silentUntil, renewAt } = idleAt(webhook, progress);
     // While something is under way the webhook is not silent; its outcome wakes the webhook.
     const heartbeatAt = load.underWay > 0 ? NEVER : silentUntil;
@@ -72,55 +74,56 @@ export function createClaimWork({ store, clock, ids, log }: Dependencies): Claim
       fresh,
       cursorBefore: progress.cursorOffset,
       cursorAfter: (fresh.at(-1)?.lastOffset ?? progress.cursorOffset - 1) + 1,
-      notBefore,
+      notBefore: notBefore(next),
       idleAt: heartbeat ? leaseExpiresAt : Math.min(heartbeatAt, session.at + SESSION_MS),
       session,
     });
     const batches: (Batch | null)[] = heartbeat ? [null] : [...retries, ...fresh];
     const jobs = batches.map((batch) => ({ webhookNumber, endpointId: endpoint.id, batch, leaseExpiresAt }));
-    return { jobs, manner: { alone: isAlone(webhook), narrow: webhook.maxRecordsPerSecond !== null }, full };
+    return { jobs, manner: { alone: isAlone(webhook), narrow: webhook.maxRecordsPerSecond !== null }, next };
   };
 }
 
-type Work = Pick<Capacity, 'notBefore' | 'full'> & {
-  readonly retries: readonly Batch[];
-  readonly fresh: readonly Batch[];
-};
+type Work = { readonly retries: readonly Batch[]; readonly fresh: readonly Batch[]; readonly next: NextLook };
 
-/** Nothing stands in the way of another look. */
-const AT_ONCE = { notBefore: 0, full: false } as const;
+function notBefore(next: NextLook): number {
+  if (next.kind === 'at once') return 0;
+  return next.kind === 'not before' ? next.at : next.atLatest;
+}
 
 async function work(store: Store, ids: Ids, route: Route, room: Capacity, load: Load): Promise<Work> {
-  const { batches, ...when } = room;
-  if (batches === 0) return { retries: [], fresh: [], ...when };
+  const { batches } = room;
+  if (batches === 0) return { retries: [], fresh: [], next: room.next };
   const { webhook } = route;
   const { now } = load;
   if (webhook.ordered) {
     // Nothing overtakes the first pending batch, due or not.
     const first = await store.dispatch.firstPending(webhook.progress.webhookNumber);
     if (first === null) return newWork(store, ids, route, batches, load);
-    if (first.dueAt > now) return { retries: [], fresh: [], notBefore: first.dueAt, full: false };
-    return { retries: [first.batch], fresh: [], ...whenFull(now) };
+    if (first.dueAt > now) return { retries: [], fresh: [], next: { kind: 'not before', at: first.dueAt } };
+    return { retries: [first.batch], fresh: [], next: whenSettled(now) };
   }
   // The records of each are counted, as those of new ones are.
   const most = Math.min(batches, batchesReadAtOnce(webhook));
   const due = await store.dispatch.dueBatches(webhook.progress.webhookNumber, now, most + load.underWay);
-  // One whose lease ran out while it still is under way here is not taken again, nor looked for at once.
+  // One whose lease ran out while it still is under way here, the clock having jumped, is not taken again.
   const others = due.filter(({ firstOffset }) => !load.has(firstOffset));
   const retries = withinAllowance(others.slice(0, most), load.records);
   const free = batches - retries.length;
-  if (free === 0) return { retries, fresh: [], ...whenFull(now) };
-  if (retries.length === most) return { retries, fresh: [], ...AT_ONCE };
+  if (free === 0) return { retries, fresh: [], next: whenSettled(now) };
+  if (retries.length === most) return { retries, fresh: [], next: AT_ONCE };
   const records = load.records - recordCount(retries);
-  const { fresh, ...next } = await newWork(store, ids, route, free, { ...load, records });
-  return { ...(due.length > others.length ? whenFull(now) : next), retries, fresh };
+  const { fresh, next } = await newWork(store, ids, route, free, { ...load, records });
+  // It is due until it is settled. There may be room besides, so that to wait for that alone would be no wait at all.
+  const isHeldHere = due.length > others.length;
+  return { retries, fresh, next: isHeldHere ? { kind: 'not before', at: now + FULL_PAUSE_MS } : next };
 }
 
 /** Cuts batches from the log. */
 async function newWork(store: Store, ids: Ids, route: Route, maxBatches: number, load: Load): Promise<Work> {
   const { maxBatchRecords: maxRecords, progress } = route.webhook;
   const { webhookNumber, cursorOffset, nextOffset } = progress;
-  if (cursorOffset >= nextOffset || load.records <= 0) return { retries: [], fresh: [], ...AT_ONCE };
+  if (cursorOffset >= nextOffset || load.records <= 0) return { retries: [], fresh: [], next: AT_ONCE };
   const batchesRead = Math.min(maxBatches, batchesReadAtOnce(route.webhook));
   const waiting = await store.dispatch.waiting(webhookNumber, cursorOffset, batchesRead * maxRecords);
   const stretches = cutBatches(waiting, { maxRecords, maxBatches: batchesRead, recordsAllowed: load.records });
@@ -131,7 +134,7 @@ async function newWork(store: Store, ids: Ids, route: Route, maxBatches: number,
     attemptNumber: 1,
     contentRefusals: 0,
   }));
-  return { retries: [], fresh, ...(fresh.length === maxBatches ? whenFull(load.now) : AT_ONCE) };
+  return { retries: [], fresh, next: fresh.length === maxBatches ? whenSettled(load.now) : AT_ONCE };
 }
 
 function batchesReadAtOnce({ maxBatchRecords }: Pick<WebhookConfiguration, 'maxBatchRecords'>): number {

@@ -118,9 +118,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
   const claim = async (webhookNumber: number): Promise<void> => {
     try {
-      const { jobs, manner, full: isFull } = await claimWork(webhookNumber, owner, loadOf);
+      const { jobs, manner, next } = await claimWork(webhookNumber, owner, loadOf);
       lanes.add(webhookNumber, jobs, manner);
-      if (isFull) full.add(webhookNumber);
+      if (next.kind === 'when settled') full.add(webhookNumber);
+      else full.delete(webhookNumber);
       startJobs();
       await wakeIfRoom(webhookNumber);
     } catch (error) {

@@ -36,28 +36,37 @@ export type Load = {
   readonly nextRecordAt: number;
 };
 
-export type Capacity = {
-  /** Batches that may be claimed now. */
-  readonly batches: number;
-  /** Not to be looked at again before this; `full`: or before something of it is settled. */
-  readonly notBefore: number;
-  readonly full: boolean;
-};
+/**
+ * When a webhook is looked at again: at once if anything of it is due, not before an instant though something is, or when something of
+ * it is settled and by an instant at the latest. What is published wakes it in any case.
+ */
+export type NextLook =
+  | { readonly kind: 'at once' }
+  | { readonly kind: 'not before'; readonly at: number }
+  | { readonly kind: 'when settled'; readonly atLatest: number };
 
-/** What is full is looked at again when something of it is settled. */
-export function whenFull(now: number): { readonly notBefore: number; readonly full: true } {
-  return { notBefore: now + FULL_PAUSE_MS, full: true };
+export const AT_ONCE: NextLook = { kind: 'at once' };
+
+/** The webhook has all under way that it may. */
+export function whenSettled(now: number): NextLook {
+  return { kind: 'when settled', atLatest: now + FULL_PAUSE_MS };
 }
+
+/** Batches that may be claimed now, and when it is asked again. */
+export type Capacity = { readonly batches: number; readonly next: NextLook };
 
 /** How much a webhook may claim: alone one batch at a time, after a failure of its endpoint not before its probe. */
 export function capacity(webhook: Pick<WebhookConfiguration, 'ordered'>, progress: Progress, load: Load): Capacity {
   const { now, room, underWay, records, nextRecordAt } = load;
   const alone = isAlone({ ...webhook, progress });
-  if (room <= 0 || (alone && underWay > 0)) return { batches: 0, ...whenFull(now) };
-  if (progress.probeAt !== null && progress.probeAt > now)
-    return { batches: 0, notBefore: progress.probeAt, full: false };
-  if (records <= 0) return { batches: 0, notBefore: nextRecordAt, full: false };
-  return { batches: alone ? 1 : room, notBefore: 0, full: false };
+  if (room <= 0 || (alone && underWay > 0)) return { batches: 0, next: whenSettled(now) };
+  if (progress.probeAt !== null && progress.probeAt > now) return noneBefore(progress.probeAt);
+  if (records <= 0) return noneBefore(nextRecordAt);
+  return { batches: alone ? 1 : room, next: AT_ONCE };
+}
+
+function noneBefore(at: number): Capacity {
+  return { batches: 0, next: { kind: 'not before', at } };
 }
 
 /** The first of the batches until the records allowed are used up; the last may go beyond, since it cannot be cut again. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import {
+  AT_ONCE,
   capacity,
   cutBatches,
   idleAt,
@@ -31,19 +32,14 @@ describe('what may be claimed', () => {
   const running = progressOf({ state: 'running' });
 
   it('is all there is room for, of a webhook that runs', () => {
-    assert.deepEqual(capacity(unordered, running, IDLE), { batches: 64, notBefore: 0, full: false });
-    assert.deepEqual(capacity(unordered, running, { ...IDLE, underWay: 40 }), {
-      batches: 64,
-      notBefore: 0,
-      full: false,
-    });
+    assert.deepEqual(capacity(unordered, running, IDLE), { batches: 64, next: AT_ONCE });
+    assert.deepEqual(capacity(unordered, running, { ...IDLE, underWay: 40 }), { batches: 64, next: AT_ONCE });
   });
 
   it('is nothing without room, until something is settled', () => {
     for (const room of [0, -3]) {
-      const { batches, notBefore, full } = capacity(unordered, running, { ...IDLE, room, underWay: 64 });
-      assert.deepEqual([batches, full], [0, true]);
-      assert.ok(notBefore > NOW);
+      const { batches, next } = capacity(unordered, running, { ...IDLE, room, underWay: 64 });
+      assert.ok(batches === 0 && next.kind === 'when settled' && next.atLatest > NOW);
     }
   });
 
@@ -58,7 +54,7 @@ describe('what may be claimed', () => {
     for (const [ordered, state] of table) {
       const progress = progressOf({ state });
       assert.equal(isAlone({ ordered, progress }), true);
-      assert.deepEqual(capacity({ ordered }, progress, IDLE), { batches: 1, notBefore: 0, full: false });
+      assert.deepEqual(capacity({ ordered }, progress, IDLE), { batches: 1, next: AT_ONCE });
       assert.equal(capacity({ ordered }, progress, { ...IDLE, underWay: 1 }).batches, 0);
     }
     assert.equal(isAlone({ ...unordered, progress: running }), false);
@@ -66,17 +62,13 @@ describe('what may be claimed', () => {
 
   it('is nothing before the probe is due, and then one batch', () => {
     const failing = progressOf({ state: 'failing', probeAt: NOW + 1 });
-    assert.deepEqual(capacity(unordered, failing, IDLE), { batches: 0, notBefore: NOW + 1, full: false });
-    assert.deepEqual(capacity(unordered, failing, { ...IDLE, now: NOW + 1 }), {
-      batches: 1,
-      notBefore: 0,
-      full: false,
-    });
+    assert.deepEqual(capacity(unordered, failing, IDLE), { batches: 0, next: { kind: 'not before', at: NOW + 1 } });
+    assert.deepEqual(capacity(unordered, failing, { ...IDLE, now: NOW + 1 }), { batches: 1, next: AT_ONCE });
   });
 
   it('is nothing before the rate allows a record', () => {
     const load = { ...IDLE, records: 0, nextRecordAt: NOW + 70 };
-    assert.deepEqual(capacity(unordered, running, load), { batches: 0, notBefore: NOW + 70, full: false });
+    assert.deepEqual(capacity(unordered, running, load), { batches: 0, next: { kind: 'not before', at: NOW + 70 } });
   });
 });
 

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { FULL_PAUSE_MS } from '../../src/delivery-limits.ts';
+import { deferred } from '../support/deferred.ts';
+import { messageIds, openDispatching, takeRecords, until } from '../support/dispatching.ts';
+
+const HOUR_MS = 3_600_000;
+
+it('a lease that ends while its request is under way, the clock having jumped, costs a claim every few seconds and not one a turn', async (t) => {
+  const d = await openDispatching(t);
+  const jumped = await d.connect({ webhook: { maxBatchRecords: 1 } });
+  const other = await d.connect({ webhook: { eventTypes: ['webhook.*'] } });
+  d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+  const open = deferred();
+  jumped.at.answer(async () => {
+    await open.promise;
+    return { status: 200 };
+  });
+  let claims = 0;
+  const store = {
+    ...d.store,
+    dispatch: {
+      ...d.store.dispatch,
+      claim: (claim: Parameters<typeof d.store.dispatch.claim>[0]) => {
+        if (claim.webhookNumber === jumped.number) claims += 1;
+        return d.store.dispatch.claim(claim);
+      },
+    },
+  };
+  const ids = await d.publishMany(3);
+  const dispatcher = await d.start({ store });
+  await takeRecords(jumped.at, 3);
+  const wakeAt = (): number =>
+    Number(d.rows(`SELECT wake_at FROM webhook_progress WHERE webhook_number = ${jumped.number}`)[0]?.wake_at);
+  for (const jumpMs of [HOUR_MS, FULL_PAUSE_MS, FULL_PAUSE_MS]) {
+    d.advance(jumpMs);
+    claims = 0;
+    dispatcher.wake();
+    await until('a look', () => claims > 0 && wakeAt() === d.clock() + FULL_PAUSE_MS);
+    // Each of these takes a look of its own, at every webhook that is due.
+    for (let looks = 0; looks < 10; looks += 1) {
+      await d.connect();
+      dispatcher.wake();
+      await other.at.next();
+    }
+    assert.equal(claims, 1);
+  }
+  // What is published meanwhile does not wait.
+  ids.push(...(await d.publishMany(2)));
+  dispatcher.wake();
+  await takeRecords(jumped.at, 2);
+  open.resolve();
+  await until(
+    'the end',
+    () => d.rows(`SELECT 1 FROM batch WHERE state = 'delivered' AND webhook_number = ${jumped.number}`).length === 5,
+  );
+  assert.deepEqual([...messageIds(jumped.at)].sort(), [...ids].sort());
+  assert.equal(d.rows(`SELECT 1 FROM attempt WHERE webhook_number = ${jumped.number}`).length, 5);
+});
