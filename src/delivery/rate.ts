@@ -23,13 +23,17 @@ const BURST_SECONDS = 0.2;
 /** Webhooks remembered. One that is forgotten, because others were busy since, begins with a full bucket. */
 const BUCKETS_MAX = 10_000;
 
-type Bucket = { tokens: number; at: number };
+/** `perSecond`: the limit under which it was last asked. */
+type Bucket = { tokens: number; at: number; perSecond: number };
 
 export function createRateLimiter(): RateLimiter {
   const buckets = new Map<number, Bucket>();
   const refilled = (webhookNumber: number, perSecond: number, now: number): Bucket => {
     const most = burst(perSecond);
-    const bucket = buckets.get(webhookNumber) ?? { tokens: most, at: now };
+    const bucket = buckets.get(webhookNumber) ?? { tokens: most, at: now, perSecond };
+    // What was overdrawn is made up for at the rate under which it was, not at another one, which may be much lower.
+    if (bucket.perSecond !== perSecond) bucket.tokens = Math.max(0, bucket.tokens);
+    bucket.perSecond = perSecond;
     // The clock may be set back: nothing is gained then, and nothing lost.
     const gained = (Math.max(0, now - bucket.at) / 1000) * perSecond;
     bucket.tokens = Math.min(most, bucket.tokens + gained);
@@ -42,7 +46,10 @@ export function createRateLimiter(): RateLimiter {
   };
   return {
     allowance: (webhookNumber, perSecond, { now, wanted, reserved }) => {
-      if (perSecond === null) return { records: Number.POSITIVE_INFINITY, nextAt: now };
+      if (perSecond === null) {
+        buckets.delete(webhookNumber);
+        return { records: Number.POSITIVE_INFINITY, nextAt: now };
+      }
       const tokens = refilled(webhookNumber, perSecond, now).tokens - reserved;
       // Half a bucket at a time where so much waits: a request for every single token would cost more than it carries.
       const worthwhile = Math.max(1, Math.min(wanted, Math.floor(burst(perSecond) / 2)));

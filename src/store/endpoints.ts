@@ -1,5 +1,6 @@
 /** Customers' endpoints (`endpoint`). */
 import type { Secret } from '../secret.ts';
+import { afterChangedSettings, type ChangedSettings, changedSettingsStatement } from './changed-settings.ts';
 import type { Database } from './database.ts';
 import { type ResourceStore, resourceStore } from './resource.ts';
 import {
@@ -16,7 +17,6 @@ import {
   textOrNull,
 } from './table.ts';
 import type { Vault } from './vault.ts';
-import { IS_RUNNABLE, wokenBy } from './wake.ts';
 
 /** What the last ownership challenge brought (wire.md §5). */
 export type Verification = {
@@ -95,15 +95,23 @@ export function endpointTable(vault: Vault): Table<Endpoint> {
 
 export type EndpointStore = ResourceStore<Endpoint>;
 
-// A webhook that has nothing to send would be looked at only for its next heartbeat, and say until then that it runs.
-const LOOK_AT_ITS_WEBHOOKS = `
-  UPDATE webhook_progress SET wake_at = ${wokenBy('@at')}
-  WHERE webhook_number IN (SELECT number FROM webhook WHERE endpoint_id = @id) AND ${IS_RUNNABLE}`;
-
 export function endpointStore(db: Database, vault: Vault): EndpointStore {
-  return resourceStore(db, 'endpoint', endpointTable(vault), {
-    onUpdate: ({ id, enabled, updatedAt: at }) => (enabled ? [] : [{ sql: LOOK_AT_ITS_WEBHOOKS, params: { id, at } }]),
+  const store = resourceStore(db, 'endpoint', endpointTable(vault), {
+    onUpdate: (endpoint, before) => changesOf(endpoint, before).map(changedSettingsStatement),
   });
+  return {
+    ...store,
+    update: async (endpoint, before, audit) => {
+      await store.update(endpoint, before, audit);
+      for (const change of changesOf(endpoint, before)) await afterChangedSettings(db, change);
+    },
+  };
+}
+
+/** What of a change its webhooks have to know of at once: that it is off, which stops them, and that it is elsewhere. */
+function changesOf({ id, url, enabled, updatedAt: at }: Endpoint, before: Endpoint): ChangedSettings[] {
+  const isMoved = url !== before.url;
+  return isMoved || !enabled ? [{ of: 'endpoint', id, at, isMoved }] : [];
 }
 
 /** The secret that signs at `now`: the rotated one once its time has come. */

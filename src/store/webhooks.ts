@@ -2,6 +2,7 @@
 import type { AuditEntry } from '../audit.ts';
 import type { CustomHeader } from '../wire/signature.ts';
 import { auditStatement } from './audit.ts';
+import { afterChangedSettings, changedSettingsStatement } from './changed-settings.ts';
 import type { Database, Row, Statement } from './database.ts';
 import { categoryPattern, type NewEvent, publishStatements } from './events.ts';
 import { makeDue } from './resume.ts';
@@ -178,14 +179,17 @@ export function webhookStore(db: Database): WebhookStore {
       ]);
     },
     update: async (webhook, before, audit) => {
-      const { id } = webhook;
+      const { id, endpointId, updatedAt: at } = webhook;
+      const change = { of: 'webhook', id, at, isMoved: endpointId !== before.endpointId } as const;
       await db.commit([
         { sql: UNCHANGED, params: { id, updatedAt: before.updatedAt }, expectChanges: 1 },
         WEBHOOK.update(webhook),
         { sql: UNSUBSCRIBE, params: { id } },
         { sql: SUBSCRIBE, params: { id } },
+        changedSettingsStatement(change),
         auditStatement(audit),
       ]);
+      await afterChangedSettings(db, change);
     },
     remove: async (id, audit) => {
       await db.commit([

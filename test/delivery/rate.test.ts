@@ -99,6 +99,21 @@ describe('a rate', () => {
     assert.equal(ask(NOW + 10_100).records, 1);
   });
 
+  it('that is changed makes up for nothing that went out under the former, and that is lifted for a while begins anew', () => {
+    const limiter = createRateLimiter();
+    const ask = (perSecond: number | null, now: number) =>
+      limiter.allowance(1, perSecond, { now, wanted: 1, reserved: 0 });
+    limiter.spend(1, 1000, 1000, NOW);
+    assert.deepEqual(ask(1, NOW), { records: 0, nextAt: NOW + 1000 });
+    assert.equal(ask(1, NOW + 1000).records, 1);
+    limiter.spend(1, 1, 101, NOW + 1000);
+    assert.deepEqual(ask(1, NOW + 1000), { records: 0, nextAt: NOW + 102_000 });
+    assert.deepEqual(ask(100, NOW + 1000), { records: 0, nextAt: NOW + 1010 });
+    limiter.spend(1, 100, 100, NOW + 1000);
+    assert.equal(ask(null, NOW + 1000).records, Number.POSITIVE_INFINITY);
+    assert.equal(ask(100, NOW + 1000).records, 20);
+  });
+
   it('waits until a request is worth it where much waits, and sends the last few at once', () => {
     const limiter = createRateLimiter();
     limiter.spend(1, 1000, 200, NOW);

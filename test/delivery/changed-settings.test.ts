@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { deferred } from '../support/deferred.ts';
+import {
+  type Connected,
+  type Dispatching,
+  isDrained,
+  offsets,
+  openDispatching,
+  takeRecords,
+  until,
+} from '../support/dispatching.ts';
+import { ACTOR } from '../support/services.ts';
+
+const DAY_MS = 86_400_000;
+
+/** The progress of a webhook, as it is written. */
+function progress({ rows }: Dispatching, { number }: Connected) {
+  const [row] = rows(
+    `SELECT state, state_reason, wake_at, probe_at FROM webhook_progress WHERE webhook_number = ${number}`,
+  );
+  return row ?? assert.fail();
+}
+
+/** Waits until the dispatcher has decided that nothing is to be done for a webhook before that moment. */
+async function restsUntil(d: Dispatching, connected: Connected, at: number): Promise<void> {
+  await until('a rest', () => Number(progress(d, connected).wake_at) === at);
+}
+
+const retryAt = ({ rows }: Dispatching): number =>
+  Number(rows(`SELECT min(next_attempt_at) AS at FROM batch WHERE state = 'pending' AND lease_owner IS NULL`)[0]?.at);
+
+/** A dispatcher that is woken by a poll and by nothing else, so that what a change has written is all that tells of it. */
+async function open(t: TestContext): Promise<Dispatching> {
+  const d = await openDispatching(t);
+  await d.start();
+  return d;
+}
+
+describe('a change of a webhook that runs holds from the next moment on', () => {
+  it('when what waited for its order need not any more', async (t) => {
+    const d = await open(t);
+    const connected = await d.connect({ webhook: { ordered: true, maxBatchRecords: 1 } });
+    const { at, webhook } = connected;
+    at.answer(({ records }) =>
+      records[0]?.offset === 0 ? { status: 422, headers: { 'retry-after': '86400' } } : { status: 200 },
+    );
+    await d.publishMany(3);
+    await at.next();
+    await restsUntil(d, connected, d.clock() + DAY_MS);
+    await d.webhooks.patch(webhook.id, { ordered: false }, ACTOR);
+    d.advance(1);
+    await takeRecords(at, 2);
+    assert.deepEqual(offsets(at), [0, 1, 2]);
+  });
+
+  it('when heartbeats are wanted that were not', async (t) => {
+    const d = await open(t);
+    const connected = await d.connect();
+    await d.publishMany(1);
+    await connected.at.next();
+    await restsUntil(d, connected, d.clock() + DAY_MS);
+    d.advance(70_000);
+    await d.webhooks.patch(connected.webhook.id, { heartbeatSeconds: 60 }, ACTOR);
+    d.advance(1);
+    assert.deepEqual((await connected.at.next()).records, []);
+  });
+
+  it('when its endpoint is another, which is off', async (t) => {
+    const d = await open(t);
+    const connected = await d.connect();
+    const off = await d.endpoints.create({ name: 'off', url: connected.at.url, enabled: false }, ACTOR);
+    await d.publishMany(1);
+    await connected.at.next();
+    await restsUntil(d, connected, d.clock() + DAY_MS);
+    await d.webhooks.patch(connected.webhook.id, { endpointId: off.id }, ACTOR);
+    d.advance(1);
+    await until('stopped', () => progress(d, connected).state === 'stopped');
+    assert.equal(progress(d, connected).state_reason, 'endpoint_disabled');
+  });
+
+  it('when a rate is lifted, or raised, that held back for long', async (t) => {
+    for (const maxRecordsPerSecond of [null, 1000]) {
+      const d = await open(t);
+      const connected = await d.connect({ webhook: { maxRecordsPerSecond: 0.01, maxBatchRecords: 1 } });
+      await d.publishMany(3);
+      await connected.at.next();
+      await restsUntil(d, connected, d.clock() + 100_000);
+      await d.webhooks.patch(connected.webhook.id, { maxRecordsPerSecond }, ACTOR);
+      d.advance(10);
+      await takeRecords(connected.at, 2);
+    }
+  });
+
+  it('though a look that had read it as it was is written behind it', async (t) => {
+    const d = await openDispatching(t);
+    const connected = await d.connect();
+    const { webhook } = connected;
+    const { update } = d.store.webhooks;
+    const written = deferred();
+    Object.assign(d.store.webhooks, {
+      update: (...change: Parameters<typeof update>) => {
+        const done = update(...change);
+        written.resolve();
+        return done;
+      },
+    });
+    let patched: Promise<unknown> | undefined;
+    const store = {
+      ...d.store,
+      dispatch: {
+        ...d.store.dispatch,
+        claim: async (claim: Parameters<typeof d.store.dispatch.claim>[0]) => {
+          patched ??= d.webhooks.patch(webhook.id, { heartbeatSeconds: 60 }, ACTOR);
+          await written.promise;
+          return d.store.dispatch.claim(claim);
+        },
+      },
+    };
+    await d.start({ store });
+    await until('the look', () => patched !== undefined);
+    await patched;
+    d.advance(1);
+    await restsUntil(d, connected, webhook.progress.stateAt + 60_000);
+  });
+});
+
+describe('a receiver that asked for a pause of a day', () => {
+  /** A webhook that rests for a day at its receiver's word, with more that waits. */
+  async function held(t: TestContext, webhook: Readonly<Record<string, unknown>>): Promise<[Dispatching, Connected]> {
+    const d = await open(t);
+    const connected = await d.connect({ webhook: { maxBatchRecords: 1, ...webhook } });
+    connected.at.answer(() => ({ status: 503, headers: { 'retry-after': '86400' } }));
+    await d.publishMany(3);
+    await connected.at.next();
+    await restsUntil(d, connected, d.clock() + DAY_MS);
+    assert.deepEqual([progress(d, connected).probe_at, retryAt(d)], [d.clock() + DAY_MS, d.clock() + DAY_MS]);
+    return [d, connected];
+  }
+
+  for (const ordered of [false, true]) {
+    it(`is not heard of where the webhook goes to another endpoint${ordered ? ', in order' : ''}`, async (t) => {
+      const [d, connected] = await held(t, { ordered });
+      const elsewhere = await d.connect();
+      await d.webhooks.patch(connected.webhook.id, { endpointId: elsewhere.webhook.endpointId }, ACTOR);
+      d.advance(1);
+      await takeRecords(elsewhere.at, 3);
+      await until('the end', () => isDrained(d));
+      if (ordered) assert.deepEqual(offsets(elsewhere.at), [0, 1, 2]);
+    });
+
+    it(`is not heard of where the endpoint has another URL${ordered ? ', in order' : ''}`, async (t) => {
+      const [d, connected] = await held(t, { ordered });
+      const { secret, apiKey } = connected.at;
+      const elsewhere = d.receiver.endpoint('/elsewhere', { secret, apiKey });
+      await d.endpoints.patch(connected.webhook.endpointId, { url: elsewhere.url }, ACTOR);
+      d.advance(1);
+      await takeRecords(elsewhere, 3);
+      await until('the end', () => isDrained(d));
+      if (ordered) assert.deepEqual(offsets(elsewhere), [0, 1, 2]);
+    });
+  }
+
+  it('is obeyed where anything else is changed', async (t) => {
+    const [d, connected] = await held(t, {});
+    const other = await d.connect();
+    await d.webhooks.patch(connected.webhook.id, { name: 'another name', maxBatchRecords: 2 }, ACTOR);
+    await d.endpoints.patch(connected.webhook.endpointId, { name: 'another name' }, ACTOR);
+    d.advance(1);
+    await d.publishMany(1);
+    await other.at.next();
+    await restsUntil(d, connected, d.clock() + DAY_MS - 1);
+    assert.equal(connected.at.deliveries.length, 1);
+  });
+});
