@@ -98,8 +98,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   });
   const deliver = createDeliver({
     ...{ store, clock, ids, send, makeLargeBody, log, answeredRequests: options.answeredRequests ?? (() => 0) },
-    onStart: (job, { webhook }, now) =>
-      rates.spend(job.webhookNumber, webhook.maxRecordsPerSecond, recordsOf(job), now),
+    onStart: (job, { webhook }, now) => {
+      rates.spend(job.webhookNumber, webhook.maxRecordsPerSecond, recordsOf(job), now);
+      lanes.departed(job);
+    },
   });
   /** Jobs that have begun or are being given back, and are not settled. */
   let underWay = 0;
@@ -109,9 +111,9 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const loadOf = ({ webhook }: Route, now: number): Load => {
     const { maxRecordsPerSecond: perSecond, maxBatchRecords, progress } = webhook;
     const { webhookNumber, nextOffset, cursorOffset } = progress;
-    const { room, underWay, queuedRecords, has } = lanes.load(webhookNumber, perSecond !== null);
+    const { room, underWay, reservedRecords, has } = lanes.load(webhookNumber, perSecond !== null);
     const wanted = Math.min(maxBatchRecords, nextOffset - cursorOffset);
-    const demand = { now, wanted, reserved: queuedRecords };
+    const demand = { now, wanted, reserved: reservedRecords };
     const { records, nextAt } = rates.allowance(webhookNumber, perSecond, demand);
     return { now, room, underWay, has, records, nextRecordAt: nextAt };
   };

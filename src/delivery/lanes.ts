@@ -15,6 +15,8 @@ export type Lanes = {
   setAlone(webhookNumber: number, alone: boolean): void;
   /** The next job that may start, or null; endpoints take turns, and the webhooks of each. It has a place from now on. */
   next(): Job | null;
+  /** It is about to go out: its records count by their departure from now on. */
+  departed(job: Job): void;
   /**
    * Its answer is there, or none will come: its place is free. Answers whether the webhook starts nothing before it is settled:
    * when it sends one request at a time, and after any failure.
@@ -33,8 +35,8 @@ export type LaneLoad = {
   readonly room: number;
   /** Claimed and not settled. */
   readonly underWay: number;
-  /** Records that were claimed and have not started. */
-  readonly queuedRecords: number;
+  /** Records that were claimed and have not departed: those of jobs that have begun are on their way to it. 0 unless `narrow`. */
+  readonly reservedRecords: number;
   readonly has: (firstOffset: number) => boolean;
 };
 
@@ -51,8 +53,8 @@ type Place = { readonly endpointId: string; taken: number; readonly waiting: Set
 
 type Lane = {
   readonly queue: Job[];
-  /** First offsets of the batches that are claimed and not settled. */
-  readonly claimed: Set<number>;
+  /** By first offset, of the batches that are claimed and not settled: how many of its records have not departed. */
+  readonly claimed: Map<number, number>;
   /** Claimed and not settled, heartbeats included; and of these, no longer in the queue. */
   underWay: number;
   begun: number;
@@ -125,7 +127,7 @@ export function createLanes(limits: LaneLimits, requests: UnderWay): Lanes {
       return {
         room: roomBeside(underWay, narrow),
         underWay,
-        queuedRecords: lane?.queue.reduce((sum, job) => sum + recordsOf(job), 0) ?? 0,
+        reservedRecords: narrow && lane !== undefined ? sumOf(lane.claimed.values()) : 0,
         has: (firstOffset) => lane?.claimed.has(firstOffset) ?? false,
       };
     },
@@ -138,13 +140,13 @@ export function createLanes(limits: LaneLimits, requests: UnderWay): Lanes {
     add: (webhookNumber, jobs, { alone, narrow }) => {
       const known = lanes.get(webhookNumber);
       if (known === undefined && jobs.length === 0) return;
-      const lane = known ?? { queue: [], claimed: new Set(), underWay: 0, begun: 0, alone, narrow };
+      const lane: Lane = known ?? { queue: [], claimed: new Map(), underWay: 0, begun: 0, alone, narrow };
       lanes.set(webhookNumber, lane);
       lane.alone = alone;
       lane.narrow = narrow;
       lane.queue.push(...jobs);
       lane.underWay += jobs.length;
-      for (const { batch } of jobs) if (batch !== null) lane.claimed.add(batch.firstOffset);
+      for (const job of jobs) if (job.batch !== null) lane.claimed.set(job.batch.firstOffset, recordsOf(job));
       enqueue(lane);
     },
     setAlone: (webhookNumber, alone) => {
@@ -167,6 +169,9 @@ export function createLanes(limits: LaneLimits, requests: UnderWay): Lanes {
         if (job !== null) return job;
       }
       return null;
+    },
+    departed: ({ webhookNumber, batch }) => {
+      if (batch !== null) lanes.get(webhookNumber)?.claimed.set(batch.firstOffset, 0);
     },
     finished: (job, ok) => {
       const { webhookNumber, endpointId } = job;
@@ -193,4 +198,10 @@ export function createLanes(limits: LaneLimits, requests: UnderWay): Lanes {
       return lane === undefined ? [] : withdraw(lane);
     },
   };
+}
+
+function sumOf(numbers: Iterable<number>): number {
+  let sum = 0;
+  for (const number of numbers) sum += number;
+  return sum;
 }

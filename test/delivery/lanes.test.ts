@@ -165,15 +165,19 @@ describe('the room for more', () => {
     assert.equal(lanes.load(1, false).room, 0);
   });
 
-  it('knows which batches are under way, and how many records have not started', () => {
+  it('knows which batches are under way, and how many records have not departed', () => {
     const lanes = openLanes({ perEndpoint: 1 });
     lanes.add(1, [{ ...jobs(1, 'e', 1)[0], batch: batchOf(0, 9) } as Job, ...jobs(1, 'e', 2, 10)], FREE);
     const [started] = startAll(lanes);
-    const load = lanes.load(1, false);
-    assert.deepEqual([load.queuedRecords, load.has(0), load.has(10), load.has(5)], [2, true, true, false]);
+    const load = lanes.load(1, true);
+    assert.deepEqual([load.reservedRecords, load.has(0), load.has(10), load.has(5)], [12, true, true, false]);
+    lanes.departed(started ?? assert.fail());
+    assert.deepEqual([lanes.load(1, true).reservedRecords, lanes.load(1, true).has(0)], [2, true]);
     lanes.finished(started ?? assert.fail(), true);
     lanes.settled(started ?? assert.fail());
     assert.equal(lanes.load(1, false).has(0), false);
+    for (const job of [...startAll(lanes), ...lanes.withdraw(1)]) lanes.settled(job);
+    assert.equal(lanes.load(1, true).reservedRecords, 0, 'given back without a departure');
     assert.equal(lanes.load(2, false).has(10), false);
   });
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
-import { type Connected, isDrained, openDispatching, until } from '../support/dispatching.ts';
+import { it, type TestContext } from 'node:test';
+import { type Connected, type Dispatching, isDrained, openDispatching, until } from '../support/dispatching.ts';
 import type { ReceivingEndpoint } from '../support/receiver.ts';
 
 /** When each record of a webhook arrived, by the clock of the test. */
@@ -17,6 +17,14 @@ function arrivals(at: ReceivingEndpoint, clock: () => number): Map<string, numbe
 
 const within = (times: readonly number[], from: number, to: number): number =>
   times.filter((at) => at >= from && at < to).length;
+
+/** Whatever was due has gone out and is settled. */
+function isIdle({ rows, clock }: Dispatching): boolean {
+  return (
+    rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL LIMIT 1').length === 0 &&
+    rows(`SELECT 1 FROM webhook_progress WHERE wake_at <= ${clock()} LIMIT 1`).length === 0
+  );
+}
 
 it('maxRecordsPerSecond holds within 5 % over 10 s for each of several webhooks at one endpoint, one without a limit beside them', async (t) => {
   const d = await openDispatching(t, { now: Date.now() });
@@ -37,11 +45,8 @@ it('maxRecordsPerSecond holds within 5 % over 10 s for each of several webhooks 
   const dispatcher = await d.start({ pollMs: 1 });
   await until('the unlimited one', () => (times.get(free.webhook.id)?.length ?? 0) === 22_000);
   assert.equal(d.clock(), beginning);
-  const idle = (): boolean =>
-    d.rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL LIMIT 1').length === 0 &&
-    d.rows(`SELECT 1 FROM webhook_progress WHERE wake_at <= ${d.clock()} LIMIT 1`).length === 0;
   while (d.clock() < beginning + 10_500) {
-    await until('all that is due', idle);
+    await until('all that is due', () => isIdle(d));
     d.advance(5);
     dispatcher.wake();
   }
@@ -55,4 +60,37 @@ it('maxRecordsPerSecond holds within 5 % over 10 s for each of several webhooks 
   }
   await dispatcher.stop();
   assert.equal(isDrained(d), false);
+});
+
+/** When each record of a webhook departed, by the clock of the test, which is moved on by so much whenever what was due has gone out. */
+async function departures(t: TestContext, webhook: Readonly<Record<string, unknown>>, stepMs: number, count: number) {
+  const departed: number[] = [];
+  let now = (): number => Number.NaN;
+  const d = await openDispatching(t, { onPost: () => departed.push(now()) });
+  now = d.clock;
+  await d.connect({ webhook: { maxBatchRecords: 1, ...webhook } });
+  // So that it may have as many under way as there are places.
+  d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+  await d.publishMany(count);
+  const dispatcher = await d.start({ pollMs: 1 });
+  while (departed.length < count) {
+    await until('all that is due', () => isIdle(d));
+    d.advance(stepMs);
+    dispatcher.wake();
+  }
+  return departed;
+}
+
+it('maxRecordsPerSecond keeps single records apart: what is claimed and has not gone out yet counts as gone', async (t) => {
+  const oneASecond = await departures(t, { maxRecordsPerSecond: 1 }, 100, 6);
+  assert.deepEqual(
+    oneASecond.map((at) => at - (oneASecond[0] ?? 0)),
+    [0, 1000, 2000, 3000, 4000, 5000],
+  );
+  // A fifth of a second's worth may go together, once.
+  const tenASecond = await departures(t, { maxRecordsPerSecond: 10 }, 50, 8);
+  assert.deepEqual(
+    tenASecond.map((at) => at - (tenASecond[0] ?? 0)),
+    [0, 0, 100, 200, 300, 400, 500, 600],
+  );
 });
