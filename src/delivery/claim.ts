@@ -79,7 +79,8 @@ export function createClaimWork({ store, clock, ids, log }: Dependencies): Claim
       session,
     });
     const batches: (Batch | null)[] = heartbeat ? [null] : [...retries, ...fresh];
-    const jobs = batches.map((batch) => ({ webhookNumber, endpointId: endpoint.id, batch, leaseExpiresAt }));
+    const { ordered } = webhook;
+    const jobs = batches.map((batch) => ({ webhookNumber, endpointId: endpoint.id, batch, ordered, leaseExpiresAt }));
     return { jobs, manner: { alone: isAlone(webhook), narrow: webhook.maxRecordsPerSecond !== null }, next };
   };
 }

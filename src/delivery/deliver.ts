@@ -136,10 +136,14 @@ function giveUpMemory(body: BodyOrFailure): void {
   if (body.ok) ownMemory(body.bytes)?.transfer(0);
 }
 
-/** Much may have changed since the claim: an administrator stopped it, its key expired, the wait outlasted its lease. */
-function mayBeSent({ leaseExpiresAt }: Job, route: Route, now: number): boolean {
-  const { state } = route.webhook.progress;
-  return isRunnable(state) && stopReason(route, now) === null && now + attemptMs(route) <= leaseExpiresAt;
+/**
+ * Much may have changed since the claim: an administrator stopped it, or wants in order what was claimed without, its key expired, the
+ * wait outlasted its lease.
+ */
+function mayBeSent(job: Job, route: Route, now: number): boolean {
+  const { progress, ordered } = route.webhook;
+  if (!isRunnable(progress.state) || stopReason(route, now) !== null || (ordered && !job.ordered)) return false;
+  return now + attemptMs(route) <= job.leaseExpiresAt;
 }
 
 /** The service is stopping and waits no longer. */

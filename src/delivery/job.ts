@@ -10,6 +10,8 @@ export type Job = {
   /** The endpoint whose place it takes. */
   readonly endpointId: string;
   readonly batch: Batch | null;
+  /** Nothing of the webhook was under way when it was claimed, and nothing that waits comes before it. */
+  readonly ordered: boolean;
   readonly leaseExpiresAt: number;
 };
 

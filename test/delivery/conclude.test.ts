@@ -24,7 +24,13 @@ function concluded(progress: Partial<Progress>, finished: readonly Finished[]): 
   return conclude(webhook, finished, { now: NOW, jitter: () => 0.5, ids });
 }
 
-const jobOf = (batch: Batch | null): Job => ({ webhookNumber: 1, endpointId: 'e', batch, leaseExpiresAt: NOW });
+const jobOf = (batch: Batch | null): Job => ({
+  webhookNumber: 1,
+  endpointId: 'e',
+  batch,
+  ordered: false,
+  leaseExpiresAt: NOW,
+});
 const sent = (outcome: Outcome, batch: Batch | null = batchOf(0, 0)): Finished => ({
   job: jobOf(batch),
   result: { kind: 'sent', sent: { startedAt: NOW - 5, outcome, requestHeaders: {} } },

@@ -41,7 +41,7 @@ async function lengths(s: TestServices, made: Uint8Array): Promise<[number, numb
   });
   const large = { bytes: LARGE_BODY_BYTES, attemptNumber: 1, contentRefusals: 0 };
   const batch = { webhookNumber, id, firstOffset: 0, lastOffset: 0, ...large };
-  const job = { webhookNumber, endpointId: id, batch, leaseExpiresAt: s.clock() + 3_600_000 };
+  const job = { webhookNumber, endpointId: id, batch, ordered: false, leaseExpiresAt: s.clock() + 3_600_000 };
   assert.equal((await deliver(job, new AbortController().signal)).kind, 'sent');
   return [lengthSent, made.byteLength];
 }

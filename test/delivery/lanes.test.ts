@@ -24,6 +24,7 @@ function jobs(webhookNumber: number, endpointId: string, count: number, first = 
     webhookNumber,
     endpointId,
     batch: batchOf(first + n, first + n, { webhookNumber }),
+    ordered: false,
     leaseExpiresAt: NOW,
   }));
 }

@@ -90,6 +90,36 @@ describe('an ordered webhook', () => {
     assert.equal(at.deliveries[3]?.envelope.attemptNumber, 2);
   });
 
+  it('that was not until now lets nothing that was claimed ahead pass a batch that failed since', async (t) => {
+    const d = await openDispatching(t);
+    const { at, webhook } = await d.connect({ webhook: { maxBatchRecords: 1 } });
+    d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    const open = deferred();
+    at.answer(async ({ envelope, records }) => {
+      if (envelope.attemptNumber > 1 || (records[0]?.offset ?? 0) >= 8) return { status: 200 };
+      await open.promise;
+      return { status: records[0]?.offset === 5 ? 503 : 200 };
+    });
+    await d.publishMany(40);
+    await d.start();
+    await takeRecords(at, 8);
+    assert.equal(d.rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL').length, 40, 'all of it is claimed');
+    await d.webhooks.patch(webhook.id, { ordered: true }, ACTOR);
+    open.resolve();
+    await until('all is given back', () => d.rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL').length === 0);
+    assert.equal(at.deliveries.length, 8);
+    assert.deepEqual(
+      d.rows(`SELECT attempt_count, count(*) AS n FROM batch WHERE state = 'pending' GROUP BY attempt_count`),
+      [
+        { attempt_count: 0, n: 32 },
+        { attempt_count: 1, n: 1 },
+      ],
+    );
+    d.advance(10_000);
+    await until('the end', () => isDrained(d));
+    assert.deepEqual(offsets(at).slice(8), [5, ...range(8, 40)]);
+  });
+
   it('sends a replayed stretch in order before what is new, and nothing else again', async (t) => {
     const d = await openDispatching(t);
     const { at, webhook } = await d.connect({ webhook: { ...ORDERED, maxBatchRecords: 1 } });

@@ -12,7 +12,7 @@ import { deferred } from '../support/deferred.ts';
 import { openDispatching, takeRecords, until } from '../support/dispatching.ts';
 import { NOW } from '../support/store.ts';
 
-const aJob = (): Job => ({ webhookNumber: 1, endpointId: 'e', batch: null, leaseExpiresAt: NOW });
+const aJob = (): Job => ({ webhookNumber: 1, endpointId: 'e', batch: null, ordered: false, leaseExpiresAt: NOW });
 
 function open(limits: { inFlight: number; inFlightInAll: number; lingersMs: number }) {
   let now = 0;
