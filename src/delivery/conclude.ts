@@ -47,7 +47,7 @@ export function conclude(webhook: Webhook, finished: readonly Finished[], circum
       batches.push({ batch, fate, attempt: attemptOf(job, result.sent, ids) });
       continue;
     }
-    if (result.kind !== 'sent') {
+    if (result.kind !== 'sent' && result.kind !== 'broken off') {
       batches.push({ batch, fate: batch === null ? null : { kind: result.kind, at: now }, attempt: null });
       continue;
     }
@@ -56,7 +56,9 @@ export function conclude(webhook: Webhook, finished: readonly Finished[], circum
     batches.push({ batch, fate: judgement.fate, attempt: attemptOf(job, result.sent, ids) });
     if (!isRunnable(progress.state)) continue;
     judged = true;
-    const after = progressAfter(progress, judgement, now);
+    // Of what broke off here the batch has a failed attempt, so that it is seen, tried again, and in the end dead; its endpoint has none.
+    const { sentAt } = judgement.health;
+    const after = result.kind === 'sent' ? progressAfter(progress, judgement, now) : { ...progress, sentAt };
     if (after.state !== progress.state) {
       const before = { ...webhook, progress };
       changes.push(stateChange(before, after, ids));

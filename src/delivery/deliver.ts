@@ -2,6 +2,7 @@
 import { LARGE_BODY_BYTES, MESSAGE_OVERHEAD_BYTES } from '../delivery-limits.ts';
 import type { Clock, Ids } from '../ids.ts';
 import type { Log } from '../log.ts';
+import { failure } from '../outbound/outcome.ts';
 import type { Batch } from '../store/dispatch.ts';
 import type { Route } from '../store/routes.ts';
 import type { Store } from '../store/store.ts';
@@ -74,7 +75,7 @@ export function createDeliver({
     // Not waited for: others depart while a thread makes it, and what is encrypted takes a turn as this one does.
     makeBodyOf(batch, request, reading)
       .then((body) => carry(departure, route, now, body))
-      .catch((error: unknown) => breakOff(departure, error));
+      .catch((error: unknown) => breakOff(departure, error, now));
     // A large body is made by a thread, and goes out in a turn of its own.
     return MESSAGE_OVERHEAD_BYTES + (batch === null || isLarge(batch) ? 0 : batch.bytes);
   };
@@ -103,10 +104,12 @@ export function createDeliver({
     end({ kind: isCutOff(sent, signal) ? 'cut off' : 'sent', sent });
   };
 
-  const breakOff = ({ job, signal, end }: Departure, error: unknown): void => {
+  /** `startedAt`: null where its settings could not be read, so that it was not begun; nor are they read for a claim then. */
+  const breakOff = ({ job, signal, end }: Departure, error: unknown, startedAt: number | null): void => {
     const { webhookNumber, batch } = job;
     if (!signal.aborted) log.error({ webhookNumber, batchId: batch?.id, err: error }, 'a delivery broke off');
-    end(RELEASED);
+    if (signal.aborted || startedAt === null) end(RELEASED);
+    else end({ kind: 'broken off', sent: brokenOff(error, startedAt) });
   };
 
   const { add } = createDepartures<Departure>(quota, heavyTurns, () => {
@@ -115,7 +118,7 @@ export function createDeliver({
       try {
         return await depart(departure, reading);
       } catch (error) {
-        breakOff(departure, error);
+        breakOff(departure, error, null);
         return 0;
       }
     };
@@ -144,6 +147,12 @@ function mayBeSent(job: Job, route: Route, now: number): boolean {
   const { progress, ordered } = route.webhook;
   if (!isRunnable(progress.state) || stopReason(route, now) !== null || (ordered && !job.ordered)) return false;
   return now + attemptMs(route) <= job.leaseExpiresAt;
+}
+
+/** A fault of this service is an attempt too: who looks for what did not arrive finds it there, and why. */
+function brokenOff(error: unknown, startedAt: number): Sent {
+  const reason = error instanceof Error ? error.message : 'unknown';
+  return { startedAt, outcome: failure('internal', `the delivery broke off: ${reason}`), requestHeaders: {} };
 }
 
 /** The service is stopping and waits no longer. */

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { type Conclusion, conclude } from '../../src/delivery/conclude.ts';
 import type { Finished, Job } from '../../src/delivery/job.ts';
 import { createIds } from '../../src/ids.ts';
-import type { Outcome } from '../../src/outbound/outcome.ts';
+import { failure, type Outcome } from '../../src/outbound/outcome.ts';
 import { randomBytes } from '../../src/random.ts';
 import type { Batch } from '../../src/store/dispatch.ts';
 import type { Progress, Webhook } from '../../src/store/webhooks.ts';
@@ -151,5 +151,43 @@ describe('the attempt that is kept', () => {
     assert.deepEqual([told.health, told.changes], [null, []]);
     const [{ batch, fate, attempt } = assert.fail()] = told.batches;
     assert.deepEqual([batch, fate, attempt?.firstOffset, attempt?.kind], [null, null, 3, 'delivery']);
+  });
+});
+
+describe('an attempt that broke off here', () => {
+  const brokenOff = (batch: Batch | null): Finished => ({
+    job: jobOf(batch),
+    result: {
+      kind: 'broken off',
+      sent: { startedAt: NOW - 5, outcome: failure('internal', 'a page'), requestHeaders: {} },
+    },
+  });
+
+  it('is its batch’s, and says nothing of the endpoint', () => {
+    for (const state of ['started', 'running', 'failing'] as const) {
+      const before: Partial<Progress> = {
+        state,
+        failureStreak: 12,
+        probeAt: NOW - 1,
+        failingSinceAt: NOW - 90_000_000,
+      };
+      const told = concluded(before, [brokenOff(batchOf(0, 0))]);
+      assert.deepEqual([told.changes, told.audit], [[], null]);
+      assert.deepEqual(told.progress, progressOf({ ...before, sentAt: NOW - 5 }));
+      const [{ fate, attempt } = assert.fail()] = told.batches;
+      assert.ok(fate?.kind === 'retry' && fate.at > NOW);
+      assert.deepEqual([attempt?.errorClass, attempt?.errorMessage], ['internal', 'a page']);
+    }
+  });
+
+  it('is the last of as many as there may be, which speaks of the batch alone', () => {
+    const told = concluded({ deadStreak: 9 }, [brokenOff(batchOf(0, 0, { attemptNumber: 20 }))]);
+    assert.equal(told.batches[0]?.fate?.kind, 'dead');
+    assert.deepEqual([told.progress.state, told.health?.deadStreak], ['running', 9]);
+  });
+
+  it('ends the silence where it was a heartbeat, so that the next one is not due at once', () => {
+    const told = concluded({ sentAt: NOW - 60_000 }, [brokenOff(null)]);
+    assert.deepEqual([told.batches[0]?.fate, told.health?.sentAt], [null, NOW - 5]);
   });
 });
