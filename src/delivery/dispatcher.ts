@@ -93,6 +93,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     wantsMore: (webhookNumber, settling) => {
       const wants = lanes.hasRoom(webhookNumber, settling);
       if (wants) full.delete(webhookNumber);
+      // Of several that are written side by side each counts the others as under way: whichever is last looks again.
+      else full.add(webhookNumber);
       return wants;
     },
   });

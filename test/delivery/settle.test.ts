@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { FULL_PAUSE_MS } from '../../src/delivery-limits.ts';
 import { StaleWrite } from '../../src/store/database.ts';
 import type { Settlement, SettlementStore } from '../../src/store/settlement.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -115,6 +116,41 @@ describe('an outcome', () => {
     ill = false;
     await until('the end', () => isDrained(d));
     arrivedOnce(connected, ids);
+  });
+
+  it('that is written apart from its neighbours has the webhook looked at for its retry, although it sends one at a time by now', async (t) => {
+    const d = await openDispatching(t);
+    const connected = await d.connect({ webhook: { maxBatchRecords: 1 } });
+    d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    const rested = deferred();
+    connected.at.answer(async ({ records }) => {
+      if (records[0]?.offset !== 0) await rested.promise;
+      return { status: 503 };
+    });
+    // The second and third failure end in one turn: they are written together, which is refused, and each by itself is not.
+    const both = deferred();
+    let sent = 0;
+    const send: typeof d.send = async (...asked) => {
+      const one = await d.send(...asked);
+      sent += 1;
+      if (sent === 3) both.resolve();
+      if (sent > 1) await both.promise;
+      return one;
+    };
+    const sizes: number[] = [];
+    const store = withSettle(d, async (settlement, real) => {
+      sizes.push(settlement.batches.length);
+      if (sizes.length === 2) throw new StaleWrite('of both', 1, 0);
+      return real.settle(settlement);
+    });
+    await d.publishMany(3);
+    await d.start({ store, send });
+    const wakesAt = (at: string): boolean => d.rows(`SELECT 1 FROM webhook_progress WHERE wake_at ${at}`).length === 1;
+    await until('a rest', () => wakesAt(`= ${d.clock() + FULL_PAUSE_MS} AND state = 'failing'`));
+    rested.resolve();
+    await until('all three', () => attempts(d) === 3);
+    assert.deepEqual(sizes, [1, 2, 1, 1]);
+    await until('a look', () => wakesAt(`= (SELECT min(next_attempt_at) FROM batch WHERE state = 'pending')`));
   });
 
   it('of a webhook that was stopped meanwhile is kept, and leaves the webhook stopped', async (t) => {
