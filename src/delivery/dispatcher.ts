@@ -90,6 +90,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { settle, giveUp } = createSettle({
     ...{ store, clock, ids, jitter, log, owner, observe: options.observe },
     onSettled: (finished, webhook) => onSettled(finished, webhook),
+    // What is claimed ahead waits until what is under way is settled.
+    onUnwritten: (webhookNumber) => lanes.setAlone(webhookNumber, true),
     wantsMore: (webhookNumber, settling) => {
       const wants = lanes.hasRoom(webhookNumber, settling);
       if (wants) full.delete(webhookNumber);

@@ -12,6 +12,7 @@ import type { BearerToken, OauthTokens } from './oauth.ts';
 
 export type Sent = {
   readonly startedAt: number;
+  /** Its answer cut to what is kept of it. */
   readonly outcome: Outcome;
   /** Secrets masked. */
   readonly requestHeaders: Readonly<Record<string, string>>;
@@ -67,8 +68,16 @@ export function createSend({ transport, oauth }: Dependencies): Send {
     const sent = isOauth(parts.endpoint)
       ? await postWithBearer(message, parts, signal)
       : { outcome: await post(message, parts, signal), message };
-    return { startedAt, outcome: sent.outcome, requestHeaders: maskedHeaders(sent.message.headers) };
+    return { startedAt, outcome: cut(sent.outcome), requestHeaders: maskedHeaders(sent.message.headers) };
   };
+}
+
+/** The answer cut to its first 4 KiB, in memory of their own: an outcome that cannot be written for hours holds the others no longer. */
+function cut(outcome: Outcome): Outcome {
+  const { answer } = outcome;
+  if (answer === null || answer.body.byteLength <= RESPONSE_KEPT_BYTES) return outcome;
+  const shorter = { ...answer, body: new Uint8Array(answer.body.subarray(0, RESPONSE_KEPT_BYTES)) };
+  return outcome.ok ? { ...outcome, answer: shorter } : { ...outcome, answer: shorter };
 }
 
 /** Others may wait for the same token, so its request goes on. */
@@ -87,7 +96,7 @@ type AttemptIdentity = Pick<
   'id' | 'webhookNumber' | 'kind' | 'batchId' | 'firstOffset' | 'lastOffset' | 'attemptNumber'
 >;
 
-/** The attempt as it is kept: the answer cut to its first 4 KiB. */
+/** The attempt as it is kept. */
 export function attemptRecord(identity: AttemptIdentity, { startedAt, outcome, requestHeaders }: Sent): AttemptRecord {
   const { answer, timings } = outcome;
   return {
@@ -96,7 +105,7 @@ export function attemptRecord(identity: AttemptIdentity, { startedAt, outcome, r
     requestHeaders,
     responseStatus: answer?.status ?? null,
     responseHeaders: answer?.headers ?? null,
-    responseBody: answer?.body.subarray(0, RESPONSE_KEPT_BYTES) ?? null,
+    responseBody: answer?.body ?? null,
     errorClass: outcome.ok ? null : outcome.errorClass,
     errorMessage: outcome.ok ? null : outcome.message,
     timings,

@@ -42,6 +42,8 @@ export type SettleDependencies = {
   /** Whether the webhook is to be looked at once these are settled, or has enough under way without them. */
   readonly wantsMore: (webhookNumber: number, settling: number) => boolean;
   readonly observe?: ObserveSettled | undefined;
+  /** Told whenever outcomes of a webhook cannot be written: on a full disk, say, where what is sent meanwhile may be sent again. */
+  readonly onUnwritten: (webhookNumber: number) => void;
   /**
    * Told of jobs of one webhook that are written, or never will be, with the webhook as it is then, or null where it is gone or nothing
    * could be written.
@@ -53,7 +55,7 @@ export type SettleDependencies = {
 type Scheduled = { readonly soon: boolean; cancel(): void };
 
 export function createSettle(dependencies: SettleDependencies): Settle {
-  const { store, log, owner, onSettled } = dependencies;
+  const { store, log, owner, onSettled, onUnwritten } = dependencies;
   const waiting = new Map<number, Finished[]>();
   const writing = new Set<number>();
   let writtenAt = Number.NEGATIVE_INFINITY;
@@ -78,7 +80,7 @@ export function createSettle(dependencies: SettleDependencies): Settle {
         const [one] = finished;
         if (one !== undefined && (await isLost(one))) return void write(webhookNumber, [lostOf(one, log)], true);
         if (round % SETTLE_REFUSED_ROUNDS !== 0) continue;
-      }
+      } else onUnwritten(webhookNumber);
       if (ended.signal.aborted) {
         const batchIds = finished.map(({ job }) => job.batch?.id);
         log.error({ webhookNumber, batchIds, err: error }, 'the outcome of an attempt could not be written');

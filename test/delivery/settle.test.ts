@@ -12,6 +12,7 @@ import {
   isDrained,
   messageIds,
   openDispatching,
+  takeRecords,
   until,
 } from '../support/dispatching.ts';
 import { ACTOR } from '../support/services.ts';
@@ -56,6 +57,47 @@ describe('an outcome', () => {
     arrivedOnce(connected, ids);
     assert.equal(attempts(d), 20);
     assert.match(d.log.text(), /cannot be written yet/);
+  });
+
+  it('that cannot be written keeps what is claimed ahead from going out, and holds no more of its answer than is kept', async (t) => {
+    const d = await openDispatching(t);
+    const { at } = await d.connect({ webhook: { maxBatchRecords: 1 } });
+    d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    const [first, others] = [deferred(), deferred()];
+    at.answer(async ({ records }) => {
+      await (records[0]?.offset === 0 ? first : others).promise;
+      return { status: 200, body: 'x'.repeat(50_000) };
+    });
+    let unwell = true;
+    let refused = 0;
+    const store = withSettle(d, async (settlement, real) => {
+      if (!unwell) return real.settle(settlement);
+      refused += 1;
+      throw new Error('database or disk is full');
+    });
+    const held: unknown[] = [];
+    const send: typeof d.send = async (...asked) => {
+      const sent = await d.send(...asked);
+      held.push(sent.outcome.answer?.body.buffer.byteLength);
+      return sent;
+    };
+    const ids = await d.publishMany(60);
+    await d.start({ store, send });
+    await takeRecords(at, 8);
+    first.resolve();
+    // It gave its place to the ninth before it was known that it cannot be written.
+    await takeRecords(at, 1);
+    await until('the first refusal', () => refused > 0);
+    others.resolve();
+    await until('all that was under way', () => held.length === 9);
+    const before = refused;
+    await until('further refusals', () => refused > before + 1);
+    assert.equal(at.deliveries.length, 9);
+    assert.deepEqual(new Set(held), new Set([4096]));
+    unwell = false;
+    await until('the end', () => isDrained(d));
+    assert.deepEqual([...messageIds(at)].sort(), [...ids].sort());
+    assert.equal(attempts(d), 60);
   });
 
   it('survives a storm of writes that turn out stale', async (t) => {
