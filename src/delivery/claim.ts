@@ -57,7 +57,7 @@ export function createClaimWork({ store, clock, ids, log }: Dependencies): Claim
     const { retries, fresh, next } = await work(store, ids, route, room, load);
     const { heartbeatAt: silentUntil, renewAt } = idleAt(webhook, progress);
     // While something is under way the webhook is not silent; its outcome wakes the webhook.
-    const heartbeatAt = load.underWay > 0 ? NEVER : silentUntil;
+    const heartbeatAt = load.claimed > 0 ? NEVER : silentUntil;
     const nothing = retries.length + fresh.length === 0;
     const heartbeat = nothing && room.batches > 0 && heartbeatAt <= now;
     const leaseExpiresAt = now + leaseMs(route);
@@ -106,7 +106,7 @@ async function work(store: Store, ids: Ids, route: Route, room: Capacity, load: 
   }
   // The records of each are counted, as those of new ones are.
   const most = Math.min(batches, batchesReadAtOnce(webhook));
-  const due = await store.dispatch.dueBatches(webhook.progress.webhookNumber, now, most + load.underWay);
+  const due = await store.dispatch.dueBatches(webhook.progress.webhookNumber, now, most + load.claimed);
   // One whose lease ran out while it still is under way here, the clock having jumped, is not taken again.
   const others = due.filter(({ firstOffset }) => !load.has(firstOffset));
   const retries = withinAllowance(others.slice(0, most), load.records);

@@ -31,9 +31,9 @@ import type { LargeBodies } from './large-bodies.ts';
 import { createLoop } from './loop.ts';
 import { isAlone, type Load } from './plan.ts';
 import { createRateLimiter } from './rate.ts';
+import { createRequests } from './requests.ts';
 import type { Send } from './send.ts';
 import { createSettle, type ObserveSettled } from './settle.ts';
-import { createUnderWay } from './under-way.ts';
 
 export type Dispatcher = {
   start(): Promise<void>;
@@ -67,7 +67,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { store, clock, ids, log, send, makeLargeBody, jitter } = options;
   /** Names this process in leases. */
   const owner = ids.uuid();
-  const requests = createUnderWay(
+  const requests = createRequests(
     {
       inFlight: options.inFlight ?? DELIVERIES_IN_FLIGHT,
       inFlightInAll: DELIVERIES_IN_FLIGHT_IN_ALL,
@@ -108,18 +108,18 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     },
   });
   /** Jobs that have begun or are being given back, and are not settled. */
-  let underWay = 0;
+  let unsettled = 0;
   let onIdle = (): void => {};
   const abandon = new AbortController();
 
   const loadOf = ({ webhook }: Route, now: number): Load => {
     const { maxRecordsPerSecond: perSecond, maxBatchRecords, progress } = webhook;
     const { webhookNumber, nextOffset, cursorOffset } = progress;
-    const { room, underWay, reservedRecords, has } = lanes.load(webhookNumber, perSecond !== null);
+    const { room, claimed, reservedRecords, has } = lanes.load(webhookNumber, perSecond !== null);
     const wanted = Math.min(maxBatchRecords, nextOffset - cursorOffset);
     const demand = { now, wanted, reserved: reservedRecords };
     const { records, nextAt } = rates.allowance(webhookNumber, perSecond, demand);
-    return { now, room, underWay, has, records, nextRecordAt: nextAt };
+    return { now, room, claimed, has, records, nextRecordAt: nextAt };
   };
 
   const claim = async (webhookNumber: number): Promise<void> => {
@@ -165,7 +165,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
   const startJobs = (): void => {
     for (let job = lanes.next(); job !== null; job = lanes.next()) {
-      underWay += 1;
+      unsettled += 1;
       void carryOut(job);
     }
   };
@@ -186,16 +186,16 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     if (released || webhook === null || isHeldUp(webhook, clock())) giveBack(webhookNumber);
     if (webhook !== null) lanes.setAlone(webhookNumber, isAlone(webhook));
     for (const { job } of finished) lanes.settled(job);
-    underWay -= finished.length;
+    unsettled -= finished.length;
     startJobs();
     void wakeIfRoom(webhookNumber).catch(() => undefined);
     loop.wake();
-    if (underWay === 0) onIdle();
+    if (unsettled === 0) onIdle();
   };
 
   const giveBack = (webhookNumber?: number): void => {
     for (const job of lanes.withdraw(webhookNumber)) {
-      underWay += 1;
+      unsettled += 1;
       settle({ job, result: { kind: 'release' } }, true);
     }
   };
@@ -204,7 +204,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const idle = (): Promise<void> =>
     new Promise((resolve) => {
       onIdle = resolve;
-      if (underWay === 0) resolve();
+      if (unsettled === 0) resolve();
     });
 
   return {

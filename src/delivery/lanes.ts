@@ -3,12 +3,12 @@
  * is. Taking the next job costs the same however many webhooks have some. Holds nothing that is not in the store too.
  */
 import { type Job, recordsOf } from './job.ts';
-import type { UnderWay } from './under-way.ts';
+import type { Requests } from './requests.ts';
 
 export type Lanes = {
-  /** What is under way for a webhook, and the room for more. */
+  /** What is claimed for a webhook, and the room for more. */
   load(webhookNumber: number, narrow: boolean): LaneLoad;
-  /** Whether more may be claimed for a webhook, or could be when so much of what is under way is settled. */
+  /** Whether more may be claimed for a webhook, or could be when so much of what is claimed is settled. */
   hasRoom(webhookNumber: number, settling?: number): boolean;
   /** Queues jobs of a webhook that were claimed. */
   add(webhookNumber: number, jobs: readonly Job[], manner: Manner): void;
@@ -33,8 +33,8 @@ export type Manner = { readonly alone: boolean; readonly narrow: boolean };
 
 export type LaneLoad = {
   readonly room: number;
-  /** Claimed and not settled. */
-  readonly underWay: number;
+  /** Batches and heartbeats that are claimed and not settled. */
+  readonly claimed: number;
   /** Records that were claimed and have not departed: those of jobs that have begun are on their way to it. 0 unless `narrow`. */
   readonly reservedRecords: number;
   readonly has: (firstOffset: number) => boolean;
@@ -54,16 +54,16 @@ type Place = { readonly endpointId: string; taken: number; readonly waiting: Set
 type Lane = {
   readonly queue: Job[];
   /** By first offset, of the batches that are claimed and not settled: how many of its records have not departed. */
-  readonly claimed: Map<number, number>;
+  readonly batches: Map<number, number>;
   /** Claimed and not settled, heartbeats included; and of these, no longer in the queue. */
-  underWay: number;
+  claimed: number;
   begun: number;
   alone: boolean;
   narrow: boolean;
 };
 
 /** `requests` bounds how many are under way in all. */
-export function createLanes(limits: LaneLimits, requests: UnderWay): Lanes {
+export function createLanes(limits: LaneLimits, requests: Requests): Lanes {
   const lanes = new Map<number, Lane>();
   const places = new Map<string, Place>();
   /** The places that have room and somebody waiting. */
@@ -108,10 +108,10 @@ export function createLanes(limits: LaneLimits, requests: UnderWay): Lanes {
   };
 
   /** Half of it at a time: a claim for every single job that is done would cost more than the job. */
-  const roomBeside = (underWay: number, narrow: boolean): number => {
+  const roomBeside = (claimed: number, narrow: boolean): number => {
     const share = Math.max(1, Math.floor(limits.claimedInAll / (lanes.size + 1)));
     const most = Math.min(narrow ? limits.perEndpoint : limits.claimed, share);
-    return underWay > most / 2 ? 0 : most - underWay;
+    return claimed > most / 2 ? 0 : most - claimed;
   };
 
   const withdraw = (lane: Lane): Job[] => {
@@ -123,30 +123,30 @@ export function createLanes(limits: LaneLimits, requests: UnderWay): Lanes {
   return {
     load: (webhookNumber, narrow) => {
       const lane = lanes.get(webhookNumber);
-      const underWay = lane?.underWay ?? 0;
+      const claimed = lane?.claimed ?? 0;
       return {
-        room: roomBeside(underWay, narrow),
-        underWay,
-        reservedRecords: narrow && lane !== undefined ? sumOf(lane.claimed.values()) : 0,
-        has: (firstOffset) => lane?.claimed.has(firstOffset) ?? false,
+        room: roomBeside(claimed, narrow),
+        claimed,
+        reservedRecords: narrow && lane !== undefined ? sumOf(lane.batches.values()) : 0,
+        has: (firstOffset) => lane?.batches.has(firstOffset) ?? false,
       };
     },
     hasRoom: (webhookNumber, settling = 0) => {
       const lane = lanes.get(webhookNumber);
-      const underWay = (lane?.underWay ?? 0) - settling;
-      if (lane === undefined || underWay === 0) return true;
-      return !lane.alone && roomBeside(underWay, lane.narrow) > 0;
+      const claimed = (lane?.claimed ?? 0) - settling;
+      if (lane === undefined || claimed === 0) return true;
+      return !lane.alone && roomBeside(claimed, lane.narrow) > 0;
     },
     add: (webhookNumber, jobs, { alone, narrow }) => {
       const known = lanes.get(webhookNumber);
       if (known === undefined && jobs.length === 0) return;
-      const lane: Lane = known ?? { queue: [], claimed: new Map(), underWay: 0, begun: 0, alone, narrow };
+      const lane: Lane = known ?? { queue: [], batches: new Map(), claimed: 0, begun: 0, alone, narrow };
       lanes.set(webhookNumber, lane);
       lane.alone = alone;
       lane.narrow = narrow;
       lane.queue.push(...jobs);
-      lane.underWay += jobs.length;
-      for (const job of jobs) if (job.batch !== null) lane.claimed.set(job.batch.firstOffset, recordsOf(job));
+      lane.claimed += jobs.length;
+      for (const job of jobs) if (job.batch !== null) lane.batches.set(job.batch.firstOffset, recordsOf(job));
       enqueue(lane);
     },
     setAlone: (webhookNumber, alone) => {
@@ -171,7 +171,7 @@ export function createLanes(limits: LaneLimits, requests: UnderWay): Lanes {
       return null;
     },
     departed: ({ webhookNumber, batch }) => {
-      if (batch !== null) lanes.get(webhookNumber)?.claimed.set(batch.firstOffset, 0);
+      if (batch !== null) lanes.get(webhookNumber)?.batches.set(batch.firstOffset, 0);
     },
     finished: (job, ok) => {
       const { webhookNumber, endpointId } = job;
@@ -187,9 +187,9 @@ export function createLanes(limits: LaneLimits, requests: UnderWay): Lanes {
       const lane = lanes.get(webhookNumber);
       if (lane === undefined) return;
       lane.begun -= 1;
-      lane.underWay -= 1;
-      if (batch !== null) lane.claimed.delete(batch.firstOffset);
-      if (lane.underWay === 0) lanes.delete(webhookNumber);
+      lane.claimed -= 1;
+      if (batch !== null) lane.batches.delete(batch.firstOffset);
+      if (lane.claimed === 0) lanes.delete(webhookNumber);
       else enqueue(lane);
     },
     withdraw: (webhookNumber) => {

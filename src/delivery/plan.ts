@@ -22,13 +22,13 @@ export function isAlone({
   return ordered || progress.state !== 'running';
 }
 
-/** What is under way already, and how much more there is room for. */
+/** What is claimed already, and how much more there is room for. */
 export type Load = {
   readonly now: number;
-  /** Batches that may be claimed besides those under way. */
+  /** Batches that may be claimed besides. */
   readonly room: number;
-  /** Claimed and not settled yet. */
-  readonly underWay: number;
+  /** Claimed and not settled yet: waiting, under way, or about to be written. */
+  readonly claimed: number;
   /** Whether a batch that begins at this offset is among those. */
   readonly has: (firstOffset: number) => boolean;
   /** Records that the rate allows, and when it allows the next ones. */
@@ -57,9 +57,9 @@ export type Capacity = { readonly batches: number; readonly next: NextLook };
 
 /** How much a webhook may claim: alone one batch at a time, after a failure of its endpoint not before its probe. */
 export function capacity(webhook: Pick<WebhookConfiguration, 'ordered'>, progress: Progress, load: Load): Capacity {
-  const { now, room, underWay, records, nextRecordAt } = load;
+  const { now, room, claimed, records, nextRecordAt } = load;
   const alone = isAlone({ ...webhook, progress });
-  if (room <= 0 || (alone && underWay > 0)) return { batches: 0, next: whenSettled(now) };
+  if (room <= 0 || (alone && claimed > 0)) return { batches: 0, next: whenSettled(now) };
   if (progress.probeAt !== null && progress.probeAt > now) return noneBefore(progress.probeAt);
   if (records <= 0) return noneBefore(nextRecordAt);
   return { batches: alone ? 1 : room, next: AT_ONCE };

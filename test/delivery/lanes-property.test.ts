@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { Job } from '../../src/delivery/job.ts';
 import { createLanes, type Lanes } from '../../src/delivery/lanes.ts';
-import { createUnderWay } from '../../src/delivery/under-way.ts';
+import { createRequests } from '../../src/delivery/requests.ts';
 import { batchOf } from '../support/attempts.ts';
 import { NOW } from '../support/store.ts';
 
@@ -48,7 +48,7 @@ describe('whatever happens', () => {
         fc.integer({ min: 1, max: 6 }),
         fc.integer({ min: 1, max: 3 }),
         (sequence, inFlight, perEndpoint) => {
-          const requests = createUnderWay({ inFlight, inFlightInAll: inFlight, lingersMs: 1 }, () => 0);
+          const requests = createRequests({ inFlight, inFlightInAll: inFlight, lingersMs: 1 }, () => 0);
           const lanes = createLanes({ perEndpoint, claimed: 8, claimedInAll: 64 }, requests);
           const endpointOf = (webhook: number): string => `e${webhook % 3}`;
           const alone = new Map<number, boolean>();
@@ -82,7 +82,7 @@ describe('whatever happens', () => {
                 unsettled.push(job);
               }
             } else if (kind === 'mend') {
-              if (lanes.load(webhook, false).underWay > 0) alone.set(webhook, false);
+              if (lanes.load(webhook, false).claimed > 0) alone.set(webhook, false);
               lanes.setAlone(webhook, false);
             } else {
               for (const job of startAll(lanes)) {

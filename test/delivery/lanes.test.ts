@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Job } from '../../src/delivery/job.ts';
 import { createLanes, type LaneLimits, type Lanes } from '../../src/delivery/lanes.ts';
-import { createUnderWay, type UnderWay } from '../../src/delivery/under-way.ts';
+import { createRequests, type Requests } from '../../src/delivery/requests.ts';
 import { batchOf } from '../support/attempts.ts';
 import { NOW } from '../support/store.ts';
 
@@ -13,8 +13,8 @@ const ALONE = { alone: true, narrow: false };
 function openLanes({
   inFlight = 64,
   ...limits
-}: Partial<LaneLimits> & { inFlight?: number } = {}): Lanes & { readonly requests: UnderWay } {
-  const requests = createUnderWay({ inFlight, inFlightInAll: 256, lingersMs: 1000 }, () => 0);
+}: Partial<LaneLimits> & { inFlight?: number } = {}): Lanes & { readonly requests: Requests } {
+  const requests = createRequests({ inFlight, inFlightInAll: 256, lingersMs: 1000 }, () => 0);
   return { ...createLanes({ perEndpoint: 8, claimed: 256, claimedInAll: 4096, ...limits }, requests), requests };
 }
 
@@ -131,7 +131,7 @@ describe('the room for more', () => {
       rooms.push(lanes.load(1, false).room);
     }
     assert.deepEqual(rooms, [0, 0, 0, 0, 5, 6, 7, 8]);
-    assert.equal(lanes.load(1, false).underWay, 2);
+    assert.equal(lanes.load(1, false).claimed, 2);
   });
 
   it('counts what is about to be settled as settled', () => {

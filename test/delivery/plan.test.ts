@@ -21,7 +21,7 @@ import { NOW } from '../support/store.ts';
 const IDLE: Load = {
   now: NOW,
   room: 64,
-  underWay: 0,
+  claimed: 0,
   has: () => false,
   records: Number.POSITIVE_INFINITY,
   nextRecordAt: NOW,
@@ -33,12 +33,12 @@ describe('what may be claimed', () => {
 
   it('is all there is room for, of a webhook that runs', () => {
     assert.deepEqual(capacity(unordered, running, IDLE), { batches: 64, next: AT_ONCE });
-    assert.deepEqual(capacity(unordered, running, { ...IDLE, underWay: 40 }), { batches: 64, next: AT_ONCE });
+    assert.deepEqual(capacity(unordered, running, { ...IDLE, claimed: 40 }), { batches: 64, next: AT_ONCE });
   });
 
   it('is nothing without room, until something is settled', () => {
     for (const room of [0, -3]) {
-      const { batches, next } = capacity(unordered, running, { ...IDLE, room, underWay: 64 });
+      const { batches, next } = capacity(unordered, running, { ...IDLE, room, claimed: 64 });
       assert.ok(batches === 0 && next.kind === 'when settled' && next.atLatest > NOW);
     }
   });
@@ -55,7 +55,7 @@ describe('what may be claimed', () => {
       const progress = progressOf({ state });
       assert.equal(isAlone({ ordered, progress }), true);
       assert.deepEqual(capacity({ ordered }, progress, IDLE), { batches: 1, next: AT_ONCE });
-      assert.equal(capacity({ ordered }, progress, { ...IDLE, underWay: 1 }).batches, 0);
+      assert.equal(capacity({ ordered }, progress, { ...IDLE, claimed: 1 }).batches, 0);
     }
     assert.equal(isAlone({ ...unordered, progress: running }), false);
   });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { Job } from '../../src/delivery/job.ts';
-import { createUnderWay } from '../../src/delivery/under-way.ts';
+import { createRequests } from '../../src/delivery/requests.ts';
 import {
   DELIVERIES_IN_FLIGHT,
   DELIVERIES_IN_FLIGHT_PER_ENDPOINT,
@@ -16,7 +16,7 @@ const aJob = (): Job => ({ webhookNumber: 1, endpointId: 'e', batch: null, order
 
 function open(limits: { inFlight: number; inFlightInAll: number; lingersMs: number }) {
   let now = 0;
-  const requests = createUnderWay(limits, () => now);
+  const requests = createRequests(limits, () => now);
   /** Begins as many as there is room for. */
   const fill = (): Job[] => {
     const begun: Job[] = [];

@@ -4,7 +4,7 @@
  */
 import type { Job } from './job.ts';
 
-export type UnderWayLimits = {
+export type RequestLimits = {
   /** Requests under way that have not been for `lingersMs` yet. */
   readonly inFlight: number;
   /** All of them. */
@@ -12,7 +12,7 @@ export type UnderWayLimits = {
   readonly lingersMs: number;
 };
 
-export type UnderWay = {
+export type Requests = {
   /** Whether one more may begin. Time alone can make it so. */
   hasRoom(): boolean;
   begin(job: Job): void;
@@ -21,7 +21,7 @@ export type UnderWay = {
 };
 
 /** `stopwatch`: milliseconds that only grow. */
-export function createUnderWay(limits: UnderWayLimits, stopwatch: () => number): UnderWay {
+export function createRequests(limits: RequestLimits, stopwatch: () => number): Requests {
   /** Those that do not linger, with when they began, in that order. */
   const fresh = new Map<Job, number>();
   let all = 0;
