@@ -104,8 +104,9 @@ function isCount(value: unknown): boolean {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
+/** A text, before anything is made of it: to make a date of an object calls what the object has for `valueOf`. */
 function isTimestamp(value: unknown): boolean {
-  return new Date(value as string).toJSON() === value;
+  return typeof value === 'string' && new Date(value).toJSON() === value;
 }
 
 function malformed(member: string, wanted: string): Failure<'malformed_envelope'> {

@@ -157,6 +157,16 @@ const CONTENTS: readonly WrongRequest[] = [
       ),
     },
   }),
+  content('a timestamp that is an object', 'malformed_envelope', /^records\[0\]\.timestamp is not an ISO 8601/, {
+    sent: {
+      content: Buffer.from(
+        JSON.stringify({
+          ...{ subscriptionId: '', sessionId: '', attemptNumber: 1 },
+          records: [{ ...CUT_RECORD, timestamp: { toString: 1, valueOf: 1 } }],
+        }),
+      ),
+    },
+  }),
 ];
 
 export const WRONG_CONTENTS: readonly WrongRequest[] = [...STANDARD_WEBHOOKS, ...HEADS, ...CONTENTS];

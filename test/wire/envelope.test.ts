@@ -144,6 +144,12 @@ describe('reading an envelope', () => {
       'records[0].timestamp is not an ISO 8601 UTC timestamp with milliseconds',
     ],
     [
+      'a timestamp that cannot be made into a text',
+      (text) => text.replace('"2026-11-21T05:00:00.000Z"', '{"toString":1,"valueOf":1}'),
+      'malformed_envelope',
+      'records[0].timestamp is not an ISO 8601 UTC timestamp with milliseconds',
+    ],
+    [
       'a negative lag',
       (text) => text.replace('0.012', '-0.012'),
       'malformed_envelope',
@@ -227,4 +233,37 @@ describe('reading an envelope', () => {
       }),
     );
   });
+
+  it('never throws, whatever stands in the place of a member', () => {
+    const own = fc.constantFrom('toString', 'valueOf', 'toJSON', '__proto__', 'constructor', 'length', 'then');
+    const treacherous = fc.dictionary(own, fc.constantFrom<unknown>(1, null, 'x', [], {}), { minKeys: 1 });
+    const anything = fc.oneof(treacherous, fc.jsonValue(), fc.array(treacherous));
+    const members = allMembers(JSON.parse(encode([{ ...RECORD, actorId: 'a1' }])));
+    assert.ok(members.length > 14, 'all of them are found');
+    fc.assert(
+      fc.property(fc.constantFrom(...members), anything, (path, value) => {
+        const whole: unknown = JSON.parse(encode([{ ...RECORD, actorId: 'a1' }]));
+        assert.equal(typeof parse(JSON.stringify(replaced(whole, path, value))).ok, 'boolean');
+      }),
+    );
+  });
 });
+
+/** The paths to all that a JSON value holds, at every depth. */
+function allMembers(value: unknown): string[][] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, member]) => [
+    [name],
+    ...allMembers(member).map((path) => [name, ...path]),
+  ]);
+}
+
+/** The value with another in the place of one of its members. */
+function replaced(value: unknown, [name, ...rest]: readonly string[], by: unknown): unknown {
+  if (name === undefined) return by;
+  const members = Object.entries(value as object).map(([key, member]) => [
+    key,
+    key === name ? replaced(member, rest, by) : member,
+  ]);
+  return Array.isArray(value) ? members.map(([, member]) => member) : Object.fromEntries(members);
+}
