@@ -1,0 +1,88 @@
+/** Client secrets tried side by side: they gain nothing over those that are tried one after the other. */
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { CLIENT_FAILURES_MAX } from '../../../src/limits.ts';
+import {
+  type Answer,
+  basic,
+  bodyOf,
+  codeOf,
+  makeClient,
+  type OAuthService,
+  postForm,
+  postJson,
+  startOAuthService,
+  type TestClient,
+  TOKEN,
+} from '../../support/oauth-service.ts';
+import { tryAtOnce } from '../../support/side-by-side.ts';
+
+type Service = OAuthService & { readonly client: TestClient };
+type Ask = (service: Service, clientSecret: string) => Promise<Answer>;
+
+const asJson: Ask = (service, clientSecret) =>
+  postJson(service, TOKEN, { clientId: service.client.clientId, clientSecret, grantType: 'client_credentials' });
+const asForm: Ask = (service, clientSecret) =>
+  postForm(service, TOKEN, { grant_type: 'client_credentials' }, basic(service.client.clientId, clientSecret));
+
+async function start(t: TestContext): Promise<Service> {
+  const service = await startOAuthService(t);
+  return { ...service, client: await makeClient(service) };
+}
+
+/** Asks for a token with each of the secrets at once, over connections of their own. */
+function askAtOnce(t: TestContext, service: Service, secrets: readonly string[], ask: Ask): Promise<Answer[]> {
+  return tryAtOnce(t, secrets, {
+    target: service.tokens,
+    method: 'authenticate',
+    triedOf: ([credentials]) => (credentials as { clientSecret: string }).clientSecret,
+    send: (secret) => ask(service, secret),
+  });
+}
+
+function wrongSecrets(count: number): string[] {
+  return Array.from({ length: count }, (_, at) => `wrong-${at}`);
+}
+
+const statusesOf = (answers: readonly Answer[]): number[] => answers.map(({ status }) => status);
+const tokensOf = (service: Service): number => service.rows('SELECT 1 FROM access_token').length;
+
+describe('client secrets tried side by side', () => {
+  it('tell ten failures, and of what came after them not even that the right secret was among it', async (t) => {
+    const service = await start(t);
+    const wrong = wrongSecrets(CLIENT_FAILURES_MAX + 20);
+    const answers = await askAtOnce(t, service, [...wrong, service.client.clientSecret], asJson);
+    assert.deepEqual(
+      statusesOf(answers),
+      answers.map((_, at) => (at < CLIENT_FAILURES_MAX ? 400 : 429)),
+    );
+    const told = answers.slice(0, CLIENT_FAILURES_MAX).map(codeOf);
+    assert.deepEqual(new Set(told), new Set(['invalid_client']));
+    const right = answers.at(-1) ?? assert.fail();
+    const { error } = bodyOf(right) as { error: { description: string } };
+    const ofWrong = bodyOf(answers[CLIENT_FAILURES_MAX] ?? assert.fail()) as { error: { description: string } };
+    assert.deepEqual([codeOf(right), error.description], ['too_many_requests', ofWrong.error.description]);
+    assert.match(right.headers.get('retry-after') ?? '', /^\d+$/);
+    assert.equal(tokensOf(service), 0);
+  });
+
+  it('tell no more as forms with Basic', async (t) => {
+    const service = await start(t);
+    const wrong = wrongSecrets(CLIENT_FAILURES_MAX + 5);
+    const answers = await askAtOnce(t, service, [...wrong, service.client.clientSecret], asForm);
+    assert.deepEqual(
+      statusesOf(answers),
+      answers.map((_, at) => (at < CLIENT_FAILURES_MAX ? 401 : 429)),
+    );
+    assert.equal(bodyOf(answers.at(-1) ?? assert.fail()).error, 'too_many_requests');
+    assert.equal(tokensOf(service), 0);
+  });
+
+  it('let in the right one where it is among the first ten', async (t) => {
+    const service = await start(t);
+    const wrong = wrongSecrets(CLIENT_FAILURES_MAX - 1);
+    const answers = await askAtOnce(t, service, [...wrong, service.client.clientSecret], asJson);
+    assert.deepEqual(statusesOf(answers), [...wrong.map(() => 400), 200]);
+    assert.equal(tokensOf(service), 1);
+  });
+});
