@@ -23,7 +23,7 @@ export type Resource<Record extends Administered, Input> = {
    * Applies the rules that bind beyond the schema and makes the record. `before` and `patch`, what a caller named of it, are null for
    * a new one. Throws `Refusal`.
    */
-  build(input: Input, before: Record | null, stamp: Stamp, patch: Patch | null): Promise<Record>;
+  readonly build: Build<Record, Input>;
   /** Names what refers to the record, to say why it stays. */
   referrers(record: Record): Promise<readonly string[]>;
   /** The field behind each unique column, such as `{'user_account.user_name': 'userName'}`. */
@@ -34,6 +34,13 @@ export type Resource<Record extends Administered, Input> = {
   readOnly?(record: Record): string | null;
 };
 
+export type Build<Record, Input> = (
+  input: Input,
+  before: Record | null,
+  stamp: Stamp,
+  patch: Patch | null,
+) => Promise<Record>;
+
 /** A merge patch as it came (RFC 7396); the input that goes with it is what it made of the record. */
 export type Patch = Readonly<{ [field: string]: unknown }>;
 
@@ -42,13 +49,16 @@ type Reserved = Readonly<{ [field: string]: string }>;
 /** Identity and instants of the record to be written. `updatedAt` is later than that of the one before, also within a millisecond. */
 export type Stamp = { readonly id: string; readonly createdAt: number; readonly updatedAt: number };
 
-export type Administration<Record> = {
+export type Administration<Record, Input = unknown> = {
   /** `complete` adds what only the caller knows, such as the hash of a secret that it will show. */
   create(body: unknown, actor: Actor, complete?: (record: Record) => Record): Promise<Record>;
   get(id: string): Promise<Record>;
   list(after: string, limit: number): Promise<Record[]>;
-  /** One that leaves everything as it is writes nothing (RFC 7396 §2): neither does `updatedAt` move, nor is it audited. */
-  patch(id: string, patch: unknown, actor: Actor): Promise<Record>;
+  /**
+   * One that leaves everything as it is writes nothing (RFC 7396 §2): neither does `updatedAt` move, nor is it audited. `build` takes the
+   * place of the resource's own for this call: one that keeps what it did through the rounds of a stale write.
+   */
+  patch(id: string, patch: unknown, actor: Actor, build?: Build<Record, Input>): Promise<Record>;
   /** Applies a change of the service's own and audits it under `action`. Nothing is written where `next` answers `before` itself. */
   change(
     id: string,
@@ -62,7 +72,7 @@ export type Administration<Record> = {
 export function administer<Rec extends Administered & { readonly createdAt: number }, Input>(
   resource: Resource<Rec, Input>,
   { clock, ids }: { readonly clock: Clock; readonly ids: Ids },
-): Administration<Rec> {
+): Administration<Rec, Input> {
   const { name, store } = resource;
   const title = name.replace('-', ' ');
 
@@ -121,11 +131,11 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
         return record;
       });
     },
-    patch: async (id, patch, actor) => {
+    patch: async (id, patch, actor, build = resource.build) => {
       refusePatch(resource.input, patch, resource.reserved.patch);
       return change(id, `${name}.update`, actor, async (before, stamp) => {
         const input = validate(resource.input, mergePatch(resource.writable(before), patch));
-        const after = await resource.build(input, before, stamp, patch);
+        const after = await build(input, before, stamp, patch);
         return isSame(before, after) ? before : after;
       });
     },

@@ -1,5 +1,5 @@
 /** Endpoints (wire.md §4): what binds beyond their fields, their verification, and the rotation of their secret. */
-import { type Administration, administer, type Patch, type Stamp, setByService } from '../administration.ts';
+import { type Administration, administer, type Build, setByService } from '../administration.ts';
 import { type Actor, COMMAND_LINE } from '../audit.ts';
 import type { Clock, Ids, Random } from '../ids.ts';
 import type { EgressPolicy } from '../outbound/egress.ts';
@@ -10,7 +10,7 @@ import type { Store } from '../store/store.ts';
 import { validate } from '../validation.ts';
 import { howToVerify, OWN_SETTINGS } from './advice.ts';
 import { certificateColumns, NO_CERTIFICATE } from './client-certificate.ts';
-import { oauthColumns, refuseSecretElsewhere } from './endpoint-oauth.ts';
+import { apiKeyColumns, madeApiKey, madeSecret, oauthColumns, refuseSecretElsewhere } from './endpoint-credentials.ts';
 import {
   auditedEndpoint,
   type EndpointInput,
@@ -19,9 +19,9 @@ import {
   rotateInput,
 } from './endpoint-schema.ts';
 import { refuseNewUrl } from './url.ts';
-import type { Challenge } from './verification.ts';
+import { type Challenge, challengeOnce } from './verification.ts';
 
-export type Endpoints = Administration<Endpoint> & {
+export type Endpoints = Administration<Endpoint, EndpointInput> & {
   /**
    * Challenges the endpoint now and keeps the result; a success enables it unless `enabled: false` was asked for. A command that gets
    * no answer at all may lack the server's settings: that is refused (`unavailable`) where it would switch off what is verified.
@@ -60,58 +60,47 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
     'updatedAt',
   );
 
-  /** Runs the challenge where it is due and switches the endpoint on or off by its result. */
-  const settle = async (endpoint: Endpoint, wanted: boolean, due: boolean): Promise<Endpoint> => {
-    const lastVerification = due ? await challenge(endpoint) : endpoint.lastVerification;
-    const verified = due ? lastVerification?.verified === true : endpoint.verified;
-    const usable = verified || !endpoint.tokenChallenge;
-    return { ...endpoint, lastVerification, verified, enabled: wanted && usable, enableWhenVerified: wanted };
-  };
-
-  const build = async (
-    input: EndpointInput,
-    before: Endpoint | null,
-    stamp: Stamp,
-    patch: Patch | null,
-  ): Promise<Endpoint> => {
-    // Only what is new is judged: an endpoint can be switched off although its address or certificate is refused by now.
-    const tokenUrl = input.oauth?.tokenUrl ?? null;
-    let certificate = NO_CERTIFICATE;
-    await checkAll([
-      () => refuseNewUrl('url', input.url, before?.url, egress),
-      () => refuseNewUrl('oauth.tokenUrl', tokenUrl, before?.oauthTokenUrl, egress),
-      () => {
-        certificate = certificateColumns(input.clientCertificate, before, clock());
-      },
-    ]);
-    if (before !== null && tokenUrl !== null) refuseSecretElsewhere(before, tokenUrl, patch);
-    const moved = before !== null && before.url !== input.url;
-    const verified = before !== null && !moved && before.verified;
-    const due = input.tokenChallenge && !verified && (moved || before?.tokenChallenge !== true);
-    const wanted = input.enabled ?? before?.enableWhenVerified ?? true;
-    if (before !== null && input.enabled === true && input.tokenChallenge && !verified && !due) {
-      const problem = `must be false until the endpoint is verified; ${howToVerify(stamp.id)}`;
-      throw refuseField('enabled', problem, 'not_verified');
-    }
-    const endpoint: Endpoint = {
-      ...stamp,
-      name: input.name,
-      url: input.url,
-      ...apiKeyColumns(input.apiKey ?? madeApiKey(random), before),
-      secret: before?.secret ?? secret(input.secret ?? madeSecret(random)),
-      nextSecret: before?.nextSecret ?? null,
-      nextSecretAt: before?.nextSecretAt ?? null,
-      contentEncoding: input.contentEncoding,
-      tokenChallenge: input.tokenChallenge,
-      verified,
-      enabled: false,
-      enableWhenVerified: wanted,
-      ...oauthColumns(input.oauth),
-      ...certificate,
-      lastVerification: moved ? null : (before?.lastVerification ?? null),
+  const buildWith =
+    (challenge: Challenge): Build<Endpoint, EndpointInput> =>
+    async (input, before, stamp, patch) => {
+      // Only what is new is judged: an endpoint can be switched off although its address or certificate is refused by now.
+      const tokenUrl = input.oauth?.tokenUrl ?? null;
+      let certificate = NO_CERTIFICATE;
+      await checkAll([
+        () => refuseNewUrl('url', input.url, before?.url, egress),
+        () => refuseNewUrl('oauth.tokenUrl', tokenUrl, before?.oauthTokenUrl, egress),
+        () => {
+          certificate = certificateColumns(input.clientCertificate, before, clock());
+        },
+      ]);
+      if (before !== null && tokenUrl !== null) refuseSecretElsewhere(before, tokenUrl, patch);
+      const moved = before !== null && before.url !== input.url;
+      const verified = before !== null && !moved && before.verified;
+      const due = input.tokenChallenge && !verified && (moved || before?.tokenChallenge !== true);
+      const wanted = input.enabled ?? before?.enableWhenVerified ?? true;
+      if (before !== null && input.enabled === true && input.tokenChallenge && !verified && !due) {
+        const problem = `must be false until the endpoint is verified; ${howToVerify(stamp.id)}`;
+        throw refuseField('enabled', problem, 'not_verified');
+      }
+      const endpoint: Endpoint = {
+        ...stamp,
+        name: input.name,
+        url: input.url,
+        ...apiKeyColumns(input.apiKey ?? madeApiKey(random), before, patch, clock()),
+        secret: before?.secret ?? secret(input.secret ?? madeSecret(random)),
+        nextSecret: before?.nextSecret ?? null,
+        nextSecretAt: before?.nextSecretAt ?? null,
+        contentEncoding: input.contentEncoding,
+        tokenChallenge: input.tokenChallenge,
+        verified,
+        enabled: false,
+        enableWhenVerified: wanted,
+        ...oauthColumns(input.oauth),
+        ...certificate,
+        lastVerification: moved ? null : (before?.lastVerification ?? null),
+      };
+      return challengeAndEnable(challenge, endpoint, wanted, due);
     };
-    return settle(endpoint, wanted, due);
-  };
 
   const administration = administer<Endpoint, EndpointInput>(
     {
@@ -120,7 +109,7 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
       input: endpointInput,
       reserved: { create: service, patch: { ...service, secret: 'is changed by rotate-secret' } },
       writable,
-      build,
+      build: buildWith(challenge),
       referrers: async ({ id }) =>
         (await store.webhooks.ofEndpoint(id)).map((webhook) => `webhook ${webhook.name} (${webhook.id})`),
       unique: {},
@@ -138,15 +127,19 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
 
   return {
     ...administration,
-    patch: (id, patch, actor) => telling(administration.patch(id, patch, actor)),
-    verify: (id, actor) =>
-      telling(
+    patch: (id, patch, actor) =>
+      telling(administration.patch(id, patch, actor, buildWith(challengeOnce(challenge, clock)))),
+    verify: (id, actor) => {
+      const challengeForThis = challengeOnce(challenge, clock);
+      return telling(
         administration.change(id, 'endpoint.verify', actor, async (before, { updatedAt }) => {
-          const after = await settle({ ...before, updatedAt }, before.enableWhenVerified, true);
+          const wanted = before.enableWhenVerified;
+          const after = await challengeAndEnable(challengeForThis, { ...before, updatedAt }, wanted, true);
           if (actor === COMMAND_LINE && before.verified && !after.verified) refuseUnanswered(after.lastVerification);
           return after;
         }),
-      ),
+      );
+    },
     rotateSecret: async (id, body, actor) => {
       const input = validate(rotateInput, body);
       const newSecret = secret(input.secret ?? madeSecret(random));
@@ -179,29 +172,23 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
   };
 }
 
+/** Runs the challenge where it is due and switches the endpoint on or off by its result. */
+async function challengeAndEnable(
+  challenge: Challenge,
+  endpoint: Endpoint,
+  wanted: boolean,
+  due: boolean,
+): Promise<Endpoint> {
+  const lastVerification = due ? await challenge(endpoint) : endpoint.lastVerification;
+  const verified = due ? lastVerification?.verified === true : endpoint.verified;
+  const usable = verified || !endpoint.tokenChallenge;
+  return { ...endpoint, lastVerification, verified, enabled: wanted && usable, enableWhenVerified: wanted };
+}
+
 function refuseUnanswered(verification: Verification | null): void {
   if (verification?.responseStatus !== null) return;
   const description = `no answer came, and the endpoint stays verified: ${verification.error}. ${OWN_SETTINGS}`;
   throw new Refusal('unavailable', description);
-}
-
-function madeApiKey(random: Random): string {
-  return Buffer.from(random(16)).toString('hex');
-}
-
-/** A scheduled API key stays scheduled unless another one is given. */
-function apiKeyColumns(
-  given: string,
-  before: Endpoint | null,
-): Pick<Endpoint, 'apiKey' | 'nextApiKey' | 'nextApiKeyAt'> {
-  if (before === null || before.apiKey.reveal() !== given)
-    return { apiKey: secret(given), nextApiKey: null, nextApiKeyAt: null };
-  const { apiKey, nextApiKey, nextApiKeyAt } = before;
-  return { apiKey, nextApiKey, nextApiKeyAt };
-}
-
-function madeSecret(random: Random): string {
-  return Buffer.from(random(32)).toString('base64');
 }
 
 /** The target of a merge patch. Nested secrets stay when the patch does not name them; `enabled` is asked for or not, never merged. */

@@ -56,6 +56,37 @@ export function createChallenge({ transport, clock, random }: Dependencies): Cha
   };
 }
 
+/** How often one change of an endpoint may challenge it: it lasts so many times `CHALLENGE_TIMEOUT_MS` at most. */
+const CHALLENGES_PER_CHANGE = 2;
+
+/**
+ * The challenge for one change of an endpoint, which is decided anew where another change was written meanwhile: what was asked already
+ * is not asked again. Where that other change leaves nothing of what was asked, it is asked once more; after that it throws 409.
+ */
+export function challengeOnce(challenge: Challenge, clock: Clock): Challenge {
+  let asked: string | null = null;
+  let answered: Verification | null = null;
+  let challenges = 0;
+  return async (endpoint) => {
+    const wanted = whatIsAsked(endpoint, clock());
+    if (answered !== null && asked === wanted) return answered;
+    if (challenges === CHALLENGES_PER_CHANGE) {
+      throw new Refusal('conflict', 'the endpoint was changed again and again while it was challenged: try once more');
+    }
+    challenges += 1;
+    asked = wanted;
+    answered = await challenge(endpoint);
+    return answered;
+  };
+}
+
+/** All that the outcome of a challenge depends on here: where it goes, and with which credentials. */
+function whatIsAsked(endpoint: Endpoint, now: number): string {
+  const { id, url, clientCertificate, clientPrivateKey } = endpoint;
+  const credentials = [signingSecret(endpoint, now), currentApiKey(endpoint, now), clientPrivateKey];
+  return JSON.stringify([id, url, clientCertificate, ...credentials.map((one) => one?.reveal())]);
+}
+
 function problemOf(
   outcome: Outcome,
   challenge: { pathAndQuery: string; token: string; secret: string },

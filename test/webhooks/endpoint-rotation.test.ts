@@ -5,7 +5,7 @@ import { viewEndpoint } from '../../src/webhooks/endpoint-schema.ts';
 import { challengeAnswer } from '../../src/wire/challenge.ts';
 import { startHttpsServer } from '../support/https-server.ts';
 import { refused } from '../support/refusals.ts';
-import { ACTOR, makeEndpoint, openTestServices } from '../support/services.ts';
+import { ACTOR, makeEndpoint, openTestServices, type TestServices } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
 import { type Certificates, makeCertificates } from '../support/tls.ts';
 
@@ -124,6 +124,62 @@ describe('a rotated API key', () => {
         fields: ['apiKey'],
       }),
     );
+  });
+});
+
+describe('an API key whose rotation is over', () => {
+  const [first, second, third] = ['a', 'b', 'c'].map((digit) => digit.repeat(32));
+  const rotated = async (s: TestServices): Promise<string> => {
+    const { id } = await makeEndpoint(s, { apiKey: first });
+    await s.endpoints.rotateApiKey(id, { apiKey: second, activateAfterSeconds: 60 }, ACTOR);
+    return id;
+  };
+  /** What is sent now, and a good while later; and what readers are told of a schedule. */
+  const sent = async (s: TestServices, id: string): Promise<unknown[]> => {
+    const endpoint = await s.endpoints.get(id);
+    const keys = [0, 120_000].map((later) => currentApiKey(endpoint, s.clock() + later).reveal());
+    return [...keys, viewEndpoint(endpoint, s.clock()).nextApiKey];
+  };
+
+  it('can be set back to the one before, or to another', async (t) => {
+    for (const given of [first, third]) {
+      const s = await openTestServices(t);
+      const id = await rotated(s);
+      s.advance(61_000);
+      assert.deepEqual(await sent(s, id), [second, second, null]);
+      await s.endpoints.patch(id, { apiKey: given }, ACTOR);
+      assert.deepEqual(await sent(s, id), [given, given, null]);
+    }
+  });
+
+  it('stays the one that is sent through every other patch, and when it is given as it was shown', async (t) => {
+    const s = await openTestServices(t);
+    const id = await rotated(s);
+    s.advance(61_000);
+    for (const patch of [{ name: 'x' }, {}, { name: 'y', apiKey: second }]) {
+      await s.endpoints.patch(id, patch, ACTOR);
+      assert.deepEqual(await sent(s, id), [second, second, null]);
+    }
+  });
+
+  it('goes on waiting where the key that is sent until then is given as it was shown', async (t) => {
+    const s = await openTestServices(t);
+    const id = await rotated(s);
+    await s.endpoints.patch(id, { apiKey: first }, ACTOR);
+    assert.deepEqual(await sent(s, id), [first, second, second]);
+    await s.endpoints.patch(id, { apiKey: second }, ACTOR);
+    assert.deepEqual(await sent(s, id), [second, second, null], 'the one that waits is sent at once where it is given');
+  });
+
+  it('is replaced by one that is made where the patch takes it away', async (t) => {
+    const s = await openTestServices(t);
+    const id = await rotated(s);
+    s.advance(61_000);
+    await s.endpoints.patch(id, { apiKey: null }, ACTOR);
+    const [made, later, next] = await sent(s, id);
+    assert.match(String(made), /^[0-9a-f]{32}$/);
+    assert.ok(made !== first && made !== second);
+    assert.deepEqual([later, next], [made, null]);
   });
 });
 

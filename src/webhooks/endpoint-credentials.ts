@@ -1,10 +1,33 @@
-/** The OAuth settings of an endpoint: how they are kept, and where its client secret may go. */
+/** What an endpoint is called with, but for its certificate: its API key, its secret and its OAuth settings, as they are given, made and kept. */
 import type { Patch } from '../administration.ts';
+import type { Random } from '../ids.ts';
 import { refuseField } from '../refusal.ts';
 import { secret } from '../secret.ts';
-import type { Endpoint } from '../store/endpoints.ts';
+import { currentApiKey, type Endpoint } from '../store/endpoints.ts';
 import { isObject } from '../validation.ts';
 import type { EndpointInput } from './endpoint-schema.ts';
+
+export function madeApiKey(random: Random): string {
+  return Buffer.from(random(16)).toString('hex');
+}
+
+export function madeSecret(random: Random): string {
+  return Buffer.from(random(32)).toString('base64');
+}
+
+type ApiKeyColumns = Pick<Endpoint, 'apiKey' | 'nextApiKey' | 'nextApiKeyAt'>;
+
+/**
+ * A scheduled API key stays scheduled unless another one is given than is sent at `now`: what a reader was shown may come back in a
+ * patch. A rotated key whose time has come is still the next one here, so what is kept as the first may be given anew.
+ */
+export function apiKeyColumns(given: string, before: Endpoint | null, patch: Patch | null, now: number): ApiKeyColumns {
+  const isGiven = patch === null || Object.hasOwn(patch, 'apiKey');
+  if (before === null || (isGiven && currentApiKey(before, now).reveal() !== given))
+    return { apiKey: secret(given), nextApiKey: null, nextApiKeyAt: null };
+  const { apiKey, nextApiKey, nextApiKeyAt } = before;
+  return { apiKey, nextApiKey, nextApiKeyAt };
+}
 
 /**
  * A client secret goes to the server that it was given for. Who may change the address but was never told the secret would otherwise
