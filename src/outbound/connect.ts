@@ -9,7 +9,8 @@ import { type EgressPolicy, guardedLookup, isLiteral, type Resolve, resolveCheck
 import { type ConnectProxy, openTunnel } from './proxy.ts';
 import { lacksCertificate, tlsOptions } from './tls.ts';
 
-export type Route = {
+/** How requests leave this machine, the same for every receiver. */
+export type Way = {
   readonly egress: EgressPolicy;
   readonly proxy: ConnectProxy | null;
   readonly resolve: Resolve | undefined;
@@ -27,24 +28,24 @@ export type ConnectSteps = { dnsMs: number | null; connectMs: number | null; tls
  */
 export async function openConnection(
   { host, port, secureContext }: Destination,
-  route: Route,
+  way: Way,
   steps: ConnectSteps,
   signal: AbortSignal,
 ): Promise<TLSSocket> {
   const lap = stopwatch();
   const options = tlsOptions(host, secureContext);
-  if (route.proxy === null) {
-    const lookup = timedLookup(guardedLookup(route.egress, route.resolve), () => (steps.dnsMs = lap()));
+  if (way.proxy === null) {
+    const lookup = timedLookup(guardedLookup(way.egress, way.resolve), () => (steps.dnsMs = lap()));
     const happyEyeballs = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: ADDRESS_ATTEMPT_MS };
     const socket = tlsConnect({ ...options, ...happyEyeballs, port, lookup });
     socket.once('connect', () => (steps.connectMs = lap()));
     return await secured(socket, steps, lap, signal);
   }
-  const addresses = isLiteral(host) ? [{ address: host }] : await resolveChecked(host, route.egress, route.resolve);
+  const addresses = isLiteral(host) ? [{ address: host }] : await resolveChecked(host, way.egress, way.resolve);
   if (!isLiteral(host)) steps.dnsMs = lap();
   signal.throwIfAborted();
   const tunnel = await openTunnel(
-    route.proxy,
+    way.proxy,
     addresses.map(({ address }) => address),
     port,
     signal,

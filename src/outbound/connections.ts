@@ -12,7 +12,7 @@ import {
   IDLE_CONNECTION_MS,
   RESPONSE_HEADER_BYTES,
 } from '../limits.ts';
-import { type ConnectSteps, type Destination, openConnection, type Route } from './connect.ts';
+import { type ConnectSteps, type Destination, openConnection, type Way } from './connect.ts';
 import { lacksCertificate } from './tls.ts';
 
 export type Connection = {
@@ -43,7 +43,7 @@ export type Connections = {
 };
 
 /** At most `CONNECTIONS_PER_ORIGIN_MAX` at a time, the one used last first, so that those not needed time out. */
-export function createConnections(origin: string, destination: Destination, route: Route): Connections {
+export function createConnections(origin: string, destination: Destination, way: Way): Connections {
   const idle: Connection[] = [];
   const waiting = new Set<(connection: Connection) => void>();
   const ends = new Map<Connection, AbortController>();
@@ -62,7 +62,7 @@ export function createConnections(origin: string, destination: Destination, rout
       bodyTimeout: 0,
       connect: (_options, callback) => {
         connection.steps = { dnsMs: null, connectMs: null, tlsMs: null };
-        openConnection(destination, route, connection.steps, end.signal).then(
+        openConnection(destination, way, connection.steps, end.signal).then(
           (socket) => {
             connection.lacksCertificate = lacksCertificate(socket);
             opened = socket;

@@ -50,7 +50,7 @@ export type Transport = {
 /** Throws where `caPem` or `proxyUrl` cannot be read. */
 export function createTransport({ egress, caPem, proxyUrl, resolve }: TransportOptions): Transport {
   const authorities = caPem === null ? [] : readAuthorities(caPem);
-  const route = { egress, proxy: proxyUrl === null ? null : parseProxyUrl(proxyUrl), resolve };
+  const way = { egress, proxy: proxyUrl === null ? null : parseProxyUrl(proxyUrl), resolve };
   const withoutCertificate = makeSecureContext(authorities, null);
   const origins = new Map<string, Origin>();
   let latest: Origin | null = null;
@@ -92,7 +92,7 @@ export function createTransport({ egress, caPem, proxyUrl, resolve }: TransportO
     // Node asks no `lookup` about an IP literal, so it is judged here; it stands for the same address for ever.
     const verdict = hostVerdict(url.hostname, egress);
     if (!verdict.ok) throw deliveryError('egress_refused', verdict.description);
-    return { key, connections: createConnections(url.origin, destination(url, client), route) };
+    return { key, connections: createConnections(url.origin, destination(url, client), way) };
   }
 
   function destination(url: URL, client: ClientCertificate | null): Destination {
