@@ -32,12 +32,15 @@ const tokenAnswer = z.object({
     .catch(undefined),
 });
 
-/** Asks once. Never throws; tokens in the answer of `outcome` are masked, also in an answer that was cut short. */
+/**
+ * Asks once. Never throws; tokens in the answer of `outcome` are masked, also in an answer that was cut short, and so is the client
+ * secret that was sent, wherever it is echoed.
+ */
 export async function requestToken(transport: Transport, endpoint: Endpoint): Promise<TokenReply> {
   const received = await transport.post(tokenRequest(endpoint));
   const outcome: Outcome = received.ok
-    ? { ...received, answer: withoutToken(received.answer) }
-    : { ...received, answer: received.answer === null ? null : withoutToken(received.answer) };
+    ? { ...received, answer: withoutSecrets(received.answer, endpoint) }
+    : { ...received, answer: received.answer === null ? null : withoutSecrets(received.answer, endpoint) };
   const refuse = (problem: string): TokenReply => ({ ok: false, problem, outcome });
   if (!received.ok && received.errorClass !== 'http_status') {
     return refuse(`the token request failed: ${received.errorClass}: ${received.message}`);
@@ -56,13 +59,12 @@ export async function requestToken(transport: Transport, endpoint: Endpoint): Pr
 
 /** Basic of `clientId:clientSecret` as they are, not form-encoded first (wire.md §5 differs from RFC 6749 §2.3.1 here). */
 function tokenRequest(endpoint: Endpoint): Parameters<Transport['post']>[0] {
-  const credentials = `${endpoint.oauthClientId}:${endpoint.oauthClientSecret?.reveal()}`;
   const form = new URLSearchParams({ grant_type: 'client_credentials' });
   if (endpoint.oauthScopes !== null) form.set('scope', endpoint.oauthScopes);
   return {
     url: new URL(endpoint.oauthTokenUrl ?? ''),
     headers: {
-      authorization: `Basic ${Buffer.from(credentials).toString('base64')}`,
+      authorization: `Basic ${basicCredentials(endpoint)}`,
       'content-type': 'application/x-www-form-urlencoded',
       accept: 'application/json',
       'user-agent': USER_AGENT,
@@ -70,6 +72,10 @@ function tokenRequest(endpoint: Endpoint): Parameters<Transport['post']>[0] {
     body: Buffer.from(form.toString()),
     timeoutMs: OAUTH_TIMEOUT_MS,
   };
+}
+
+function basicCredentials({ oauthClientId, oauthClientSecret }: Endpoint): string {
+  return Buffer.from(`${oauthClientId}:${oauthClientSecret?.reveal()}`).toString('base64');
 }
 
 /** Undefined for what is no JSON. */
@@ -81,11 +87,22 @@ export function parseJson(body: Uint8Array): unknown {
   }
 }
 
-/** An answer that is shown to people must not show a token that was in it, whether it is JSON or a form. */
-function withoutToken(answer: Answer): Answer {
+/** An answer that is shown to people must not show a token that was in it, whether it is JSON or a form, nor what was sent to get one. */
+function withoutSecrets(answer: Answer, endpoint: Endpoint): Answer {
+  const sent = formsOfSecret(endpoint);
+  const withoutSent = (text: string): string => sent.reduce((rest, form) => rest.replaceAll(form, '[secret]'), text);
   const text = Buffer.from(answer.body).toString('utf8');
-  const masked = text
+  const masked = withoutSent(text)
     .replace(/("(?:access|refresh|id)_token"\s*:\s*)"(?:[^"\\]|\\.)*"?/g, '$1"[secret]"')
     .replace(/\b((?:access|refresh|id)_token=)[^&\s]+/g, '$1[secret]');
-  return { ...answer, body: Buffer.from(masked) };
+  const headers = Object.entries(answer.headers).map(([name, value]) => [name, withoutSent(value)]);
+  return { ...answer, headers: Object.fromEntries(headers), body: Buffer.from(masked) };
+}
+
+/** The client secret as an answer may echo it: as it was sent, as it is, in JSON, in a URL and in a form. */
+function formsOfSecret(endpoint: Endpoint): readonly string[] {
+  const secret = endpoint.oauthClientSecret?.reveal() ?? '';
+  if (secret === '') return [];
+  const inForm = new URLSearchParams({ '': secret }).toString().slice(1);
+  return [basicCredentials(endpoint), secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret), inForm];
 }

@@ -5,7 +5,7 @@ import type { WebhookState } from './webhooks.ts';
 export type PastState = {
   readonly state: WebhookState;
   readonly previousState: WebhookState;
-  /** As `stateReason` of the webhook was then: a code, with what the other side said where the code alone does not say it. */
+  /** The code of what the webhook's state was then the result of; with the status, where the endpoint had answered one. */
   readonly reason: string | null;
   readonly at: number;
 };

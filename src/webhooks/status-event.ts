@@ -4,7 +4,7 @@ import type { Ids } from '../ids.ts';
 import { isoInstant } from '../schemas.ts';
 import type { NewEvent } from '../store/events.ts';
 import type { Progress, StateChange, Webhook } from '../store/webhooks.ts';
-import { stateReasonText } from './view.ts';
+import { toldReason } from './view.ts';
 
 /** The change to `after` with its event, ready for the transaction that causes it. */
 export function stateChange(webhook: Webhook, after: Progress, ids: Ids): StateChange {
@@ -18,7 +18,7 @@ function statusEvent(webhook: Webhook, after: Progress, ids: Ids): NewEvent {
     endpointId: webhook.endpointId,
     state: after.state,
     previousState: webhook.progress.state,
-    reason: stateReasonText(after),
+    reason: toldReason(after),
     at: isoInstant(after.stateAt),
   };
   return makeEvent({ type: `webhook.${after.state}`, data }, { ids, now: after.stateAt });

@@ -60,8 +60,22 @@ export function viewWebhook({ progress, retryPolicy, maxAttempts, ...webhook }: 
 }
 
 /** The code alone where it says all, else with what the other side answered: `oauth_token: the token endpoint answered 401 …`. */
-export function stateReasonText({ stateReason, stateDetail }: Progress): string | null {
+export function stateReasonText({
+  stateReason,
+  stateDetail,
+}: Pick<Progress, 'stateReason' | 'stateDetail'>): string | null {
   return stateReason === null || stateDetail === null ? stateReason : `${stateReason}: ${stateDetail}`;
+}
+
+/**
+ * The same for whoever subscribes to `webhook.*`, who need not be the customer whose endpoint it is: the code, and of an answer of the
+ * endpoint its status. What else the other side said is for those who may read the webhook.
+ */
+export function toldReason(progress: Pick<Progress, 'stateReason' | 'stateDetail'>): string | null {
+  // The one detail that is a sentence of ours, with the status alone.
+  return progress.stateReason === ('http_status' satisfies ErrorClass)
+    ? stateReasonText(progress)
+    : progress.stateReason;
 }
 
 function stateDescription({ stateReason }: Progress): string | null {

@@ -1,0 +1,108 @@
+/** A token endpoint that echoes what it was asked with: who is shown what of its answer. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { createOauthTokens } from '../../src/delivery/oauth.ts';
+import { viewWebhook } from '../../src/webhooks/view.ts';
+import { createAuthorizationServer } from '../support/authorization-server.ts';
+import { type Dispatching, openDispatching } from '../support/dispatching.ts';
+import type { SeenRequest } from '../support/https-server.ts';
+import { sharedCertificates } from '../support/journey.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { makeEndpoint, openTestServices } from '../support/services.ts';
+import { loopbackTransport } from '../support/transport.ts';
+
+/** Characters that JSON, URLs and forms write in ways of their own. */
+const CLIENT_ID = 'a-client';
+const CLIENT_SECRET = 'pa"ss\\word %+/ of~this client';
+
+/** In a header and the body, in every way of writing it. */
+function echo({ headers, body }: SeenRequest) {
+  const basic = String(headers.authorization);
+  const clientSecret = Buffer.from(basic.slice('Basic '.length), 'base64')
+    .toString()
+    .slice(CLIENT_ID.length + 1);
+  const form = new URLSearchParams({ client_secret: clientSecret }).toString();
+  const echoed = [basic, clientSecret, JSON.stringify({ clientSecret }), encodeURIComponent(clientSecret), form, body];
+  return {
+    status: 401,
+    headers: { 'x-echo': encodeURIComponent(clientSecret) },
+    body: `refused: ${echoed.join('\n')}`,
+  };
+}
+
+/** The secret in any of the ways that it may be written. */
+function assertMasked(text: string): void {
+  const credentials = Buffer.from(`${CLIENT_ID}:${CLIENT_SECRET}`).toString('base64');
+  for (const form of [credentials, CLIENT_SECRET, 'pa\\"ss', 'pa%22ss', 'of~this', 'of%7Ethis']) {
+    assert.ok(!text.includes(form), `${form} in ${text}`);
+  }
+}
+
+describe('the client secret in the answer of a token endpoint', () => {
+  it('is masked wherever it is echoed, in whatever way it is written', async (t) => {
+    const { ca: caPem, server: identity } = sharedCertificates();
+    const services = await openTestServices(t, { caPem });
+    const server = createAuthorizationServer(await startReceiver(t, identity), '/token');
+    server.answer(echo);
+    const endpoint = await makeEndpoint(services, {
+      oauth: { ...server.oauth, clientId: CLIENT_ID, clientSecret: CLIENT_SECRET },
+    });
+    const oauth = createOauthTokens({ transport: loopbackTransport(t, { caPem }), clock: services.clock });
+    const refused = await oauth.token(endpoint);
+    assert.ok(!refused.ok && refused.answer !== null);
+    assert.match(refused.message, /answered 401: refused: Basic \[secret\]\n\[secret\]\n/);
+    assert.equal(refused.answer.headers['x-echo'], '[secret]');
+    assertMasked([refused.message, ...Object.values(refused.answer.headers)].join('\n'));
+    assertMasked(Buffer.from(refused.answer.body).toString('utf8'));
+  });
+});
+
+describe('what a token endpoint answered', () => {
+  /** A webhook whose tokens are refused, and what another one is told of it. */
+  const failing = async (d: Dispatching) => {
+    const server = createAuthorizationServer(d.receiver, '/token');
+    server.answer((seen) => ({ ...echo(seen), body: `${echo(seen).body} of the tenant Grünspan` }));
+    const told = await d.connect({ webhook: { eventTypes: ['webhook.failing'] } });
+    const { webhook, number } = await d.connect({
+      endpoint: { oauth: { ...server.oauth, clientId: CLIENT_ID, clientSecret: CLIENT_SECRET } },
+    });
+    await d.start();
+    await d.publishMany(1);
+    return { told, webhook, number };
+  };
+
+  it('is shown to whoever reads the webhook and its attempts, and told to no subscriber', async (t) => {
+    const d = await openDispatching(t);
+    const { told, webhook, number } = await failing(d);
+    const delivery = await told.at.next();
+    const [record] = delivery.records;
+    assert.deepEqual(record?.data, {
+      webhookId: webhook.id,
+      webhookName: webhook.name,
+      endpointId: webhook.endpointId,
+      state: 'failing',
+      previousState: 'started',
+      reason: 'oauth_token',
+      at: new Date(d.clock()).toISOString(),
+    });
+    const { stateReason } = viewWebhook(await d.webhooks.get(webhook.id));
+    assert.match(stateReason ?? '', /^oauth_token: the token endpoint answered 401: refused: Basic \[secret\]\n/);
+    const [attempt] = d.rows(`SELECT response_body, response_headers, error_message FROM attempt
+      WHERE webhook_number = ${number}`);
+    assert.match(Buffer.from(attempt?.response_body as Uint8Array).toString('utf8'), /of the tenant Grünspan$/);
+    const kept = JSON.stringify(d.rows('SELECT * FROM attempt')) + JSON.stringify(d.rows('SELECT * FROM event'));
+    assertMasked(kept);
+    assertMasked(stateReason ?? '');
+  });
+
+  it('of the endpoint itself has its status told: that is all that the reason has of it', async (t) => {
+    const d = await openDispatching(t);
+    const told = await d.connect({ webhook: { eventTypes: ['webhook.failing'] } });
+    const { at } = await d.connect();
+    at.answer(() => ({ status: 503, body: 'the tenant Grünspan is away' }));
+    await d.start();
+    await d.publishMany(1);
+    const [record] = (await told.at.next()).records;
+    assert.equal((record?.data as { reason?: string } | undefined)?.reason, 'http_status: the receiver answered 503');
+  });
+});
