@@ -59,6 +59,8 @@ export const STATE_NEWS_WEBHOOKS = 10_000;
 /** Bodies from about this size on, with all that may go around their records, are made in a thread, which ends once there have been none for so long. */
 export const LARGE_BODY_BYTES: number = 64 * 1024;
 export const LARGE_BODIES_IDLE_MS = 60_000;
+/** Without an answer for so long the thread has died. The largest body, compressed and encrypted, takes it some 100 ms on a slow machine. */
+export const LARGE_BODY_ANSWER_MS = 30_000;
 /** A look for work that takes longer than this has died. */
 export const LOOK_LIMIT_MS = 30_000;
 

@@ -6,7 +6,7 @@
 import { Worker } from 'node:worker_threads';
 import { threadProgram } from '../assets.ts';
 import { THREAD_RESTART_MS } from '../database-limits.ts';
-import { LARGE_BODIES_IDLE_MS } from '../delivery-limits.ts';
+import { LARGE_BODIES_IDLE_MS, LARGE_BODY_ANSWER_MS } from '../delivery-limits.ts';
 import type { Store } from '../store/store.ts';
 import { createTurns } from '../wire/turns.ts';
 import { type BatchBody, type BatchBodyRequest, encryptionLookup, makeBatchBody } from './body.ts';
@@ -23,12 +23,13 @@ export type LargeBodiesOptions = {
   /** The database's file. */
   readonly path: string;
   readonly store: Pick<Store, 'dispatch' | 'eventTypes'>;
-  /** Told of a thread that ended unasked, and of a body that it failed to make: then the event loop makes what the thread should have. */
+  /** Told of a thread that ended unasked or answers no more, and of a body that it failed to make: then the event loop makes what the thread should have. */
   readonly onFault: (error: Error) => void;
   /** Told once, by the first thread that the system does not let give way to the event loop. */
   readonly onCannotGiveWay: (error: Error) => void;
-  /** Another program, or its text: for tests. */
+  /** Another program, or its text, and another bound: for tests. */
   readonly program?: string | URL;
+  readonly answerMs?: number;
 };
 
 type Waiting = {
@@ -37,17 +38,13 @@ type Waiting = {
   readonly reject: (error: Error) => void;
 };
 
-export function createLargeBodies({
-  path,
-  store,
-  onFault,
-  onCannotGiveWay,
-  program: ownProgram,
-}: LargeBodiesOptions): LargeBodies {
+export function createLargeBodies(options: LargeBodiesOptions): LargeBodies {
+  const { path, store, onFault, onCannotGiveWay, program: ownProgram, answerMs = LARGE_BODY_ANSWER_MS } = options;
   let worker: Worker | null = null;
   let asked = 0;
   const waiting = new Map<number, Waiting>();
   let idle: NodeJS.Timeout | undefined;
+  let overdue: NodeJS.Timeout | undefined;
   /** Set where the last thread ended unasked: for a while no other is begun. */
   let without: NodeJS.Timeout | undefined;
   let isClosed = false;
@@ -75,6 +72,7 @@ export function createLargeBodies({
   const end = (ended: Worker, error: Error): void => {
     if (worker !== ended) return;
     worker = null;
+    clearTimeout(overdue);
     goOnWithout(error);
     for (const number of [...waiting.keys()]) {
       const lost = take(number);
@@ -82,8 +80,18 @@ export function createLargeBodies({
     }
   };
 
+  /** Each answer begins the wait for the next anew: however many are asked for at once, only a thread that stands still is ended. */
+  const expectAnswer = (asked: Worker): void => {
+    clearTimeout(overdue);
+    overdue = setTimeout(() => {
+      end(asked, new Error(`the thread that makes large bodies has not answered for ${answerMs} ms`));
+      void asked.terminate();
+    }, answerMs).unref();
+  };
+
   const endThread = async (): Promise<void> => {
     clearTimeout(idle);
+    clearTimeout(overdue);
     const ending = worker;
     worker = null;
     await ending?.terminate();
@@ -98,6 +106,8 @@ export function createLargeBodies({
       resourceLimits: { maxYoungGenerationSizeMb: 4 },
     });
     begun.on('message', (answer: BodyAnswer | BodyThreadNotice) => {
+      // It was given up, and what it had in hand is made here.
+      if (worker !== begun) return;
       if ('cannotGiveWay' in answer) {
         if (!isToldOfPriority) onCannotGiveWay(answer.cannotGiveWay);
         isToldOfPriority = true;
@@ -109,7 +119,8 @@ export function createLargeBodies({
         onFault(answer.error);
         answered?.resolve(makeHere(answered.request));
       }
-      if (waiting.size > 0) return;
+      if (waiting.size > 0) return expectAnswer(begun);
+      clearTimeout(overdue);
       // A program with nothing else to do ends though it has the thread.
       begun.unref();
       idle = setTimeout(endThread, LARGE_BODIES_IDLE_MS).unref();
@@ -133,6 +144,7 @@ export function createLargeBodies({
           return resolve(makeHere(request));
         }
         worker.ref();
+        if (waiting.size === 0) expectAnswer(worker);
         asked += 1;
         waiting.set(asked, { request, resolve, reject });
         worker.postMessage({ number: asked, request } satisfies BodyQuestion);

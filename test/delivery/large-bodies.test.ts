@@ -28,7 +28,7 @@ type Opened = TestServices & {
 };
 
 /** A log of ten records of 100 kB. */
-async function opened(t: TestContext, program?: string | URL): Promise<Opened> {
+async function opened(t: TestContext, program?: string | URL, answerMs?: number): Promise<Opened> {
   const faults: string[] = [];
   const refusals: string[] = [];
   let bodies: LargeBodies | undefined;
@@ -45,6 +45,7 @@ async function opened(t: TestContext, program?: string | URL): Promise<Opened> {
     ...{ store, path, onFault: ({ message }: Error) => void faults.push(message) },
     onCannotGiveWay: ({ message }) => void refusals.push(message),
     ...(program !== undefined && { program }),
+    ...(answerMs !== undefined && { answerMs }),
   });
   const { records } = store.dispatch;
   return {
@@ -221,6 +222,45 @@ describe('the thread that makes large bodies', () => {
       program,
     ]);
     assert.match(told.toString(), /uv_os_setpriority returned EPERM/);
+  });
+
+  const SILENT = {
+    'takes what it is asked and says nothing': '() => {}',
+    'stands still': '() => { for (;;); }',
+  };
+  for (const [what, onMessage] of Object.entries(SILENT)) {
+    it(`is ended where it ${what}: what it had in hand is made in the event loop, and what comes then too`, async (t) => {
+      const s = await opened(t, `require('node:worker_threads').parentPort.on('message', ${onMessage});`, 50);
+      const expected = plain(await s.madeHere(s.request(2)));
+      const made = await Promise.all([1, 2, 3].map(() => s.bodies.make(s.request(2))));
+      assert.deepEqual(made.map(plain), [expected, expected, expected]);
+      assert.deepEqual(s.faults, ['the thread that makes large bodies has not answered for 50 ms']);
+      assert.deepEqual(plain(await s.bodies.make(s.request(2))), expected);
+      assert.equal(s.faults.length, 1);
+    });
+  }
+
+  it('that answers now and then is let be, however long the last of many waits', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const s = await opened(
+      t,
+      `const { parentPort } = require('node:worker_threads');
+       const asked = [];
+       parentPort.on('message', ({ number }) => {
+         asked.push(number);
+         if (asked.length === 3) parentPort.postMessage({ number: asked[0], body: 'erased' });
+         if (asked.length === 4) for (const number of asked.slice(1)) parentPort.postMessage({ number, body: 'erased' });
+       });`,
+      1000,
+    );
+    const [first, ...others] = [1, 2, 3].map(() => s.bodies.make(s.request(2)));
+    t.mock.timers.tick(999);
+    assert.equal(await first, 'erased');
+    t.mock.timers.tick(999);
+    others.push(s.bodies.make(s.request(2)));
+    assert.deepEqual(await Promise.all(others), ['erased', 'erased', 'erased']);
+    t.mock.timers.tick(1000);
+    assert.equal(s.faults.length, 0, 'nothing is overdue where nothing was asked');
   });
 
   it('ends with what it has in hand when it is closed, and nothing is made afterwards', async (t) => {
