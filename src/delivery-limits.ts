@@ -12,6 +12,9 @@ export const DELIVERIES_IN_FLIGHT = 64;
 export const DELIVERIES_IN_FLIGHT_PER_ENDPOINT = 8;
 export const DELIVERY_LINGERS_MS = 1000;
 export const DELIVERIES_IN_FLIGHT_IN_ALL = 256;
+/** Test deliveries under way at once, each for as long as its receiver may take, and when who would have one more may try again. */
+export const TEST_DELIVERIES_IN_FLIGHT = 16;
+export const TEST_DELIVERIES_RETRY_SECONDS = 5;
 /** How often the outbox is looked at without being told; also bounds how late a retry begins. */
 export const POLL_MS = 250;
 /** Webhooks looked at in one round. */

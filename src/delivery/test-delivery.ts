@@ -2,11 +2,13 @@
 
 import type { Administration } from '../administration.ts';
 import type { Actor } from '../audit.ts';
+import { TEST_DELIVERIES_IN_FLIGHT, TEST_DELIVERIES_RETRY_SECONDS } from '../delivery-limits.ts';
 import { makeEvent } from '../events/event.ts';
 import type { Clock, Ids } from '../ids.ts';
 import { Refusal } from '../refusal.ts';
 import { isoInstant } from '../schemas.ts';
 import type { AttemptRecord } from '../store/attempts.ts';
+import type { Route } from '../store/routes.ts';
 import type { Store } from '../store/store.ts';
 import type { Webhook } from '../store/webhooks.ts';
 import { STATE_REASONS } from '../webhooks/lifecycle.ts';
@@ -25,18 +27,21 @@ type Dependencies = {
   readonly ids: Ids;
   readonly send: Send;
   readonly webhooks: Pick<Administration<Webhook>, 'get'>;
+  /** Another bound than that of the service: for tests. */
+  readonly inFlight?: number;
 };
 
-/** Sends under the rules of any delivery: an endpoint that is not enabled or a key that has expired refuses it (409). */
-export function createTestDelivery({ store, clock, ids, send, webhooks }: Dependencies): TestDelivery {
-  return async (webhookId, actor) => {
-    const { progress } = await webhooks.get(webhookId);
-    const route = await store.dispatch.route(progress.webhookNumber);
-    if (route === null) throw new Refusal('not_found', `there is no webhook ${webhookId}`);
-    const now = clock();
-    const reason = stopReason(route, now);
-    if (reason !== null) throw new Refusal('invalid_state', `no test can be sent: ${reason}. ${STATE_REASONS[reason]}`);
-    const data = { webhookId, webhookName: route.webhook.name, at: isoInstant(now) };
+/**
+ * Sends under the rules of any delivery: an endpoint that is not enabled or a key that has expired refuses it (409). It takes no place
+ * of deliveries, so as not to wait for one; where too many tests are under way themselves it is refused (503).
+ */
+export function createTestDelivery(dependencies: Dependencies): TestDelivery {
+  const { store, clock, ids, send, webhooks, inFlight = TEST_DELIVERIES_IN_FLIGHT } = dependencies;
+  let underWay = 0;
+
+  const sendRecord = async (route: Route, actor: Actor, now: number): Promise<AttemptRecord> => {
+    const { id: webhookId, name: webhookName, progress } = route.webhook;
+    const data = { webhookId, webhookName, at: isoInstant(now) };
     const event = makeEvent({ type: 'webhook.test', data, actorId: actor }, { ids, now });
     const record = { ...event, offset: TEST_OFFSET, messageId: event.id, eventType: event.type };
     const batchId = ids.uuid();
@@ -51,8 +56,29 @@ export function createTestDelivery({ store, clock, ids, send, webhooks }: Depend
       lastOffset: null,
       attemptNumber: 1,
     } as const;
-    const attempt = attemptRecord({ ...identity, webhookNumber: progress.webhookNumber }, sent);
-    await store.attempts.insert(attempt);
-    return attempt;
+    return attemptRecord({ ...identity, webhookNumber: progress.webhookNumber }, sent);
   };
+
+  return async (webhookId, actor) => {
+    const { progress } = await webhooks.get(webhookId);
+    const route = await store.dispatch.route(progress.webhookNumber);
+    if (route === null) throw new Refusal('not_found', `there is no webhook ${webhookId}`);
+    const now = clock();
+    const reason = stopReason(route, now);
+    if (reason !== null) throw new Refusal('invalid_state', `no test can be sent: ${reason}. ${STATE_REASONS[reason]}`);
+    if (underWay >= inFlight) throw tooMany(inFlight);
+    underWay += 1;
+    try {
+      const attempt = await sendRecord(route, actor, now);
+      await store.attempts.insert(attempt);
+      return attempt;
+    } finally {
+      underWay -= 1;
+    }
+  };
+}
+
+function tooMany(inFlight: number): Refusal {
+  const description = `no test can be sent now: ${inFlight} others are under way. Try again when one of them has ended`;
+  return new Refusal('unavailable', description, { headers: { 'Retry-After': String(TEST_DELIVERIES_RETRY_SECONDS) } });
 }

@@ -117,7 +117,10 @@ export function webhookRoutes({
     actionRoute('webhooks', 'test', 'Send a `webhook.test` record now and answer with the attempt', {
       operationId: 'testWebhook',
       body: noBody,
-      replies: { 200: { description: 'The attempt, delivered or not', schema: attemptView } },
+      replies: {
+        200: { description: 'The attempt, delivered or not', schema: attemptView },
+        503: { description: 'Too many tests are under way; see `Retry-After`' },
+      },
       respond: async (call, id) => {
         validate(emptyInput, call.body);
         return ok(viewAttempt(await testDelivery(id, callerOf(call).userId)));

@@ -1,0 +1,71 @@
+/** Tests of webhooks, sent side by side. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { createTestDelivery } from '../../src/delivery/test-delivery.ts';
+import { TEST_DELIVERIES_IN_FLIGHT } from '../../src/delivery-limits.ts';
+import { deferred } from '../support/deferred.ts';
+import { openDispatching } from '../support/dispatching.ts';
+import { connect, startJourney } from '../support/journey.ts';
+import { refused } from '../support/refusals.ts';
+import { ACTOR } from '../support/services.ts';
+
+const ATTEMPTS = "SELECT 1 FROM attempt WHERE kind = 'test'";
+
+describe('test deliveries', () => {
+  it('are refused while too many are under way, with nothing sent, and taken again once one has ended', async (t) => {
+    const d = await openDispatching(t);
+    const { at, webhook } = await d.connect();
+    const test = createTestDelivery({ ...d, inFlight: 2 });
+    const [came, open] = [deferred(), deferred()];
+    at.answer(async () => {
+      if (d.receiver.requests.length === 2) came.resolve();
+      await open.promise;
+      return { status: 204 };
+    });
+    const sent = [test(webhook.id, ACTOR), test(webhook.id, ACTOR)];
+    await came.promise;
+    const { headers } = await refused(() => test(webhook.id, ACTOR), {
+      code: 'unavailable',
+      says: '2 others are under way',
+    });
+    assert.match(headers['Retry-After'] ?? '', /^\d+$/);
+    assert.equal(d.receiver.requests.length, 2);
+    open.resolve();
+    for (const { errorClass } of await Promise.all(sent)) assert.equal(errorClass, null);
+    assert.equal((await test(webhook.id, ACTOR)).responseStatus, 204);
+    assert.equal(d.rows(ATTEMPTS).length, 3);
+  });
+
+  it('that come to nothing give their place back', async (t) => {
+    const d = await openDispatching(t);
+    const { webhook } = await d.connect();
+    const test = createTestDelivery({ ...d, inFlight: 1 });
+    d.database.connection.exec('ALTER TABLE attempt RENAME TO attempt_away');
+    await assert.rejects(test(webhook.id, ACTOR), /no such table/);
+    d.database.connection.exec('ALTER TABLE attempt_away RENAME TO attempt');
+    assert.equal((await test(webhook.id, ACTOR)).errorClass, null);
+    await refused(() => test('none', ACTOR), { code: 'not_found' });
+    assert.equal((await test(webhook.id, ACTOR)).errorClass, null);
+  });
+
+  it('over the API are refused with 503 and when to try again', async (t) => {
+    const journey = await startJourney(t);
+    const { admin, receiver } = journey;
+    const { at, webhook } = await connect(journey, ['webhook.started']);
+    const [came, open] = [deferred(), deferred()];
+    const before = receiver.requests.length;
+    at.answer(async () => {
+      if (receiver.requests.length === before + TEST_DELIVERIES_IN_FLIGHT) came.resolve();
+      await open.promise;
+      return { status: 204 };
+    });
+    const path = `webhooks/${webhook.id}/test`;
+    const sent = Array.from({ length: TEST_DELIVERIES_IN_FLIGHT }, () => admin.post(path));
+    await came.promise;
+    const reply = await admin.post(path);
+    assert.deepEqual([reply.status, reply.headers.get('retry-after')], [503, '5']);
+    open.resolve();
+    for (const { status } of await Promise.all(sent)) assert.equal(status, 200);
+    assert.equal((await admin.post(path)).status, 200);
+  });
+});
