@@ -53,6 +53,8 @@ export const LEASE_MARGIN_MS = 30_000;
 export const PROBES_UNPACED = 10;
 export const PROBE_FIRST_MS = 1000;
 export const PROBE_MAX_MS = 30_000;
+/** How long a webhook is let be after an attempt that a fault of ours kept from being made: it counts for nothing, and so has no other pace. */
+export const FAULT_PAUSE_MS = 10_000;
 /** Rounds of writing outcomes that are refused at once before the store is taken for unwell, and how long it is then let be. */
 export const SETTLE_REFUSED_ROUNDS = 20;
 export const SETTLE_UNWELL_PAUSE_MS = 500;

@@ -188,7 +188,12 @@ function createDelivery(
   log: Log,
   { observeSettled: observe, answeredRequests }: Observers,
 ): { send: Send; dispatcher: Dispatcher } {
-  const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }) });
+  const send = createSend({
+    transport,
+    oauth: createOauthTokens({ transport, clock }),
+    onFault: (endpointId, problem) =>
+      log.error({ endpointId, problem }, 'an attempt could not be made: a fault of ours'),
+  });
   const jitter = (): number => Buffer.from(random(4)).readUInt32BE() / 2 ** 32;
   const parts = { store, clock, ids, log, send, makeLargeBody };
   return { send, dispatcher: createDispatcher({ ...parts, jitter, observe, answeredRequests }) };

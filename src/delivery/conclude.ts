@@ -71,7 +71,7 @@ export function conclude(webhook: Webhook, finished: readonly Finished[], circum
 }
 
 function progressAfter(progress: Progress, { event, health, stopReason }: Judgement, now: number): Progress {
-  const state = nextState(progress.state, event);
+  const state = event === null ? progress.state : nextState(progress.state, event);
   if (state === progress.state) return { ...progress, ...health };
   if (event === 'stop' || event === 'gave_up') {
     return stoppedProgress({ ...progress, ...health }, event, stopReason ?? 'stopped_by_administrator', now);

@@ -1,5 +1,5 @@
 /** What an outcome means for the batch, the webhook's health and its state (wire.md §5). Pure. */
-import { PROBE_FIRST_MS, PROBE_MAX_MS, PROBES_UNPACED } from '../delivery-limits.ts';
+import { FAULT_PAUSE_MS, PROBE_FIRST_MS, PROBE_MAX_MS, PROBES_UNPACED } from '../delivery-limits.ts';
 import type { Outcome } from '../outbound/outcome.ts';
 import type { Batch } from '../store/dispatch.ts';
 import type { BatchFate, Health } from '../store/settlement.ts';
@@ -11,8 +11,8 @@ export type Judgement = {
   /** Null for a heartbeat, which carries no records. */
   readonly fate: BatchFate | null;
   readonly health: Health;
-  /** What the state machine is told; a stop has its reason. */
-  readonly event: LifecycleEvent;
+  /** What the state machine is told; a stop has its reason. Null: nothing. */
+  readonly event: LifecycleEvent | null;
   readonly stopReason: StopReason | null;
 };
 
@@ -30,7 +30,9 @@ export type Case = {
 };
 
 export function judge(question: Case): Judgement {
-  return question.outcome.ok ? delivered(question) : failed(question, question.outcome);
+  const { outcome } = question;
+  if (outcome.ok) return delivered(question);
+  return outcome.errorClass === 'internal' ? notTried(question) : failed(question, outcome);
 }
 
 type FailedOutcome = Extract<Outcome, { ok: false }>;
@@ -48,6 +50,22 @@ function delivered({ batch, progress, startedAt, now }: Case): Judgement {
     fate: batch === null ? null : { kind: 'delivered', at: now },
     health: { ...HEALTHY, sentAt: latest(progress.sentAt, startedAt) },
     event: 'succeeded',
+    stopReason: null,
+  };
+}
+
+/**
+ * A fault of ours, such as a process that has no descriptor left, says nothing of the endpoint and takes none of the batch's attempts
+ * away. The webhook is let be for a while, so that it does not go through all that waits, a row for each attempt, until that is mended.
+ */
+function notTried({ batch, progress, now }: Case): Judgement {
+  const at = now + FAULT_PAUSE_MS;
+  const { stateReason, stateDetail, sentAt, failingSinceAt, failureStreak, deadStreak } = progress;
+  const probeAt = later(progress.probeAt, at);
+  return {
+    fate: batch === null ? null : { kind: 'release', at },
+    health: { stateReason, stateDetail, sentAt, failingSinceAt, failureStreak, probeAt, deadStreak },
+    event: null,
     stopReason: null,
   };
 }

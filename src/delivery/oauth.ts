@@ -82,6 +82,8 @@ function settingsOf(endpoint: Endpoint): string {
 
 /** With what the server said, where it said anything: why it refuses stands in its body (RFC 6749 §5.2). */
 function refusedToken({ problem, outcome }: Extract<TokenReply, { ok: false }>): Failure {
+  // What keeps this machine from asking is no fault of either server.
+  if (!outcome.ok && outcome.errorClass === 'internal') return failure('internal', problem, outcome);
   if (!outcome.ok && outcome.errorClass !== 'http_status') return failure('oauth_token', problem, outcome);
   const body = Buffer.from(outcome.answer?.body ?? [])
     .toString('utf8')

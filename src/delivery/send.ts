@@ -30,9 +30,11 @@ export type Send = (parts: Parts, signal?: AbortSignal) => Promise<Sent>;
 type Dependencies = {
   readonly transport: Transport;
   readonly oauth: OauthTokens;
+  /** Told of every attempt that a fault of ours kept from being made, but for one that was ended. */
+  readonly onFault?: (endpointId: string, message: string) => void;
 };
 
-export function createSend({ transport, oauth }: Dependencies): Send {
+export function createSend({ transport, oauth, onFault }: Dependencies): Send {
   const post = ({ url, headers, body }: Message, parts: Parts, signal: AbortSignal | undefined): Promise<Outcome> =>
     transport.post({
       url,
@@ -68,7 +70,10 @@ export function createSend({ transport, oauth }: Dependencies): Send {
     const sent = isOauth(parts.endpoint)
       ? await postWithBearer(message, parts, signal)
       : { outcome: await post(message, parts, signal), message };
-    return { startedAt, outcome: cut(sent.outcome), requestHeaders: maskedHeaders(sent.message.headers) };
+    const { outcome } = sent;
+    if (!outcome.ok && outcome.errorClass === 'internal' && !signal?.aborted)
+      onFault?.(parts.endpoint.id, outcome.message);
+    return { startedAt, outcome: cut(outcome), requestHeaders: maskedHeaders(sent.message.headers) };
   };
 }
 

@@ -1,7 +1,7 @@
 /** One request from its start to its outcome, under one time-out for all of it. */
 
 import { CONNECTIONS_PER_ORIGIN_MAX } from '../limits.ts';
-import { certificateWanted, classifyError, deliveryError } from './classify.ts';
+import { type Classified, certificateWanted, classifyAnswerError, classifyError, deliveryError } from './classify.ts';
 import type { Connection, Connections } from './connections.ts';
 import { bareHost, isLiteral } from './egress.ts';
 import { type Exchange, type ExchangeEnd, startExchange } from './exchange.ts';
@@ -37,7 +37,8 @@ export function attempt(request: AttemptRequest, connections: Connections): Prom
       const timings = { ...steps, firstByteMs: exchange?.firstByteMs() ?? null, totalMs };
       const answer = exchange?.answer() ?? null;
       if (connection !== null) end.reusable ? connections.release(connection) : connections.discard(connection);
-      resolve(outcomeOf(connection === null ? end : explained(end, connection, answer), answer, timings));
+      const classify = exchange?.started() ? classifyAnswerError : classifyError;
+      resolve(outcomeOf(connection === null ? end : explained(end, connection, answer), answer, timings, classify));
     };
     const fail = (errorClass: ErrorClass, message: string): void => {
       settle({ reusable: false, error: deliveryError(errorClass, message) });
@@ -81,9 +82,14 @@ function explained(end: ExchangeEnd, { steps, lacksCertificate }: Connection, an
   return isRefusal ? { ...end, error: certificateWanted(end.error) } : end;
 }
 
-function outcomeOf(end: ExchangeEnd, answer: Answer | null, timings: Timings): Outcome {
+function outcomeOf(
+  end: ExchangeEnd,
+  answer: Answer | null,
+  timings: Timings,
+  classify: (error: unknown) => Classified,
+): Outcome {
   if (end.error !== undefined || answer === null) {
-    const { errorClass, message } = classifyError(end.error);
+    const { errorClass, message } = classify(end.error);
     return failure(errorClass, message, { answer, timings });
   }
   if (answer.status >= 200 && answer.status < 300) return { ok: true, answer, timings };

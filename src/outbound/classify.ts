@@ -19,11 +19,12 @@ export function certificateWanted(cause: unknown): Error {
 }
 
 /**
- * What an error says of the delivery. Its class is found by its `code`; the message is made from the code, never from
- * request or answer, so that no secret can stand in it. What is unknown is `internal`: a fault of ours until shown otherwise.
+ * What an error says of the delivery. Its class is found by its `code`, else by the system call that failed; the message is made from
+ * these, never from request or answer, so that no secret can stand in it. What is unknown is `internal`: a fault of ours until shown
+ * otherwise. Those count for nothing and are tried for ever, so nothing that a receiver can bring about may end there.
  */
 export function classifyError(error: unknown): Classified {
-  const { code, message, errorClass } = describe(error);
+  const { code, syscall, message, errorClass } = describe(error);
   if (errorClass !== undefined) return { errorClass, message };
   if (code === EGRESS_REFUSED) return { errorClass: 'egress_refused', message };
   // undici's own words for an interim answer of status 100 or 101. A 100 could be passed over (RFC 9110 §15.2); its client does not.
@@ -33,12 +34,42 @@ export function classifyError(error: unknown): Classified {
   }
   // undici's parser errors come without a code; what they say is one of the parser's own fixed sentences.
   if (error instanceof errors.HTTPParserError) return { errorClass: 'malformed_response', message };
-  const known = RULES.find(({ codes }) => codes.test(code)) ?? UNKNOWN;
-  return { errorClass: known.errorClass, message: `${known.message} (${code || 'no code'})` };
+  const known =
+    RULES.find(({ codes }) => codes.test(code)) ?? OF_CALLS.find(({ codes }) => codes.test(syscall)) ?? UNKNOWN;
+  return { errorClass: known.errorClass, message: said(known, code) };
 }
 
+/**
+ * The same of a request that was handed to a connection which stands: what is unknown then comes of what the receiver sent, such as a
+ * status below 100, at which undici's own assertions fail.
+ */
+export function classifyAnswerError(error: unknown): Classified {
+  const classified = classifyError(error);
+  const { code } = describe(error);
+  return classified.message === said(UNKNOWN, code) ? { ...NOT_HTTP, message: said(NOT_HTTP, code) } : classified;
+}
+
+/** Whether this machine, or the process, has no more of something: of descriptors, of memory, of ports. */
+export function isExhausted(error: unknown): boolean {
+  return EXHAUSTED.codes.test(describe(error).code);
+}
+
+function said({ message }: Pick<Classified, 'message'>, code: string): string {
+  return `${message} (${code || 'no code'})`;
+}
+
+type Rule = Classified & { readonly codes: RegExp };
+
+const EXHAUSTED = rule(
+  /^(?:EMFILE|ENFILE|ENOMEM|ENOBUFS|EAI_MEMORY|OUT_OF_MEM)$/,
+  'internal',
+  'this machine has no more of what a connection takes',
+);
+const NOT_HTTP = rule(/^UND_ERR_RES_CONTENT_LENGTH_MISMATCH$/, 'malformed_response', 'the answer is not valid HTTP');
+
 /** The first rule whose pattern fits wins. */
-const RULES: readonly { readonly codes: RegExp; readonly errorClass: ErrorClass; readonly message: string }[] = [
+const RULES: readonly Rule[] = [
+  EXHAUSTED,
   rule(
     /^(?:ENOTFOUND|ENODATA|EAI_\w+|ESERVFAIL|EREFUSED|ENONAME|EBADNAME|EBADRESP|ETIMEOUT)$/,
     'dns',
@@ -63,7 +94,8 @@ const RULES: readonly { readonly codes: RegExp; readonly errorClass: ErrorClass;
     "the receiver's certificate is self-signed",
   ),
   rule(
-    /^(?:UNABLE_TO_\w+|CERT_\w+|INVALID_(?:CA|PURPOSE)|PATH_LENGTH_EXCEEDED|CRL_\w+)$/,
+    // Node has no name for most of what OpenSSL may hold against a certificate, such as a key that is too short.
+    /^(?:UNABLE_TO_\w+|CERT_\w+|INVALID_(?:CA|PURPOSE)|PATH_LENGTH_EXCEEDED|CRL_\w+|ERROR_IN_\w+|UNSPECIFIED)$/,
     'tls_untrusted',
     "the receiver's certificate is not trusted",
   ),
@@ -76,26 +108,42 @@ const RULES: readonly { readonly codes: RegExp; readonly errorClass: ErrorClass;
     'the address did not answer in time',
   ),
   rule(
-    /^(?:ECONNRESET|ECONNABORTED|EPIPE|UND_ERR_SOCKET)$/,
+    /^(?:ECONNRESET|ECONNABORTED|EPIPE|UND_ERR_SOCKET|UND_ERR_INFO)$/,
     'reset',
     'the connection was closed before the answer was complete',
   ),
   rule(/^UND_ERR_HEADERS_OVERFLOW$/, 'response_too_large', "the answer's headers are too large"),
-  rule(/^UND_ERR_RES_CONTENT_LENGTH_MISMATCH$/, 'malformed_response', 'the answer is not valid HTTP'),
+  NOT_HTTP,
+];
+
+/** By system call, for whatever else it failed with: a way to an address may end in many codes, of which Node has no name for some. */
+const OF_CALLS: readonly Rule[] = [
+  rule(/^getaddrinfo$/, 'dns', 'the host name could not be resolved'),
+  rule(/^(?:connect|socket)$/, 'connect', 'the address cannot be reached from here'),
+  rule(/^(?:read|write|shutdown)$/, 'reset', 'the connection broke before the answer was complete'),
 ];
 
 const UNKNOWN = rule(/./, 'internal', 'the request could not be made');
 
-function rule(codes: RegExp, errorClass: ErrorClass, message: string): (typeof RULES)[number] {
+function rule(codes: RegExp, errorClass: ErrorClass, message: string): Rule {
   return { codes, errorClass, message };
 }
 
-type Described = { readonly code: string; readonly message: string; readonly errorClass?: ErrorClass };
+type Described = {
+  readonly code: string;
+  readonly syscall: string;
+  readonly message: string;
+  readonly errorClass?: ErrorClass;
+};
 
 /** When every address of a name failed, Node throws one error for all; the first address stands for them. */
 function describe(error: unknown): Described {
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
-  if (!(first instanceof Error)) return { code: '', message: '' };
-  const { code, errorClass } = first as { code?: unknown; errorClass?: ErrorClass };
-  return { code: typeof code === 'string' ? code : '', message: first.message, ...(errorClass && { errorClass }) };
+  if (!(first instanceof Error)) return { code: '', syscall: '', message: '' };
+  const { code, syscall, errorClass } = first as { code?: unknown; syscall?: unknown; errorClass?: ErrorClass };
+  return { code: textOf(code), syscall: textOf(syscall), message: first.message, ...(errorClass && { errorClass }) };
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
 }

@@ -4,7 +4,7 @@ import type { LookupAddress } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { type SecureContext, type TLSSocket, connect as tlsConnect } from 'node:tls';
 import { ADDRESS_ATTEMPT_MS } from '../limits.ts';
-import { certificateWanted, deliveryError } from './classify.ts';
+import { certificateWanted, classifyError, deliveryError, isExhausted } from './classify.ts';
 import { type EgressPolicy, guardedLookup, isLiteral, type Resolve, resolveChecked } from './egress.ts';
 import { type ConnectProxy, openTunnel } from './proxy.ts';
 import { lacksCertificate, tlsOptions } from './tls.ts';
@@ -77,7 +77,10 @@ function secured(socket: TLSSocket, steps: ConnectSteps, lap: () => number, sign
 function handshakeError(socket: TLSSocket, error: NodeJS.ErrnoException): Error {
   const { code = '' } = error;
   if (/^ERR_SSL_.*ALERT/.test(code) && lacksCertificate(socket)) return certificateWanted(error);
-  return code === 'ECONNRESET' ? deliveryError('tls', 'the receiver broke off the TLS handshake', error) : error;
+  if (code === 'ECONNRESET') return deliveryError('tls', 'the receiver broke off the TLS handshake', error);
+  // What nobody has a name for came of what the receiver sent: here all that it takes stands already.
+  const isUnknown = classifyError(error).errorClass === 'internal' && !isExhausted(error);
+  return isUnknown ? deliveryError('tls', `the TLS handshake failed (${code || 'no code'})`, error) : error;
 }
 
 function timedLookup(lookup: LookupFunction, onDone: () => void): LookupFunction {

@@ -95,5 +95,5 @@ const ADVICE: Readonly<Record<ErrorClass, string>> = {
   oauth_token: "Check token URL, client id, client secret and scopes of the endpoint against the token server's log.",
   encryption: "Check the webhook's encryption key: it must exist, be unexpired and be able to encrypt.",
   http_status: "Look into the receiver's log for why it answered so; redirects are not followed.",
-  internal: "Look into this service's log; the receiver was not at fault.",
+  internal: "Look into this service's log; the receiver was not at fault, and the attempt does not count.",
 };

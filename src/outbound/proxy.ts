@@ -6,7 +6,7 @@
 import { request as httpRequest } from 'node:http';
 import type { Socket } from 'node:net';
 import { PROXY_ADDRESSES_TRIED, RESPONSE_HEADER_BYTES } from '../limits.ts';
-import { deliveryError } from './classify.ts';
+import { deliveryError, isExhausted } from './classify.ts';
 import { bareHost } from './egress.ts';
 
 /** `authorization` is the value of `Proxy-Authorization`, a secret, or null. */
@@ -29,7 +29,7 @@ export function parseProxyUrl(text: string): ConnectProxy {
 /**
  * Opens a tunnel to the first of `addresses` that the proxy can reach, at most `PROXY_ADDRESSES_TRIED` of them. The
  * proxy is told addresses, never names: it could resolve a name to something that was not checked. Rejects with an
- * error of class `proxy`; `signal` ends it at once.
+ * error of class `proxy`, or `internal` where this machine has no connection left to give; `signal` ends it at once.
  */
 export async function openTunnel(
   proxy: ConnectProxy,
@@ -67,7 +67,8 @@ function tunnelTo(
     });
     connecting.once('response', () => connecting.destroy(new Error('no tunnel')));
     connecting.once('error', (error: NodeJS.ErrnoException) => {
-      reject(deliveryError('proxy', `the proxy could not be used (${error.code ?? 'no answer to CONNECT'})`, error));
+      const errorClass = isExhausted(error) ? 'internal' : 'proxy';
+      reject(deliveryError(errorClass, `the proxy could not be used (${error.code ?? 'no answer to CONNECT'})`, error));
     });
     connecting.end();
   });

@@ -114,6 +114,27 @@ describe('attempts that are settled together', () => {
   });
 });
 
+describe('an attempt that a fault of ours kept from being made', () => {
+  const fault = (offset: number): Finished => sent(failure('internal', 'why'), batchOf(offset, offset));
+
+  it('is kept, changes no state, and has no part in what the others come to', () => {
+    for (const state of ['started', 'running', 'failing'] as const) {
+      const told = concluded({ state, failureStreak: 3, deadStreak: 9 }, [fault(0), fault(1)]);
+      assert.deepEqual([told.changes, told.audit, told.progress.state], [[], null, state]);
+      assert.deepEqual([told.health?.failureStreak, told.health?.deadStreak], [3, 9]);
+      assert.deepEqual(
+        told.batches.map(({ fate, attempt }) => [fate?.kind, attempt?.errorClass]),
+        [
+          ['release', 'internal'],
+          ['release', 'internal'],
+        ],
+      );
+    }
+    assert.equal(concluded({}, [error(0), fault(1), error(2)]).health?.failureStreak, 2);
+    assert.equal(concluded({}, [fault(0), ok(1)]).health?.probeAt, null, 'what arrives shows that it is over');
+  });
+});
+
 describe('what is settled without an attempt', () => {
   it('gives a batch back or closes it, and says nothing of the webhook', () => {
     const released: Finished = { job: jobOf(batchOf(0, 4)), result: { kind: 'release' } };

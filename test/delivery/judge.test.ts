@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type Case, type Judgement, judge } from '../../src/delivery/judge.ts';
 import { nextDelayMs } from '../../src/delivery/retry.ts';
+import { FAULT_PAUSE_MS } from '../../src/delivery-limits.ts';
 import { failure } from '../../src/outbound/outcome.ts';
 import { answered, batchOf, ERROR_CLASSES, HEALTHY } from '../support/attempts.ts';
 import { NOW } from '../support/store.ts';
@@ -59,11 +60,53 @@ describe('a success', () => {
   });
 });
 
+describe('a fault of ours', () => {
+  const outcome = failure('internal', 'the request could not be made (EMFILE)');
+  const at = NOW + FAULT_PAUSE_MS;
+
+  it('takes none of the attempts away, however many there were, and leaves the health of the webhook as it is', () => {
+    const ill = {
+      ...HEALTHY,
+      ...{
+        stateReason: 'dns',
+        stateDetail: 'why',
+        sentAt: NOW - 5,
+        failingSinceAt: 5,
+        failureStreak: 7,
+        deadStreak: 9,
+      },
+    };
+    for (const progress of [HEALTHY, ill]) {
+      for (const attemptNumber of [1, 20]) {
+        const batch = batchOf(0, 9, { attemptNumber, contentRefusals: 1 });
+        assert.deepEqual(judged({ outcome, batch, progress }), {
+          fate: { kind: 'release', at },
+          health: { ...progress, probeAt: at },
+          event: null,
+          stopReason: null,
+        });
+      }
+    }
+  });
+
+  it('of a heartbeat lets the webhook be for as long', () => {
+    const { fate, health } = judged({ outcome, batch: null });
+    assert.deepEqual([fate, health.probeAt], [null, at]);
+  });
+
+  it('ends no longer wait that the endpoint asked for', () => {
+    const progress = { ...HEALTHY, failureStreak: 1, probeAt: NOW + 60_000 };
+    assert.equal(judged({ outcome, progress }).health.probeAt, NOW + 60_000);
+  });
+});
+
 describe('a failure of the endpoint', () => {
   const statuses = [100, 101, 301, 302, 304, 401, 403, 404, 407, 408, 425, 429, 500, 502, 503, 504, 599];
   const failures = [
     ...statuses.map((status) => [`status ${status}`, answered(status)] as const),
-    ...ERROR_CLASSES.map((errorClass) => [errorClass, failure(errorClass, 'why')] as const),
+    ...ERROR_CLASSES.filter((errorClass) => errorClass !== 'internal').map(
+      (errorClass) => [errorClass, failure(errorClass, 'why')] as const,
+    ),
     // Another server's answer: what the token endpoint refuses says nothing of the records.
     ['oauth_token with a 400', failure('oauth_token', 'why', { answer: answered(400).answer })],
     ['oauth_token with a 410', failure('oauth_token', 'why', { answer: answered(410).answer })],

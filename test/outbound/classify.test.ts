@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { classifyError, deliveryError } from '../../src/outbound/classify.ts';
+import { classifyAnswerError, classifyError, deliveryError } from '../../src/outbound/classify.ts';
 import { adviceFor, type ErrorClass } from '../../src/outbound/outcome.ts';
 
 const CLASSES: Readonly<Record<ErrorClass, readonly string[]>> = {
@@ -13,6 +13,8 @@ const CLASSES: Readonly<Record<ErrorClass, readonly string[]>> = {
     'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
     'CERT_REVOKED',
     'INVALID_PURPOSE',
+    'ERROR_IN_CERT_NOT_AFTER_FIELD',
+    'UNSPECIFIED',
   ],
   tls_expired: ['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID'],
   tls_wrong_host: ['ERR_TLS_CERT_ALTNAME_INVALID', 'HOSTNAME_MISMATCH'],
@@ -25,14 +27,14 @@ const CLASSES: Readonly<Record<ErrorClass, readonly string[]>> = {
   ],
   timeout: ['ETIMEDOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'UND_ERR_CONNECT_TIMEOUT'],
   egress_refused: ['EGRESS_REFUSED'],
-  reset: ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'],
+  reset: ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET', 'UND_ERR_INFO'],
   response_too_large: ['UND_ERR_HEADERS_OVERFLOW'],
   malformed_response: ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH'],
   proxy: [],
   oauth_token: [],
   encryption: [],
   http_status: [],
-  internal: ['UND_ERR_INVALID_ARG', 'EMFILE', 'ERR_INVALID_ARG_TYPE', ''],
+  internal: ['UND_ERR_INVALID_ARG', 'EMFILE', 'ENFILE', 'ENOMEM', 'ENOBUFS', 'EAI_MEMORY', 'ERR_INVALID_ARG_TYPE', ''],
 };
 
 test('each error code has its class and its advice, and its message repeats nothing of the error', () => {
@@ -44,6 +46,29 @@ test('each error code has its class and its advice, and its message repeats noth
       if (errorClass !== 'egress_refused') assert.doesNotMatch(classified.message, /hunter2/);
     }
   }
+});
+
+test('a code that nobody knows is told by the call that failed, but for what this machine has no more of', () => {
+  const classOf = (syscall: string, code: string): ErrorClass =>
+    classifyError(Object.assign(new Error('x'), { code, syscall })).errorClass;
+  for (const code of ['EINVAL', 'EAFNOSUPPORT', 'ENOPROTOOPT', 'Unknown system error -92']) {
+    const classes = ['getaddrinfo', 'connect', 'read', 'write', 'shutdown'].map((syscall) => classOf(syscall, code));
+    assert.deepEqual(classes, ['dns', 'connect', 'reset', 'reset', 'reset'], code);
+  }
+  for (const code of ['EMFILE', 'ENFILE', 'ENOMEM', 'ENOBUFS']) {
+    for (const syscall of ['getaddrinfo', 'connect', 'socket', 'read'])
+      assert.equal(classOf(syscall, code), 'internal');
+  }
+});
+
+test('what is unknown is malformed where an answer was awaited, and what is known is what it is', () => {
+  const classOf = (code: string): ErrorClass => classifyAnswerError(Object.assign(new Error('x'), { code })).errorClass;
+  assert.deepEqual(
+    ['ERR_ASSERTION', 'ERR_OUT_OF_RANGE', '', 'ECONNRESET', 'UND_ERR_HEADERS_OVERFLOW', 'ENOBUFS'].map(classOf),
+    ['malformed_response', 'malformed_response', 'malformed_response', 'reset', 'response_too_large', 'internal'],
+  );
+  assert.equal(classifyAnswerError(undefined).errorClass, 'malformed_response');
+  assert.equal(classifyAnswerError(deliveryError('internal', 'the service is stopping')).errorClass, 'internal');
 });
 
 test('when every address failed, the first stands for all', () => {

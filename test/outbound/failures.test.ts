@@ -40,6 +40,11 @@ test('a name that does not resolve, and one without addresses, fail closed', asy
   }
 });
 
+test('a name that no resolver takes is a failure of the name', async (t) => {
+  const { post } = loopbackTransport(t, { caPem, resolve: undefined });
+  failed(await post(requestTo(`https://${'label.'.repeat(60)}example/`)), 'dns');
+});
+
 test('what the receiver breaks off is reset, with the answer as far as it had come', async (t) => {
   let reply = '';
   const port = await startRawTlsServer(t, identity, async (socket) => {
@@ -69,6 +74,9 @@ test('an answer that is not HTTP is malformed', async (t) => {
     'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
     'HTTP/1.1 200 OK\r\nBad Header: x\r\n\r\n',
     'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n',
+    'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n',
+    'HTTP/1.1 000 Nothing\r\nContent-Length: 0\r\n\r\n',
+    'HTTP/1.1 099 Below\r\nContent-Length: 0\r\n\r\n',
   ];
   let reply = '';
   const port = await startRawTlsServer(t, identity, async (socket) => {
