@@ -2,6 +2,7 @@
 
 import type { Ids } from '../ids.ts';
 import type { Store } from '../store/store.ts';
+import { clockSetBackJob } from './clock-set-back.ts';
 import { expiredJobs } from './expired.ts';
 import { expiryWarningsJob } from './expiry-warnings.ts';
 import { giveUpJob } from './give-up.ts';
@@ -32,6 +33,7 @@ export function createHousekeeping({
   return createScheduler({
     ...options,
     jobs: [
+      clockSetBackJob({ clockLead: store.clockLead, wake }),
       ...expiredJobs(store.retention),
       ...retentionJobs(store, retention),
       giveUpJob({ webhooks: store.webhooks, ids, log, wake }),

@@ -2,6 +2,7 @@
 
 import { errors } from 'undici';
 import { EGRESS_REFUSED } from './egress.ts';
+import { EXHAUSTED } from './exhausted.ts';
 import type { ErrorClass } from './outcome.ts';
 
 export type Classified = { readonly errorClass: ErrorClass; readonly message: string };
@@ -49,27 +50,17 @@ export function classifyAnswerError(error: unknown): Classified {
   return classified.message === said(UNKNOWN, code) ? { ...NOT_HTTP, message: said(NOT_HTTP, code) } : classified;
 }
 
-/** Whether this machine, or the process, has no more of something: of descriptors, of memory, of ports. */
-export function isExhausted(error: unknown): boolean {
-  return EXHAUSTED.codes.test(describe(error).code);
-}
-
 function said({ message }: Pick<Classified, 'message'>, code: string): string {
   return `${message} (${code || 'no code'})`;
 }
 
 type Rule = Classified & { readonly codes: RegExp };
 
-const EXHAUSTED = rule(
-  /^(?:EMFILE|ENFILE|ENOMEM|ENOBUFS|EAI_MEMORY|OUT_OF_MEM)$/,
-  'internal',
-  'this machine has no more of what a connection takes',
-);
 const NOT_HTTP = rule(/^UND_ERR_RES_CONTENT_LENGTH_MISMATCH$/, 'malformed_response', 'the answer is not valid HTTP');
 
 /** The first rule whose pattern fits wins. */
 const RULES: readonly Rule[] = [
-  EXHAUSTED,
+  rule(EXHAUSTED, 'internal', 'this machine has no more of what a connection takes'),
   rule(
     /^(?:ENOTFOUND|ENODATA|EAI_\w+|ESERVFAIL|EREFUSED|ENONAME|EBADNAME|EBADRESP|ETIMEOUT)$/,
     'dns',

@@ -4,8 +4,9 @@ import type { LookupAddress } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { type SecureContext, type TLSSocket, connect as tlsConnect } from 'node:tls';
 import { ADDRESS_ATTEMPT_MS } from '../limits.ts';
-import { certificateWanted, classifyError, deliveryError, isExhausted } from './classify.ts';
+import { certificateWanted, classifyError, deliveryError } from './classify.ts';
 import { type EgressPolicy, guardedLookup, isLiteral, type Resolve, resolveChecked } from './egress.ts';
+import { isExhausted } from './exhausted.ts';
 import { type ConnectProxy, openTunnel } from './proxy.ts';
 import { lacksCertificate, tlsOptions } from './tls.ts';
 

@@ -6,8 +6,9 @@
 import { request as httpRequest } from 'node:http';
 import type { Socket } from 'node:net';
 import { PROXY_ADDRESSES_TRIED, RESPONSE_HEADER_BYTES } from '../limits.ts';
-import { deliveryError, isExhausted } from './classify.ts';
+import { deliveryError } from './classify.ts';
 import { bareHost } from './egress.ts';
+import { isExhausted } from './exhausted.ts';
 
 /** `authorization` is the value of `Proxy-Authorization`, a secret, or null. */
 export type ConnectProxy = { readonly host: string; readonly port: number; readonly authorization: string | null };

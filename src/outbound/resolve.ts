@@ -5,14 +5,19 @@
  * of which nothing is known yet have places of their own.
  */
 import { promises as dns } from 'node:dns';
+import { open } from 'node:fs/promises';
+import { devNull } from 'node:os';
 import { LOOKUPS_QUICK, LOOKUPS_SLOW, LOOKUPS_UNKNOWN, NAMES_REMEMBERED, SLOW_LOOKUP_MS } from '../limits.ts';
 import type { Resolve } from './egress.ts';
+import { isExhausted } from './exhausted.ts';
 
 type Options = {
   /** Looks one name up, however long that takes. */
   readonly lookup: Resolve;
   /** Milliseconds that only grow. */
   readonly stopwatch?: () => number;
+  /** What is missing, where the process has no descriptor left. */
+  readonly exhaustion?: () => Promise<Error | null>;
 };
 
 type Kind = 'quick' | 'slow' | 'unknown';
@@ -21,7 +26,11 @@ type Kind = 'quick' | 'slow' | 'unknown';
 export const systemResolve: Resolve = createResolve({ lookup: (hostname) => dns.lookup(hostname, { all: true }) });
 
 /** Nothing is remembered of an answer, only how long it took: what is asked for later is looked up anew. */
-export function createResolve({ lookup, stopwatch = () => performance.now() }: Options): Resolve {
+export function createResolve({
+  lookup,
+  stopwatch = () => performance.now(),
+  exhaustion = missingDescriptor,
+}: Options): Resolve {
   const underWay = new Map<string, ReturnType<Resolve>>();
   /** The name that was looked up longest ago goes first. */
   const lastTime = new Map<string, Exclude<Kind, 'unknown'>>();
@@ -44,6 +53,8 @@ export function createResolve({ lookup, stopwatch = () => performance.now() }: O
     const startedAt = stopwatch();
     try {
       return await lookup(hostname);
+    } catch (error) {
+      throw (await exhaustion()) ?? error;
     } finally {
       remember(hostname, stopwatch() - startedAt);
       lane.leave();
@@ -57,6 +68,16 @@ export function createResolve({ lookup, stopwatch = () => performance.now() }: O
     underWay.set(hostname, answer);
     return answer;
   };
+}
+
+/** The system's resolver says of a name that there is none (ENOTFOUND) where it has no descriptor left to ask with. */
+async function missingDescriptor(): Promise<Error | null> {
+  try {
+    await (await open(devNull)).close();
+    return null;
+  } catch (error) {
+    return isExhausted(error) ? (error as Error) : null;
+  }
 }
 
 type Lane = {

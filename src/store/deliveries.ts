@@ -16,7 +16,7 @@ import {
   placesInLog,
   placesOfEvents,
 } from './delivery-places.ts';
-import { offsetsAround, offsetsWithin } from './log-search.ts';
+import { type FoundOffsets, offsetsAround, offsetsWithin } from './log-search.ts';
 import type { WebhookState } from './webhooks.ts';
 
 export type DeliveryState = 'pending' | 'delivered' | 'dead' | 'discarded';
@@ -103,7 +103,7 @@ export type DeliveryStore = {
   list(filter: DeliveryFilter, before: DeliveryAddress | null, limit: number): Promise<DeliveryPage>;
   content(webhookNumber: number, offset: number): Promise<DeliveryContent | null>;
   /** The offsets of a webhook's records whose events happened from `since` on and before `until`, or null when there are none. */
-  offsetsBetween(webhookNumber: number, since: number, until: number): Promise<{ first: number; last: number } | null>;
+  offsetsBetween(webhookNumber: number, since: number, until: number | null): Promise<FoundOffsets | null>;
 };
 
 export function deliveryStore(db: Database): DeliveryStore {

@@ -1,6 +1,7 @@
 /** What the dispatcher reads, and its claims: due webhooks, due batches, the records in them. */
 
 import { RECORD_OVERHEAD_BYTES } from '../delivery-limits.ts';
+import { clockLeadStore } from './clock-lead.ts';
 import type { Database, Row, Statement } from './database.ts';
 import { type ReadRecords, recordReader } from './records.ts';
 import { type Route, routeReader } from './routes.ts';
@@ -107,7 +108,7 @@ export type DispatchStore = {
   wake(webhookNumber: number, at: number): Promise<void>;
   /** Has a webhook not looked at before `at`. */
   postpone(webhookNumber: number, at: number): Promise<void>;
-  /** At start, when nobody else can hold a lease: gives back whatever a killed process had claimed. */
+  /** At start, when nobody else can hold a lease: gives back whatever a killed process had claimed, and what it put off while the clock was ahead. */
   releaseAll(now: number): Promise<void>;
 };
 
@@ -135,11 +136,14 @@ export function dispatchStore(db: Database, vault: Vault): DispatchStore {
     claim: async (claim) => void (await db.commit(claimStatements(claim))),
     wake: async (webhookNumber, at) => void (await db.commit([wakeStatement(webhookNumber, at)])),
     postpone: async (webhookNumber, at) => void (await db.commit([{ sql: POSTPONE, params: { webhookNumber, at } }])),
-    releaseAll: async (now) =>
-      void (await db.commit([
+    releaseAll: async (now) => {
+      await db.commit([
         { sql: RELEASE_ALL, params: { now } },
         { sql: WAKE_ALL, params: { now } },
-      ])),
+      ]);
+      // Before anything is claimed by what is still ahead.
+      await clockLeadStore(db).take(now);
+    },
   };
 }
 

@@ -50,15 +50,18 @@ export async function offsetsAround(db: Database, webhookNumber: number, { since
   };
 }
 
-/** The first and the last record of the stretch, or null when there is none. */
+/** Both included. */
+export type FoundOffsets = { readonly first: number; readonly last: number };
+
+/** The first and the last record of the stretch, or null when there is none. `until` null: to the end of the log as it is now. */
 export async function offsetsWithin(
   db: Database,
   webhookNumber: number,
-  stretch: Required<Stretch> & { readonly since: number; readonly until: number },
-): Promise<{ readonly first: number; readonly last: number } | null> {
-  const around = await offsetsAround(db, webhookNumber, stretch);
+  stretch: { readonly since: number; readonly until: number | null },
+): Promise<FoundOffsets | null> {
+  const around = await offsetsAround(db, webhookNumber, { since: stretch.since, until: stretch.until ?? undefined });
   const since = firstRowKeyAt(stretch.since);
-  const until = firstRowKeyAt(stretch.until);
+  const until = stretch.until === null ? BEYOND : firstRowKeyAt(stretch.until);
   const first = await db.get(FIRST, { webhookNumber, from: around.from, since });
   const last = await db.get(LAST, { webhookNumber, below: around.below, until });
   if (first === undefined || last === undefined || Number(first.record_offset) > Number(last.record_offset))

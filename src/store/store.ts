@@ -4,6 +4,7 @@ import { watchAccess } from './access-version.ts';
 import { type ApplicationStore, applicationStore } from './applications.ts';
 import { type AttemptStore, attemptStore } from './attempts.ts';
 import { type AuditStore, auditStore } from './audit.ts';
+import { type ClockLeadStore, clockLeadStore } from './clock-lead.ts';
 import type { Database } from './database.ts';
 import { type DeliveryStore, deliveryStore } from './deliveries.ts';
 import { type DirectoryStore, directoryStore } from './directory.ts';
@@ -67,6 +68,7 @@ export type Store = {
   readonly directory: DirectoryStore;
   readonly uses: UseStore;
   readonly stateHistory: StateHistoryStore;
+  readonly clockLead: ClockLeadStore;
 };
 
 export function createStore(database: Database, vault: Vault, ids: Ids): Store {
@@ -103,5 +105,6 @@ export function createStore(database: Database, vault: Vault, ids: Ids): Store {
     directory: directoryStore(db, vault),
     uses: useStore(db),
     stateHistory: stateHistoryStore(db),
+    clockLead: clockLeadStore(db),
   };
 }

@@ -137,7 +137,7 @@ export function createDeliveries({ store, clock, ids, wake }: Dependencies): Del
     countReplay: async (webhookId, body) => {
       const webhook = await store.webhooks.get(webhookId);
       if (webhook === null) throw new Refusal('not_found', `there is no webhook ${webhookId.slice(0, 64)}`);
-      const { range } = await askedReplay(store, webhook, body, clock());
+      const { range } = await askedReplay(store, webhook, body);
       return range === null ? 0 : store.replays.count(range);
     },
   };

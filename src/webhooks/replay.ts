@@ -28,13 +28,13 @@ export async function askedReplay(
   { deliveries }: Pick<Store, 'deliveries'>,
   { progress: { webhookNumber } }: Webhook,
   body: unknown,
-  now: number,
 ): Promise<AskedReplay> {
   const { since, until, states: named } = validate(replayInput, body);
   // Without a range, everything ever delivered would go out again.
   const states = named ?? (since === undefined && until === undefined ? ['dead' as const] : REPLAYABLE);
   const from = since === undefined ? 0 : Date.parse(since);
-  const to = until === undefined ? now + 1 : Date.parse(until);
+  // To the end of the log, and not to now: after the clock was set back there are records from later than that.
+  const to = until === undefined ? null : Date.parse(until);
   refuseBackwards(from, to);
   const offsets = await deliveries.offsetsBetween(webhookNumber, from, to);
   return {

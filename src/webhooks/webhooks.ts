@@ -95,7 +95,7 @@ export function createWebhooks({ store, clock, ids, wake }: Dependencies): Webho
     replay: async (id, body, actor) => {
       const webhook = await administration.get(id);
       const now = clock();
-      const { range, asked } = await askedReplay(store, webhook, body, now);
+      const { range, asked } = await askedReplay(store, webhook, body);
       if (range === null) return { replayed: 0 };
       const replayed = await store.replays.replay(
         { ...range, now, newId: ids.uuid },

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { DATABASE_FILE } from '../../src/data-folder.ts';
 import { GIVE_UP_QUIET_MS } from '../../src/housekeeping-limits.ts';
-import { NEVER } from '../../src/store/dispatch.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Progress } from '../../src/store/webhooks.ts';
 import { claimNext, publishMany, run, settleBatch } from '../support/batches.ts';
@@ -37,7 +36,7 @@ describe('a webhook that fails and has nothing to send', () => {
   it('is given up after 24 hours, with its event and an audit entry, its records kept', async (t) => {
     const s = await openTestStore(t);
     const watcher = await subscribe(s, ['webhook.failed']);
-    const { webhookNumber } = await failing(s, NEVER - 1);
+    const { webhookNumber } = await failing(s, s.clock() + DAY_MS + GIVE_UP_QUIET_MS + 1);
     const house = keepHouse(s);
     s.advance(DAY_MS - 1);
     await leavingNothing(s, () => house.runOnce());

@@ -9,12 +9,13 @@ const nextTurn = (): Promise<void> => new Promise(setImmediate);
 const ANSWER = [{ address: '192.0.2.1', family: 4 }];
 
 /** A system whose look-ups end when they are told to. */
-function openResolve() {
+function openResolve(missing: Error | null = null) {
   let now = 0;
   const asked: string[] = [];
   const ends = new Map<string, (error?: Error) => void>();
   const resolve = createResolve({
     stopwatch: () => now,
+    exhaustion: async () => missing,
     lookup: (hostname) =>
       new Promise((answer, fail) => {
         asked.push(hostname);
@@ -46,6 +47,22 @@ function openResolve() {
 const names = (what: string, count: number): string[] => Array.from({ length: count }, (_, n) => `${what}${n}.example`);
 
 describe('a name', () => {
+  it('that is not found while the process has no descriptor left may be there all the same', async () => {
+    const missing = Object.assign(new Error('no more'), { code: 'EMFILE' });
+    const notFound = Object.assign(new Error('no such name'), { code: 'ENOTFOUND' });
+    for (const [exhaustion, told] of [
+      [missing, missing],
+      [null, notFound],
+    ] as const) {
+      const { resolve, end } = openResolve(exhaustion);
+      const answer = resolve('a.example');
+      const failed = assert.rejects(answer, (error) => error === told);
+      await nextTurn();
+      await end('a.example', { error: notFound });
+      await failed;
+    }
+  });
+
   it('is looked up once for all who ask meanwhile, and anew afterwards', async () => {
     const { resolve, asked, end } = openResolve();
     const answers = [resolve('a.example'), resolve('a.example'), resolve('b.example')];

@@ -251,6 +251,17 @@ describe('replaying a stretch of a webhook’s log', () => {
     });
   }
 
+  it('takes all of it after the clock was set back, too: without an end it goes to the end of the log', async (t) => {
+    const bodies = [{}, { states: ['dead', 'delivered'] }, { since: at(0), states: ['dead', 'delivered'] }];
+    for (const body of bodies) {
+      const { s, webhookId } = await open(t, STATES);
+      s.advance(-2 * 86_400_000);
+      const expected = { replayed: body.states === undefined ? 2 : 4 };
+      assert.equal(await s.deliveries.countReplay(webhookId, body), expected.replayed);
+      assert.deepEqual(await s.webhooks.replay(webhookId, body, ACTOR), expected);
+    }
+  });
+
   it('is audited with what was asked for, and the dispatcher is told', async (t) => {
     const { s, webhookId } = await open(t, STATES);
     const wakes = s.wakes();

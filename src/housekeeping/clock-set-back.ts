@@ -1,0 +1,22 @@
+/** The job that frees what was put off while the clock was ahead, once it is set back: at every start the dispatcher does so first. */
+import { CLOCK_LOOK_EVERY_MS } from '../housekeeping-limits.ts';
+import type { ClockLeadStore } from '../store/clock-lead.ts';
+import type { Job } from './scheduler.ts';
+
+type Dependencies = {
+  readonly clockLead: ClockLeadStore;
+  /** Tells the dispatcher that there may be work. */
+  readonly wake: () => void;
+};
+
+export function clockSetBackJob({ clockLead, wake }: Dependencies): Job {
+  return {
+    name: 'clock-set-back',
+    everyMs: CLOCK_LOOK_EVERY_MS,
+    begin: (now) => async (size) => {
+      const result = await clockLead.step(now, size);
+      if (result.rows > 0) wake();
+      return result;
+    },
+  };
+}

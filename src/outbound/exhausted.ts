@@ -1,0 +1,7 @@
+/** Errors that say that this machine, or the process, has no more of what a connection takes: descriptors, memory. */
+
+export const EXHAUSTED = /^(?:EMFILE|ENFILE|ENOMEM|ENOBUFS|EAI_MEMORY|OUT_OF_MEM)$/;
+
+export function isExhausted(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' && EXHAUSTED.test(error.code);
+}

@@ -1,0 +1,65 @@
+/**
+ * What was written while the clock was ahead, and would hold work up until it is there again (`batch`, `webhook_progress`): what lies
+ * further ahead than any rule can put it is taken for now. In steps, however much it is.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { CLOCK_BEHIND_MAX_MS, RETRY_AFTER_MAX_MS } from '../limits.ts';
+import type { Database } from './database.ts';
+import { FIRST_SIZE, measured, nextSize, type StepResult } from './steps.ts';
+
+// Served by batch_due: a look for each webhook where there is nothing. What is under way is its lease's.
+const HELD_UP = `
+  SELECT b.webhook_number, b.first_offset FROM webhook AS w
+  CROSS JOIN batch AS b INDEXED BY batch_due
+    ON b.webhook_number = w.number AND b.state = 'pending' AND b.next_attempt_at > @latest
+  WHERE b.lease_owner IS NULL LIMIT @limit`;
+const WAKE = `
+  UPDATE webhook_progress SET wake_at = min(coalesce(wake_at, @now), @now)
+  WHERE state IN ('started', 'running', 'failing') AND webhook_number IN (SELECT webhook_number FROM (${HELD_UP}))`;
+const MAKE_DUE = `
+  UPDATE batch SET next_attempt_at = @now WHERE (webhook_number, first_offset) IN (${HELD_UP})`;
+// Webhooks are few: no index. Heartbeats, the session and the end of failing are reckoned from what was, which is never ahead.
+const PROGRESS = `
+  UPDATE webhook_progress
+  SET state_at = min(state_at, @now), session_at = min(session_at, @now), sent_at = min(sent_at, @now),
+      failing_since_at = min(failing_since_at, @now),
+      probe_at = CASE WHEN probe_at > @latest THEN @now ELSE probe_at END,
+      wake_at = CASE WHEN state IN ('started', 'running', 'failing') THEN @now END
+  WHERE max(state_at, coalesce(session_at, 0), coalesce(sent_at, 0), coalesce(failing_since_at, 0)) > @recorded
+    OR probe_at > @latest OR wake_at > @latestLook`;
+
+export type ClockLeadStore = {
+  /** Takes about `size` batches back from where the clock was ahead, and all webhooks. */
+  step(now: number, size: number): Promise<StepResult>;
+  /** All of it. */
+  take(now: number): Promise<void>;
+};
+
+export function clockLeadStore(database: Database): ClockLeadStore {
+  const step: ClockLeadStore['step'] = (now, size) =>
+    measured(database, async (db) => {
+      // The longest that a batch or a webhook is made to wait; what its policy has it wait is 12 hours at most.
+      const latest = now + RETRY_AFTER_MAX_MS;
+      // A heartbeat or the session's renewal is a day away at most, a slow rate's next record 28 hours.
+      const latestLook = now + 2 * RETRY_AFTER_MAX_MS;
+      const heldUp = { now, latest, limit: size };
+      const [, batches, webhooks] = await db.commit([
+        { sql: WAKE, params: heldUp },
+        { sql: MAKE_DUE, params: heldUp },
+        { sql: PROGRESS, params: { now, latest, latestLook, recorded: now + CLOCK_BEHIND_MAX_MS } },
+      ]);
+      const due = batches?.changes ?? 0;
+      return { done: due < size, rows: due + (webhooks?.changes ?? 0) };
+    });
+  return {
+    step,
+    take: async (now) => {
+      let size = FIRST_SIZE;
+      for (let done = false; !done; await nextTurn()) {
+        const result = await step(now, size);
+        size = nextSize(size, result.held);
+        done = result.done;
+      }
+    },
+  };
+}

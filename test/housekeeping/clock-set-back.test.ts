@@ -1,0 +1,98 @@
+/** What was put off while the clock was two days ahead. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { RETRY_AFTER_MAX_MS } from '../../src/limits.ts';
+import { type Connected, type Dispatching, openDispatching, until } from '../support/dispatching.ts';
+import { DAY_MS, keepHouse } from '../support/housekeeping.ts';
+
+const AHEAD_MS = 2 * DAY_MS;
+
+const attempts = ({ rows }: Dispatching, { number }: Connected): number =>
+  rows(`SELECT 1 FROM attempt WHERE webhook_number = ${number}`).length;
+const dueAt = ({ rows }: Dispatching, { number }: Connected): unknown =>
+  rows(`SELECT next_attempt_at FROM batch WHERE webhook_number = ${number}`)[0]?.next_attempt_at;
+
+/** A webhook whose receiver asked for time, with a record that waits for it. */
+async function putOff(d: Dispatching, seconds: number): Promise<Connected> {
+  const connected = await d.connect();
+  connected.at.answer(() => ({ status: 503, headers: { 'retry-after': String(seconds) } }));
+  await d.publishMany(1);
+  const dispatcher = await d.start();
+  await connected.at.next();
+  await until('the failure', () => attempts(d, connected) === 1);
+  await dispatcher.stop();
+  connected.at.answer(() => ({ status: 204 }));
+  return connected;
+}
+
+describe('once the clock is set back', () => {
+  it('what waits for a retry is due after the next start', async (t) => {
+    const d = await openDispatching(t);
+    const connected = await putOff(d, 60);
+    d.advance(-AHEAD_MS);
+    await d.start();
+    assert.equal((await connected.at.next()).records.length, 1);
+  });
+
+  it('it is due beside the running service, too, however many batches there are', async (t) => {
+    const d = await openDispatching(t);
+    const connected = await d.connect({ webhook: { maxBatchRecords: 1 } });
+    const dispatcher = await d.start();
+    await d.publishMany(100);
+    dispatcher.wake();
+    for (let taken = 0; taken < 100; taken += 1) await connected.at.next();
+    await until('all is settled', () => attempts(d, connected) === 100);
+    d.database.connection.exec(
+      `UPDATE batch SET state = 'pending', settled_at = NULL, next_attempt_at = ${d.clock() + 60_000}`,
+    );
+    d.advance(-AHEAD_MS);
+    const house = keepHouse(d, {}, { wake: dispatcher.wake });
+    await house.runOnce();
+    for (let taken = 0; taken < 100; taken += 1) await connected.at.next();
+    assert.deepEqual(
+      house.logged.filter(({ job }) => job === 'clock-set-back').map(({ rows }) => rows),
+      [101],
+      'the batches and their webhook',
+    );
+  });
+
+  it('heartbeats go on, sessions are renewed, and a failing webhook is given up, as long after as they would be', async (t) => {
+    const d = await openDispatching(t);
+    const connected = await d.connect({ webhook: { heartbeatSeconds: 300 } });
+    const dispatcher = await d.start();
+    await d.publishMany(1);
+    dispatcher.wake();
+    await connected.at.next();
+    await until('the delivery', () => attempts(d, connected) === 1);
+    d.database.connection.exec(`UPDATE webhook_progress SET failing_since_at = ${d.clock()}`);
+    d.advance(-AHEAD_MS);
+    await keepHouse(d, {}, { wake: dispatcher.wake }).runOnce();
+    const { sentAt, stateAt, sessionAt, failingSinceAt } = (await d.webhooks.get(connected.webhook.id)).progress;
+    assert.deepEqual(
+      [sentAt, stateAt, sessionAt, failingSinceAt],
+      Array.from({ length: 4 }, () => d.clock()),
+    );
+    d.advance(300_000);
+    dispatcher.wake();
+    assert.deepEqual((await connected.at.next()).records, []);
+  });
+
+  it('what a rule can have put off stays so: a receiver may ask for a day', async (t) => {
+    const d = await openDispatching(t);
+    const connected = await putOff(d, RETRY_AFTER_MAX_MS / 1000);
+    const before = d.rows('SELECT * FROM webhook_progress');
+    await keepHouse(d).runOnce();
+    assert.equal(dueAt(d, connected), d.clock() + RETRY_AFTER_MAX_MS);
+    assert.deepEqual(d.rows('SELECT * FROM webhook_progress'), before);
+  });
+
+  it('what is under way is let be', async (t) => {
+    const d = await openDispatching(t);
+    const connected = await putOff(d, 60);
+    d.database.connection.exec("UPDATE batch SET lease_owner = 'somebody'");
+    const before = dueAt(d, connected);
+    d.advance(-AHEAD_MS);
+    await keepHouse(d).runOnce();
+    assert.equal(dueAt(d, connected), before);
+  });
+});
