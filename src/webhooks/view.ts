@@ -60,10 +60,7 @@ export function viewWebhook({ progress, retryPolicy, maxAttempts, ...webhook }: 
 }
 
 /** The code alone where it says all, else with what the other side answered: `oauth_token: the token endpoint answered 401 …`. */
-export function stateReasonText({
-  stateReason,
-  stateDetail,
-}: Pick<Progress, 'stateReason' | 'stateDetail'>): string | null {
+function stateReasonText({ stateReason, stateDetail }: Pick<Progress, 'stateReason' | 'stateDetail'>): string | null {
   return stateReason === null || stateDetail === null ? stateReason : `${stateReason}: ${stateDetail}`;
 }
 
