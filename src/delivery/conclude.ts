@@ -7,7 +7,7 @@ import { isRunnable, nextState, stoppedProgress } from '../webhooks/lifecycle.ts
 import { serviceStopEntry } from '../webhooks/service-stop.ts';
 import { stateChange } from '../webhooks/status-event.ts';
 import type { Finished, Job } from './job.ts';
-import { type Judgement, judge } from './judge.ts';
+import { healthOf, type Judgement, judge, judgeBrokenOff } from './judge.ts';
 import { attemptRecord, type Sent } from './send.ts';
 
 export type Conclusion = {
@@ -52,13 +52,12 @@ export function conclude(webhook: Webhook, finished: readonly Finished[], circum
       continue;
     }
     const { outcome, startedAt } = result.sent;
-    const judgement = judge({ outcome, batch, webhook, progress, startedAt, now, jitter, halfIds });
+    const question = { outcome, batch, webhook, progress, startedAt, now, jitter, halfIds };
+    const judgement = result.kind === 'sent' ? judge(question) : judgeBrokenOff(question);
     batches.push({ batch, fate: judgement.fate, attempt: attemptOf(job, result.sent, ids) });
     if (!isRunnable(progress.state)) continue;
     judged = true;
-    // Of what broke off here the batch has a failed attempt, so that it is seen, tried again, and in the end dead; its endpoint has none.
-    const { sentAt } = judgement.health;
-    const after = result.kind === 'sent' ? progressAfter(progress, judgement, now) : { ...progress, sentAt };
+    const after = progressAfter(progress, judgement, now);
     if (after.state !== progress.state) {
       const before = { ...webhook, progress };
       changes.push(stateChange(before, after, ids));
@@ -66,7 +65,7 @@ export function conclude(webhook: Webhook, finished: readonly Finished[], circum
     }
     progress = after;
   }
-  const health = judged && isRunnable(progress.state) ? healthOf(progress) : null;
+  const health = judged && isRunnable(progress.state) ? { ...healthOf(progress), state: progress.state } : null;
   return { batches, changes, audit, progress, health };
 }
 
@@ -77,11 +76,6 @@ function progressAfter(progress: Progress, { event, health, stopReason }: Judgem
     return stoppedProgress({ ...progress, ...health }, event, stopReason ?? 'stopped_by_administrator', now);
   }
   return { ...progress, ...health, state, stateAt: now, wakeAt: now };
-}
-
-function healthOf(progress: Progress): NonNullable<Settlement['health']> {
-  const { state, stateReason, stateDetail, sentAt, failingSinceAt, failureStreak, probeAt, deadStreak } = progress;
-  return { state, stateReason, stateDetail, sentAt, failingSinceAt, failureStreak, probeAt, deadStreak };
 }
 
 function attemptOf({ webhookNumber, batch }: Job, sent: Sent, ids: Ids): SettledBatch['attempt'] {

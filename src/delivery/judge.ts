@@ -35,6 +35,18 @@ export function judge(question: Case): Judgement {
   return outcome.errorClass === 'internal' ? notTried(question) : failed(question, outcome);
 }
 
+/**
+ * What broke off before it was sent is a failed attempt of the batch, so that it is seen, tried again, and in the end dead. Its endpoint
+ * had no part in it.
+ */
+export function judgeBrokenOff(question: Case): Judgement {
+  const { batch, progress, startedAt } = question;
+  const fate =
+    batch === null ? null : failedFate(question, batch, { status: null, ofContent: false, retryAfterMs: null });
+  const health = { ...healthOf(progress), sentAt: latest(progress.sentAt, startedAt) };
+  return { fate, health, event: null, stopReason: null };
+}
+
 type FailedOutcome = Extract<Outcome, { ok: false }>;
 
 /** 4xx that speak of the caller, the address or the moment rather than of what was sent. */
@@ -60,14 +72,9 @@ function delivered({ batch, progress, startedAt, now }: Case): Judgement {
  */
 function notTried({ batch, progress, now }: Case): Judgement {
   const at = now + FAULT_PAUSE_MS;
-  const { stateReason, stateDetail, sentAt, failingSinceAt, failureStreak, deadStreak } = progress;
-  const probeAt = later(progress.probeAt, at);
-  return {
-    fate: batch === null ? null : { kind: 'release', at },
-    health: { stateReason, stateDetail, sentAt, failingSinceAt, failureStreak, probeAt, deadStreak },
-    event: null,
-    stopReason: null,
-  };
+  const fate = batch === null ? null : ({ kind: 'release', at } as const);
+  const health = { ...healthOf(progress), probeAt: later(progress.probeAt, at) };
+  return { fate, health, event: null, stopReason: null };
 }
 
 function failed(question: Case, outcome: FailedOutcome): Judgement {
@@ -156,3 +163,16 @@ const HEALTHY = {
   probeAt: null,
   deadStreak: 0,
 } as const;
+
+/** The part of a webhook's progress that outcomes change, by itself. */
+export function healthOf({
+  stateReason,
+  stateDetail,
+  sentAt,
+  failingSinceAt,
+  failureStreak,
+  probeAt,
+  deadStreak,
+}: Health): Health {
+  return { stateReason, stateDetail, sentAt, failingSinceAt, failureStreak, probeAt, deadStreak };
+}

@@ -57,7 +57,7 @@ export function clockLeadStore(database: Database): ClockLeadStore {
       let size = FIRST_SIZE;
       for (let done = false; !done; await nextTurn()) {
         const result = await step(now, size);
-        size = nextSize(size, result.held);
+        size = nextSize(size, result.took);
         done = result.done;
       }
     },
