@@ -46,7 +46,7 @@ export const FULL_PAUSE_MS = 5000;
 /** How long a webhook is let be whose work could not be read. */
 export const UNCLAIMABLE_PAUSE_MS = 30_000;
 /** Webhooks whose settings are kept unsealed in memory. */
-export const ROUTES_CACHED = 1000;
+export const TARGETS_CACHED = 1000;
 /** What a lease lasts beyond the time that the attempts before it and its own may take. */
 export const LEASE_MARGIN_MS = 30_000;
 /** Failures in a row after which an endpoint is tried at a pace; how long after the first of them, doubling up to the last figure. */

@@ -1,9 +1,9 @@
 /** The body of a delivery as it is sent (wire.md §5): from the records of its batch to bytes with their headers. */
 
 import { type Failure, failure } from '../outbound/outcome.ts';
+import type { DeliveryTarget } from '../store/delivery-targets.ts';
 import type { EventTypeStore } from '../store/event-types.ts';
 import type { LogRecord, ReadRecords } from '../store/records.ts';
-import type { Route } from '../store/routes.ts';
 import { encryptionNeed } from '../webhooks/encryption-rule.ts';
 import { type ContentHeaders, contentHeaders } from '../wire/delivery-signature.ts';
 import type { EnvelopeRecord } from '../wire/envelope.ts';
@@ -46,7 +46,7 @@ export function ownMemory({ buffer, byteLength }: Uint8Array): ArrayBuffer | nul
 
 /** What the webhook, its endpoint and its key ask for. */
 export function bodyRequest(
-  { webhook, endpoint, key }: Route,
+  { webhook, endpoint, key }: DeliveryTarget,
   attempt: Pick<BodyRequest, 'sessionId' | 'attemptNumber' | 'now'>,
 ): BodyRequest {
   return {

@@ -2,8 +2,8 @@
 import { FULL_PAUSE_MS, LEASE_MARGIN_MS, WAITING_READ_MAX } from '../delivery-limits.ts';
 import type { Clock, Ids } from '../ids.ts';
 import type { Log } from '../log.ts';
+import type { DeliveryTarget } from '../store/delivery-targets.ts';
 import { type Batch, NEVER } from '../store/dispatch.ts';
-import type { Route } from '../store/routes.ts';
 import type { Store } from '../store/store.ts';
 import type { WebhookConfiguration } from '../store/webhooks.ts';
 import { isRunnable, SESSION_MS } from '../webhooks/lifecycle.ts';
@@ -30,7 +30,7 @@ export type Claimed = { readonly jobs: readonly Job[]; readonly manner: Manner; 
 export type ClaimWork = (
   webhookNumber: number,
   owner: string,
-  loadOf: (route: Route, now: number) => Load,
+  loadOf: (target: DeliveryTarget, now: number) => Load,
 ) => Promise<Claimed>;
 
 type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly log: Log };
@@ -40,27 +40,27 @@ const NOTHING: Claimed = { jobs: [], manner: { alone: true, narrow: false }, nex
 /** Throws `StaleWrite` when the webhook changed under the claim; the next look begins anew. */
 export function createClaimWork({ store, clock, ids, log }: Dependencies): ClaimWork {
   return async (webhookNumber, owner, loadOf) => {
-    const route = await store.dispatch.route(webhookNumber);
-    if (route === null) return NOTHING;
-    const { webhook, endpoint } = route;
+    const target = await store.dispatch.target(webhookNumber);
+    if (target === null) return NOTHING;
+    const { webhook, endpoint } = target;
     const { progress } = webhook;
     // It stopped since it was found due, and with that nothing wakes it any more.
     if (!isRunnable(progress.state)) return NOTHING;
     const now = clock();
-    const reason = stopReason(route, now);
+    const reason = stopReason(target, now);
     if (reason !== null) {
-      await stopByService({ store, ids, log }, route, reason, now);
+      await stopByService({ store, ids, log }, target, reason, now);
       return NOTHING;
     }
-    const load = loadOf(route, now);
+    const load = loadOf(target, now);
     const room = capacity(webhook, progress, load);
-    const { retries, fresh, next } = await work(store, ids, route, room, load);
+    const { retries, fresh, next } = await work(store, ids, target, room, load);
     const { heartbeatAt: silentUntil, renewAt } = idleAt(webhook, progress);
     // While something is under way the webhook is not silent; its outcome wakes the webhook.
     const heartbeatAt = load.claimed > 0 ? NEVER : silentUntil;
     const nothing = retries.length + fresh.length === 0;
     const heartbeat = nothing && room.batches > 0 && heartbeatAt <= now;
-    const leaseExpiresAt = now + leaseMs(route);
+    const leaseExpiresAt = now + leaseMs(target);
     const session =
       renewAt <= now
         ? { id: ids.uuid(), at: now }
@@ -92,15 +92,15 @@ function notBefore(next: NextLook): number {
   return next.kind === 'not before' ? next.at : next.atLatest;
 }
 
-async function work(store: Store, ids: Ids, route: Route, room: Capacity, load: Load): Promise<Work> {
+async function work(store: Store, ids: Ids, target: DeliveryTarget, room: Capacity, load: Load): Promise<Work> {
   const { batches } = room;
   if (batches === 0) return { retries: [], fresh: [], next: room.next };
-  const { webhook } = route;
+  const { webhook } = target;
   const { now } = load;
   if (webhook.ordered) {
     // Nothing overtakes the first pending batch, due or not.
     const first = await store.dispatch.firstPending(webhook.progress.webhookNumber);
-    if (first === null) return newWork(store, ids, route, batches, load);
+    if (first === null) return newWork(store, ids, target, batches, load);
     if (first.dueAt > now) return { retries: [], fresh: [], next: { kind: 'not before', at: first.dueAt } };
     return { retries: [first.batch], fresh: [], next: whenSettled(now) };
   }
@@ -114,18 +114,18 @@ async function work(store: Store, ids: Ids, route: Route, room: Capacity, load: 
   if (free === 0) return { retries, fresh: [], next: whenSettled(now) };
   if (retries.length === most) return { retries, fresh: [], next: AT_ONCE };
   const records = load.records - recordCount(retries);
-  const { fresh, next } = await newWork(store, ids, route, free, { ...load, records });
+  const { fresh, next } = await newWork(store, ids, target, free, { ...load, records });
   // It is due until it is settled. There may be room besides, so that to wait for that alone would be no wait at all.
   const isHeldHere = due.length > others.length;
   return { retries, fresh, next: isHeldHere ? { kind: 'not before', at: now + FULL_PAUSE_MS } : next };
 }
 
 /** Cuts batches from the log. */
-async function newWork(store: Store, ids: Ids, route: Route, maxBatches: number, load: Load): Promise<Work> {
-  const { maxBatchRecords: maxRecords, progress } = route.webhook;
+async function newWork(store: Store, ids: Ids, target: DeliveryTarget, maxBatches: number, load: Load): Promise<Work> {
+  const { maxBatchRecords: maxRecords, progress } = target.webhook;
   const { webhookNumber, cursorOffset, nextOffset } = progress;
   if (cursorOffset >= nextOffset || load.records <= 0) return { retries: [], fresh: [], next: AT_ONCE };
-  const batchesRead = Math.min(maxBatches, batchesReadAtOnce(route.webhook));
+  const batchesRead = Math.min(maxBatches, batchesReadAtOnce(target.webhook));
   const waiting = await store.dispatch.waiting(webhookNumber, cursorOffset, batchesRead * maxRecords);
   const stretches = cutBatches(waiting, { maxRecords, maxBatches: batchesRead, recordsAllowed: load.records });
   const fresh = stretches.map((stretch) => ({
@@ -147,6 +147,6 @@ function recordCount(batches: readonly Batch[]): number {
 }
 
 /** What is claimed ahead waits for those before it, so a lease lasts several attempts. */
-function leaseMs(route: Route): number {
-  return attemptMs(route) * 4 + LEASE_MARGIN_MS;
+function leaseMs(target: DeliveryTarget): number {
+  return attemptMs(target) * 4 + LEASE_MARGIN_MS;
 }

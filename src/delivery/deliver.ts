@@ -3,8 +3,8 @@ import { LARGE_BODY_BYTES, MESSAGE_OVERHEAD_BYTES } from '../delivery-limits.ts'
 import type { Clock, Ids } from '../ids.ts';
 import type { Log } from '../log.ts';
 import { failure } from '../outbound/outcome.ts';
+import type { DeliveryTarget } from '../store/delivery-targets.ts';
 import type { Batch } from '../store/dispatch.ts';
-import type { Route } from '../store/routes.ts';
 import type { Store } from '../store/store.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
 import { heavyTurns } from '../wire/turns.ts';
@@ -40,7 +40,7 @@ type Dependencies = {
   /** How many requests were answered by now. */
   readonly answeredRequests: () => number;
   /** Told of what is about to go out. What proves to have been erased since counts too. */
-  readonly onStart: (job: Job, route: Route, now: number) => void;
+  readonly onStart: (job: Job, target: DeliveryTarget, now: number) => void;
 };
 
 type Departure = { readonly job: Job; readonly signal: AbortSignal; readonly end: (result: Result) => void };
@@ -64,17 +64,17 @@ export function createDeliver({
     const { job, signal, end } = departure;
     const { batch, webhookNumber } = job;
     const now = clock();
-    const route = signal.aborted ? null : await reading.route(webhookNumber);
-    if (route === null || !mayBeSent(job, route, now)) {
+    const target = signal.aborted ? null : await reading.target(webhookNumber);
+    if (target === null || !mayBeSent(job, target, now)) {
       end(RELEASED);
       return 0;
     }
-    onStart(job, route, now);
-    const sessionId = route.webhook.progress.sessionId ?? ids.uuid();
-    const request = bodyRequest(route, { sessionId, attemptNumber: batch?.attemptNumber ?? 1, now });
+    onStart(job, target, now);
+    const sessionId = target.webhook.progress.sessionId ?? ids.uuid();
+    const request = bodyRequest(target, { sessionId, attemptNumber: batch?.attemptNumber ?? 1, now });
     // Not waited for: others depart while a thread makes it, and what is encrypted takes a turn as this one does.
     makeBodyOf(batch, request, reading)
-      .then((body) => carry(departure, route, now, body))
+      .then((body) => carry(departure, target, now, body))
       .catch((error: unknown) => breakOff(departure, error, now));
     // A large body is made by a thread, and goes out in a turn of its own.
     return MESSAGE_OVERHEAD_BYTES + (batch === null || isLarge(batch) ? 0 : batch.bytes);
@@ -93,13 +93,18 @@ export function createDeliver({
     });
   };
 
-  const carry = async ({ job, signal, end }: Departure, route: Route, now: number, body: BatchBody): Promise<void> => {
+  const carry = async (
+    { job, signal, end }: Departure,
+    target: DeliveryTarget,
+    now: number,
+    body: BatchBody,
+  ): Promise<void> => {
     if (body === 'erased') return end({ kind: 'discarded' });
     if (body === 'clear') {
-      await stopByService({ store, ids, log }, route, 'encryption_key_missing', now);
+      await stopByService({ store, ids, log }, target, 'encryption_key_missing', now);
       return end(RELEASED);
     }
-    const sent = await send({ ...route, batchId: job.batch?.id ?? ids.uuid(), body, now }, signal);
+    const sent = await send({ ...target, batchId: job.batch?.id ?? ids.uuid(), body, now }, signal);
     if (job.batch !== null && isLarge(job.batch)) giveUpMemory(body);
     end({ kind: isCutOff(sent, signal) ? 'cut off' : 'sent', sent });
   };
@@ -143,10 +148,10 @@ function giveUpMemory(body: BodyOrFailure): void {
  * Much may have changed since the claim: an administrator stopped it, or wants in order what was claimed without, its key expired, the
  * wait outlasted its lease.
  */
-function mayBeSent(job: Job, route: Route, now: number): boolean {
-  const { progress, ordered } = route.webhook;
-  if (!isRunnable(progress.state) || stopReason(route, now) !== null || (ordered && !job.ordered)) return false;
-  return now + attemptMs(route) <= job.leaseExpiresAt;
+function mayBeSent(job: Job, target: DeliveryTarget, now: number): boolean {
+  const { progress, ordered } = target.webhook;
+  if (!isRunnable(progress.state) || stopReason(target, now) !== null || (ordered && !job.ordered)) return false;
+  return now + attemptMs(target) <= job.leaseExpiresAt;
 }
 
 /** A fault of this service is an attempt too: who looks for what did not arrive finds it there, and why. */
@@ -161,17 +166,17 @@ function isCutOff({ outcome }: Sent, signal: AbortSignal): boolean {
 }
 
 /** What all that departs in one turn shares: read anew in the next. */
-type Reading = BodyReads & { route(webhookNumber: number): Promise<Route | null> };
+type Reading = BodyReads & { target(webhookNumber: number): Promise<DeliveryTarget | null> };
 
 function createReading({ dispatch, eventTypes }: Store): Reading {
-  const routes = new Map<number, Promise<Route | null>>();
+  const targets = new Map<number, Promise<DeliveryTarget | null>>();
   return {
     records: dispatch.records,
     mustBeEncrypted: encryptionLookup(eventTypes),
-    route: (webhookNumber) => {
-      const route = routes.get(webhookNumber) ?? dispatch.route(webhookNumber);
-      routes.set(webhookNumber, route);
-      return route;
+    target: (webhookNumber) => {
+      const target = targets.get(webhookNumber) ?? dispatch.target(webhookNumber);
+      targets.set(webhookNumber, target);
+      return target;
     },
   };
 }

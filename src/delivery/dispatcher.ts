@@ -19,7 +19,7 @@ import type { Clock, Ids } from '../ids.ts';
 import { DRAIN_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { StaleWrite } from '../store/database.ts';
-import type { Route } from '../store/routes.ts';
+import type { DeliveryTarget } from '../store/delivery-targets.ts';
 import type { Store } from '../store/store.ts';
 import type { Webhook } from '../store/webhooks.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
@@ -112,7 +112,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   let onIdle = (): void => {};
   const abandon = new AbortController();
 
-  const loadOf = ({ webhook }: Route, now: number): Load => {
+  const loadOf = ({ webhook }: DeliveryTarget, now: number): Load => {
     const { maxRecordsPerSecond: perSecond, maxBatchRecords, progress } = webhook;
     const { webhookNumber, nextOffset, cursorOffset } = progress;
     const { room, claimed, reservedRecords, has } = lanes.load(webhookNumber, perSecond !== null);

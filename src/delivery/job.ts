@@ -1,7 +1,7 @@
 /** What the dispatcher passes from claim to settlement. */
 import { OAUTH_TIMEOUT_MS } from '../delivery-limits.ts';
+import type { DeliveryTarget } from '../store/delivery-targets.ts';
 import type { Batch } from '../store/dispatch.ts';
-import type { Route } from '../store/routes.ts';
 import type { Sent } from './send.ts';
 
 /** One request to be sent, under a lease. `batch` is null for a heartbeat. */
@@ -32,6 +32,6 @@ export function recordsOf({ batch }: Pick<Job, 'batch'>): number {
 }
 
 /** How long one attempt may take: it may ask for a token twice and post twice. */
-export function attemptMs({ webhook }: Pick<Route, 'webhook'>): number {
+export function attemptMs({ webhook }: Pick<DeliveryTarget, 'webhook'>): number {
   return webhook.timeoutSeconds * 2000 + OAUTH_TIMEOUT_MS * 2;
 }

@@ -48,7 +48,7 @@ export function buildMessage({
   return { url, body: bytes, headers };
 }
 
-/** Made once for as long as the route is kept with its secrets unsealed. */
+/** Made once for as long as the target is kept with its secrets unsealed. */
 const KEYS = new WeakMap<Secret, KeyObject>();
 
 function keyOf(secret: Secret): KeyObject {

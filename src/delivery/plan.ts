@@ -1,14 +1,14 @@
 /** What may be claimed of a webhook now (wire.md §5). Pure: the dispatcher reads, asks here, and writes. */
 import { FULL_PAUSE_MS } from '../delivery-limits.ts';
 import { BATCH_BYTES } from '../limits.ts';
+import type { DeliveryTarget } from '../store/delivery-targets.ts';
 import type { Batch } from '../store/dispatch.ts';
 import { NEVER } from '../store/dispatch.ts';
-import type { Route } from '../store/routes.ts';
 import type { Progress, WebhookConfiguration } from '../store/webhooks.ts';
 import { SESSION_MS, type StopReason } from '../webhooks/lifecycle.ts';
 
 /** What keeps a webhook from sending anything at all, or null. Asked before every claim and again before every attempt. */
-export function stopReason({ endpoint, key, webhook }: Route, now: number): StopReason | null {
+export function stopReason({ endpoint, key, webhook }: DeliveryTarget, now: number): StopReason | null {
   if (!endpoint.enabled) return 'endpoint_disabled';
   if (key !== null && key.expiresAt !== null && key.expiresAt <= now) return 'encryption_key_expired';
   return webhook.encryptionKeyName !== null && key === null ? 'encryption_key_missing' : null;

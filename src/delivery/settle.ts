@@ -159,9 +159,9 @@ async function writeOnce(
   webhookNumber: number,
   finished: readonly Finished[],
 ): Promise<Webhook | null> {
-  const route = await store.dispatch.route(webhookNumber);
-  if (route === null) return null;
-  const { webhook } = route;
+  const target = await store.dispatch.target(webhookNumber);
+  if (target === null) return null;
+  const { webhook } = target;
   const now = clock();
   const { batches, health, changes, audit, progress } = conclude(webhook, finished, { now, jitter, ids });
   const looks = isRunnable(progress.state) && wantsMore(webhookNumber, finished.length);

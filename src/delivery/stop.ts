@@ -2,7 +2,7 @@
 import type { Ids } from '../ids.ts';
 import type { Log } from '../log.ts';
 import { StaleWrite } from '../store/database.ts';
-import type { Route } from '../store/routes.ts';
+import type { DeliveryTarget } from '../store/delivery-targets.ts';
 import type { Store } from '../store/store.ts';
 import { type StopReason, stoppedProgress } from '../webhooks/lifecycle.ts';
 import { serviceStopEntry } from '../webhooks/service-stop.ts';
@@ -10,10 +10,10 @@ import { stateChange } from '../webhooks/status-event.ts';
 
 type Dependencies = { readonly store: Pick<Store, 'webhooks'>; readonly ids: Ids; readonly log: Log };
 
-/** Written with its event and its audit entry. One whose state changed since `route` was read is left as it is. */
+/** Written with its event and its audit entry. One whose state changed since `target` was read is left as it is. */
 export async function stopByService(
   { store, ids, log }: Dependencies,
-  { webhook }: Route,
+  { webhook }: DeliveryTarget,
   reason: StopReason,
   now: number,
 ): Promise<void> {

@@ -8,7 +8,7 @@ import type { Clock, Ids } from '../ids.ts';
 import { Refusal } from '../refusal.ts';
 import { isoInstant } from '../schemas.ts';
 import type { AttemptRecord } from '../store/attempts.ts';
-import type { Route } from '../store/routes.ts';
+import type { DeliveryTarget } from '../store/delivery-targets.ts';
 import type { Store } from '../store/store.ts';
 import type { Webhook } from '../store/webhooks.ts';
 import { STATE_REASONS } from '../webhooks/lifecycle.ts';
@@ -39,15 +39,15 @@ export function createTestDelivery(dependencies: Dependencies): TestDelivery {
   const { store, clock, ids, send, webhooks, inFlight = TEST_DELIVERIES_IN_FLIGHT } = dependencies;
   let underWay = 0;
 
-  const sendRecord = async (route: Route, actor: Actor, now: number): Promise<AttemptRecord> => {
-    const { id: webhookId, name: webhookName, progress } = route.webhook;
+  const sendRecord = async (target: DeliveryTarget, actor: Actor, now: number): Promise<AttemptRecord> => {
+    const { id: webhookId, name: webhookName, progress } = target.webhook;
     const data = { webhookId, webhookName, at: isoInstant(now) };
     const event = makeEvent({ type: 'webhook.test', data, actorId: actor }, { ids, now });
     const record = { ...event, offset: TEST_OFFSET, messageId: event.id, eventType: event.type };
     const batchId = ids.uuid();
     const sessionId = progress.sessionId ?? ids.uuid();
-    const body = await makeBody(bodyRequest(route, { sessionId, attemptNumber: 1, now }), [record]);
-    const sent = await send({ ...route, batchId, body, now });
+    const body = await makeBody(bodyRequest(target, { sessionId, attemptNumber: 1, now }), [record]);
+    const sent = await send({ ...target, batchId, body, now });
     const identity = {
       id: ids.uuid(),
       kind: 'test',
@@ -61,15 +61,15 @@ export function createTestDelivery(dependencies: Dependencies): TestDelivery {
 
   return async (webhookId, actor) => {
     const { progress } = await webhooks.get(webhookId);
-    const route = await store.dispatch.route(progress.webhookNumber);
-    if (route === null) throw new Refusal('not_found', `there is no webhook ${webhookId}`);
+    const target = await store.dispatch.target(progress.webhookNumber);
+    if (target === null) throw new Refusal('not_found', `there is no webhook ${webhookId}`);
     const now = clock();
-    const reason = stopReason(route, now);
+    const reason = stopReason(target, now);
     if (reason !== null) throw new Refusal('invalid_state', `no test can be sent: ${reason}. ${STATE_REASONS[reason]}`);
     if (underWay >= inFlight) throw tooMany(inFlight);
     underWay += 1;
     try {
-      const attempt = await sendRecord(route, actor, now);
+      const attempt = await sendRecord(target, actor, now);
       await store.attempts.insert(attempt);
       return attempt;
     } finally {

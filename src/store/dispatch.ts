@@ -3,8 +3,8 @@
 import { RECORD_OVERHEAD_BYTES } from '../delivery-limits.ts';
 import { clockLeadStore } from './clock-lead.ts';
 import type { Database, Row, Statement } from './database.ts';
+import { type DeliveryTarget, targetReader } from './delivery-targets.ts';
 import { type ReadRecords, recordReader } from './records.ts';
-import { type Route, routeReader } from './routes.ts';
 import type { Vault } from './vault.ts';
 import { IS_RUNNABLE, wakeStatement, wokenBy } from './wake.ts';
 
@@ -91,7 +91,7 @@ export type DispatchStore = {
   dueWebhooks(now: number, limit: number): Promise<number[]>;
   nextWakeAt(): Promise<number | null>;
   /** The webhook, its endpoint and its key as they are now; null when there is no such webhook. */
-  route(webhookNumber: number): Promise<Route | null>;
+  target(webhookNumber: number): Promise<DeliveryTarget | null>;
   dueBatches(webhookNumber: number, now: number, limit: number): Promise<Batch[]>;
   /** The pending batch with the lowest offset, and when it is due: all that an ordered webhook may send. */
   firstPending(webhookNumber: number): Promise<{ readonly batch: Batch; readonly dueAt: number } | null>;
@@ -120,7 +120,7 @@ export function dispatchStore(db: Database, vault: Vault): DispatchStore {
       const row = await db.get(NEXT_WAKE, {});
       return row?.wake_at == null ? null : Number(row.wake_at);
     },
-    route: routeReader(db, vault),
+    target: targetReader(db, vault),
     dueBatches: async (webhookNumber, now, limit) =>
       (await db.all(DUE_BATCHES, { webhookNumber, now, limit })).map((row) => readBatch(webhookNumber, row)),
     firstPending: async (webhookNumber) => {

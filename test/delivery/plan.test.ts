@@ -12,8 +12,8 @@ import {
   withinAllowance,
 } from '../../src/delivery/plan.ts';
 import { BATCH_BYTES } from '../../src/limits.ts';
+import type { DeliveryTarget } from '../../src/store/delivery-targets.ts';
 import { NEVER } from '../../src/store/dispatch.ts';
-import type { Route } from '../../src/store/routes.ts';
 import type { WebhookState } from '../../src/store/webhooks.ts';
 import { batchOf, progressOf } from '../support/attempts.ts';
 import { NOW } from '../support/store.ts';
@@ -91,27 +91,27 @@ describe('batches that are due, under a rate', () => {
 
 describe('what keeps a webhook from sending', () => {
   const key = { expiresAt: NOW + 1 };
-  const route = (more: {
+  const target = (more: {
     enabled?: boolean;
     keyName?: string | null;
     key?: { expiresAt: number | null } | null;
-  }): Route => {
+  }): DeliveryTarget => {
     const { enabled = true, keyName = null } = more;
     return {
       endpoint: { enabled },
       webhook: { encryptionKeyName: keyName },
       key: more.key ?? null,
-    } as unknown as Route;
+    } as unknown as DeliveryTarget;
   };
 
   it('is an endpoint that is off, a key that has expired, or one that is gone', () => {
     const table = [
-      [route({}), null],
-      [route({ keyName: 'k', key }), null],
-      [route({ keyName: 'k', key: { expiresAt: null } }), null],
-      [route({ enabled: false, keyName: 'k' }), 'endpoint_disabled'],
-      [route({ keyName: 'k', key: { expiresAt: NOW } }), 'encryption_key_expired'],
-      [route({ keyName: 'k' }), 'encryption_key_missing'],
+      [target({}), null],
+      [target({ keyName: 'k', key }), null],
+      [target({ keyName: 'k', key: { expiresAt: null } }), null],
+      [target({ enabled: false, keyName: 'k' }), 'endpoint_disabled'],
+      [target({ keyName: 'k', key: { expiresAt: NOW } }), 'encryption_key_expired'],
+      [target({ keyName: 'k' }), 'encryption_key_missing'],
     ] as const;
     for (const [asked, reason] of table) assert.equal(stopReason(asked, NOW), reason);
   });

@@ -1,13 +1,12 @@
 /** A webhook with all that a delivery needs to know of it, read anew for every attempt and yet cheap. */
-
-import { ROUTES_CACHED } from '../delivery-limits.ts';
+import { TARGETS_CACHED } from '../delivery-limits.ts';
 import type { Database } from './database.ts';
 import { type Endpoint, endpointTable } from './endpoints.ts';
 import { PGP_KEY, type PgpKey } from './keys.ts';
 import type { Vault } from './vault.ts';
 import { PROGRESS, WEBHOOK, type Webhook, type WebhookConfiguration } from './webhooks.ts';
 
-export type Route = { readonly webhook: Webhook; readonly endpoint: Endpoint; readonly key: PgpKey | null };
+export type DeliveryTarget = { readonly webhook: Webhook; readonly endpoint: Endpoint; readonly key: PgpKey | null };
 
 /** What administrators set, with its secrets unsealed; `version` changes whenever any of it does. */
 type Settings = {
@@ -30,10 +29,10 @@ const CONFIGURATION = `SELECT ${WEBHOOK.columns()} FROM webhook WHERE number = @
 const KEY = `SELECT ${PGP_KEY.columns()} FROM pgp_key WHERE name = @name`;
 
 /**
- * The route of a webhook as it is in the database now, null when there is none. Unsealing its secrets takes 40 µs, so what
+ * The target of a webhook as it is in the database now, null when there is none. Unsealing its secrets takes 40 µs, so what
  * was read is kept while the versions of its rows stay the same: every write to one of them changes its `updated_at`.
  */
-export function routeReader(db: Database, vault: Vault): (webhookNumber: number) => Promise<Route | null> {
+export function targetReader(db: Database, vault: Vault): (webhookNumber: number) => Promise<DeliveryTarget | null> {
   const endpoints = endpointTable(vault);
   const endpointSql = `SELECT ${endpoints.columns()} FROM endpoint WHERE id = @id`;
   const cached = new Map<number, Settings>();
@@ -54,7 +53,7 @@ export function routeReader(db: Database, vault: Vault): (webhookNumber: number)
     };
     cached.set(webhookNumber, settings);
     const [oldest] = cached.keys();
-    if (cached.size > ROUTES_CACHED && oldest !== undefined) cached.delete(oldest);
+    if (cached.size > TARGETS_CACHED && oldest !== undefined) cached.delete(oldest);
     return settings;
   };
 
