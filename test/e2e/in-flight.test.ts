@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
+import type { KeyView } from '../../src/webhooks/keys.ts';
 import type { WebhookView } from '../../src/webhooks/view.ts';
-import { refusalOf, succeeded } from '../support/client.ts';
+import { type Page, refusalOf, succeeded } from '../support/client.ts';
 import { deferred } from '../support/deferred.ts';
 import {
   connect,
   deliveriesOf,
   deliveryOf,
+  importKey,
   type Journey,
   makeEventType,
   only,
@@ -16,9 +18,11 @@ import {
   startWebhook,
   stopWebhook,
 } from '../support/journey.ts';
+import { type PgpKeyPair, pgpKeyPair } from '../support/pgp-keys.ts';
 import type { ReceivingEndpoint } from '../support/receiver.ts';
 
 const TYPE = 'order.placed';
+const KEY = 'payroll';
 
 type Held = Journey & {
   readonly at: ReceivingEndpoint;
@@ -29,10 +33,17 @@ type Held = Journey & {
 };
 
 /** A delivery that has arrived and is not answered yet. */
-async function holdOne(t: TestContext, status = 204): Promise<Held> {
+async function holdOne(
+  t: TestContext,
+  { status = 204, key }: { status?: number; key?: PgpKeyPair } = {},
+): Promise<Held> {
   const journey = await startJourney(t);
   await makeEventType(journey.admin, TYPE);
-  const { at, webhook } = await connect(journey, [TYPE], { webhook: { ordered: true, maxBatchRecords: 1 } });
+  if (key !== undefined) await importKey(journey.admin, KEY, key.publicKey);
+  const { at, webhook } = await connect(journey, [TYPE], {
+    receiving: key === undefined ? {} : { privateKeys: { [KEY]: key.privateKey } },
+    webhook: { ordered: true, maxBatchRecords: 1, encryptionKeyName: key === undefined ? null : KEY },
+  });
   const released = deferred();
   at.answer(async () => {
     await released.promise;
@@ -98,17 +109,21 @@ describe('while a delivery is in flight', () => {
   });
 
   it('it cannot be replayed, and neither endpoint nor key can be taken from under it', async (t) => {
-    const { admin, webhook, eventId, release } = await holdOne(t);
+    const { admin, service, webhook, eventId, release } = await holdOne(t, { key: await pgpKeyPair() });
     const { id } = await deliveryOf(admin, webhook, eventId);
     assert.equal((await refusalOf(admin.post(`deliveries/${id}/replay`), 409)).code, 'invalid_state');
-    const inUse = await refusalOf(admin.delete(`endpoints/${webhook.endpointId}`), 409);
-    assert.equal(inUse.code, 'in_use');
-    assert.ok(inUse.description.includes(webhook.name));
+    const key = only((await succeeded<Page<KeyView>>(admin.get('keys'))).items);
+    for (const path of [`endpoints/${webhook.endpointId}`, `keys/${key.id}`]) {
+      const { code, description } = await refusalOf(admin.delete(path), 409);
+      assert.equal(code, 'in_use', path);
+      assert.ok(description.includes(webhook.name), description);
+    }
     release();
+    assert.equal((await service.log.nextAttempt(webhook.id)).fate, 'delivered');
   });
 
   it('and fails after its webhook was stopped, it waits for the next start, which does not wait for the retry', async (t) => {
-    const { admin, service, at, webhook, release } = await holdOne(t, 500);
+    const { admin, service, at, webhook, release } = await holdOne(t, { status: 500 });
     await stopWebhook(admin, webhook);
     release();
     assert.equal((await service.log.nextAttempt(webhook.id)).fate, 'retry');
