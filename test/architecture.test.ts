@@ -52,7 +52,7 @@ const FOUNDATION = [
 const DOORS = ['cli', 'http', 'portal'];
 
 const LINES_MAX = 250;
-const LINES_MEDIAN_MAX = 85;
+const LINES_MEDIAN_MAX = 80;
 
 type Import = { readonly to: string; readonly typeOnly: boolean };
 
