@@ -47,6 +47,15 @@ describe('the test of OAuth settings', () => {
     assert.match(String(server.requests[0]?.body), /^grant_type=client_credentials&scope=events/);
   });
 
+  it('asks for no scope where none is configured', async (t) => {
+    const { server, endpointId, test } = await openTesting(t, { scopes: null });
+    assert.equal((await test(endpointId)).issued, true);
+    assert.deepEqual(
+      server.requests.map(({ body }) => body.toString('utf8')),
+      ['grant_type=client_credentials'],
+    );
+  });
+
   it('neither uses nor leaves behind a token of deliveries', async (t) => {
     const { server, endpointId, services, test } = await openTesting(t);
     const transport = loopbackTransport(t, { caPem: sharedCertificates().ca });
