@@ -66,10 +66,13 @@ test('an id of nothing is 404 for every method of every resource, and an id of a
       }
     }
   }
-  for (const path of [`deliveries/${NOWHERE}`, `audit/${NOWHERE}`, `${EMPLOYEES}/${NOWHERE}`]) {
-    const status = path.startsWith('/') ? 401 : 404;
-    await refusalOf(admin.get(path), status);
+  const { api } = await registerApplication(admin, ['employees:view', 'employees:edit']);
+  const employee = `${EMPLOYEES}/${NOWHERE}`;
+  for (const sent of [admin.get(`deliveries/${NOWHERE}`), admin.get(`audit/${NOWHERE}`)]) await refusalOf(sent, 404);
+  for (const sent of [api.get(employee), api.patch(employee, { division: 'x' })]) {
+    assert.equal((await refusalOf(sent, 404)).code, 'not_found');
   }
+  assert.equal((await refusalOf(admin.get(employee), 401)).code, 'insufficient_scope');
   for (const action of ['start', 'stop', 'test', 'replay']) {
     assert.equal((await refusalOf(admin.post(`webhooks/${NOWHERE}/${action}`), 404)).code, 'not_found');
   }
