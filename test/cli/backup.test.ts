@@ -1,39 +1,19 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, watch, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import BetterSqlite3 from 'better-sqlite3';
+import { assertHealthy, beside, withKeyOf } from '../support/backup-folders.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { createClient, succeeded, tokenFor } from '../support/client.ts';
 import { sallyport, serve } from '../support/command.ts';
-import { creationOf, type Folder, initialised, type Json, reachableReceiver } from '../support/command-folder.ts';
+import { creationOf, initialised, type Json, reachableReceiver } from '../support/command-folder.ts';
 import { modeOf } from '../support/data-folder.ts';
 
 type Backup = Json & { readonly file: string; readonly withMasterKey: boolean; readonly replaced: string | null };
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
-
-/** What another folder would be called beside this one. */
-function beside({ dataDir }: Folder, name: string): string {
-  return join(dirname(dataDir), name);
-}
-
-/** A folder with nothing but the master key of the first in it, as after a disk was lost. */
-function withKeyOf(folder: Folder, name: string): string {
-  const dataDir = beside(folder, name);
-  mkdirSync(dataDir, { mode: 0o700 });
-  copyFileSync(join(folder.dataDir, 'master.key'), join(dataDir, 'master.key'));
-  return dataDir;
-}
-
-async function assertHealthy(dataDir: string): Promise<void> {
-  const { status, stdout } = await sallyport(['doctor', '--data', dataDir]);
-  assert.equal(status, 0, stdout);
-  assert.doesNotMatch(stdout, /^(problem|warning)/m);
-}
 
 async function refused(args: readonly string[], says: RegExp): Promise<void> {
   const { status, stdout, stderr } = await sallyport(args);
@@ -239,68 +219,4 @@ test('a database that is damaged beyond opening can be replaced, and is kept as 
   await assertHealthy(dataDir);
   assert.equal(readFileSync(String(replaced), 'utf8'), damaged);
   assert.equal(readFileSync(`${replaced}-wal`, 'utf8'), 'its log');
-});
-
-/** Runs a command and kills it as soon as a file is in this folder whose name says that it is not finished. */
-async function killInTheMiddle(t: TestContext, folder: string, args: readonly string[]): Promise<void> {
-  const watcher = watch(folder);
-  cleanUp(t, () => watcher.close());
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', MAIN, ...args], { stdio: 'ignore' });
-  cleanUp(t, () => child.kill('SIGKILL'));
-  watcher.on('change', (_, name) => {
-    if (/\.part(-|$)/.test(String(name))) child.kill('SIGKILL');
-  });
-  const [, signal] = await once(child, 'exit');
-  assert.equal(signal, 'SIGKILL', 'it was killed before it had finished');
-}
-
-/** Makes the database large, so that a copy of it takes a while. */
-function fill({ dataDir }: Folder): void {
-  const db = new BetterSqlite3(join(dataDir, 'sallyport.db'));
-  db.exec(`
-    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 64)
-    INSERT INTO setting SELECT 'filler ' || i, randomblob(1000000) FROM n`);
-  db.close();
-}
-
-test('kill -9 in the middle of a backup leaves no backup, and the next one clears up', async (t) => {
-  const folder = await initialised(t);
-  fill(folder);
-  const backups = beside(folder, 'backups');
-  mkdirSync(backups);
-  const file = join(backups, 'backup.db');
-  await killInTheMiddle(t, backups, ['backup', file, '--data', folder.dataDir]);
-  assert.equal(existsSync(file), false);
-  assert.notDeepEqual(readdirSync(backups), []);
-  await assertHealthy(folder.dataDir);
-  await folder.json(['backup', file]);
-  assert.deepEqual(readdirSync(backups), ['backup.db']);
-});
-
-test('kill -9 in the middle of a restore leaves the old database, and the next one clears up', async (t) => {
-  const folder = await initialised(t);
-  const { dataDir, json } = folder;
-  fill(folder);
-  const file = beside(folder, 'backup.db');
-  await json(['backup', file]);
-  await json(['event', 'type-create', '--name', 'later.thing']);
-  const before = readFileSync(join(dataDir, 'sallyport.db'));
-  await killInTheMiddle(t, dataDir, ['restore', file, '--force', '--data', dataDir]);
-  assert.ok(readFileSync(join(dataDir, 'sallyport.db')).equals(before));
-  await assertHealthy(dataDir);
-  await json(['restore', file, '--force']);
-  assert.deepEqual(
-    readdirSync(dataDir)
-      .filter((name) => !name.includes('.replaced.'))
-      .sort(),
-    ['master.key', 'sallyport.db', 'serve.lock'],
-  );
-  await assertHealthy(dataDir);
-
-  // A folder that had nothing has nothing still.
-  const empty = withKeyOf(folder, 'empty');
-  await killInTheMiddle(t, empty, ['restore', file, '--data', empty]);
-  assert.equal(existsSync(join(empty, 'sallyport.db')), false);
-  await json(['restore', file, '--data', empty]);
-  await assertHealthy(empty);
 });

@@ -1,0 +1,106 @@
+/** What is left when a backup or a restore is killed before it has finished. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, watch } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import BetterSqlite3 from 'better-sqlite3';
+import { assertHealthy, beside, withKeyOf } from '../support/backup-folders.ts';
+import { cleanUp } from '../support/cleanup.ts';
+import { type Folder, initialised } from '../support/command-folder.ts';
+
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const FILLED_MAX_MEGABYTES = 1024;
+
+/**
+ * Runs a command and kills it as soon as a file is in this folder whose name says that it is not finished. Where the command was faster
+ * than that, it is run again with more to do, which `prepare` sees to.
+ */
+async function killInTheMiddle(
+  t: TestContext,
+  folder: string,
+  args: readonly string[],
+  prepare: (megabytes: number) => void | Promise<void>,
+): Promise<void> {
+  for (let megabytes = 64; megabytes <= FILLED_MAX_MEGABYTES; megabytes *= 2) {
+    await prepare(megabytes);
+    const watcher = watch(folder);
+    const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', MAIN, ...args], {
+      stdio: 'ignore',
+    });
+    cleanUp(t, () => child.kill('SIGKILL'));
+    watcher.on('change', (_, name) => {
+      if (/\.part(-|$)/.test(String(name))) child.kill('SIGKILL');
+    });
+    const [code, signal] = await once(child, 'exit');
+    watcher.close();
+    if (signal === 'SIGKILL') return;
+    assert.equal(code, 0);
+  }
+  assert.fail('it was never killed before it had finished');
+}
+
+/** Makes the database so large, so that a copy of it takes a while. */
+function fill({ dataDir }: Folder, megabytes: number): void {
+  const db = new BetterSqlite3(join(dataDir, 'sallyport.db'));
+  db.exec(`
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${megabytes})
+    INSERT OR IGNORE INTO setting SELECT 'filler ' || i, randomblob(1000000) FROM n`);
+  db.close();
+}
+
+test('kill -9 in the middle of a backup leaves no backup, and the next one clears up', async (t) => {
+  const folder = await initialised(t);
+  const backups = beside(folder, 'backups');
+  mkdirSync(backups);
+  const file = join(backups, 'backup.db');
+  await killInTheMiddle(t, backups, ['backup', file, '--data', folder.dataDir], (megabytes) => {
+    rmSync(file, { force: true });
+    fill(folder, megabytes);
+  });
+  assert.equal(existsSync(file), false);
+  assert.notDeepEqual(readdirSync(backups), []);
+  await assertHealthy(folder.dataDir);
+  await folder.json(['backup', file]);
+  assert.deepEqual(readdirSync(backups), ['backup.db']);
+});
+
+test('kill -9 in the middle of a restore leaves the old database, and the next one clears up', async (t) => {
+  const folder = await initialised(t);
+  const { dataDir, json } = folder;
+  const file = beside(folder, 'backup.db');
+  let before = Buffer.alloc(0);
+  const larger = async (megabytes: number): Promise<void> => {
+    rmSync(file, { force: true });
+    fill(folder, megabytes);
+    await json(['backup', file]);
+    // Not in the backup, and so gone with a restore that was not stopped.
+    await json(['event', 'type-create', '--name', 'later.thing']);
+    before = readFileSync(join(dataDir, 'sallyport.db'));
+  };
+  await killInTheMiddle(t, dataDir, ['restore', file, '--force', '--data', dataDir], larger);
+  assert.ok(readFileSync(join(dataDir, 'sallyport.db')).equals(before));
+  await assertHealthy(dataDir);
+  await json(['restore', file, '--force']);
+  assert.deepEqual(
+    readdirSync(dataDir)
+      .filter((name) => !name.includes('.replaced.'))
+      .sort(),
+    ['master.key', 'sallyport.db', 'serve.lock'],
+  );
+  await assertHealthy(dataDir);
+
+  // A folder that had nothing has nothing still.
+  const empty = withKeyOf(folder, 'empty');
+  await killInTheMiddle(t, empty, ['restore', file, '--data', empty], async (megabytes) => {
+    rmSync(join(empty, 'sallyport.db'), { force: true });
+    rmSync(file);
+    fill(folder, megabytes);
+    await json(['backup', file]);
+  });
+  assert.equal(existsSync(join(empty, 'sallyport.db')), false);
+  await json(['restore', file, '--data', empty]);
+  await assertHealthy(empty);
+});
