@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import test, { type TestContext } from 'node:test';
 import { DATABASE_FILE } from '../../src/data-folder.ts';
 import { DELIVERIES_IN_FLIGHT_PER_ENDPOINT } from '../../src/delivery-limits.ts';
-import { cleanUp } from '../support/cleanup.ts';
 import { type ApiClient, createClient, EMPLOYEES, type Page, succeeded, tokenFor } from '../support/client.ts';
 import { deferred } from '../support/deferred.ts';
+import { startFront } from '../support/front.ts';
 import {
   connect,
   deliveriesOf,
@@ -81,28 +80,18 @@ test('killed while the first of five is on its way: that one comes twice, those 
 });
 
 test('killed after the claim and before anything was sent: everything comes once', async (t) => {
-  const { service, admin, receiver: elsewhere } = await startBoth(t);
-  await elsewhere.close();
+  const { service, admin, receiver } = await startBoth(t);
   const claimed = deferred();
-  const sockets: Socket[] = [];
-  const silent = createServer((socket) => {
-    sockets.push(socket.on('error', () => {}));
-    claimed.resolve();
-  });
-  cleanUp(t, () => void silent.close());
-  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
-  const { port } = silent.address() as AddressInfo;
+  const front = await startFront(t, () => claimed.resolve());
   const known = { secret: randomBytes(32).toString('base64'), apiKey: randomBytes(16).toString('hex') };
-  const endpoint = await makeEndpoint(admin, { url: `https://localhost:${port}/hook`, ...known });
+  const endpoint = await makeEndpoint(admin, { url: `https://localhost:${front.port}/hook`, ...known });
   const webhook = await startWebhook(admin, await makeWebhook(admin, endpoint, [TYPE]));
   const ids = await publish(admin, TYPE, ...numbered(3));
   await claimed.promise;
   await kill(service);
-  for (const socket of sockets) socket.destroy();
-  await new Promise((resolve) => silent.close(resolve));
 
-  const receiver = await startReceiver(t, sharedCertificates().server, { port });
   const at = receiver.endpoint('/hook', known);
+  front.passTo(receiver.port);
   const again = await restart(t, service);
   const settled = await again.log.nextAttempt(webhook.id);
   assert.deepEqual([settled.fate, settled.attemptNumber], ['delivered', 2]);

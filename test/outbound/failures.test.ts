@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { test } from 'node:test';
 import type { Resolve } from '../../src/outbound/egress.ts';
 import { deferred } from '../support/deferred.ts';
@@ -18,10 +17,7 @@ function firstBytes(socket: Socket): Promise<unknown> {
 }
 
 test('nothing that listens is a failure to connect', async (t) => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
+  const port = 1;
   const { post } = loopbackTransport(t, { caPem });
   const { message, timings, answer } = failed(await post(requestTo(`https://receiver.test:${port}/`)), 'connect');
   assert.match(message, /ECONNREFUSED/);
@@ -161,10 +157,10 @@ test('the total time-out cuts off every step, and says which', async (t) => {
     const { post } = loopbackTransport(t, { caPem, ...options });
     const url = `https://receiver.test:${port}/`;
     if (warm) assert.ok((await post(requestTo(url))).ok);
-    const outcome = failed(await post(requestTo(url, { timeoutMs: 300 })), 'timeout');
+    const outcome = failed(await post(requestTo(url, { timeoutMs: 2000 })), 'timeout');
     assert.match(outcome.message, at);
     assert.equal(outcome.answer?.status, status);
-    assert.ok((outcome.timings.totalMs ?? 0) >= 299);
+    assert.ok((outcome.timings.totalMs ?? 0) >= 1999);
   }
   await closed.promise;
 });

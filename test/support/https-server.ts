@@ -47,13 +47,11 @@ export type HttpsServerOptions = {
   /** Further options, such as `{requestCert: true, rejectUnauthorized: true, ca}` for mutual TLS. */
   readonly tls?: TlsOptions;
   readonly answer?: PlannedAnswer;
-  /** Any free one where absent. */
-  readonly port?: number;
 };
 
 export async function startHttpsServer(
   identity: Identity,
-  { tls = {}, answer = {}, port: wantedPort = 0 }: HttpsServerOptions = {},
+  { tls = {}, answer = {} }: HttpsServerOptions = {},
 ): Promise<HttpsServer> {
   const requests: SeenRequest[] = [];
   const unread: SeenRequest[] = [];
@@ -82,7 +80,7 @@ export async function startHttpsServer(
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
-  await new Promise<void>((resolve) => server.listen(wantedPort, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
 
   return {

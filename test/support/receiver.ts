@@ -69,8 +69,6 @@ export type Receiver = {
 export type ReceiverOptions = {
   /** The time by which dates are judged; the service's, where a test has moved it on. */
   readonly clock?: () => number;
-  /** The port to listen on; any free one where absent. */
-  readonly port?: number;
 };
 
 const BODY_BYTES = 64 * 1024 * 1024;
@@ -78,11 +76,10 @@ const BODY_BYTES = 64 * 1024 * 1024;
 export async function startReceiver(
   t: TestContext,
   identity: Identity,
-  { clock = Date.now, port = 0 }: ReceiverOptions = {},
+  { clock = Date.now }: ReceiverOptions = {},
 ): Promise<Receiver> {
   const routes = new Map<string, (request: SeenRequest) => PlannedAnswer | Promise<PlannedAnswer>>();
   const server = await startHttpsServer(identity, {
-    port,
     answer: async (request, response) => {
       const route = routes.get(request.url);
       await carryOut(route === undefined ? { status: 404 } : await route(request), request, response);
