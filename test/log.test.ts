@@ -150,7 +150,8 @@ describe('the destination of the log', () => {
     }
     await turn();
     const tookMs = performance.now() - begunAt;
-    assert.ok(tookMs >= LOG_STALL_MS && tookMs < 3 * LOG_STALL_MS, `${tookMs} ms`);
+    // Did every turn wait, there would be a minute of it.
+    assert.ok(tookMs >= LOG_STALL_MS && tookMs < 30 * LOG_STALL_MS, `${tookMs} ms`);
 
     const buffer = Buffer.alloc(1024 * 1024);
     const kept = buffer.toString('utf8', 0, readSync(reading, buffer)).split('\n');

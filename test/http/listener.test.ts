@@ -41,8 +41,8 @@ describe('a client whose headers never end', { concurrency: true }, () => {
       socket.write(sent);
       await once(socket, 'end');
       const tookMs = performance.now() - begunAt;
-      // As much again for a machine that is busy; without a check of the connections it were 30 s, and 120 s for TLS.
-      assert.ok(tookMs > HEADERS_MS - 100 && tookMs < 2 * HEADERS_MS, `${tookMs} ms`);
+      // Without a check of the connections it were 30 s, and 120 s for TLS; anything below is a machine that is busy.
+      assert.ok(tookMs > HEADERS_MS - 100 && tookMs < 29_000, `${tookMs} ms`);
       assert.match(text, answer);
       // What it says from now on is heard by nobody.
       const closed = new Promise((resolve) => socket.once('close', resolve));
