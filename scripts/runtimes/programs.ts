@@ -28,19 +28,29 @@ function pathOf(runtime: Runtime): string {
 }
 
 function installMissing(): void {
-  const wanted = versionsIn(join(import.meta.dirname, 'package-lock.json'));
-  const present = versionsIn(join(packages, '.package-lock.json'));
-  if (Object.keys(present).length > 0 && Object.entries(present).every(([path, version]) => wanted[path] === version))
-    return;
+  const present = packagesIn(join(packages, '.package-lock.json'));
+  const wanted = Object.entries(packagesIn(join(import.meta.dirname, 'package-lock.json')));
+  // npm leaves out what is made for other systems.
+  const needed = wanted.filter(([, { os, cpu }]) => isFor(os, process.platform) && isFor(cpu, process.arch));
+  if (needed.every(([path, { version }]) => present[path]?.version === version)) return;
   process.stderr.write('Installing the runtimes of scripts/runtimes/package.json\n');
   const args = ['ci', '--include=optional', '--no-audit', '--no-fund', '--loglevel=error'];
   const { status, error } = spawnSync('npm', args, { cwd: import.meta.dirname, stdio: ['ignore', 2, 2] });
   if (error !== undefined || status !== 0) throw new Error(`npm ci failed: ${error?.message ?? `status ${status}`}`);
 }
 
-function versionsIn(lockFile: string): Readonly<Record<string, string>> {
+type Package = {
+  readonly version?: string;
+  readonly os?: string | readonly string[];
+  readonly cpu?: string | readonly string[];
+};
+
+function packagesIn(lockFile: string): Readonly<Record<string, Package>> {
   if (!existsSync(lockFile)) return {};
-  const { packages } = JSON.parse(readFileSync(lockFile, 'utf8')) as { packages: Record<string, { version?: string }> };
-  const entries = Object.entries(packages).filter(([path]) => path !== '');
-  return Object.fromEntries(entries.map(([path, { version = '' }]) => [path, version]));
+  const { packages } = JSON.parse(readFileSync(lockFile, 'utf8')) as { packages: Record<string, Package> };
+  return Object.fromEntries(Object.entries(packages).filter(([path]) => path !== ''));
+}
+
+function isFor(systems: Package['os'], mine: string): boolean {
+  return systems === undefined || [systems].flat().includes(mine);
 }
