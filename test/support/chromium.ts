@@ -1,7 +1,7 @@
 /** The browser that pages are looked at with: Debian's Chromium, without a window. */
 import { type Browser, chromium } from 'playwright-core';
+import { onPath } from './on-path.ts';
 
-const CHROMIUM = '/usr/bin/chromium';
 const FLAGS = [
   '--headless',
   '--no-sandbox',
@@ -14,6 +14,8 @@ const FLAGS = [
 ];
 
 /** Started anew, with a profile of its own. Whoever starts it closes it. */
-export function launchChromium(): Promise<Browser> {
-  return chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+export async function launchChromium(): Promise<Browser> {
+  const executablePath = onPath('chromium');
+  if (executablePath === null) throw new Error('chromium is not installed: apt-get install chromium');
+  return chromium.launch({ executablePath, args: FLAGS });
 }

@@ -2,15 +2,16 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { cleanUp } from './cleanup.ts';
 import { createMailbox } from './mailbox.ts';
+import { onPath } from './on-path.ts';
 import type { HandedRecord } from './vectors.ts';
 
 export type Command = readonly [program: string, ...args: string[]];
@@ -61,8 +62,7 @@ export function receiverFile(name: string): string {
 
 /** The programs that are not installed here. */
 export function missingPrograms(needs: ReceiverProgram['needs']): readonly string[] {
-  const folders = (process.env.PATH ?? '').split(delimiter);
-  return Object.keys(needs).filter((name) => !folders.some((folder) => existsSync(join(folder, name))));
+  return Object.keys(needs).filter((name) => onPath(name) === null);
 }
 
 const TRIES = 5;

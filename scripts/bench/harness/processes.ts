@@ -4,6 +4,7 @@
  */
 import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { globSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 
@@ -76,7 +77,9 @@ export function killAll(): void {
 
 /** Where a program is on the path, or where Debian puts it besides; null when it is nowhere. */
 export function findProgram(name: string): string | null {
-  const path = `${process.env.PATH ?? ''}:/usr/sbin:/usr/lib/postgresql/15/bin`;
+  // The newest first, of those that are installed.
+  const servers = globSync('/usr/lib/postgresql/*/bin').sort((a, b) => b.localeCompare(a, 'en', { numeric: true }));
+  const path = [process.env.PATH ?? '', '/usr/sbin', ...servers].join(':');
   const { status, stdout } = spawnSync('sh', ['-c', `command -v ${name}`], { env: { PATH: path }, encoding: 'utf8' });
   return status === 0 ? stdout.trim() : null;
 }
