@@ -62,11 +62,14 @@ async function measureMemory(
   const serve = ['serve', '--json', '--port', '0', '--data', data];
   const time = spawn('/usr/bin/time', ['-v', '-o', report, binary, ...serve], {
     env: {},
-    stdio: ['ignore', 'pipe', 'ignore'],
+    stdio: ['ignore', 'pipe', 'inherit'],
   });
   const ended = once(time, 'exit');
-  await once(time.stdout, 'data');
-  await setTimeout(IDLE_MS);
+  const early = ended.then(([code, signal]) => {
+    throw new Error(`${binary} ended (${signal ?? code}) before it was measured`);
+  });
+  await Promise.race([once(time.stdout, 'data'), early]);
+  await Promise.race([setTimeout(IDLE_MS), early]);
   const pid = Number(readFileSync(`/proc/${time.pid}/task/${time.pid}/children`, 'utf8'));
   const idleBytes = kibibytes(readFileSync(`/proc/${pid}/status`, 'utf8'), /^VmRSS:\s+(\d+) kB$/m);
   process.kill(pid, 'SIGTERM');
