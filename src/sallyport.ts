@@ -4,38 +4,25 @@
  *     const sallyport = await createSallyport(readConfig(process.env, {}));
  *     const { url } = await sallyport.start();
  */
-import { createGate, type Gate } from './access/gate.ts';
+import { createGate } from './access/gate.ts';
 import { createThrottle } from './access/throttle.ts';
+import { administration, authorizationServer } from './api-routes.ts';
 import { type Composed, compose } from './compose.ts';
 import { type Config, listeningUrl } from './config.ts';
 import type { FirstCredentials } from './data-folder.ts';
 import { createDispatcher, type Dispatcher } from './delivery/dispatcher.ts';
 import { createOauthTokens } from './delivery/oauth.ts';
 import { createSend, type Send } from './delivery/send.ts';
-import { createTestDelivery, type TestDelivery } from './delivery/test-delivery.ts';
+import { createTestDelivery } from './delivery/test-delivery.ts';
 import { createTestOauth } from './delivery/test-oauth.ts';
 import { createEmbedding, type Embedding } from './embedding.ts';
 import { inviteFirstAdministrator } from './first-invitation.ts';
 import { createHousekeeping } from './housekeeping/housekeeping.ts';
 import type { Retention } from './housekeeping/retention.ts';
-import { createClientAuthentication } from './http/client-authentication.ts';
 import { createListener } from './http/listener.ts';
 import { createRemoteAddress } from './http/remote-address.ts';
-import type { Route } from './http/route.ts';
-import { accessRoutes } from './http/routes/access.ts';
-import { discoveryRoutes } from './http/routes/discovery.ts';
-import { employeeRoutes } from './http/routes/employees.ts';
-import { erasureRoutes } from './http/routes/erasure.ts';
-import { eventRoutes } from './http/routes/events.ts';
-import { forwardAuthRoutes } from './http/routes/forward-auth.ts';
-import { healthRoutes } from './http/routes/health.ts';
-import { introspectionRoutes } from './http/routes/introspection.ts';
-import { invitationRoutes } from './http/routes/invitations.ts';
 import { metricsRoutes } from './http/routes/metrics.ts';
 import { openApiRoutes } from './http/routes/openapi.ts';
-import { revocationRoutes } from './http/routes/revocation.ts';
-import { tokenRoutes } from './http/routes/token.ts';
-import { webhookRoutes } from './http/routes/webhooks.ts';
 import { createRequestHandler, type RequestHandler } from './http/server.ts';
 import type { Clock } from './ids.ts';
 import { CATALOGUE_WATCH_MS } from './limits.ts';
@@ -197,48 +184,6 @@ function createDelivery(
   const jitter = (): number => Buffer.from(random(4)).readUInt32BE() / 2 ** 32;
   const parts = { store, clock, ids, log, send, makeLargeBody };
   return { send, dispatcher: createDispatcher({ ...parts, jitter, observe, answeredRequests }) };
-}
-
-function authorizationServer({
-  services: { tokens, invitations, products },
-  store: { users },
-  clock,
-  gate,
-  issuer,
-  ...page
-}: Composed & {
-  readonly gate: Gate;
-  readonly issuer: () => string;
-  readonly signInPath: () => string | null;
-  readonly stylesheet: string;
-}): Route[] {
-  const throttle = createThrottle();
-  const authentication = createClientAuthentication({ tokens, throttle, clock });
-  return [
-    ...tokenRoutes({ tokens, authentication }),
-    ...introspectionRoutes({ tokens, authentication, gate, users }),
-    ...revocationRoutes({ tokens, authentication }),
-    ...discoveryRoutes({ issuer, products }),
-    ...forwardAuthRoutes({ gate }),
-    ...invitationRoutes({ invitations, throttle, clock, publicUrl: issuer, ...page }),
-  ];
-}
-
-type Doors = Composed & {
-  readonly dispatcher: Dispatcher;
-  readonly log: Log;
-  readonly testDelivery: TestDelivery;
-};
-
-function administration({ services, store, clock, dispatcher, log, testDelivery }: Doors): Route[] {
-  return [
-    ...accessRoutes({ services, clock }),
-    ...webhookRoutes({ services, clock, testDelivery }),
-    ...eventRoutes({ services, store }),
-    ...erasureRoutes(services),
-    ...employeeRoutes(services),
-    ...healthRoutes({ store, dispatcher, clock, log }),
-  ];
 }
 
 function retentionOf({ retentionDeliveredDays, retentionDeadDays, retentionAttemptsDays }: Config): Retention {
