@@ -75,9 +75,11 @@ describe('the single binary', () => {
   });
 
   it('leaves nothing among temporary files, and does without a folder for them', async () => {
+    const data = join(parent, 'data');
+    await run(join(folder, NAME), ['init', '--data', data], { cwd: folder, env: environment() });
     assert.deepEqual(readdirSync(temporary), []);
     const nowhere = { cwd: folder, env: environment({ TMPDIR: join(parent, 'no-such-folder') }) };
-    const { stdout } = await run(join(folder, NAME), ['doctor', '--json'], nowhere);
+    const { stdout } = await run(join(folder, NAME), ['doctor', '--json', '--data', data], nowhere);
     assert.equal((JSON.parse(stdout) as { ok: boolean }).ok, true);
     assert.equal(existsSync(join(parent, 'no-such-folder')), false);
   });
