@@ -42,9 +42,9 @@ describe('with an egress proxy', () => {
     await at.next();
     assert.deepEqual([at.challenges.length, authorization.requests.length, at.deliveries.length], [1, 1, 2]);
     assert.ok(proxy.asked.length > 0);
-    for (const { authority, authorization: sent } of proxy.asked) {
+    for (const { authority, headers } of proxy.asked) {
       assert.ok(authority === tunnel || authority === tunnel.replace('127.0.0.1', '[::1]'), authority);
-      assert.equal(sent, CREDENTIALS);
+      assert.equal(headers['proxy-authorization'], CREDENTIALS);
     }
     // Every connection that the receiver saw came out of a tunnel.
     assert.equal(receiver.connections(), proxy.asked.filter(({ authority }) => authority === tunnel).length);
@@ -67,13 +67,13 @@ describe('with an egress proxy', () => {
   it('that refuses, deliveries wait with that reason, and go out once it allows them', async (t) => {
     const journey = await startBehindProxy(t);
     const { admin, proxy, service, receiver } = journey;
-    proxy.answer(403);
+    proxy.answer(() => 403);
     const { at, webhook } = await connect(journey, [TYPE]);
     await publish(admin, TYPE, { n: 1 });
     const refused = await service.log.nextAttempt(webhook.id);
     assert.deepEqual([refused.errorClass, refused.fate], ['proxy', 'retry']);
     assert.equal(receiver.connections(), 0);
-    proxy.answer(200);
+    proxy.answer(() => 200);
     service.advance(5000);
     const { records } = await at.next();
     assert.deepEqual(

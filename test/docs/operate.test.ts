@@ -1,17 +1,16 @@
 /** What docs/operate.md tells operators to type and to put into files. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { run } from '../../src/cli/run.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import type { WebhookState } from '../../src/store/webhooks.ts';
 import { isRunnable } from '../../src/webhooks/lifecycle.ts';
-import { cleanUp } from '../support/cleanup.ts';
 import { runDocumentedCommands } from '../support/documented-program.ts';
+import { temporaryFolder } from '../support/service.ts';
 import { makeCertificates } from '../support/tls.ts';
 
 const docs = fileURLToPath(new URL('../../docs/', import.meta.url));
@@ -20,12 +19,6 @@ const page = readFileSync(join(docs, 'operate.md'), 'utf8');
 function blocksOf(language: string): string[] {
   const blocks = [...page.matchAll(new RegExp(`^\`\`\`${language}\n([\\s\\S]*?)^\`\`\``, 'gm'))];
   return blocks.map(([, text = '']) => text.replaceAll(/ \\\n\s*/g, ' '));
-}
-
-function temporaryFolder(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'operate-'));
-  cleanUp(t, () => rmSync(folder, { recursive: true, force: true }));
-  return folder;
 }
 
 test('the disaster drill goes through, and ends with what there was', async (t) => {

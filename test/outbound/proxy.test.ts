@@ -1,49 +1,13 @@
 import assert from 'node:assert/strict';
-import { createServer, type IncomingHttpHeaders } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { parseProxyUrl } from '../../src/outbound/proxy.ts';
+import { startConnectProxy } from '../support/connect-proxy.ts';
 import { startHttpsServer, startTcpServer } from '../support/https-server.ts';
 import { makeCertificates } from '../support/tls.ts';
 import { allowing, failed, loopbackTransport, requestTo, resolvingTo } from '../support/transport.ts';
 
 const certificates = makeCertificates({ names: ['receiver.test', '127.0.0.1'] });
 const { ca: caPem } = certificates;
-
-type TestProxy = {
-  readonly url: string;
-  readonly port: number;
-  readonly asked: { authority: string; headers: IncomingHttpHeaders }[];
-};
-
-/** An HTTP CONNECT proxy; `status` decides for each authority, 200 opens the tunnel. */
-async function startProxy(t: TestContext, status: (authority: string) => number = () => 200): Promise<TestProxy> {
-  const asked: TestProxy['asked'] = [];
-  const sockets = new Set<Socket>();
-  const server = createServer();
-  server.on('connect', (request, client: Socket) => {
-    const authority = request.url ?? '';
-    asked.push({ authority, headers: request.headers });
-    sockets.add(client.on('error', () => client.destroy()));
-    const code = status(authority);
-    if (code !== 200) return void client.end(`HTTP/1.1 ${code} No\r\n\r\n`);
-    const url = new URL(`http://${authority}`);
-    const upstream = connect(Number(url.port), url.hostname.replace(/^\[|\]$/g, ''));
-    sockets.add(upstream.on('error', () => client.destroy()));
-    upstream.on('connect', () => {
-      client.write('HTTP/1.1 200 Connection established\r\n\r\n');
-      upstream.pipe(client).pipe(upstream);
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.after(() => {
-    for (const socket of sockets) socket.destroy();
-    server.closeAllConnections();
-    return new Promise((resolve) => server.close(resolve));
-  });
-  const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}`, port, asked };
-}
 
 async function startReceiver(
   t: TestContext,
@@ -55,7 +19,7 @@ async function startReceiver(
 
 test('through a proxy the tunnel is asked for by checked address and TLS is verified by name', async (t) => {
   const receiver = await startReceiver(t);
-  const proxy = await startProxy(t);
+  const proxy = await startConnectProxy(t);
   const { post } = loopbackTransport(t, { caPem, proxyUrl: proxy.url });
   const { ok, timings } = await post(requestTo(receiver.url));
   assert.ok(ok);
@@ -72,14 +36,14 @@ test('through a proxy the tunnel is asked for by checked address and TLS is veri
 
 test('IP literals go through the proxy as they are', async (t) => {
   const receiver = await startReceiver(t);
-  const proxy = await startProxy(t);
+  const proxy = await startConnectProxy(t);
   const { post } = loopbackTransport(t, { caPem, proxyUrl: proxy.url, resolve: () => assert.fail('resolved') });
   const { ok, timings } = await post(requestTo(`https://127.0.0.1:${receiver.port}/`));
   assert.deepEqual([ok, timings.dnsMs], [true, null]);
 });
 
 test('the egress rules hold with a proxy, which hears nothing of what is refused', async (t) => {
-  const proxy = await startProxy(t);
+  const proxy = await startConnectProxy(t);
   const egress = allowing();
   const { post } = loopbackTransport(t, { caPem, proxyUrl: proxy.url, egress });
   failed(await post(requestTo('https://receiver.test/')), 'egress_refused');
@@ -93,7 +57,7 @@ test('the egress rules hold with a proxy, which hears nothing of what is refused
 
 test("the proxy's credentials are sent to it and to nobody else", async (t) => {
   const receiver = await startReceiver(t);
-  const proxy = await startProxy(t);
+  const proxy = await startConnectProxy(t);
   const { post } = loopbackTransport(t, { caPem, proxyUrl: `http://us%20er:p%40ss@127.0.0.1:${proxy.port}` });
   assert.ok((await post(requestTo(receiver.url))).ok);
   assert.equal(proxy.asked[0]?.headers['proxy-authorization'], `Basic ${Buffer.from('us er:p@ss').toString('base64')}`);
@@ -102,7 +66,8 @@ test("the proxy's credentials are sent to it and to nobody else", async (t) => {
 
 test('the next address is tried when the proxy cannot reach one', async (t) => {
   const receiver = await startReceiver(t);
-  const proxy = await startProxy(t, (authority) => (authority.startsWith('[::1]') ? 502 : 200));
+  const proxy = await startConnectProxy(t);
+  proxy.answer((authority) => (authority.startsWith('[::1]') ? 502 : 200));
   const { post } = loopbackTransport(t, { caPem, proxyUrl: proxy.url, resolve: resolvingTo('::1', '127.0.0.1') });
   assert.ok((await post(requestTo(receiver.url))).ok);
   assert.deepEqual(
@@ -113,7 +78,8 @@ test('the next address is tried when the proxy cannot reach one', async (t) => {
 
 test('a proxy that refuses, is away or speaks something else is a failure of the proxy that shows no credentials', async (t) => {
   const receiver = await startReceiver(t);
-  const refusing = await startProxy(t, () => 403);
+  const refusing = await startConnectProxy(t);
+  refusing.answer(() => 403);
   const garbling = await startTcpServer(t, (socket) => void socket.end('garbage\r\n\r\n'));
   const closing = await startTcpServer(t, (socket) => void socket.destroy());
   const early = await startTcpServer(t, (socket) => void socket.write('HTTP/1.1 200 OK\r\n\r\nforged'));

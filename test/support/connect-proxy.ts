@@ -1,29 +1,31 @@
 /** An HTTP CONNECT proxy on 127.0.0.1 that records what it is asked for. Ends with the test. */
-import { createServer } from 'node:http';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import { cleanUp } from './cleanup.ts';
 
 export type ConnectProxy = {
   readonly port: number;
-  /** The tunnels that were asked for: `host:port`, and the `Proxy-Authorization` that came with it. */
-  readonly asked: readonly { readonly authority: string; readonly authorization: string | undefined }[];
+  readonly url: string;
+  /** The tunnels that were asked for: `host:port`, and what came with it. */
+  readonly asked: readonly { readonly authority: string; readonly headers: IncomingHttpHeaders }[];
   /** How to answer from now on; 200 opens the tunnel. */
-  answer(status: number): void;
+  answer(status: (authority: string) => number): void;
 };
 
 export async function startConnectProxy(t: TestContext): Promise<ConnectProxy> {
-  const asked: { authority: string; authorization: string | undefined }[] = [];
+  const asked: { authority: string; headers: IncomingHttpHeaders }[] = [];
   const sockets = new Set<Socket>();
-  let status = 200;
+  let status: (authority: string) => number = () => 200;
   const server = createServer();
   server.on('connect', (request, client: Socket) => {
     const authority = request.url ?? '';
-    asked.push({ authority, authorization: request.headers['proxy-authorization'] });
+    asked.push({ authority, headers: request.headers });
     sockets.add(client.on('error', () => client.destroy()));
-    if (status !== 200) return void client.end(`HTTP/1.1 ${status} No\r\n\r\n`);
-    const { hostname, port } = new URL(`http://${authority}`);
-    const upstream = connect(Number(port), hostname.replace(/^\[|\]$/g, ''));
+    const code = status(authority);
+    if (code !== 200) return void client.end(`HTTP/1.1 ${code} No\r\n\r\n`);
+    const url = new URL(`http://${authority}`);
+    const upstream = connect(Number(url.port), url.hostname.replace(/^\[|\]$/g, ''));
     sockets.add(upstream.on('error', () => client.destroy()));
     upstream.on('connect', () => {
       client.write('HTTP/1.1 200 Connection established\r\n\r\n');
@@ -36,8 +38,10 @@ export async function startConnectProxy(t: TestContext): Promise<ConnectProxy> {
     server.closeAllConnections();
     return new Promise((resolve) => server.close(resolve));
   });
+  const { port } = server.address() as AddressInfo;
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
+    url: `http://127.0.0.1:${port}`,
     asked,
     answer: (next) => {
       status = next;

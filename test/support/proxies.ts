@@ -1,12 +1,11 @@
 /** Real proxies in front of an API, in the foreground and as this user, with the configurations of docs/examples. */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { freePort } from './free-port.ts';
 
 /** Base URLs of what it asks and of what it protects. */
 export type Behind = { readonly sallyport: string; readonly upstream: string };
@@ -120,12 +119,4 @@ function fill(name: string, folder: string, values: Readonly<Record<string, stri
   const path = join(folder, name);
   writeFileSync(path, text);
   return path;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

@@ -3,13 +3,12 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { cleanUp } from './cleanup.ts';
+import { freePort } from './free-port.ts';
 import { createMailbox } from './mailbox.ts';
 import { onPath } from './on-path.ts';
 import type { HandedRecord } from './vectors.ts';
@@ -172,12 +171,4 @@ function byLine(stream: NodeJS.ReadableStream, take: (line: string) => void): vo
     unfinished = lines.pop() ?? '';
     for (const line of lines) take(line);
   });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
