@@ -1,29 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { type Case, type Judgement, judge } from '../../src/delivery/judge.ts';
+import type { Judgement } from '../../src/delivery/judge.ts';
 import { failure } from '../../src/outbound/outcome.ts';
 import { DEAD_STREAK_LIMIT, FAILING_LIMIT_MS } from '../../src/webhooks/lifecycle.ts';
 import { answered, batchOf, ERROR_CLASSES, HEALTHY } from '../support/attempts.ts';
+import { judged } from '../support/judged.ts';
 import { NOW } from '../support/store.ts';
-
-const half = (): number => 0.5;
-const HALF_IDS = ['left', 'right'] as const;
-const STARTED_AT = NOW - 40;
-
-function judged(more: Partial<Case>): Judgement {
-  return judge({
-    outcome: answered(200),
-    batch: batchOf(0, 9),
-    webhook: { retryPolicy: 'exponential', maxAttempts: 20 },
-    progress: HEALTHY,
-    startedAt: STARTED_AT,
-    now: NOW,
-    jitter: half,
-    halfIds: () => HALF_IDS,
-    ...more,
-  });
-}
 
 describe('the end of trying', () => {
   it('is dead at maxAttempts, not before, and counted', () => {

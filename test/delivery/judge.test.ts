@@ -1,29 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Case, type Judgement, judge } from '../../src/delivery/judge.ts';
 import { nextDelayMs } from '../../src/delivery/retry.ts';
 import { FAULT_PAUSE_MS } from '../../src/delivery-limits.ts';
 import { failure } from '../../src/outbound/outcome.ts';
 import { answered, batchOf, ERROR_CLASSES, HEALTHY } from '../support/attempts.ts';
+import { HALF_IDS, half, judged, STARTED_AT } from '../support/judged.ts';
 import { NOW } from '../support/store.ts';
-
-const half = (): number => 0.5;
-const HALF_IDS = ['left', 'right'] as const;
-const STARTED_AT = NOW - 40;
-
-function judged(more: Partial<Case>): Judgement {
-  return judge({
-    outcome: answered(200),
-    batch: batchOf(0, 9),
-    webhook: { retryPolicy: 'exponential', maxAttempts: 20 },
-    progress: HEALTHY,
-    startedAt: STARTED_AT,
-    now: NOW,
-    jitter: half,
-    halfIds: () => HALF_IDS,
-    ...more,
-  });
-}
 
 const retryAt = (attemptNumber: number, retryAfterMs: number | null = null): number =>
   NOW + nextDelayMs({ policy: 'exponential', attemptNumber, random: half, retryAfterMs });

@@ -2,31 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { Job } from '../../src/delivery/job.ts';
-import { createLanes, type Lanes } from '../../src/delivery/lanes.ts';
+import { createLanes } from '../../src/delivery/lanes.ts';
 import { createRequests } from '../../src/delivery/requests.ts';
-import { batchOf } from '../support/attempts.ts';
-import { NOW } from '../support/store.ts';
+import { jobs, startAll } from '../support/lanes.ts';
 
 const FREE = { alone: false, narrow: false };
 const ALONE = { alone: true, narrow: false };
-
-/** Jobs of one record each, at offsets from `first` on. */
-function jobs(webhookNumber: number, endpointId: string, count: number, first = 0): Job[] {
-  return Array.from({ length: count }, (_, n) => ({
-    webhookNumber,
-    endpointId,
-    batch: batchOf(first + n, first + n, { webhookNumber }),
-    ordered: false,
-    leaseExpiresAt: NOW,
-  }));
-}
-
-/** Starts whatever may start. */
-function startAll(lanes: Lanes): Job[] {
-  const started: Job[] = [];
-  for (let job = lanes.next(); job !== null; job = lanes.next()) started.push(job);
-  return started;
-}
 
 describe('whatever happens', () => {
   type Action = {

@@ -4,7 +4,7 @@ import type { Job } from '../../src/delivery/job.ts';
 import { createLanes, type LaneLimits, type Lanes } from '../../src/delivery/lanes.ts';
 import { createRequests, type Requests } from '../../src/delivery/requests.ts';
 import { batchOf } from '../support/attempts.ts';
-import { NOW } from '../support/store.ts';
+import { jobs, startAll } from '../support/lanes.ts';
 
 const FREE = { alone: false, narrow: false };
 const ALONE = { alone: true, narrow: false };
@@ -16,24 +16,6 @@ function openLanes({
 }: Partial<LaneLimits> & { inFlight?: number } = {}): Lanes & { readonly requests: Requests } {
   const requests = createRequests({ inFlight, inFlightInAll: 256, lingersMs: 1000 }, () => 0);
   return { ...createLanes({ perEndpoint: 8, claimed: 256, claimedInAll: 4096, ...limits }, requests), requests };
-}
-
-/** Jobs of one record each, at offsets from `first` on. */
-function jobs(webhookNumber: number, endpointId: string, count: number, first = 0): Job[] {
-  return Array.from({ length: count }, (_, n) => ({
-    webhookNumber,
-    endpointId,
-    batch: batchOf(first + n, first + n, { webhookNumber }),
-    ordered: false,
-    leaseExpiresAt: NOW,
-  }));
-}
-
-/** Starts whatever may start. */
-function startAll(lanes: Lanes): Job[] {
-  const started: Job[] = [];
-  for (let job = lanes.next(); job !== null; job = lanes.next()) started.push(job);
-  return started;
 }
 
 const webhooksOf = (started: readonly Job[]): number[] => started.map(({ webhookNumber }) => webhookNumber);

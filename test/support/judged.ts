@@ -1,0 +1,24 @@
+/** The rule of what comes of an attempt, asked about one thing at a time. */
+import { type Case, type Judgement, judge } from '../../src/delivery/judge.ts';
+import { answered, batchOf, HEALTHY } from './attempts.ts';
+import { NOW } from './store.ts';
+
+export const HALF_IDS = ['left', 'right'] as const;
+export const STARTED_AT: number = NOW - 40;
+/** In the place of chance. */
+export const half = (): number => 0.5;
+
+/** Of a first attempt that delivered ten records of a healthy webhook, but for what the test says. */
+export function judged(more: Partial<Case>): Judgement {
+  return judge({
+    outcome: answered(200),
+    batch: batchOf(0, 9),
+    webhook: { retryPolicy: 'exponential', maxAttempts: 20 },
+    progress: HEALTHY,
+    startedAt: STARTED_AT,
+    now: NOW,
+    jitter: half,
+    halfIds: () => HALF_IDS,
+    ...more,
+  });
+}
