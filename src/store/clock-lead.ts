@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { CLOCK_BEHIND_MAX_MS, RETRY_AFTER_MAX_MS } from '../limits.ts';
 import type { Database } from './database.ts';
 import { FIRST_SIZE, measured, nextSize, type StepResult } from './steps.ts';
+import { IS_RUNNABLE, wokenBy } from './wake.ts';
 
 // Served by batch_due: a look for each webhook where there is nothing. What is under way is its lease's.
 const HELD_UP = `
@@ -14,8 +15,8 @@ const HELD_UP = `
     ON b.webhook_number = w.number AND b.state = 'pending' AND b.next_attempt_at > @latest
   WHERE b.lease_owner IS NULL LIMIT @limit`;
 const WAKE = `
-  UPDATE webhook_progress SET wake_at = min(coalesce(wake_at, @now), @now)
-  WHERE state IN ('started', 'running', 'failing') AND webhook_number IN (SELECT webhook_number FROM (${HELD_UP}))`;
+  UPDATE webhook_progress SET wake_at = ${wokenBy('@now')}
+  WHERE ${IS_RUNNABLE} AND webhook_number IN (SELECT webhook_number FROM (${HELD_UP}))`;
 const MAKE_DUE = `
   UPDATE batch SET next_attempt_at = @now WHERE (webhook_number, first_offset) IN (${HELD_UP})`;
 // Webhooks are few: no index. Heartbeats, the session and the end of failing are reckoned from what was, which is never ahead.
@@ -24,7 +25,7 @@ const PROGRESS = `
   SET state_at = min(state_at, @now), session_at = min(session_at, @now), sent_at = min(sent_at, @now),
       failing_since_at = min(failing_since_at, @now),
       probe_at = CASE WHEN probe_at > @latest THEN @now ELSE probe_at END,
-      wake_at = CASE WHEN state IN ('started', 'running', 'failing') THEN @now END
+      wake_at = CASE WHEN ${IS_RUNNABLE} THEN @now END
   WHERE max(state_at, coalesce(session_at, 0), coalesce(sent_at, 0), coalesce(failing_since_at, 0)) > @recorded
     OR probe_at > @latest OR wake_at > @latestLook`;
 
