@@ -96,7 +96,7 @@ function problemOf(value: unknown, at: string, shape: Shape): Failure<'malformed
   return null;
 }
 
-function isText(value: unknown): boolean {
+function isText(value: unknown): value is string {
   return typeof value === 'string';
 }
 
@@ -106,7 +106,7 @@ function isCount(value: unknown): boolean {
 
 /** A text, before anything is made of it: to make a date of an object calls what the object has for `valueOf`. */
 function isTimestamp(value: unknown): boolean {
-  return typeof value === 'string' && new Date(value).toJSON() === value;
+  return isText(value) && new Date(value).toJSON() === value;
 }
 
 function malformed(member: string, wanted: string): Failure<'malformed_envelope'> {
