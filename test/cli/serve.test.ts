@@ -233,7 +233,10 @@ test('why serve does not start is the last line that it writes', async (t) => {
   const { status, stderr } = await sallyport(['serve', '--data', dataDir, '--port', String(port)]);
   assert.equal(status, 1);
   const lines = stderr.trimEnd().split('\n');
-  assert.equal(lines.at(-1), `sallyport: --port: cannot serve: listen EADDRINUSE: address already in use 127.0.0.1:${port}`);
+  assert.equal(
+    lines.at(-1),
+    `sallyport: --port: cannot serve: listen EADDRINUSE: address already in use 127.0.0.1:${port}`,
+  );
   assert.match(lines.at(-2) ?? '', /"msg":"stopped"/);
 });
 
