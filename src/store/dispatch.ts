@@ -137,12 +137,12 @@ export function dispatchStore(db: Database, vault: Vault): DispatchStore {
     wake: async (webhookNumber, at) => void (await db.commit([wakeStatement(webhookNumber, at)])),
     postpone: async (webhookNumber, at) => void (await db.commit([{ sql: POSTPONE, params: { webhookNumber, at } }])),
     releaseAll: async (now) => {
+      // First, so that what is released is claimed by whoever asked, and by no other meanwhile.
+      await clockLeadStore(db).take(now);
       await db.commit([
         { sql: RELEASE_ALL, params: { now } },
         { sql: WAKE_ALL, params: { now } },
       ]);
-      // Before anything is claimed by what is still ahead.
-      await clockLeadStore(db).take(now);
     },
   };
 }
