@@ -9,6 +9,7 @@ import { METRICS_WEBHOOKS_MAX } from './limits.ts';
 import { COUNTERS, GAUGES, HISTOGRAMS } from './metric-names.ts';
 import type { QueueStore } from './store/queues.ts';
 import type { SettledBatch } from './store/settlement.ts';
+import { counterTally, histogramTally } from './tally.ts';
 import { VERSION } from './version.ts';
 
 export type Metrics = {
@@ -28,13 +29,13 @@ export function createMetrics({ queues, clock }: Dependencies): Metrics {
   const build = new Gauge({ ...GAUGES.build, registers });
   build.set({ version: VERSION }, 1);
 
-  const requests = new Counter({ ...COUNTERS.requests, registers });
-  const requestSeconds = new Histogram({ ...HISTOGRAMS.requestSeconds, registers });
-  const tokens = new Counter({ ...COUNTERS.tokens, registers });
-  const refusals = new Counter({ ...COUNTERS.refusals, registers });
+  const requests = counterTally(own, COUNTERS.requests);
+  const requestSeconds = histogramTally(own, HISTOGRAMS.requestSeconds);
+  const tokens = counterTally(own, COUNTERS.tokens);
+  const refusals = counterTally(own, COUNTERS.refusals);
   const deliveries = new Counter({ ...COUNTERS.deliveries, registers });
-  const attemptSeconds = new Histogram({ ...HISTOGRAMS.attemptSeconds, registers });
-  const attemptErrors = new Counter({ ...COUNTERS.attemptErrors, registers });
+  const attemptSeconds = histogramTally(own, HISTOGRAMS.attemptSeconds);
+  const attemptErrors = counterTally(own, COUNTERS.attemptErrors);
   const stepSeconds = new Histogram({ ...HISTOGRAMS.stepSeconds, registers });
   const housekeptRows = new Counter({ ...COUNTERS.housekeptRows, registers });
   const webhooks = new Gauge({ ...GAUGES.webhooks, registers });
@@ -84,11 +85,11 @@ export function createMetrics({ queues, clock }: Dependencies): Metrics {
       return registry.metrics();
     },
     observeRequest: ({ method, route, status, refusal, seconds }) => {
-      const labels = { route: route ?? 'unknown' };
-      requests.inc({ ...labels, method: METHODS.has(method) ? method : 'other', status: String(status) });
-      requestSeconds.observe(labels, seconds);
-      if (route === TOKEN_PATH) tokens.inc({ result: refusal ?? 'issued' });
-      else if (refusal !== null && GATE_REFUSALS.has(refusal)) refusals.inc({ reason: refusal });
+      const path = route ?? 'unknown';
+      requests.add(path, METHODS.has(method) ? method : 'other', String(status));
+      requestSeconds.observe(seconds, path);
+      if (route === TOKEN_PATH) tokens.add(refusal ?? 'issued');
+      else if (refusal !== null && GATE_REFUSALS.has(refusal)) refusals.add(refusal);
     },
     observeSettled: (webhookId, { batch, fate, attempt }) => {
       if (batch !== null && fate !== null) {
@@ -98,8 +99,8 @@ export function createMetrics({ queues, clock }: Dependencies): Metrics {
       if (attempt === null) return;
       const { kind, errorClass, timings } = attempt;
       const outcome = errorClass === null ? 'delivered' : 'failed';
-      if (timings.totalMs !== null) attemptSeconds.observe({ kind, outcome }, timings.totalMs / 1000);
-      if (errorClass !== null) attemptErrors.inc({ class: errorClass });
+      if (timings.totalMs !== null) attemptSeconds.observe(timings.totalMs / 1000, kind, outcome);
+      if (errorClass !== null) attemptErrors.add(errorClass);
     },
     observeStep: (job, { rows, took }) => {
       housekeptRows.inc({ task: job }, rows);

@@ -101,8 +101,11 @@ async function someMustBeEncrypted(
   records: readonly EnvelopeRecord[],
   { mustBeEncrypted }: BodyReads,
 ): Promise<boolean> {
-  for (const eventType of new Set(records.map((record) => record.eventType))) {
-    if (await mustBeEncrypted(eventType)) return true;
+  let before: string | null = null;
+  for (const { eventType } of records) {
+    // Most that travel together are of one type.
+    if (eventType !== before && (await mustBeEncrypted(eventType))) return true;
+    before = eventType;
   }
   return false;
 }

@@ -18,8 +18,9 @@ export async function readBody(
   const mediaType = checkedMediaType(request, rule);
   const declared = Number(firstHeader(request, 'content-length') ?? 0);
   if (declared > rule.maxBytes) throw tooLarge(rule.maxBytes);
-  // What came together with the head, as small bodies do, is there once the parser is done with the packet: nothing to wait for.
-  await null;
+  // What came together with the head, as small bodies do, is whole once the parser is done with the packet, in this turn: no listeners
+  // and no timer are needed then, which took some 7 % of a token request.
+  await turnsEnd();
   const bytes = request.complete
     ? readAtOnce(request, rule.maxBytes)
     : await readBytes(request, rule.maxBytes, timeoutMs);
@@ -59,6 +60,19 @@ function checkedMediaType(request: IncomingMessage, rule: BodyRule): string {
   if (codings.some((coding) => coding.toLowerCase() !== 'identity'))
     throw unsupported('the body must not have a Content-Encoding');
   return type;
+}
+
+let ending: Promise<void> | null = null;
+
+/** Resolves once everything that can be read in this turn of the event loop has been: one for all that wait for it. */
+function turnsEnd(): Promise<void> {
+  ending ??= new Promise((resolve) => {
+    setImmediate(() => {
+      ending = null;
+      resolve();
+    });
+  });
+  return ending;
 }
 
 /** A body of which every byte has arrived. */

@@ -1,8 +1,10 @@
 /**
  * Replies leave at the end of the turn of the event loop, one right after the other: a client that is woken by the first finds the
  * others too. Written each as soon as it is known, at full load every one woke its reader anew, which was a third of a request's cost.
+ * Of many, so many at a time: whoever has been answered works on while the others are.
  */
 import type { ServerResponse } from 'node:http';
+import { REPLIES_PER_DEPARTURE } from '../limits.ts';
 import type { Log } from '../log.ts';
 
 /** Does what sends a reply, later in this turn. What it throws is logged, and ends that response alone. */
@@ -10,13 +12,20 @@ export type Depart = (response: ServerResponse, send: () => void) => void;
 
 export function createDepartures(log: Log): Depart {
   let waiting: (() => void)[] = [];
+  let isTurnsEndAwaited = false;
   const sendAll = (): void => {
     const all = waiting;
     waiting = [];
     for (const send of all) send();
   };
+  const endTurn = (): void => {
+    isTurnsEndAwaited = false;
+    sendAll();
+  };
   return (response, send) => {
-    const count = waiting.push(() => {
+    // Those before alone: of the latest request the parser may not have said yet that it has ended.
+    if (waiting.length >= REPLIES_PER_DEPARTURE) sendAll();
+    waiting.push(() => {
       try {
         send();
       } catch (error) {
@@ -24,6 +33,7 @@ export function createDepartures(log: Log): Depart {
         response.destroy();
       }
     });
-    if (count === 1) setImmediate(sendAll);
+    if (!isTurnsEndAwaited) setImmediate(endTurn);
+    isTurnsEndAwaited = true;
   };
 }

@@ -9,8 +9,8 @@ import { type Answer, type ErrorClass, failure, type Outcome, type Timings } fro
 
 export type AttemptRequest = {
   readonly url: URL;
-  /** Name, value, name, value, … */
-  readonly headers: readonly string[];
+  /** Name, value, name, value, … Handed over: nobody changes them any more. */
+  readonly headers: string[];
   readonly body: Uint8Array;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;

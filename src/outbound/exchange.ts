@@ -9,8 +9,8 @@ import type { Answer } from './outcome.ts';
 export type ExchangeRequest = {
   /** Path and query. */
   readonly path: string;
-  /** Name, value, name, value, … */
-  readonly headers: readonly string[];
+  /** Name, value, name, value, … Handed over: nobody changes them any more. */
+  readonly headers: string[];
   readonly body: Uint8Array;
 };
 
@@ -67,7 +67,7 @@ export function startExchange(
     },
   };
   const { path, headers, body } = request;
-  client.dispatch({ method: 'POST', path, headers: [...headers], body }, handler);
+  client.dispatch({ method: 'POST', path, headers, body }, handler);
   return {
     answer: () => (head === null ? null : { ...head, body: concatenated(chunks, bytes), truncated: !complete }),
     firstByteMs: () => (headAt === null || startedAt === null ? null : Math.round(headAt - startedAt)),

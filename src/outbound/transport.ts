@@ -127,14 +127,18 @@ type Origin = { readonly key: string; readonly connections: Connections };
 /** What undici makes itself. */
 const MADE = /^(?:host|content-length)$/i;
 
-function flat(headers: TransportRequest['headers']): readonly string[] {
-  const pairs = Array.isArray(headers) ? headers : Object.entries(headers).flat();
+function flat(headers: TransportRequest['headers']): string[] {
   const kept: string[] = [];
-  for (let at = 0; at < pairs.length; at += 2) {
-    const name = pairs[at] ?? '';
-    if (!MADE.test(name)) kept.push(name, pairs[at + 1] ?? '');
-  }
+  const keep = (name: string, value: string): void => {
+    if (!MADE.test(name)) kept.push(name, value);
+  };
+  if (isFlat(headers)) for (let at = 0; at < headers.length; at += 2) keep(headers[at] ?? '', headers[at + 1] ?? '');
+  else for (const name of Object.keys(headers)) keep(name, headers[name] ?? '');
   return kept;
+}
+
+function isFlat(headers: TransportRequest['headers']): headers is readonly string[] {
+  return Array.isArray(headers);
 }
 
 function fingerprint({ certificate, privateKey }: ClientCertificate): string {

@@ -69,22 +69,33 @@ describe('an ordered webhook', () => {
     const d = await openDispatching(t);
     const { at } = await d.connect({ webhook: { ...ORDERED, maxBatchRecords: 1 } });
     const ids = await d.publishMany(6);
-    // The first process sends offset 2 and dies before it hears of it: its write never comes through.
+    // The first process sends offset 2 and dies before it has written it: nothing of it comes through any more, and it finds nothing.
     const died = deferred();
+    const ended = deferred();
+    let isDead = false;
     const store = {
       ...d.store,
+      dispatch: {
+        ...d.store.dispatch,
+        dueWebhooks: async (now: number, limit: number) => (isDead ? [] : d.store.dispatch.dueWebhooks(now, limit)),
+        nextWakeAt: async () => (isDead ? null : d.store.dispatch.nextWakeAt()),
+      },
       settlements: {
         ...d.store.settlements,
-        settle: (settlement: Parameters<typeof d.store.settlements.settle>[0]) =>
-          settlement.batches[0]?.batch?.firstOffset === 2 ? died.promise : d.store.settlements.settle(settlement),
+        settle: async (settlement: Parameters<typeof d.store.settlements.settle>[0]) => {
+          if (settlement.batches[0]?.batch?.firstOffset !== 2) return d.store.settlements.settle(settlement);
+          isDead = true;
+          died.resolve();
+          return ended.promise;
+        },
       },
     };
     await d.start({ store });
-    await takeRecords(at, 3);
+    await died.promise;
     await d.start();
     await takeRecords(at, 4);
     await until('the end', () => isDrained(d));
-    died.resolve();
+    ended.resolve();
     assert.deepEqual(offsets(at), [0, 1, 2, 2, 3, 4, 5]);
     assert.deepEqual([...new Set(messageIds(at))], ids);
     assert.equal(at.deliveries[3]?.envelope.attemptNumber, 2);

@@ -114,7 +114,7 @@ describe('attempts as they are made', () => {
 
   it('are not said to be live, or held, while nothing can come; and the gap is marked', async (t) => {
     const { openAs, sendOne } = await watched(t);
-    const { page } = await openAs('viewer', WATCH, { expecting: [503] });
+    const { page } = await openAs('viewer', WATCH, { expecting: [503, 'SSE reconnect failed with status 503'] });
     await state(page, 'Live');
     await sendOne(0);
     await page.getByText('record #0').waitFor();
