@@ -1,48 +1,101 @@
-/** Bodies of which something else is waited for before they are read. */
+/** When bodies are read: with their head, or after something else was waited for. */
 import assert from 'node:assert/strict';
-import { connect } from 'node:net';
-import { it } from 'node:test';
+import { connect, type Socket } from 'node:net';
+import { describe, it, type TestContext } from 'node:test';
 import { z } from 'zod';
 import type { Gate } from '../../src/access/gate.ts';
 import { createListener } from '../../src/http/listener.ts';
-import type { Route } from '../../src/http/route.ts';
-import { createRequestHandler } from '../../src/http/server.ts';
+import type { Call, Route } from '../../src/http/route.ts';
+import { createRequestHandler, type ObserveRequest } from '../../src/http/server.ts';
 import { createLog } from '../../src/log.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { deferred } from '../support/deferred.ts';
 
-it('a body whose client has left before it was read is waited for no longer', async (t) => {
-  const asked = deferred<void>();
-  const answered = deferred<{ status: number; refusal: string | null }>();
+/** A server that takes a JSON body at one path, and a connection to it. */
+async function serving(
+  t: TestContext,
+  { observe, ...rest }: Pick<Route, 'admit' | 'respond'> & { readonly observe: ObserveRequest },
+): Promise<Socket> {
   const route: Route = {
-    method: 'POST',
-    path: '/late',
-    access: 'open',
-    tag: 'test',
-    summary: 'Waits before it reads',
+    ...{ method: 'POST', path: '/body', access: 'open', tag: 'test', summary: 'Reads a body', replies: {} },
     body: { maxBytes: 100, types: ['application/json'], schema: z.unknown() },
-    replies: {},
-    admit: async (request) => {
-      asked.resolve();
-      await new Promise((resolve) => request.once('close', resolve));
-      return null;
-    },
-    respond: async () => assert.fail('the body was never whole'),
+    ...rest,
   };
   const log = createLog('silent');
   const handler = createRequestHandler({
     ...{ routes: [route], gate: {} as Gate, clock: Date.now, log, remoteAddress: () => '127.0.0.1' },
-    observe: answered.resolve,
+    observe,
     bodyTimeoutMs: 2000,
   });
   const listener = createListener({ handler, tls: null, clock: Date.now, log });
   const port = await listener.listen('127.0.0.1', 0);
   cleanUp(t, () => listener.close());
   const socket = connect({ port, host: '127.0.0.1' });
-  const head = ['POST /late HTTP/1.1', 'Host: a', 'Content-Type: application/json', 'Content-Length: 50'];
-  socket.write(`${head.join('\r\n')}\r\n\r\n{`);
-  await asked.promise;
-  socket.destroy();
-  const { status, refusal } = await answered.promise;
-  assert.deepEqual({ status, refusal }, { status: 400, refusal: 'invalid_request' });
+  cleanUp(t, () => socket.destroy());
+  return socket;
+}
+
+function head(contentLength: number): string {
+  const lines = [
+    'POST /body HTTP/1.1',
+    'Host: a',
+    'Content-Type: application/json',
+    `Content-Length: ${contentLength}`,
+  ];
+  return `${lines.join('\r\n')}\r\n\r\n`;
+}
+
+describe('a body', () => {
+  it('whose client has left before it was read is waited for no longer', async (t) => {
+    const asked = deferred<void>();
+    const answered = deferred<{ status: number; refusal: string | null }>();
+    const socket = await serving(t, {
+      admit: async (request) => {
+        asked.resolve();
+        await new Promise((resolve) => request.once('close', resolve));
+        return null;
+      },
+      respond: async () => assert.fail('the body was never whole'),
+      observe: answered.resolve,
+    });
+    socket.write(`${head(50)}{`);
+    await asked.promise;
+    socket.destroy();
+    const { status, refusal } = await answered.promise;
+    assert.deepEqual({ status, refusal }, { status: 400, refusal: 'invalid_request' });
+  });
+
+  for (const [how, cut] of [
+    ['with its head is read as it is, without anybody who waits for more of it', 0],
+    ['in two pieces is waited for', 3],
+  ] as const)
+    it(`that comes ${how}`, async (t) => {
+      const text = '{"a":1}';
+      const asked = deferred<void>();
+      const read = deferred<{ body: unknown; waited: boolean }>();
+      let listeners = 0;
+      const count = ({ request }: Pick<Call, 'request'>): number =>
+        request.listenerCount('error') + request.listenerCount('close');
+      const socket = await serving(t, {
+        admit: async (request) => {
+          listeners = count({ request });
+          asked.resolve();
+          return null;
+        },
+        respond: async (call) => {
+          read.resolve({ body: call.body, waited: count(call) > listeners });
+          return { status: 204 };
+        },
+        observe: () => undefined,
+      });
+      socket.setNoDelay(true);
+      socket.write(head(text.length) + text.slice(0, text.length - cut));
+      await asked.promise;
+      if (cut > 0) {
+        // Whatever may be read of it in this turn and the next is.
+        await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+        socket.write(text.slice(-cut));
+      }
+      assert.deepEqual(await read.promise, { body: { a: 1 }, waited: cut > 0 });
+    });
 });
