@@ -34,7 +34,7 @@ export const COUNTERS = {
   },
   housekeptRows: {
     name: 'sallyport_housekeeping_rows_total',
-    help: 'What housekeeping took away, or warned of, by task.',
+    help: 'What housekeeping took away, warned of, or freed, by task.',
     labelNames: ['task'],
   },
 } as const;

@@ -7,7 +7,7 @@ import { isRunnable, nextState, stoppedProgress } from '../webhooks/lifecycle.ts
 import { serviceStopEntry } from '../webhooks/service-stop.ts';
 import { stateChange } from '../webhooks/status-event.ts';
 import type { Finished, Job } from './job.ts';
-import { healthOf, type Judgement, judge, judgeBrokenOff } from './judge.ts';
+import { healthOf, type Judgement, judge, judgeBrokenOff, judgeElsewhere } from './judge.ts';
 import { attemptRecord, type Sent } from './send.ts';
 
 export type Conclusion = {
@@ -20,14 +20,20 @@ export type Conclusion = {
   readonly progress: Progress;
 };
 
-type Circumstances = { readonly now: number; readonly jitter: () => number; readonly ids: Ids };
+type Circumstances = {
+  readonly now: number;
+  readonly jitter: () => number;
+  readonly ids: Ids;
+  /** Where the webhook sends to now. */
+  readonly url: string;
+};
 
 /**
  * Judges each attempt by where the one before left the webhook, so that streaks count and every change of state is told,
  * however many are settled together. Of a webhook that does not run any more only the batches are judged.
  */
 export function conclude(webhook: Webhook, finished: readonly Finished[], circumstances: Circumstances): Conclusion {
-  const { now, jitter, ids } = circumstances;
+  const { now, jitter, ids, url } = circumstances;
   let { progress } = webhook;
   let judged = false;
   const halfIds = (): [string, string] => [ids.uuid(), ids.uuid()];
@@ -53,7 +59,8 @@ export function conclude(webhook: Webhook, finished: readonly Finished[], circum
     }
     const { outcome, startedAt } = result.sent;
     const question = { outcome, batch, webhook, progress, startedAt, now, jitter, halfIds };
-    const judgement = result.kind === 'sent' ? judge(question) : judgeBrokenOff(question);
+    const judgeThis = result.kind !== 'sent' ? judgeBrokenOff : result.url === url ? judge : judgeElsewhere;
+    const judgement = judgeThis(question);
     batches.push({ batch, fate: judgement.fate, attempt: attemptOf(job, result.sent, ids) });
     if (!isRunnable(progress.state)) continue;
     judged = true;

@@ -106,7 +106,7 @@ export function createDeliver({
     }
     const sent = await send({ ...target, batchId: job.batch?.id ?? ids.uuid(), body, now }, signal);
     if (job.batch !== null && isLarge(job.batch)) giveUpMemory(body);
-    end({ kind: isCutOff(sent, signal) ? 'cut off' : 'sent', sent });
+    end(isCutOff(sent, signal) ? { kind: 'cut off', sent } : { kind: 'sent', sent, url: target.endpoint.url });
   };
 
   /** `startedAt`: null where its settings could not be read, so that it was not begun; nor are they read for a claim then. */

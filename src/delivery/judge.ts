@@ -47,6 +47,24 @@ export function judgeBrokenOff(question: Case): Judgement {
   return { fate, health, event: null, stopReason: null };
 }
 
+/**
+ * What was sent to an address from which the webhook has been moved meanwhile says nothing of the endpoint that it has now: that is not
+ * held up for it, nor stopped, and what failed there is tried here at once.
+ */
+export function judgeElsewhere(question: Case): Judgement {
+  const { batch, progress, startedAt } = question;
+  const health = { ...healthOf(progress), sentAt: latest(progress.sentAt, startedAt) };
+  return { fate: batch === null ? null : fateElsewhere(question, batch), health, event: null, stopReason: null };
+}
+
+function fateElsewhere({ outcome, webhook, now }: Case, { attemptNumber }: Batch): BatchFate {
+  if (outcome.ok) return { kind: 'delivered', at: now };
+  if (outcome.errorClass === 'internal') return { kind: 'release', at: now };
+  return attemptNumber >= webhook.maxAttempts
+    ? { kind: 'dead', at: now }
+    : { kind: 'retry', at: now, contentRefusals: 0 };
+}
+
 type FailedOutcome = Extract<Outcome, { ok: false }>;
 
 /** 4xx that speak of the caller, the address or the moment rather than of what was sent. */

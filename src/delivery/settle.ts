@@ -161,9 +161,10 @@ async function writeOnce(
 ): Promise<Webhook | null> {
   const target = await store.dispatch.target(webhookNumber);
   if (target === null) return null;
-  const { webhook } = target;
+  const { webhook, endpoint } = target;
   const now = clock();
-  const { batches, health, changes, audit, progress } = conclude(webhook, finished, { now, jitter, ids });
+  const circumstances = { now, jitter, ids, url: endpoint.url };
+  const { batches, health, changes, audit, progress } = conclude(webhook, finished, circumstances);
   const looks = isRunnable(progress.state) && wantsMore(webhookNumber, finished.length);
   const wakeAt = looks ? Math.max(now, progress.probeAt ?? now) : null;
   const told = news.bounded(changes, now);

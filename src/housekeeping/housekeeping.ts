@@ -29,11 +29,11 @@ export function createHousekeeping({
   further = [],
   ...options
 }: HousekeepingOptions): Housekeeping {
-  const { log } = options;
+  const { log, clock } = options;
   return createScheduler({
     ...options,
     jobs: [
-      clockSetBackJob({ clockLead: store.clockLead, wake }),
+      clockSetBackJob({ clockLead: store.clockLead, clock, wake }),
       ...expiredJobs(store.retention),
       ...retentionJobs(store, retention),
       giveUpJob({ webhooks: store.webhooks, ids, log, wake }),

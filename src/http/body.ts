@@ -18,8 +18,8 @@ export async function readBody(
   const mediaType = checkedMediaType(request, rule);
   const declared = Number(firstHeader(request, 'content-length') ?? 0);
   if (declared > rule.maxBytes) throw tooLarge(rule.maxBytes);
-  // What came together with the head, as small bodies do, is whole once the parser is done with the packet, in this turn: no listeners
-  // and no timer are needed then, which took some 7 % of a token request.
+  // What came together with the head, as small bodies do, is whole once the parser is done with the packet: no listeners and no timer
+  // are needed then, which took some 7 % of a token request.
   await turnsEnd();
   const bytes = request.complete
     ? readAtOnce(request, rule.maxBytes)
@@ -64,7 +64,7 @@ function checkedMediaType(request: IncomingMessage, rule: BodyRule): string {
 
 let ending: Promise<void> | null = null;
 
-/** Resolves once everything that can be read in this turn of the event loop has been: one for all that wait for it. */
+/** Resolves once whatever can be read now has been: one for all that wait for it. */
 function turnsEnd(): Promise<void> {
   ending ??= new Promise((resolve) => {
     setImmediate(() => {

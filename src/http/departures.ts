@@ -1,5 +1,5 @@
 /**
- * Replies leave at the end of the turn of the event loop, one right after the other: a client that is woken by the first finds the
+ * Replies leave when what can be read in a turn of the event loop has been, one right after the other: a client that is woken by the first finds the
  * others too. Written each as soon as it is known, at full load every one woke its reader anew, which was a third of a request's cost.
  * Of many, so many at a time: whoever has been answered works on while the others are.
  */

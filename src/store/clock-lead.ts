@@ -39,8 +39,9 @@ export type ClockLeadStore = {
 export function clockLeadStore(database: Database): ClockLeadStore {
   const step: ClockLeadStore['step'] = (now, size) =>
     measured(database, async (db) => {
-      // The longest that a batch or a webhook is made to wait; what its policy has it wait is 12 hours at most.
-      const latest = now + RETRY_AFTER_MAX_MS;
+      // The longest that a batch or a webhook is made to wait, by a clock that is behind by a little; what its policy has it wait is 12
+      // hours at most.
+      const latest = now + RETRY_AFTER_MAX_MS + CLOCK_BEHIND_MAX_MS;
       // A heartbeat or the session's renewal is a day away at most, a slow rate's next record 28 hours.
       const latestLook = now + 2 * RETRY_AFTER_MAX_MS;
       const heldUp = { now, latest, limit: size };

@@ -161,6 +161,30 @@ describe('a receiver that asked for a pause of a day', () => {
     });
   }
 
+  for (const [what, status] of [
+    ['asks for one', 503],
+    ['says that it is gone', 410],
+  ] as const)
+    it(`is not heard of where it ${what} while the webhook is moved`, async (t) => {
+      const d = await open(t);
+      const connected = await d.connect({ webhook: { maxBatchRecords: 1, ordered: true } });
+      const [asked, moved] = [deferred(), deferred()];
+      connected.at.answer(async () => {
+        asked.resolve();
+        await moved.promise;
+        return { status, headers: { 'retry-after': '86400' } };
+      });
+      await d.publishMany(2);
+      await asked.promise;
+      const elsewhere = await d.connect();
+      await d.webhooks.patch(connected.webhook.id, { endpointId: elsewhere.webhook.endpointId }, ACTOR);
+      moved.resolve();
+      await takeRecords(elsewhere.at, 2);
+      await until('the end', () => isDrained(d));
+      assert.deepEqual(offsets(elsewhere.at), [0, 1]);
+      assert.equal(progress(d, connected).state, 'running');
+    });
+
   it('is obeyed where anything else is changed', async (t) => {
     const [d, connected] = await held(t, {});
     const other = await d.connect();

@@ -11,6 +11,8 @@ import { answered, batchOf, progressOf } from '../support/attempts.ts';
 import { NOW } from '../support/store.ts';
 
 const ids = createIds(() => NOW, randomBytes);
+/** Where the webhook sends to. */
+const URL = 'https://receiver.example/';
 
 function concluded(progress: Partial<Progress>, finished: readonly Finished[]): Conclusion {
   const webhook = {
@@ -21,7 +23,7 @@ function concluded(progress: Partial<Progress>, finished: readonly Finished[]): 
     maxAttempts: 20,
     progress: progressOf(progress),
   } as Webhook;
-  return conclude(webhook, finished, { now: NOW, jitter: () => 0.5, ids });
+  return conclude(webhook, finished, { now: NOW, jitter: () => 0.5, ids, url: URL });
 }
 
 const jobOf = (batch: Batch | null): Job => ({
@@ -31,9 +33,9 @@ const jobOf = (batch: Batch | null): Job => ({
   ordered: false,
   leaseExpiresAt: NOW,
 });
-const sent = (outcome: Outcome, batch: Batch | null = batchOf(0, 0)): Finished => ({
+const sent = (outcome: Outcome, batch: Batch | null = batchOf(0, 0), url = URL): Finished => ({
   job: jobOf(batch),
-  result: { kind: 'sent', sent: { startedAt: NOW - 5, outcome, requestHeaders: {} } },
+  result: { kind: 'sent', sent: { startedAt: NOW - 5, outcome, requestHeaders: {} }, url },
 });
 const statesOf = ({ changes }: Conclusion): string[] =>
   changes.map(({ stateBefore, progress, event }) => `${stateBefore} → ${progress.state} (${event?.type})`);
@@ -173,6 +175,31 @@ describe('the attempt that is kept', () => {
     const [{ batch, fate, attempt } = assert.fail()] = told.batches;
     assert.deepEqual([batch, fate, attempt?.firstOffset, attempt?.kind], [null, null, 3, 'delivery']);
   });
+});
+
+describe('an attempt at an address from which the webhook has been moved', () => {
+  const elsewhere = (outcome: Outcome, batch: Batch | null = batchOf(0, 0)): Conclusion => {
+    const before: Partial<Progress> = { state: 'failing', failureStreak: 12, probeAt: null, failingSinceAt: NOW - 1 };
+    const told = concluded(before, [sent(outcome, batch, 'https://former.example/')]);
+    assert.deepEqual([told.changes, told.audit], [[], null]);
+    assert.deepEqual(told.progress, progressOf({ ...before, sentAt: NOW - 5 }));
+    assert.equal(told.batches[0]?.attempt?.startedAt, NOW - 5, 'it is on record');
+    return told;
+  };
+  const last = { ...batchOf(0, 3), attemptNumber: 20 };
+
+  for (const [what, outcome, batch, fate] of [
+    ['delivered is', answered(200), batchOf(0, 0), { kind: 'delivered', at: NOW }],
+    ['failed is tried at once', answered(500), batchOf(0, 0), { kind: 'retry', at: NOW, contentRefusals: 0 }],
+    ['whose receiver has gone is too', answered(410), batchOf(0, 0), { kind: 'retry', at: NOW, contentRefusals: 0 }],
+    ['was too large is too, whole', answered(413), batchOf(0, 3), { kind: 'retry', at: NOW, contentRefusals: 0 }],
+    ['has had all its attempts is dead', failure('timeout', 'late'), last, { kind: 'dead', at: NOW }],
+    ['was not tried is given back', failure('internal', 'no descriptor'), last, { kind: 'release', at: NOW }],
+    ['was a heartbeat is none', answered(500), null, null],
+  ] as const)
+    it(`says nothing of the endpoint; what ${what}`, () => {
+      assert.deepEqual(elsewhere(outcome, batch).batches[0]?.fate, fate);
+    });
 });
 
 describe('an attempt that broke off here', () => {
