@@ -1,6 +1,5 @@
 /** `sallyport deliveries …`: what was sent, what came of it, and sending again. */
 import { COMMAND_LINE } from '../audit.ts';
-import { refuseBackwards } from '../refusal.ts';
 import { NOT_A_MOMENT, parseMoment } from '../schemas.ts';
 import type { DeliveryState } from '../store/deliveries.ts';
 import { definedFields } from '../validation.ts';
@@ -31,7 +30,8 @@ export const deliveryCommands: CommandGroup = [
     json: true,
     run: (invocation) => {
       const [since, until] = [readInstant(invocation, 'since'), readInstant(invocation, 'until')];
-      refuseBackwards(since ?? null, until ?? null);
+      if (since !== undefined && until !== undefined && until <= since)
+        throw new UsageError('--until must be later than --since', invocation.command.name);
       const filter = definedFields({
         webhookId: invocation.text('webhook'),
         state: readState(invocation),

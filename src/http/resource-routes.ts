@@ -24,13 +24,16 @@ export type ResourceRoutes<Record> = {
     patch(id: string, patch: unknown, actor: Actor): Promise<Record>;
     remove(id: string, actor: Actor): Promise<void>;
   };
+  /** What `POST` and `PATCH` may answer besides. */
+  readonly changeReplies?: Route['replies'];
   /** Creates and answers the body of the reply. */
   create(body: unknown, actor: Actor): Promise<{ readonly id: string }>;
   show(record: Record): { readonly id: string };
 };
 
 export function resourceRoutes<Record>(resource: ResourceRoutes<Record>): Route[] {
-  const { path, noun, input, patchInput = input, view, createdView = view, administration, create, show } = resource;
+  const { path, noun, input, patchInput = input, view, createdView = view, changeReplies } = resource;
+  const { administration, create, show } = resource;
   const collection = `${EDGE}/${path}`;
   const item = `${collection}/{id}`;
   const shared = { access: 'guarded', tag: path } as const;
@@ -61,7 +64,7 @@ export function resourceRoutes<Record>(resource: ResourceRoutes<Record>): Route[
       operationId: `create${name}`,
       summary: `Create ${article(noun)}`,
       body: jsonBody(input),
-      replies: { 201: { description: `The ${noun}`, schema: createdView } },
+      replies: { 201: { description: `The ${noun}`, schema: createdView }, ...changeReplies },
       respond: async (call) => created(collection, await create(call.body, callerOf(call).actor)),
     },
     {
@@ -80,7 +83,7 @@ export function resourceRoutes<Record>(resource: ResourceRoutes<Record>): Route[
       operationId: `update${name}`,
       summary: `Change ${article(noun)} (RFC 7396)`,
       body: patchBody(patchInput),
-      replies: { 200: { description: `The ${noun} as it is now`, schema: view } },
+      replies: { 200: { description: `The ${noun} as it is now`, schema: view }, ...changeReplies },
       respond: async (call) => ok(show(await administration.patch(idOf(call), call.body, callerOf(call).actor))),
     },
     {

@@ -18,7 +18,7 @@ type Dependencies = { readonly transport: Transport; readonly clock: Clock; read
 
 /**
  * Sends one challenge. Whatever went wrong stands in the result, but for what says nothing of the endpoint: throws 503 where the service
- * stops before the answer.
+ * stops before the answer, or cannot make the request.
  */
 export function createChallenge({ transport, clock, random }: Dependencies): Challenge {
   return async (endpoint) => {

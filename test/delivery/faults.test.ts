@@ -10,7 +10,7 @@ import { holdLock } from '../support/lock-holder.ts';
 describe('a database that another process holds for a while', () => {
   it('makes everything wait and loses and repeats nothing: what was under way is recorded, what waited goes out', async (t) => {
     const d = await openDispatching(t);
-    const { at } = await d.connect({ webhook: { maxBatchRecords: 1 } });
+    const { at } = await d.connect({ webhook: { maxBatchRecords: 1, timeoutSeconds: 60 } });
     d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
     const open = deferred();
     at.answer(async () => {
@@ -37,7 +37,9 @@ describe('a database that another process holds for a while', () => {
   it('makes the requests of a server wait too, while it reads and answers as ever', async (t) => {
     const { service, admin, receiver } = await startJourney(t);
     await makeEventType(admin, TYPE);
-    const { at, webhook } = await connect({ admin, receiver }, [TYPE], { webhook: { maxBatchRecords: 1 } });
+    const { at, webhook } = await connect({ admin, receiver }, [TYPE], {
+      webhook: { maxBatchRecords: 1, timeoutSeconds: 60 },
+    });
     const ids = await publish(admin, TYPE, { n: 0 });
     await service.log.nextAttempt(webhook.id);
     await takeRecords(at, 1);

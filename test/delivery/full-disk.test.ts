@@ -87,7 +87,9 @@ describe('a disk that is full', () => {
     const { admin } = service;
     const receiver = await startReceiver(t, server, { clock: service.clock });
     await makeEventType(admin, TYPE);
-    const { at, webhook } = await connect({ admin, receiver }, [TYPE], { webhook: { maxBatchRecords: 1 } });
+    const { at, webhook } = await connect({ admin, receiver }, [TYPE], {
+      webhook: { maxBatchRecords: 1, timeoutSeconds: 60 },
+    });
     const accepted = await publish(admin, TYPE, { n: 0 });
     await at.next();
     await service.log.nextAttempt(webhook.id);

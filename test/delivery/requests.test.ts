@@ -91,7 +91,8 @@ describe('endpoints that stop answering, more than there are places', () => {
     const d = await openDispatching(t);
     const count = DELIVERIES_IN_FLIGHT / DELIVERIES_IN_FLIGHT_PER_ENDPOINT + 1;
     const hanging = [];
-    for (let n = 0; n < count; n += 1) hanging.push(await d.connect({ webhook: { maxBatchRecords: 1 } }));
+    for (let n = 0; n < count; n += 1)
+      hanging.push(await d.connect({ webhook: { maxBatchRecords: 1, timeoutSeconds: 60 } }));
     const well = await d.connect({ webhook: { eventTypes: ['webhook.*'] } });
     d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
     const open = deferred();

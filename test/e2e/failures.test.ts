@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { LINEAR_STEP_MS } from '../../src/limits.ts';
 import type { AttemptView } from '../../src/webhooks/deliveries.ts';
 import { startFront } from '../support/front.ts';
 import { type PlannedAnswer, startRawTlsServer } from '../support/https-server.ts';
@@ -19,6 +20,8 @@ import {
 import { startReceiver } from '../support/receiver.ts';
 
 const TYPE = 'order.placed';
+/** The next attempt is later than all that a test does before it. */
+const PATIENT = { retry: { policy: 'linear' } };
 
 /** The first attempt of one event of a webhook that has just been started. */
 async function firstAttempt(
@@ -78,7 +81,7 @@ describe('an endpoint that does not take a delivery as it should', () => {
       },
       errorClass: 'timeout',
       status: 200,
-      webhook: { timeoutSeconds: 1 },
+      webhook: { timeoutSeconds: 5 },
     },
     {
       what: 'answers with more headers than are read',
@@ -92,7 +95,7 @@ describe('an endpoint that does not take a delivery as it should', () => {
       const journey = await startJourney(t);
       const { service, admin, receiver } = journey;
       await makeEventType(admin, TYPE);
-      const { at, webhook } = await connect(journey, [TYPE], { webhook: more });
+      const { at, webhook } = await connect(journey, [TYPE], { webhook: { ...PATIENT, ...more } });
       at.answer(() => answer);
       const attempt = await firstAttempt(journey, webhook);
       assert.deepEqual([attempt.errorClass, attempt.responseStatus], [errorClass, status], String(attempt.error));
@@ -102,7 +105,7 @@ describe('an endpoint that does not take a delivery as it should', () => {
       await at.next();
 
       at.answer(() => ({ status: 204 }));
-      service.advance(5000);
+      service.advance(LINEAR_STEP_MS);
       assert.equal((await at.next()).envelope.attemptNumber, 2);
       assert.equal((await service.log.nextAttempt(webhook.id)).fate, 'delivered');
       assert.equal((await deliveryOf(admin, webhook, attempt.eventId)).state, 'delivered');
@@ -145,12 +148,12 @@ describe('an endpoint that does not take a delivery as it should', () => {
     const front = await startFront(t, (socket) => socket.destroy());
     const at = receiver.endpoint('/back');
     const endpoint = await makeEndpoint(admin, { ...at, url: `https://localhost:${front.port}${at.path}` });
-    const webhook = await startWebhook(admin, await makeWebhook(admin, endpoint, [TYPE]));
+    const webhook = await startWebhook(admin, await makeWebhook(admin, endpoint, [TYPE], PATIENT));
     assert.equal((await firstAttempt(journey, webhook)).errorClass, 'tls');
     assert.equal(at.deliveries.length, 0);
 
     front.passTo(receiver.port);
-    service.advance(5000);
+    service.advance(LINEAR_STEP_MS);
     await at.next();
     assert.equal((await service.log.nextAttempt(webhook.id)).fate, 'delivered');
   });

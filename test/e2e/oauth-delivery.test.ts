@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, it, type TestContext } from 'node:test';
+import { LINEAR_STEP_MS } from '../../src/limits.ts';
 import { type AuthorizationServer, createAuthorizationServer } from '../support/authorization-server.ts';
 import {
   connect,
@@ -149,7 +150,10 @@ describe('a token endpoint that gives no token', () => {
   ];
   for (const { what, answer, shows } of answers) {
     it(`and ${what} fails the attempt, which shows status and body and sends nothing to the endpoint`, async (t) => {
-      const { service, admin, authorization, at, webhook } = await startOauthJourney(t);
+      // Not again before the token endpoint is well.
+      const { service, admin, authorization, at, webhook } = await startOauthJourney(t, {
+        webhook: { retry: { policy: 'linear' } },
+      });
       authorization.answer(() => answer);
       const [id] = await publish(admin, TYPE, {});
       const failed = await service.log.nextAttempt(webhook.id);
@@ -165,7 +169,7 @@ describe('a token endpoint that gives no token', () => {
       assert.match(String(stateReason), shows);
 
       authorization.answer(null);
-      service.advance(5000);
+      service.advance(LINEAR_STEP_MS);
       await at.next();
       assert.equal((await service.log.nextAttempt(webhook.id)).fate, 'delivered');
     });

@@ -25,7 +25,7 @@ async function serving(
   const handler = createRequestHandler({
     ...{ routes: [route], gate: {} as Gate, clock: Date.now, log, remoteAddress: () => '127.0.0.1' },
     observe,
-    bodyTimeoutMs: 2000,
+    bodyTimeoutMs: 60_000,
   });
   const listener = createListener({ handler, tls: null, clock: Date.now, log });
   const port = await listener.listen('127.0.0.1', 0);

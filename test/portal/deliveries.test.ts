@@ -250,7 +250,7 @@ describe('a delivery', () => {
   it('that waits says what for', async (t) => {
     const { openAs, shop, admin, portal } = await sent(t, 1);
     const { log, services } = portal.service;
-    shop.at.answer(() => ({ status: 503 }));
+    shop.at.answer(() => ({ status: 503, headers: { 'retry-after': '3600' } }));
     await services.publish({ type: TYPE, data: {} }, 'test');
     await log.nextAttempt(shop.webhook.id);
     const waiting = (await deliveriesOf(admin, shop.webhook)).at(-1);
@@ -289,6 +289,9 @@ describe('attempts as they are made', () => {
     await services.publish({ type: TYPE, data: {} }, 'test');
     await page.getByText('record #4').waitFor();
     await page.getByText('record #3').waitFor();
+    await log.line(
+      ({ msg, webhookId, firstOffset }) => msg === 'attempt' && webhookId === dock.webhook.id && firstOffset === 2,
+    );
 
     await open(`/deliveries/watch?webhook=${dock.webhook.id}`);
     await page.locator('.tail-live.is-live').waitFor();

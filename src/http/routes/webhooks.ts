@@ -28,6 +28,11 @@ type Dependencies = {
   readonly testDelivery: TestDelivery;
 };
 
+/** Of what challenges an endpoint. */
+const UNCHALLENGED: Route['replies'] = {
+  503: { description: 'The service could not challenge it; nothing was changed' },
+};
+
 export function webhookRoutes({
   services: { endpoints, keys, eventTypes, webhooks },
   clock,
@@ -44,6 +49,7 @@ export function webhookRoutes({
       patchInput: endpointPatch,
       view: endpointView,
       createdView: endpointWithSecret,
+      changeReplies: UNCHALLENGED,
       administration: endpoints,
       create: async (body, actor) => {
         const endpoint = await endpoints.create(body, actor);
@@ -54,7 +60,10 @@ export function webhookRoutes({
     actionRoute('endpoints', 'verify', 'Challenge the endpoint now', {
       operationId: 'verifyEndpoint',
       body: noBody,
-      replies: { 200: { description: 'The endpoint with the result in `lastVerification`', schema: endpointView } },
+      replies: {
+        200: { description: 'The endpoint with the result in `lastVerification`', schema: endpointView },
+        ...UNCHALLENGED,
+      },
       respond: async ({ body }, id, actor) => {
         validate(emptyInput, body);
         return ok(showEndpoint(await endpoints.verify(id, actor)));
