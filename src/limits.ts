@@ -9,8 +9,6 @@ export const TOKEN_REQUEST_BYTES: number = 16 * 1024;
 export const ADMIN_REQUEST_BYTES: number = 1024 * 1024;
 export const EVENT_REQUEST_BYTES: number = 8 * 1024 * 1024;
 export const EVENTS_PER_REQUEST = 1000;
-/** Replies that leave together, where many are made in one turn of the event loop. */
-export const REPLIES_PER_DEPARTURE = 32;
 /** How much of a refused request's body is still read, so that its client gets to the answer, and for how long. */
 export const DISCARDED_BODY_BYTES: number = 16 * 1024 * 1024;
 export const DISCARDED_BODY_MS = 2000;

@@ -57,6 +57,7 @@ const ELSEWHERE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'cp ': 'test/docs/operate.test.ts',
     'rm ': 'test/docs/operate.test.ts',
     'useradd ': 'needs a system of its own',
+    'RENEWED_LINEAGE=': 'needs certbot and its files',
     'install ': 'needs a system of its own',
     'systemctl ': 'needs a system of its own',
     'journalctl ': 'needs a system of its own',
