@@ -2,17 +2,8 @@
 
 /** Epoch milliseconds as IMF-fixdate, the fraction of the second cut off. For the years 0 to 9999. */
 export function formatImfFixdate(at: number): string {
-  const second = Math.floor(at / 1000);
-  if (second !== latestSecond) {
-    latestText = new Date(at).toUTCString();
-    latestSecond = second;
-  }
-  return latestText;
+  return new Date(at).toUTCString();
 }
-
-/** Of many deliveries in a second each has the same one. */
-let latestSecond = Number.NaN;
-let latestText = '';
 
 /**
  * The epoch milliseconds of exactly that format, or null. The weekday has to be the right one, the day to exist; the

@@ -24,7 +24,20 @@ export type DeliveryToSign = {
 
 /** Hash and date of a delivery: all of it where OAuth takes the place of the signature. `body` is the bytes as sent, `at` the moment of this attempt in epoch milliseconds. */
 export function contentHeaders(body: Uint8Array, at: number): ContentHeaders {
-  return { 'x-content-sha256': sha256Base64(body), date: formatImfFixdate(at) };
+  return { 'x-content-sha256': sha256Base64(body), date: dateOf(at) };
+}
+
+let latestSecond = Number.NaN;
+let latestDate = '';
+
+/** Written out once a second: many deliveries have the same one. */
+function dateOf(at: number): string {
+  const second = Math.floor(at / 1000);
+  if (second !== latestSecond) {
+    latestDate = formatImfFixdate(at);
+    latestSecond = second;
+  }
+  return latestDate;
 }
 
 /** The key of a secret, for many signatures: to make it takes longer than to sign. */

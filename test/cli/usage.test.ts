@@ -127,6 +127,11 @@ test('a command line that cannot be run ends with 2, says what is wrong, and poi
       '--until must be an instant, as 2026-11-21T05:00:00.000Z',
       ' deliveries list',
     ],
+    [
+      ['deliveries', 'list', '--since', '2026-11-21T05:00Z', '--until', '2026-11-21T05:00Z'],
+      '--until must be later than --since',
+      ' deliveries list',
+    ],
   ];
   for (const [words, problem, topic] of wrong) {
     assert.deepEqual(await here(...words), {

@@ -246,10 +246,6 @@ test('event, webhook, deliveries: from an event type to a delivery that waits', 
   assert.equal(deliveries.items[1]?.eventId, accepted.events[0]?.id);
   assert.deepEqual((await json<Page>([...list, '--until', '2026-01-01T00:00Z'])).items, []);
   assert.equal((await json<Page>([...list, '--since', '2026-01-01T00:00:00+01:00'])).items.length, 2);
-  assert.equal(
-    await failure([...list, '--since', '2026-11-21T05:00Z', '--until', '2026-11-21T05:00Z']),
-    'sallyport: until must be later than since\n',
-  );
   const id = deliveries.items[0]?.id ?? '';
   const [heads, first] = (await run(list)).stdout.split('\n').map((line) => line.split(/ {2,}/));
   assert.deepEqual(heads?.slice(0, 4), ['id', 'webhookId', 'offset', 'eventType']);
