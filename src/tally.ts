@@ -1,6 +1,6 @@
 /**
  * What every request and every attempt is counted in, and prom-client is told of when somebody asks: its own counters and histograms
- * look their labels up by a text made of them, twice 1 µs for each request.
+ * look their labels up by a text made of them, 2.6 µs for each request instead of 0.2.
  */
 import {
   Counter,

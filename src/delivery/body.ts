@@ -101,11 +101,8 @@ async function someMustBeEncrypted(
   records: readonly EnvelopeRecord[],
   { mustBeEncrypted }: BodyReads,
 ): Promise<boolean> {
-  let before: string | null = null;
-  for (const { eventType } of records) {
-    // Most that travel together are of one type.
-    if (eventType !== before && (await mustBeEncrypted(eventType))) return true;
-    before = eventType;
+  for (const eventType of new Set(records.map((record) => record.eventType))) {
+    if (await mustBeEncrypted(eventType)) return true;
   }
   return false;
 }

@@ -40,11 +40,9 @@ export function judge(question: Case): Judgement {
  * had no part in it.
  */
 export function judgeBrokenOff(question: Case): Judgement {
-  const { batch, progress, startedAt } = question;
-  const fate =
-    batch === null ? null : failedFate(question, batch, { status: null, ofContent: false, retryAfterMs: null });
-  const health = { ...healthOf(progress), sentAt: latest(progress.sentAt, startedAt) };
-  return { fate, health, event: null, stopReason: null };
+  const { batch } = question;
+  const refused = { status: null, ofContent: false, retryAfterMs: null };
+  return ofBatchAlone(question, batch === null ? null : failedFate(question, batch, refused));
 }
 
 /**
@@ -52,9 +50,14 @@ export function judgeBrokenOff(question: Case): Judgement {
  * held up for it, nor stopped, and what failed there is tried here at once.
  */
 export function judgeElsewhere(question: Case): Judgement {
-  const { batch, progress, startedAt } = question;
+  const { batch } = question;
+  return ofBatchAlone(question, batch === null ? null : fateElsewhere(question, batch));
+}
+
+/** Of the webhook it is known when something was sent, and nothing else. */
+function ofBatchAlone({ progress, startedAt }: Case, fate: BatchFate | null): Judgement {
   const health = { ...healthOf(progress), sentAt: latest(progress.sentAt, startedAt) };
-  return { fate: batch === null ? null : fateElsewhere(question, batch), health, event: null, stopReason: null };
+  return { fate, health, event: null, stopReason: null };
 }
 
 function fateElsewhere({ outcome, webhook, now }: Case, { attemptNumber }: Batch): BatchFate {

@@ -5,7 +5,10 @@ import type { Connection } from './sqlite-connection.ts';
 export type Snapshot = {
   /** What is read from now on in this turn is of one state of the database, until `end`. */
   begin(): void;
-  /** What is read next sees what has been written by now. Ends by itself with the turn, or the next where that is ending, so that the log is never held for long. */
+  /**
+   * What is read next sees what has been written by now. Ends by itself with the turn, or the next where that is ending, so that the log
+   * is never held for long.
+   */
   end(): void;
 };
 

@@ -19,9 +19,9 @@ export function encodeEnvelope({
   records,
   now,
 }: EnvelopeToEncode): Uint8Array {
-  const head = `${JSON.stringify({ subscriptionId, sessionId, attemptNumber }).slice(0, -1)},"records":[`;
-  const pieces = records.map((record, at) => `${at === 0 ? head : ','}${encodeRecord(record, now)}`);
-  return joinText([...(records.length === 0 ? [head] : pieces), ']}']);
+  const head = JSON.stringify({ subscriptionId, sessionId, attemptNumber }).slice(0, -1);
+  const pieces = records.map((record, at) => `${at === 0 ? '' : ','}${encodeRecord(record, now)}`);
+  return joinText([`${head},"records":[`, ...pieces, ']}']);
 }
 
 /** Written out by hand, since a batch has many: 1.3 µs instead of 4 by `JSON.stringify` of its parts. */
