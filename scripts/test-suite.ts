@@ -1,6 +1,9 @@
 /**
  * Types, style, then every test with coverage. With arguments (test files or folders) only those tests run, without
  * coverage. Files are named one by one: a pattern that matches nothing would pass.
+ *
+ * Of the whole suite, one or two files that fail beside the others run again by themselves: what is wrong fails again, what was only
+ * starved of its processor does not. Either way they are named at the end.
  */
 
 import { spawn } from 'node:child_process';
@@ -17,23 +20,54 @@ const SUITE_TIMEOUT_MS = 45 * 60_000;
 /** Test files side by side: one more than processors, since some wait for a browser or for a process that they have started. */
 const CONCURRENCY = availableParallelism() + 1;
 
+/** More than these, and it is not the machine. */
+const FILES_AGAIN_MAX = 2;
+
 const root = resolve(import.meta.dirname, '..');
+const temporary = mkdtempSync(join(tmpdir(), 'test-suite-'));
+process.once('exit', () => rmSync(temporary, { recursive: true, force: true }));
 /** What one process has compiled the others load: tests start hundreds, each of which would need half a second for it. */
-const compiled = mkdtempSync(join(tmpdir(), 'test-suite-'));
-process.once('exit', () => rmSync(compiled, { recursive: true, force: true }));
+const compiled = join(temporary, 'compiled');
 const named = process.argv.slice(2).map((path) => resolve(path));
 const tests = [
   ...['--disable-warning=ExperimentalWarning', '--import', join(root, 'scripts', 'test-deadline.ts')],
-  ...['--test', '--test-reporter=spec', `--test-concurrency=${CONCURRENCY}`, `--test-timeout=${TEST_TIMEOUT_MS}`],
-  ...testFiles(named.length > 0 ? named : [join(root, 'test')]),
+  ...['--test', `--test-concurrency=${CONCURRENCY}`, `--test-timeout=${TEST_TIMEOUT_MS}`],
+  ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
 ];
 
 if (named.length > 0) {
-  await run('tests', tests);
+  await step('tests', [...tests, ...testFiles(named)]);
 } else {
-  await run('types', ['node_modules/typescript/bin/tsc', '--noEmit', '-p', '.']);
-  await run('style', ['node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings', '.']);
-  await run('tests', ['node_modules/c8/bin/c8.js', ...coverage(), process.execPath, ...tests]);
+  await step('types', ['node_modules/typescript/bin/tsc', '--noEmit', '-p', '.']);
+  await step('style', ['node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings', '.']);
+  const covered = join(temporary, 'coverage');
+  const again = await everyTest({ NODE_V8_COVERAGE: covered });
+  // Apart from the tests: where one failed, what it said is the end of the log, and not a table that hides it.
+  await step('coverage', ['node_modules/c8/bin/c8.js', 'report', `--temp-directory=${covered}`, ...coverage()]);
+  if (again.length > 0) process.stdout.write(`\nPassed at the second attempt only:\n${listed(again)}`);
+}
+
+/** Ends the run where one fails that does not pass by itself either. Answers the files that passed at the second attempt. */
+async function everyTest(env: NodeJS.ProcessEnv): Promise<string[]> {
+  const report = join(temporary, 'report.xml');
+  const reporting = ['--test-reporter=junit', `--test-reporter-destination=${report}`];
+  const problem = await run('tests', [...tests, ...reporting, ...testFiles([join(root, 'test')])], env);
+  if (problem === null) return [];
+  const failed = failedFiles(report);
+  if (failed.length === 0 || failed.length > FILES_AGAIN_MAX) stop(`tests: ${problem}\n${listed(failed)}`);
+  process.stdout.write(`\nFailed, and once more by themselves:\n${listed(failed)}`);
+  for (const file of failed) await step(`tests of ${relative(root, file)} by themselves`, [...tests, file], env);
+  return failed;
+}
+
+/** The files in which a test failed, of a report in JUnit's form. */
+function failedFiles(report: string): string[] {
+  const found = readFileSync(report, 'utf8').matchAll(/ file="([^"]+)" failure="/g);
+  return [...new Set([...found].map(([, file = '']) => file))];
+}
+
+function listed(files: readonly string[]): string {
+  return files.map((file) => `  ${relative(root, file)}\n`).join('');
 }
 
 /** The files themselves and the test files below the folders; ends the run where one path brings none. */
@@ -71,20 +105,32 @@ function isTypesOnly(file: string): boolean {
 }
 
 /** Runs one step with this Node and ends the run when it fails. */
-async function run(step: string, args: string[]): Promise<void> {
-  process.stdout.write(`\n${step}\n`);
-  const env = { NODE_COMPILE_CACHE: compiled, ...process.env };
+async function step(name: string, args: string[], extra: NodeJS.ProcessEnv = {}): Promise<void> {
+  const problem = await run(name, args, extra);
+  if (problem !== null) stop(`${name}: ${problem}`);
+}
+
+/** Runs one step with this Node. Answers how it failed. */
+async function run(name: string, args: string[], extra: NodeJS.ProcessEnv): Promise<string | null> {
+  process.stdout.write(`\n${name}\n`);
+  const env = { NODE_COMPILE_CACHE: compiled, ...process.env, ...extra };
   const child = spawn(process.execPath, args, { cwd: root, stdio: 'inherit', timeout: SUITE_TIMEOUT_MS, env });
-  const end = (signal: NodeJS.Signals): boolean => child.kill(signal);
+  let ended: NodeJS.Signals | null = null;
+  const end = (signal: NodeJS.Signals): void => {
+    ended = signal;
+    child.kill(signal);
+  };
   process.once('SIGTERM', end).once('SIGINT', end).once('SIGHUP', end);
   const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((done, fail) => {
     child.once('error', fail).once('exit', (...how) => done(how));
   });
   process.off('SIGTERM', end).off('SIGINT', end).off('SIGHUP', end);
-  if (code !== 0) stop(`${step}: failed (${signal ?? code})`);
+  const by = ended ?? signal;
+  if (by !== null) stop(`${name}: ended by ${by}`);
+  return code === 0 ? null : `failed (${code})`;
 }
 
 function stop(reason: string): never {
-  process.stderr.write(`${reason}\n`);
+  process.stderr.write(`${reason.trimEnd()}\n`);
   process.exit(1);
 }

@@ -112,4 +112,7 @@ function createPacking(text: string): (request: IncomingMessage) => Promise<Pack
 const CODINGS = ['br', 'gzip'] as const;
 const brotli = promisify(brotliCompress);
 const gzipped = promisify(gzip);
-const BROTLI = { params: { [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT } };
+/** The highest quality saves a tenth of the bytes, and whoever opens the first page after a start would wait 0.2 s for it. */
+const BROTLI = {
+  params: { [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT, [constants.BROTLI_PARAM_QUALITY]: 5 },
+};
