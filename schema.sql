@@ -1,7 +1,7 @@
 -- The data model of Sallyport on one page. Read at the first start; `user_version` is checked at every later one.
 -- Instants are integer milliseconds since 1970 (UTC) and end in `_at`. Booleans are 0 or 1. JSON is text.
 -- A secret that must be used is a BLOB of AES-256-GCM under the master key; one that is only compared is a `*_hash`, SHA-256.
-PRAGMA user_version = 4;
+PRAGMA user_version = 5;
 
 -- A fact about this database itself, such as the sealed word that shows whether a master key is the right one.
 CREATE TABLE setting (
@@ -318,6 +318,7 @@ CREATE TABLE batch (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX batch_due ON batch (webhook_number, next_attempt_at) WHERE state = 'pending';
 CREATE INDEX batch_pending ON batch (webhook_number, first_offset) WHERE state = 'pending';
+CREATE INDEX batch_leased ON batch (webhook_number, first_offset) WHERE lease_owner IS NOT NULL;
 CREATE INDEX batch_dead ON batch (webhook_number, first_offset, last_offset) WHERE state = 'dead';
 
 -- One request that was sent for a webhook, and what came of it. Heartbeats and tests carry no offsets.

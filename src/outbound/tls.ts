@@ -20,7 +20,7 @@ export function readAuthorities(caPem: string): readonly string[] {
 }
 
 /**
- * Trusts the roots that Node trusts and `authorities` besides. Takes 5 ms and 1 MB with `authorities` (the roots are
+ * Trusts the roots that Node trusts and `authorities` besides. Takes 20 ms and 1 MB with `authorities` (the roots are
  * parsed anew), so it is made once for all endpoints and once for each client certificate in use. Throws an error of
  * class `tls` for a client certificate that cannot be used; its text has nothing of the key in it.
  */

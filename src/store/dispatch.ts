@@ -82,9 +82,10 @@ const MOVE_CURSOR = `
         @idleAt)) END), ${NEVER})
   WHERE webhook_number = @webhookNumber AND cursor_offset = @cursorBefore AND ${IS_RUNNABLE}`;
 const POSTPONE = 'UPDATE webhook_progress SET wake_at = @at WHERE webhook_number = @webhookNumber AND wake_at < @at';
+// Served by batch_leased, so that a start does not wait for all that waits.
 const RELEASE_ALL = `
   UPDATE batch SET lease_owner = NULL, next_attempt_at = min(next_attempt_at, @now)
-  WHERE state = 'pending' AND lease_owner IS NOT NULL`;
+  WHERE lease_owner IS NOT NULL`;
 const WAKE_ALL = `UPDATE webhook_progress SET wake_at = ${wokenBy('@now')} WHERE ${IS_RUNNABLE}`;
 
 export type DispatchStore = {

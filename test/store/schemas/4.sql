@@ -1,0 +1,380 @@
+-- The data model of Sallyport on one page. Read at the first start; `user_version` is checked at every later one.
+-- Instants are integer milliseconds since 1970 (UTC) and end in `_at`. Booleans are 0 or 1. JSON is text.
+-- A secret that must be used is a BLOB of AES-256-GCM under the master key; one that is only compared is a `*_hash`, SHA-256.
+PRAGMA user_version = 4;
+
+-- A fact about this database itself, such as the sealed word that shows whether a master key is the right one.
+CREATE TABLE setting (
+  name  TEXT PRIMARY KEY,
+  value BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- A portal account. An application's tokens act as the account it is bound to, with its permissions and constraints.
+CREATE TABLE user_account (
+  id            TEXT PRIMARY KEY,
+  user_name     TEXT NOT NULL UNIQUE,
+  display_name  TEXT,
+  email         TEXT,
+  active        INTEGER NOT NULL CHECK (active IN (0, 1)),
+  role          TEXT NOT NULL CHECK (role IN ('administrator', 'operator', 'viewer', 'service')),
+  permissions   TEXT NOT NULL CHECK (json_valid(permissions)),  -- ["employees:view", …]
+  constraints   TEXT NOT NULL CHECK (json_valid(constraints)),  -- {"divisions": ["sales"]}; {} limits nothing
+  password_hash TEXT,                                           -- scrypt, with its parameters; null: no portal sign-in
+  created_at    INTEGER NOT NULL,
+  updated_at    INTEGER NOT NULL
+) STRICT;
+
+-- A one-time link by which a user sets a password. A user has one at most: a new one takes its place.
+CREATE TABLE invitation (
+  user_id    TEXT PRIMARY KEY REFERENCES user_account (id) ON DELETE CASCADE,
+  token_hash BLOB NOT NULL UNIQUE CHECK (length(token_hash) = 32),
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL,
+  used_at    INTEGER
+) STRICT;
+
+-- Somebody signed in to the portal: the cookie holds what was hashed. It lasts until `expires_at` at most, and not past half an hour
+-- without a request. `role` is the one at sign-in: with another one the account has to sign in anew.
+CREATE TABLE session (
+  id         TEXT PRIMARY KEY,
+  user_id    TEXT NOT NULL REFERENCES user_account (id) ON DELETE CASCADE,
+  token_hash BLOB NOT NULL UNIQUE CHECK (length(token_hash) = 32),
+  role       TEXT NOT NULL CHECK (role IN ('administrator', 'operator', 'viewer')),
+  method     TEXT NOT NULL CHECK (method IN ('password', 'passkey')),
+  address    TEXT NOT NULL,
+  user_agent TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  seen_at    INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX session_user ON session (user_id);
+CREATE INDEX session_expiry ON session (expires_at);
+
+-- A second way to sign in (WebAuthn): the public half of a key that the account's device keeps for one host name.
+CREATE TABLE passkey (
+  id            TEXT PRIMARY KEY,
+  user_id       TEXT NOT NULL REFERENCES user_account (id) ON DELETE CASCADE,
+  credential_id BLOB NOT NULL UNIQUE,
+  public_key    BLOB NOT NULL,     -- COSE
+  host          TEXT NOT NULL,     -- the relying party's id: it signs for no other
+  name          TEXT NOT NULL,
+  counter       INTEGER NOT NULL,  -- of signatures, for those devices that count them: one that goes back is a copy
+  created_at    INTEGER NOT NULL,
+  used_at       INTEGER
+) STRICT;
+CREATE INDEX passkey_user ON passkey (user_id);
+
+-- An API product: scopes, and the rules that say which scope a path and method need. Built-in ones are rewritten at every start.
+CREATE TABLE product (
+  id         TEXT PRIMARY KEY,
+  name       TEXT NOT NULL UNIQUE,
+  built_in   INTEGER NOT NULL CHECK (built_in IN (0, 1)),
+  scopes     TEXT NOT NULL CHECK (json_valid(scopes)),
+  rules      TEXT NOT NULL CHECK (json_valid(rules)),
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX product_updated ON product (updated_at, id);
+
+-- A customer's program that may ask for tokens. A replaced secret stays valid until its end.
+CREATE TABLE application (
+  id                            TEXT PRIMARY KEY,
+  name                          TEXT NOT NULL,
+  user_id                       TEXT NOT NULL REFERENCES user_account (id),
+  client_id                     TEXT NOT NULL UNIQUE,
+  secret_hash                   BLOB NOT NULL CHECK (length(secret_hash) = 32),
+  previous_secret_hash          BLOB CHECK (length(previous_secret_hash) = 32),
+  previous_secret_expires_at    INTEGER,
+  access_token_validity_seconds INTEGER NOT NULL CHECK (access_token_validity_seconds BETWEEN 300 AND 86400),
+  scopes                        TEXT NOT NULL CHECK (json_valid(scopes)),
+  active                        INTEGER NOT NULL CHECK (active IN (0, 1)),
+  tokens_revoked_through        INTEGER NOT NULL,  -- tokens with a row key up to this one are refused
+  created_at                    INTEGER NOT NULL,
+  updated_at                    INTEGER NOT NULL,
+  CHECK ((previous_secret_hash IS NULL) = (previous_secret_expires_at IS NULL))
+) STRICT;
+CREATE INDEX application_user ON application (user_id);
+
+-- An issued access token. The key is ordered by time, so that issuing appends and purging deletes a range. No foreign key:
+-- a token whose application is gone is refused by the gate's join and purged when it expires.
+CREATE TABLE access_token (
+  key            INTEGER PRIMARY KEY,
+  hash           BLOB NOT NULL,
+  application_id TEXT NOT NULL,
+  scope          TEXT NOT NULL,  -- granted scopes, sorted, space-delimited
+  expires_at     INTEGER NOT NULL
+) STRICT;
+
+-- Another number with every write to what a token's grant is made of, by whatever program: what was read of grants under the same
+-- number still holds. A new token changes none that was issued before.
+CREATE TABLE access_version (
+  value INTEGER NOT NULL
+) STRICT;
+INSERT INTO access_version (value) VALUES (0);
+CREATE TRIGGER application_update AFTER UPDATE ON application BEGIN UPDATE access_version SET value = value + 1; END;
+CREATE TRIGGER application_delete AFTER DELETE ON application BEGIN UPDATE access_version SET value = value + 1; END;
+CREATE TRIGGER user_account_update AFTER UPDATE ON user_account BEGIN UPDATE access_version SET value = value + 1; END;
+CREATE TRIGGER user_account_delete AFTER DELETE ON user_account BEGIN UPDATE access_version SET value = value + 1; END;
+CREATE TRIGGER access_token_update AFTER UPDATE ON access_token BEGIN UPDATE access_version SET value = value + 1; END;
+CREATE TRIGGER access_token_delete AFTER DELETE ON access_token BEGIN UPDATE access_version SET value = value + 1; END;
+
+-- The built-in example of a guarded API that emits events.
+CREATE TABLE employee (
+  user_id     TEXT PRIMARY KEY,
+  external_id TEXT UNIQUE,
+  user_name   TEXT NOT NULL UNIQUE,
+  first_name  TEXT NOT NULL,
+  last_name   TEXT NOT NULL,
+  email       TEXT NOT NULL,
+  division    TEXT NOT NULL,
+  manager_id  TEXT,
+  hire_date   TEXT,
+  active      INTEGER NOT NULL CHECK (active IN (0, 1)),
+  created_at  INTEGER NOT NULL,
+  updated_at  INTEGER NOT NULL
+) STRICT;
+CREATE INDEX employee_division ON employee (division, user_id);
+
+-- A customer's HTTPS address, and how requests to it are secured.
+CREATE TABLE endpoint (
+  id                             TEXT PRIMARY KEY,
+  name                           TEXT NOT NULL,
+  url                            TEXT NOT NULL,
+  api_key                        BLOB NOT NULL,
+  secret                         BLOB NOT NULL,
+  next_secret                    BLOB,     -- signs from next_secret_at on
+  next_secret_at                 INTEGER,
+  next_api_key                   BLOB,     -- is sent from next_api_key_at on
+  next_api_key_at                INTEGER,
+  content_encoding               TEXT CHECK (content_encoding = 'gzip'),
+  token_challenge                INTEGER NOT NULL CHECK (token_challenge IN (0, 1)),
+  verified                       INTEGER NOT NULL CHECK (verified IN (0, 1)),
+  enabled                        INTEGER NOT NULL CHECK (enabled IN (0, 1)),
+  enable_when_verified           INTEGER NOT NULL CHECK (enable_when_verified IN (0, 1)),
+  oauth_client_id                TEXT,
+  oauth_client_secret            BLOB,
+  oauth_token_url                TEXT,
+  oauth_token_expiration_minutes INTEGER,
+  oauth_scopes                   TEXT,
+  client_certificate             TEXT,
+  client_private_key             BLOB,
+  client_certificate_expires_at  INTEGER,
+  client_certificate_warned_days INTEGER,  -- the last warning given before expiry: 30, 7 or 1
+  last_verification              TEXT CHECK (json_valid(last_verification)),
+  created_at                     INTEGER NOT NULL,
+  updated_at                     INTEGER NOT NULL,
+  CHECK (token_challenge = 0 OR verified = 1 OR enabled = 0),
+  CHECK ((next_secret IS NULL) = (next_secret_at IS NULL)),
+  CHECK ((next_api_key IS NULL) = (next_api_key_at IS NULL)),
+  CHECK ((oauth_client_id IS NULL) = (oauth_client_secret IS NULL) AND (oauth_client_id IS NULL) = (oauth_token_url IS NULL)),
+  CHECK ((client_certificate IS NULL) = (client_private_key IS NULL))
+) STRICT;
+
+-- A customer's PGP public key, for which payloads are encrypted.
+CREATE TABLE pgp_key (
+  id          TEXT PRIMARY KEY,
+  name        TEXT NOT NULL UNIQUE,
+  public_key  TEXT NOT NULL,
+  fingerprint TEXT NOT NULL,
+  algorithm   TEXT NOT NULL,
+  expires_at  INTEGER,
+  warned_days INTEGER,  -- the last warning given before expiry: 30, 7 or 1
+  created_at  INTEGER NOT NULL,
+  updated_at  INTEGER NOT NULL
+) STRICT;
+
+-- A kind of event that may be published. Built-in ones are rewritten at every start.
+CREATE TABLE event_type (
+  id                  TEXT PRIMARY KEY,
+  name                TEXT NOT NULL UNIQUE,
+  description         TEXT NOT NULL,
+  encryption_required INTEGER NOT NULL CHECK (encryption_required IN (0, 1)),
+  built_in            INTEGER NOT NULL CHECK (built_in IN (0, 1)),
+  data_schema         TEXT CHECK (json_valid(data_schema)),  -- JSON Schema that an event's data must satisfy
+  created_at          INTEGER NOT NULL,
+  updated_at          INTEGER NOT NULL
+) STRICT;
+
+-- What an administrator asked for: which events go to which endpoint, and how. `number` is its short name in the log tables.
+CREATE TABLE webhook (
+  number                 INTEGER PRIMARY KEY AUTOINCREMENT CHECK (number < 67108864),
+  id                     TEXT NOT NULL UNIQUE,
+  name                   TEXT NOT NULL,
+  endpoint_id            TEXT NOT NULL REFERENCES endpoint (id),
+  event_types            TEXT NOT NULL CHECK (json_valid(event_types)),
+  custom_headers         TEXT NOT NULL CHECK (json_valid(custom_headers)),
+  encryption_key_name    TEXT REFERENCES pgp_key (name) ON UPDATE CASCADE,
+  ordered                INTEGER NOT NULL CHECK (ordered IN (0, 1)),
+  max_batch_records      INTEGER NOT NULL CHECK (max_batch_records BETWEEN 1 AND 1000),
+  max_records_per_second REAL,
+  retry_policy           TEXT NOT NULL CHECK (retry_policy IN ('exponential', 'linear')),
+  max_attempts           INTEGER NOT NULL,
+  standard_webhooks      INTEGER NOT NULL CHECK (standard_webhooks IN (0, 1)),
+  heartbeat_seconds      INTEGER NOT NULL,
+  timeout_seconds        INTEGER NOT NULL CHECK (timeout_seconds BETWEEN 1 AND 60),
+  created_at             INTEGER NOT NULL,
+  updated_at             INTEGER NOT NULL
+) STRICT;
+CREATE INDEX webhook_endpoint ON webhook (endpoint_id);
+CREATE INDEX webhook_encryption_key ON webhook (encryption_key_name);
+
+-- The number of a webhook that was deleted and whose log is still to be taken away, in small steps. Nothing shows it any more.
+CREATE TABLE removed_webhook (number INTEGER PRIMARY KEY) STRICT;
+
+-- Where the service is with a webhook: its state, its session, and its cursor over its own log.
+-- Records from `cursor_offset` up to `next_offset` wait and belong to no batch yet. `wake_at` is when the dispatcher should look
+-- next: null when there is nothing to do, which is why a stopped webhook costs nothing however much it has waiting.
+CREATE TABLE webhook_progress (
+  webhook_number     INTEGER PRIMARY KEY REFERENCES webhook (number) ON DELETE CASCADE,
+  state              TEXT NOT NULL CHECK (state IN ('stopped', 'started', 'running', 'failing', 'failed')),
+  state_reason       TEXT,  -- a code of a closed list
+  state_detail       TEXT,  -- what the other side answered, where the code alone does not say it
+  state_at           INTEGER NOT NULL,
+  session_id         TEXT,
+  session_at         INTEGER,
+  next_offset        INTEGER NOT NULL,
+  cursor_offset      INTEGER NOT NULL,
+  pending_records    INTEGER NOT NULL DEFAULT 0,  -- records in pending batches: the queue's depth without counting
+  wake_at            INTEGER,
+  sent_at            INTEGER,           -- the last attempt, heartbeats included
+  failing_since_at   INTEGER,
+  failure_streak     INTEGER NOT NULL,  -- failed attempts in a row that speak of the endpoint, not of the content
+  probe_at           INTEGER,           -- while failing: no attempt before this
+  dead_streak        INTEGER NOT NULL,  -- batches in a row that used up their attempts
+  CHECK (cursor_offset <= next_offset),
+  CHECK (wake_at IS NULL OR state IN ('started', 'running', 'failing'))
+) STRICT;
+CREATE INDEX webhook_progress_wake ON webhook_progress (wake_at) WHERE wake_at IS NOT NULL;
+
+-- Which webhooks want an event: its full name, its category with `.*`, or `*`.
+CREATE TABLE subscription (
+  pattern        TEXT NOT NULL,
+  webhook_number INTEGER NOT NULL REFERENCES webhook (number) ON DELETE CASCADE,
+  PRIMARY KEY (pattern, webhook_number)
+) STRICT, WITHOUT ROWID;
+
+-- Something that happened. `key` is the first 53 bits of the time and counter in `id`, so that events are stored in order.
+CREATE TABLE event (
+  key            INTEGER PRIMARY KEY,
+  id             TEXT NOT NULL,
+  type           TEXT NOT NULL,
+  data           TEXT,           -- the JSON text that goes out; null once erased
+  subject        TEXT,           -- the person it is about
+  correlation_id TEXT NOT NULL,
+  actor_id       TEXT,
+  created_at     INTEGER NOT NULL,
+  erased_at      INTEGER,
+  CHECK ((data IS NULL) = (erased_at IS NOT NULL))
+) STRICT;
+CREATE INDEX event_subject ON event (subject) WHERE subject IS NOT NULL;
+CREATE INDEX event_erased ON event (erased_at) WHERE erased_at IS NOT NULL;
+-- Lists by type, and of what was discarded, newest first: an index ends in the key. The first one is 5 % of what a publish costs the database.
+CREATE INDEX event_of_type ON event (type);
+CREATE INDEX event_erased_key ON event (key) WHERE erased_at IS NOT NULL;
+-- What is told of a webhook itself, its changes of state: few rows among many, and no other event pays for it.
+CREATE INDEX event_of_webhook ON event (data ->> 'webhookId', key) WHERE type GLOB 'webhook.*';
+
+-- A publisher's idempotency key, kept for 24 hours, and the event it stands for.
+CREATE TABLE idempotency (
+  publisher  TEXT NOT NULL,  -- the application, or 'command-line'
+  key        TEXT NOT NULL,
+  event_id   TEXT NOT NULL,
+  expires_at INTEGER NOT NULL,
+  PRIMARY KEY (publisher, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX idempotency_expiry ON idempotency (expires_at);
+
+-- The outbox: one row for each event and subscribed webhook, numbered without gaps per webhook. Only publishing adds to it, and
+-- only housekeeping takes away: settled records from the old end on. No foreign key here and in the tables below: deleting a
+-- webhook would go through all of its log at once.
+CREATE TABLE outbox (
+  webhook_number INTEGER NOT NULL,
+  record_offset  INTEGER NOT NULL,
+  event_key      INTEGER NOT NULL,
+  data_bytes     INTEGER,           -- of its data as published, which batches are cut by; null in rows from before version 3
+  PRIMARY KEY (webhook_number, record_offset)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX outbox_event ON outbox (event_key, webhook_number, record_offset);
+
+-- Records that travel together. Batches of a webhook never overlap and cover every record below its cursor; a record's state is
+-- its batch's. A claim is a lease: it names its owner and moves `next_attempt_at` to its end, so that without an outcome by then
+-- the batch is due again like any other.
+CREATE TABLE batch (
+  webhook_number   INTEGER NOT NULL,
+  first_offset     INTEGER NOT NULL,
+  last_offset      INTEGER NOT NULL,
+  id               TEXT NOT NULL,
+  state            TEXT NOT NULL CHECK (state IN ('pending', 'delivered', 'dead', 'discarded')),
+  attempt_count    INTEGER NOT NULL,
+  content_refusals INTEGER NOT NULL,  -- answers in a row that speak of the content; at the second the batch is halved
+  next_attempt_at  INTEGER,
+  lease_owner      TEXT,
+  settled_at       INTEGER,
+  PRIMARY KEY (webhook_number, first_offset),
+  CHECK (first_offset <= last_offset),
+  CHECK ((state = 'pending') = (next_attempt_at IS NOT NULL)),
+  CHECK ((state = 'pending') = (settled_at IS NULL)),
+  CHECK (lease_owner IS NULL OR state = 'pending')
+) STRICT, WITHOUT ROWID;
+CREATE INDEX batch_due ON batch (webhook_number, next_attempt_at) WHERE state = 'pending';
+CREATE INDEX batch_pending ON batch (webhook_number, first_offset) WHERE state = 'pending';
+CREATE INDEX batch_dead ON batch (webhook_number, first_offset, last_offset) WHERE state = 'dead';
+
+-- One request that was sent for a webhook, and what came of it. Heartbeats and tests carry no offsets.
+CREATE TABLE attempt (
+  key              INTEGER PRIMARY KEY,
+  id               TEXT NOT NULL,
+  webhook_number   INTEGER NOT NULL,
+  kind             TEXT NOT NULL CHECK (kind IN ('delivery', 'heartbeat', 'test')),
+  batch_id         TEXT,
+  first_offset     INTEGER,
+  last_offset      INTEGER,
+  attempt_number   INTEGER NOT NULL,
+  started_at       INTEGER NOT NULL,
+  request_headers  TEXT NOT NULL,  -- secrets masked
+  response_status  INTEGER,
+  response_headers TEXT,
+  response_body    BLOB,           -- the first 4 KiB
+  error_class      TEXT,           -- null: delivered
+  error_message    TEXT,
+  timings          TEXT NOT NULL,
+  CHECK ((kind = 'delivery') = (first_offset IS NOT NULL)),
+  CHECK ((first_offset IS NULL) = (last_offset IS NULL))
+) STRICT;
+CREATE INDEX attempt_record ON attempt (webhook_number, first_offset, last_offset);
+
+-- What happened within `span_seconds` from `at` on, for the overview's charts: at one webhook, or with number 0 in the whole service.
+-- Gathered in memory and added here twice a minute. Minutes are kept for two hours, tens of minutes for a day, hours for eight days.
+CREATE TABLE figure (
+  span_seconds    INTEGER NOT NULL CHECK (span_seconds IN (60, 600, 3600)),
+  webhook_number  INTEGER NOT NULL,
+  at              INTEGER NOT NULL,
+  delivered       INTEGER NOT NULL,  -- records, by what an attempt made of them: arrived, to be tried again, given up
+  retried         INTEGER NOT NULL,
+  dead            INTEGER NOT NULL,
+  attempts        INTEGER NOT NULL,  -- requests that carried records
+  failed_attempts INTEGER NOT NULL,
+  latencies       TEXT NOT NULL CHECK (json_valid(latencies)),  -- how long they took: [bucket, requests, bucket, requests, …]
+  tokens_issued   INTEGER NOT NULL,
+  tokens_refused  INTEGER NOT NULL,
+  calls_refused   INTEGER NOT NULL,  -- by the gate
+  PRIMARY KEY (span_seconds, webhook_number, at)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX figure_at ON figure (span_seconds, at);
+
+-- Every administrative change. Each entry carries the hash of the one before, so that a removed or altered one shows.
+CREATE TABLE audit (
+  number        INTEGER PRIMARY KEY,
+  id            TEXT NOT NULL,
+  at            INTEGER NOT NULL,
+  actor         TEXT NOT NULL,
+  action        TEXT NOT NULL,
+  target        TEXT NOT NULL,
+  changes       TEXT NOT NULL CHECK (json_valid(changes)),  -- secrets masked
+  previous_hash TEXT NOT NULL,
+  hash          TEXT NOT NULL
+) STRICT;
+CREATE INDEX audit_id ON audit (id);
+CREATE INDEX audit_at ON audit (at);
+CREATE INDEX audit_actor ON audit (actor, number);
+CREATE INDEX audit_target ON audit (target, number);
