@@ -1,7 +1,7 @@
 -- The data model of Sallyport on one page. Read at the first start; `user_version` is checked at every later one.
 -- Instants are integer milliseconds since 1970 (UTC) and end in `_at`. Booleans are 0 or 1. JSON is text.
 -- A secret that must be used is a BLOB of AES-256-GCM under the master key; one that is only compared is a `*_hash`, SHA-256.
-PRAGMA user_version = 5;
+PRAGMA user_version = 1;
 
 -- A fact about this database itself, such as the sealed word that shows whether a master key is the right one.
 CREATE TABLE setting (

@@ -1,8 +1,8 @@
 /**
- * The way from the schema of an earlier version to that of schema.sql, in steps.
+ * The steps from the schema of an earlier release to that of schema.sql.
  *
- * Whoever changes schema.sql raises its `user_version` and `SCHEMA_VERSION`, keeps the file as it was as
- * test/store/schemas/<version>.sql, and adds the step here; a test holds that both ways lead to the same schema.
+ * After the first release, a change of schema.sql raises its `user_version` and `SCHEMA_VERSION`, keeps the released file as
+ * test/store/schemas/<version>.sql, and adds the step here. A test checks that a migrated and a new database are the same.
  */
 import type { SqliteDatabase } from './sqlite.ts';
 
@@ -14,33 +14,8 @@ export type Migration = {
   readonly sql: string;
 };
 
-export const MIGRATIONS: readonly Migration[] = [
-  {
-    from: 1,
-    to: 2,
-    sql: `
-      CREATE TABLE access_version (
-        value INTEGER NOT NULL
-      ) STRICT;
-      INSERT INTO access_version (value) VALUES (0);
-      CREATE TRIGGER application_update AFTER UPDATE ON application BEGIN UPDATE access_version SET value = value + 1; END;
-      CREATE TRIGGER application_delete AFTER DELETE ON application BEGIN UPDATE access_version SET value = value + 1; END;
-      CREATE TRIGGER user_account_update AFTER UPDATE ON user_account BEGIN UPDATE access_version SET value = value + 1; END;
-      CREATE TRIGGER user_account_delete AFTER DELETE ON user_account BEGIN UPDATE access_version SET value = value + 1; END;
-      CREATE TRIGGER access_token_update AFTER UPDATE ON access_token BEGIN UPDATE access_version SET value = value + 1; END;
-      CREATE TRIGGER access_token_delete AFTER DELETE ON access_token BEGIN UPDATE access_version SET value = value + 1; END;`,
-  },
-  // No row is written, however many there are: what they lack is asked of the event.
-  { from: 2, to: 3, sql: 'ALTER TABLE outbox ADD COLUMN data_bytes INTEGER' },
-  // Not unique: a log that somebody tampered with is opened as well, and `doctor` says so.
-  { from: 3, to: 4, sql: 'CREATE INDEX audit_id ON audit (id)' },
-  // Before, every start went through all batches that wait: 60 ms for 100,000.
-  {
-    from: 4,
-    to: 5,
-    sql: 'CREATE INDEX batch_leased ON batch (webhook_number, first_offset) WHERE lease_owner IS NOT NULL',
-  },
-];
+/** Empty until a version has been released: before that, schema.sql changes in place. */
+export const MIGRATIONS: readonly Migration[] = [];
 
 /** The steps that lead from one version to another, in their order, or null where none do. */
 export function migrationPath(steps: readonly Migration[], from: number, to: number): readonly Migration[] | null {

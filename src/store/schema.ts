@@ -6,7 +6,7 @@ import { MIGRATIONS, type Migration, migrate, migrationPath } from './migrations
 import type { SqliteDatabase } from './sqlite.ts';
 
 /** `PRAGMA user_version` of schema.sql. */
-export const SCHEMA_VERSION = 5;
+export const SCHEMA_VERSION = 1;
 
 /** The version that this program works with, and the steps by which it gets there from earlier ones. */
 export type SchemaHistory = { readonly version: number; readonly steps: readonly Migration[] };
