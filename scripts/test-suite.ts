@@ -1,6 +1,7 @@
 /**
- * Types, style, then every test with coverage. With arguments (test files or folders) only those tests run, without
- * coverage. Files are named one by one: a pattern that matches nothing would pass.
+ * Types, style, then every test but the slow ones, with coverage. `--slow` runs the slow ones alone: files named `*.slow.test.ts`,
+ * which need other languages' tools or take more than about ten seconds. With arguments (test files or folders) only those tests
+ * run, without coverage, slow ones included. Files are named one by one: a pattern that matches nothing would pass.
  *
  * Of the whole suite, one or two files that fail beside the others run again by themselves: what is wrong fails again, what was only
  * starved of its processor does not. Either way they are named at the end.
@@ -28,7 +29,8 @@ const temporary = mkdtempSync(join(tmpdir(), 'test-suite-'));
 process.once('exit', () => rmSync(temporary, { recursive: true, force: true }));
 /** What one process has compiled the others load: tests start hundreds, each of which would need half a second for it. */
 const compiled = join(temporary, 'compiled');
-const named = process.argv.slice(2).map((path) => resolve(path));
+const isSlow = process.argv[2] === '--slow';
+const named = process.argv.slice(isSlow ? 3 : 2).map((path) => resolve(path));
 const tests = [
   ...['--disable-warning=ExperimentalWarning', '--import', join(root, 'scripts', 'test-deadline.ts')],
   ...['--test', `--test-concurrency=${CONCURRENCY}`, `--test-timeout=${TEST_TIMEOUT_MS}`],
@@ -37,6 +39,8 @@ const tests = [
 
 if (named.length > 0) {
   await step('tests', [...tests, ...testFiles(named)]);
+} else if (isSlow) {
+  await step('slow tests', [...tests, ...testFiles([join(root, 'test')]).filter(isSlowFile)]);
 } else {
   await step('types', ['node_modules/typescript/bin/tsc', '--noEmit', '-p', '.']);
   await step('style', ['node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings', '.']);
@@ -51,7 +55,7 @@ if (named.length > 0) {
 async function everyTest(env: NodeJS.ProcessEnv): Promise<string[]> {
   const report = join(temporary, 'report.xml');
   const reporting = ['--test-reporter=junit', `--test-reporter-destination=${report}`];
-  const problem = await run('tests', [...tests, ...reporting, ...testFiles([join(root, 'test')])], env);
+  const problem = await run('tests', [...tests, ...reporting, ...fastFiles()], env);
   if (problem === null) return [];
   const failed = failedFiles(report);
   if (failed.length === 0 || failed.length > FILES_AGAIN_MAX) stop(`tests: ${problem}\n${listed(failed)}`);
@@ -68,6 +72,14 @@ function failedFiles(report: string): string[] {
 
 function listed(files: readonly string[]): string {
   return files.map((file) => `  ${relative(root, file)}\n`).join('');
+}
+
+function isSlowFile(file: string): boolean {
+  return file.endsWith('.slow.test.ts');
+}
+
+function fastFiles(): string[] {
+  return testFiles([join(root, 'test')]).filter((file) => !isSlowFile(file));
 }
 
 /** The files themselves and the test files below the folders; ends the run where one path brings none. */

@@ -34,7 +34,7 @@ const ELSEWHERE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'README.md': {
     'npm start': 'runs until it is ended: test/cli/serve.test.ts',
     'npm test': 'is what runs this',
-    'deno run ': 'test/package/runtimes.test.ts, on a Deno of its own',
+    'deno run ': 'test/package/runtimes.slow.test.ts, on a Deno of its own',
   },
   'docs/receive-webhooks.md': {
     'npm run build:receiver': 'test/receiver/package.test.ts',
@@ -42,15 +42,15 @@ const ELSEWHERE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'npm install ./sallyport-receiver': 'test/receiver/package.test.ts, from its tarball',
   },
   'docs/embedding.md': {
-    'npm run build': 'test/package/sallyport.test.ts',
-    'npm pack ./dist/sallyport': 'test/package/sallyport.test.ts',
-    'npm install ./sallyport': 'test/package/sallyport.test.ts, from its tarball',
+    'npm run build': 'test/package/sallyport.slow.test.ts',
+    'npm pack ./dist/sallyport': 'test/package/sallyport.slow.test.ts',
+    'npm install ./sallyport': 'test/package/sallyport.slow.test.ts, from its tarball',
     'export SALLYPORT_DATA': 'test/e2e/embedding-*.test.ts',
     'npx sallyport ': 'test/e2e/embedding-*.test.ts',
   },
   'docs/planning.md': { 'npx openapi-typescript ': 'needs a package of others' },
   'docs/operate.md': {
-    'npm run build:binary': 'test/binary.test.ts',
+    'npm run build:binary': 'test/binary.slow.test.ts',
     'sallyport ': 'test/docs/operate.test.ts: the drill is typed, the rest is checked word by word',
     'runuser -u sallyport -- sallyport ': 'needs a system account; checked word by word in test/docs/operate.test.ts',
     'mkdir ': 'test/docs/operate.test.ts',

@@ -9,7 +9,7 @@ export type Exception = {
 
 export const EXCEPTIONS: readonly Exception[] = [
   {
-    file: 'test/binary.test.ts',
+    file: 'test/binary.slow.test.ts',
     reason: 'the single binary is a Node with the program inside, and is made with that Node',
   },
   {
@@ -46,7 +46,7 @@ export const EXCEPTIONS: readonly Exception[] = [
     reason: 'Deno does not let a program know that a client certificate was asked for',
   },
   {
-    file: 'test/package/sallyport.test.ts',
+    file: 'test/package/sallyport.slow.test.ts',
     test: 'brings the command, which goes the whole circle',
     reason: 'what npm installs as a command is started by Node, as its first line says',
   },
