@@ -25,7 +25,10 @@ export const applicationInput = z
       .int()
       .min(TOKEN_VALIDITY_MIN_SECONDS)
       .max(TOKEN_VALIDITY_MAX_SECONDS)
-      .default(TOKEN_VALIDITY_DEFAULT_SECONDS),
+      .nullish()
+      // Null is the default, as a merge patch makes it.
+      .transform((seconds) => seconds ?? TOKEN_VALIDITY_DEFAULT_SECONDS)
+      .meta({ description: `Absent or null: ${TOKEN_VALIDITY_DEFAULT_SECONDS}.` }),
     scopes: distinct(z.string().max(128), SCOPES_PER_APPLICATION_MAX)
       .default([])
       .meta({ description: 'What it may have in its tokens.' }),

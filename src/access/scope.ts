@@ -36,10 +36,11 @@ export function parseScope(text: string | undefined): RequestedScopes | ScopeRef
 }
 
 /**
- * The scopes of the token, sorted: every one that was named, or with `all` every one in `registered`. Refused, naming the
- * first in sorted order, when a named one is not registered for the application.
+ * The scopes of the token, sorted: every one that was named, or with `all` every one in `registered`. Refused where nothing is
+ * registered, and, naming the first in sorted order, where a named one is not registered for the application.
  */
 export function grantScope(requested: RequestedScopes, registered: readonly string[]): GrantedScopes | ScopeRefusal {
+  if (registered.length === 0) return refuse('no scope is registered for this application');
   if (requested.all) return { ok: true, granted: [...new Set(registered)].sort() };
   const missing = requested.names.find((name) => !registered.includes(name));
   if (missing !== undefined) return refuse(`scope ${quote(missing)} is not registered for this application`);

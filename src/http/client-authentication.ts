@@ -57,23 +57,34 @@ export function createClientAuthentication({ tokens, throttle, clock }: Dependen
   };
 }
 
-/** Where the credentials of a call are. Throws 400 `invalid_request` for a repeated header, or for credentials in the body beside one. */
-export function credentialPlace({ request }: Call, parameters: Parameters): 'header' | 'body' {
+/**
+ * Where the credentials of a call are. Throws 400 `invalid_request` for a repeated header, and for credentials in the body beside
+ * one; but a form may repeat the `client_id` that Basic carries (wire.md §2): RFC 6749 §3.2.1 lets clients send it, and stock ones do.
+ */
+export function credentialPlace({ request, mediaType }: Call, parameters: Parameters): 'header' | 'body' {
   if (request.headers.authorization === undefined) return 'body';
   if ((request.headersDistinct.authorization?.length ?? 0) > 1) {
     throw new Refusal('invalid_request', 'the Authorization header was sent more than once');
   }
-  if (parameters.optional('client_id') !== undefined || parameters.optional('client_secret') !== undefined) {
-    throw new Refusal(
-      'invalid_request',
-      'client credentials were sent both in the Authorization header and in the body',
-    );
-  }
+  if (parameters.optional('client_secret') !== undefined) throw sentTwice();
+  const clientId = parameters.optional('client_id');
+  if (clientId !== undefined && !(isForm(mediaType) && isBasic(request.headers.authorization))) throw sentTwice();
   return 'header';
 }
 
+function sentTwice(): Refusal {
+  return new Refusal(
+    'invalid_request',
+    'client credentials were sent both in the Authorization header and in the body',
+  );
+}
+
 function credentialsOf(call: Call, parameters: Parameters): ClientCredentials {
-  if (credentialPlace(call, parameters) === 'header') return basicCredentials(call.request.headers.authorization ?? '');
+  if (credentialPlace(call, parameters) === 'header') {
+    const credentials = basicCredentials(call.request.headers.authorization ?? '');
+    if ((parameters.optional('client_id') ?? credentials.clientId) === credentials.clientId) return credentials;
+    throw new Refusal('invalid_request', 'client_id differs from the client id in the Authorization header');
+  }
   if (isForm(call.mediaType) && parameters.optional('client_id') === undefined) {
     // RFC 6749 §5.2 counts "no client authentication included" as this.
     throw new Refusal('invalid_client', 'client credentials are required', {
@@ -88,7 +99,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** RFC 6749 §2.3.1: the id and the secret are form-encoded before they are joined by a colon and Base64-encoded. */
 function basicCredentials(header: string): ClientCredentials {
-  if (!/^basic(?: |$)/i.test(header)) {
+  if (!isBasic(header)) {
     throw new Refusal('invalid_client', 'of the authentication schemes only Basic is taken here');
   }
   const base64 = header.length > AUTHORIZATION_BYTES ? undefined : BASIC.exec(header)?.[1];
@@ -103,6 +114,10 @@ function basicCredentials(header: string): ClientCredentials {
     );
   }
   return { clientId, clientSecret };
+}
+
+function isBasic(header: string): boolean {
+  return /^basic(?: |$)/i.test(header);
 }
 
 function decodeUtf8(bytes: Uint8Array): string | null {

@@ -33,7 +33,7 @@ export function parametersOf({ body, mediaType }: Pick<Call, 'body' | 'mediaType
       const given = body[alias];
       if (given === undefined || (given === null && name === 'scope')) continue;
       if (typeof given !== 'string') throw refuseField(alias, 'must be a string', 'invalid_request');
-      if (value !== undefined && value !== given) {
+      if (value !== undefined && !isSame(name, value, given)) {
         throw refuseField(alias, `differs from ${from}, another name of the same`, 'invalid_request');
       }
       value = given;
@@ -49,6 +49,19 @@ export function parametersOf({ body, mediaType }: Pick<Call, 'body' | 'mediaType
       return value;
     },
   };
+}
+
+/** The order and repeats of scopes say nothing (RFC 6749 §3.3). */
+function isSame(name: ParameterName, one: string, other: string): boolean {
+  if (one === other || name !== 'scope') return one === other;
+  return scopeSet(one) === scopeSet(other);
+}
+
+function scopeSet(text: string): string {
+  return [...new Set(text.split(' '))]
+    .filter((scope) => scope !== '')
+    .sort()
+    .join(' ');
 }
 
 /** Whether a media type, or a `Content-Type` header with parameters, is that of a form. */

@@ -134,7 +134,7 @@ const OAUTH_EXAMPLES = {
     introspection_endpoint: 'https://edge.company.example/services/api/oauth2/introspect',
     revocation_endpoint: 'https://edge.company.example/services/api/oauth2/revoke',
     scopes_supported: ['employees:create', 'employees:edit', 'employees:view'],
-    response_types_supported: [],
+    response_types_supported: ['none'],
     grant_types_supported: ['client_credentials'],
     token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
     introspection_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'Bearer'],

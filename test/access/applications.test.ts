@@ -53,6 +53,16 @@ describe('applications', () => {
     assert.deepEqual(after, { ...before, name: 'New', accessTokenValiditySeconds: 300, updatedAt: NOW + 1 });
   });
 
+  it('have an hour of validity for null, when made and when changed', async (t) => {
+    const s = await openTestServices(t);
+    const { application } = await makeApplication(s, { accessTokenValiditySeconds: null });
+    assert.equal(application.accessTokenValiditySeconds, 3600);
+    const changed = await s.applications.patch(application.id, { accessTokenValiditySeconds: 300 }, ACTOR);
+    assert.equal(changed.accessTokenValiditySeconds, 300);
+    const restored = await s.applications.patch(application.id, { accessTokenValiditySeconds: null }, ACTOR);
+    assert.equal(restored.accessTokenValiditySeconds, 3600);
+  });
+
   const bad: readonly [what: string, more: Record<string, unknown>, fields: readonly string[]][] = [
     ['a validity of 299 seconds', { accessTokenValiditySeconds: 299 }, ['accessTokenValiditySeconds']],
     ['a validity of 86401 seconds', { accessTokenValiditySeconds: 86_401 }, ['accessTokenValiditySeconds']],

@@ -118,7 +118,13 @@ test('all grants every registered scope, sorted and distinct, more than 20 too',
   const registered = numbered(30);
   assert.deepEqual(grantScope(ALL, [...registered].reverse()), { ok: true, granted: registered });
   assert.deepEqual(grantScope(ALL, ['b:x', 'a:y', 'b:x']), { ok: true, granted: ['a:y', 'b:x'] });
-  assert.deepEqual(grantScope(ALL, []), { ok: true, granted: [] });
+});
+
+test('an application without scopes is granted nothing, whatever it asks for', () => {
+  for (const asked of [ALL, { ok: true, names: ['a:x'], all: false } as const]) {
+    const description = 'no scope is registered for this application';
+    assert.deepEqual(grantScope(asked, []), { ok: false, code: 'invalid_scope', description });
+  }
 });
 
 test('named scopes are granted as asked, or none of them', () => {

@@ -55,8 +55,9 @@ export function discoveryRoutes({ issuer, products }: Dependencies): Route[] {
             introspection_endpoint: base + INTROSPECTION_PATH,
             revocation_endpoint: base + REVOCATION_PATH,
             scopes_supported: [...products.scopeNames()],
-            // Required by §2, and empty because there is no authorization endpoint.
-            response_types_supported: [],
+            // Required by §2, while §3.2 forbids an empty list, and Authlib refuses one. `none` issues nothing: OAuth 2.0 Multiple
+            // Response Type Encoding Practices §4. There is no authorization endpoint.
+            response_types_supported: ['none'],
             grant_types_supported: [GRANT_TYPE],
             token_endpoint_auth_methods_supported: CLIENT_METHODS,
             // A token type may stand here beside client authentication methods (§2).

@@ -40,7 +40,7 @@ export function revocationRoutes({ tokens, authentication }: Dependencies): Rout
       summary: 'Revoke an access token of the calling application',
       body: oauthBody(revocationRequest, revocationForm),
       replies: {
-        200: { description: 'The token is not valid, be it that it never was' },
+        200: { description: 'The token is not valid, whether or not it ever was', schema: z.object({}) },
         400: { description: 'Refused; a form is answered as RFC 6749 §5.2 says' },
         401: { description: 'To a form: the client credentials are not valid', schema: oauthErrorSchema },
         429: { description: 'Too many failed authentications; see `Retry-After`' },
@@ -51,7 +51,8 @@ export function revocationRoutes({ tokens, authentication }: Dependencies): Rout
         const client = await authentication.client(call, parameters);
         // Answered once the store has it: a failure there must not look like a revoked token.
         await tokens.revoke(parameters.required('token'), client);
-        return { status: 200 };
+        // RFC 7009 §2.2 leaves the body open; clients that parse every reply as JSON fail on an empty one.
+        return { status: 200, body: {} };
       },
       refuse: refuseInDialect,
     },

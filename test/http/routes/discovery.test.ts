@@ -18,7 +18,7 @@ it('the metadata names the issuer, its endpoints and what they take', async (t) 
     introspection_endpoint: `${origin}/services/api/oauth2/introspect`,
     revocation_endpoint: `${origin}/services/api/oauth2/revoke`,
     scopes_supported: [...BUILT_IN_SCOPES].sort(),
-    response_types_supported: [],
+    response_types_supported: ['none'],
     grant_types_supported: ['client_credentials'],
     token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
     introspection_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'Bearer'],

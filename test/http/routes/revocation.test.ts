@@ -37,7 +37,8 @@ describe('revocation', () => {
     const other = await tokenOf(service, client.clientId, client.clientSecret);
     const answer = await postForm(service, REVOKE, { token, token_type_hint: 'access_token' }, headersOf(client));
     assert.equal(answer.status, 200);
-    assert.equal(answer.text, '');
+    assert.equal(answer.headers.get('content-type'), 'application/json;charset=UTF-8');
+    assert.equal(answer.text, '{}');
     assert.equal(await isActive(service, token), false);
     assert.equal(await isActive(service, other), true);
   });
@@ -78,7 +79,7 @@ describe('revocation', () => {
     const stranger = await makeClient(service);
     const answer = await postForm(service, REVOKE, { token: service.token }, headersOf(stranger));
     assert.equal(answer.status, 200);
-    assert.equal(answer.text, '');
+    assert.equal(answer.text, '{}');
     assert.equal(await isActive(service, service.token), true);
   });
 

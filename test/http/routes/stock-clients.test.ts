@@ -8,6 +8,7 @@ import * as openid from 'openid-client';
 import {
   makeClient,
   type OAuthService,
+  REVOKE,
   startOAuthService,
   type TestClient,
   TOKEN,
@@ -106,7 +107,13 @@ describe('openid-client', () => {
 type SimpleOAuth2 = {
   readonly ClientCredentials: new (
     options: unknown,
-  ) => { getToken(parameters: { scope?: string[] }): Promise<{ token: Record<string, unknown>; expired(): boolean }> };
+  ) => {
+    getToken(parameters: { scope?: string[] }): Promise<{
+      token: Record<string, unknown>;
+      expired(): boolean;
+      revoke(tokenType: 'access_token'): Promise<void>;
+    }>;
+  };
 };
 
 describe('simple-oauth2', () => {
@@ -114,11 +121,11 @@ describe('simple-oauth2', () => {
 
   for (const bodyFormat of ['form', 'json']) {
     for (const authorizationMethod of ['header', 'body']) {
-      it(`gets a token (${bodyFormat}, credentials in the ${authorizationMethod})`, async (t) => {
-        const { origin, client } = await start(t);
+      it(`gets a token and revokes it (${bodyFormat}, credentials in the ${authorizationMethod})`, async (t) => {
+        const { origin, client, tokens } = await start(t);
         const credentials = new ClientCredentials({
           client: { id: client.clientId, secret: client.clientSecret },
-          auth: { tokenHost: origin, tokenPath: TOKEN },
+          auth: { tokenHost: origin, tokenPath: TOKEN, revokePath: REVOKE },
           options: { bodyFormat, authorizationMethod },
         });
         const { token } = await credentials.getToken({ scope: ['employees:view', 'tokens:introspect'] });
@@ -127,6 +134,8 @@ describe('simple-oauth2', () => {
         const all = await credentials.getToken({});
         assert.equal(all.token.scope, 'employees:view tokens:introspect');
         assert.equal(all.expired(), false);
+        await all.revoke('access_token');
+        assert.deepEqual(await tokens.introspect(String(all.token.access_token)), { active: false });
       });
     }
   }
@@ -141,6 +150,14 @@ describe('curl', () => {
     const { origin, client } = await start(t);
     const user = `${client.clientId}:${client.clientSecret}`;
     const answer = await curl('--user', user, '--data', 'grant_type=client_credentials', origin + TOKEN);
+    assert.equal(answer.scope, 'employees:view tokens:introspect');
+  });
+
+  it('gets a token as a form, with HTTP Basic and its client id in the body', async (t) => {
+    const { origin, client } = await start(t);
+    const user = `${client.clientId}:${client.clientSecret}`;
+    const form = `grant_type=client_credentials&client_id=${client.clientId}`;
+    const answer = await curl('--user', user, '--data', form, origin + TOKEN);
     assert.equal(answer.scope, 'employees:view tokens:introspect');
   });
 

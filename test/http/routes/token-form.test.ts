@@ -102,11 +102,32 @@ describe('a token request as a form', () => {
     assertOAuthError(bearer, 401, 'invalid_client', /only Basic/, /^Basic /);
   });
 
-  it('is refused for credentials in two places, be they the same or another client’s', async (t) => {
+  it('is granted with the client id of HTTP Basic in the body too', async (t) => {
+    const service = await start(t);
+    const form = { ...GRANT, client_id: service.client.clientId };
+    const answer = await postForm(service, TOKEN, form, inHeader(service));
+    assert.equal(bodyOf(answer).scope, 'employees:view', answer.text);
+  });
+
+  it('is refused for a client id in the body that is not that of HTTP Basic, whichever of them is right', async (t) => {
+    const service = await start(t);
+    const other = await makeClient(service);
+    for (const [headers, clientId] of [
+      [inHeader(service), other.clientId],
+      [basic(other.clientId, other.clientSecret), service.client.clientId],
+      [inHeader(service), service.client.clientId.toUpperCase()],
+    ] as const) {
+      const answer = await postForm(service, TOKEN, { ...GRANT, client_id: clientId }, headers);
+      assertOAuthError(answer, 400, 'invalid_request', /^client_id differs from the client id in the Auth/, null);
+    }
+    assert.equal(service.rows('SELECT * FROM access_token').length, 0);
+  });
+
+  it('is refused for a secret in two places, be they the same or another client’s', async (t) => {
     const service = await start(t);
     const other = await makeClient(service);
     for (const headers of [inHeader(service), basic(other.clientId, other.clientSecret)]) {
-      for (const form of [inBody(service), { client_id: service.client.clientId }, { client_secret: 'x' }]) {
+      for (const form of [inBody(service), { client_secret: 'x' }]) {
         const answer = await postForm(service, TOKEN, { ...GRANT, ...form }, headers);
         assertOAuthError(answer, 400, 'invalid_request', /both in the Authorization header and in the body/, null);
       }

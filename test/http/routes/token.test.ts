@@ -102,6 +102,11 @@ describe('a token request in JSON', () => {
     ['one scope twice', { scope: 'employees:view employees:view' }, 'employees:view'],
     ['the name scopes', { scope: undefined, scopes: 'employees:view' }, 'employees:view'],
     ['both names with one value', { scopes: 'employees:view' }, 'employees:view'],
+    [
+      'both names with the same scopes in another order, some repeated',
+      { scope: 'employees:view employees:edit', scopes: 'employees:edit  employees:view employees:edit' },
+      'employees:edit employees:view',
+    ],
     ['members that nobody knows', { audience: ['x'], __proto: 1, realm: null }, 'employees:view'],
   ] as const) {
     it(`gets ${scope} for ${what}`, async (t) => {
@@ -153,6 +158,12 @@ describe('a token request in JSON', () => {
     ['two client secrets', { client_secret: 'x' }, 'invalid_request', /^client_secret differs from clientSecret/],
     ['two grant types', { grant_type: 'password' }, 'invalid_request', /^grant_type differs from grantType/],
     ['scope and scopes that differ', { scopes: 'employees:edit' }, 'invalid_request', /^scopes differs from scope/],
+    [
+      'scope and scopes of which one has more',
+      { scope: 'employees:edit employees:view', scopes: 'employees:edit' },
+      'invalid_request',
+      /^scopes differs from scope/,
+    ],
     ['another grant type', { grantType: 'password' }, 'unsupported_grant_type', /client_credentials/],
     ['a scope that is not registered', { scope: 'employees:view users:manage' }, 'invalid_scope', /'users:manage'/],
     ['a malformed scope', { scope: 'employees' }, 'invalid_scope', /'employees'/],
@@ -188,6 +199,15 @@ describe('a token request in JSON', () => {
     }
     assert.equal(issuedTokens(service), 0);
   });
+
+  for (const scope of [undefined, '', 'all', 'employees:view']) {
+    it(`is refused for an application without scopes that asks for ${scope === undefined ? 'none' : `"${scope}"`}`, async (t) => {
+      const service = await start(t, []);
+      const answer = await postJson(service, TOKEN, request(service, { scope }));
+      assertErrorBody(service, answer, 400, 'invalid_scope', /^no scope is registered for this application$/);
+      assert.equal(issuedTokens(service), 0);
+    });
+  }
 
   it('is refused in one way for whatever is wrong with the credentials', async (t) => {
     const service = await start(t);
