@@ -99,6 +99,13 @@ export const MESSAGES_SEEN = 50_000;
 
 // Connections to receivers (wire.md §5).
 export const RESPONSE_HEADER_BYTES: number = 16 * 1024;
+/** Interim answers (1xx) that are passed over before the attempt fails, and the bytes of their heads. */
+export const INTERIM_ANSWERS_MAX = 16;
+export const INTERIM_HEADS_BYTES: number = 16 * 1024;
+/** All bytes of one answer, with what HTTP adds to the body: a body of `RESPONSE_READ_BYTES` in chunks of one byte has 384 KiB. */
+export const ANSWER_BYTES: number = 512 * 1024;
+/** How long the body may take once the status has decided what became of a delivery. */
+export const BODY_AFTER_HEAD_MS = 1000;
 /** Receivers whose connections are kept; the one unused longest gives way. With a CA file each client certificate among them costs 1 MB. */
 export const ORIGINS_MAX = 256;
 /** As many as requests can be under way: many customers may have their endpoints at one origin, and none waits for another's. */

@@ -41,6 +41,7 @@ export function createSend({ transport, oauth, onFault }: Dependencies): Send {
       headers,
       body,
       signal,
+      headDecides: true,
       timeoutMs: parts.webhook.timeoutSeconds * 1000,
       clientCertificate: clientCertificateOf(parts.endpoint),
     });

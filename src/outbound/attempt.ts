@@ -1,6 +1,6 @@
 /** One request from its start to its outcome, under one time-out for all of it. */
 
-import { CONNECTIONS_PER_ORIGIN_MAX } from '../limits.ts';
+import { BODY_AFTER_HEAD_MS, CONNECTIONS_PER_ORIGIN_MAX } from '../limits.ts';
 import { type Classified, certificateWanted, classifyAnswerError, classifyError, deliveryError } from './classify.ts';
 import type { Connection, Connections } from './connections.ts';
 import { bareHost, isLiteral } from './egress.ts';
@@ -13,12 +13,13 @@ export type AttemptRequest = {
   readonly headers: string[];
   readonly body: Uint8Array;
   readonly timeoutMs: number;
+  readonly headDecides?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
 };
 
 /** Waits for a connection, sends the request over it and gives it back; ends by itself after `timeoutMs`, at whatever step. */
 export function attempt(request: AttemptRequest, connections: Connections): Promise<Outcome> {
-  const { url, headers, body, timeoutMs, signal } = request;
+  const { url, headers, body, timeoutMs, headDecides = false, signal } = request;
   return new Promise((resolve) => {
     const startedAt = performance.now();
     let connection: Connection | null = null;
@@ -38,14 +39,25 @@ export function attempt(request: AttemptRequest, connections: Connections): Prom
       const answer = exchange?.answer() ?? null;
       if (connection !== null) end.reusable ? connections.release(connection) : connections.discard(connection);
       const classify = exchange?.started() ? classifyAnswerError : classifyError;
-      resolve(outcomeOf(connection === null ? end : explained(end, connection, answer), answer, timings, classify));
+      resolve(
+        answer !== null && headDecides
+          ? statusOutcome(answer, timings)
+          : outcomeOf(connection === null ? end : explained(end, connection, answer), answer, timings, classify),
+      );
     };
     const fail = (errorClass: ErrorClass, message: string): void => {
       settle({ reusable: false, error: deliveryError(errorClass, message) });
     };
-    const timer = setTimeout(() => {
+    let timer = setTimeout(() => {
       fail('timeout', `no complete answer within ${timeoutMs} ms: ${whereabouts(connection, exchange, url)}`);
     }, timeoutMs);
+    const onHead = (): void => {
+      const remainingMs = timeoutMs - (performance.now() - startedAt);
+      if (!headDecides || remainingMs <= BODY_AFTER_HEAD_MS) return;
+      // The outcome is decided: the rest of the body only fills the attempt's record, and holds a place meanwhile.
+      clearTimeout(timer);
+      timer = setTimeout(() => settle({ reusable: false }), BODY_AFTER_HEAD_MS);
+    };
     const cancel = (): void => {
       fail('internal', `the service stopped before the answer: ${whereabouts(connection, exchange, url)}`);
     };
@@ -55,7 +67,7 @@ export function attempt(request: AttemptRequest, connections: Connections): Prom
     ended?.add(cancel);
     stopWaiting = connections.acquire((taken) => {
       connection = taken;
-      exchange = startExchange(taken, { path: url.pathname + url.search, headers, body }, settle);
+      exchange = startExchange(taken, { path: url.pathname + url.search, headers, body }, { onHead, onEnd: settle });
     });
   });
 }
@@ -92,6 +104,10 @@ function outcomeOf(
     const { errorClass, message } = classify(end.error);
     return failure(errorClass, message, { answer, timings });
   }
+  return statusOutcome(answer, timings);
+}
+
+function statusOutcome(answer: Answer, timings: Timings): Outcome {
   if (answer.status >= 200 && answer.status < 300) return { ok: true, answer, timings };
   return failure('http_status', `the receiver answered ${answer.status}`, { answer, timings });
 }

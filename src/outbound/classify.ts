@@ -28,10 +28,10 @@ export function classifyError(error: unknown): Classified {
   const { code, syscall, message, errorClass } = describe(error);
   if (errorClass !== undefined) return { errorClass, message };
   if (code === EGRESS_REFUSED) return { errorClass: 'egress_refused', message };
-  // undici's own words for an interim answer of status 100 or 101. A 100 could be passed over (RFC 9110 §15.2); its client does not.
+  // undici's own words for a status of 101.
   if (code === 'UND_ERR_SOCKET' && message.startsWith('bad ')) {
-    const what = message === 'bad response' ? '100 Continue' : 'another protocol';
-    return { errorClass: 'malformed_response', message: `the receiver answered what had not been asked for: ${what}` };
+    const what = 'the receiver answered what had not been asked for: another protocol';
+    return { errorClass: 'malformed_response', message: what };
   }
   // undici's parser errors come without a code; what they say is one of the parser's own fixed sentences.
   if (error instanceof errors.HTTPParserError) return { errorClass: 'malformed_response', message };

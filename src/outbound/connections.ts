@@ -13,6 +13,7 @@ import {
   RESPONSE_HEADER_BYTES,
 } from '../limits.ts';
 import { type ConnectSteps, type Destination, openConnection, type Way } from './connect.ts';
+import { boundIncoming, type Incoming } from './incoming.ts';
 import { lacksCertificate } from './tls.ts';
 
 export type Connection = {
@@ -21,6 +22,8 @@ export type Connection = {
   steps: ConnectSteps | null;
   /** The receiver asked for a client certificate when it was opened, and there was none to show. */
   lacksCertificate: boolean;
+  /** To be called before each request is written: what is read from then on is its answer. */
+  begin(): void;
   /** Bytes of requests that were not written to it yet. */
   unwrittenBytes(): number;
 };
@@ -52,6 +55,7 @@ export function createConnections(origin: string, destination: Destination, way:
   function open(): Connection {
     const end = new AbortController();
     let opened: TLSSocket | null = null;
+    let incoming: Incoming | null = null;
     const client = new Client(origin, {
       allowH2: false,
       maxHeaderSize: RESPONSE_HEADER_BYTES,
@@ -66,6 +70,7 @@ export function createConnections(origin: string, destination: Destination, way:
           (socket) => {
             connection.lacksCertificate = lacksCertificate(socket);
             opened = socket;
+            incoming = boundIncoming(socket);
             callback(null, socket);
           },
           (error: Error) => callback(error, null),
@@ -74,6 +79,7 @@ export function createConnections(origin: string, destination: Destination, way:
     });
     const connection: Connection = {
       ...{ client, steps: null, lacksCertificate: false },
+      begin: () => incoming?.begin(),
       unwrittenBytes: () => opened?.writableLength ?? 0,
     };
     client.on('disconnect', () => {

@@ -3,6 +3,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import { RESPONSE_READ_BYTES } from '../limits.ts';
+import { deliveryError } from './classify.ts';
 import type { Connection } from './connections.ts';
 import type { Answer } from './outcome.ts';
 
@@ -26,16 +27,18 @@ export type Exchange = {
   started(): boolean;
 };
 
-/**
- * Starts the exchange. `onEnd` is called once, unless the connection is discarded first: after the last byte, on a
- * failure, or when more than `RESPONSE_READ_BYTES` have come. The rest is then not read, however long it is, and the
- * connection must be discarded.
- */
-export function startExchange(
-  { client }: Connection,
-  request: ExchangeRequest,
-  onEnd: (end: ExchangeEnd) => void,
-): Exchange {
+type Listener = {
+  /** The final head of the answer is there. */
+  readonly onHead: () => void;
+  /**
+   * Called once, unless the connection is discarded first: after the last byte, on a failure, or when more than `RESPONSE_READ_BYTES`
+   * have come. The rest is then not read, however long it is, and the connection must be discarded.
+   */
+  readonly onEnd: (end: ExchangeEnd) => void;
+};
+
+/** Sends the request over `connection`, which nobody else uses meanwhile. */
+export function startExchange(connection: Connection, request: ExchangeRequest, { onHead, onEnd }: Listener): Exchange {
   const chunks: Uint8Array[] = [];
   let head: Pick<Answer, 'status' | 'headers'> | null = null;
   let bytes = 0;
@@ -46,11 +49,14 @@ export function startExchange(
   const handler: Dispatcher.DispatchHandler = {
     onRequestStart() {
       startedAt = performance.now();
+      connection.begin();
     },
     onResponseStart(_controller, status, headers) {
-      if (status < 200) return;
+      // Interim answers are removed before: what still is one here does not look like HTTP as it is written.
+      if (status < 200) return onEnd({ reusable: false, error: NOT_PASSED_OVER });
       headAt = performance.now();
       head = { status, headers: joined(headers) };
+      onHead();
     },
     onResponseData(_controller, chunk) {
       const room = RESPONSE_READ_BYTES - bytes;
@@ -67,13 +73,18 @@ export function startExchange(
     },
   };
   const { path, headers, body } = request;
-  client.dispatch({ method: 'POST', path, headers, body }, handler);
+  connection.client.dispatch({ method: 'POST', path, headers, body }, handler);
   return {
     answer: () => (head === null ? null : { ...head, body: concatenated(chunks, bytes), truncated: !complete }),
     firstByteMs: () => (headAt === null || startedAt === null ? null : Math.round(headAt - startedAt)),
     started: () => startedAt !== null,
   };
 }
+
+const NOT_PASSED_OVER = deliveryError(
+  'malformed_response',
+  'the receiver sent an interim answer (1xx) in a form that is not read',
+);
 
 /** Repeated headers come as a list. */
 function joined(headers: IncomingHttpHeaders): Record<string, string> {

@@ -43,7 +43,7 @@ export type Answer = {
 };
 
 /**
- * `ok` means delivered: a 2xx status arrived. Any other status is a failure of class `http_status` with the answer.
+ * `ok` means delivered: a 2xx status arrived, with its body too where `headDecides` was not asked for. Any other status is a failure of class `http_status` with the answer.
  * Other failures carry the answer as far as it had arrived, or null.
  */
 export type Outcome =
@@ -88,9 +88,9 @@ const ADVICE: Readonly<Record<ErrorClass, string>> = {
   timeout: 'Have the receiver answer first and work afterwards, or raise timeoutSeconds of the webhook.',
   egress_refused: 'Use a public address, or allow this one in SALLYPORT_EGRESS_ALLOW if it is meant to be reached.',
   reset: "Look into the receiver's log: it, or something before it, closed the connection before it had answered.",
-  response_too_large: 'Have the receiver answer with fewer and shorter headers.',
+  response_too_large: 'Have the receiver answer with fewer and shorter headers, and with a short body.',
   malformed_response:
-    'Check that the port speaks HTTP/1.1 over TLS, that nothing between rewrites the answer, and that no 100 Continue is sent, which is not asked for.',
+    'Check that the port speaks HTTP/1.1 over TLS, and that nothing in between rewrites the answer or sends interim answers (1xx) without end.',
   proxy: 'Check SALLYPORT_EGRESS_PROXY, and that the proxy runs and allows CONNECT to this address and port.',
   oauth_token: "Check token URL, client id, client secret and scopes of the endpoint against the token server's log.",
   encryption: "Check the webhook's encryption key: it must exist, be unexpired and be able to encrypt.",

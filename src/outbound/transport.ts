@@ -34,6 +34,11 @@ export type TransportRequest = {
   /** For everything from the call to the last byte: DNS, connecting, TLS, waiting, reading. */
   readonly timeoutMs: number;
   readonly clientCertificate?: ClientCertificate | null | undefined;
+  /**
+   * The status decides as soon as the head of the answer has been read, whatever becomes of the body (wire.md §5 "Outcome"). The body
+   * then gets at most `BODY_AFTER_HEAD_MS` more; the answer has what came of it, and its connection is closed unless it came whole.
+   */
+  readonly headDecides?: boolean | undefined;
   /** Ends the request at once, with an outcome of class `internal`. */
   readonly signal?: AbortSignal | undefined;
 };

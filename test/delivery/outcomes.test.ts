@@ -1,0 +1,80 @@
+/** What a receiver answers, by what becomes of the records: on raw connections, below HTTP. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { TestContext } from 'node:test';
+import { describe, it } from 'node:test';
+import type { TLSSocket } from 'node:tls';
+import { createTestDelivery } from '../../src/delivery/test-delivery.ts';
+import { type Dispatching, isDrained, openDispatching, until } from '../support/dispatching.ts';
+import { startRawTlsServer } from '../support/https-server.ts';
+import { sharedCertificates } from '../support/journey.ts';
+import { ACTOR } from '../support/services.ts';
+
+const HALF = 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf';
+
+async function connectRaw(t: TestContext, d: Dispatching, onSocket: (socket: TLSSocket) => void, webhook = {}) {
+  const port = await startRawTlsServer(t, sharedCertificates().server, onSocket);
+  return d.connect({ endpoint: { url: `https://127.0.0.1:${port}/` }, webhook });
+}
+
+describe('a 2xx answer', () => {
+  const ends: Readonly<Record<string, (socket: TLSSocket) => void>> = {
+    'is reset within its body': (socket) => void socket.write(HALF, () => setTimeout(() => socket.destroy(), 10)),
+    'never ends its body': (socket) => void socket.write(HALF),
+    'has a malformed body': (socket) =>
+      void socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nzz'),
+  };
+  for (const [name, answer] of Object.entries(ends)) {
+    it(`that ${name} delivers the records once, and its body is kept as far as it came`, async (t) => {
+      const d = await openDispatching(t);
+      let requests = 0;
+      const { webhook } = await connectRaw(t, d, async (socket) => {
+        await once(socket, 'data');
+        requests += 1;
+        answer(socket);
+      });
+      await d.publishMany(1);
+      await d.start();
+      await until('the delivery', () => isDrained(d));
+      const kept = d.rows('SELECT response_status, CAST(response_body AS TEXT) AS body, error_class FROM attempt');
+      assert.deepEqual(kept, [{ response_status: 200, body: 'half', error_class: null }]);
+      assert.equal((await d.webhooks.get(webhook.id)).progress.state, 'running');
+
+      const test = createTestDelivery(d);
+      const attempt = await test(webhook.id, ACTOR);
+      assert.deepEqual([attempt.responseStatus, attempt.errorClass], [200, null]);
+      assert.equal(requests, 2);
+    });
+  }
+});
+
+it('410 stops the webhook also when its body never ends', async (t) => {
+  const d = await openDispatching(t);
+  const { webhook } = await connectRaw(t, d, async (socket) => {
+    await once(socket, 'data');
+    socket.write('HTTP/1.1 410 Gone\r\nContent-Length: 100\r\n\r\nhalf');
+  });
+  await d.publishMany(1);
+  await d.start();
+  await until('the stop', async () => (await d.webhooks.get(webhook.id)).progress.state === 'stopped');
+  assert.equal((await d.webhooks.get(webhook.id)).progress.stateReason, 'endpoint_gone');
+  assert.deepEqual(d.rows('SELECT state FROM batch'), [{ state: 'pending' }]);
+});
+
+it('interim answers without end are a failed attempt, which is tried again', async (t) => {
+  const d = await openDispatching(t);
+  await connectRaw(t, d, async (socket) => {
+    await once(socket, 'data');
+    const send = (): void => {
+      if (!socket.destroyed) socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(100), () => setImmediate(send));
+    };
+    send();
+  });
+  await d.publishMany(1);
+  await d.start();
+  await until('the attempt', () => d.rows('SELECT 1 FROM attempt').length === 1);
+  assert.deepEqual(d.rows('SELECT error_class, response_status FROM attempt'), [
+    { error_class: 'malformed_response', response_status: null },
+  ]);
+  assert.deepEqual(d.rows('SELECT state, attempt_count FROM batch'), [{ state: 'pending', attempt_count: 1 }]);
+});
