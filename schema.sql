@@ -264,6 +264,8 @@ CREATE TABLE event (
   actor_id       TEXT,
   created_at     INTEGER NOT NULL,
   erased_at      INTEGER,
+  content_hash   BLOB CHECK (length(content_hash) = 32),  -- of one with an idempotency key; null once erased
+  CHECK (erased_at IS NULL OR content_hash IS NULL),
   CHECK ((data IS NULL) = (erased_at IS NOT NULL))
 ) STRICT;
 CREATE INDEX event_subject ON event (subject) WHERE subject IS NOT NULL;
@@ -274,11 +276,13 @@ CREATE INDEX event_erased_key ON event (key) WHERE erased_at IS NOT NULL;
 -- What is told of a webhook itself, its changes of state: few rows among many, and no other event pays for it.
 CREATE INDEX event_of_webhook ON event (data ->> 'webhookId', key) WHERE type GLOB 'webhook.*';
 
--- A publisher's idempotency key, kept for 24 hours, and the event it stands for.
+-- A publisher's idempotency key, kept for 24 hours, and the event it stands for. What that event says is hashed beside its data, so
+-- that erasing the event leaves no trace of it here.
 CREATE TABLE idempotency (
   publisher  TEXT NOT NULL,  -- the application, or 'command-line'
   key        TEXT NOT NULL,
   event_id   TEXT NOT NULL,
+  event_key  INTEGER NOT NULL,
   expires_at INTEGER NOT NULL,
   PRIMARY KEY (publisher, key)
 ) STRICT, WITHOUT ROWID;

@@ -34,6 +34,7 @@ const FOUNDATION = [
   'administration.ts',
   'assets.ts',
   'audit.ts',
+  'content-hash.ts',
   'database-limits.ts',
   'delivery-limits.ts',
   'housekeeping-limits.ts',

@@ -17,7 +17,10 @@ export const eventCommands: CommandGroup = [
       subject: { value: '<text>', description: 'The person that it is about' },
       'correlation-id': { value: '<text>', description: 'What it belongs together with; made if absent' },
       'actor-id': { value: '<text>', description: 'The user who caused it' },
-      'idempotency-key': { value: '<text>', description: 'The same key within 24 hours publishes nothing again' },
+      'idempotency-key': {
+        value: '<text>',
+        description: 'The same key and event within 24 hours publish nothing again',
+      },
     },
     settings: ['masterKeyFile'],
     json: true,

@@ -1,5 +1,6 @@
 /** Ingest (wire.md §4): events from outside are checked whole, then appended all or none, durable before the answer. */
 import { z } from 'zod';
+import { contentHash } from '../content-hash.ts';
 import type { Clock, Ids } from '../ids.ts';
 import {
   EVENT_DATA_BYTES,
@@ -10,7 +11,7 @@ import {
 } from '../limits.ts';
 import { type FieldProblem, refuseFields } from '../refusal.ts';
 import { retryStale } from '../store/database.ts';
-import type { Accepted, NewEvent } from '../store/events.ts';
+import { type Accepted, KeyConflict, type NewEvent } from '../store/events.ts';
 import type { Store } from '../store/store.ts';
 import { isDeeperThan, isObject, validate } from '../validation.ts';
 import { makeEvent } from './event.ts';
@@ -27,12 +28,10 @@ export const eventInput = z
       .meta({ description: 'Whom it is about: what is erased when that person asks for it.' }),
     correlationId: reference.nullish().meta({ description: 'Handed on to receivers; made if absent.' }),
     actorId: reference.nullish().meta({ description: 'Who caused it.' }),
-    idempotencyKey: z
-      .string()
-      .min(1)
-      .max(IDEMPOTENCY_KEY_MAX_LENGTH)
-      .nullish()
-      .meta({ description: 'For 24 hours, an event with the same key is this one again.' }),
+    idempotencyKey: z.string().min(1).max(IDEMPOTENCY_KEY_MAX_LENGTH).nullish().meta({
+      description:
+        'For 24 hours, an event with the same key and content is this one again; with other content it is refused.',
+    }),
   })
   .meta({ id: 'EventInput', description: 'An event.' });
 type EventInput = z.infer<typeof eventInput>;
@@ -71,7 +70,8 @@ export function createPublish({ store, clock, ids, eventTypes, wake }: Dependenc
       if (unkept !== null) return unkept;
       const event = makeEvent(draft, { ids, now });
       const key = idempotencyKey ?? null;
-      const idempotency = key === null ? null : { publisher, key, expiresAt: now + IDEMPOTENCY_MS };
+      const idempotency =
+        key === null ? null : { publisher, key, expiresAt: now + IDEMPOTENCY_MS, contentHash: hashOf(draft) };
       events.push({ ...event, idempotency });
       const tooLarge = oversize(event);
       if (tooLarge === null) sound.push({ at, ...draft });
@@ -79,7 +79,7 @@ export function createPublish({ store, clock, ids, eventTypes, wake }: Dependenc
     });
     for (const [n, problem] of (await eventTypes.problemsOf(sound)).entries()) problems[sound[n]?.at ?? 0] = problem;
     const details = problems.flatMap((problem, at) =>
-      problem === null ? [] : [{ ...problem, field: `${batch ? `events[${at}].` : ''}${problem.field}` }],
+      problem === null ? [] : [{ ...problem, field: fieldOf(at, problem.field, batch) }],
     );
     if (details.length > 0) throw refuseFields(details);
     return events;
@@ -90,12 +90,43 @@ export function createPublish({ store, clock, ids, eventTypes, wake }: Dependenc
     const inputs = withOwnData(checked, batch ? (body.events as unknown[]) : [body]);
     const accepted = await retryStale(async () => {
       const made = await make(inputs, batch, publisher);
+      refuseConflicts(conflictsWithin(made), batch);
       // Drawn in the moment of writing: so logs are in the order of their events, however many requests are checked at the same time.
       return store.events.publish(made.map((event) => ({ ...event, id: ids.uuid() })));
+    }).catch((error: unknown) => {
+      if (error instanceof KeyConflict) refuseConflicts(error.at, batch);
+      throw error;
     });
     wake();
     return summary(accepted);
   };
+}
+
+function fieldOf(at: number, field: string, batch: boolean): string {
+  return batch ? `events[${at}].${field}` : field;
+}
+
+/** All that the publisher said of an event, but for its key. The order of an object's members does not count, nor does null. */
+function hashOf({ type, data, subject, correlationId, actorId }: Omit<EventInput, 'idempotencyKey'>): Uint8Array {
+  return contentHash([type, data, subject ?? null, correlationId ?? null, actorId ?? null]);
+}
+
+/** Events whose key another event of the same request has, with other content. */
+function conflictsWithin(events: readonly NewEvent[]): number[] {
+  const first = new Map<string, Uint8Array>();
+  return [...events.entries()].flatMap(([at, { idempotency }]) => {
+    if (idempotency === null) return [];
+    const { key, contentHash } = idempotency;
+    const before = first.get(key);
+    if (before === undefined) first.set(key, contentHash);
+    return before === undefined || Buffer.compare(before, contentHash) === 0 ? [] : [at];
+  });
+}
+
+function refuseConflicts(places: readonly number[], batch: boolean): void {
+  const problem = 'was used within 24 hours for an event with other content';
+  const problems = places.map((at) => ({ field: fieldOf(at, 'idempotencyKey', batch), problem }));
+  if (problems.length > 0) throw refuseFields(problems, 'idempotency_conflict');
 }
 
 /** What cannot go out as it came in, or be walked through. */

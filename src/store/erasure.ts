@@ -9,7 +9,7 @@ import { measured, type StepResult } from './steps.ts';
 
 const EVENT: RowLayout = {
   table: 'event',
-  columns: ['id', 'type', 'data', 'subject', 'correlation_id', 'actor_id', 'created_at', 'erased_at'],
+  columns: ['id', 'type', 'data', 'subject', 'correlation_id', 'actor_id', 'created_at', 'erased_at', 'content_hash'],
 };
 const ATTEMPT: RowLayout = {
   table: 'attempt',
@@ -39,7 +39,7 @@ const COUNT_DISCARDED = `
     (SELECT max(first_offset) FROM batch WHERE webhook_number = o.webhook_number AND first_offset <= o.record_offset)
   WHERE e.key IN (SELECT value FROM json_each(@keys)) AND e.erased_at IS NULL AND coalesce(b.state, 'pending') = 'pending'`;
 const ERASE = `
-  UPDATE event SET data = NULL, erased_at = @at
+  UPDATE event SET data = NULL, content_hash = NULL, erased_at = @at
   WHERE key IN (SELECT value FROM json_each(@keys)) AND erased_at IS NULL`;
 // Served by attempt_record: a batch has at most 1000 records, so one that covers the offset begins at most 999 before it.
 const ANSWERED = `
@@ -101,7 +101,7 @@ export function erasureStore(database: Database): ErasureStore {
           { sql: COUNT_DISCARDED, params },
           { sql: ERASE, params: { ...params, at } },
           { sql: ERASE_ANSWERS, params },
-          ...(await overwriteLeftovers(db, EVENT, erased, { data: null, erased_at: at })),
+          ...(await overwriteLeftovers(db, EVENT, erased, { data: null, content_hash: null, erased_at: at })),
           ...(await overwriteLeftovers(db, ATTEMPT, answered, { response_headers: null, response_body: null })),
         ];
         const [discarded, events, attempts] = keys.length === 0 ? [] : await db.commit(statements);

@@ -1,6 +1,6 @@
 /** Publishing (`event`, `outbox`): the statements that append an event and its records to every subscribed webhook's log. */
 import { rowKeyOf } from '../ids.ts';
-import type { Database, Statement } from './database.ts';
+import { type Database, StaleWrite, type Statement } from './database.ts';
 import { IS_RUNNABLE, wokenBy } from './wake.ts';
 
 /** An event on its way in. */
@@ -13,7 +13,15 @@ export type NewEvent = {
   readonly correlationId: string;
   readonly actorId: string | null;
   readonly createdAt: number;
-  readonly idempotency: { readonly publisher: string; readonly key: string; readonly expiresAt: number } | null;
+  readonly idempotency: Idempotency | null;
+};
+
+export type Idempotency = {
+  readonly publisher: string;
+  readonly key: string;
+  readonly expiresAt: number;
+  /** SHA-256 of all that the publisher said of the event: the same key with another one is refused. */
+  readonly contentHash: Uint8Array;
 };
 
 /** An event as accepted: its id, or that of the earlier one which the same idempotency key stands for. */
@@ -21,17 +29,25 @@ export type Accepted = { readonly id: string; readonly duplicate: boolean };
 
 // Takes the key if it is free or has expired; otherwise it keeps standing for the earlier event.
 const TAKE_KEY = `
-  INSERT INTO idempotency (publisher, key, event_id, expires_at) VALUES (@publisher, @key, @eventId, @expiresAt)
-  ON CONFLICT (publisher, key) DO UPDATE SET event_id = excluded.event_id, expires_at = excluded.expires_at
+  INSERT INTO idempotency (publisher, key, event_id, event_key, expires_at) VALUES (@publisher, @key, @eventId, @eventKey, @expiresAt)
+  ON CONFLICT (publisher, key) DO UPDATE
+  SET event_id = excluded.event_id, event_key = excluded.event_key, expires_at = excluded.expires_at
   WHERE idempotency.expires_at <= @now`;
 const INSERT = `
   INSERT INTO event (key, id, type, data, subject, correlation_id, actor_id, created_at)
   VALUES (@key, @id, @type, @data, @subject, @correlationId, @actorId, @createdAt)`;
 const INSERT_ONCE = `
-  INSERT INTO event (key, id, type, data, subject, correlation_id, actor_id, created_at)
-  SELECT @key, @id, @type, @data, @subject, @correlationId, @actorId, @createdAt
+  INSERT INTO event (key, id, type, data, subject, correlation_id, actor_id, created_at, content_hash)
+  SELECT @key, @id, @type, @data, @subject, @correlationId, @actorId, @createdAt, @contentHash
   WHERE EXISTS (SELECT 1 FROM idempotency WHERE publisher = @publisher AND key = @idempotencyKey AND event_id = @id)`;
-const HOLDER = 'SELECT event_id FROM idempotency WHERE publisher = @publisher AND key = @key';
+// An erased event has no hash to compare with: a repeat of it publishes nothing, whatever it says.
+const IS_SAME = '(e.content_hash IS NULL OR e.content_hash = @contentHash)';
+const HOLDER = `
+  SELECT i.event_id FROM idempotency AS i LEFT JOIN event AS e ON e.key = i.event_key
+  WHERE i.publisher = @publisher AND i.key = @key AND ${IS_SAME}`;
+const OTHER_HOLDER = `
+  SELECT i.event_id FROM idempotency AS i LEFT JOIN event AS e ON e.key = i.event_key
+  WHERE i.publisher = @publisher AND i.key = @key AND i.expires_at > @now AND NOT ${IS_SAME}`;
 
 const SUBSCRIBED = `
   SELECT webhook_number FROM subscription WHERE pattern IN (@type, @category, '*')`;
@@ -93,10 +109,11 @@ function insertStatements(event: NewEvent): Statement[] {
   const { id, type, dataJson: data, subject, correlationId, actorId, createdAt, idempotency } = event;
   const row = { key: rowKeyOf(id), id, type, data, subject, correlationId, actorId, createdAt };
   if (idempotency === null) return [{ sql: INSERT, params: row }];
-  const { publisher, key: idempotencyKey, expiresAt } = idempotency;
+  const { publisher, key: idempotencyKey, expiresAt, contentHash } = idempotency;
+  const taken = { publisher, key: idempotencyKey, eventId: id, eventKey: row.key, expiresAt, now: createdAt };
   return [
-    { sql: TAKE_KEY, params: { publisher, key: idempotencyKey, eventId: id, expiresAt, now: createdAt } },
-    { sql: INSERT_ONCE, params: { ...row, publisher, idempotencyKey } },
+    { sql: TAKE_KEY, params: taken },
+    { sql: INSERT_ONCE, params: { ...row, contentHash, publisher, idempotencyKey } },
   ];
 }
 
@@ -106,19 +123,36 @@ export function categoryPattern(type: string): string {
 }
 
 export type EventStore = {
-  /** Appends all of them in one transaction, durable when it resolves (wire.md §4). */
+  /**
+   * Appends all of them in one transaction, durable when it resolves (wire.md §4). Throws `KeyConflict`, with nothing kept, when an
+   * idempotency key stands for an event with other content.
+   */
   publish(events: readonly NewEvent[]): Promise<Accepted[]>;
 };
+
+/** The idempotency keys of the events at these places already stand for events with other content. */
+export class KeyConflict extends Error {
+  readonly at: readonly number[];
+  constructor(at: readonly number[]) {
+    super('an idempotency key stands for an event with other content');
+    this.name = 'KeyConflict';
+    this.at = at;
+  }
+}
 
 export function eventStore(db: Database): EventStore {
   return {
     publish: async (events) => {
       const keyed = events.filter((event) => event.idempotency !== null);
       const holders = keyed.map(({ idempotency }): Statement => {
-        const { publisher = '', key = '' } = idempotency ?? {};
-        return { sql: HOLDER, params: { publisher, key } };
+        const { publisher, key, contentHash } = idempotency as Idempotency;
+        return { sql: HOLDER, params: { publisher, key, contentHash }, expectChanges: 1 };
       });
-      const results = await db.commit([...publishAllStatements(events), ...holders]);
+      const results = await db.commit([...publishAllStatements(events), ...holders]).catch(async (error: unknown) => {
+        const conflicts = error instanceof StaleWrite && error.sql === HOLDER ? await conflictsOf(db, events) : [];
+        // Without any the key has expired since, or its event was erased: the caller decides again.
+        throw conflicts.length === 0 ? error : new KeyConflict(conflicts);
+      });
       const heldBy = new Map(
         results
           .slice(results.length - holders.length)
@@ -130,4 +164,14 @@ export function eventStore(db: Database): EventStore {
       });
     },
   };
+}
+
+async function conflictsOf(db: Database, events: readonly NewEvent[]): Promise<number[]> {
+  const found: number[] = [];
+  for (const [at, { idempotency, createdAt }] of events.entries()) {
+    if (idempotency === null) continue;
+    const { publisher, key, contentHash } = idempotency;
+    if ((await db.get(OTHER_HOLDER, { publisher, key, contentHash, now: createdAt })) !== undefined) found.push(at);
+  }
+  return found;
 }

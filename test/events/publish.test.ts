@@ -88,13 +88,84 @@ describe('an idempotency key', () => {
     const first = await s.publish(order({ idempotencyKey: 'k' }), ME);
     const id = first.events[0]?.id ?? '';
     const again = { accepted: 0, duplicates: 1, events: [{ id, duplicate: true }] };
-    await leavingNothing(s, async () =>
-      assert.deepEqual(await s.publish(order({ idempotencyKey: 'k', data: { n: 2 } }), ME), again),
-    );
+    await leavingNothing(s, async () => assert.deepEqual(await s.publish(order({ idempotencyKey: 'k' }), ME), again));
     s.advance(24 * HOUR_MS - 1);
     await leavingNothing(s, async () => assert.deepEqual(await s.publish(order({ idempotencyKey: 'k' }), ME), again));
     s.advance(1);
     assert.deepEqual((await s.publish(order({ idempotencyKey: 'k' }), ME)).accepted, 1);
+  });
+
+  const full = { data: { n: 1, of: { a: [1, 2], b: null } }, subject: 'p', correlationId: 'c', actorId: 'a' };
+  const others: readonly [what: string, more: Record<string, unknown>][] = [
+    ['another type', { ...full, type: 'order.paid' }],
+    ['another value in its data', { ...full, data: { n: 1, of: { a: [1, 3], b: null } } }],
+    ['a list in another order', { ...full, data: { n: 1, of: { a: [2, 1], b: null } } }],
+    ['a text in place of a number', { ...full, data: { n: '1', of: { a: [1, 2], b: null } } }],
+    ['one member less', { ...full, data: { n: 1, of: { a: [1, 2] } } }],
+    ['another subject', { ...full, subject: 'q' }],
+    ['no subject', { ...full, subject: null }],
+    ['another correlation id', { ...full, correlationId: 'd' }],
+    ['another actor', { ...full, actorId: 'b' }],
+  ];
+  for (const [what, more] of others) {
+    it(`with ${what} is refused, and nothing of the request is kept`, async (t) => {
+      const s = await openShop(t);
+      await makeEventType(s, 'order.paid');
+      await s.publish(order({ ...full, idempotencyKey: 'k' }), ME);
+      const request = { events: [order(), order({ ...more, idempotencyKey: 'k' }), order({ idempotencyKey: 'new' })] };
+      await leavingNothing(s, () =>
+        refused(() => s.publish(request, ME), {
+          code: 'idempotency_conflict',
+          fields: ['events[1].idempotencyKey'],
+        }),
+      );
+      assert.equal((await s.publish(order({ ...more, idempotencyKey: 'k' }), 'application 2')).accepted, 1);
+    });
+  }
+
+  it('takes the members of objects in any order, and null for not given', async (t) => {
+    const s = await openShop(t);
+    await s.publish(order({ data: { n: 1, of: { a: [1, 2], b: null } }, subject: 'p', idempotencyKey: 'k' }), ME);
+    const again = { subject: 'p', actorId: null, data: { of: { b: null, a: [1, 2] }, n: 1 }, idempotencyKey: 'k' };
+    assert.equal((await s.publish(order(again), ME)).duplicates, 1);
+  });
+
+  it('with other content twice in one request is refused', async (t) => {
+    const s = await openShop(t);
+    const events = [order({ idempotencyKey: 'k' }), order({ idempotencyKey: 'k', data: { n: 2 } })];
+    await leavingNothing(s, () =>
+      refused(() => s.publish({ events }, ME), { code: 'idempotency_conflict', fields: ['events[1].idempotencyKey'] }),
+    );
+  });
+
+  it('of two requests at once with other content lets one in', async (t) => {
+    const s = await openShop(t);
+    const results = await Promise.allSettled(
+      [1, 2].map((n) => s.publish(order({ idempotencyKey: 'k', data: { n } }), ME)),
+    );
+    assert.deepEqual(results.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected']);
+    assert.equal(s.rows('SELECT id FROM event').length, 1);
+  });
+
+  it('may stand for other content once it has expired', async (t) => {
+    const s = await openShop(t);
+    await s.publish(order({ idempotencyKey: 'k' }), ME);
+    s.advance(24 * HOUR_MS);
+    assert.equal((await s.publish(order({ idempotencyKey: 'k', data: { n: 2 } }), ME)).accepted, 1);
+  });
+
+  it('of an erased event publishes nothing again, and no hash of what was erased is left', async (t) => {
+    const s = await openShop(t);
+    await s.publish(order({ idempotencyKey: 'k', subject: 'ada' }), ME);
+    assert.equal(s.rows('SELECT id FROM event WHERE content_hash IS NOT NULL').length, 1);
+    await s.erase({ subject: 'ada' }, ACTOR);
+    assert.equal(s.rows('SELECT id FROM event WHERE content_hash IS NOT NULL').length, 0);
+    await leavingNothing(s, async () => {
+      for (const n of [1, 2]) {
+        const again = await s.publish(order({ idempotencyKey: 'k', subject: 'ada', data: { n } }), ME);
+        assert.deepEqual([again.accepted, again.duplicates], [0, 1]);
+      }
+    });
   });
 
   it('belongs to one publisher', async (t) => {

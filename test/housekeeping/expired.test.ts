@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { newEvent } from '../support/events.ts';
+import { idempotency, newEvent } from '../support/events.ts';
 import { count, keepHouse } from '../support/housekeeping.ts';
 import { leavingNothing, openTestStore, type TestStore } from '../support/store.ts';
 
@@ -50,7 +50,7 @@ describe('idempotency keys', () => {
   it('are forgotten when they have expired, and not before', async (t) => {
     const s = await openTestStore(t);
     const keyed = (key: string, ms: number) =>
-      newEvent(s, 'order.placed', { idempotency: { publisher: 'p', key, expiresAt: s.clock() + ms } });
+      newEvent(s, 'order.placed', { idempotency: idempotency(s, key, { expiresAt: s.clock() + ms }) });
     await s.store.events.publish(Array.from({ length: 100 }, (_, n) => keyed(`a${n}`, DAY_MS)));
     s.advance(1000);
     await s.store.events.publish([keyed('b', DAY_MS)]);

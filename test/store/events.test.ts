@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { ConstraintViolation } from '../../src/store/database.ts';
 import type { NewEvent } from '../../src/store/events.ts';
 import { publishStatements } from '../../src/store/events.ts';
-import { logs, newEvent, subscribe } from '../support/events.ts';
+import { idempotency, logs, newEvent, subscribe } from '../support/events.ts';
 import { leavingNothing, openTestStore } from '../support/store.ts';
 
 const HOUR_MS = 3_600_000;
@@ -120,7 +120,7 @@ describe('publishing', () => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['*']);
     const event = newEvent(s, 'order.placed', {
-      idempotency: { publisher: 'a', key: 'k', expiresAt: s.clock() + HOUR_MS },
+      idempotency: idempotency(s, 'k', { publisher: 'a' }),
     });
     await leavingNothing(s, async () => {
       const broken = { sql: 'INSERT INTO setting (name, value) VALUES (NULL, NULL)', params: {} };
@@ -161,7 +161,7 @@ describe('publishing', () => {
 
 describe('an idempotency key', () => {
   const keyed = (s: Parameters<typeof newEvent>[0], key: string, publisher = 'application 1'): NewEvent =>
-    newEvent(s, 'order.placed', { idempotency: { publisher, key, expiresAt: s.clock() + 24 * HOUR_MS } });
+    newEvent(s, 'order.placed', { idempotency: idempotency(s, key, { publisher }) });
 
   it('stands for the first event: the same key gives its id again and appends nothing', async (t) => {
     const s = await openTestStore(t);

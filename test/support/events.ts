@@ -1,5 +1,5 @@
 /** Events as they come into the store, and webhooks subscribed to them, without what the use cases above ask for. */
-import type { NewEvent } from '../../src/store/events.ts';
+import type { Idempotency, NewEvent } from '../../src/store/events.ts';
 import type { WebhookConfiguration } from '../../src/store/webhooks.ts';
 import type { TestStore } from './store.ts';
 
@@ -15,6 +15,11 @@ export function newEvent({ ids, clock }: TestStore, type: string, more: Partial<
     idempotency: null,
     ...more,
   };
+}
+
+/** The key of an event, of an unnamed publisher and content and for 24 hours unless said otherwise. */
+export function idempotency({ clock }: TestStore, key: string, more: Partial<Idempotency> = {}): Idempotency {
+  return { publisher: 'p', key, expiresAt: clock() + 24 * 3_600_000, contentHash: new Uint8Array(32), ...more };
 }
 
 /** Makes a webhook at an endpoint of its own and returns its number. */

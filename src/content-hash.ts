@@ -1,0 +1,18 @@
+/** One hash for all spellings of a JSON value: to tell a repeated request from another one. */
+import { hash } from 'node:crypto';
+
+/**
+ * SHA-256 of the value as JSON, with the members of objects in the order of their names. The value must not be nested deeper than
+ * JSON_DEPTH_MAX: it is walked by recursion.
+ */
+export function contentHash(value: unknown): Uint8Array {
+  return Buffer.from(hash('sha256', canonicalJson(value), 'hex'), 'hex');
+}
+
+function canonicalJson(value: unknown): string {
+  if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? 'null';
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  const members = Object.entries(value).filter(([, member]) => member !== undefined);
+  const sorted = members.sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${sorted.map(([name, member]) => `${JSON.stringify(name)}:${canonicalJson(member)}`).join(',')}}`;
+}
