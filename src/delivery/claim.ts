@@ -1,9 +1,12 @@
-/** Takes work for one webhook: due retries first, then new records from the cursor, else a heartbeat that is due. */
+/**
+ * Plans and takes the next work of one webhook: due retries first, then new records from the cursor, else a heartbeat that is due. A
+ * claim is a transaction of its own, or the end of the one that settles what the webhook had under way.
+ */
 import { FULL_PAUSE_MS, LEASE_MARGIN_MS, WAITING_READ_MAX } from '../delivery-limits.ts';
 import type { Clock, Ids } from '../ids.ts';
 import type { Log } from '../log.ts';
 import type { DeliveryTarget } from '../store/delivery-targets.ts';
-import { type Batch, NEVER } from '../store/dispatch.ts';
+import { type Batch, type Claim, NEVER } from '../store/dispatch.ts';
 import type { Store } from '../store/store.ts';
 import type { WebhookConfiguration } from '../store/webhooks.ts';
 import { isRunnable, SESSION_MS } from '../webhooks/lifecycle.ts';
@@ -27,6 +30,9 @@ import { stopByService } from './stop.ts';
 /** Jobs under a lease, in what manner, and when the webhook is looked at again. */
 export type Claimed = { readonly jobs: readonly Job[]; readonly manner: Manner; readonly next: NextLook };
 
+/** What is to be written, and the jobs that are under a lease once it is. */
+export type PlannedClaim = Claimed & { readonly claim: Claim };
+
 export type ClaimWork = (
   webhookNumber: number,
   owner: string,
@@ -42,8 +48,7 @@ export function createClaimWork({ store, clock, ids, log }: Dependencies): Claim
   return async (webhookNumber, owner, loadOf) => {
     const target = await store.dispatch.target(webhookNumber);
     if (target === null) return NOTHING;
-    const { webhook, endpoint } = target;
-    const { progress } = webhook;
+    const { progress } = target.webhook;
     // It stopped since it was found due, and with that nothing wakes it any more.
     if (!isRunnable(progress.state)) return NOTHING;
     const now = clock();
@@ -52,37 +57,52 @@ export function createClaimWork({ store, clock, ids, log }: Dependencies): Claim
       await stopByService({ store, ids, log }, target, reason, now);
       return NOTHING;
     }
-    const load = loadOf(target, now);
-    const room = capacity(webhook, progress, load);
-    const { retries, fresh, next } = await work(store, ids, target, room, load);
-    const { heartbeatAt: silentUntil, renewAt } = idleAt(webhook, progress);
-    // While something is under way the webhook is not silent; its outcome wakes the webhook.
-    const heartbeatAt = load.claimed > 0 ? NEVER : silentUntil;
-    const nothing = retries.length + fresh.length === 0;
-    const heartbeat = nothing && room.batches > 0 && heartbeatAt <= now;
-    const leaseExpiresAt = now + leaseMs(target);
-    const session =
-      renewAt <= now
-        ? { id: ids.uuid(), at: now }
-        : { id: progress.sessionId ?? ids.uuid(), at: progress.sessionAt ?? now };
-    await store.dispatch.claim({
-      webhookNumber,
-      owner,
-      now,
-      leaseExpiresAt,
-      retries,
-      fresh,
-      cursorBefore: progress.cursorOffset,
-      cursorAfter: (fresh.at(-1)?.lastOffset ?? progress.cursorOffset - 1) + 1,
-      notBefore: notBefore(next),
-      idleAt: heartbeat ? leaseExpiresAt : Math.min(heartbeatAt, session.at + SESSION_MS),
-      session,
-    });
-    const batches: (Batch | null)[] = heartbeat ? [null] : [...retries, ...fresh];
-    const { ordered } = webhook;
-    const jobs = batches.map((batch) => ({ webhookNumber, endpointId: endpoint.id, batch, ordered, leaseExpiresAt }));
-    return { jobs, manner: { alone: isAlone(webhook), narrow: webhook.maxRecordsPerSecond !== null }, next };
+    const { claim, ...claimed } = await planClaim({ store, ids }, owner, target, loadOf(target, now));
+    await store.dispatch.claim(claim);
+    return claimed;
   };
+}
+
+/** What a webhook that nothing keeps from sending may claim under this load. Reads only. */
+export async function planClaim(
+  { store, ids }: Pick<Dependencies, 'store' | 'ids'>,
+  owner: string,
+  target: DeliveryTarget,
+  load: Load,
+): Promise<PlannedClaim> {
+  const { webhook, endpoint } = target;
+  const { progress } = webhook;
+  const { now } = load;
+  const { webhookNumber } = progress;
+  const room = capacity(webhook, progress, load);
+  const { retries, fresh, next } = await work(store, ids, target, room, load);
+  const { heartbeatAt: silentUntil, renewAt } = idleAt(webhook, progress);
+  // While something is under way the webhook is not silent; its outcome wakes the webhook.
+  const heartbeatAt = load.claimed > 0 ? NEVER : silentUntil;
+  const nothing = retries.length + fresh.length === 0;
+  const heartbeat = nothing && room.batches > 0 && heartbeatAt <= now;
+  const leaseExpiresAt = now + leaseMs(target);
+  const session =
+    renewAt <= now
+      ? { id: ids.uuid(), at: now }
+      : { id: progress.sessionId ?? ids.uuid(), at: progress.sessionAt ?? now };
+  const claim: Claim = {
+    webhookNumber,
+    owner,
+    now,
+    leaseExpiresAt,
+    retries,
+    fresh,
+    cursorBefore: progress.cursorOffset,
+    cursorAfter: (fresh.at(-1)?.lastOffset ?? progress.cursorOffset - 1) + 1,
+    notBefore: notBefore(next),
+    idleAt: heartbeat ? leaseExpiresAt : Math.min(heartbeatAt, session.at + SESSION_MS),
+    session,
+  };
+  const batches: (Batch | null)[] = heartbeat ? [null] : [...retries, ...fresh];
+  const { ordered } = webhook;
+  const jobs = batches.map((batch) => ({ webhookNumber, endpointId: endpoint.id, batch, ordered, leaseExpiresAt }));
+  return { claim, jobs, manner: { alone: isAlone(webhook), narrow: webhook.maxRecordsPerSecond !== null }, next };
 }
 
 type Work = { readonly retries: readonly Batch[]; readonly fresh: readonly Batch[]; readonly next: NextLook };
@@ -99,14 +119,16 @@ async function work(store: Store, ids: Ids, target: DeliveryTarget, room: Capaci
   const { now } = load;
   if (webhook.ordered) {
     // Nothing overtakes the first pending batch, due or not.
-    const first = await store.dispatch.firstPending(webhook.progress.webhookNumber);
+    const first = await store.dispatch.firstPending(webhook.progress.webhookNumber, [...load.settling]);
     if (first === null) return newWork(store, ids, target, batches, load);
     if (first.dueAt > now) return { retries: [], fresh: [], next: { kind: 'not before', at: first.dueAt } };
     return { retries: [first.batch], fresh: [], next: whenSettled(now) };
   }
   // The records of each are counted, as those of new ones are.
   const most = Math.min(batches, batchesReadAtOnce(webhook));
-  const due = await store.dispatch.dueBatches(webhook.progress.webhookNumber, now, most + load.claimed);
+  const held = load.claimed + load.settling.size;
+  const found = await store.dispatch.dueBatches(webhook.progress.webhookNumber, now, most + held);
+  const due = found.filter(({ firstOffset }) => !load.settling.has(firstOffset));
   // One whose lease ran out while it still is under way here, the clock having jumped, is not taken again.
   const others = due.filter(({ firstOffset }) => !load.has(firstOffset));
   const retries = withinAllowance(others.slice(0, most), load.records);

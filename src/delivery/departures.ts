@@ -27,6 +27,7 @@ export function createDepartures<Job>(quota: Quota, turns: Turns, beginTurn: () 
     let at = 0;
     for (; at < waiting.length && bytes < most; at += 1) bytes += await depart(waiting[at] as Job);
     waiting.splice(0, at);
+    quota.turnEnded();
     scheduled = false;
     if (waiting.length > 0) schedule(turns);
   };

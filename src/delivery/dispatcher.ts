@@ -20,20 +20,21 @@ import { DRAIN_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { StaleWrite } from '../store/database.ts';
 import type { DeliveryTarget } from '../store/delivery-targets.ts';
+import type { SettledBatch } from '../store/settlement.ts';
 import type { Store } from '../store/store.ts';
 import type { Webhook } from '../store/webhooks.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
-import { createClaimWork } from './claim.ts';
+import { type Claimed, createClaimWork, type PlannedClaim, planClaim } from './claim.ts';
 import { createDeliver } from './deliver.ts';
 import { type Finished, type Job, recordsOf } from './job.ts';
 import { createLanes } from './lanes.ts';
 import type { LargeBodies } from './large-bodies.ts';
 import { createLoop } from './loop.ts';
-import { isAlone, type Load } from './plan.ts';
+import { isAlone, type Load, stopReason } from './plan.ts';
 import { createRateLimiter } from './rate.ts';
 import { createRequests } from './requests.ts';
 import type { Send } from './send.ts';
-import { createSettle, type ObserveSettled } from './settle.ts';
+import { createSettle, type Next, type ObserveSettled } from './settle.ts';
 
 export type Dispatcher = {
   start(): Promise<void>;
@@ -89,16 +90,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const claimWork = createClaimWork({ store, clock, ids, log });
   const { settle, giveUp } = createSettle({
     ...{ store, clock, ids, jitter, log, owner, observe: options.observe },
-    onSettled: (finished, webhook) => onSettled(finished, webhook),
+    onSettled: (finished, webhook, next) => onSettled(finished, webhook, next),
     // What is claimed ahead waits until what is under way is settled.
     onUnwritten: (webhookNumber) => lanes.setAlone(webhookNumber, true),
-    wantsMore: (webhookNumber, settling) => {
-      const wants = lanes.hasRoom(webhookNumber, settling);
-      if (wants) full.delete(webhookNumber);
-      // Of several that are written side by side each counts the others as under way: whichever is last looks again.
-      else full.add(webhookNumber);
-      return wants;
-    },
+    nextOf: (target, settled, now) => nextOf(target, settled, now),
   });
   const deliver = createDeliver({
     ...{ store, clock, ids, send, makeLargeBody, log, answeredRequests: options.answeredRequests ?? (() => 0) },
@@ -112,22 +107,36 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   let onIdle = (): void => {};
   const abandon = new AbortController();
 
-  const loadOf = ({ webhook }: DeliveryTarget, now: number): Load => {
+  const loadOf = ({ webhook }: DeliveryTarget, now: number, settled: readonly SettledBatch[] = []): Load => {
     const { maxRecordsPerSecond: perSecond, maxBatchRecords, progress } = webhook;
     const { webhookNumber, nextOffset, cursorOffset } = progress;
-    const { room, claimed, reservedRecords, has } = lanes.load(webhookNumber, perSecond !== null);
+    const { room, claimed, reservedRecords, has } = lanes.load(webhookNumber, perSecond !== null, settled.length);
     const wanted = Math.min(maxBatchRecords, nextOffset - cursorOffset);
     const demand = { now, wanted, reserved: reservedRecords };
     const { records, nextAt } = rates.allowance(webhookNumber, perSecond, demand);
-    return { now, room, claimed, has, records, nextRecordAt: nextAt };
+    const settling = new Set(settled.flatMap(({ batch }) => (batch === null ? [] : [batch.firstOffset])));
+    return { now, room, claimed, settling, has, records, nextRecordAt: nextAt };
+  };
+
+  /**
+   * A webhook that has nothing else claimed takes its next work with its outcomes, unless one of them is to be tried again: that is due
+   * later, and nothing of an ordered webhook may pass it.
+   */
+  const nextOf = async (target: DeliveryTarget, settled: readonly SettledBatch[], now: number): Promise<Next> => {
+    const { webhookNumber } = target.webhook.progress;
+    const looks = lanes.hasRoom(webhookNumber, settled.length);
+    if (looks) full.delete(webhookNumber);
+    // Of several that are written side by side each counts the others as under way: whichever is last looks again.
+    else full.add(webhookNumber);
+    if (!looks || !loop.isRunning() || !settled.every(isOver)) return { looks, claim: null };
+    const load = loadOf(target, now, settled);
+    if (load.claimed > 0 || stopReason(target, now) !== null) return { looks, claim: null };
+    return { looks, claim: await planClaim({ store, ids }, owner, target, load) };
   };
 
   const claim = async (webhookNumber: number): Promise<void> => {
     try {
-      const { jobs, manner, next } = await claimWork(webhookNumber, owner, loadOf);
-      lanes.add(webhookNumber, jobs, manner);
-      if (next.kind === 'when settled') full.add(webhookNumber);
-      else full.delete(webhookNumber);
+      admit(webhookNumber, await claimWork(webhookNumber, owner, loadOf));
       startJobs();
       await wakeIfRoom(webhookNumber);
     } catch (error) {
@@ -139,6 +148,12 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     }
   };
 
+  const admit = (webhookNumber: number, { jobs, manner, next }: Claimed): void => {
+    lanes.add(webhookNumber, jobs, manner);
+    if (next.kind === 'when settled') full.add(webhookNumber);
+    else full.delete(webhookNumber);
+  };
+
   /**
    * A claim that found a webhook full and a settlement that makes room are in one commit at times, the claim last: then the
    * webhook would not be looked at for seconds.
@@ -147,6 +162,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     if (full.has(webhookNumber) && lanes.hasRoom(webhookNumber)) {
       full.delete(webhookNumber);
       await store.dispatch.wake(webhookNumber, clock());
+      // A look that began before this was written has not seen it.
+      loop.wake();
     }
   };
 
@@ -177,7 +194,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     settle({ job, result }, awaited);
   };
 
-  const onSettled = (finished: readonly Finished[], webhook: Webhook | null): void => {
+  const onSettled = (finished: readonly Finished[], webhook: Webhook | null, next: PlannedClaim | null): void => {
     const [first] = finished;
     if (first === undefined) return;
     const { webhookNumber } = first.job;
@@ -186,6 +203,9 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     if (released || webhook === null || isHeldUp(webhook, clock())) giveBack(webhookNumber);
     if (webhook !== null) lanes.setAlone(webhookNumber, isAlone(webhook));
     for (const { job } of finished) lanes.settled(job);
+    if (next !== null) admit(webhookNumber, next);
+    // Claimed while the service began to stop.
+    if (!loop.isRunning()) giveBack(webhookNumber);
     unsettled -= finished.length;
     startJobs();
     void wakeIfRoom(webhookNumber).catch(() => undefined);
@@ -225,6 +245,11 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       clearTimeout(deadline);
     },
   };
+}
+
+/** Whether nothing more is to be done for a batch; a heartbeat has none. */
+function isOver({ batch, fate }: SettledBatch): boolean {
+  return batch === null || fate?.kind === 'delivered' || fate?.kind === 'dead' || fate?.kind === 'discarded';
 }
 
 /** Whether a webhook sends nothing for now: it was stopped, or its next attempt is a probe that is not due. */

@@ -6,8 +6,8 @@ import { type Job, recordsOf } from './job.ts';
 import type { Requests } from './requests.ts';
 
 export type Lanes = {
-  /** What is claimed for a webhook, and the room for more. */
-  load(webhookNumber: number, narrow: boolean): LaneLoad;
+  /** What is claimed for a webhook, and the room for more, once so much of what is claimed is settled. */
+  load(webhookNumber: number, narrow: boolean, settling?: number): LaneLoad;
   /** Whether more may be claimed for a webhook, or could be when so much of what is claimed is settled. */
   hasRoom(webhookNumber: number, settling?: number): boolean;
   /** Queues jobs of a webhook that were claimed. */
@@ -121,9 +121,9 @@ export function createLanes(limits: LaneLimits, requests: Requests): Lanes {
   };
 
   return {
-    load: (webhookNumber, narrow) => {
+    load: (webhookNumber, narrow, settling = 0) => {
       const lane = lanes.get(webhookNumber);
-      const claimed = lane?.claimed ?? 0;
+      const claimed = (lane?.claimed ?? 0) - settling;
       return {
         room: roomBeside(claimed, narrow),
         claimed,

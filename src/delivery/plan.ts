@@ -29,6 +29,8 @@ export type Load = {
   readonly room: number;
   /** Claimed and not settled yet: waiting, under way, or about to be written. */
   readonly claimed: number;
+  /** First offsets of the batches that the same transaction settles before the claim: they do not count as claimed any more. */
+  readonly settling: ReadonlySet<number>;
   /** Whether a batch that begins at this offset is among those. */
   readonly has: (firstOffset: number) => boolean;
   /** Records that the rate allows, and when it allows the next ones. */

@@ -10,10 +10,12 @@ import type { Clock, Ids } from '../ids.ts';
 import type { Log } from '../log.ts';
 import type { AttemptRecord } from '../store/attempts.ts';
 import { ConstraintViolation, StaleWrite } from '../store/database.ts';
+import type { DeliveryTarget } from '../store/delivery-targets.ts';
 import type { SettledBatch } from '../store/settlement.ts';
 import type { Store } from '../store/store.ts';
 import type { StateChange, Webhook } from '../store/webhooks.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
+import type { PlannedClaim } from './claim.ts';
 import { conclude } from './conclude.ts';
 import type { Finished } from './job.ts';
 import { createNews, type News } from './news.ts';
@@ -21,7 +23,8 @@ import { createNews, type News } from './news.ts';
 export type Settle = {
   /**
    * Has it written, and `onSettled` told. While the store is unwell it is tried again, until `giveUp`; what is not written by then will
-   * be sent again. `urgent`: something waits for it; otherwise what ends within a few milliseconds is written together.
+   * be sent again. `urgent`: the webhook sends nothing before, so it is written without delay; otherwise what ends within a few
+   * milliseconds is written together.
    */
   settle(finished: Finished, urgent: boolean): void;
   /** The process ends: what cannot be written now is left to the end of its lease. */
@@ -39,8 +42,8 @@ export type SettleDependencies = {
   readonly log: Log;
   /** Names this process in leases. */
   readonly owner: string;
-  /** Whether the webhook is to be looked at once these are settled, or has enough under way without them. */
-  readonly wantsMore: (webhookNumber: number, settling: number) => boolean;
+  /** What a webhook that may send does once these are settled; `target` is the webhook as they leave it. */
+  readonly nextOf: (target: DeliveryTarget, settled: readonly SettledBatch[], now: number) => Promise<Next>;
   readonly observe?: ObserveSettled | undefined;
   /** Told whenever outcomes of a webhook cannot be written: on a full disk, say, where what is sent meanwhile may be sent again. */
   readonly onUnwritten: (webhookNumber: number) => void;
@@ -48,18 +51,25 @@ export type SettleDependencies = {
    * Told of jobs of one webhook that are written, or never will be, with the webhook as it is then, or null where it is gone or nothing
    * could be written.
    */
-  readonly onSettled: (finished: readonly Finished[], webhook: Webhook | null) => void;
+  readonly onSettled: (finished: readonly Finished[], webhook: Webhook | null, next: PlannedClaim | null) => void;
 };
 
-/** A call that is yet to be made; `soon`: in this turn of the event loop, after the answers that arrive in it. */
-type Scheduled = { readonly soon: boolean; cancel(): void };
+/**
+ * `looks`: it is looked at for more; otherwise it has enough under way. `claim`: its next work, which the settlement takes in the same
+ * transaction: one commit lies between two batches then, and no look.
+ */
+export type Next = { readonly looks: boolean; readonly claim: PlannedClaim | null };
+
+const NOTHING_NEXT: Next = { looks: false, claim: null };
 
 export function createSettle(dependencies: SettleDependencies): Settle {
   const { store, log, owner, onSettled, onUnwritten } = dependencies;
   const waiting = new Map<number, Finished[]>();
   const writing = new Set<number>();
+  /** Webhooks whose outcomes are written at once. */
+  const urgent = new Set<number>();
   let writtenAt = Number.NEGATIVE_INFINITY;
-  let scheduled: Scheduled | null = null;
+  let scheduled = false;
   const ended = new AbortController();
   const news = createNews();
 
@@ -69,11 +79,11 @@ export function createSettle(dependencies: SettleDependencies): Settle {
    */
   const write = async (webhookNumber: number, finished: readonly Finished[], isApart = false): Promise<void> => {
     for (let round = 1; ; round += 1) {
-      const written = await writeOnce(dependencies, news, webhookNumber, finished).then(
-        (webhook) => ({ webhook }),
+      // Refused together they may have been for the sake of the claim: apart they are written without one.
+      const written = await writeOnce(dependencies, news, webhookNumber, finished, !isApart).catch(
         (error: unknown) => ({ error }),
       );
-      if ('webhook' in written) return onSettled(finished, written.webhook);
+      if ('webhook' in written) return onSettled(finished, written.webhook, written.next);
       const { error } = written;
       if (isRefusal(error)) {
         if (!isApart) return finished.forEach((one) => void write(webhookNumber, [one], true));
@@ -84,7 +94,7 @@ export function createSettle(dependencies: SettleDependencies): Settle {
       if (ended.signal.aborted) {
         const batchIds = finished.map(({ job }) => job.batch?.id);
         log.error({ webhookNumber, batchIds, err: error }, 'the outcome of an attempt could not be written');
-        return onSettled(finished, null);
+        return onSettled(finished, null, null);
       }
       log.warn({ webhookNumber, err: error }, 'the outcome of an attempt cannot be written yet');
       await pause(SETTLE_UNWELL_PAUSE_MS, undefined, { signal: ended.signal }).catch(() => undefined);
@@ -96,36 +106,45 @@ export function createSettle(dependencies: SettleDependencies): Settle {
 
   /** Writes what waits, every webhook in a transaction of its own and all of these in one commit. */
   const writeWaiting = (): void => {
-    scheduled = null;
+    scheduled = false;
     writtenAt = performance.now();
-    for (const [webhookNumber, queue] of waiting) {
-      if (!writing.has(webhookNumber)) void writeQueue(webhookNumber, queue);
-    }
+    for (const webhookNumber of waiting.keys()) void writeQueue(webhookNumber);
   };
 
-  const writeQueue = async (webhookNumber: number, queue: Finished[]): Promise<void> => {
+  const writeUrgent = (): void => {
+    for (const webhookNumber of urgent) void writeQueue(webhookNumber);
+  };
+
+  const writeQueue = async (webhookNumber: number): Promise<void> => {
+    const queue = waiting.get(webhookNumber);
+    if (queue === undefined || writing.has(webhookNumber)) return;
     writing.add(webhookNumber);
+    urgent.delete(webhookNumber);
     const taken = queue.splice(0, SETTLED_AT_ONCE_MAX);
     await write(webhookNumber, taken);
     writing.delete(webhookNumber);
     if (queue.length === 0) waiting.delete(webhookNumber);
-    else schedule(false);
+    else schedule(urgent.has(webhookNumber));
   };
 
-  const schedule = (urgent: boolean): void => {
-    const inMs = urgent ? 0 : writtenAt + SETTLE_EVERY_MS - performance.now();
-    if (scheduled !== null && (inMs > 0 || scheduled.soon)) return;
-    scheduled?.cancel();
-    scheduled = inMs > 0 ? later(writeWaiting, inMs) : soon(writeWaiting);
+  const schedule = (isUrgent: boolean): void => {
+    // What this piece of work goes on to hand over is written with it; not what other answers of the turn bring, which nobody has yet.
+    if (isUrgent) queueMicrotask(writeUrgent);
+    if (isUrgent || scheduled) return;
+    scheduled = true;
+    const inMs = writtenAt + SETTLE_EVERY_MS - performance.now();
+    if (inMs > 0) setTimeout(writeWaiting, inMs);
+    else setImmediate(writeWaiting);
   };
 
   return {
-    settle: (finished, urgent) => {
+    settle: (finished, isUrgent) => {
       const { webhookNumber } = finished.job;
       const queue = waiting.get(webhookNumber) ?? [];
       waiting.set(webhookNumber, queue);
       queue.push(finished);
-      schedule(urgent);
+      if (isUrgent) urgent.add(webhookNumber);
+      schedule(isUrgent);
     },
     giveUp: () => ended.abort(),
   };
@@ -143,32 +162,27 @@ function lostOf({ job, result }: Finished, log: Log): Finished {
   return { job, result: { kind: 'lost', sent: 'sent' in result ? result.sent : null } };
 }
 
-function soon(work: () => void): Scheduled {
-  const immediate = setImmediate(work);
-  return { soon: true, cancel: () => clearImmediate(immediate) };
-}
-
-function later(work: () => void, inMs: number): Scheduled {
-  const timer = setTimeout(work, inMs);
-  return { soon: false, cancel: () => clearTimeout(timer) };
-}
-
 async function writeOnce(
-  { store, clock, ids, jitter, log, owner, wantsMore, observe }: SettleDependencies,
+  { store, clock, ids, jitter, log, owner, nextOf, observe }: SettleDependencies,
   news: News,
   webhookNumber: number,
   finished: readonly Finished[],
-): Promise<Webhook | null> {
+  mayClaim: boolean,
+): Promise<{ readonly webhook: Webhook | null; readonly next: PlannedClaim | null }> {
   const target = await store.dispatch.target(webhookNumber);
-  if (target === null) return null;
+  if (target === null) return { webhook: null, next: null };
   const { webhook, endpoint } = target;
   const now = clock();
   const circumstances = { now, jitter, ids, url: endpoint.url };
   const { batches, health, changes, audit, progress } = conclude(webhook, finished, circumstances);
-  const looks = isRunnable(progress.state) && wantsMore(webhookNumber, finished.length);
-  const wakeAt = looks ? Math.max(now, progress.probeAt ?? now) : null;
+  const after = { ...target, webhook: { ...webhook, progress } };
+  const { looks, claim } = isRunnable(progress.state) ? await nextOf(after, batches, now) : NOTHING_NEXT;
+  const next = mayClaim ? claim : null;
+  // A claim says itself when the webhook is looked at again.
+  const wakeAt = looks && next === null ? Math.max(now, progress.probeAt ?? now) : null;
   const told = news.bounded(changes, now);
-  await store.settlements.settle({ webhookNumber, owner, batches, health, changes: told, audit, wakeAt });
+  const outcome = { webhookNumber, owner, batches, health, changes: told, audit, wakeAt };
+  await store.settlements.settle({ ...outcome, next: next?.claim ?? null });
   news.written(told, now);
   const tellsAttempts = log.isLevelEnabled('debug');
   for (const settled of batches) {
@@ -176,7 +190,7 @@ async function writeOnce(
     if (tellsAttempts && settled.attempt !== null) logAttempt(log, webhook, settled.attempt, settled.fate?.kind);
   }
   for (const change of changes) logChange(log, webhook.id, change);
-  return { ...webhook, progress };
+  return { webhook: after.webhook, next };
 }
 
 function logAttempt(log: Log, { id: webhookId }: Webhook, attempt: AttemptRecord, fate: string | undefined): void {

@@ -59,7 +59,8 @@ const DUE_BATCHES = `
 // A replay of an ordered webhook makes many pending at once. Left to itself SQLite takes the primary key, past all that was settled.
 const FIRST_PENDING = `
   SELECT ${BATCH}, next_attempt_at FROM batch INDEXED BY batch_pending
-  WHERE webhook_number = @webhookNumber AND state = 'pending' ORDER BY first_offset LIMIT 1`;
+  WHERE webhook_number = @webhookNumber AND state = 'pending'
+    AND first_offset NOT IN (SELECT value FROM json_each(@settling)) ORDER BY first_offset LIMIT 1`;
 const WAITING = `
   SELECT record_offset, ${BYTES} AS bytes
   FROM outbox WHERE webhook_number = @webhookNumber AND record_offset >= @cursor
@@ -94,8 +95,14 @@ export type DispatchStore = {
   /** The webhook, its endpoint and its key as they are now; null when there is no such webhook. */
   target(webhookNumber: number): Promise<DeliveryTarget | null>;
   dueBatches(webhookNumber: number, now: number, limit: number): Promise<Batch[]>;
-  /** The pending batch with the lowest offset, and when it is due: all that an ordered webhook may send. */
-  firstPending(webhookNumber: number): Promise<{ readonly batch: Batch; readonly dueAt: number } | null>;
+  /**
+   * The pending batch with the lowest offset, and when it is due: all that an ordered webhook may send. Batches whose first offset is in
+   * `settling` are left out: the caller settles them in the transaction that claims this one.
+   */
+  firstPending(
+    webhookNumber: number,
+    settling: readonly number[],
+  ): Promise<{ readonly batch: Batch; readonly dueAt: number } | null>;
   /** The bytes of payload of the records that wait, from the cursor on: what a batch is cut by. */
   waiting(
     webhookNumber: number,
@@ -124,8 +131,8 @@ export function dispatchStore(db: Database, vault: Vault): DispatchStore {
     target: targetReader(db, vault),
     dueBatches: async (webhookNumber, now, limit) =>
       (await db.all(DUE_BATCHES, { webhookNumber, now, limit })).map((row) => readBatch(webhookNumber, row)),
-    firstPending: async (webhookNumber) => {
-      const row = await db.get(FIRST_PENDING, { webhookNumber });
+    firstPending: async (webhookNumber, settling) => {
+      const row = await db.get(FIRST_PENDING, { webhookNumber, settling: JSON.stringify(settling) });
       return row === undefined ? null : { batch: readBatch(webhookNumber, row), dueAt: Number(row.next_attempt_at) };
     },
     waiting: async (webhookNumber, cursor, limit) =>
@@ -148,7 +155,8 @@ export function dispatchStore(db: Database, vault: Vault): DispatchStore {
   };
 }
 
-function claimStatements(claim: Claim): Statement[] {
+/** The statements of a claim, for a transaction that first settles what the webhook had under way. */
+export function claimStatements(claim: Claim): Statement[] {
   const { webhookNumber, owner, leaseExpiresAt, now, retries, fresh, cursorBefore, cursorAfter, notBefore, idleAt } =
     claim;
   return [

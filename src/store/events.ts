@@ -57,10 +57,16 @@ const FAN_OUT = `
   SELECT p.webhook_number, p.next_offset, e.key, octet_length(e.data)
   FROM event AS e CROSS JOIN webhook_progress AS p
   WHERE e.key = @key AND e.id = @id AND p.webhook_number IN (${SUBSCRIBED})`;
+// An ordered webhook sends nothing new before what is pending is delivered or dead, and who settles that looks for more: to wake it
+// would cost a look and a commit for each event.
+const WAKE_AT = `CASE WHEN ${IS_RUNNABLE} THEN
+        CASE WHEN pending_records > 0 AND (SELECT ordered FROM webhook WHERE number = webhook_progress.webhook_number) THEN wake_at
+          ELSE ${wokenBy('@createdAt')} END
+      END`;
 const ADVANCE = `
   UPDATE webhook_progress
   SET next_offset = next_offset + 1,
-      wake_at = CASE WHEN ${IS_RUNNABLE} THEN ${wokenBy('@createdAt')} END
+      wake_at = ${WAKE_AT}
   WHERE webhook_number IN (${SUBSCRIBED}) AND EXISTS (SELECT 1 FROM event WHERE key = @key AND id = @id)`;
 
 // The same for all events of a request: a log is gone to once, and not once for each event. What was inserted, by key and id.
@@ -77,7 +83,7 @@ const FAN_OUT_ALL = `
 const ADVANCE_ALL = `
   UPDATE webhook_progress
   SET next_offset = next_offset + added.records,
-      wake_at = CASE WHEN ${IS_RUNNABLE} THEN ${wokenBy('@createdAt')} END
+      wake_at = ${WAKE_AT}
   FROM (SELECT o.webhook_number, count(*) AS records FROM ${INSERTED} CROSS JOIN outbox AS o ON o.event_key = e.key
     GROUP BY o.webhook_number) AS added
   WHERE webhook_progress.webhook_number = added.webhook_number`;

@@ -3,7 +3,7 @@ import type { AuditEntry } from '../audit.ts';
 import { type AttemptRecord, attemptStatement } from './attempts.ts';
 import { auditStatement } from './audit.ts';
 import type { Database, Statement } from './database.ts';
-import type { Batch } from './dispatch.ts';
+import { type Batch, type Claim, claimStatements } from './dispatch.ts';
 import { IS_RUNNABLE, wakeStatement } from './wake.ts';
 import { type StateChange, stateStatements, type WebhookState } from './webhooks.ts';
 
@@ -45,6 +45,8 @@ export type Settlement = {
   readonly health: (Health & { readonly state: WebhookState }) | null;
   /** When the dispatcher looks next at the latest; null: when it was going to anyway. */
   readonly wakeAt: number | null;
+  /** The webhook's next work, claimed in the same transaction, so that one commit lies between two batches; null: none. */
+  readonly next: Claim | null;
 };
 
 // A lease is one attempt's: a process that lost it and took the batch again does not settle it for the attempt before.
@@ -77,8 +79,8 @@ const HEALTH = `
 
 export type SettlementStore = {
   /**
-   * Writes what became of attempts of one webhook. Throws `StaleWrite` if one of the leases was lost or the webhook's state
-   * is another by now; nothing is written then.
+   * Writes what became of attempts of one webhook, and claims its next work where `next` says so. Throws `StaleWrite` if one of the
+   * leases was lost, the webhook's state is another by now, or its next work was claimed by somebody else; nothing is written then.
    */
   settle(settlement: Settlement): Promise<void>;
   /** Whether the lease under which this attempt was made still stands. */
@@ -87,7 +89,7 @@ export type SettlementStore = {
 
 export function settlementStore(db: Database): SettlementStore {
   return {
-    settle: async ({ webhookNumber, owner, batches, health, changes, audit, wakeAt }) => {
+    settle: async ({ webhookNumber, owner, batches, health, changes, audit, wakeAt, next }) => {
       const records = batches.reduce((sum, one) => sum + settledRecords(one), 0);
       await db.commit([
         ...deliveredStatements(batches, owner),
@@ -97,6 +99,8 @@ export function settlementStore(db: Database): SettlementStore {
         ...(audit === null ? [] : [auditStatement(audit)]),
         ...(health === null ? [] : [{ sql: HEALTH, params: { ...health, webhookNumber }, expectChanges: 1 }]),
         ...(wakeAt === null ? [] : [wakeStatement(webhookNumber, wakeAt)]),
+        // Last: it also sets when the webhook is looked at next, given all of the above.
+        ...(next === null ? [] : claimStatements(next)),
       ]);
     },
     isLeased: async (batch, owner) => (await db.get(IS_LEASED, leased(batch, owner))) !== undefined,

@@ -19,7 +19,7 @@ describe('departures', () => {
     const all: Departed[] = [];
     await new Promise<void>((resolve) => {
       const { add } = createDepartures<number>(
-        { bytesPerTurn: () => bytesPerTurn, pauseMs: () => 0 },
+        { bytesPerTurn: () => bytesPerTurn, pauseMs: () => 0, turnEnded: () => undefined },
         createTurns(),
         () => {
           const reading = readings++;
@@ -57,7 +57,7 @@ describe('departures', () => {
     const seen = await new Promise<[job: number, waitedMs: number][]>((resolve) => {
       const jobs: [number, number][] = [];
       const { add } = createDepartures<number>(
-        { bytesPerTurn: () => 100, pauseMs: () => pauses.shift() ?? 0 },
+        { bytesPerTurn: () => 100, pauseMs: () => pauses.shift() ?? 0, turnEnded: () => undefined },
         createTurns(),
         () => async (job) => {
           jobs.push([job, performance.now() - startedAt]);
@@ -79,7 +79,7 @@ describe('departures', () => {
     const seen = await new Promise<number[]>((resolve) => {
       const jobs: number[] = [];
       const { add } = createDepartures<number>(
-        { bytesPerTurn: () => 100, pauseMs: () => 0 },
+        { bytesPerTurn: () => 100, pauseMs: () => 0, turnEnded: () => undefined },
         createTurns(),
         () => async (job) => {
           jobs.push(job);

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { deferred } from '../support/deferred.ts';
 import { isDrained, messageIds, offsets, openDispatching, takeRecords, until } from '../support/dispatching.ts';
 import { ACTOR } from '../support/services.ts';
+import { countTurns } from '../support/turns.ts';
 
 const ORDERED = { ordered: true, maxBatchRecords: 3 };
 const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, n) => from + n);
@@ -129,6 +130,147 @@ describe('an ordered webhook', () => {
     d.advance(10_000);
     await until('the end', () => isDrained(d));
     assert.deepEqual(offsets(at).slice(8), [5, ...range(8, 40)]);
+  });
+
+  it('takes its next batch in the commit that settles the one before, with no look, claim or timer in between', async (t) => {
+    const d = await openDispatching(t);
+    const { at } = await d.connect({ webhook: { ...ORDERED, maxBatchRecords: 1 } });
+    await d.publishMany(50);
+    let looks = 0;
+    let claims = 0;
+    const commits: number[] = [];
+    const { dispatch, settlements } = d.store;
+    const store = {
+      ...d.store,
+      dispatch: {
+        ...dispatch,
+        // Only the first look sees that the webhook is due.
+        dueWebhooks: async (now: number, limit: number) => (looks++ === 0 ? dispatch.dueWebhooks(now, limit) : []),
+        nextWakeAt: async () => null,
+        claim: async (claim: Parameters<typeof dispatch.claim>[0]) => {
+          claims += 1;
+          return dispatch.claim(claim);
+        },
+      },
+      settlements: {
+        ...settlements,
+        settle: async (settlement: Parameters<typeof settlements.settle>[0]) => {
+          commits.push(settlement.batches.length);
+          return settlements.settle(settlement);
+        },
+      },
+    };
+    await d.start({ store });
+    await takeRecords(at, 50);
+    await until('the end', () => isDrained(d));
+    assert.deepEqual(offsets(at), range(0, 50));
+    assert.equal(claims, 1);
+    assert.deepEqual(commits, Array(50).fill(1));
+  });
+
+  it('leaves in the turn in which the outcome of the batch before was written', async (t) => {
+    const turn = countTurns(t);
+    const left: number[] = [];
+    const d = await openDispatching(t, { onPost: () => left.push(turn()) });
+    const { at } = await d.connect({ webhook: { ...ORDERED, maxBatchRecords: 1 } });
+    await d.publishMany(20);
+    const written: number[] = [];
+    const { settlements } = d.store;
+    const settle: typeof settlements.settle = async (settlement) => {
+      await settlements.settle(settlement);
+      written.push(turn());
+    };
+    await d.start({ store: { ...d.store, settlements: { ...settlements, settle } } });
+    await takeRecords(at, 20);
+    await until('the end', () => isDrained(d));
+    for (const [n, at] of written.slice(0, -1).entries())
+      assert.ok((left[n + 1] ?? 0) - at <= 1, `${left} after ${written}`);
+  });
+
+  it('claims nothing for what is published while a batch is under way, and sends it once that is settled', async (t) => {
+    const d = await openDispatching(t);
+    const { at, number } = await d.connect({ webhook: { ...ORDERED, maxBatchRecords: 1 } });
+    const open = deferred();
+    at.answer(async () => {
+      await open.promise;
+      return { status: 200 };
+    });
+    let claims = 0;
+    const { dispatch } = d.store;
+    const claim: typeof dispatch.claim = async (asked) => {
+      claims += 1;
+      return dispatch.claim(asked);
+    };
+    await d.publishMany(1);
+    const dispatcher = await d.start({ store: { ...d.store, dispatch: { ...dispatch, claim } } });
+    await at.next();
+    const wakeAt = (): unknown =>
+      d.rows(`SELECT wake_at FROM webhook_progress WHERE webhook_number = ${number}`)[0]?.wake_at;
+    const before = wakeAt();
+    for (let n = 0; n < 5; n += 1) {
+      await d.publishMany(1);
+      dispatcher.wake();
+    }
+    assert.equal(wakeAt(), before);
+    assert.equal(claims, 1);
+    open.resolve();
+    await takeRecords(at, 5);
+    await until('the end', () => isDrained(d));
+    assert.deepEqual(offsets(at), range(0, 6));
+    assert.equal(claims, 1);
+  });
+
+  it('that is stopped while an outcome is being written keeps the outcome, and claims nothing more', async (t) => {
+    const d = await openDispatching(t);
+    const { at, webhook } = await d.connect({ webhook: { ...ORDERED, maxBatchRecords: 1 } });
+    await d.publishMany(3);
+    const { settlements } = d.store;
+    let planned = 0;
+    const settle: typeof settlements.settle = async (settlement) => {
+      if (settlement.next !== null) {
+        planned += settlement.next.fresh.length;
+        await d.webhooks.stop(webhook.id, ACTOR);
+      }
+      return settlements.settle(settlement);
+    };
+    const dispatcher = await d.start({ store: { ...d.store, settlements: { ...settlements, settle } } });
+    await at.next();
+    await until('the outcome', () => d.rows("SELECT 1 FROM batch WHERE state = 'delivered'").length === 1);
+    await dispatcher.stop();
+    assert.equal(planned, 1);
+    assert.deepEqual(offsets(at), [0]);
+    assert.equal(d.rows('SELECT 1 FROM batch').length, 1);
+    assert.deepEqual(d.rows('SELECT state, cursor_offset FROM webhook_progress'), [
+      { state: 'stopped', cursor_offset: 1 },
+    ]);
+  });
+
+  it('gives back untried what it claimed with an outcome when the service stops meanwhile', async (t) => {
+    const d = await openDispatching(t);
+    const { at } = await d.connect({ webhook: { ...ORDERED, maxBatchRecords: 1 } });
+    await d.publishMany(3);
+    const { settlements } = d.store;
+    const written = deferred();
+    const stopping = deferred();
+    const settle: typeof settlements.settle = async (settlement) => {
+      await settlements.settle(settlement);
+      written.resolve();
+      await stopping.promise;
+    };
+    const dispatcher = await d.start({ store: { ...d.store, settlements: { ...settlements, settle } } });
+    await written.promise;
+    const stopped = dispatcher.stop();
+    await new Promise(setImmediate);
+    stopping.resolve();
+    await stopped;
+    assert.deepEqual(offsets(at), [0]);
+    assert.deepEqual(
+      d.rows('SELECT first_offset, state, attempt_count, lease_owner FROM batch ORDER BY first_offset'),
+      [
+        { first_offset: 0, state: 'delivered', attempt_count: 1, lease_owner: null },
+        { first_offset: 1, state: 'pending', attempt_count: 0, lease_owner: null },
+      ],
+    );
   });
 
   it('sends a replayed stretch in order before what is new, and nothing else again', async (t) => {

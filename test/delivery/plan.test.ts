@@ -22,6 +22,7 @@ const IDLE: Load = {
   now: NOW,
   room: 64,
   claimed: 0,
+  settling: new Set(),
   has: () => false,
   records: Number.POSITIVE_INFINITY,
   nextRecordAt: NOW,

@@ -281,6 +281,7 @@ describe('an outcome', () => {
       changes: [],
       audit: { id: 'a', at: d.clock(), actor: 'service', action: 'webhook.stop', target: 'webhook:w', changes: {} },
       wakeAt: null,
+      next: null,
     });
     const audited = (): number => d.rows(`SELECT 1 FROM audit WHERE action = 'webhook.stop'`).length;
     await assert.rejects(d.store.settlements.settle(settlement(1)), StaleWrite);

@@ -71,6 +71,7 @@ export async function settleBatch(
     changes: [],
     audit: null,
     wakeAt: null,
+    next: null,
   });
 }
 
