@@ -3,7 +3,8 @@
  * deletion only when nothing refers to it. What differs is said in a `Resource`.
  */
 import type { z } from 'zod';
-import { type Actor, type AuditAction, type AuditEntry, type AuditedResource, changesBetween } from './audit.ts';
+import type { Acting } from './acting.ts';
+import { type AuditAction, type AuditEntry, type AuditedResource, changesBetween } from './audit.ts';
 import { type Clock, type Ids, isUuidV7 } from './ids.ts';
 import { Refusal, refuseField } from './refusal.ts';
 import { ConstraintViolation, retryStale } from './store/database.ts';
@@ -51,22 +52,22 @@ export type Stamp = { readonly id: string; readonly createdAt: number; readonly 
 
 export type Administration<Record, Input = unknown> = {
   /** `complete` adds what only the caller knows, such as the hash of a secret that it will show. */
-  create(body: unknown, actor: Actor, complete?: (record: Record) => Record): Promise<Record>;
+  create(body: unknown, acting: Acting, complete?: (record: Record) => Record): Promise<Record>;
   get(id: string): Promise<Record>;
   list(after: string, limit: number): Promise<Record[]>;
   /**
    * One that leaves everything as it is writes nothing (RFC 7396 §2): neither does `updatedAt` move, nor is it audited. `build` takes the
    * place of the resource's own for this call: one that keeps what it did through the rounds of a stale write.
    */
-  patch(id: string, patch: unknown, actor: Actor, build?: Build<Record, Input>): Promise<Record>;
+  patch(id: string, patch: unknown, acting: Acting, build?: Build<Record, Input>): Promise<Record>;
   /** Applies a change of the service's own and audits it under `action`. Nothing is written where `next` answers `before` itself. */
   change(
     id: string,
     action: AuditAction,
-    actor: Actor,
+    acting: Acting,
     next: (before: Record, stamp: Stamp) => Promise<Record> | Record,
   ): Promise<Record>;
-  remove(id: string, actor: Actor): Promise<void>;
+  remove(id: string, acting: Acting): Promise<void>;
 };
 
 export function administer<Rec extends Administered & { readonly createdAt: number }, Input>(
@@ -76,10 +77,16 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
   const { name, store } = resource;
   const title = name.replace('-', ' ');
 
-  const entry = (action: AuditAction, actor: Actor, before: Rec | null, after: Rec | null, at: number): AuditEntry => ({
+  const entry = (
+    action: AuditAction,
+    acting: Acting,
+    before: Rec | null,
+    after: Rec | null,
+    at: number,
+  ): AuditEntry => ({
     id: ids.uuid(),
     at,
-    actor,
+    actor: acting.actor,
     action,
     target: `${name}:${(after ?? before)?.id}`,
     changes: changesBetween(before && resource.audited(before), after && resource.audited(after)),
@@ -96,7 +103,7 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
     if (reason !== null) throw new Refusal('read_only', reason);
   };
 
-  const change: Administration<Rec>['change'] = (id, action, actor, next) =>
+  const change: Administration<Rec>['change'] = (id, action, acting, next) =>
     retryStale(async () => {
       const before = await get(id);
       refuseReadOnly(before);
@@ -106,7 +113,7 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
       await refusingDuplicates(
         resource,
         after,
-        store.update(after, before, entry(action, actor, before, after, updatedAt)),
+        store.update(after, before, entry(action, acting, before, after, updatedAt)),
       );
       return after;
     });
@@ -115,7 +122,7 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
     get,
     change,
     list: (after, limit) => store.list(after, limit),
-    create: async (body, actor, complete = (record) => record) => {
+    create: async (body, acting, complete = (record) => record) => {
       refuseDeep(body);
       const input = validate(resource.input, body, resource.reserved.create);
       return retryStale(async () => {
@@ -126,20 +133,20 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
         await refusingDuplicates(
           resource,
           record,
-          store.insert(record, entry(`${name}.create`, actor, null, record, now)),
+          store.insert(record, entry(`${name}.create`, acting, null, record, now)),
         );
         return record;
       });
     },
-    patch: async (id, patch, actor, build = resource.build) => {
+    patch: async (id, patch, acting, build = resource.build) => {
       refusePatch(resource.input, patch, resource.reserved.patch);
-      return change(id, `${name}.update`, actor, async (before, stamp) => {
+      return change(id, `${name}.update`, acting, async (before, stamp) => {
         const input = validate(resource.input, mergePatch(resource.writable(before), patch));
         const after = await build(input, before, stamp, patch);
         return isSame(before, after) ? before : after;
       });
     },
-    remove: (id, actor) =>
+    remove: (id, acting) =>
       retryStale(async () => {
         const record = await get(id);
         refuseReadOnly(record);
@@ -149,7 +156,7 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
             details: referrers.map((referrer) => ({ field: 'id', problem: `is used by ${referrer}` })),
           });
         }
-        await store.remove(id, entry(`${name}.delete`, actor, record, null, clock()));
+        await store.remove(id, entry(`${name}.delete`, acting, record, null, clock()));
       }),
   };
 }

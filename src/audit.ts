@@ -2,10 +2,8 @@
 import { isoInstant } from './schemas.ts';
 import type { Secret } from './secret.ts';
 
-/** Who acts: `application:<id>`, `user:<id>`, `command-line`, or `service` for what Sallyport does by itself. */
+/** Who acts: `application:<id>`, `user:<id>`, `command-line`, `embedding-program` or `service`. */
 export type Actor = string;
-export const SERVICE: Actor = 'service';
-export const COMMAND_LINE: Actor = 'command-line';
 
 /** What is administered: created, changed and deleted. */
 export type AuditedResource = 'user' | 'application' | 'product' | 'endpoint' | 'key' | 'event-type' | 'webhook';

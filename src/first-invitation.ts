@@ -1,6 +1,6 @@
 /** The link that a first start prints beside the credentials: the administrator's way into the portal, by a password of its own. */
 import { invitationUrl } from './access/invitations.ts';
-import { SERVICE } from './audit.ts';
+import { SERVICE } from './acting.ts';
 import type { Composed } from './compose.ts';
 
 type FirstStart = Pick<Composed, 'store' | 'services' | 'firstCredentials'>;

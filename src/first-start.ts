@@ -8,7 +8,8 @@ import { auditedApplication } from './access/applications.ts';
 import { ADMINISTRATION_SCOPES, BUILT_IN_SCOPES } from './access/built-in.ts';
 import { hashCredential, mintCredential } from './access/credential.ts';
 import { hashPassword, makePassword } from './access/password.ts';
-import { type AuditEntry, type AuditedResource, changesBetween, SERVICE } from './audit.ts';
+import { SERVICE } from './acting.ts';
+import { type AuditEntry, type AuditedResource, changesBetween } from './audit.ts';
 import type { Data, FirstCredentials } from './data-folder.ts';
 import type { Ids } from './ids.ts';
 import { TOKEN_VALIDITY_DEFAULT_SECONDS } from './limits.ts';
@@ -97,7 +98,7 @@ function creation(
   return {
     id: ids.uuid(),
     at,
-    actor: SERVICE,
+    actor: SERVICE.actor,
     action: `${resource}.create`,
     target: `${resource}:${record.id}`,
     changes: changesBetween(null, record),

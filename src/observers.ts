@@ -42,8 +42,8 @@ export function createObservers({ store, clock }: Dependencies): Observers {
       figures.observeSettled(webhookId, settled);
       feed.observeSettled(webhookId, settled);
     },
-    observed: (testDelivery) => async (webhookId, actor) => {
-      const attempt = await testDelivery(webhookId, actor);
+    observed: (testDelivery) => async (webhookId, actorId) => {
+      const attempt = await testDelivery(webhookId, actorId);
       feed.observeSettled(webhookId, { batch: null, fate: null, attempt });
       return attempt;
     },

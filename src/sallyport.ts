@@ -6,6 +6,7 @@
  */
 import { createGate } from './access/gate.ts';
 import { createThrottle } from './access/throttle.ts';
+import { EMBEDDING_PROGRAM } from './acting.ts';
 import { administration, authorizationServer } from './api-routes.ts';
 import { type Composed, compose } from './compose.ts';
 import { type Config, listeningUrl } from './config.ts';
@@ -33,6 +34,8 @@ import { Refusal } from './refusal.ts';
 import type { Services } from './services.ts';
 import { openServingCertificate, type ServingCertificate } from './serving-certificate.ts';
 
+export { actingOf } from './access/callers.ts';
+export { type Acting, EMBEDDING_PROGRAM } from './acting.ts';
 export { type Config, ConfigurationError, defaultConfig, readConfig } from './config.ts';
 export { DataFolderError } from './data-folder.ts';
 export { type Caller, callerOf, type Embedding, type Middleware } from './embedding.ts';
@@ -58,9 +61,6 @@ export type Sallyport = Embedding & {
   /** Stops accepting, finishes what is under way (10 s at most), and closes the data folder. */
   stop(): Promise<void>;
 };
-
-/** The publisher of events that the embedding program publishes; idempotency keys are its own. */
-const EMBEDDING_PROGRAM = 'embedding-program';
 
 /**
  * Opens the data folder, making it at the first start. Throws `ConfigurationError` or `DataFolderError`.

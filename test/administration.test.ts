@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { COMMAND_LINE } from '../src/acting.ts';
 import { refusingDuplicates } from '../src/administration.ts';
 import { Refusal } from '../src/refusal.ts';
 import { ConstraintViolation } from '../src/store/database.ts';
 import { refused } from './support/refusals.ts';
-import { ACTOR, makeApplication, makeEndpoint, makeUser, openTestServices } from './support/services.ts';
+import { ACTOR, actingAs, makeApplication, makeEndpoint, makeUser, openTestServices } from './support/services.ts';
 import { leavingNothing, NOW } from './support/store.ts';
 
 const MISSING = '0193a1f0-0000-7000-8000-00000000ffff';
@@ -47,16 +48,16 @@ describe('every administrative change', () => {
   it('is audited with who did what to which thing, and what differs', async (t) => {
     const s = await openTestServices(t);
     await makeUser(s);
-    const { id } = await s.users.create({ userName: 'ada' }, 'user:1');
+    const { id } = await s.users.create({ userName: 'ada' }, actingAs('user:1'));
     s.advance(1000);
-    await s.users.patch(id, { displayName: 'Ada' }, 'user:2');
+    await s.users.patch(id, { displayName: 'Ada' }, actingAs('user:2'));
     s.advance(1000);
-    await s.users.change(id, 'user.set-password', 'command-line', (before, { updatedAt }) => ({
+    await s.users.change(id, 'user.set-password', COMMAND_LINE, (before, { updatedAt }) => ({
       ...before,
       updatedAt,
       passwordHash: 'x',
     }));
-    await s.users.remove(id, 'user:3');
+    await s.users.remove(id, actingAs('user:3'));
     const log = (await s.store.audit.list(null, 4)).toReversed();
     assert.deepEqual(
       log.map(({ at, actor, action, target }) => [at, actor, action, target]),

@@ -44,7 +44,7 @@ const cases: readonly Case[] = [
   [
     'events',
     (s) =>
-      s.publish({ events: ['order.lost', 'order.placed', 'order.found'].map((type) => ({ type, data: {} })) }, 'x'),
+      s.publish({ events: ['order.lost', 'order.placed', 'order.found'].map((type) => ({ type, data: {} })) }, ACTOR),
     ['events[0].type', 'events[2].type'],
   ],
 ];

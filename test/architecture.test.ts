@@ -31,6 +31,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 const TYPES_ALLOWED: Readonly<Record<string, readonly string[]>> = { store: ['access', 'outbound', 'wire'] };
 
 const FOUNDATION = [
+  'acting.ts',
   'administration.ts',
   'assets.ts',
   'audit.ts',

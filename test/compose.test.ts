@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { matchRule } from '../src/access/catalogue.ts';
-import { COMMAND_LINE } from '../src/audit.ts';
+import { COMMAND_LINE } from '../src/acting.ts';
 import { type Composed, type ComposeOptions, compose } from '../src/compose.ts';
 import { type Config, defaultConfig } from '../src/config.ts';
 import { createLog } from '../src/log.ts';

@@ -12,6 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { COMMAND_LINE } from '../../src/acting.ts';
 import { createErase } from '../../src/events/erase.ts';
 import { createHousekeeping } from '../../src/housekeeping/housekeeping.ts';
 import { createIds } from '../../src/ids.ts';
@@ -65,7 +66,7 @@ try {
 
   await waits('a writer alone', () => sleep(3000));
   const erase = createErase({ store: erasures, clock, ids });
-  await waits('beside an erasure', async () => report('erasure', await erase({ subject: 'jane' }, 'bench')));
+  await waits('beside an erasure', async () => report('erasure', await erase({ subject: 'jane' }, COMMAND_LINE)));
   const beforeRemoval = performance.now();
   await store.webhooks.remove(`webhook ${deleted}`, {
     id: ids.uuid(),

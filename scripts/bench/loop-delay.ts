@@ -9,13 +9,14 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createHistogram, monitorEventLoopDelay, type RecordableHistogram } from 'node:perf_hooks';
+import type { Acting } from '../../src/acting.ts';
 import { readConfig } from '../../src/config.ts';
 import { createLog } from '../../src/log.ts';
 import { createSallyport, type Sallyport } from '../../src/sallyport.ts';
 import { makeCertificates } from '../../test/support/tls.ts';
 import { startReceiver } from './receiver-process.ts';
 
-const ACTOR = 'application:bench';
+const ACTOR: Acting = { actor: 'application:bench', authority: 'unlimited' };
 const BATCHES = 300;
 /** Four records make a batch of 1 MiB, less what the records have beside their data. */
 const EVENT_BYTES = 260_000;

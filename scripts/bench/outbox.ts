@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { Pool } from 'undici';
+import type { Acting } from '../../src/acting.ts';
 import { readConfig } from '../../src/config.ts';
 import { DATABASE_FILE } from '../../src/data-folder.ts';
 import { DELIVERIES_IN_FLIGHT_PER_ENDPOINT } from '../../src/delivery-limits.ts';
@@ -21,7 +22,7 @@ import { type Receiver, startReceiver } from './receiver-process.ts';
 const ROUNDS = Number(process.argv[2] ?? 5);
 const ONLY = process.argv[3] ?? '';
 const EVENT_BYTES = 1024;
-const ACTOR = 'application:bench';
+const ACTOR: Acting = { actor: 'application:bench', authority: 'unlimited' };
 const PER_ENDPOINT = DELIVERIES_IN_FLIGHT_PER_ENDPOINT;
 
 type Mode = {

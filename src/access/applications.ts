@@ -1,7 +1,7 @@
 /** Registered applications: their credentials, their scopes, and the user they act as (wire.md §2, §4). */
 import { z } from 'zod';
+import type { Acting } from '../acting.ts';
 import { type Administration, administer, type Stamp, setByService } from '../administration.ts';
-import type { Actor } from '../audit.ts';
 import { type Clock, type Ids, type Random, rowKeyTime } from '../ids.ts';
 import {
   SCOPES_PER_APPLICATION_MAX,
@@ -74,11 +74,11 @@ export const regenerateInput = z
 export type WithSecret = { readonly application: Application; readonly clientSecret: string };
 
 export type Applications = Omit<Administration<Application>, 'create'> & {
-  create(body: unknown, actor: Actor): Promise<WithSecret>;
+  create(body: unknown, acting: Acting): Promise<WithSecret>;
   /** A new secret; the one before stays valid for `overlapSeconds`, the one before that ends at once. */
-  regenerateSecret(id: string, body: unknown, actor: Actor): Promise<WithSecret>;
+  regenerateSecret(id: string, body: unknown, acting: Acting): Promise<WithSecret>;
   /** Refuses every token issued so far. */
-  revokeTokens(id: string, actor: Actor): Promise<Application>;
+  revokeTokens(id: string, acting: Acting): Promise<Application>;
 };
 
 type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly random: Random };
@@ -125,16 +125,16 @@ export function createApplications({ store, clock, ids, random }: Dependencies):
   );
   return {
     ...administration,
-    create: async (body, actor) => {
+    create: async (body, acting) => {
       const clientSecret = mintCredential('sps', random);
       const secretHash = hashCredential(clientSecret);
-      const application = await administration.create(body, actor, (built) => ({ ...built, secretHash }));
+      const application = await administration.create(body, acting, (built) => ({ ...built, secretHash }));
       return { application, clientSecret };
     },
-    regenerateSecret: async (id, body, actor) => {
+    regenerateSecret: async (id, body, acting) => {
       const { overlapSeconds, revokeTokens } = validate(regenerateInput, body);
       const clientSecret = mintCredential('sps', random);
-      const application = await administration.change(id, 'application.regenerate-secret', actor, (before, stamp) => ({
+      const application = await administration.change(id, 'application.regenerate-secret', acting, (before, stamp) => ({
         ...before,
         updatedAt: stamp.updatedAt,
         secretHash: hashCredential(clientSecret),
@@ -144,8 +144,8 @@ export function createApplications({ store, clock, ids, random }: Dependencies):
       }));
       return { application, clientSecret };
     },
-    revokeTokens: (id, actor) =>
-      administration.change(id, 'application.revoke-tokens', actor, (before, { updatedAt }) => ({
+    revokeTokens: (id, acting) =>
+      administration.change(id, 'application.revoke-tokens', acting, (before, { updatedAt }) => ({
         ...before,
         updatedAt,
         tokensRevokedThrough: ids.rowKey(before.tokensRevokedThrough),

@@ -1,8 +1,9 @@
 /** Who calls with a token, and the callers that are known: those of one application share what is the same for all of its tokens. */
+import type { Acting } from '../acting.ts';
 import type { Actor } from '../audit.ts';
 import { CALLERS_CACHED, CALLERS_SHARED_BYTES } from '../limits.ts';
 import type { TokenGrant } from '../store/tokens.ts';
-import type { Constraints } from '../store/users.ts';
+import type { Constraints, Role } from '../store/users.ts';
 import { bytesOfTexts } from './known.ts';
 
 /** An application that called with a valid token, and the user it acts as. */
@@ -13,10 +14,16 @@ export type Caller = {
   readonly scope: readonly string[];
   readonly userId: string;
   readonly userName: string;
+  readonly role: Role;
   readonly permissions: readonly string[];
   readonly constraints: Constraints;
   readonly expiresAt: number;
 };
+
+/** The caller acts: with the scopes of its token, and with the rights of its user. */
+export function actingOf({ actor, scope, userName, role, permissions, constraints }: Caller): Acting {
+  return { actor, authority: { through: 'token', userName, role, permissions, constraints, scopes: scope } };
+}
 
 /** Callers by the digests of their tokens, each while the store's version is the one it was read under. */
 export type KnownCallers = {
@@ -78,12 +85,14 @@ export function createCallers(): KnownCallers {
 const HOLDER_BYTES = 600;
 
 function callerOf(holder: Holder, scope: readonly string[], expiresAt: number): Caller {
-  const { actor, applicationId, clientId, userId, userName, permissions, constraints } = holder;
-  return { actor, applicationId, clientId, scope, userId, userName, permissions, constraints, expiresAt };
+  const { actor, applicationId, clientId, userId, userName, role, permissions, constraints } = holder;
+  return { actor, applicationId, clientId, scope, userId, userName, role, permissions, constraints, expiresAt };
 }
 
-function readHolder({ applicationId, clientId, userId, userName, permissions, constraints }: TokenGrant): Holder {
-  return { actor: `application:${applicationId}`, applicationId, clientId, userId, userName, permissions, constraints };
+function readHolder(grant: TokenGrant): Holder {
+  const { applicationId, clientId, userId, userName, role, permissions, constraints } = grant;
+  const actor = `application:${applicationId}`;
+  return { actor, applicationId, clientId, userId, userName, role, permissions, constraints };
 }
 
 function readScope(text: string): readonly string[] {

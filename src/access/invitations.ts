@@ -1,4 +1,5 @@
 /** Invitations: a link, good once and for 72 hours, by which a user sets a password. */
+import type { Acting } from '../acting.ts';
 import { type Actor, type AuditAction, type AuditEntry, changesBetween } from '../audit.ts';
 import { type Clock, type Ids, isUuidV7, type Random } from '../ids.ts';
 import { INVITATION_MS } from '../limits.ts';
@@ -16,7 +17,7 @@ export type ChosenPassword = { readonly password: string; readonly passwordAgain
 
 export type Invitations = {
   /** Takes the place of the user's earlier one. Throws 404 for no user, 409 for one that is not active or does not sign in. */
-  invite(userId: string, actor: Actor): Promise<NewInvitation>;
+  invite(userId: string, acting: Acting): Promise<NewInvitation>;
   /** Whom the token invites; null where it is wrong, used, expired or replaced, or the user is not active. */
   find(token: string): Promise<User | null>;
   /**
@@ -91,7 +92,7 @@ export function createInvitations({ store, clock, ids, random }: Dependencies): 
 
   return {
     find,
-    invite: (userId, actor) =>
+    invite: (userId, acting) =>
       retryStale(async () => {
         const user = isUuidV7(userId) ? await store.users.get(userId) : null;
         if (user === null) throw new Refusal('not_found', `there is no user ${userId.slice(0, 64)}`);
@@ -100,7 +101,13 @@ export function createInvitations({ store, clock, ids, random }: Dependencies): 
         const token = mintCredential('spi', random);
         const now = clock();
         const expiresAt = now + INVITATION_MS;
-        const audit = entry('user.invite', actor, user, now, changesBetween(null, { invitationExpiresAt: expiresAt }));
+        const audit = entry(
+          'user.invite',
+          acting.actor,
+          user,
+          now,
+          changesBetween(null, { invitationExpiresAt: expiresAt }),
+        );
         await store.invitations.put({ userId, tokenHash: hashCredential(token), createdAt: now, expiresAt }, audit);
         return { token, expiresAt };
       }),

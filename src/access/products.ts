@@ -123,9 +123,9 @@ export function createProducts({ store, clock, ids }: { store: Store; clock: Clo
   };
   return {
     ...administration,
-    create: (body, actor) => refreshing(administration.create(body, actor)),
-    patch: (id, patch, actor) => refreshing(administration.patch(id, patch, actor)),
-    remove: (id, actor) => refreshing(administration.remove(id, actor)),
+    create: (body, acting) => refreshing(administration.create(body, acting)),
+    patch: (id, patch, acting) => refreshing(administration.patch(id, patch, acting)),
+    remove: (id, acting) => refreshing(administration.remove(id, acting)),
     compiled: () => catalogue,
     scopeNames: () => scopeNames,
     refresh,

@@ -3,6 +3,7 @@
  * without a request and after twelve hours in any case (OWASP ASVS 5.0, 7.3), and ended by whatever takes the account's access
  * away.
  */
+import type { Acting } from '../acting.ts';
 import { type Actor, type AuditAction, type AuditEntry, changesBetween } from '../audit.ts';
 import type { Clock, Ids, Random } from '../ids.ts';
 import { SESSION_MS, SESSION_SEEN_EVERY_MS, USER_AGENT_KEPT_LENGTH } from '../portal-limits.ts';
@@ -34,8 +35,8 @@ export type Sessions = {
   ofUser(userId: string): Promise<Session[]>;
   /** Ends one of the user's own sessions; one that is over already is no error. */
   end(userId: string, sessionId: string): Promise<void>;
-  /** Ends all sessions of a user, this one too. `actor` is whoever wants it: the user, or an administrator. */
-  endAll(userId: string, actor: Actor): Promise<void>;
+  /** Ends all sessions of a user, this one too. The user or an administrator acts. */
+  endAll(userId: string, acting: Acting): Promise<void>;
   /** Makes sure that whoever sits there is the account's owner. Throws 400 naming `field`, and 503 as `signIn`. */
   confirm(userId: string, password: string, field: string): Promise<Confirmed>;
   /**
@@ -106,7 +107,7 @@ export function createSessions({ store, clock, ids, random }: Dependencies): Ses
       if (!mine.some(({ id }) => id === sessionId)) return;
       await store.sessions.end({ id: sessionId, userId }, entry('user.sign-out', userId, clock(), ended(sessionId)));
     },
-    endAll: async (userId, actor) =>
+    endAll: async (userId, { actor }) =>
       store.sessions.endAll(userId, null, { ...entry('user.sign-out-everywhere', userId, clock()), actor }),
     confirm: async (userId, password, field) => {
       const user = await store.users.get(userId);
@@ -135,6 +136,12 @@ export function createSessions({ store, clock, ids, random }: Dependencies): Ses
       });
     },
   };
+}
+
+/** The user of a session acts, with its role and permissions as they are now. */
+export function actingInPortal({ userId, userName, role, permissions, constraints }: SignedIn): Acting {
+  const authority = { through: 'session', userName, role, permissions, constraints, scopes: [] } as const;
+  return { actor: `user:${userId}`, authority };
 }
 
 function maySignIn(user: User): user is User & { readonly role: PortalRole } {

@@ -73,12 +73,12 @@ export function createUsers({ store, clock, ids }: { store: Store; clock: Clock;
   );
   return {
     ...administration,
-    remove: async (id, actor) => {
+    remove: async (id, acting) => {
       const { userName } = await administration.get(id);
       const others = (await store.users.list('', 2)).filter((user) => user.id !== id);
       // Without any the data would count as new, and the next start make an administrator.
       if (others.length === 0) throw new Refusal('invalid_state', `${userName} is the last user, and one has to stay`);
-      await administration.remove(id, actor);
+      await administration.remove(id, acting);
     },
   };
 }

@@ -1,6 +1,6 @@
 /** `sallyport application …`: registered applications and their client credentials. */
 import { viewApplication } from '../access/applications.ts';
-import { COMMAND_LINE } from '../audit.ts';
+import { COMMAND_LINE } from '../acting.ts';
 import type { Composed } from '../compose.ts';
 import { isUuidV7 } from '../ids.ts';
 import type { Application } from '../store/applications.ts';

@@ -1,5 +1,5 @@
 /** `sallyport deliveries …`: what was sent, what came of it, and sending again. */
-import { COMMAND_LINE } from '../audit.ts';
+import { COMMAND_LINE } from '../acting.ts';
 import { NOT_A_MOMENT, parseMoment } from '../schemas.ts';
 import type { DeliveryState } from '../store/deliveries.ts';
 import { definedFields } from '../validation.ts';

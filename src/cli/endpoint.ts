@@ -1,5 +1,5 @@
 /** `sallyport endpoint …`: the HTTPS addresses that webhooks send to. */
-import { COMMAND_LINE } from '../audit.ts';
+import { COMMAND_LINE } from '../acting.ts';
 import type { Endpoint } from '../store/endpoints.ts';
 import { definedFields } from '../validation.ts';
 import { OWN_SETTINGS } from '../webhooks/advice.ts';

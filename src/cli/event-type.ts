@@ -1,5 +1,5 @@
 /** `sallyport event-type …`: the kinds of event that webhooks subscribe to. */
-import { COMMAND_LINE } from '../audit.ts';
+import { COMMAND_LINE } from '../acting.ts';
 import { viewEventType } from '../events/event-types.ts';
 import type { EventType } from '../store/event-types.ts';
 import { definedFields } from '../validation.ts';

@@ -1,5 +1,5 @@
 /** `sallyport event …`: what happened, published or erased. */
-import { COMMAND_LINE } from '../audit.ts';
+import { COMMAND_LINE } from '../acting.ts';
 import { definedFields } from '../validation.ts';
 import type { CommandGroup } from './command.ts';
 import { readJsonObject } from './input.ts';

@@ -1,5 +1,5 @@
 /** `sallyport key …`: the PGP keys that deliveries are encrypted for. */
-import { COMMAND_LINE } from '../audit.ts';
+import { COMMAND_LINE } from '../acting.ts';
 import type { Composed } from '../compose.ts';
 import type { PgpKey } from '../store/keys.ts';
 import { definedFields } from '../validation.ts';

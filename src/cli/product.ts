@@ -1,7 +1,7 @@
 /** `sallyport product …`: the API catalogue, and who may reach what. */
 import { type ProductView, viewProduct } from '../access/products.ts';
 import { reachOf } from '../access/reach.ts';
-import { COMMAND_LINE } from '../audit.ts';
+import { COMMAND_LINE } from '../acting.ts';
 import type { Composed } from '../compose.ts';
 import { isUuidV7 } from '../ids.ts';
 import { definedFields } from '../validation.ts';

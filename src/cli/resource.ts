@@ -1,6 +1,6 @@
 /** The commands that every configured thing has: it is listed, shown, changed by a merge patch, and removed where nothing refers to it. */
+import { COMMAND_LINE } from '../acting.ts';
 import type { Administration } from '../administration.ts';
-import { COMMAND_LINE } from '../audit.ts';
 import type { Composed } from '../compose.ts';
 import type { SettingName } from '../config-names.ts';
 import { type Command, type Invocation, type Operand, type Option, UsageError } from './command.ts';

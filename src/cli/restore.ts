@@ -1,7 +1,8 @@
 /** `sallyport restore`: a backup becomes the database. The server must be stopped meanwhile. */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { type AuditEntry, COMMAND_LINE } from '../audit.ts';
+import { COMMAND_LINE } from '../acting.ts';
+import type { AuditEntry } from '../audit.ts';
 import { type Config, settingPrefix } from '../config.ts';
 import { databasePath, hasDatabase, masterKeyPath, masterKeyPrefix } from '../data-folder.ts';
 import { createIds } from '../ids.ts';
@@ -115,7 +116,7 @@ async function restore(config: Config, from: SqliteDatabase, file: string): Prom
   const audit: AuditEntry = {
     id: createIds(() => now, randomBytes).uuid(),
     at: now,
-    actor: COMMAND_LINE,
+    actor: COMMAND_LINE.actor,
     action: 'database.restore',
     target: 'database:1',
     changes: { backup: { from: null, to: takenAt === null ? null : new Date(takenAt).toISOString() } },

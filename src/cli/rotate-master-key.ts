@@ -1,5 +1,5 @@
 /** `sallyport rotate-master-key`: seals every secret under a new master key. The server must be stopped meanwhile. */
-import { COMMAND_LINE } from '../audit.ts';
+import { COMMAND_LINE } from '../acting.ts';
 import type { CommandGroup } from './command.ts';
 import { DATA_SETTINGS } from './open.ts';
 
@@ -31,7 +31,7 @@ export const rotateMasterKeyCommands: CommandGroup = [
           audit: {
             id: ids.uuid(),
             at: clock(),
-            actor: COMMAND_LINE,
+            actor: COMMAND_LINE.actor,
             action: 'master-key.rotate',
             target: 'master-key:1',
             changes: { key: { from: '[secret]', to: '[secret]' } },

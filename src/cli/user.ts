@@ -2,7 +2,7 @@
 import { invitationUrl } from '../access/invitations.ts';
 import { hashPassword, makePassword } from '../access/password.ts';
 import { viewUser } from '../access/users.ts';
-import { COMMAND_LINE } from '../audit.ts';
+import { COMMAND_LINE } from '../acting.ts';
 import { listeningUrl } from '../config.ts';
 import { isoInstant } from '../schemas.ts';
 import type { User } from '../store/users.ts';

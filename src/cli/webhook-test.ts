@@ -1,5 +1,5 @@
 /** `sallyport webhook test`: one request to the endpoint now, and what came of it. */
-import { COMMAND_LINE } from '../audit.ts';
+import { COMMAND_LINE } from '../acting.ts';
 import type { ErrorClass } from '../outbound/outcome.ts';
 import { OWN_SETTINGS } from '../webhooks/advice.ts';
 import { viewAttempt } from '../webhooks/deliveries.ts';
@@ -29,7 +29,7 @@ export const webhookTestCommand: Command = {
       ]);
       const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }) });
       const test = createTestDelivery({ store, clock, ids, send, webhooks: services.webhooks });
-      const attempt = viewAttempt(await test(invocation.operand('id'), COMMAND_LINE));
+      const attempt = viewAttempt(await test(invocation.operand('id'), COMMAND_LINE.actor));
       const { delivered, responseStatus, responseBody, errorClass, error, timings } = attempt;
       const advice = REACHING.has(errorClass ?? '') ? `${attempt.advice} ${OWN_SETTINGS}` : attempt.advice;
       const told = { delivered, responseStatus, responseBody: responseBody || null, errorClass, error, advice };

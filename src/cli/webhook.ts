@@ -1,5 +1,5 @@
 /** `sallyport webhook …`: which events go where. */
-import { COMMAND_LINE } from '../audit.ts';
+import { COMMAND_LINE } from '../acting.ts';
 import type { Webhook } from '../store/webhooks.ts';
 import { definedFields } from '../validation.ts';
 import { viewWebhook } from '../webhooks/view.ts';

@@ -1,7 +1,6 @@
 /** `POST /webhooks/{id}/test` (wire.md §4): sends one `webhook.test` record now, outside the webhook's log. */
 
 import type { Administration } from '../administration.ts';
-import type { Actor } from '../audit.ts';
 import { TEST_DELIVERIES_IN_FLIGHT, TEST_DELIVERIES_RETRY_SECONDS } from '../delivery-limits.ts';
 import { makeEvent } from '../events/event.ts';
 import type { Clock, Ids } from '../ids.ts';
@@ -16,7 +15,8 @@ import { bodyRequest, makeBody } from './body.ts';
 import { stopReason } from './plan.ts';
 import { attemptRecord, type Send } from './send.ts';
 
-export type TestDelivery = (webhookId: string, actor: Actor) => Promise<AttemptRecord>;
+/** `actorId` is what the record's header says. */
+export type TestDelivery = (webhookId: string, actorId: string) => Promise<AttemptRecord>;
 
 /** A test record stands in no log and takes up no offset; a receiver holds every record to an integer from 0 (wire.md §1). */
 const TEST_OFFSET = 0;
@@ -39,10 +39,10 @@ export function createTestDelivery(dependencies: Dependencies): TestDelivery {
   const { store, clock, ids, send, webhooks, inFlight = TEST_DELIVERIES_IN_FLIGHT } = dependencies;
   let underWay = 0;
 
-  const sendRecord = async (target: DeliveryTarget, actor: Actor, now: number): Promise<AttemptRecord> => {
+  const sendRecord = async (target: DeliveryTarget, actorId: string, now: number): Promise<AttemptRecord> => {
     const { id: webhookId, name: webhookName, progress } = target.webhook;
     const data = { webhookId, webhookName, at: isoInstant(now) };
-    const event = makeEvent({ type: 'webhook.test', data, actorId: actor }, { ids, now });
+    const event = makeEvent({ type: 'webhook.test', data, actorId }, { ids, now });
     const record = { ...event, offset: TEST_OFFSET, messageId: event.id, eventType: event.type };
     const batchId = ids.uuid();
     const sessionId = progress.sessionId ?? ids.uuid();
@@ -59,7 +59,7 @@ export function createTestDelivery(dependencies: Dependencies): TestDelivery {
     return attemptRecord({ ...identity, webhookNumber: progress.webhookNumber }, sent);
   };
 
-  return async (webhookId, actor) => {
+  return async (webhookId, actorId) => {
     const { progress } = await webhooks.get(webhookId);
     const target = await store.dispatch.target(progress.webhookNumber);
     if (target === null) throw new Refusal('not_found', `there is no webhook ${webhookId}`);
@@ -69,7 +69,7 @@ export function createTestDelivery(dependencies: Dependencies): TestDelivery {
     if (underWay >= inFlight) throw tooMany(inFlight);
     underWay += 1;
     try {
-      const attempt = await sendRecord(target, actor, now);
+      const attempt = await sendRecord(target, actorId, now);
       await store.attempts.insert(attempt);
       return attempt;
     } finally {

@@ -7,7 +7,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import type { Actor, AuditAction, Changes } from '../audit.ts';
+import type { Acting } from '../acting.ts';
+import type { AuditAction, Changes } from '../audit.ts';
 import { ERASURE_COPY_TRIES, ERASURE_FIRST_EVENTS, STEP_PAUSE_MIN_MS } from '../housekeeping-limits.ts';
 import type { Clock, Ids } from '../ids.ts';
 import { Refusal } from '../refusal.ts';
@@ -34,7 +35,7 @@ export const erasedView = z
   .meta({ id: 'Erased', description: 'What was erased by this request; by an earlier one, nothing is left.' });
 export type ErasedView = z.infer<typeof erasedView>;
 
-export type Erase = (body: unknown, actor: Actor) => Promise<ErasedView>;
+export type Erase = (body: unknown, acting: Acting) => Promise<ErasedView>;
 
 type Dependencies = {
   readonly store: Pick<Store, 'erasures'>;
@@ -46,8 +47,15 @@ type Dependencies = {
 
 /** Throws 503 when the data is overwritten but a copy beside it is being read by another process and could not be removed. */
 export function createErase({ store: { erasures }, clock, ids, pause = sleep }: Dependencies): Erase {
-  const record = (action: AuditAction, subject: string, actor: Actor, changes: Changes): Promise<void> =>
-    erasures.record({ id: ids.uuid(), at: clock(), actor, action, target: `subject:${subject}`, changes });
+  const record = (action: AuditAction, subject: string, acting: Acting, changes: Changes): Promise<void> =>
+    erasures.record({
+      id: ids.uuid(),
+      at: clock(),
+      actor: acting.actor,
+      action,
+      target: `subject:${subject}`,
+      changes,
+    });
 
   /** What has happened by now; what comes later is not meant. */
   const eraseEvents = async (subject: string): Promise<Counts> => {
@@ -78,15 +86,15 @@ export function createErase({ store: { erasures }, clock, ids, pause = sleep }: 
     }
   };
 
-  return async (body, actor) => {
+  return async (body, acting) => {
     const { subject } = validate(eraseInput, body);
     // Written first: nothing is ever overwritten without somebody standing for it. The second entry says what came of it.
-    await record('event.erase', subject, actor, {});
+    await record('event.erase', subject, acting, {});
     const erased = await eraseEvents(subject);
     await record(
       'event.erase-done',
       subject,
-      actor,
+      acting,
       Object.fromEntries(Object.entries(erased).map(([what, count]) => [what, { from: null, to: count }])),
     );
     await forgetCopies();

@@ -1,5 +1,6 @@
 /** Ingest (wire.md §4): events from outside are checked whole, then appended all or none, durable before the answer. */
 import { z } from 'zod';
+import type { Acting } from '../acting.ts';
 import { contentHash } from '../content-hash.ts';
 import type { Clock, Ids } from '../ids.ts';
 import {
@@ -48,7 +49,7 @@ export const acceptedView = z
   .meta({ id: 'Accepted', description: 'What became of each event, in the order of the request.' });
 export type AcceptedView = z.infer<typeof acceptedView>;
 
-export type Publish = (body: unknown, publisher: string) => Promise<AcceptedView>;
+export type Publish = (body: unknown, acting: Acting) => Promise<AcceptedView>;
 
 type Dependencies = {
   readonly store: Store;
@@ -59,7 +60,7 @@ type Dependencies = {
   readonly wake: () => void;
 };
 
-/** `publisher` is whose idempotency keys these are: two applications may use the same ones. */
+/** Idempotency keys belong to whoever acts: two applications may use the same ones. */
 export function createPublish({ store, clock, ids, eventTypes, wake }: Dependencies): Publish {
   const make = async (inputs: readonly EventInput[], batch: boolean, publisher: string): Promise<NewEvent[]> => {
     const now = clock();
@@ -84,7 +85,7 @@ export function createPublish({ store, clock, ids, eventTypes, wake }: Dependenc
     if (details.length > 0) throw refuseFields(details);
     return events;
   };
-  return async (body, publisher) => {
+  return async (body, { actor: publisher }) => {
     const batch = isObject(body) && Object.hasOwn(body, 'events');
     const checked = batch ? validate(eventBatchInput, body).events : [validate(eventInput, body)];
     const inputs = withOwnData(checked, batch ? (body.events as unknown[]) : [body]);

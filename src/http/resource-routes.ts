@@ -1,6 +1,7 @@
 /** The five routes that every administered resource has (wire.md §4): list, create, read, merge-patch, delete. */
 import type { z } from 'zod';
-import type { Actor } from '../audit.ts';
+import { actingOf } from '../access/callers.ts';
+import type { Acting } from '../acting.ts';
 import { page } from '../schemas.ts';
 import { PAGE_QUERY, pageReply, readPageQuery } from './paging.ts';
 import { type Call, callerOf, jsonBody, patchBody, type Reply, type Route } from './route.ts';
@@ -21,13 +22,13 @@ export type ResourceRoutes<Record> = {
   readonly administration: {
     get(id: string): Promise<Record>;
     list(after: string, limit: number): Promise<Record[]>;
-    patch(id: string, patch: unknown, actor: Actor): Promise<Record>;
-    remove(id: string, actor: Actor): Promise<void>;
+    patch(id: string, patch: unknown, acting: Acting): Promise<Record>;
+    remove(id: string, acting: Acting): Promise<void>;
   };
   /** What `POST` and `PATCH` may answer besides. */
   readonly changeReplies?: Route['replies'];
   /** Creates and answers the body of the reply. */
-  create(body: unknown, actor: Actor): Promise<{ readonly id: string }>;
+  create(body: unknown, acting: Acting): Promise<{ readonly id: string }>;
   show(record: Record): { readonly id: string };
 };
 
@@ -65,7 +66,7 @@ export function resourceRoutes<Record>(resource: ResourceRoutes<Record>): Route[
       summary: `Create ${article(noun)}`,
       body: jsonBody(input),
       replies: { 201: { description: `The ${noun}`, schema: createdView }, ...changeReplies },
-      respond: async (call) => created(collection, await create(call.body, callerOf(call).actor)),
+      respond: async (call) => created(collection, await create(call.body, actingOf(callerOf(call)))),
     },
     {
       ...shared,
@@ -84,7 +85,7 @@ export function resourceRoutes<Record>(resource: ResourceRoutes<Record>): Route[
       summary: `Change ${article(noun)} (RFC 7396)`,
       body: patchBody(patchInput),
       replies: { 200: { description: `The ${noun} as it is now`, schema: view }, ...changeReplies },
-      respond: async (call) => ok(show(await administration.patch(idOf(call), call.body, callerOf(call).actor))),
+      respond: async (call) => ok(show(await administration.patch(idOf(call), call.body, actingOf(callerOf(call))))),
     },
     {
       ...shared,
@@ -94,7 +95,7 @@ export function resourceRoutes<Record>(resource: ResourceRoutes<Record>): Route[
       summary: `Delete ${article(noun)}`,
       replies: { 204: { description: 'It is gone' } },
       respond: async (call) => {
-        await administration.remove(idOf(call), callerOf(call).actor);
+        await administration.remove(idOf(call), actingOf(callerOf(call)));
         return { status: 204 };
       },
     },
@@ -107,7 +108,7 @@ export function actionRoute(
   verb: string,
   summary: string,
   more: Pick<Route, 'operationId' | 'description' | 'body' | 'replies'> & {
-    respond(call: Call, id: string, actor: Actor): Promise<Reply>;
+    respond(call: Call, id: string, acting: Acting): Promise<Reply>;
   },
 ): Route {
   const { respond, ...described } = more;
@@ -118,7 +119,7 @@ export function actionRoute(
     access: 'guarded',
     tag: path,
     summary,
-    respond: (call) => respond(call, idOf(call), callerOf(call).actor),
+    respond: (call) => respond(call, idOf(call), actingOf(callerOf(call))),
   };
 }
 

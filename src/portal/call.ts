@@ -1,6 +1,6 @@
 /** What a page is asked, and what it answers. */
 import type { IncomingMessage } from 'node:http';
-import type { Actor } from '../audit.ts';
+import type { Acting } from '../acting.ts';
 import { type Html, html } from '../http/html.ts';
 import type { Reply } from '../http/route.ts';
 import type { PortalRole, SignedIn } from '../store/sessions.ts';
@@ -38,8 +38,8 @@ export type PageCall = OpenCall & {
   readonly session: SignedIn;
   readonly user: { readonly id: string; readonly userName: string; readonly displayName: string | null };
   readonly role: PortalRole;
-  /** Whom the use cases are told: `user:<id>`. */
-  readonly actor: Actor;
+  /** Who acts for the use cases: the user with its rights. */
+  readonly acting: Acting;
   /** Whether this user may do what takes this role. Buttons for what it may not are left out. */
   may(role: PortalRole): boolean;
 };

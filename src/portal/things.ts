@@ -28,6 +28,7 @@ const SOURCES: Readonly<Record<string, Source>> = {
 const FIXED: Readonly<Record<string, string>> = {
   service: 'Sallyport itself',
   'command-line': 'the command line',
+  'embedding-program': 'the embedding program',
 };
 
 /** Looks up each reference once. A page has few of them, so one read each will do. */

@@ -1,5 +1,6 @@
 /** A request as it comes to a page: who sends it, which secret its forms are bound to, and how the browser wants to be answered. */
 import type { IncomingMessage } from 'node:http';
+import { actingInPortal } from '../access/sessions.ts';
 import type { Call } from '../http/route.ts';
 import type { SignedIn } from '../store/sessions.ts';
 import { forgeryField, mayAct, type OpenCall, ownPath, type PageCall, type Redirect } from './call.ts';
@@ -37,7 +38,7 @@ export function openCallOf(call: Call, { cookie, session, csrf, theme, url, isPa
 export function pageCallOf(call: OpenCall, session: SignedIn): PageCall {
   const { userId, userName, displayName, role } = session;
   const user = { id: userId, userName, displayName };
-  return { ...call, session, user, role, actor: `user:${userId}`, may: (takes) => mayAct(role, takes) };
+  return { ...call, session, user, role, acting: actingInPortal(session), may: (takes) => mayAct(role, takes) };
 }
 
 /** Back to the page afterwards; what was posted is not sent again by itself. */

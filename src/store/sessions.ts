@@ -4,7 +4,7 @@ import { SESSION_IDLE_MS, SESSIONS_PER_USER_MAX, SESSIONS_PURGED_AT_ONCE } from 
 import { auditStatement } from './audit.ts';
 import type { Database, Row, Statement } from './database.ts';
 import { bytes, number, oneOf, type Table, table, text } from './table.ts';
-import type { Role, User } from './users.ts';
+import type { Constraints, Role, User } from './users.ts';
 
 /** What an account may do in the portal; `service` accounts do not sign in. */
 export type PortalRole = Exclude<Role, 'service'>;
@@ -39,7 +39,8 @@ const SESSION: Table<Session> = table<Session>('session', 'id', {
 
 const IN_FORCE = 's.expires_at > @now AND s.seen_at > @idleSince AND u.active = 1 AND u.role = s.role';
 const FIND = `
-  SELECT ${SESSION.columns('s')}, u.user_name, u.display_name FROM session AS s JOIN user_account AS u ON u.id = s.user_id
+  SELECT ${SESSION.columns('s')}, u.user_name, u.display_name, u.permissions, u.constraints
+  FROM session AS s JOIN user_account AS u ON u.id = s.user_id
   WHERE s.token_hash = @tokenHash AND ${IN_FORCE}`;
 const OF_USER = `
   SELECT ${SESSION.columns('s')} FROM session AS s JOIN user_account AS u ON u.id = s.user_id
@@ -59,8 +60,8 @@ const SET_PASSWORD = `
   UPDATE user_account SET password_hash = @passwordHash, updated_at = @updatedAt
   WHERE id = @id AND updated_at = @before AND active = 1`;
 
-/** The session and what a page says of its user. */
-export type SignedIn = Session & { readonly userName: string; readonly displayName: string | null };
+/** The session with its user as it is now. */
+export type SignedIn = Session & Pick<User, 'userName' | 'displayName' | 'permissions' | 'constraints'>;
 
 export type SessionStore = {
   /** Begins a session of `user` as it was read, and takes some expired ones away. Throws `StaleWrite` where the user has changed. */
@@ -123,5 +124,11 @@ function inForceAt(now: number): { now: number; idleSince: number } {
 }
 
 function readSignedIn(row: Row): SignedIn {
-  return { ...SESSION.read(row), userName: String(row.user_name), displayName: row.display_name as string | null };
+  return {
+    ...SESSION.read(row),
+    userName: String(row.user_name),
+    displayName: row.display_name as string | null,
+    permissions: JSON.parse(String(row.permissions)) as readonly string[],
+    constraints: JSON.parse(String(row.constraints)) as Constraints,
+  };
 }

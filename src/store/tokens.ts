@@ -1,7 +1,7 @@
 /** Issued access tokens (`access_token`), and all that the gate needs to know of one in a single look-up. */
 import { firstRowKeyAt } from '../ids.ts';
 import type { Database } from './database.ts';
-import type { Constraints } from './users.ts';
+import type { Constraints, Role } from './users.ts';
 
 export type AccessToken = {
   /** Row key, ordered by time: the first 8 bytes of the token carry it. It proves nothing. */
@@ -21,6 +21,7 @@ export type TokenGrant = AccessToken & {
   readonly userId: string;
   readonly userName: string;
   readonly userActive: boolean;
+  readonly role: Role;
   readonly permissions: readonly string[];
   readonly constraints: Constraints;
 };
@@ -32,7 +33,7 @@ const INSERT = `
   WHERE a.id = @applicationId AND a.active = 1 AND u.active = 1 AND a.tokens_revoked_through = @tokensRevokedThrough`;
 const GET = `
   SELECT t.key, t.hash, t.application_id, t.scope, t.expires_at, a.client_id, a.active AS application_active, a.scopes,
-         a.tokens_revoked_through, u.id AS user_id, u.user_name, u.active AS user_active, u.permissions, u.constraints
+         a.tokens_revoked_through, u.id AS user_id, u.user_name, u.active AS user_active, u.role, u.permissions, u.constraints
   FROM access_token AS t
   JOIN application AS a ON a.id = t.application_id
   JOIN user_account AS u ON u.id = a.user_id
@@ -79,6 +80,7 @@ export function tokenStore(db: Database, version: () => number): TokenStore {
         userId: String(row.user_id),
         userName: String(row.user_name),
         userActive: row.user_active === 1,
+        role: row.role as Role,
         permissions: JSON.parse(String(row.permissions)) as readonly string[],
         constraints: JSON.parse(String(row.constraints)) as Constraints,
       };

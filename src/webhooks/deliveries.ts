@@ -1,6 +1,7 @@
 /** Deliveries as resources (wire.md §4): read, and sent again. */
 import { z } from 'zod';
-import type { Actor, AuditEntry } from '../audit.ts';
+import type { Acting } from '../acting.ts';
+import type { AuditEntry } from '../audit.ts';
 import { type Clock, deliveryAddress, type Ids } from '../ids.ts';
 import { ATTEMPTS_SHOWN } from '../limits.ts';
 import { adviceFor, type ErrorClass } from '../outbound/outcome.ts';
@@ -70,9 +71,9 @@ export type Deliveries = {
   /** Newest event first. `before` is `next` of the page before. */
   list(search: DeliverySearch, before: string | null, limit: number): Promise<DeliveryPage>;
   /** Makes a delivered or dead delivery pending again, with its message id; it is sent under the same rules as any other. */
-  replay(id: string, actor: Actor): Promise<Delivery>;
+  replay(id: string, acting: Acting): Promise<Delivery>;
   /** The same for several; those that are not there, neither delivered nor dead, or erased are left as they are. Answers how many. */
-  replaySelected(ids: readonly string[], actor: Actor): Promise<{ readonly replayed: number }>;
+  replaySelected(ids: readonly string[], acting: Acting): Promise<{ readonly replayed: number }>;
   /** How many records `replay` of the webhook would send again, given the same body. */
   countReplay(webhookId: string, body: unknown): Promise<number>;
 };
@@ -90,12 +91,12 @@ export function createDeliveries({ store, clock, ids, wake }: Dependencies): Del
     return delivery;
   };
   /** Records that follow one another in one log. */
-  const replayRun = async (run: readonly Delivery[], actor: Actor): Promise<number> => {
+  const replayRun = async (run: readonly Delivery[], acting: Acting): Promise<number> => {
     const [first, last] = [run[0], run.at(-1)];
     if (first === undefined || last === undefined) return 0;
     const { webhookNumber, offset } = first;
     const now = clock();
-    const entry = { id: ids.uuid(), at: now, actor, ...told(first, last) };
+    const entry = { id: ids.uuid(), at: now, actor: acting.actor, ...told(first, last) };
     const range = { webhookNumber, first: offset, last: last.offset, states: REPLAYABLE, now, newId: ids.uuid };
     const replayed = await store.replays.replay(range, entry);
     wake();
@@ -121,17 +122,17 @@ export function createDeliveries({ store, clock, ids, wake }: Dependencies): Del
       const scoped = webhook === undefined ? filter : { ...filter, webhookNumber: webhook.progress.webhookNumber };
       return store.deliveries.list(scoped, before === null ? null : deliveryAddress(before), limit);
     },
-    replay: async (id, actor) => {
+    replay: async (id, acting) => {
       const delivery = await find(id);
       if (!isReplayable(delivery)) throw notReplayable(delivery);
-      await replayRun([delivery], actor);
+      await replayRun([delivery], acting);
       return find(id);
     },
-    replaySelected: async (selected, actor) => {
+    replaySelected: async (selected, acting) => {
       const found = await Promise.all([...new Set(selected)].map(look));
       const replayable = found.filter((delivery) => delivery !== null && isReplayable(delivery));
       let replayed = 0;
-      for (const run of runsOf(replayable as readonly Delivery[])) replayed += await replayRun(run, actor);
+      for (const run of runsOf(replayable as readonly Delivery[])) replayed += await replayRun(run, acting);
       return { replayed };
     },
     countReplay: async (webhookId, body) => {

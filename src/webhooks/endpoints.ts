@@ -1,6 +1,6 @@
 /** Endpoints (wire.md §4): what binds beyond their fields, their verification, and the rotation of their secret. */
+import { type Acting, COMMAND_LINE } from '../acting.ts';
 import { type Administration, administer, type Build, setByService } from '../administration.ts';
-import { type Actor, COMMAND_LINE } from '../audit.ts';
 import type { Clock, Ids, Random } from '../ids.ts';
 import type { EgressPolicy } from '../outbound/egress.ts';
 import { checkAll, Refusal, refuseField } from '../refusal.ts';
@@ -26,15 +26,15 @@ export type Endpoints = Administration<Endpoint, EndpointInput> & {
    * Challenges the endpoint now and keeps the result; a success enables it unless `enabled: false` was asked for. A command that gets
    * no answer at all may lack the server's settings: that is refused (`unavailable`) where it would switch off what is verified.
    */
-  verify(id: string, actor: Actor): Promise<Endpoint>;
+  verify(id: string, acting: Acting): Promise<Endpoint>;
   /** A new secret, given or made; it is in the reply alone and signs after `activateAfterSeconds`. */
   rotateSecret(
     id: string,
     body: unknown,
-    actor: Actor,
+    acting: Acting,
   ): Promise<{ readonly endpoint: Endpoint; readonly newSecret: Secret }>;
   /** A new API key, given or made, that is sent after `activateAfterSeconds`. */
-  rotateApiKey(id: string, body: unknown, actor: Actor): Promise<Endpoint>;
+  rotateApiKey(id: string, body: unknown, acting: Acting): Promise<Endpoint>;
 };
 
 type Dependencies = {
@@ -127,23 +127,24 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
 
   return {
     ...administration,
-    patch: (id, patch, actor) =>
-      telling(administration.patch(id, patch, actor, buildWith(challengeOnce(challenge, clock)))),
-    verify: (id, actor) => {
+    patch: (id, patch, acting) =>
+      telling(administration.patch(id, patch, acting, buildWith(challengeOnce(challenge, clock)))),
+    verify: (id, acting) => {
       const challengeForThis = challengeOnce(challenge, clock);
       return telling(
-        administration.change(id, 'endpoint.verify', actor, async (before, { updatedAt }) => {
+        administration.change(id, 'endpoint.verify', acting, async (before, { updatedAt }) => {
           const wanted = before.enableWhenVerified;
           const after = await challengeAndEnable(challengeForThis, { ...before, updatedAt }, wanted, true);
-          if (actor === COMMAND_LINE && before.verified && !after.verified) refuseUnanswered(after.lastVerification);
+          if (acting.actor === COMMAND_LINE.actor && before.verified && !after.verified)
+            refuseUnanswered(after.lastVerification);
           return after;
         }),
       );
     },
-    rotateSecret: async (id, body, actor) => {
+    rotateSecret: async (id, body, acting) => {
       const input = validate(rotateInput, body);
       const newSecret = secret(input.secret ?? madeSecret(random));
-      const endpoint = await administration.change(id, 'endpoint.rotate-secret', actor, (before, { updatedAt }) => {
+      const endpoint = await administration.change(id, 'endpoint.rotate-secret', acting, (before, { updatedAt }) => {
         const later = input.activateAfterSeconds > 0;
         return {
           ...before,
@@ -155,10 +156,10 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
       });
       return { endpoint, newSecret };
     },
-    rotateApiKey: async (id, body, actor) => {
+    rotateApiKey: async (id, body, acting) => {
       const input = validate(rotateApiKeyInput, body);
       const newApiKey = secret(input.apiKey ?? madeApiKey(random));
-      return administration.change(id, 'endpoint.rotate-api-key', actor, (before, { updatedAt }) => {
+      return administration.change(id, 'endpoint.rotate-api-key', acting, (before, { updatedAt }) => {
         const later = input.activateAfterSeconds > 0;
         return {
           ...before,

@@ -1,5 +1,6 @@
 /** What the audit log says of a webhook that the service stops or gives up by itself, whichever of its parts found the reason. */
-import { type AuditEntry, SERVICE } from '../audit.ts';
+import { SERVICE } from '../acting.ts';
+import type { AuditEntry } from '../audit.ts';
 import type { Ids } from '../ids.ts';
 import type { Progress, Webhook } from '../store/webhooks.ts';
 
@@ -9,7 +10,7 @@ export function serviceStopEntry({ id, progress }: Webhook, after: Progress, ids
   return {
     id: ids.uuid(),
     at: stateAt,
-    actor: SERVICE,
+    actor: SERVICE.actor,
     action: 'webhook.stop',
     target: `webhook:${id}`,
     changes: {

@@ -1,7 +1,7 @@
 /** Webhooks (wire.md §4, §5): which events go where, the key rule, starting, stopping, and replaying a stretch of the log. */
 import { isDeepStrictEqual } from 'node:util';
+import type { Acting } from '../acting.ts';
 import { type Administration, administer, type Stamp, setByService } from '../administration.ts';
-import type { Actor } from '../audit.ts';
 import { noSuchType } from '../events/event-types.ts';
 import type { Clock, Ids } from '../ids.ts';
 import { type FieldProblem, Refusal, refuseFields } from '../refusal.ts';
@@ -17,10 +17,10 @@ import { stateChange } from './status-event.ts';
 import { type WebhookInput, webhookInput } from './webhook-schema.ts';
 
 export type Webhooks = Administration<Webhook> & {
-  start(id: string, actor: Actor): Promise<Webhook>;
-  stop(id: string, actor: Actor): Promise<Webhook>;
+  start(id: string, acting: Acting): Promise<Webhook>;
+  stop(id: string, acting: Acting): Promise<Webhook>;
   /** Sends records again whose events happened from `since` on and before `until`; answers how many. */
-  replay(id: string, body: unknown, actor: Actor): Promise<{ readonly replayed: number }>;
+  replay(id: string, body: unknown, acting: Acting): Promise<{ readonly replayed: number }>;
 };
 
 type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly wake: () => void };
@@ -58,7 +58,7 @@ export function createWebhooks({ store, clock, ids, wake }: Dependencies): Webho
     { clock, ids },
   );
 
-  const setState = (id: string, verb: 'start' | 'stop', actor: Actor): Promise<Webhook> =>
+  const setState = (id: string, verb: 'start' | 'stop', acting: Acting): Promise<Webhook> =>
     retryStale(async () => {
       const webhook = await administration.get(id);
       const { progress } = webhook;
@@ -72,7 +72,7 @@ export function createWebhooks({ store, clock, ids, wake }: Dependencies): Webho
       await store.webhooks.setState(stateChange(webhook, after, ids), {
         id: ids.uuid(),
         at: now,
-        actor,
+        actor: acting.actor,
         action: `webhook.${verb}`,
         target: `webhook:${id}`,
         changes: { state: { from: progress.state, to: after.state } },
@@ -85,14 +85,14 @@ export function createWebhooks({ store, clock, ids, wake }: Dependencies): Webho
 
   return {
     ...administration,
-    patch: async (id, patch, actor) => {
-      const webhook = await administration.patch(id, patch, actor);
+    patch: async (id, patch, acting) => {
+      const webhook = await administration.patch(id, patch, acting);
       wake();
       return webhook;
     },
-    start: (id, actor) => setState(id, 'start', actor),
-    stop: (id, actor) => setState(id, 'stop', actor),
-    replay: async (id, body, actor) => {
+    start: (id, acting) => setState(id, 'start', acting),
+    stop: (id, acting) => setState(id, 'stop', acting),
+    replay: async (id, body, acting) => {
       const webhook = await administration.get(id);
       const now = clock();
       const { range, asked } = await askedReplay(store, webhook, body);
@@ -102,7 +102,7 @@ export function createWebhooks({ store, clock, ids, wake }: Dependencies): Webho
         {
           id: ids.uuid(),
           at: now,
-          actor,
+          actor: acting.actor,
           action: 'webhook.replay',
           target: `webhook:${id}`,
           changes: { records: { from: null, to: asked } },

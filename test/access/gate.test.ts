@@ -29,7 +29,7 @@ describe('the gate’s authentication', () => {
       assert.deepEqual(await s.gate.authenticate([value]), {
         ...{ actor: `application:${application.id}`, applicationId: application.id, clientId: application.clientId },
         ...{ scope: ['employees:view'], userId: user.id, userName: user.userName, permissions: ['p:x'] },
-        ...{ constraints: { divisions: ['sales'] }, expiresAt: NOW + 3_600_000 },
+        ...{ role: 'service', constraints: { divisions: ['sales'] }, expiresAt: NOW + 3_600_000 },
       });
     }
   });

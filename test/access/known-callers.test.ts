@@ -29,7 +29,14 @@ const enter = ({ s, token }: Holder) => s.gate.authenticate([`Bearer ${token}`])
 
 const grantOf = (n: number, permissions: readonly string[]): TokenGrant => ({
   ...{ key: n, hash: randomBytes(32), applicationId: `application ${n}`, scope: `s${n}:view`, expiresAt: n },
-  ...{ clientId: `client ${n}`, applicationActive: true, tokensRevokedThrough: 0, userId: 'u', userName: 'user' },
+  ...{
+    clientId: `client ${n}`,
+    applicationActive: true,
+    tokensRevokedThrough: 0,
+    userId: 'u',
+    userName: 'user',
+    role: 'service',
+  },
   ...{ userActive: true, permissions, constraints: { divisions: ['sales'] } },
 });
 

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createChallenges } from '../../src/access/passkey-challenges.ts';
+import { SERVICE } from '../../src/acting.ts';
 import { CHALLENGE_MS, PASSKEYS_PER_USER_MAX } from '../../src/portal-limits.ts';
 import { randomBytes } from '../../src/random.ts';
 import type { Passkey } from '../../src/store/passkeys.ts';
@@ -152,7 +153,7 @@ describe('a passkey', () => {
     const services = await openTestServices(t);
     const [user] = [await makeUser(services), await makeUser(services)];
     await addPasskey(services, user.id);
-    await services.users.remove(user.id, 'service');
+    await services.users.remove(user.id, SERVICE);
     assert.deepEqual(services.rows('SELECT * FROM passkey'), []);
   });
 

@@ -22,9 +22,9 @@ describe('test deliveries', () => {
       await open.promise;
       return { status: 204 };
     });
-    const sent = [test(webhook.id, ACTOR), test(webhook.id, ACTOR)];
+    const sent = [test(webhook.id, ACTOR.actor), test(webhook.id, ACTOR.actor)];
     await came.promise;
-    const { headers } = await refused(() => test(webhook.id, ACTOR), {
+    const { headers } = await refused(() => test(webhook.id, ACTOR.actor), {
       code: 'unavailable',
       says: '2 others are under way',
     });
@@ -32,7 +32,7 @@ describe('test deliveries', () => {
     assert.equal(d.receiver.requests.length, 2);
     open.resolve();
     for (const { errorClass } of await Promise.all(sent)) assert.equal(errorClass, null);
-    assert.equal((await test(webhook.id, ACTOR)).responseStatus, 204);
+    assert.equal((await test(webhook.id, ACTOR.actor)).responseStatus, 204);
     assert.equal(d.rows(ATTEMPTS).length, 3);
   });
 
@@ -41,11 +41,11 @@ describe('test deliveries', () => {
     const { webhook } = await d.connect();
     const test = createTestDelivery({ ...d, inFlight: 1 });
     d.database.connection.exec('ALTER TABLE attempt RENAME TO attempt_away');
-    await assert.rejects(test(webhook.id, ACTOR), /no such table/);
+    await assert.rejects(test(webhook.id, ACTOR.actor), /no such table/);
     d.database.connection.exec('ALTER TABLE attempt_away RENAME TO attempt');
-    assert.equal((await test(webhook.id, ACTOR)).errorClass, null);
-    await refused(() => test('none', ACTOR), { code: 'not_found' });
-    assert.equal((await test(webhook.id, ACTOR)).errorClass, null);
+    assert.equal((await test(webhook.id, ACTOR.actor)).errorClass, null);
+    await refused(() => test('none', ACTOR.actor), { code: 'not_found' });
+    assert.equal((await test(webhook.id, ACTOR.actor)).errorClass, null);
   });
 
   it('over the API are refused with 503 and when to try again', async (t) => {

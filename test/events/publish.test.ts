@@ -3,11 +3,18 @@ import { describe, it } from 'node:test';
 import { EVENT_DATA_BYTES, JSON_DEPTH_MAX, SCHEMA_CHECK_MS } from '../../src/limits.ts';
 import { logs } from '../support/events.ts';
 import { refused } from '../support/refusals.ts';
-import { ACTOR, makeEventType, makeWebhook, openTestServices, type TestServices } from '../support/services.ts';
+import {
+  ACTOR,
+  actingAs,
+  makeEventType,
+  makeWebhook,
+  openTestServices,
+  type TestServices,
+} from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
 
 const HOUR_MS = 3_600_000;
-const ME = 'application 1';
+const ME = actingAs('application 1');
 const order = (more: Record<string, unknown> = {}) => ({ type: 'order.placed', data: { n: 1 }, ...more });
 
 /** Services that know `order.placed` and have one webhook that takes every order. */
@@ -171,7 +178,7 @@ describe('an idempotency key', () => {
   it('belongs to one publisher', async (t) => {
     const s = await openShop(t);
     const [mine] = (await s.publish(order({ idempotencyKey: 'k' }), ME)).events;
-    const [theirs] = (await s.publish(order({ idempotencyKey: 'k' }), 'application 2')).events;
+    const [theirs] = (await s.publish(order({ idempotencyKey: 'k' }), actingAs('application 2'))).events;
     assert.notEqual(mine?.id, theirs?.id);
     assert.equal(theirs?.duplicate, false);
   });

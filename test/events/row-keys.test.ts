@@ -7,6 +7,7 @@ import { createStore } from '../../src/store/store.ts';
 import { logs } from '../support/events.ts';
 import {
   ACTOR,
+  actingAs,
   makeCaller,
   makeEventType,
   makeWebhook,
@@ -48,13 +49,13 @@ describe('a row key that another process took in the same millisecond', () => {
     await makeWebhook(s, ['order.*']);
     const other = secondProcess(t, s);
     takeRowKeys(s, 20);
-    const { events } = await other.publish({ events: [{ ...order, idempotencyKey: 'k' }, order] }, 'me');
+    const { events } = await other.publish({ events: [{ ...order, idempotencyKey: 'k' }, order] }, actingAs('me'));
     assert.deepEqual(
       events.map(({ duplicate }) => duplicate),
       [false, false],
     );
     assert.deepEqual([...logs(s).values()], [events.map(({ id }, n) => [n, id])]);
-    assert.deepEqual((await s.publish({ ...order, idempotencyKey: 'k' }, 'me')).events, [
+    assert.deepEqual((await s.publish({ ...order, idempotencyKey: 'k' }, actingAs('me'))).events, [
       { id: events[0]?.id, duplicate: true },
     ]);
   });

@@ -111,7 +111,16 @@ describe('the package sallyport', () => {
     const { version, status, exported } = JSON.parse(runFile(project, 'program.js', PROGRAM));
     assert.deepEqual([version, status], [VERSION, 200]);
     assert.deepEqual(exported, [
-      ['ConfigurationError', 'DataFolderError', 'callerOf', 'createSallyport', 'defaultConfig', 'readConfig'],
+      [
+        'ConfigurationError',
+        'DataFolderError',
+        'EMBEDDING_PROGRAM',
+        'actingOf',
+        'callerOf',
+        'createSallyport',
+        'defaultConfig',
+        'readConfig',
+      ],
       ['createReceiver', 'fastifyPlugin', 'fetchHandler', 'memorySeen', 'nodeHandler', 'standardWebhooks'],
       ['pgpDecryption'],
     ]);

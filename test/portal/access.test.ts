@@ -1,6 +1,7 @@
 /** Applications, users and API products in a real browser. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { SERVICE } from '../../src/acting.ts';
 import { startPortal } from '../support/browser.ts';
 import { tokenFor } from '../support/client.ts';
 
@@ -53,8 +54,8 @@ describe('applications', () => {
   it('acts as any user by name, offered or not, and says beside the field which it cannot', async (t) => {
     const portal = await startPortal(t);
     const { services } = portal.service;
-    const { id: hrId } = await services.users.create({ userName: 'hr', displayName: 'Human resources' }, 'service');
-    await services.users.create({ userName: 'gone', active: false }, 'service');
+    const { id: hrId } = await services.users.create({ userName: 'hr', displayName: 'Human resources' }, SERVICE);
+    await services.users.create({ userName: 'gone', active: false }, SERVICE);
     const { page, open, isAccessible } = await portal.signIn('administrator', { expecting: [400] });
     await open('/applications/new');
     const actsAs = page.getByLabel('Acts as');
@@ -81,7 +82,7 @@ describe('applications', () => {
       .then((all) => all.filter(({ name }) => name === 'Shop'));
     assert.equal(application?.userId, hrId);
     // Whoever it acts as stands in the form of the change, also once switched off.
-    await services.users.patch(hrId, { active: false }, 'service');
+    await services.users.patch(hrId, { active: false }, SERVICE);
     await open(`/applications/${application?.id}/edit`);
     assert.equal(await actsAs.inputValue(), 'hr');
     await page.getByLabel('Name').fill('The shop');
@@ -96,10 +97,10 @@ describe('applications', () => {
   it('gets a new secret while the old one still works, and loses its tokens and itself', async (t) => {
     const portal = await startPortal(t);
     const { services } = portal.service;
-    const user = await services.users.create({ userName: 'shop', permissions: ['employees:view'] }, 'service');
+    const user = await services.users.create({ userName: 'shop', permissions: ['employees:view'] }, SERVICE);
     const made = await services.applications.create(
       { name: 'Shop', userId: user.id, scopes: ['employees:view'] },
-      'service',
+      SERVICE,
     );
     const before = { clientId: made.application.clientId, clientSecret: made.clientSecret };
     const { page, open, isAccessible } = await portal.signIn('administrator');
@@ -196,7 +197,7 @@ describe('users', () => {
     const { services } = portal.service;
     const { id } = await services.users.create(
       { userName: 'hr', permissions: ['employees:view', 'old:permission'], constraints: { divisions: ['sales'] } },
-      'service',
+      SERVICE,
     );
     const { page, open } = await portal.signIn('administrator');
     await open(`/users/${id}/edit`);

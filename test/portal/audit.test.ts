@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { COMMAND_LINE, SERVICE } from '../../src/acting.ts';
 import { startPortal } from '../support/browser.ts';
 import { succeeded } from '../support/client.ts';
 
@@ -42,7 +43,7 @@ describe('the audit log', () => {
     it(`is paged ${how}`, async (t) => {
       const portal = await startPortal(t);
       for (let at = 0; at < 60; at += 1)
-        await portal.service.services.users.create({ userName: `user-${at}` }, 'service');
+        await portal.service.services.users.create({ userName: `user-${at}` }, SERVICE);
       const { page, open } = await portal.signIn('viewer', { isScriptless });
       await open('/audit?action=user.create&actor=service');
       await page.getByRole('insertion').filter({ hasText: 'user-59' }).waitFor();
@@ -58,7 +59,7 @@ describe('the audit log', () => {
   it('is filtered by whatever is written down, and says by what the address does', async (t) => {
     const portal = await startPortal(t);
     const { services } = portal.service;
-    await services.erase({ subject: 'anna@example.com' }, 'command-line');
+    await services.erase({ subject: 'anna@example.com' }, COMMAND_LINE);
     const { page, open } = await portal.signIn('viewer');
     await open('/audit');
     const did = page.getByLabel('Did');

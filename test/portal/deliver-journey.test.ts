@@ -6,6 +6,7 @@ import { type Portal, startPortal } from '../support/browser.ts';
 import { sharedCertificates } from '../support/journey.ts';
 import { pgpKeyPair } from '../support/pgp-keys.ts';
 import { type Receiver, type ReceivingEndpoint, startReceiver } from '../support/receiver.ts';
+import { ACTOR } from '../support/services.ts';
 
 type Journey = { readonly portal: Portal; readonly receiver: Receiver };
 
@@ -90,7 +91,7 @@ for (const isScriptless of [false, true]) {
 
       await page.getByRole('button', { name: 'Start the webhook Orders' }).click();
       await page.getByText('Started: what waits is sent.').waitFor();
-      await portal.service.services.publish({ type: 'order.created', data: { orderId: 42 } }, 'test');
+      await portal.service.services.publish({ type: 'order.created', data: { orderId: 42 } }, ACTOR);
       assert.deepEqual(await arrives({ at, type: 'order.created' }), { orderId: 42 });
       if (!isScriptless) {
         // The page goes on by itself.
@@ -102,7 +103,7 @@ for (const isScriptless of [false, true]) {
 
       await page.getByRole('button', { name: 'Stop the webhook Orders' }).click();
       await page.getByText('Stopped: what happens from now on waits.').waitFor();
-      await portal.service.services.publish({ type: 'order.created', data: { orderId: 43 } }, 'test');
+      await portal.service.services.publish({ type: 'order.created', data: { orderId: 43 } }, ACTOR);
       await page.getByRole('link', { name: 'Webhooks', exact: true }).first().click();
       const row = page.getByRole('row').filter({ hasText: 'Orders' });
       await row.getByText('by an administrator').waitFor();

@@ -6,6 +6,7 @@ import type { WebhookView } from '../../src/webhooks/view.ts';
 import { type DeliverPortal, MARKUP, startDeliverPortal } from '../support/deliver-portal.ts';
 import { connect, deliveriesOf, makeEventType, stopWebhook } from '../support/journey.ts';
 import type { ReceivingEndpoint } from '../support/receiver.ts';
+import { ACTOR } from '../support/services.ts';
 
 const TYPE = 'order.created';
 const OTHER = 'stock.low';
@@ -30,11 +31,11 @@ async function sent(t: TestContext, orders = 3): Promise<Sent> {
   dock.at.answer(() => ({ status: 422, headers: { 'x-note': MARKUP }, body: `{"error":"${MARKUP}"}` }));
   for (let n = 1; n <= orders; n += 1) {
     const data = { n, note: MARKUP };
-    await services.publish({ type: TYPE, data, subject: n === 1 ? 'anna <b>' : 'berta' }, 'test');
+    await services.publish({ type: TYPE, data, subject: n === 1 ? 'anna <b>' : 'berta' }, ACTOR);
     await log.nextAttempt(shop.webhook.id);
     await log.nextAttempt(dock.webhook.id);
   }
-  await services.publish({ type: OTHER, data: { n: 0 } }, 'test');
+  await services.publish({ type: OTHER, data: { n: 0 } }, ACTOR);
   await log.nextAttempt(shop.webhook.id);
   return { ...d, shop, dock };
 }
@@ -238,7 +239,7 @@ describe('a delivery', () => {
   it('shows nothing of what was erased: not the data, and not what the receiver said of it', async (t) => {
     const { openAs, dock, admin, portal } = await sent(t, 1);
     const [delivery] = await deliveriesOf(admin, dock.webhook);
-    await portal.service.services.erase({ subject: 'anna <b>' }, 'test');
+    await portal.service.services.erase({ subject: 'anna <b>' }, ACTOR);
     const { page, isAccessible } = await openAs('administrator', `/deliveries/${delivery?.id}`);
     await page.getByText('The data was erased.').waitFor();
     await page.getByText('The answer itself was erased').waitFor();
@@ -251,7 +252,7 @@ describe('a delivery', () => {
     const { openAs, shop, admin, portal } = await sent(t, 1);
     const { log, services } = portal.service;
     shop.at.answer(() => ({ status: 503, headers: { 'retry-after': '3600' } }));
-    await services.publish({ type: TYPE, data: {} }, 'test');
+    await services.publish({ type: TYPE, data: {} }, ACTOR);
     await log.nextAttempt(shop.webhook.id);
     const waiting = (await deliveriesOf(admin, shop.webhook)).at(-1);
     const { page, open } = await openAs('viewer', `/deliveries/${waiting?.id}`);
@@ -273,7 +274,7 @@ describe('attempts as they are made', () => {
     const rows = page.locator('.tail-row');
     assert.equal(await rows.count(), 3, 'those before are there');
     await page.locator('.tail-live.is-live').waitFor();
-    await services.publish({ type: TYPE, data: {} }, 'test');
+    await services.publish({ type: TYPE, data: {} }, ACTOR);
     await rows.nth(4).waitFor();
     const texts = await rows.allInnerTexts();
     assert.match(texts.slice(0, 2).join('\n'), /Dock[\s\S]*record #1/);
@@ -281,12 +282,12 @@ describe('attempts as they are made', () => {
     await isAccessible();
     await page.getByRole('button', { name: 'Pause' }).click();
     await page.getByText('Held still').waitFor();
-    await services.publish({ type: OTHER, data: {} }, 'test');
+    await services.publish({ type: OTHER, data: {} }, ACTOR);
     await log.line(
       ({ msg, webhookId, firstOffset }) => msg === 'attempt' && webhookId === shop.webhook.id && firstOffset === 3,
     );
     await page.getByRole('button', { name: 'Pause' }).click();
-    await services.publish({ type: TYPE, data: {} }, 'test');
+    await services.publish({ type: TYPE, data: {} }, ACTOR);
     await page.getByText('record #4').waitFor();
     await page.getByText('record #3').waitFor();
     await log.line(
@@ -296,8 +297,8 @@ describe('attempts as they are made', () => {
     await open(`/deliveries/watch?webhook=${dock.webhook.id}`);
     await page.locator('.tail-live.is-live').waitFor();
     const before = await rows.count();
-    await services.publish({ type: OTHER, data: {} }, 'test');
-    await services.publish({ type: TYPE, data: {} }, 'test');
+    await services.publish({ type: OTHER, data: {} }, ACTOR);
+    await services.publish({ type: TYPE, data: {} }, ACTOR);
     await rows.nth(before).waitFor();
     assert.equal(await rows.count(), before + 1, 'nothing of the other webhook');
     await rows.first().getByRole('link').click();

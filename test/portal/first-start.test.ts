@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, it, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { SERVICE } from '../../src/acting.ts';
 import { inviteFirstAdministrator } from '../../src/first-invitation.ts';
 import { openVisitor } from '../support/browser.ts';
 import { cleanUp } from '../support/cleanup.ts';
@@ -64,13 +65,13 @@ describe('the first invitation', () => {
     const first = { store: services.store, services, firstCredentials: credentials };
     assert.equal(await inviteFirstAdministrator({ ...first, firstCredentials: null }, 'https://edge.example'), null);
     assert.equal(await inviteFirstAdministrator(first, 'https://edge.example'), null);
-    const { id } = await services.users.create({ userName: 'admin', role: 'administrator' }, 'service');
+    const { id } = await services.users.create({ userName: 'admin', role: 'administrator' }, SERVICE);
     const links: string[] = [];
     for (let at = 0; at < 2; at += 1) links.push((await inviteFirstAdministrator(first, 'https://edge.example')) ?? '');
     const tokens = links.map((link) => link.replace('https://edge.example/invitations/', ''));
     assert.equal(await services.invitations.find(tokens[0] ?? ''), null);
     assert.equal((await services.invitations.find(tokens[1] ?? ''))?.id, id);
-    await services.users.patch(id, { active: false }, 'service');
+    await services.users.patch(id, { active: false }, SERVICE);
     assert.equal(await inviteFirstAdministrator(first, 'https://edge.example'), null);
     await refused(() => services.invitations.accept(tokens[1] ?? '', { password: PASSWORD, passwordAgain: PASSWORD }), {
       code: 'not_found',

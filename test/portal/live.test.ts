@@ -2,11 +2,13 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import type { Page } from 'playwright-core';
+import { COMMAND_LINE } from '../../src/acting.ts';
 import { TAIL_SHOWN } from '../../src/portal-limits.ts';
 import type { WebhookView } from '../../src/webhooks/view.ts';
 import type { Visitor } from '../support/browser.ts';
 import { type DeliverPortal, startDeliverPortal } from '../support/deliver-portal.ts';
 import { connect, makeEventType } from '../support/journey.ts';
+import { ACTOR } from '../support/services.ts';
 
 const TYPE = 'order.created';
 const WATCH = '/deliveries/watch';
@@ -23,7 +25,7 @@ async function watched(t: TestContext): Promise<Watched> {
     ...deliver,
     webhook,
     sendOne: async (offset) => {
-      await services.publish({ type: TYPE, data: {} }, 'test');
+      await services.publish({ type: TYPE, data: {} }, ACTOR);
       await log.line(({ msg, firstOffset }) => msg === 'attempt' && firstOffset === offset);
     },
   };
@@ -50,7 +52,7 @@ describe('a page that goes on by itself', () => {
       await connected;
       await setHidden(visitor.page, true);
       const user = (await services.users.list('', 100)).find(({ role }) => role === 'viewer');
-      await services.users.patch(user?.id ?? '', { active: false }, 'command-line');
+      await services.users.patch(user?.id ?? '', { active: false }, COMMAND_LINE);
       await setHidden(visitor.page, false);
       await visitor.page.waitForURL(/\/sign-in/);
       await visitor.page.getByText('Your session is over.').waitFor();

@@ -9,6 +9,7 @@ import { type Portal, startPortal } from '../support/browser.ts';
 import { createClient, tokenFor } from '../support/client.ts';
 import { connect, importKey, makeEventType, publish, sharedCertificates } from '../support/journey.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { ACTOR } from '../support/services.ts';
 import { pgpVector } from '../support/vectors.ts';
 
 const TYPE = 'order.created';
@@ -111,11 +112,11 @@ describe('the overview', () => {
     await page.waitForURL('**/?period=week');
     assert.equal(await figure(page, 'Delivered'), '1 | in the last week');
     await open('/?period=hour');
-    await services.publish({ type: TYPE, data: {} }, 'test');
+    await services.publish({ type: TYPE, data: {} }, ACTOR);
     await at.next();
     await page.locator('.figure', { hasText: 'Delivered' }).getByText('1', { exact: true }).waitFor();
     await page.getByText('Deliveries per minute as a table').click();
-    await services.publish({ type: TYPE, data: {} }, 'test');
+    await services.publish({ type: TYPE, data: {} }, ACTOR);
     await at.next();
     await page.locator('.figure', { hasText: 'Delivered' }).getByText('2', { exact: true }).waitFor();
     assert.equal(await page.locator('.chart details').first().getAttribute('open'), '');

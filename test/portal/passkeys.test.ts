@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { CDPSession } from 'playwright-core';
+import { COMMAND_LINE } from '../../src/acting.ts';
 import { type Portal, startPortal, type Visitor } from '../support/browser.ts';
 
 const AUTHENTICATOR = {
@@ -108,7 +109,7 @@ describe('a passkey', () => {
     await signInByPassword(visitor, portal);
     const { users, sessions } = portal.service.services;
     const [admin] = await users.list('', 1);
-    await sessions.endAll(admin?.id ?? '', 'command-line');
+    await sessions.endAll(admin?.id ?? '', COMMAND_LINE);
     await addPasskey(visitor, portal);
     await page.getByText('Your session is over.').waitFor();
     const { credentials } = await visitor.device.send('WebAuthn.getCredentials', { authenticatorId: visitor.id });
@@ -123,7 +124,7 @@ describe('a passkey', () => {
     await addPasskey(visitor, portal);
     await page.getByText('The passkey is added').waitFor();
     const [admin] = await portal.service.services.users.list('', 1);
-    await portal.service.services.users.patch(admin?.id ?? '', { active: false }, 'command-line');
+    await portal.service.services.users.patch(admin?.id ?? '', { active: false }, COMMAND_LINE);
     await visitor.open('/account');
     await page.getByText('Your session is over.').waitFor();
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click();

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { hashPassword } from '../../src/access/password.ts';
+import { COMMAND_LINE } from '../../src/acting.ts';
 import { SESSION_COOKIE, VISIT_COOKIE } from '../../src/portal/cookies.ts';
 import { formToken } from '../../src/portal/forgery.ts';
 import { SESSION_IDLE_MS, SESSION_MS, SESSION_SEEN_EVERY_MS, SESSIONS_PER_USER_MAX } from '../../src/portal-limits.ts';
@@ -38,7 +39,7 @@ async function userWithPassword(
   role: string,
 ): Promise<{ id: string }> {
   const passwordHash = await hashPassword(PASSWORD, randomBytes);
-  return services.users.create({ userName, role }, 'command-line', (user) => ({ ...user, passwordHash }));
+  return services.users.create({ userName, role }, COMMAND_LINE, (user) => ({ ...user, passwordHash }));
 }
 
 describe('a session', () => {
@@ -75,7 +76,7 @@ describe('a session', () => {
       [
         'a new password',
         async (id) => {
-          const { token } = await services.invitations.invite(id, 'command-line');
+          const { token } = await services.invitations.invite(id, COMMAND_LINE);
           await services.invitations.accept(token, { password: PASSWORD, passwordAgain: PASSWORD });
         },
       ],
@@ -147,7 +148,7 @@ describe('a session', () => {
 
   it('gives way to newer ones where an account has too many', async (t) => {
     const service = await startService(t);
-    const user = await service.services.users.create({ userName: 'busy', role: 'viewer' }, 'command-line');
+    const user = await service.services.users.create({ userName: 'busy', role: 'viewer' }, COMMAND_LINE);
     const tokens: string[] = [];
     for (let at = 0; at <= SESSIONS_PER_USER_MAX; at += 1) {
       const begun = await service.services.sessions.begin(user, 'password', VISITOR);
@@ -185,7 +186,7 @@ describe('signing in', () => {
     await userWithPassword(service, 'robot', 'service');
     const { id } = await userWithPassword(service, 'gone', 'viewer');
     await succeeded(service.admin.patch(`users/${id}`, { active: false }));
-    await service.services.users.create({ userName: 'new', role: 'viewer' }, 'command-line');
+    await service.services.users.create({ userName: 'new', role: 'viewer' }, COMMAND_LINE);
     const wrong = [
       ['nobody', PASSWORD],
       ['grace', 'another password of mine'],

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { hashPassword } from '../../src/access/password.ts';
+import { COMMAND_LINE } from '../../src/acting.ts';
 import { CLIENT_FAILURES_MAX, PASSWORD_MAX_LENGTH } from '../../src/limits.ts';
 import { SESSION_COOKIE, VISIT_COOKIE } from '../../src/portal/cookies.ts';
 import { formToken } from '../../src/portal/forgery.ts';
@@ -23,7 +24,7 @@ type Guarded = { readonly service: ServiceInProcess; readonly userId: string };
 async function start(t: TestContext): Promise<Guarded> {
   const service = await startService(t);
   const passwordHash = await hashPassword(PASSWORD, randomBytes);
-  const user = await service.services.users.create({ userName: 'grace', role: 'operator' }, 'command-line', (made) => ({
+  const user = await service.services.users.create({ userName: 'grace', role: 'operator' }, COMMAND_LINE, (made) => ({
     ...made,
     passwordHash,
   }));

@@ -49,7 +49,7 @@ describe('the version of what access depends on', () => {
     await s.eventTypes.create({ name: 'order.placed' }, ACTOR);
     const others = async (): Promise<void> => {
       await s.tokens.issue({ ...application, userActive: true }, undefined);
-      await s.publish({ type: 'order.placed', data: {} }, 'test');
+      await s.publish({ type: 'order.placed', data: {} }, ACTOR);
       await s.store.settings.proveWritable(1);
     };
     assert.equal(await isChangedBy(s, others), false);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Application } from '../../src/store/applications.ts';
 import { ConstraintViolation } from '../../src/store/database.ts';
-import { makeApplication, makeUser, openTestServices } from '../support/services.ts';
+import { ACTOR, makeApplication, makeUser, openTestServices } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
 
 describe('the application store', () => {
@@ -30,7 +30,7 @@ describe('the application store', () => {
     await s.store.applications.insert(kept, s.entry());
     assert.deepEqual(await s.store.applications.get('1'), kept);
     assert.deepEqual(await s.store.applications.getClient('client 1'), { ...kept, userActive: true });
-    await s.users.patch(userId, { active: false }, 'test');
+    await s.users.patch(userId, { active: false }, ACTOR);
     assert.equal((await s.store.applications.getClient('client 1'))?.userActive, false);
     assert.equal(await s.store.applications.getClient('client 2'), null);
     assert.equal(await s.store.applications.getClient("' OR '1'='1"), null);

@@ -8,6 +8,7 @@ import { createServices } from '../../src/services.ts';
 import type { Database } from '../../src/store/database.ts';
 import { rotateMasterKey } from '../../src/store/rotation.ts';
 import { modeOf, open, refusal, startedFolder } from '../support/data-folder.ts';
+import { ACTOR } from '../support/services.ts';
 import { LOOPBACK, loopbackTransport } from '../support/transport.ts';
 
 type Opened = Awaited<ReturnType<typeof open>>;
@@ -26,7 +27,7 @@ async function makeEndpoint(t: TestContext, data: Opened): Promise<string> {
     transport: loopbackTransport(t, {}),
     wake: () => undefined,
   });
-  return (await services.endpoints.create(ENDPOINT, 'test')).id;
+  return (await services.endpoints.create(ENDPOINT, ACTOR)).id;
 }
 
 function rotate(data: Opened, config: Config, db: Database = data.db): Promise<number> {

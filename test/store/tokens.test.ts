@@ -5,7 +5,7 @@ import { firstRowKeyAt } from '../../src/ids.ts';
 import type { Application } from '../../src/store/applications.ts';
 import { ConstraintViolation, StaleWrite } from '../../src/store/database.ts';
 import { purgeTokens } from '../../src/store/tokens.ts';
-import { makeApplication, makeUser, openTestServices, type TestServices } from '../support/services.ts';
+import { ACTOR, makeApplication, makeUser, openTestServices, type TestServices } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
 
 const SCOPES = ['employees:edit', 'employees:view'];
@@ -45,8 +45,8 @@ describe('the token store', () => {
       permissions: ['a:x', 'b:x'],
       constraints: { divisions: ['sales'] },
     });
-    await s.users.patch(user.id, { active: false, permissions: [], constraints: { divisions: null } }, 'test');
-    await s.applications.patch(application.id, { active: false }, 'test');
+    await s.users.patch(user.id, { active: false, permissions: [], constraints: { divisions: null } }, ACTOR);
+    await s.applications.patch(application.id, { active: false }, ACTOR);
     const later = await s.store.tokens.find(7);
     assert.deepEqual(
       [later?.applicationActive, later?.userActive, later?.permissions, later?.constraints],
@@ -66,9 +66,9 @@ describe('the token store', () => {
     const s = await openTestServices(t);
     const { application } = await makeApplication(s, { scopes: ['employees:edit', 'employees:view'] });
     await s.store.tokens.issue(await tokenFor(s, application.id, 7));
-    await s.applications.patch(application.id, { scopes: ['employees:view', 'employees:create'] }, 'test');
+    await s.applications.patch(application.id, { scopes: ['employees:view', 'employees:create'] }, ACTOR);
     assert.equal((await s.store.tokens.find(7))?.scope, 'employees:view');
-    await s.applications.patch(application.id, { scopes: [] }, 'test');
+    await s.applications.patch(application.id, { scopes: [] }, ACTOR);
     assert.equal((await s.store.tokens.find(7))?.scope, '');
   });
 
@@ -82,10 +82,10 @@ describe('the token store', () => {
 
   const meanwhile: readonly [what: string, change: (s: TestServices, application: Application) => Promise<unknown>][] =
     [
-      ['its tokens were revoked', (s, { id }) => s.applications.revokeTokens(id, 'test')],
-      ['it was switched off', (s, { id }) => s.applications.patch(id, { active: false }, 'test')],
-      ['its user was switched off', (s, { userId }) => s.users.patch(userId, { active: false }, 'test')],
-      ['it was deleted', (s, { id }) => s.applications.remove(id, 'test')],
+      ['its tokens were revoked', (s, { id }) => s.applications.revokeTokens(id, ACTOR)],
+      ['it was switched off', (s, { id }) => s.applications.patch(id, { active: false }, ACTOR)],
+      ['its user was switched off', (s, { userId }) => s.users.patch(userId, { active: false }, ACTOR)],
+      ['it was deleted', (s, { id }) => s.applications.remove(id, ACTOR)],
     ];
   for (const [what, change] of meanwhile) {
     it(`issues nothing for an application when ${what} after it was authenticated`, async (t) => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ConstraintViolation, StaleWrite } from '../../src/store/database.ts';
 import type { User } from '../../src/store/users.ts';
-import { makeApplication, openTestServices } from '../support/services.ts';
+import { ACTOR, makeApplication, openTestServices } from '../support/services.ts';
 import { leavingNothing, NOW, openTestStore } from '../support/store.ts';
 
 const user = (id: string, more: Partial<User> = {}): User => ({
@@ -65,12 +65,12 @@ describe('the user store', () => {
     const { application } = await makeApplication(s);
     const { application: other } = await makeApplication(s);
     const issuedBefore = s.ids.rowKey();
-    await s.users.patch(application.userId, { displayName: 'still on' }, 'test');
+    await s.users.patch(application.userId, { displayName: 'still on' }, ACTOR);
     assert.equal((await s.applications.get(application.id)).tokensRevokedThrough, 0);
-    await s.users.patch(application.userId, { active: false }, 'test');
+    await s.users.patch(application.userId, { active: false }, ACTOR);
     const ended = (await s.applications.get(application.id)).tokensRevokedThrough;
     assert.ok(ended > issuedBefore && ended < s.ids.rowKey());
-    await s.users.patch(application.userId, { active: true }, 'test');
+    await s.users.patch(application.userId, { active: true }, ACTOR);
     assert.equal((await s.applications.get(application.id)).tokensRevokedThrough, ended);
     assert.equal((await s.applications.get(other.id)).tokensRevokedThrough, 0);
   });

@@ -1,5 +1,6 @@
 /** A session of the portal without its form: what a browser is given to be signed in. */
 import assert from 'node:assert/strict';
+import { COMMAND_LINE } from '../../src/acting.ts';
 import { SESSION_COOKIE } from '../../src/portal/cookies.ts';
 import type { PortalRole } from '../../src/store/sessions.ts';
 import type { ServiceInProcess } from './service.ts';
@@ -15,7 +16,7 @@ export async function sessionCookie(
   accounts += 1;
   const user = await services.users.create(
     { userName: `${role}-${accounts}`, role, displayName: displayName ?? `${role} ${accounts}` },
-    'command-line',
+    COMMAND_LINE,
   );
   const begun = await services.sessions.begin(user, 'password', { address: '127.0.0.1', userAgent: 'a test' });
   assert.ok(begun);

@@ -1,6 +1,7 @@
 /** Requests to the portal as a browser sends them, and as an attacker's page would, without a browser. */
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { COMMAND_LINE } from '../../src/acting.ts';
 import { SESSION_COOKIE } from '../../src/portal/cookies.ts';
 import { FORGERY_FIELD, formToken } from '../../src/portal/forgery.ts';
 import type { PortalRole } from '../../src/store/sessions.ts';
@@ -14,7 +15,7 @@ export async function newSession(
   role: PortalRole,
 ): Promise<{ readonly token: string; readonly userId: string; readonly sessionId: string }> {
   made += 1;
-  const user = await services.users.create({ userName: `${role}-of-requests-${made}`, role }, 'command-line');
+  const user = await services.users.create({ userName: `${role}-of-requests-${made}`, role }, COMMAND_LINE);
   const begun = await services.sessions.begin(user, 'password', { address: '127.0.0.1', userAgent: 'a test' });
   if (begun === null) throw new Error('no session was begun');
   return { token: begun.token, userId: user.id, sessionId: begun.session.id };

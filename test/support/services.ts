@@ -3,6 +3,7 @@ import type { TestContext } from 'node:test';
 import type { WithSecret } from '../../src/access/applications.ts';
 import { type Caller, createGate, type Gate } from '../../src/access/gate.ts';
 import { installBuiltInProducts } from '../../src/access/products.ts';
+import type { Acting } from '../../src/acting.ts';
 import type { EgressPolicy } from '../../src/outbound/egress.ts';
 import { randomBytes } from '../../src/random.ts';
 import { createServices, type Services } from '../../src/services.ts';
@@ -14,7 +15,12 @@ import { openTestStore, type TestStore } from './store.ts';
 import { LOOPBACK, loopbackTransport } from './transport.ts';
 import { type PgpVectorName, pgpVector } from './vectors.ts';
 
-export const ACTOR = 'application:test';
+/** Whoever is named, with every right. */
+export function actingAs(actor: string): Acting {
+  return { actor, authority: 'unlimited' };
+}
+
+export const ACTOR: Acting = actingAs('application:test');
 
 export type TestServices = TestStore &
   Services & {

@@ -4,7 +4,14 @@ import { describe, it, type TestContext } from 'node:test';
 import type { Delivery } from '../../src/store/deliveries.ts';
 import { newEvent } from '../support/events.ts';
 import { refused } from '../support/refusals.ts';
-import { ACTOR, makeEventType, makeWebhook, openTestServices, type TestServices } from '../support/services.ts';
+import {
+  ACTOR,
+  actingAs,
+  makeEventType,
+  makeWebhook,
+  openTestServices,
+  type TestServices,
+} from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
 
 const SOMEBODY = 'somebody';
@@ -23,7 +30,7 @@ async function open(t: TestContext, state: 'pending' | 'delivered' | 'dead', att
   const { id: webhookId } = await makeWebhook(s, ['order.*']);
   const { webhookNumber } = (await s.webhooks.get(webhookId)).progress;
   for (let n = 0; n < 6; n += 1)
-    await s.publish({ type: 'order.placed', data: { n }, ...(n % 2 === 1 && { subject: SOMEBODY }) }, 'me');
+    await s.publish({ type: 'order.placed', data: { n }, ...(n % 2 === 1 && { subject: SOMEBODY }) }, actingAs('me'));
   s.database.connection
     .prepare(
       `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, settled_at)
@@ -87,7 +94,7 @@ describe('a record that was erased after it had been settled', () => {
     const entry = {
       id: s.ids.uuid(),
       at: s.clock(),
-      actor: ACTOR,
+      actor: ACTOR.actor,
       action: 'webhook.replay' as const,
       target: webhookId,
       changes: {},

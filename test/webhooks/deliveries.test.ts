@@ -5,7 +5,14 @@ import type { AttemptRecord } from '../../src/store/attempts.ts';
 import type { Delivery, DeliveryState } from '../../src/store/deliveries.ts';
 import { viewAttempt, viewDelivery } from '../../src/webhooks/deliveries.ts';
 import { refused } from '../support/refusals.ts';
-import { ACTOR, makeEventType, makeWebhook, openTestServices, type TestServices } from '../support/services.ts';
+import {
+  ACTOR,
+  actingAs,
+  makeEventType,
+  makeWebhook,
+  openTestServices,
+  type TestServices,
+} from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
 
 const MISSING = '0193a1f0-0000-7000-8000-00000000ffff';
@@ -19,7 +26,7 @@ async function open(t: Parameters<typeof openTestServices>[0], states: readonly 
   const { id: webhookId } = await makeWebhook(s, ['order.*']);
   const { webhookNumber } = (await s.webhooks.get(webhookId)).progress;
   for (const [n, state] of states.entries()) {
-    await s.publish({ type: 'order.placed', data: { n } }, 'me');
+    await s.publish({ type: 'order.placed', data: { n } }, actingAs('me'));
     s.advance(1000);
     s.database.connection
       .prepare(

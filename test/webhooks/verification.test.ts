@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, describe, it, type TestContext } from 'node:test';
-import { COMMAND_LINE } from '../../src/audit.ts';
+import { COMMAND_LINE } from '../../src/acting.ts';
 import { RESPONSE_KEPT_BYTES } from '../../src/limits.ts';
 import { randomBytes } from '../../src/random.ts';
 import type { Verification } from '../../src/store/endpoints.ts';

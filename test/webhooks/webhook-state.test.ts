@@ -4,7 +4,14 @@ import type { WebhookState } from '../../src/store/webhooks.ts';
 import { viewWebhook } from '../../src/webhooks/view.ts';
 import { logs } from '../support/events.ts';
 import { refused } from '../support/refusals.ts';
-import { ACTOR, makeEventType, makeWebhook, openTestServices, type TestServices } from '../support/services.ts';
+import {
+  ACTOR,
+  actingAs,
+  makeEventType,
+  makeWebhook,
+  openTestServices,
+  type TestServices,
+} from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
 
 /** Types and data of the events that a webhook got. */
@@ -138,7 +145,7 @@ describe('stopping a webhook', () => {
     const { id } = await makeWebhook(s, ['order.*']);
     await s.webhooks.start(id, ACTOR);
     await s.webhooks.stop(id, ACTOR);
-    await s.publish({ events: [1, 2, 3].map((n) => ({ type: 'order.placed', data: { n } })) }, 'me');
+    await s.publish({ events: [1, 2, 3].map((n) => ({ type: 'order.placed', data: { n } })) }, actingAs('me'));
     assert.deepEqual(
       [...logs(s).values()].map((log) => log.map(([offset]) => offset)),
       [[0, 1, 2]],

@@ -27,7 +27,7 @@ export function accessRoutes({ services: { users, products, applications }, cloc
       input: userInput,
       view: userView,
       administration: users,
-      create: async (body, actor) => viewUser(await users.create(body, actor)),
+      create: async (body, acting) => viewUser(await users.create(body, acting)),
       show: viewUser,
     }),
     ...resourceRoutes({
@@ -36,7 +36,7 @@ export function accessRoutes({ services: { users, products, applications }, cloc
       input: productInput,
       view: productView,
       administration: products,
-      create: async (body, actor) => viewProduct(await products.create(body, actor)),
+      create: async (body, acting) => viewProduct(await products.create(body, acting)),
       show: viewProduct,
     }),
     ...resourceRoutes({
@@ -46,22 +46,23 @@ export function accessRoutes({ services: { users, products, applications }, cloc
       view: applicationView,
       createdView: applicationWithSecret,
       administration: applications,
-      create: async (body, actor) => showWithSecret(await applications.create(body, actor)),
+      create: async (body, acting) => showWithSecret(await applications.create(body, acting)),
       show,
     }),
     actionRoute('applications', 'regenerate-secret', 'Make a new client secret, shown this once', {
       operationId: 'regenerateApplicationSecret',
       body: jsonBody(regenerateInput, { optional: true }),
       replies: { 200: { description: 'The application with its new secret', schema: applicationWithSecret } },
-      respond: async ({ body }, id, actor) => ok(showWithSecret(await applications.regenerateSecret(id, body, actor))),
+      respond: async ({ body }, id, acting) =>
+        ok(showWithSecret(await applications.regenerateSecret(id, body, acting))),
     }),
     actionRoute('applications', 'revoke-tokens', 'Refuse every token issued to the application so far', {
       operationId: 'revokeApplicationTokens',
       body: jsonBody(emptyInput, { optional: true }),
       replies: { 200: { description: 'The application', schema: applicationView } },
-      respond: async ({ body }, id, actor) => {
+      respond: async ({ body }, id, acting) => {
         validate(emptyInput, body);
-        return ok(show(await applications.revokeTokens(id, actor)));
+        return ok(show(await applications.revokeTokens(id, acting)));
       },
     }),
   ];

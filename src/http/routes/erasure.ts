@@ -1,4 +1,5 @@
 /** `POST /events/erase` (wire.md §4). */
+import { actingOf } from '../../access/callers.ts';
 import { type Erase, erasedView, eraseInput } from '../../events/erase.ts';
 import { EDGE, ok } from '../resource-routes.ts';
 import { callerOf, jsonBody, type Route } from '../route.ts';
@@ -20,7 +21,7 @@ export function erasureRoutes({ erase }: { readonly erase: Erase }): Route[] {
         200: { description: 'What was erased', schema: erasedView },
         503: { description: 'It was erased, but a copy may remain beside the tables: ask again' },
       },
-      respond: async (call) => ok(await erase(call.body, callerOf(call).actor)),
+      respond: async (call) => ok(await erase(call.body, actingOf(callerOf(call)))),
     },
   ];
 }

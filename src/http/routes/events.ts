@@ -1,5 +1,6 @@
 /** Events, deliveries and the audit log (wire.md §4). */
 import { z } from 'zod';
+import { actingOf } from '../../access/callers.ts';
 import { acceptedView, eventBatchInput, eventInput } from '../../events/publish.ts';
 import { EVENT_REQUEST_BYTES } from '../../limits.ts';
 import { Refusal, refuseBackwards, refuseField } from '../../refusal.ts';
@@ -49,7 +50,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       summary: 'Publish one event or up to 1,000, all or none; durable before the reply',
       body: jsonBody(z.union([eventInput, eventBatchInput]), { maxBytes: EVENT_REQUEST_BYTES }),
       replies: { 202: { description: 'Accepted', schema: acceptedView } },
-      respond: async (call) => ({ status: 202, body: await publish(call.body, callerOf(call).applicationId) }),
+      respond: async (call) => ({ status: 202, body: await publish(call.body, actingOf(callerOf(call))) }),
     },
     {
       method: 'GET',
@@ -92,9 +93,9 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       operationId: 'replayDelivery',
       body: jsonBody(emptyInput, { optional: true }),
       replies: { 200: { description: 'The delivery as it is now', schema: deliveryView } },
-      respond: async ({ body }, id, actor) => {
+      respond: async ({ body }, id, acting) => {
         validate(emptyInput, body);
-        return ok(viewDelivery(await deliveries.replay(id, actor)));
+        return ok(viewDelivery(await deliveries.replay(id, acting)));
       },
     }),
     {

@@ -69,10 +69,10 @@ export function invitationRoutes(dependencies: Dependencies): Route[] {
       operationId: 'inviteUser',
       body: jsonBody(emptyInput, { optional: true }),
       replies: { 201: { description: 'The link, good once; an earlier one is good no more', schema: invitationView } },
-      respond: async ({ body }, id, actor) => {
+      respond: async ({ body }, id, acting) => {
         validate(emptyInput, body);
         const address = publicUrl();
-        const { token, expiresAt } = await invitations.invite(id, actor);
+        const { token, expiresAt } = await invitations.invite(id, acting);
         const url = invitationUrl(address, token);
         return { status: 201, headers: { Location: url }, body: { url, expiresAt: isoInstant(expiresAt) } };
       },

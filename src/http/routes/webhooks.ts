@@ -51,8 +51,8 @@ export function webhookRoutes({
       createdView: endpointWithSecret,
       changeReplies: UNCHALLENGED,
       administration: endpoints,
-      create: async (body, actor) => {
-        const endpoint = await endpoints.create(body, actor);
+      create: async (body, acting) => {
+        const endpoint = await endpoints.create(body, acting);
         return { ...showEndpoint(endpoint), secret: endpoint.secret.reveal() };
       },
       show: showEndpoint,
@@ -64,17 +64,17 @@ export function webhookRoutes({
         200: { description: 'The endpoint with the result in `lastVerification`', schema: endpointView },
         ...UNCHALLENGED,
       },
-      respond: async ({ body }, id, actor) => {
+      respond: async ({ body }, id, acting) => {
         validate(emptyInput, body);
-        return ok(showEndpoint(await endpoints.verify(id, actor)));
+        return ok(showEndpoint(await endpoints.verify(id, acting)));
       },
     }),
     actionRoute('endpoints', 'rotate-secret', 'Replace the secret, shown this once', {
       operationId: 'rotateEndpointSecret',
       body: jsonBody(rotateInput, { optional: true }),
       replies: { 200: { description: 'The endpoint with its new secret', schema: endpointWithSecret } },
-      respond: async ({ body }, id, actor) => {
-        const { endpoint, newSecret } = await endpoints.rotateSecret(id, body, actor);
+      respond: async ({ body }, id, acting) => {
+        const { endpoint, newSecret } = await endpoints.rotateSecret(id, body, acting);
         return ok({ ...showEndpoint(endpoint), secret: newSecret.reveal() });
       },
     }),
@@ -82,7 +82,7 @@ export function webhookRoutes({
       operationId: 'rotateEndpointApiKey',
       body: jsonBody(rotateApiKeyInput, { optional: true }),
       replies: { 200: { description: 'The endpoint', schema: endpointView } },
-      respond: async ({ body }, id, actor) => ok(showEndpoint(await endpoints.rotateApiKey(id, body, actor))),
+      respond: async ({ body }, id, acting) => ok(showEndpoint(await endpoints.rotateApiKey(id, body, acting))),
     }),
     ...resourceRoutes({
       path: 'keys',
@@ -90,7 +90,7 @@ export function webhookRoutes({
       input: keyInput,
       view: keyView,
       administration: keys,
-      create: async (body, actor) => showKey(await keys.create(body, actor)),
+      create: async (body, acting) => showKey(await keys.create(body, acting)),
       show: showKey,
     }),
     ...resourceRoutes({
@@ -100,7 +100,7 @@ export function webhookRoutes({
       patchInput: eventTypePatch,
       view: eventTypeView,
       administration: eventTypes,
-      create: async (body, actor) => viewEventType(await eventTypes.create(body, actor)),
+      create: async (body, acting) => viewEventType(await eventTypes.create(body, acting)),
       show: viewEventType,
     }),
     ...resourceRoutes({
@@ -109,7 +109,7 @@ export function webhookRoutes({
       input: webhookInput,
       view: webhookView,
       administration: webhooks,
-      create: async (body, actor) => viewWebhook(await webhooks.create(body, actor)),
+      create: async (body, acting) => viewWebhook(await webhooks.create(body, acting)),
       show: viewWebhook,
     }),
     ...(['start', 'stop'] as const).map((verb) =>
@@ -117,9 +117,9 @@ export function webhookRoutes({
         operationId: `${verb}Webhook`,
         body: noBody,
         replies: { 200: { description: 'The webhook as it is now', schema: webhookView } },
-        respond: async ({ body }, id, actor) => {
+        respond: async ({ body }, id, acting) => {
           validate(emptyInput, body);
-          return ok(viewWebhook(await webhooks[verb](id, actor)));
+          return ok(viewWebhook(await webhooks[verb](id, acting)));
         },
       }),
     ),
@@ -139,7 +139,7 @@ export function webhookRoutes({
       operationId: 'replayWebhook',
       body: jsonBody(replayInput, { optional: true }),
       replies: { 200: { description: 'How many records are due again', schema: replayedView } },
-      respond: async ({ body }, id, actor) => ok(await webhooks.replay(id, body, actor)),
+      respond: async ({ body }, id, acting) => ok(await webhooks.replay(id, body, acting)),
     }),
   ];
 }

@@ -19,8 +19,8 @@ export function sessionPages({ pages, services: { sessions } }: PageDependencies
       method: 'POST',
       path: '/account/sign-out-everywhere',
       role: 'viewer',
-      respond: async ({ user, actor }) => {
-        await sessions.endAll(user.id, actor);
+      respond: async ({ user, acting }) => {
+        await sessions.endAll(user.id, acting);
         return { ...redirectTo('/sign-in'), cookies: [clearCookie(SESSION_COOKIE)] };
       },
     }),

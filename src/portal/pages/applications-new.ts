@@ -71,7 +71,7 @@ export function applicationFormPages({ pages, services, store, publicUrl }: Page
   };
 
   /** An account with the permissions that the scopes' rules ask for; taken back where the application is refused. */
-  const withOwnAccount = async ({ form: typed, actor }: PageCall) => {
+  const withOwnAccount = async ({ form: typed, acting }: PageCall) => {
     const scopes = new Set(typed.getAll('scopes'));
     const rules = (await store.products.all())
       .flatMap((product) => product.rules)
@@ -86,15 +86,15 @@ export function applicationFormPages({ pages, services, store, publicUrl }: Page
           role: 'service',
           permissions: [...permissions],
         },
-        actor,
+        acting,
       )
       .catch((error: unknown) => {
         throw error instanceof Refusal ? asProblemOfName(error) : error;
       });
     try {
-      return await applications.create(applicationBody(typed, account.id), actor);
+      return await applications.create(applicationBody(typed, account.id), acting);
     } catch (error) {
-      await users.remove(account.id, actor);
+      await users.remove(account.id, acting);
       throw error;
     }
   };
@@ -107,7 +107,7 @@ export function applicationFormPages({ pages, services, store, publicUrl }: Page
         const made =
           userId === ''
             ? await withOwnAccount(call)
-            : await applications.create(applicationBody(call.form, userId), call.actor);
+            : await applications.create(applicationBody(call.form, userId), call.acting);
         // In the answer itself and not behind a redirect: the secret is in nothing that could be asked for again.
         return { ...registeredView(made, publicUrl()), status: 201 };
       },
@@ -119,9 +119,9 @@ export function applicationFormPages({ pages, services, store, publicUrl }: Page
         const user = await users.get(application.userId);
         return changeView(call, application, applicationForm(application, user.userName));
       },
-      respond: async ({ params, form: typed, actor }) => {
+      respond: async ({ params, form: typed, acting }) => {
         const patch = applicationBody(typed, await userIdOf(typed));
-        const { id, name } = await applications.patch(params.id ?? '', patch, actor);
+        const { id, name } = await applications.patch(params.id ?? '', patch, acting);
         return redirectTo(`/applications/${id}`, `${name} is saved.`);
       },
       invalid: async (call, refusal) => {

@@ -25,7 +25,7 @@ export function secretPages({ pages, services: { applications }, publicUrl }: Pa
         overlapSeconds: numberOf(call.form, 'overlapSeconds'),
         revokeTokens: call.form.has('revokeTokens'),
       };
-      return secretView(await applications.regenerateSecret(call.params.id ?? '', body, call.actor), publicUrl());
+      return secretView(await applications.regenerateSecret(call.params.id ?? '', body, call.acting), publicUrl());
     },
     invalid: async (call, refusal) =>
       refusal.code === 'not_found'

@@ -20,10 +20,10 @@ export function applicationPages(dependencies: PageDependencies): PageRoute[] {
       method: 'POST',
       path: `/applications/{id}/${verb}`,
       role: 'administrator',
-      respond: async ({ params, actor }) => {
+      respond: async ({ params, acting }) => {
         const { id } = await applications.get(params.id ?? '');
         const active = verb === 'activate';
-        return attempted(`/applications/${id}`, done, () => applications.patch(id, { active }, actor));
+        return attempted(`/applications/${id}`, done, () => applications.patch(id, { active }, acting));
       },
     });
 
@@ -63,8 +63,8 @@ export function applicationPages(dependencies: PageDependencies): PageRoute[] {
       method: 'POST',
       path: '/applications/{id}/revoke-tokens',
       role: 'administrator',
-      respond: async ({ params, actor }) => {
-        const { id } = await applications.revokeTokens(params.id ?? '', actor);
+      respond: async ({ params, acting }) => {
+        const { id } = await applications.revokeTokens(params.id ?? '', acting);
         return redirectTo(`/applications/${id}`, 'Every token issued so far is refused.');
       },
     }),
@@ -77,10 +77,10 @@ export function applicationPages(dependencies: PageDependencies): PageRoute[] {
       method: 'POST',
       path: '/applications/{id}/delete',
       role: 'administrator',
-      respond: async ({ params, actor }) => {
+      respond: async ({ params, acting }) => {
         const { id, name } = await applications.get(params.id ?? '');
         const done = `The application ${name} is deleted.`;
-        return attempted('/applications', done, () => applications.remove(id, actor), `/applications/${id}`);
+        return attempted('/applications', done, () => applications.remove(id, acting), `/applications/${id}`);
       },
     }),
   ];

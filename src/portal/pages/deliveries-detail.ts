@@ -49,7 +49,7 @@ export function deliveryDetailPages({ pages, services }: PageDependencies): Page
       respond: (call) => {
         const id = call.params.id ?? '';
         return attempted(`${PATH}/${id}`, 'It is due again, and is sent under the same rules as any other.', () =>
-          deliveries.replay(id, call.actor),
+          deliveries.replay(id, call.acting),
         );
       },
     }),

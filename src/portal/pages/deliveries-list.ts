@@ -34,11 +34,11 @@ export function deliveryListPages(dependencies: PageDependencies): PageRoute[] {
       method: 'POST',
       path: `${PATH}/replay-selected`,
       role: 'operator',
-      respond: async ({ form, actor }): Promise<PageResult> => {
+      respond: async ({ form, acting }): Promise<PageResult> => {
         const back = ownPath(form.get('back'));
         const ids = form.getAll('id').slice(0, SELECTED_MAX);
         if (ids.length === 0) return refusedTo(back, 'Choose some of the deliveries first.');
-        const { replayed } = await services.deliveries.replaySelected(ids, actor);
+        const { replayed } = await services.deliveries.replaySelected(ids, acting);
         if (replayed === 0) return refusedTo(back, 'None of these can be sent again any more.');
         return redirectTo(back, `${countOf(replayed, 'delivery', undefined, 'deliveries')} will be sent again.`);
       },

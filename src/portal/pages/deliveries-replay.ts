@@ -54,10 +54,10 @@ export function deliveryReplayPages({ pages, services, store }: PageDependencies
       method: 'POST',
       path: PATH,
       role: 'operator',
-      respond: async ({ form, actor }): Promise<PageResult> => {
+      respond: async ({ form, acting }): Promise<PageResult> => {
         const asked = readReplay(form);
         if (asked === null) throw refuseField('webhook', 'has to be chosen');
-        const { replayed } = await services.webhooks.replay(asked.webhookId, asked.body, actor);
+        const { replayed } = await services.webhooks.replay(asked.webhookId, asked.body, acting);
         const there = `${DELIVERIES_PATH}?${new URLSearchParams({ webhook: asked.webhookId })}`;
         return redirectTo(there, `${countOf(replayed, 'record', 'No record')} will be sent again.`);
       },

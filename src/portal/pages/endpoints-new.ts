@@ -18,7 +18,7 @@ export function endpointFormPages({ pages, services: { endpoints } }: PageDepend
       show: async (call) => newView(call, newEndpointForm()),
       respond: async (call) => {
         const body = endpointBody(call.form);
-        const endpoint = await endpoints.create(body, call.actor);
+        const endpoint = await endpoints.create(body, call.acting);
         // In the answer itself and not behind a redirect: the secret is in nothing that could be asked for again.
         return { ...createdView(call, endpoint, body.secret === undefined), status: 201 };
       },
@@ -34,7 +34,7 @@ export function endpointFormPages({ pages, services: { endpoints } }: PageDepend
         const { id, name, url, verified, tokenChallenge } = await endpoints.patch(
           before.id,
           endpointPatchOf(call.form),
-          call.actor,
+          call.acting,
         );
         const isUnproved = tokenChallenge && !verified && (url !== before.url || !before.tokenChallenge);
         return redirectTo(

@@ -18,11 +18,11 @@ import { waitsUntil } from './endpoints-standing.ts';
 export function rotationPages({ pages, services: { endpoints } }: PageDependencies): PageRoute[] {
   const secretDone: PageDefinition<PageCall>['respond'] = async (call) => {
     const body = rotationBody(call.form, 'secret');
-    const { endpoint, newSecret } = await endpoints.rotateSecret(pathId(call), body, call.actor);
+    const { endpoint, newSecret } = await endpoints.rotateSecret(pathId(call), body, call.acting);
     return newSecretView(call, endpoint, body.secret === undefined ? newSecret.reveal() : null);
   };
   const apiKeyDone: PageDefinition<PageCall>['respond'] = async (call) => {
-    const endpoint = await endpoints.rotateApiKey(pathId(call), rotationBody(call.form, 'apiKey'), call.actor);
+    const endpoint = await endpoints.rotateApiKey(pathId(call), rotationBody(call.form, 'apiKey'), call.acting);
     const done =
       waitsUntil(endpoint.nextApiKeyAt, call.now) === null
         ? 'The new API key is sent from now on.'

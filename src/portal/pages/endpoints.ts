@@ -29,7 +29,7 @@ export function endpointPages(dependencies: PageDependencies): PageRoute[] {
       respond: async (call) => {
         const path = `/endpoints/${pathId(call)}`;
         const done = verb === 'enable' ? 'Deliveries are sent here.' : 'Nothing is sent here any more.';
-        return attempted(path, done, () => endpoints.patch(pathId(call), { enabled: verb === 'enable' }, call.actor));
+        return attempted(path, done, () => endpoints.patch(pathId(call), { enabled: verb === 'enable' }, call.acting));
       },
     });
 
@@ -47,7 +47,7 @@ export function endpointPages(dependencies: PageDependencies): PageRoute[] {
       path: '/endpoints/{id}/verify',
       role: 'operator',
       respond: async (call) => {
-        const endpoint = await endpoints.verify(pathId(call), call.actor);
+        const endpoint = await endpoints.verify(pathId(call), call.acting);
         return { ...redirectTo(`/endpoints/${endpoint.id}#challenge`), flash: verdictOf(endpoint) };
       },
     }),
@@ -94,7 +94,7 @@ export function endpointPages(dependencies: PageDependencies): PageRoute[] {
         return attempted(
           '/endpoints',
           `The endpoint ${name} is deleted.`,
-          () => endpoints.remove(id, call.actor),
+          () => endpoints.remove(id, call.acting),
           `/endpoints/${id}`,
         );
       },

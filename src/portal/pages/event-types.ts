@@ -34,7 +34,7 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute[] {
       show: async (call) => formView(call, newForm(), null),
       respond: async (call) => {
         const body = { name: call.form.get('name')?.trim() ?? '', ...eventTypeBody(call.form) };
-        const { id, name } = await eventTypes.create(body, call.actor);
+        const { id, name } = await eventTypes.create(body, call.acting);
         return redirectTo(`/event-types/${id}`, `${name} can be published and subscribed to now.`);
       },
       invalid: async (call, refusal) => formView(call, refusedForm(call.form, refusal), null),
@@ -54,7 +54,7 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute[] {
       },
       respond: async (call) => {
         const before = await found(call);
-        const { id, name } = await eventTypes.patch(before.id, eventTypePatchOf(call.form, before), call.actor);
+        const { id, name } = await eventTypes.patch(before.id, eventTypePatchOf(call.form, before), call.acting);
         return redirectTo(`/event-types/${id}`, `${name} is saved.`);
       },
       invalid: async (call, refusal) =>
@@ -90,7 +90,7 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute[] {
         return attempted(
           '/event-types',
           `The event type ${name} is deleted.`,
-          () => eventTypes.remove(id, call.actor),
+          () => eventTypes.remove(id, call.acting),
           `/event-types/${id}`,
         );
       },

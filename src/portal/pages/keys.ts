@@ -33,7 +33,7 @@ export function keyPages(dependencies: PageDependencies): PageRoute[] {
     ...pages.form('/keys/new', {
       show: async (call) => formView(call, newForm(), null),
       respond: async (call) => {
-        const { id, name } = await keys.create(keyBody(call.form), call.actor);
+        const { id, name } = await keys.create(keyBody(call.form), call.acting);
         return redirectTo(`/keys/${id}`, `The key ${name} is imported. Webhooks can name it now.`);
       },
       invalid: async (call, refusal) => formView(call, refusedForm(withoutPrivateKey(call.form), refusal), null),
@@ -48,7 +48,7 @@ export function keyPages(dependencies: PageDependencies): PageRoute[] {
         return formView(call, newForm({ name: key.name, publicKey: key.publicKey }), key);
       },
       respond: async (call) => {
-        const { id, name } = await keys.patch((await found(call)).id, keyBody(call.form), call.actor);
+        const { id, name } = await keys.patch((await found(call)).id, keyBody(call.form), call.acting);
         return redirectTo(`/keys/${id}`, `The key ${name} is saved.`);
       },
       invalid: async (call, refusal) =>
@@ -80,7 +80,7 @@ export function keyPages(dependencies: PageDependencies): PageRoute[] {
       },
       respond: async (call) => {
         const { id, name } = await found(call);
-        return attempted('/keys', `The key ${name} is deleted.`, () => keys.remove(id, call.actor), `/keys/${id}`);
+        return attempted('/keys', `The key ${name} is deleted.`, () => keys.remove(id, call.acting), `/keys/${id}`);
       },
     }),
   ];

@@ -25,8 +25,8 @@ export function productPages(dependencies: PageDependencies): PageRoute[] {
     pages.view(LIST.href, async (call) => listView(call, await store.products.all())),
     ...pages.form('/products/new', {
       show: async (call) => formView(call, newForm(), null),
-      respond: async ({ form: typed, actor }) => {
-        const { id, name } = await products.create(productBody(typed), actor);
+      respond: async ({ form: typed, acting }) => {
+        const { id, name } = await products.create(productBody(typed), acting);
         return redirectTo(`/products/${id}`, `${name} is part of the catalogue.`);
       },
       invalid: async (call, refusal) => formView(call, refusedForm(call.form, refusal), null),
@@ -41,8 +41,8 @@ export function productPages(dependencies: PageDependencies): PageRoute[] {
         const product = await found(call);
         return formView(call, productForm(product), product);
       },
-      respond: async ({ params, form: typed, actor }) => {
-        const { id, name } = await products.patch(params.id ?? '', productBody(typed), actor);
+      respond: async ({ params, form: typed, acting }) => {
+        const { id, name } = await products.patch(params.id ?? '', productBody(typed), acting);
         return redirectTo(`/products/${id}`, `${name} is saved. The rules count from the next request on.`);
       },
       invalid: async (call, refusal) =>
@@ -63,7 +63,7 @@ export function productPages(dependencies: PageDependencies): PageRoute[] {
       },
       respond: async (call) => {
         const { id, name } = await found(call);
-        return attempted(LIST.href, `${name} is deleted.`, () => products.remove(id, call.actor), `/products/${id}`);
+        return attempted(LIST.href, `${name} is deleted.`, () => products.remove(id, call.acting), `/products/${id}`);
       },
     }),
   ];

@@ -29,7 +29,7 @@ export function settingsPages({ pages, config, db, store, ids, clock, log }: Pag
       method: 'POST',
       path: '/settings/backup',
       role: 'administrator',
-      respond: async ({ actor, now, signal }) => {
+      respond: async ({ acting: { actor }, now, signal }) => {
         const download = await beginDownload(downloads, now, signal);
         await store.audit.append({
           ...{ id: ids.uuid(), at: clock(), actor, changes: {} },

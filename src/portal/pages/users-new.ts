@@ -46,8 +46,8 @@ export function userFormPages({ pages, services: { users }, store }: PageDepende
   return [
     ...pages.form('/users/new', {
       show: async (call) => newView(call, newUserForm()),
-      respond: async ({ form: typed, actor }) => {
-        const { id, userName, role } = await users.create(userBody(typed, false), actor);
+      respond: async ({ form: typed, acting }) => {
+        const { id, userName, role } = await users.create(userBody(typed, false), acting);
         const next = role === 'service' ? 'Applications can act as it.' : 'Invite them to set a password.';
         return redirectTo(`/users/${id}`, `${userName} is added. ${next}`);
       },
@@ -58,14 +58,14 @@ export function userFormPages({ pages, services: { users }, store }: PageDepende
         const user = await users.get(call.params.id ?? '');
         return changeView(call, user, userForm(user));
       },
-      respond: async ({ params, form: typed, actor, user: me }) => {
+      respond: async ({ params, form: typed, acting, user: me }) => {
         const { id, role } = await users.get(params.id ?? '');
         const patch = userBody(typed, true);
         if (id === me.id && patch.role !== role) {
           const problem = 'is that of your own account: somebody else has to change it';
           throw new Refusal('validation_failed', `role ${problem}`, { details: [{ field: 'role', problem }] });
         }
-        const { userName } = await users.patch(id, patch, actor);
+        const { userName } = await users.patch(id, patch, acting);
         return redirectTo(`/users/${id}`, `${userName} is saved.`);
       },
       invalid: async (call, refusal) => {

@@ -29,7 +29,7 @@ export function userPages(dependencies: PageDependencies): PageRoute[] {
       respond: async (call) => {
         const { id } = await users.get(call.params.id ?? '');
         if (id === call.user.id) return refused(id, 'Nobody can deactivate their own account.');
-        return attempted(`/users/${id}`, done, () => users.patch(id, { active: verb === 'activate' }, call.actor));
+        return attempted(`/users/${id}`, done, () => users.patch(id, { active: verb === 'activate' }, call.acting));
       },
     });
 
@@ -51,7 +51,7 @@ export function userPages(dependencies: PageDependencies): PageRoute[] {
         const { id, userName } = await users.get(call.params.id ?? '');
         const url = publicUrl();
         if (url === null) return refused(id, 'SALLYPORT_PUBLIC_URL is not set, and the link needs it.');
-        const { token, expiresAt } = await invitations.invite(id, call.actor);
+        const { token, expiresAt } = await invitations.invite(id, call.acting);
         return invitedView(call, { id, userName, link: invitationUrl(url, token), expiresAt });
       },
     }),
@@ -59,9 +59,9 @@ export function userPages(dependencies: PageDependencies): PageRoute[] {
       method: 'POST',
       path: '/users/{id}/sign-out',
       role: 'administrator',
-      respond: async ({ params, actor }) => {
+      respond: async ({ params, acting }) => {
         const { id, userName } = await users.get(params.id ?? '');
-        await sessions.endAll(id, actor);
+        await sessions.endAll(id, acting);
         return redirectTo(`/users/${id}`, `${userName} is signed out everywhere.`);
       },
     }),
@@ -79,7 +79,7 @@ export function userPages(dependencies: PageDependencies): PageRoute[] {
       respond: async (call) => {
         const { id, userName } = await users.get(call.params.id ?? '');
         if (id === call.user.id) return refused(id, 'Nobody can delete their own account.');
-        return attempted('/users', `${userName} is deleted.`, () => users.remove(id, call.actor), `/users/${id}`);
+        return attempted('/users', `${userName} is deleted.`, () => users.remove(id, call.acting), `/users/${id}`);
       },
     }),
   ];

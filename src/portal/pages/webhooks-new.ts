@@ -30,7 +30,7 @@ export function webhookFormPages({ pages, services: { webhooks, keys }, store }:
   const started = async (call: PageCall, { id, name }: Webhook): Promise<Redirect> => {
     const path = `/webhooks/${id}`;
     try {
-      await webhooks.start(id, call.actor);
+      await webhooks.start(id, call.acting);
       return redirectTo(path, `${name} is created and started.`);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
@@ -45,7 +45,7 @@ export function webhookFormPages({ pages, services: { webhooks, keys }, store }:
     ...pages.form('/webhooks/new', {
       show: async (call) => newView(call, newWebhookForm(call.query.get('endpoint') ?? ''), await readChoices()),
       respond: async (call) => {
-        const webhook = await webhooks.create(webhookBody(call.form), call.actor);
+        const webhook = await webhooks.create(webhookBody(call.form), call.acting);
         return call.form.has('start')
           ? started(call, webhook)
           : redirectTo(`/webhooks/${webhook.id}`, `${webhook.name} is created. Start it when the receiver is ready.`);
@@ -70,7 +70,7 @@ export function webhookFormPages({ pages, services: { webhooks, keys }, store }:
         return changeView(call, webhook, webhookForm(webhook, choices.eventTypes), choices);
       },
       respond: async (call) => {
-        const { id, name } = await webhooks.patch((await found(call)).id, webhookPatchOf(call.form), call.actor);
+        const { id, name } = await webhooks.patch((await found(call)).id, webhookPatchOf(call.form), call.acting);
         return redirectTo(`/webhooks/${id}`, `${name} is saved.`);
       },
       invalid: async (call, refusal) =>

@@ -44,7 +44,7 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
       role: 'operator',
       respond: async (call) => {
         const done = verb === 'start' ? 'Started: what waits is sent.' : 'Stopped: what happens from now on waits.';
-        return attempted(`/webhooks/${pathId(call)}`, done, () => webhooks[verb](pathId(call), call.actor));
+        return attempted(`/webhooks/${pathId(call)}`, done, () => webhooks[verb](pathId(call), call.acting));
       },
     });
 
@@ -103,7 +103,7 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
       },
       respond: async (call) => {
         const { id, name } = await webhooks.get(pathId(call));
-        return attempted('/webhooks', `The webhook ${name} is deleted.`, () => webhooks.remove(id, call.actor));
+        return attempted('/webhooks', `The webhook ${name} is deleted.`, () => webhooks.remove(id, call.acting));
       },
     }),
   ];

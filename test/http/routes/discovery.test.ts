@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { BUILT_IN_SCOPES } from '../../../src/access/built-in.ts';
+import { COMMAND_LINE } from '../../../src/acting.ts';
 import type { Call } from '../../../src/http/route.ts';
 import { discoveryRoutes } from '../../../src/http/routes/discovery.ts';
 import { bodyOf, send, startOAuthService } from '../../support/oauth-service.ts';
@@ -30,9 +31,9 @@ it('the metadata has the scopes of the catalogue as it is now', async (t) => {
   const service = await startOAuthService(t);
   const known = async (): Promise<unknown> => bodyOf(await send(service.origin + PATH, {})).scopes_supported;
   const scopes = [{ name: 'things:see' }, { name: 'a:b' }];
-  const { id } = await service.products.create({ name: 'Things', scopes }, 'command-line');
+  const { id } = await service.products.create({ name: 'Things', scopes }, COMMAND_LINE);
   assert.deepEqual(await known(), [...BUILT_IN_SCOPES, 'a:b', 'things:see'].sort());
-  await service.products.remove(id, 'command-line');
+  await service.products.remove(id, COMMAND_LINE);
   assert.deepEqual(await known(), [...BUILT_IN_SCOPES].sort());
 });
 

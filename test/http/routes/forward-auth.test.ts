@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
+import { COMMAND_LINE } from '../../../src/acting.ts';
 import {
   type Answer,
   bodyOf,
@@ -28,7 +29,7 @@ async function start(t: TestContext, user: Headed | Record<string, unknown> = {}
     { methods: ['GET'], path: '/shop/refunds', scope: 'orders:view', permission: 'refunds' },
   ];
   const scopes = [{ name: 'orders:view' }, { name: 'orders:place' }];
-  await service.products.create({ name: 'Shop', scopes, rules }, 'command-line');
+  await service.products.create({ name: 'Shop', scopes, rules }, COMMAND_LINE);
   const client = await makeClient(service, ['orders:view'], { permissions: ['orders:view', 'orders:place'], ...user });
   return { ...service, client, token: await tokenOf(service, client.clientId, client.clientSecret) };
 }
@@ -188,9 +189,9 @@ describe('forward auth', () => {
     assert.equal((await ask(service, headers)).status, 200);
     assertRefused(await ask(service, traefik('POST', '/shop/orders')), INSUFFICIENT_SCOPE);
     assert.equal((await ask(service, headers)).status, 200);
-    await service.users.patch(service.client.user.id, { permissions: [] }, 'command-line');
+    await service.users.patch(service.client.user.id, { permissions: [] }, COMMAND_LINE);
     assertRefused(await ask(service, headers), /insufficient_permission/);
-    await service.applications.revokeTokens(service.client.applicationId, 'command-line');
+    await service.applications.revokeTokens(service.client.applicationId, COMMAND_LINE);
     assertRefused(await ask(service, headers), /invalid_token/);
   });
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { mintToken, tokenRowKey } from '../../../src/access/credential.ts';
+import { COMMAND_LINE } from '../../../src/acting.ts';
 import { randomBytes } from '../../../src/random.ts';
 import {
   type Answer,
@@ -102,13 +103,13 @@ describe('introspection', () => {
   it('says so once its application, or the user, is switched off', async (t) => {
     const service = await start(t);
     const { applicationId } = service.holder;
-    await service.applications.patch(applicationId, { active: false }, 'command-line');
+    await service.applications.patch(applicationId, { active: false }, COMMAND_LINE);
     await assertInactive(service);
-    await service.applications.patch(applicationId, { active: true }, 'command-line');
+    await service.applications.patch(applicationId, { active: true }, COMMAND_LINE);
     await assertInactive(service);
     const { clientId, clientSecret, user } = service.holder;
     const token = await tokenOf(service, clientId, clientSecret);
-    await service.users.patch(user.id, { active: false }, 'command-line');
+    await service.users.patch(user.id, { active: false }, COMMAND_LINE);
     await assertInactive(service, token);
   });
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
+import { COMMAND_LINE } from '../../../src/acting.ts';
 import {
   type Answer,
   basic,
@@ -13,6 +14,7 @@ import {
   type TestClient,
   TOKEN,
 } from '../../support/oauth-service.ts';
+import { ACTOR } from '../../support/services.ts';
 
 type Service = OAuthService & { readonly client: TestClient };
 
@@ -67,7 +69,7 @@ describe('a token request with valid credentials', () => {
     service.tokens.authenticate = async (credentials) => {
       const client = await authenticate(credentials);
       authenticated += 1;
-      if (authenticated === 1) await service.applications.revokeTokens(client.id, 'test');
+      if (authenticated === 1) await service.applications.revokeTokens(client.id, ACTOR);
       return client;
     };
     const answer = await postJson(service, TOKEN, request(service));
@@ -120,7 +122,7 @@ describe('a token request in JSON', () => {
     const service = await startOAuthService(t);
     const names = Array.from({ length: 25 }, (_, at) => `things:do-${String.fromCharCode(97 + at)}`);
     const scopes = names.map((name) => ({ name }));
-    await service.products.create({ name: 'Things', scopes }, 'command-line');
+    await service.products.create({ name: 'Things', scopes }, COMMAND_LINE);
     const withClient = { ...service, client: await makeClient(service, names) };
     const asked = async (scope: string): Promise<Answer> => postJson(service, TOKEN, request(withClient, { scope }));
     assert.equal(bodyOf(await asked('all')).scope, names.join(' '));
@@ -213,9 +215,9 @@ describe('a token request in JSON', () => {
     const service = await start(t);
     const other = await makeClient(service);
     const inactive = await makeClient(service);
-    await service.applications.patch(inactive.applicationId, { active: false }, 'command-line');
+    await service.applications.patch(inactive.applicationId, { active: false }, COMMAND_LINE);
     const orphan = await makeClient(service);
-    await service.users.patch(orphan.user.id, { active: false }, 'command-line');
+    await service.users.patch(orphan.user.id, { active: false }, COMMAND_LINE);
     const descriptions = new Set<string>();
     for (const more of [
       { clientId: OTHER },

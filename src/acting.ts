@@ -1,0 +1,30 @@
+/** Who makes a change and with which rights: every use case that changes something takes an `Acting`. */
+import type { Actor } from './audit.ts';
+import type { Constraints, Role } from './store/users.ts';
+
+export type Acting = {
+  /** The name that the audit log keeps. */
+  readonly actor: Actor;
+  readonly authority: Authority;
+};
+
+/** `unlimited` is for those who have the data folder and the master key: the command line, an embedding program, the service itself. */
+export type Authority = 'unlimited' | Held;
+
+/** What a caller holds: its user's rights, and for a token its scopes. */
+export type Held = {
+  /** A session of the portal is not limited by scopes. */
+  readonly through: 'token' | 'session';
+  readonly userName: string;
+  readonly role: Role;
+  readonly permissions: readonly string[];
+  readonly constraints: Constraints;
+  /** The scopes of the token; empty for a session. */
+  readonly scopes: readonly string[];
+};
+
+/** What Sallyport does by itself. */
+export const SERVICE: Acting = { actor: 'service', authority: 'unlimited' };
+export const COMMAND_LINE: Acting = { actor: 'command-line', authority: 'unlimited' };
+/** An embedding program that acts for its operator. */
+export const EMBEDDING_PROGRAM: Acting = { actor: 'embedding-program', authority: 'unlimited' };
