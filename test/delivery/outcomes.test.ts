@@ -41,7 +41,7 @@ describe('a 2xx answer', () => {
       assert.equal((await d.webhooks.get(webhook.id)).progress.state, 'running');
 
       const test = createTestDelivery(d);
-      const attempt = await test(webhook.id, ACTOR);
+      const attempt = await test(webhook.id, ACTOR.actor);
       assert.deepEqual([attempt.responseStatus, attempt.errorClass], [200, null]);
       assert.equal(requests, 2);
     });
