@@ -126,7 +126,7 @@ describe('an idempotency key', () => {
           fields: ['events[1].idempotencyKey'],
         }),
       );
-      assert.equal((await s.publish(order({ ...more, idempotencyKey: 'k' }), 'application 2')).accepted, 1);
+      assert.equal((await s.publish(order({ ...more, idempotencyKey: 'k' }), actingAs('application 2'))).accepted, 1);
     });
   }
 
