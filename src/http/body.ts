@@ -78,7 +78,8 @@ function turnsEnd(): Promise<void> {
 /** A body of which every byte has arrived. */
 function readAtOnce(request: IncomingMessage, maxBytes: number): Buffer {
   if (request.readableLength > maxBytes) throw tooLarge(maxBytes);
-  return (request.read() as Buffer | null) ?? NO_BYTES;
+  // Without a size, Node 26 and Deno return the first chunk alone.
+  return (request.read(request.readableLength) as Buffer | null) ?? NO_BYTES;
 }
 
 const NO_BYTES: Buffer = Buffer.alloc(0);

@@ -18,7 +18,7 @@ async function serving(
 ): Promise<Socket> {
   const route: Route = {
     ...{ method: 'POST', path: '/body', access: 'open', tag: 'test', summary: 'Reads a body', replies: {} },
-    body: { maxBytes: 100, types: ['application/json'], schema: z.unknown() },
+    body: { maxBytes: 100_000, types: ['application/json'], schema: z.unknown() },
     ...rest,
   };
   const log = createLog('silent');
@@ -63,6 +63,25 @@ describe('a body', () => {
     socket.destroy();
     const { status, refusal } = await answered.promise;
     assert.deepEqual({ status, refusal }, { status: 400, refusal: 'invalid_request' });
+  });
+
+  it('that comes with its head in more than one chunk is read whole', async (t) => {
+    const text = JSON.stringify('x'.repeat(70_000));
+    const read = deferred<unknown>();
+    const socket = await serving(t, {
+      // Both chunks are there before the body is read.
+      admit: async (request) => {
+        while (request.readableLength < text.length) await new Promise((resolve) => setImmediate(resolve));
+        return null;
+      },
+      respond: async ({ body }) => {
+        read.resolve(body);
+        return { status: 204 };
+      },
+      observe: ({ status }) => read.resolve(status),
+    });
+    socket.write(head(text.length) + text);
+    assert.equal(String(await read.promise).length, 70_000);
   });
 
   for (const [how, cut] of [
