@@ -6,24 +6,30 @@ import { join } from 'node:path';
 export const RUNTIMES = ['node22', 'node24', 'node26', 'deno'] as const;
 export type Runtime = (typeof RUNTIMES)[number];
 
+/** The newest Deno and the oldest that the README names. */
+export const DENOS = ['deno', 'deno-oldest'] as const;
+
 const packages = join(import.meta.dirname, 'node_modules');
 const platform = `${process.platform}-${process.arch}`;
 
 /** Where the program of a runtime is, and what it calls itself. Throws where there is none for this system. */
-export function programOf(runtime: Runtime): { readonly path: string; readonly version: string } {
+export function programOf(runtime: Runtime | (typeof DENOS)[number]): {
+  readonly path: string;
+  readonly version: string;
+} {
   const path = pathOf(runtime);
   if (!existsSync(path)) throw new Error(`there is no ${runtime} for ${platform}: ${path} is missing`);
   const [version = ''] = execFileSync(path, ['--version'], { encoding: 'utf8' }).split('\n');
-  return { path, version: runtime === 'deno' ? version : `node ${version.slice(1)}` };
+  return { path, version: runtime.startsWith('deno') ? version : `node ${version.slice(1)}` };
 }
 
-function pathOf(runtime: Runtime): string {
+function pathOf(runtime: Parameters<typeof programOf>[0]): string {
   // The one that this runs on needs no other.
   if (runtime === 'deno' && 'deno' in process.versions) return process.execPath;
   // The project's own; as in scripts/install.mjs.
   if (runtime === 'node24') return join(import.meta.dirname, '../../node_modules', `node-${platform}`, 'bin', 'node');
   installMissing();
-  if (runtime === 'deno') return join(packages, '@deno', `${platform}-glibc`, 'deno');
+  if (runtime === 'deno' || runtime === 'deno-oldest') return join(packages, `${runtime}-${platform}`, 'deno');
   return join(packages, `${runtime}-${platform}`, 'bin', 'node');
 }
 

@@ -36,7 +36,10 @@ export function processTerminal(): Terminal {
   };
 }
 
-/** Deno may have been told to let only some variables be read, and then does not list any. */
+/** The variables that commands read besides the settings. */
+const OTHER_VARIABLES = ['XDG_STATE_HOME', 'NO_COLOR'];
+
+/** Deno lists no variables where it was told which ones may be read. */
 function readableEnvironment(): Terminal['env'] {
   const read = <T>(look: () => T): T | undefined => {
     try {
@@ -48,7 +51,7 @@ function readableEnvironment(): Terminal['env'] {
   };
   const all = read(() => ({ ...process.env }));
   const { env } = process;
-  const variables = Object.values(SETTINGS).map(({ variable }) => variable);
+  const variables = [...Object.values(SETTINGS).map(({ variable }) => variable), ...OTHER_VARIABLES];
   return all ?? Object.fromEntries(variables.map((variable) => [variable, read(() => env[variable])]));
 }
 

@@ -3,18 +3,21 @@ import { mkdirSync, type Stats, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
- * Makes a folder for its owner alone, and those above it that there are none of. Throws what the system says. One after the other: Node's
- * own `recursive` never ends where a folder is there and takes none, as in /proc.
+ * Makes a folder for its owner alone, and the missing folders above it. Throws the system's error. Folders above are looked at only where
+ * one is missing: Deno may permit nothing but the folder itself. One at a time: Node's own `recursive` never ends in a folder that
+ * exists and takes no entries, such as /proc.
  */
 export function makePrivateFolder(path: string): void {
   if (isFolder(path)) return;
-  const above = dirname(path);
-  if (above !== path && find(above) === undefined) makePrivateFolder(above);
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
-    // Somebody else was faster.
-    if (!isFolder(path)) throw error;
+    // Another process was faster.
+    if (isFolder(path)) return;
+    const above = dirname(path);
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || above === path || find(above) !== undefined) throw error;
+    makePrivateFolder(above);
+    makePrivateFolder(path);
   }
 }
 

@@ -1,0 +1,214 @@
+/** A fresh clone on the oldest and the newest Deno: what the README says to type there, and every command. */
+import assert from 'node:assert/strict';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { DENOS, programOf } from '../../scripts/runtimes/programs.ts';
+import { GROUPS } from '../../src/cli/groups.ts';
+import { cleanUp } from '../support/cleanup.ts';
+import { goRound } from '../support/command-circle.ts';
+import { creationOf } from '../support/command-folder.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { temporaryFolder } from '../support/service.ts';
+import { makeCertificates } from '../support/tls.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+for (const runtime of DENOS) {
+  const { path, version } = programOf(runtime);
+  describe(`a fresh clone on ${version}`, () => {
+    it('starts with the task and with the command of the README, and makes its data folder', async (t) => {
+      const { folder, env } = freshClone(t, path);
+      const command = readmeCommand();
+      assert.equal(command[0], 'deno');
+      for (const args of [['task', 'start'], command.slice(1)]) {
+        const data = join(folder, 'data');
+        execFileSync('rm', ['-rf', data]);
+        const { url, end } = await started(t, spawn(path, args, { cwd: folder, env: { ...env, SALLYPORT_PORT: '0' } }));
+        assert.equal((await fetch(`${url}/readyz`)).status, 200);
+        assert.ok(readFileSync(join(data, 'sallyport.db')).length > 0);
+        assert.deepEqual(await end(), { code: 0, signal: null });
+      }
+    });
+
+    it('goes the whole circle, with a CA file that receivers are trusted by', async (t) => {
+      const { folder, env } = freshClone(t, path);
+      await goRound(t, { file: commandOf(folder, path), folder, env });
+    });
+
+    it('runs every command, and listens without an option', async (t) => {
+      const clone = freshClone(t, path);
+      const missing = await runEveryCommand(t, clone, commandOf(clone.folder, path));
+      assert.deepEqual(missing, []);
+    });
+  });
+}
+
+type Clone = { readonly folder: string; readonly env: Readonly<Record<string, string>> };
+
+/** What is committed, with the packages that `deno install --prod` brings, and a home that nothing else has been in. */
+function freshClone(t: TestContext, deno: string): Clone {
+  const place = temporaryFolder(t);
+  const folder = join(place, 'sallyport');
+  const home = join(place, 'home');
+  mkdirSync(home);
+  execFileSync('git', ['clone', '--quiet', '--depth', '1', `file://${root}`, folder]);
+  execFileSync(deno, ['install', '--quiet', '--prod'], { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] });
+  return { folder, env: { HOME: home, PATH: process.env.PATH ?? '', NO_COLOR: '1', DENO_NO_UPDATE_CHECK: '1' } };
+}
+
+function readmeCommand(): string[] {
+  const [, block = ''] = /^```sh\n(deno run [\s\S]*?)\n```/m.exec(readFileSync(`${root}/README.md`, 'utf8')) ?? [];
+  return block.replaceAll(/ \\\n +/g, ' ').split(' ');
+}
+
+/** `sallyport` as one file, by the task. */
+function commandOf(folder: string, deno: string): string {
+  const file = join(folder, 'sallyport-on-deno');
+  writeFileSync(file, `#!/bin/sh\nexec '${deno}' task --quiet sallyport "$@"\n`, { mode: 0o755 });
+  return file;
+}
+
+/** Waits until a server says where it listens. */
+async function started(
+  t: TestContext,
+  child: ChildProcess,
+  announcement: RegExp = /listens on (http:\S+)\n/,
+): Promise<{
+  readonly url: string;
+  end(): Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
+}> {
+  cleanUp(t, () => void child.kill('SIGKILL'));
+  const ended = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
+  let output = '';
+  const url = await new Promise<string>((resolve, reject) => {
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.setEncoding('utf8').on('data', (text: string) => {
+        output += text;
+        const [, found] = announcement.exec(output) ?? [];
+        if (found !== undefined) resolve(found);
+      });
+    }
+    void ended.then(([code]) => reject(new Error(`it ended with ${code}: ${output}`)));
+  });
+  return {
+    url,
+    end: async () => {
+      child.kill('SIGTERM');
+      const [code, signal] = await ended;
+      return { code, signal };
+    },
+  };
+}
+
+/** Answers the commands that were not run. */
+async function runEveryCommand(t: TestContext, { folder, env }: Clone, file: string): Promise<string[]> {
+  const { ca, server } = makeCertificates();
+  const receiver = await startReceiver(t, server);
+  const hook = receiver.endpoint('/hook');
+  const caFile = join(env.HOME ?? '', 'ca.pem');
+  const keyFile = join(env.HOME ?? '', 'key.asc');
+  const backup = join(env.HOME ?? '', 'backup.db');
+  writeFileSync(caFile, ca);
+  copyFileSync(join(root, 'test/vectors/pgp/curve25519.public.asc'), keyFile);
+  const settings = { ...env, SALLYPORT_CA_FILE: caFile, SALLYPORT_EGRESS_ALLOW: '127.0.0.1,::1' };
+  const ran = new Set<string>();
+  const ending = async (
+    name: string,
+    args: readonly string[],
+  ): Promise<{ code: number | null; stdout: string; stderr: string }> => {
+    ran.add(name);
+    const child = spawn(file, [...name.split(' '), ...args], { cwd: folder, env: settings });
+    let stdout = '';
+    let stderr = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      stdout += text;
+    });
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      stderr += text;
+    });
+    const [code] = (await once(child, 'close')) as [number | null];
+    return { code, stdout, stderr };
+  };
+  const run = async (name: string, ...args: readonly string[]): Promise<string> => {
+    const { code, stdout, stderr } = await ending(name, args);
+    assert.deepEqual([code, stderr], [0, ''], `${name}: ${stdout}`);
+    return stdout;
+  };
+  const json = async <T = { readonly id: string }>(name: string, ...args: readonly string[]): Promise<T> =>
+    JSON.parse(await run(name, ...args, '--json')) as T;
+  const fields = ['--fields', '{"name":"changed"}'];
+
+  await run('init');
+  await run('version');
+  const user = await json('user create', '--user-name', 'billing', '--role', 'operator');
+  await run('user update', user.id, '--fields', '{"displayName":"Billing"}');
+  await run('user invite', user.id);
+  await run('user list');
+  await run('user show', user.id);
+  const application = await json('application create', '--name', 'billing', '--user', user.id);
+  await run('application update', application.id, ...fields);
+  for (const verb of ['list', 'show', 'regenerate-secret', 'revoke-tokens', 'remove']) {
+    await run(`application ${verb}`, ...(verb === 'list' ? [] : [application.id]));
+  }
+  await run('user remove', user.id);
+
+  const rule = { methods: ['GET'], path: '/shop/{id}', scope: 'shop:view' };
+  const scopes = [{ name: 'shop:view', description: 'See the shop' }];
+  const product = await json('product create', '--fields', JSON.stringify({ name: 'Shop', scopes, rules: [rule] }));
+  await run('product update', product.id, ...fields);
+  await run('product check', 'GET', '/shop/1');
+  for (const verb of ['list', 'show', 'remove']) await run(`product ${verb}`, ...(verb === 'list' ? [] : [product.id]));
+
+  await run('key import', keyFile, '--name', 'hr');
+  await run('key update', 'hr', '--name', 'people');
+  for (const verb of ['list', 'show', 'remove']) await run(`key ${verb}`, ...(verb === 'list' ? [] : ['people']));
+
+  const [, , ...creation] = creationOf(hook);
+  const endpoint = await json('endpoint create', ...creation);
+  await run('endpoint update', endpoint.id, ...fields);
+  for (const verb of ['list', 'show', 'verify'])
+    await run(`endpoint ${verb}`, ...(verb === 'list' ? [] : [endpoint.id]));
+  assert.equal(hook.challenges.length, 1, 'the verification reached a receiver that only the CA file vouches for');
+  await run('event-type create', '--name', 'order.placed');
+  await run('event-type update', 'order.placed', '--fields', '{"description":"An order"}');
+  for (const verb of ['list', 'show']) await run(`event-type ${verb}`, ...(verb === 'list' ? [] : ['order.placed']));
+  const webhook = await json('webhook create', '--name', 'w', '--endpoint', endpoint.id, '--event', 'order.*');
+  await run('webhook update', webhook.id, ...fields);
+  for (const verb of ['list', 'show', 'test', 'start'])
+    await run(`webhook ${verb}`, ...(verb === 'list' ? [] : [webhook.id]));
+  await hook.next();
+  await run('event publish', '--type', 'order.placed', '--data', '{"number":1}', '--subject', 'somebody');
+  const { items } = await json<{ items: { id: string }[] }>('deliveries list');
+  const delivery = items[0]?.id ?? '';
+  await run('deliveries show', delivery);
+  await run('event erase', '--subject', 'somebody');
+  const { code, stderr } = await ending('deliveries replay', [delivery]);
+  assert.deepEqual([code, /only a delivered or dead one can be sent again/.test(stderr)], [1, true], stderr);
+  await run('webhook replay', webhook.id);
+  for (const verb of ['stop', 'remove']) await run(`webhook ${verb}`, webhook.id);
+  for (const verb of ['rotate-secret', 'rotate-api-key', 'remove']) await run(`endpoint ${verb}`, endpoint.id);
+  await run('event-type remove', 'order.placed');
+
+  await run('backup', backup, '--with-master-key');
+  await run('restore', backup, '--force');
+  await run('rotate-master-key');
+  await run('doctor');
+
+  const listening = await started(
+    t,
+    spawn(file, ['listen', '--port', '0'], { cwd: folder, env: settings }),
+    /Listening on (https:\S+) /,
+  );
+  assert.ok(
+    readFileSync(join(env.HOME ?? '', '.local/state/sallyport/listen/certificate.pem'), 'utf8').includes('CERT'),
+  );
+  await listening.end();
+  // The first test starts it.
+  for (const name of ['listen', 'serve']) ran.add(name);
+  const commands = (await Promise.all(GROUPS.map(({ load }) => load()))).flat().map(({ name }) => name);
+  return commands.filter((name) => !ran.has(name));
+}
