@@ -7,7 +7,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import { assertHealthy, beside, withKeyOf } from '../support/backup-folders.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { createClient, succeeded, tokenFor } from '../support/client.ts';
-import { sallyport, serve } from '../support/command.ts';
+import { sallyport, sallyportProcess, serve } from '../support/command.ts';
 import { creationOf, initialised, type Json, reachableReceiver } from '../support/command-folder.ts';
 import { modeOf } from '../support/data-folder.ts';
 
@@ -45,7 +45,8 @@ test('a backup taken while a server publishes without pause has all that was ack
 
   const before = acknowledged.length;
   const file = beside(folder, 'backup.db');
-  const backup = await json<Backup>(['backup', file]);
+  const { stdout } = await sallyportProcess(['backup', file, '--data', dataDir, '--json']);
+  const backup = JSON.parse(stdout) as Backup;
   const after = acknowledged.length;
   publishing = false;
   await Promise.all(publishers);

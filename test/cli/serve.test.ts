@@ -77,7 +77,18 @@ test('credentials of a serve that was killed before it showed them come with the
 test('commands work beside a running server, and it knows at once what they made', async (t) => {
   const dataDir = await initialised(t);
   const { announcement } = await serve(t, dataDir);
-  const args = ['application', 'create', '--data', dataDir, '--name', 'Payroll', '--user', 'admin'];
+  const args = [
+    'application',
+    'create',
+    '--data',
+    dataDir,
+    '--name',
+    'Payroll',
+    '--user',
+    'admin',
+    '--scope',
+    'webhooks:view',
+  ];
   const created = await sallyportJson<{ clientId: string; clientSecret: string }>(args);
   assert.equal(await tokenStatus(announcement.url, created), 200);
 });

@@ -1,4 +1,4 @@
-/** The real command in a process of its own, on a data folder of the test's. */
+/** The real command on a data folder of the test's: in this process where that shows the same, else in one of its own. */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { run } from '../../src/cli/run.ts';
 import type { FirstCredentials } from '../../src/data-folder.ts';
 import { cleanUp } from './cleanup.ts';
 import { createLogReader, type LogReader } from './log-reader.ts';
@@ -34,8 +35,36 @@ export function unusedFolder(t: TestContext): string {
   return join(parent, 'data');
 }
 
-/** Runs `sallyport <args…>` to its end. */
-export async function sallyport(
+/** Commands that take signals and log: they need a process of their own. */
+const SERVERS = ['serve', 'listen'];
+
+/**
+ * Runs `sallyport <args…>` to its end: in this process, which saves the half second of a processor that a start takes, unless it is a
+ * server. A test of what belongs to the process, such as its log, uses `sallyportProcess`.
+ */
+export async function sallyport(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
+  if (SERVERS.includes(args[0] ?? '')) return sallyportProcess(args, options);
+  const { env = {}, input = '' } = options;
+  let stdout = '';
+  let stderr = '';
+  const status = await run(args, {
+    env: { ...inheritedEnvironment(), ...env },
+    isInteractive: false,
+    out: async (text) => {
+      stdout += text;
+      return true;
+    },
+    err: async (text) => {
+      stderr += text;
+      return true;
+    },
+    read: async (limitBytes) => (Buffer.byteLength(input) > limitBytes ? null : input),
+  });
+  return { status, stdout, stderr };
+}
+
+/** Runs `sallyport <args…>` to its end in a process of its own. */
+export async function sallyportProcess(
   args: readonly string[],
   { env = {}, input = '' }: CommandOptions = {},
 ): Promise<CommandResult> {
@@ -119,6 +148,9 @@ export function commandLine(args: readonly string[]): string[] {
 }
 
 function start(args: readonly string[], env: Readonly<Record<string, string>>): ChildProcessWithoutNullStreams {
-  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('SALLYPORT_'));
-  return spawn(process.execPath, [...FLAGS, MAIN, ...args], { env: { ...Object.fromEntries(inherited), ...env } });
+  return spawn(process.execPath, [...FLAGS, MAIN, ...args], { env: { ...inheritedEnvironment(), ...env } });
+}
+
+function inheritedEnvironment(): Record<string, string | undefined> {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SALLYPORT_')));
 }
