@@ -141,12 +141,12 @@ function environment(t: TestContext, dataDir: string, options: ServiceOptions): 
     SALLYPORT_PORT: '0',
     SALLYPORT_EGRESS_ALLOW: '127.0.0.0/8,::1',
     SALLYPORT_LOG_LEVEL: logLevel,
-    ...(ca === undefined ? {} : { SALLYPORT_CA_FILE: caFile(t, ca) }),
+    ...(ca === undefined ? {} : { SALLYPORT_CA_FILE: writeCaFile(t, ca) }),
     ...env,
   };
 }
 
-function caFile(t: TestContext, ca: string): string {
+export function writeCaFile(t: TestContext, ca: string): string {
   const path = join(temporaryFolder(t), 'ca.pem');
   writeFileSync(path, ca);
   return path;

@@ -1,0 +1,18 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { MOMENTS, reportText, runChaos, sum } from './run.ts';
+
+/** `CHAOS_SEED` repeats the choices of a run, `CHAOS_KILLS` makes it shorter or longer. */
+const { CHAOS_SEED, CHAOS_KILLS } = process.env;
+const seed = Number(CHAOS_SEED ?? Date.now() % 1_000_000);
+const kills = Number(CHAOS_KILLS ?? 200);
+
+it('keeps every promise through kills at random moments', { timeout: 1_200_000 }, async (t) => {
+  const tell = (text: string): void => void process.stdout.write(`${text}\n`);
+  tell(`seed ${seed}: repeat with CHAOS_SEED=${seed}`);
+  const report = await runChaos(t, { seed, kills, tell });
+  tell(reportText(report));
+  assert.deepEqual([report.violations, report.faults], [[], []]);
+  assert.ok(sum(report.kills) >= kills);
+  if (kills >= 5 * MOMENTS.length) for (const moment of MOMENTS) assert.ok(report.kills[moment] > 0, moment);
+});

@@ -1,0 +1,216 @@
+/**
+ * What a run of the kill test saw from outside, and the checker that says which promises it broke. Pure: it reads what publishers
+ * were told and what receivers got, and knows nothing of the service.
+ */
+
+/** Orders all that was seen: a publish with a smaller `at` was seen earlier. Not a time. */
+export type Sequence = number;
+
+/** One idempotency key: first asked for at `askedAt`, then again until it was acknowledged. */
+export type Publish = {
+  readonly key: string;
+  readonly subject: string | null;
+  readonly askedAt: Sequence;
+  readonly acknowledgements: readonly {
+    readonly at: Sequence;
+    readonly eventId: string;
+    readonly duplicate: boolean;
+  }[];
+};
+
+export type ArrivedRecord = {
+  readonly offset: number;
+  readonly messageId: string;
+  /** The idempotency key that the event carries in its data. */
+  readonly key: string;
+};
+
+/** One delivery that a receiver verified, in the order in which it answered. `accepted`: it answered with 2xx. */
+export type Arrival = {
+  readonly webhook: string;
+  /** When the service began the attempt, by its own clock: epoch milliseconds. */
+  readonly attemptAtMs: number;
+  readonly accepted: boolean;
+  readonly records: readonly ArrivedRecord[];
+};
+
+/** `repliedAtMs` is null where no reply came. */
+export type Erasure = { readonly subject: string; readonly repliedAtMs: number | null };
+
+/** A delivery that the service lists at the end. */
+export type Kept = { readonly offset: number; readonly eventId: string; readonly state: string };
+
+export type History = {
+  readonly webhooks: readonly { readonly name: string; readonly ordered: boolean; readonly kept: readonly Kept[] }[];
+  readonly publishes: readonly Publish[];
+  readonly arrivals: readonly Arrival[];
+  readonly erasures: readonly Erasure[];
+};
+
+export type Violation = {
+  readonly kind: 'lost' | 'reordered' | 'gap' | 'duplicate' | 'erased' | 'unknown';
+  readonly detail: string;
+};
+
+/** Every promise that the history breaks; none where all hold. */
+export function violations(history: History): Violation[] {
+  return [
+    ...twice(history),
+    ...strangers(history),
+    ...lost(history),
+    ...gaps(history),
+    ...reordered(history),
+    ...sentErased(history),
+  ];
+}
+
+/** An idempotency key stands for one event, and an event has one offset in each webhook. */
+function* twice({ publishes, arrivals, webhooks }: History): Generator<Violation> {
+  const ids = new Map<string, Set<string>>();
+  const add = (key: string, id: string): void => void (ids.get(key) ?? ids.set(key, new Set()).get(key))?.add(id);
+  for (const { key, acknowledgements } of publishes) {
+    for (const { eventId } of acknowledgements) add(key, eventId);
+    const first = acknowledgements.filter(({ duplicate }) => !duplicate).length;
+    if (first > 1) yield { kind: 'duplicate', detail: `${key} was accepted as new ${first} times` };
+  }
+  const offsets = new Map<string, Set<number>>();
+  for (const { webhook, records } of arrivals) {
+    for (const { key, messageId, offset } of records) {
+      add(key, messageId);
+      const place = `${messageId} of ${webhook}`;
+      (offsets.get(place) ?? offsets.set(place, new Set()).get(place))?.add(offset);
+    }
+  }
+  for (const { name, kept } of webhooks) {
+    for (const { eventId, offset } of kept) {
+      const place = `${eventId} of ${name}`;
+      (offsets.get(place) ?? offsets.set(place, new Set()).get(place))?.add(offset);
+    }
+  }
+  for (const [key, all] of ids) {
+    if (all.size > 1)
+      yield { kind: 'duplicate', detail: `${key} stands for ${all.size} events: ${[...all].join(', ')}` };
+  }
+  for (const [place, all] of offsets) {
+    if (all.size > 1) yield { kind: 'duplicate', detail: `event ${place} has the offsets ${[...all].join(', ')}` };
+  }
+}
+
+/** Nothing arrives that nobody published. */
+function* strangers({ publishes, arrivals }: History): Generator<Violation> {
+  const keys = new Set(publishes.map(({ key }) => key));
+  for (const { webhook, records } of arrivals) {
+    for (const { key, offset } of records) {
+      if (!keys.has(key))
+        yield { kind: 'unknown', detail: `offset ${offset} of ${webhook} holds ${key}, which nobody published` };
+    }
+  }
+}
+
+/** What was acknowledged was accepted by the receiver of every webhook, unless its erasure was asked for. */
+function* lost({ webhooks, publishes, arrivals, erasures }: History): Generator<Violation> {
+  const erased = new Set(erasures.map(({ subject }) => subject));
+  const accepted = new Map(webhooks.map(({ name }) => [name, new Set<string>()]));
+  for (const { webhook, records, accepted: ok } of arrivals) {
+    if (ok) for (const { messageId } of records) accepted.get(webhook)?.add(messageId);
+  }
+  for (const { key, subject, acknowledgements } of publishes) {
+    const eventId = acknowledgements[0]?.eventId;
+    if (eventId === undefined || (subject !== null && erased.has(subject))) continue;
+    for (const [name, ids] of accepted) {
+      if (!ids.has(eventId))
+        yield { kind: 'lost', detail: `${key} (${eventId}) was acknowledged and never reached ${name}` };
+    }
+  }
+}
+
+/** Offsets run from 0 without gaps; one that no receiver accepted was discarded by an erasure. */
+function* gaps({ webhooks, arrivals }: History): Generator<Violation> {
+  for (const { name, kept } of webhooks) {
+    const arrived = new Set<number>();
+    for (const { webhook, records, accepted } of arrivals) {
+      if (webhook === name && accepted) for (const { offset } of records) arrived.add(offset);
+    }
+    const states = new Map(kept.map(({ offset, state }) => [offset, state]));
+    const end = [...states.keys(), ...arrived].reduce((last, offset) => Math.max(last, offset), -1);
+    for (let offset = 0; offset <= end; offset += 1) {
+      const state = states.get(offset);
+      if (state === undefined) yield { kind: 'gap', detail: `${name} has no offset ${offset}` };
+      else if (!arrived.has(offset) && state !== 'discarded') {
+        yield { kind: 'gap', detail: `offset ${offset} of ${name} is ${state} and was never accepted` };
+      }
+    }
+  }
+}
+
+/**
+ * An ordered webhook sends a record when all before it were accepted, sends none again once a later one went out, and numbers records
+ * in the order in which they were acknowledged.
+ */
+function* reordered({ webhooks, publishes, arrivals }: History): Generator<Violation> {
+  for (const { name, kept } of webhooks.filter(({ ordered }) => ordered)) {
+    const settled = new Set(kept.filter(({ state }) => state === 'discarded').map(({ offset }) => offset));
+    let next = 0;
+    let highest = -1;
+    for (const { webhook, records, accepted } of arrivals) {
+      if (webhook !== name) continue;
+      let before = -1;
+      for (const { offset } of records) {
+        if (offset <= before)
+          yield { kind: 'reordered', detail: `${name}: offset ${offset} follows ${before} in one delivery` };
+        before = offset;
+      }
+      const first = records[0]?.offset ?? 0;
+      while (settled.has(next)) next += 1;
+      if (first > next)
+        yield { kind: 'reordered', detail: `${name}: offset ${first} came before ${next} was accepted` };
+      if (before < highest)
+        yield { kind: 'reordered', detail: `${name}: offset ${before} came again after ${highest}` };
+      highest = Math.max(highest, before);
+      if (accepted) for (const { offset } of records) settled.add(offset);
+    }
+    yield* numberedBackwards(name, kept, publishes);
+  }
+}
+
+function* numberedBackwards(name: string, kept: readonly Kept[], publishes: readonly Publish[]): Generator<Violation> {
+  const offsets = new Map(kept.map(({ eventId, offset }) => [eventId, offset]));
+  const moments = publishes.flatMap(({ key, askedAt, acknowledgements: [first] }) => {
+    const offset = first === undefined ? undefined : offsets.get(first.eventId);
+    if (first === undefined || offset === undefined) return [];
+    return [
+      { at: askedAt, key, offset, asked: true },
+      { at: first.at, key, offset, asked: false },
+    ];
+  });
+  let floor = -1;
+  for (const { key, offset, asked } of moments.sort((a, b) => a.at - b.at)) {
+    if (!asked) floor = Math.max(floor, offset);
+    else if (offset < floor) {
+      yield {
+        kind: 'reordered',
+        detail: `${name}: ${key} was published after offset ${floor} was acknowledged and has ${offset}`,
+      };
+    }
+  }
+}
+
+/** No attempt that begins after the reply to an erasure carries that person's events. */
+function* sentErased({ publishes, arrivals, erasures }: History): Generator<Violation> {
+  const subjects = new Map(publishes.map(({ key, subject }) => [key, subject]));
+  const erasedAt = new Map<string, number>();
+  for (const { subject, repliedAtMs } of erasures) {
+    if (repliedAtMs !== null) erasedAt.set(subject, Math.min(repliedAtMs, erasedAt.get(subject) ?? repliedAtMs));
+  }
+  for (const { webhook, attemptAtMs, records } of arrivals) {
+    for (const { key, offset } of records) {
+      const at = erasedAt.get(subjects.get(key) ?? '');
+      if (at !== undefined && attemptAtMs > at) {
+        yield {
+          kind: 'erased',
+          detail: `offset ${offset} of ${webhook} went out ${attemptAtMs - at} ms after its erasure`,
+        };
+      }
+    }
+  }
+}
