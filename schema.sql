@@ -105,8 +105,8 @@ CREATE TABLE access_token (
   expires_at     INTEGER NOT NULL
 ) STRICT;
 
--- Another number with every write to what a token's grant is made of, by whatever program: what was read of grants under the same
--- number still holds. A new token changes none that was issued before.
+-- Another number with every write to what a token's grant is made of, and with every session that ends, by whatever program: what
+-- was read of grants and sessions under the same number still holds. A new token or session changes none that was there before.
 CREATE TABLE access_version (
   value INTEGER NOT NULL
 ) STRICT;
@@ -117,6 +117,7 @@ CREATE TRIGGER user_account_update AFTER UPDATE ON user_account BEGIN UPDATE acc
 CREATE TRIGGER user_account_delete AFTER DELETE ON user_account BEGIN UPDATE access_version SET value = value + 1; END;
 CREATE TRIGGER access_token_update AFTER UPDATE ON access_token BEGIN UPDATE access_version SET value = value + 1; END;
 CREATE TRIGGER access_token_delete AFTER DELETE ON access_token BEGIN UPDATE access_version SET value = value + 1; END;
+CREATE TRIGGER session_delete AFTER DELETE ON session BEGIN UPDATE access_version SET value = value + 1; END;
 
 -- The built-in example of a guarded API that emits events.
 CREATE TABLE employee (

@@ -31,8 +31,10 @@ export const STATUS_EVERY_SECONDS = 5;
 /** How much longer than a test event may take its page waits for what came of it. */
 export const TEST_MARGIN_MS = 5000;
 export const THEME_SECONDS: number = 365 * 86_400;
-/** How often an open stream looks whether its session still is. */
-export const STREAM_SESSION_EVERY_MS = 15_000;
+/** How long an open stream is silent at most: proxies close connections on which nothing comes, usually after a minute. */
+export const STREAM_SILENCE_MS = 15_000;
+/** How often it is looked at whether sessions with open streams have run out, or were ended by another process. */
+export const SESSION_WATCH_MS = 250;
 
 // Passkeys.
 /** How long a browser's question for a passkey may stay open. */

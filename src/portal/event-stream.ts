@@ -1,27 +1,24 @@
 /** Server-sent events (HTML Standard §9.2): what a page shows as it happens, as long as its reader is signed in and looks. */
-import type { Sessions } from '../access/sessions.ts';
 import type { Html } from '../http/html.ts';
 import type { Reply } from '../http/route.ts';
-import { STREAM_SESSION_EVERY_MS } from '../portal-limits.ts';
+import { STREAM_SILENCE_MS } from '../portal-limits.ts';
 import type { PageCall } from './call.ts';
-import { readCookie, SESSION_COOKIE } from './cookies.ts';
 
 /** Without a name the page puts the markup where its element says; with one it is an event of the page's own. */
 export type StreamEvent = { readonly event?: string; readonly html: Html };
 
 /**
- * The reply of a page that streams. Between events something is said now and then, so that proxies keep the connection, and the
- * session looked at: the stream ends with it, telling the page by the event `signed-out`.
+ * The reply of a page that streams. `ended` is aborted with the session: the stream then tells the page by the event `signed-out`
+ * and ends, without what the source still has. After `silenceMs` without an event it sends a comment, so that proxies keep the
+ * connection.
  */
 export function eventStream(
-  { request, signal }: Pick<PageCall, 'request' | 'signal'>,
-  sessions: Pick<Sessions, 'find'>,
+  { signal }: Pick<PageCall, 'signal'>,
+  ended: AbortSignal,
   source: AsyncIterable<StreamEvent>,
-  everyMs: number = STREAM_SESSION_EVERY_MS,
+  silenceMs: number = STREAM_SILENCE_MS,
 ): Reply {
-  const isSignedIn = async (): Promise<boolean> =>
-    (await sessions.find(readCookie(request, SESSION_COOKIE) ?? '', true)) !== null;
-  return { ...STREAM, stream: events(source, signal, isSignedIn, everyMs) };
+  return { ...STREAM, stream: events(source, signal, ended, silenceMs) };
 }
 
 /** The reply to a page whose session is over before its stream has begun: the event `signed-out`, and nothing else. */
@@ -54,25 +51,26 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
 async function* events(
   source: AsyncIterable<StreamEvent>,
   signal: AbortSignal,
-  isSignedIn: () => Promise<boolean>,
-  everyMs: number,
+  ended: AbortSignal,
+  silenceMs: number,
 ): AsyncGenerator<string> {
   const iterator = source[Symbol.asyncIterator]();
   let next = iterator.next();
+  const over = AbortSignal.any([signal, ended]);
   try {
-    while (!signal.aborted) {
+    while (!over.aborted) {
       const beat = new AbortController();
-      const quiet = pause(everyMs, AbortSignal.any([signal, beat.signal])).then(() => null);
+      const quiet = pause(silenceMs, AbortSignal.any([over, beat.signal])).then(() => null);
       const came = await Promise.race([next, quiet]).finally(() => beat.abort());
-      if (signal.aborted || came?.done === true) return;
-      if (came === null) {
-        if (!(await isSignedIn())) return yield SIGNED_OUT;
-        yield ': still here\n\n';
-      } else {
+      if (over.aborted) break;
+      if (came?.done === true) return;
+      if (came === null) yield ': still here\n\n';
+      else {
         yield eventText(came.value);
         next = iterator.next();
       }
     }
+    if (!signal.aborted) yield SIGNED_OUT;
   } finally {
     // Not waited for: a source that waits for something of its own must not hold the end up.
     void iterator.return?.(undefined)?.catch(() => undefined);

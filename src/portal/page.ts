@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
+import type { SessionWatch } from '../access/session-watch.ts';
 import type { Sessions } from '../access/sessions.ts';
 import type { Method, Reply, Route } from '../http/route.ts';
 import type { Clock, Random } from '../ids.ts';
@@ -66,6 +67,7 @@ export type PageRoute = Route & { readonly role: PortalRole | null; readonly isB
 
 type Dependencies = {
   readonly sessions: Sessions;
+  readonly sessionWatch: SessionWatch;
   readonly clock: Clock;
   readonly random: Random;
   readonly layout: Layout;
@@ -73,7 +75,7 @@ type Dependencies = {
   readonly publicHost: () => string | null;
 };
 
-export function createPages({ sessions, clock, random, layout, publicHost }: Dependencies): Pages {
+export function createPages({ sessions, sessionWatch, clock, random, layout, publicHost }: Dependencies): Pages {
   /** Of requests that are refused after they were recognised, so that the refusal stands in the same layout. */
   const recognised = new WeakMap<IncomingMessage, Visit>();
 
@@ -192,7 +194,10 @@ export function createPages({ sessions, clock, random, layout, publicHost }: Dep
         role: 'viewer',
         isBackground: true,
         signedOut: signedOutStream,
-        respond: async (call) => ({ reply: eventStream(call, sessions, await source(call)) }),
+        respond: async (call) => {
+          const ended = sessionWatch.ended(readCookie(call.request, SESSION_COOKIE) ?? '', call.signal);
+          return { reply: eventStream(call, ended, await source(call)) };
+        },
       }),
     form: (path, { show, ...sent }) => [
       page({ method: 'GET', path, role: 'administrator', respond: show }),

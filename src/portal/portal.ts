@@ -1,4 +1,5 @@
 /** The administration portal: every page, in one place. */
+import { createSessionWatch } from '../access/session-watch.ts';
 import type { Route } from '../http/route.ts';
 import { createAssets } from './asset-routes.ts';
 import type { PageDependencies, PortalDependencies } from './dependencies.ts';
@@ -55,7 +56,8 @@ function allPages(dependencies: PageDependencies): PageRoute[] {
 }
 
 export function createPortal(dependencies: PortalDependencies): Portal {
-  const { services, clock, random, publicUrl } = dependencies;
+  const { services, store, clock, random, publicUrl } = dependencies;
+  const { sessions } = services;
   const assets = createAssets();
   const paths = new Set<string>();
   const hasPage = (path: string): boolean => paths.has(path);
@@ -64,7 +66,8 @@ export function createPortal(dependencies: PortalDependencies): Portal {
     const url = publicUrl();
     return url === null ? null : new URL(url).host;
   };
-  const pages = createPages({ sessions: services.sessions, clock, random, layout, publicHost });
+  const sessionWatch = createSessionWatch({ sessions, store: store.sessions, clock });
+  const pages = createPages({ sessions, sessionWatch, clock, random, layout, publicHost });
   const registered = allPages({ ...dependencies, pages, hasPage });
   for (const { method, path } of registered) if (method === 'GET') paths.add(path);
   const { elsewhere } = pages;

@@ -1,6 +1,7 @@
 /** Who is signed in to the portal (`session`). */
 import type { AuditEntry } from '../audit.ts';
 import { SESSION_IDLE_MS, SESSIONS_PER_USER_MAX, SESSIONS_PURGED_AT_ONCE } from '../portal-limits.ts';
+import type { AccessVersion } from './access-version.ts';
 import { auditStatement } from './audit.ts';
 import type { Database, Row, Statement } from './database.ts';
 import { bytes, number, oneOf, type Table, table, text } from './table.ts';
@@ -70,6 +71,10 @@ export type SessionStore = {
   find(tokenHash: Uint8Array, now: number): Promise<SignedIn | null>;
   /** A user's sessions that are in force, the one used last first. */
   ofUser(userId: string, now: number): Promise<Session[]>;
+  /** While this stays the same number, a session that was found is in force until it runs out. Read it before. */
+  version(): number;
+  /** Calls back whenever this process may have ended a session. Returns the way to stop that. */
+  subscribe(onEnded: () => void): () => void;
   /** Notes that the session was used. */
   touch(id: string, seenAt: number): Promise<void>;
   end(session: Pick<Session, 'id' | 'userId'>, audit: AuditEntry): Promise<void>;
@@ -87,8 +92,10 @@ export function endSessions(userId: string, keep = ''): Statement {
   return { sql: END_OTHERS, params: { userId, keep } };
 }
 
-export function sessionStore(db: Database): SessionStore {
+export function sessionStore(db: Database, access: Pick<AccessVersion, 'current' | 'subscribe'>): SessionStore {
   return {
+    version: access.current,
+    subscribe: access.subscribe,
     begin: async (session, { id, updatedAt }, audit) => {
       await db.commit([
         { sql: UNCHANGED, params: { id, updatedAt }, expectChanges: 1 },

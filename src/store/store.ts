@@ -72,7 +72,8 @@ export type Store = {
 };
 
 export function createStore(database: Database, vault: Vault, ids: Ids): Store {
-  const { db, current } = watchAccess(database);
+  const access = watchAccess(database);
+  const { db, current } = access;
   return {
     users: userStore(db, ids),
     invitations: invitationStore(db),
@@ -92,7 +93,7 @@ export function createStore(database: Database, vault: Vault, ids: Ids): Store {
     attempts: attemptStore(db),
     audit: auditStore(db),
     settings: settingStore(db, vault),
-    sessions: sessionStore(db),
+    sessions: sessionStore(db, access),
     passkeys: passkeyStore(db),
     registry: registryStore(db),
     retention: retentionStore(db),

@@ -56,7 +56,7 @@ describe('the gate’s authentication', () => {
   for (const [what, values] of malformed) {
     it(`refuses a header with ${what}`, async (t) => {
       const s = await openTestServices(t);
-      const token = await tokenFor(s, []);
+      const token = await tokenFor(s, ['employees:view']);
       const refusal = await refused(() => s.gate.authenticate(values(token)), { code: 'invalid_token' });
       assert.equal(challengeOf(refusal), invalid('the Authorization header is not of the form Bearer <token>'));
     });
@@ -64,7 +64,7 @@ describe('the gate’s authentication', () => {
 
   it('refuses two headers, even with the same token', async (t) => {
     const s = await openTestServices(t);
-    const token = await tokenFor(s, []);
+    const token = await tokenFor(s, ['employees:view']);
     const refusal = await refused(() => s.gate.authenticate([`Bearer ${token}`, `Bearer ${token}`]), {
       code: 'invalid_token',
     });
@@ -132,7 +132,7 @@ describe('the gate’s authentication', () => {
   for (const [what, spoil] of worthless) {
     it(`refuses a token that ${what}`, async (t) => {
       const s = await openTestServices(t);
-      const token = await spoil(s, await tokenFor(s, []));
+      const token = await spoil(s, await tokenFor(s, ['employees:view']));
       const refusal = await refused(() => leavingNothing(s, () => s.gate.authenticate([`Bearer ${token}`])), {
         code: 'invalid_token',
       });
@@ -145,7 +145,7 @@ describe('the gate’s authentication', () => {
 
   it('takes a token until a millisecond before its end', async (t) => {
     const s = await openTestServices(t);
-    const token = await tokenFor(s, []);
+    const token = await tokenFor(s, ['employees:view']);
     s.advance(3_599_999);
     assert.equal((await s.gate.authenticate([`Bearer ${token}`])).expiresAt, NOW + 3_600_000);
   });

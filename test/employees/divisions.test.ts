@@ -20,9 +20,9 @@ type Company = { s: TestServices; seller: Caller; boss: Caller; nobody: Caller; 
 /** One employee in sales and one in ops; a caller for sales and support, one without constraints, one for no division. */
 async function open(t: Parameters<typeof openTestServices>[0]): Promise<Company> {
   const s = await openTestServices(t);
-  const boss = await makeCaller(s, []);
-  const seller = await makeCaller(s, [], { constraints: { divisions: ['sales', 'support'] } });
-  const nobody = await makeCaller(s, [], { constraints: { divisions: [] } });
+  const boss = await makeCaller(s, ['employees:view']);
+  const seller = await makeCaller(s, ['employees:view'], { constraints: { divisions: ['sales', 'support'] } });
+  const nobody = await makeCaller(s, ['employees:view'], { constraints: { divisions: [] } });
   const sales = await s.employees.create(person('s1', 'sales'), boss);
   const ops = await s.employees.create(person('o1', 'ops'), boss);
   return { s, seller, boss, nobody, sales, ops };

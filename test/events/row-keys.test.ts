@@ -62,7 +62,7 @@ describe('a row key that another process took in the same millisecond', () => {
 
   it('is drawn anew by a change that tells of itself', async (t) => {
     const s = await openTestServices(t);
-    const caller = await makeCaller(s, []);
+    const caller = await makeCaller(s, ['employees:view']);
     const { id } = await makeWebhook(s, ['employee.*'], { key: true });
     const other = secondProcess(t, s);
     takeRowKeys(s, 20);

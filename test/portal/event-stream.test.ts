@@ -1,14 +1,12 @@
 /** Server-sent events of a page: as the browser reads them, and no longer than the session. */
 import assert from 'node:assert/strict';
-import type { IncomingMessage } from 'node:http';
 import { describe, it } from 'node:test';
 import { html } from '../../src/http/html.ts';
 import type { Reply } from '../../src/http/route.ts';
 import { eventStream, pause, type StreamEvent } from '../../src/portal/event-stream.ts';
-import type { SignedIn } from '../../src/store/sessions.ts';
 
-const call = (signal: AbortSignal) => ({ request: { headers: {} } as IncomingMessage, signal });
-const SIGNED_IN = { find: async () => ({}) as SignedIn };
+const call = (signal: AbortSignal) => ({ signal });
+const SIGNED_IN = new AbortController().signal;
 
 async function read({ stream }: Reply, most = 100): Promise<unknown[]> {
   const pieces: unknown[] = [];
@@ -39,14 +37,33 @@ describe('an event stream', () => {
 
   it('says now and then that it is there, and ends with the session', async () => {
     const leaving = new AbortController();
-    const answers = [{}, {}, null] as (SignedIn | null)[];
+    const session = new AbortController();
     const silent = (async function* (): AsyncGenerator<StreamEvent> {
       await pause(60_000, leaving.signal);
       yield { html: html`too late` };
     })();
-    const reply = eventStream(call(leaving.signal), { find: async () => answers.shift() ?? null }, silent, 1);
-    assert.deepEqual(await read(reply), [': still here\n\n', ': still here\n\n', 'event: signed-out\ndata:\n\n']);
+    const { stream } = eventStream(call(leaving.signal), session.signal, silent, 1);
+    const pieces: unknown[] = [];
+    for await (const piece of stream ?? []) {
+      pieces.push(piece);
+      if (pieces.length === 2) session.abort();
+    }
+    assert.deepEqual(pieces, [': still here\n\n', ': still here\n\n', 'event: signed-out\ndata:\n\n']);
     leaving.abort();
+  });
+
+  it('ends with the session while events keep coming, and sends none that came later', async () => {
+    const { signal } = new AbortController();
+    const session = new AbortController();
+    const endless = (async function* (): AsyncGenerator<StreamEvent> {
+      for (;;) yield { html: html`more` };
+    })();
+    const pieces: unknown[] = [];
+    for await (const piece of eventStream(call(signal), session.signal, endless).stream ?? []) {
+      pieces.push(piece);
+      if (pieces.length === 3) session.abort();
+    }
+    assert.deepEqual(pieces, [...Array(3).fill('data: more\n\n'), 'event: signed-out\ndata:\n\n']);
   });
 
   it('ends when nobody looks any more, also where its source still waits', async () => {

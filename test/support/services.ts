@@ -67,10 +67,13 @@ export function makeUser({ users }: Services, more: Fields = {}): Promise<User> 
   return users.create({ userName: unique('user'), ...more }, ACTOR);
 }
 
-/** An application of a user of its own, unless `userId` is given. */
+/** An application with a scope, which it needs for tokens, and of a user of its own, unless others are given. */
 export async function makeApplication(services: Services, more: Fields = {}): Promise<WithSecret> {
   const userId = more.userId ?? (await makeUser(services)).id;
-  return services.applications.create({ name: unique('application'), ...more, userId }, ACTOR);
+  return services.applications.create(
+    { name: unique('application'), scopes: ['employees:view'], ...more, userId },
+    ACTOR,
+  );
 }
 
 /** Whoever calls with a token of all the scopes, for a user with permissions of the same names. */

@@ -1,0 +1,96 @@
+/** Tells what lasts longer than a request, such as a live page, when its session ends. */
+import type { Clock } from '../ids.ts';
+import { SESSION_IDLE_MS, SESSION_WATCH_MS } from '../portal-limits.ts';
+import type { SessionStore } from '../store/sessions.ts';
+import type { Sessions } from './sessions.ts';
+
+export type SessionWatch = {
+  /**
+   * A signal that is aborted once the session of a cookie's token is not in force any more, whatever ended it: at once where this
+   * process did, and within SESSION_WATCH_MS where it ran out or another process ended it. Watches until `gone` is aborted.
+   */
+  ended(token: string, gone: AbortSignal): AbortSignal;
+};
+
+type Dependencies = {
+  readonly sessions: Pick<Sessions, 'find'>;
+  readonly store: Pick<SessionStore, 'version' | 'subscribe'>;
+  readonly clock: Clock;
+};
+
+type Watched = { readonly token: string; readonly end: AbortController; endsAt: number };
+
+/** Costs nothing while nothing is watched; then one look at a number each SESSION_WATCH_MS, and a query after each change only. */
+export function createSessionWatch({ sessions, store, clock }: Dependencies): SessionWatch {
+  const watched = new Set<Watched>();
+  let stop: (() => void) | null = null;
+  let version: number | null = null;
+  let isDue = false;
+
+  const check = async (one: Watched): Promise<void> => {
+    try {
+      const session = await sessions.find(one.token, true);
+      if (session !== null) {
+        one.endsAt = Math.min(session.expiresAt, session.seenAt + SESSION_IDLE_MS);
+        return;
+      }
+    } catch {
+      // Whether it still is in force is unknown: asked once more at the next look.
+      version = null;
+      return;
+    }
+    forget(one);
+    one.end.abort();
+  };
+  const look = (): void => {
+    const now = clock();
+    const current = versionNow();
+    const mayHaveEnded = current === null || current !== version;
+    version = current;
+    for (const one of watched) if (mayHaveEnded || one.endsAt <= now) void check(one);
+  };
+  /** Null where the database cannot be read. */
+  const versionNow = (): number | null => {
+    try {
+      return store.version();
+    } catch {
+      return null;
+    }
+  };
+  /** Of many writes in one turn of the event loop one look is enough. */
+  const lookSoon = (): void => {
+    if (isDue) return;
+    isDue = true;
+    setImmediate(() => {
+      isDue = false;
+      look();
+    });
+  };
+  const forget = (one: Watched): void => {
+    watched.delete(one);
+    if (watched.size > 0) return;
+    stop?.();
+    stop = null;
+  };
+  const begin = (): (() => void) => {
+    const unsubscribe = store.subscribe(lookSoon);
+    const timer = setInterval(look, SESSION_WATCH_MS).unref();
+    return () => {
+      unsubscribe();
+      clearInterval(timer);
+    };
+  };
+
+  return {
+    ended: (token, gone) => {
+      const one: Watched = { token, end: new AbortController(), endsAt: Number.NEGATIVE_INFINITY };
+      if (gone.aborted) return one.end.signal;
+      watched.add(one);
+      stop ??= begin();
+      gone.addEventListener('abort', () => forget(one), { once: true });
+      // It may have ended since the request was recognised.
+      void check(one);
+      return one.end.signal;
+    },
+  };
+}
