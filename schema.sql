@@ -161,7 +161,7 @@ CREATE TABLE endpoint (
   client_private_key             BLOB,
   client_certificate_expires_at  INTEGER,
   client_certificate_warned_days INTEGER,  -- the last warning given before expiry: 30, 7 or 1
-  last_verification              TEXT CHECK (json_valid(last_verification)),
+  last_verification              TEXT CHECK (last_verification IS NULL OR json_valid(last_verification)),
   created_at                     INTEGER NOT NULL,
   updated_at                     INTEGER NOT NULL,
   CHECK (token_challenge = 0 OR verified = 1 OR enabled = 0),
@@ -191,7 +191,7 @@ CREATE TABLE event_type (
   description         TEXT NOT NULL,
   encryption_required INTEGER NOT NULL CHECK (encryption_required IN (0, 1)),
   built_in            INTEGER NOT NULL CHECK (built_in IN (0, 1)),
-  data_schema         TEXT CHECK (json_valid(data_schema)),  -- JSON Schema that an event's data must satisfy
+  data_schema         TEXT CHECK (data_schema IS NULL OR json_valid(data_schema)),  -- JSON Schema that an event's data must satisfy
   created_at          INTEGER NOT NULL,
   updated_at          INTEGER NOT NULL
 ) STRICT;

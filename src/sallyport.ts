@@ -33,6 +33,7 @@ import { createPortal } from './portal/portal.ts';
 import { Refusal } from './refusal.ts';
 import type { Services } from './services.ts';
 import { openServingCertificate, type ServingCertificate } from './serving-certificate.ts';
+import { watchStorage } from './storage-watch.ts';
 
 export { actingOf } from './access/callers.ts';
 export { type Acting, EMBEDDING_PROGRAM } from './acting.ts';
@@ -121,10 +122,12 @@ function assemble(composed: Composed, { config, log, certificate }: Surroundings
   // Styles are at addresses that no host program has: they hold a hash.
   const routes = [...described, ...openApiRoutes({ routes: described, publicUrl: issuer }), ...portal.assets];
   let catalogueWatch: NodeJS.Timeout | null = null;
+  let endWatch = (): void => {};
   const startDelivery = async (): Promise<void> => {
     await dispatcher.start();
     housekeeping.start();
     composed.startThreads();
+    endWatch = watchStorage({ ...composed, log });
     catalogueWatch = setInterval(() => {
       services.products
         .refreshIfChanged()
@@ -161,6 +164,7 @@ function assemble(composed: Composed, { config, log, certificate }: Surroundings
     renewCertificate: () => certificate.renew(listener.serve),
     stop: async () => {
       if (catalogueWatch !== null) clearInterval(catalogueWatch);
+      endWatch();
       stopping.abort();
       await Promise.all([listener.close(), dispatcher.stop(), housekeeping.stop()]);
       await figures.flush().catch((err: unknown) => log.error({ err }, 'the last figures could not be written'));

@@ -11,6 +11,7 @@ import { Refusal, refuseField } from '../refusal.ts';
 import { retryStale } from '../store/database.ts';
 import type { PortalRole, Session, SignedIn, SignInMethod } from '../store/sessions.ts';
 import type { Store } from '../store/store.ts';
+import { DatabaseUnavailable } from '../store/unavailable.ts';
 import type { User } from '../store/users.ts';
 import { hashCredential } from './credential.ts';
 import type { ChosenPassword } from './invitations.ts';
@@ -97,7 +98,10 @@ export function createSessions({ store, clock, ids, random }: Dependencies): Ses
       const now = clock();
       const session = await store.sessions.find(hashCredential(token), now);
       if (session !== null && !isBackground && now - session.seenAt >= SESSION_SEEN_EVERY_MS) {
-        await store.sessions.touch(session.id, now);
+        await store.sessions.touch(session.id, now).catch((error: unknown) => {
+          // Pages can still be read; the next request notes it.
+          if (!(error instanceof DatabaseUnavailable)) throw error;
+        });
       }
       return session;
     },

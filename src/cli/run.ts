@@ -60,7 +60,7 @@ async function groupAlone(
 }
 
 /** Errors that commands expect, by name: importing their classes would load all that they come with. */
-const EXPECTED: ReadonlySet<string> = new Set(['CommandError', 'DataFolderError', 'Refusal']);
+const EXPECTED: ReadonlySet<string> = new Set(['CommandError', 'DataFolderError', 'DatabaseUnavailable', 'Refusal']);
 
 async function explain(error: unknown, terminal: Terminal): Promise<number> {
   if (error instanceof UsageError) {

@@ -101,6 +101,7 @@ export function refusalStatuses({ access, method, path, body, replies, anyMethod
     ...(changes ? [409] : []),
     ...(body === undefined ? [] : [408, 413, 415]),
     500,
+    503,
   ];
   return [...new Set(statuses)].sort((a, b) => a - b);
 }

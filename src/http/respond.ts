@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { DISCARDED_BODY_BYTES, DISCARDED_BODY_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { Refusal } from '../refusal.ts';
+import { DatabaseUnavailable } from '../store/unavailable.ts';
 import { hasBody } from './raw-headers.ts';
 import type { Reply } from './route.ts';
 
@@ -62,8 +63,15 @@ function discardRest(request: IncomingMessage, done: () => void): void {
   request.on('data', count).once('end', end).once('close', end).resume();
 }
 
-/** A refusal as it is; a fault as the 500 that tells nothing of it, logged under the `errorId` that the reply will carry. */
+/**
+ * A refusal as it is, and in the log too where the database is why, which an operator has to look at; a fault as the 500 that tells nothing of it. What is
+ * logged has the `errorId` that the reply will carry.
+ */
 export function asRefusal(error: unknown, errorId: string, log: Log): Refusal {
+  if (error instanceof DatabaseUnavailable) {
+    const cause = error.cause instanceof Error ? error.cause.message : undefined;
+    log.error({ errorId, reason: error.reason, cause }, error.message);
+  }
   if (error instanceof Refusal) return error;
   log.error({ errorId, err: error }, 'request failed');
   return new Refusal('server_error', 'the request failed for a reason of ours');

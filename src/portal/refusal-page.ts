@@ -33,6 +33,12 @@ function wording({ code, message }: Refusal): { title: string; text: string } {
       text: 'Forms here need one. Allow cookies for this site, and open it by https:// (on the machine itself http://localhost will do), where browsers keep it. Then load the page again.',
     };
   }
+  if (code === 'unavailable') {
+    return {
+      title: 'This is not possible right now',
+      text: `${sentence(message)} Nothing was changed. Try again in a few seconds.`,
+    };
+  }
   return FIXED[code] ?? { title: 'That did not work', text: sentence(message) };
 }
 

@@ -3,6 +3,8 @@ import { createHash } from 'node:crypto';
 import BetterSqlite3 from 'better-sqlite3';
 import { BUSY_WAIT_MS, CHECKPOINT_PAGES_ALONE, LOG_FILE_BYTES, PAGES_KEPT_KIB } from '../database-limits.ts';
 import { ConstraintViolation, type Parameters, type SqlValue } from './database.ts';
+import { type FileIdentities, filesProblem, identitiesOf, identityOf } from './database-files.ts';
+import { DatabaseUnavailable, unavailableReason } from './unavailable.ts';
 
 export type Connection = BetterSqlite3.Database;
 
@@ -16,9 +18,22 @@ export type Prepared = {
 /** How long SQLite itself may wait at the opening, when a crashed process's log may have to be recovered. */
 const OPENING_WAIT_MS = 5000;
 
+type ConnectionOptions = {
+  readonly readOnly?: boolean;
+  /** There is a file: none is made. */
+  readonly mustExist?: boolean;
+};
+
 /** Throws what SQLite says when it cannot be opened. A new connection to write with makes the file where there is none. */
-export function openConnection(path: string, { readOnly = false }: { readonly readOnly?: boolean } = {}): Connection {
-  const connection = new BetterSqlite3(path, { readonly: readOnly, timeout: OPENING_WAIT_MS });
+export function openConnection(
+  path: string,
+  { readOnly = false, mustExist = false }: ConnectionOptions = {},
+): Connection {
+  const connection = new BetterSqlite3(path, {
+    readonly: readOnly,
+    fileMustExist: mustExist,
+    timeout: OPENING_WAIT_MS,
+  });
   try {
     if (!readOnly) connection.pragma('journal_mode = WAL');
     connection.pragma('synchronous = FULL');
@@ -40,6 +55,32 @@ export function openConnection(path: string, { readOnly = false }: { readonly re
       createHash('sha256').update(String(text)).digest('hex'),
     );
     return connection;
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+}
+
+/**
+ * A connection to write with, and which files it has open. `expected` are those of another connection to the same database. Throws
+ * `DatabaseUnavailable` where there are others at the path, also where they were put there while it was opened.
+ */
+export function openToWrite(
+  path: string,
+  expected: FileIdentities | null = null,
+): { readonly connection: Connection; readonly files: FileIdentities } {
+  // Looked at before too: opened beside others, it would make a log of its own.
+  const problem = expected === null ? null : filesProblem(path, expected);
+  if (problem !== null) throw new DatabaseUnavailable(problem);
+  const before = expected?.[0] ?? identityOf(path);
+  const connection = openConnection(path, { mustExist: expected !== null });
+  try {
+    // The log and its index are opened with the first read.
+    connection.prepare('SELECT count(*) FROM sqlite_master').get();
+    const files = identitiesOf(path);
+    const known = expected ?? [before ?? files[0], ...files.slice(1)];
+    if (files.some((identity, at) => identity !== known[at])) throw new DatabaseUnavailable('replaced');
+    return { connection, files };
   } catch (error) {
     connection.close();
     throw error;
@@ -103,13 +144,20 @@ const CONSTRAINT_KINDS: Readonly<Record<string, 'unique' | 'foreign_key' | 'chec
   SQLITE_CONSTRAINT_CHECK: 'check',
 };
 
-/** SQLite's refusal by a constraint as the port knows it; every other error as it is. Its message ends in the columns. */
-export function constraintViolation(error: unknown): unknown {
-  if (!(error instanceof BetterSqlite3.SqliteError)) return error;
+/** An error of SQLite's as the port knows it, every other one as it is. The message of a constraint ends in the columns. */
+export function portError(error: unknown): unknown {
+  if (!(error instanceof BetterSqlite3.SqliteError)) return unavailableError(error);
   const kind = CONSTRAINT_KINDS[error.code];
-  if (kind === undefined) return error;
+  if (kind === undefined) return unavailableError(error);
   const columns = error.message.split(': ')[1]?.split(', ') ?? [];
   return new ConstraintViolation(kind, columns, { cause: error });
+}
+
+/** An error of SQLite's that says that the database cannot be used now as `DatabaseUnavailable`, every other one as it is. */
+export function unavailableError(error: unknown): unknown {
+  if (!(error instanceof BetterSqlite3.SqliteError)) return error;
+  const reason = unavailableReason(error.code);
+  return reason === null ? error : new DatabaseUnavailable(reason, { cause: error });
 }
 
 /** Whether another process holds the file. */

@@ -3,6 +3,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import { ConstraintViolation, type Row, StaleWrite, type StatementResult } from './database.ts';
 import type { Aside, Packed, PackedValue, Packing } from './sqlite-packing.ts';
 import type { ListOutcome } from './sqlite-transaction.ts';
+import { DatabaseUnavailable, type UnavailableReason } from './unavailable.ts';
 
 /** A statement by its number among those that the thread was told, the changes it must make or -1 for any, then its values. */
 export type SentStatement = readonly [statement: number, expectChanges: number, ...values: PackedValue[]];
@@ -43,6 +44,7 @@ export type SentOutcome =
 export type SentError =
   | { readonly type: 'stale'; readonly sql: string; readonly expected: number; readonly changed: number }
   | { readonly type: 'constraint'; readonly kind: ConstraintViolation['kind']; readonly columns: readonly string[] }
+  | { readonly type: 'unavailable'; readonly reason: UnavailableReason; readonly cause: SentError | null }
   | { readonly type: 'sqlite'; readonly message: string; readonly code: string }
   | { readonly type: 'other'; readonly message: string };
 
@@ -74,6 +76,10 @@ export function sentError(error: unknown): SentError {
     return { type: 'stale', sql, expected, changed };
   }
   if (error instanceof ConstraintViolation) return { type: 'constraint', kind: error.kind, columns: error.columns };
+  if (error instanceof DatabaseUnavailable) {
+    const { reason, cause } = error;
+    return { type: 'unavailable', reason, cause: cause === undefined ? null : sentError(cause) };
+  }
   if (error instanceof BetterSqlite3.SqliteError) return { type: 'sqlite', message: error.message, code: error.code };
   return { type: 'other', message: (error as Error).message };
 }
@@ -84,6 +90,8 @@ export function receivedError(sent: SentError): Error {
       return new StaleWrite(sent.sql, sent.expected, sent.changed);
     case 'constraint':
       return new ConstraintViolation(sent.kind, sent.columns);
+    case 'unavailable':
+      return new DatabaseUnavailable(sent.reason, sent.cause === null ? {} : { cause: receivedError(sent.cause) });
     case 'sqlite':
       return new BetterSqlite3.SqliteError(sent.message, sent.code);
     default:

@@ -1,8 +1,8 @@
 /** One thread of the database as the event loop has it: what it is asked, in order, and who waits for the answers. */
 import { Worker } from 'node:worker_threads';
 import { threadProgram } from '../assets.ts';
-import { BUSY_GIVE_UP_MS } from '../database-limits.ts';
 import type { Statement, StatementResult, WriteTime } from './database.ts';
+import type { FileIdentities } from './database-files.ts';
 import { parameterNames, valuesOf } from './sqlite-connection.ts';
 import {
   type CheckpointMode,
@@ -15,12 +15,12 @@ import {
   type ThreadRequest,
 } from './sqlite-messages.ts';
 import { createPacking, type Packing } from './sqlite-packing.ts';
-import type { ThreadStart } from './sqlite-thread.ts';
 import type { ListOutcome } from './sqlite-transaction.ts';
 
-/** A list of statements, and whoever waits for it. */
+/** A list of statements, since when it waits by the process's stopwatch, and whoever waits for it. */
 export type WaitingList = {
   readonly statements: readonly Statement[];
+  readonly since: number;
   readonly resolve: (results: readonly StatementResult[]) => void;
   readonly reject: (error: unknown) => void;
   readonly onWritten: ((took: WriteTime) => void) | undefined;
@@ -44,11 +44,18 @@ export type Thread = {
 /** Told of a thread that ended unasked. What it had in hand is rejected: nobody knows whether it is written. */
 export type OnThreadEnd = (error: Error) => void;
 
+/** A database by its path, and which files were opened there. */
+export type OpenedFiles = { readonly path: string; readonly files: FileIdentities };
+
 /** `onCommit` is told of the log after every commit, before the answers. */
-export function startThread(path: string, onEnd: OnThreadEnd, onCommit: (log: LogState) => void = () => {}): Thread {
+export function startThread(
+  opened: OpenedFiles,
+  onEnd: OnThreadEnd,
+  onCommit: (log: LogState) => void = () => {},
+): Thread {
   let worker: Worker;
   try {
-    worker = startWorker({ path, busyWaitMs: BUSY_GIVE_UP_MS });
+    worker = startWorker(opened);
   } catch (error) {
     return neverBegun(error as Error, onEnd);
   }
@@ -154,7 +161,7 @@ function neverBegun(error: Error, onEnd: OnThreadEnd): Thread {
 
 type Asked = { readonly resolve: (log: LogState) => void; readonly reject: (error: unknown) => void };
 
-function startWorker(start: ThreadStart): Worker {
+function startWorker(start: OpenedFiles): Worker {
   const program = threadProgram('database');
   return new Worker(program, {
     ...{ workerData: start, name: 'sallyport-database', eval: typeof program === 'string' },

@@ -5,7 +5,13 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { THREAD_RESTART_MS } from '../database-limits.ts';
 import { createCheckpoints } from './checkpoints.ts';
-import { type OnThreadEnd, startThread, type Thread, type WaitingList } from './sqlite-thread-handle.ts';
+import {
+  type OnThreadEnd,
+  type OpenedFiles,
+  startThread,
+  type Thread,
+  type WaitingList,
+} from './sqlite-thread-handle.ts';
 
 export type Threads = {
   /** Resolves once the writing thread has begun, or could not. */
@@ -31,7 +37,7 @@ type Listeners = {
   readonly beforeAnswers: () => void;
 };
 
-export function startThreads(path: string, { onFault, beforeAnswers }: Listeners): Threads {
+export function startThreads(opened: OpenedFiles, { onFault, beforeAnswers }: Listeners): Threads {
   let isClosed = false;
   /** What becomes of a thread that ended unasked: another one in its place, a while later. */
   const thenLater =
@@ -51,7 +57,7 @@ export function startThreads(path: string, { onFault, beforeAnswers }: Listeners
   });
   const checkpoints = createCheckpoints({
     copy: () => {
-      copier ??= startThread(path, copierEnded);
+      copier ??= startThread(opened, copierEnded);
       return (copier.isReady() ? copier : writer).checkpoint('PASSIVE');
     },
     finish: () => writer.checkpoint('PASSIVE'),
@@ -64,7 +70,7 @@ export function startThreads(path: string, { onFault, beforeAnswers }: Listeners
   });
 
   const startWriter = (): Thread =>
-    startThread(path, writerEnded, (log) => {
+    startThread(opened, writerEnded, (log) => {
       beforeAnswers();
       checkpoints.committed(log);
     });

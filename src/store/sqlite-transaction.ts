@@ -3,7 +3,8 @@
  */
 import { COMMIT_STATEMENTS_MS, LISTS_PER_COMMIT } from '../database-limits.ts';
 import { type Row, type SqlValue, StaleWrite, type StatementResult } from './database.ts';
-import { type Connection, constraintViolation, type Prepared } from './sqlite-connection.ts';
+import type { FileCheck } from './database-files.ts';
+import { type Connection, type Prepared, portError } from './sqlite-connection.ts';
 
 /** A statement ready to run: its values in the order of its places. */
 export type Bound = {
@@ -22,12 +23,14 @@ export type Committed = { readonly outcomes: readonly ListOutcome[]; readonly co
 
 /**
  * Commits as many of `lists` as one commit takes, and answers what became of each. `bind` may throw: that refuses its list. Throws
- * when all of them failed together, with nothing of them kept: the file is held by another process, the disk is full.
+ * when all of them failed together, with nothing of them kept: the file is held by another process, the disk is full. Throws too when
+ * the files turn out to be gone once they are committed: what was written to a file that nobody can open must not be acknowledged.
  */
 export type CommitLists<List> = (lists: readonly List[]) => Committed;
 
 export function createCommitLists<List>(
   connection: Connection,
+  files: FileCheck,
   bind: (list: List) => readonly Bound[],
 ): CommitLists<List> {
   const begin = connection.prepare('BEGIN IMMEDIATE');
@@ -63,13 +66,14 @@ export function createCommitLists<List>(
     } catch (error) {
       // An error that ended the whole transaction leaves nothing to go on with.
       if (!connection.inTransaction) throw error;
-      return { ok: false, error: constraintViolation(error) };
+      return { ok: false, error: portError(error) };
     }
   };
 
   return (lists) => {
     begin.run();
     try {
+      files.before();
       const outcomes: ListOutcome[] = [];
       const startedAt = performance.now();
       let at = startedAt;
@@ -79,6 +83,7 @@ export function createCommitLists<List>(
         at = performance.now();
       }
       commit.run();
+      files.after();
       return { outcomes, commitMs: performance.now() - at };
     } catch (error) {
       if (connection.inTransaction) rollback.run();

@@ -6,44 +6,82 @@
  * them to a thread; a command commits by itself, and so does a server until its threads have begun, and from when one has ended until
  * another has begun.
  */
-import { BUSY_GIVE_UP_MS, BUSY_PAUSE_MS, LISTS_HANDED_EARLY, LISTS_PER_COMMIT } from '../database-limits.ts';
+import {
+  BUSY_GIVE_UP_MS,
+  BUSY_PAUSE_MS,
+  BYTES_WAITING_MAX,
+  LISTS_HANDED_EARLY,
+  LISTS_PER_COMMIT,
+  LISTS_WAITING_MAX,
+} from '../database-limits.ts';
 import type { Database, Parameters, Row, Statement, StatementResult, WriteTime } from './database.ts';
-import { type Connection, createReads, createWrites, isBusy, openConnection, valuesOf } from './sqlite-connection.ts';
+import {
+  createFileCheck,
+  type FileCheck,
+  type FilesProblem,
+  filesProblem,
+  isLogAloneMissing,
+} from './database-files.ts';
+import {
+  type Connection,
+  createReads,
+  createWrites,
+  isBusy,
+  openConnection,
+  openToWrite,
+  portError,
+  unavailableError,
+  valuesOf,
+} from './sqlite-connection.ts';
 import { createSnapshot } from './sqlite-snapshot.ts';
 import type { WaitingList } from './sqlite-thread-handle.ts';
 import { type OnThreadFault, startThreads, type Threads } from './sqlite-threads.ts';
 import { type Bound, createCommitLists } from './sqlite-transaction.ts';
+import { DatabaseUnavailable } from './unavailable.ts';
 
 export type SqliteDatabase = Database & {
   /** The connection itself, for what only SQLite has: backup, integrity check, pragmas. */
   readonly connection: Connection;
   /** Has threads write, and copy the log into the file, from when it resolves. For the one server of a file. */
   startThreads(onFault: OnThreadFault): Promise<void>;
+  /** Whether its files are where they were opened; null: they are. */
+  filesProblem(): FilesProblem | null;
+  /**
+   * Copies the log into the database's file where that is still in its place and the log is not: what was acknowledged must not end with
+   * the process. False: that is not so, or it cannot be copied.
+   */
+  saveLog(): Promise<boolean>;
 };
 
 /** Opens the file, making it if there is none and it may be written. Throws what SQLite says when it cannot. */
 export function openSqlite(path: string, { readOnly = false }: { readonly readOnly?: boolean } = {}): SqliteDatabase {
-  const connection = openConnection(path, { readOnly });
+  const { connection, files } = readOnly
+    ? { connection: openConnection(path, { readOnly }), files: null }
+    : openToWrite(path);
   const read = createReads(connection);
   const prepare = createWrites(connection);
   const bind = ({ sql, params, expectChanges }: Statement): Bound => {
     const prepared = prepare(sql);
     return { prepared, values: valuesOf(prepared.names, params), expectChanges };
   };
-  const commitLists = createCommitLists<WaitingList>(connection, ({ statements }) => statements.map(bind));
+  const commitLists = createCommitLists<WaitingList>(
+    connection,
+    files === null ? NEVER_WRITTEN : createFileCheck(path, files),
+    ({ statements }) => statements.map(bind),
+  );
 
   const snapshot = createSnapshot(connection);
   let threads: Threads | null = null;
   let waiting: WaitingList[] = [];
   let scheduled = false;
-  /** By a clock that nobody sets back. */
-  let busySince: number | null = null;
+  /** What waits for its commit, here and in the writing thread. */
+  let waitingLists = 0;
+  let waitingBytes = 0;
 
   const flush = (): void => {
     scheduled = false;
     if (waiting.length === 0) return;
     if (threads?.areReady()) {
-      busySince = null;
       threads.commit(waiting.splice(0));
     } else commitHere();
   };
@@ -56,7 +94,7 @@ export function openSqlite(path: string, { readOnly = false }: { readonly readOn
 
   const commitHere = (): void => {
     snapshot.end();
-    const lists = waiting.slice(0, LISTS_PER_COMMIT);
+    let lists = waiting.slice(0, LISTS_PER_COMMIT);
     const settled: (() => void)[] = [];
     try {
       const { outcomes, commitMs } = commitLists(lists);
@@ -71,28 +109,54 @@ export function openSqlite(path: string, { readOnly = false }: { readonly readOn
         }
       }
     } catch (error) {
-      if (isBusy(error) && waitsOn()) return;
-      for (const { reject } of lists) settled.push(() => reject(error));
+      if (isBusy(error)) {
+        // Another process holds the file: each keeps its place for another try, until it has waited too long.
+        const now = performance.now();
+        lists = waiting.filter(({ since }) => now - since > BUSY_GIVE_UP_MS);
+        if (waiting.length > lists.length) schedule(BUSY_PAUSE_MS);
+      }
+      for (const { reject } of lists) settled.push(() => reject(unavailableError(error)));
     }
-    busySince = null;
     waiting = waiting.slice(settled.length);
     if (waiting.length > 0) schedule();
     for (const settle of settled) settle();
   };
 
-  /** Another process holds the file: everything keeps its place for another try, unless that has lasted too long. */
-  const waitsOn = (): boolean => {
-    busySince ??= performance.now();
-    if (performance.now() - busySince > BUSY_GIVE_UP_MS) return false;
-    scheduled = true;
-    setTimeout(flush, BUSY_PAUSE_MS);
-    return true;
-  };
-
-  const schedule = (): void => {
+  const schedule = (inMs: number | null = null): void => {
     if (scheduled) return;
     scheduled = true;
-    setImmediate(flush);
+    if (inMs === null) setImmediate(flush);
+    else setTimeout(flush, inMs);
+  };
+
+  /** Of what waits, the first came first. */
+  const enqueue = (list: Omit<WaitingList, 'since'>): void => {
+    const bytes = bytesOf(list.statements);
+    if (waitingLists >= LISTS_WAITING_MAX || (waitingLists > 0 && waitingBytes + bytes > BYTES_WAITING_MAX)) {
+      list.reject(new DatabaseUnavailable('overloaded'));
+      return;
+    }
+    waitingLists += 1;
+    waitingBytes += bytes;
+    const leave = (): void => {
+      waitingLists -= 1;
+      waitingBytes -= bytes;
+    };
+    waiting.push({
+      statements: list.statements,
+      onWritten: list.onWritten,
+      since: performance.now(),
+      resolve: (results) => {
+        leave();
+        list.resolve(results);
+      },
+      reject: (error) => {
+        leave();
+        list.reject(error);
+      },
+    });
+    if (waiting.length >= LISTS_HANDED_EARLY && threads?.areIdle() === true) flush();
+    else schedule();
   };
 
   /** What cannot be written now is refused. */
@@ -107,14 +171,24 @@ export function openSqlite(path: string, { readOnly = false }: { readonly readOn
 
   return {
     connection,
-    get: (sql: string, params: Parameters) => reading(sql).get(params) as Row | undefined,
-    all: (sql: string, params: Parameters) => reading(sql).all(params) as Row[],
+    get: (sql: string, params: Parameters) => {
+      try {
+        return reading(sql).get(params) as Row | undefined;
+      } catch (error) {
+        throw portError(error);
+      }
+    },
+    all: (sql: string, params: Parameters) => {
+      try {
+        return reading(sql).all(params) as Row[];
+      } catch (error) {
+        throw portError(error);
+      }
+    },
     readAnew: snapshot.end,
     commit: (statements: readonly Statement[], onWritten?: (took: WriteTime) => void) =>
       new Promise<readonly StatementResult[]>((resolve, reject) => {
-        waiting.push({ statements, resolve, reject, onWritten });
-        if (waiting.length >= LISTS_HANDED_EARLY && threads?.areIdle() === true) flush();
-        else schedule();
+        enqueue({ statements, resolve, reject, onWritten });
       }),
     forgetOverwritten: () => {
       snapshot.end();
@@ -124,8 +198,17 @@ export function openSqlite(path: string, { readOnly = false }: { readonly readOn
     },
     startThreads: async (onFault) => {
       // Whoever hears what became of a list reads what it wrote, or what made it stale.
-      threads ??= startThreads(path, { onFault, beforeAnswers: snapshot.end });
+      if (files === null) throw new Error('a database that is only read needs no threads');
+      threads ??= startThreads({ path, files }, { onFault, beforeAnswers: snapshot.end });
       await threads.begun;
+    },
+    filesProblem: () => (files === null ? null : filesProblem(path, files)),
+    saveLog: async () => {
+      if (files === null || !isLogAloneMissing(path, files)) return false;
+      snapshot.end();
+      if (threads?.areReady()) return threads.truncateLog();
+      const [outcome] = connection.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[];
+      return outcome?.busy === 0;
     },
     close: () => {
       if (threads === null) return closeHere();
@@ -133,4 +216,19 @@ export function openSqlite(path: string, { readOnly = false }: { readonly readOn
       return threads.close().then(closeHere);
     },
   };
+}
+
+const NEVER_WRITTEN: FileCheck = { before: () => {}, after: () => {} };
+
+/** What the values of a list take, nearly: text counts a byte a character. */
+function bytesOf(statements: readonly Statement[]): number {
+  let bytes = 0;
+  for (const { params } of statements) {
+    for (const name in params) {
+      const value = params[name];
+      if (typeof value === 'string') bytes += value.length;
+      else if (typeof value === 'object' && value !== null) bytes += value.byteLength;
+    }
+  }
+  return bytes;
 }

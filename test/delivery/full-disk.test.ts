@@ -109,7 +109,8 @@ describe('a disk that is full', () => {
       const reply = await admin.post<AcceptedView>('events', event);
       if (reply.status === 202) accepted.push(...reply.body.events.map(({ id }) => id));
       else {
-        assert.equal(reply.status, 500);
+        assert.equal(reply.status, 503);
+        assert.ok(Number(reply.headers.get('retry-after')) > 0);
         refused += 1;
       }
     }

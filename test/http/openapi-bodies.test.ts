@@ -30,15 +30,15 @@ describe('refusals', () => {
   it('are described with every status that an operation can give', async (t) => {
     const { document } = await startDescribedService(t);
     for (const [id, statuses] of [
-      ['listUsers', '200 400 401 500'],
-      ['createUser', '201 400 401 408 409 413 415 500'],
-      ['getUser', '200 400 401 404 500'],
-      ['updateUser', '200 400 401 404 408 409 413 415 500'],
-      ['deleteUser', '204 400 401 404 409 500'],
-      ['publishEvents', '202 400 401 408 413 415 500'],
-      ['issueToken', '200 400 401 408 413 415 429 500'],
+      ['listUsers', '200 400 401 500 503'],
+      ['createUser', '201 400 401 408 409 413 415 500 503'],
+      ['getUser', '200 400 401 404 500 503'],
+      ['updateUser', '200 400 401 404 408 409 413 415 500 503'],
+      ['deleteUser', '204 400 401 404 409 500 503'],
+      ['publishEvents', '202 400 401 408 413 415 500 503'],
+      ['issueToken', '200 400 401 408 413 415 429 500 503'],
       ['getReadiness', '200 400 500 503'],
-      ['forwardAuth', '200 401 500'],
+      ['forwardAuth', '200 401 500 503'],
     ] as const) {
       assert.equal(Object.keys(operationNamed(document, id).operation.responses).join(' '), statuses, id);
     }

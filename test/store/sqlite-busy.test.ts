@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { BUSY_PAUSE_MS } from '../../src/database-limits.ts';
+import { BUSY_GIVE_UP_MS, BUSY_PAUSE_MS } from '../../src/database-limits.ts';
 import type { Statement } from '../../src/store/database.ts';
+import { DatabaseUnavailable } from '../../src/store/unavailable.ts';
 import { holdLock } from '../support/lock-holder.ts';
 import { openTestDatabase } from '../support/store.ts';
 
@@ -60,7 +61,7 @@ describe('while another process holds the file', () => {
     assert.deepEqual(database.all(NAMES, {}), [{ name: 'a' }]);
   });
 
-  it('writes are refused after ten seconds of that, with nothing of them kept, and later ones go on', async (t) => {
+  it('writes are refused after four seconds of that, with nothing of them kept, and later ones go on', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     // The clock does not say so: it was set back.
     t.mock.method(Date, 'now', () => 0);
@@ -72,10 +73,13 @@ describe('while another process holds the file', () => {
     };
     const { path, database } = openTestDatabase(t);
     const holder = await holdLock(t, path, OTHER);
-    const refused = assert.rejects(database.commit([write('a')]), /database is locked/);
+    const refused = assert.rejects(
+      database.commit([write('a')]),
+      (error) => error instanceof DatabaseUnavailable && error.reason === 'locked' && error.status === 503,
+    );
     await turn();
     await turn();
-    tick(9_990);
+    tick(BUSY_GIVE_UP_MS - 10);
     tick(30);
     await refused;
     t.mock.reset();

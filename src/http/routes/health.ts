@@ -28,13 +28,16 @@ export function healthRoutes({
   stopwatch = () => performance.now(),
 }: Dependencies): Route[] {
   const shared = { method: 'GET', access: 'open', tag: 'operation' } as const;
-  const isWritable = sharedFor(READY_MS, stopwatch, async () => {
+  /** Why not; null: it can be. */
+  const writeProblem = sharedFor(READY_MS, stopwatch, async (): Promise<Refusal | null> => {
     try {
       await store.settings.proveWritable(clock());
-      return true;
+      return null;
     } catch (error) {
       log.error({ err: error }, 'the database cannot be written');
-      return false;
+      return error instanceof Refusal
+        ? new Refusal('unavailable', error.message, { headers: error.headers })
+        : new Refusal('unavailable', 'the database cannot be written');
     }
   });
   return [
@@ -50,11 +53,12 @@ export function healthRoutes({
       ...shared,
       path: '/readyz',
       operationId: 'getReadiness',
-      summary: 'The database can be written and the dispatcher is alive',
-      replies: { 200: { description: 'Both', schema: healthView }, 503: { description: 'Not both' } },
+      summary: 'The database can be written, its files are those that were opened, and the dispatcher is alive',
+      replies: { 200: { description: 'All of that', schema: healthView }, 503: { description: 'What is wrong' } },
       respond: async () => {
+        const problem = await writeProblem();
+        if (problem !== null) throw problem;
         if (!dispatcher.isAlive()) throw new Refusal('unavailable', 'the dispatcher is not running');
-        if (!(await isWritable())) throw new Refusal('unavailable', 'the database cannot be written');
         return ok({ status: 'ok' });
       },
     },
