@@ -20,6 +20,7 @@ import { createEmbedding, type Embedding } from './embedding.ts';
 import { inviteFirstAdministrator } from './first-invitation.ts';
 import { createHousekeeping } from './housekeeping/housekeeping.ts';
 import type { Retention } from './housekeeping/retention.ts';
+import { watchStorage } from './housekeeping/storage-watch.ts';
 import { createListener } from './http/listener.ts';
 import { createRemoteAddress } from './http/remote-address.ts';
 import { metricsRoutes } from './http/routes/metrics.ts';
@@ -33,7 +34,6 @@ import { createPortal } from './portal/portal.ts';
 import { Refusal } from './refusal.ts';
 import type { Services } from './services.ts';
 import { openServingCertificate, type ServingCertificate } from './serving-certificate.ts';
-import { watchStorage } from './storage-watch.ts';
 
 export { actingOf } from './access/callers.ts';
 export { type Acting, EMBEDDING_PROGRAM } from './acting.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
 import type { AcceptedView } from '../../src/events/publish.ts';
-import { LOG_SAVED } from '../../src/storage-watch.ts';
+import { LOG_SAVED } from '../../src/housekeeping/storage-watch.ts';
 import type { ErrorBody } from '../support/client.ts';
 import { until } from '../support/dispatching.ts';
 import { makeEventType } from '../support/journey.ts';
