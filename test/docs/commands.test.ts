@@ -34,7 +34,7 @@ const ELSEWHERE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'README.md': {
     'npm start': 'runs until it is ended: test/cli/serve.test.ts',
     'npm test': 'is what runs this',
-    'deno run ': 'test/package/runtimes.slow.test.ts, on a Deno of its own',
+    'deno run ': 'test/package/deno.slow.test.ts, on a Deno of its own',
   },
   'docs/receive-webhooks.md': {
     'npm run build:receiver': 'test/receiver/package.test.ts',
