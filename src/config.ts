@@ -1,5 +1,6 @@
 /** What an operator may set (wire.md §6): the `SALLYPORT_` variables, and the flags of the same meaning, as a `Config`. */
 import { readFileSync } from 'node:fs';
+import { inspect } from 'node:util';
 import { SETTING_NAMES, SETTINGS, type SettingName } from './config-names.ts';
 import {
   type Reading,
@@ -86,11 +87,65 @@ export function readConfig(env: Environment, flags: Environment = {}): Config {
   refuseUnknown(env);
   const config = Object.fromEntries(SETTING_NAMES.map((name) => [name, readSetting(name, env, flags)])) as Config;
   given.set(config, givenTexts(env, flags));
+  refuseHalfTls(config);
+  return config;
+}
+
+function refuseHalfTls(config: Config): void {
   if ((config.tlsCertFile === null) !== (config.tlsKeyFile === null)) {
     const [alone, missing] = config.tlsKeyFile === null ? CERTIFICATE_ALONE : KEY_ALONE;
     throw new ConfigurationError(`${alone} is set without ${missing}: TLS takes both, plain HTTP neither`);
   }
+}
+
+/** The settings as an embedding program writes them: each may be left out, and lists of addresses and the proxy's URL may be text. */
+export type Options = {
+  readonly [Name in SettingName]?:
+    | Config[Name]
+    | (Config[Name] extends readonly Cidr[] ? string | readonly (string | Cidr)[] : never)
+    | (Secret extends Config[Name] ? string : never)
+    | undefined;
+};
+
+/**
+ * The configuration that `options` mean; what is left out has its default, and the environment is not read. What `readConfig` returned
+ * is returned as it is. Throws `ConfigurationError`, which names the option, for a bad value or an option that does not exist.
+ */
+export function completeConfig(options: Options): Config {
+  if (options === null || typeof options !== 'object')
+    throw new ConfigurationError("the options must be an object, such as {dataDir: './data'}");
+  if (given.has(options as Config)) return options as Config;
+  const unknown = Object.keys(options).find((name) => !(SETTING_NAMES as readonly string[]).includes(name));
+  if (unknown !== undefined)
+    throw new ConfigurationError(`${unknown} is not an option; the options are: ${SETTING_NAMES.join(', ')}`);
+  const config = Object.fromEntries(SETTING_NAMES.map((name) => [name, readOption(name, options[name])])) as Config;
+  refuseHalfTls(config);
   return config;
+}
+
+function readOption(name: SettingName, value: unknown): unknown {
+  const { fallback, read }: Reader<unknown> = READERS[name];
+  const readText = (text: string): unknown => {
+    const reading = read(text);
+    if (reading.ok) return reading.value;
+    throw new ConfigurationError(`${name} ${reading.problem}`);
+  };
+  if (value === undefined) return fallback === null ? null : readText(fallback);
+  if (value === null && fallback === null) return null;
+  if (typeof value === 'string') return readText(value);
+  if (typeof value === 'number' && /^\d+$/.test(fallback ?? '')) return readText(String(value));
+  if (Array.isArray(value) && (name === 'egressAllow' || name === 'trustedProxies'))
+    return value.flatMap((block: unknown) => (isCidr(block) ? block : readText(String(block)))) as unknown;
+  if (name === 'egressProxy' && isSecret(value)) return value;
+  throw new ConfigurationError(`${name} must not be ${inspect(value, { depth: -1 })}`);
+}
+
+function isCidr(value: unknown): value is Cidr {
+  return value !== null && typeof value === 'object' && 'bytes' in value && 'prefixLength' in value;
+}
+
+function isSecret(value: unknown): value is Secret {
+  return value !== null && typeof value === 'object' && 'reveal' in value;
 }
 
 /** Where a setting came from, with the text that was given; null: its default. */

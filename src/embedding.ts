@@ -13,6 +13,7 @@ import type { Route } from './http/route.ts';
 import { createRouter } from './http/router.ts';
 import type { RequestHandler } from './http/server.ts';
 import type { Clock } from './ids.ts';
+import { type Lifetime, StoppedError } from './lifetime.ts';
 import type { Log } from './log.ts';
 
 export type { Caller } from './access/gate.ts';
@@ -28,6 +29,8 @@ export type HostResponse = ServerResponse | { readonly raw: ServerResponse; hija
 export type Middleware = (request: HostRequest, response: HostResponse, next: (error?: Error) => void) => void;
 
 export type Embedding = {
+  /** Answers every request, those at paths that are not Sallyport's with 404. After the stop, 503. */
+  readonly handler: RequestHandler;
   /** Answers what is at one of Sallyport's paths. It must come before whatever reads bodies, and not below a path of its own. */
   readonly middleware: Middleware;
   /**
@@ -45,11 +48,22 @@ type Dependencies = {
   readonly clock: Clock;
   readonly log: Log;
   readonly remoteAddress: (request: IncomingMessage) => string;
+  /** Refuses what comes after the stop, which waits for the rest. */
+  readonly during: Lifetime['during'];
 };
 
 export function createEmbedding(dependencies: Dependencies): Embedding {
-  const { handler, gate, log } = dependencies;
+  const { gate, log, during } = dependencies;
   const router = createRouter(dependencies.routes);
+
+  const handler: RequestHandler = async (request, response) => {
+    try {
+      await during(() => dependencies.handler(request, response));
+    } catch (error) {
+      if (!(error instanceof StoppedError)) throw error;
+      answerRefusal(request, response, error, dependencies);
+    }
+  };
 
   const admit = async (request: IncomingMessage, scope: string, permission: string): Promise<Caller> => {
     const caller = await gate.authenticate(request.headersDistinct.authorization ?? []);
@@ -58,6 +72,7 @@ export function createEmbedding(dependencies: Dependencies): Embedding {
   };
 
   return {
+    handler,
     middleware: (hostRequest, hostResponse, next) => {
       const request = rawRequest(hostRequest);
       if (!router.knows(originForm(request.url ?? ''))) return next();
@@ -79,7 +94,7 @@ export function createEmbedding(dependencies: Dependencies): Embedding {
         const refuse = (error: unknown): void =>
           answerRefusal(request, takeResponse(hostResponse), error, dependencies);
         // What the program throws in `next` is not caught here: it is no refusal.
-        void admit(request, scope, permission).then(enter, refuse);
+        void during(() => admit(request, scope, permission)).then(enter, refuse);
       };
     },
   };
@@ -107,7 +122,10 @@ function answerRefusal(
   const reply = errorReply(asRefusal(error, errorId, log), errorId, clock());
   const trace = { method: request.method, path: loggedPath(request), remoteAddress: remoteAddress(request) };
   sendReply(request, response, reply);
-  log.info({ ...trace, status: reply.status, errorId }, 'refused by a guard');
+  log.info(
+    { ...trace, status: reply.status, errorId },
+    error instanceof StoppedError ? 'refused after the stop' : 'refused by a guard',
+  );
 }
 
 function rawRequest(request: HostRequest): IncomingMessage {

@@ -1,7 +1,7 @@
 /**
  * The whole service: what `serve` runs, and what a program that embeds it imports.
  *
- *     const sallyport = await createSallyport(readConfig(process.env, {}));
+ *     const sallyport = await createSallyport({ dataDir: './data' });
  *     const { url } = await sallyport.start();
  */
 import { createGate } from './access/gate.ts';
@@ -9,7 +9,7 @@ import { createThrottle } from './access/throttle.ts';
 import { EMBEDDING_PROGRAM } from './acting.ts';
 import { administration, authorizationServer } from './api-routes.ts';
 import { type Composed, compose } from './compose.ts';
-import { type Config, listeningUrl } from './config.ts';
+import { type Config, completeConfig, listeningUrl, type Options } from './config.ts';
 import type { FirstCredentials } from './data-folder.ts';
 import { createDispatcher, type Dispatcher } from './delivery/dispatcher.ts';
 import { createOauthTokens } from './delivery/oauth.ts';
@@ -17,6 +17,7 @@ import { createSend, type Send } from './delivery/send.ts';
 import { createTestDelivery } from './delivery/test-delivery.ts';
 import { createTestOauth } from './delivery/test-oauth.ts';
 import { createEmbedding, type Embedding } from './embedding.ts';
+import { checkedEvents, type PublishInput } from './events/program-input.ts';
 import { inviteFirstAdministrator } from './first-invitation.ts';
 import { createHousekeeping } from './housekeeping/housekeeping.ts';
 import type { Retention } from './housekeeping/retention.ts';
@@ -25,9 +26,10 @@ import { createListener } from './http/listener.ts';
 import { createRemoteAddress } from './http/remote-address.ts';
 import { metricsRoutes } from './http/routes/metrics.ts';
 import { openApiRoutes } from './http/routes/openapi.ts';
-import { createRequestHandler, type RequestHandler } from './http/server.ts';
+import { createRequestHandler } from './http/server.ts';
 import type { Clock } from './ids.ts';
-import { CATALOGUE_WATCH_MS } from './limits.ts';
+import { createLifetime, lastingAsLong, once } from './lifetime.ts';
+import { CATALOGUE_WATCH_MS, DRAIN_MS } from './limits.ts';
 import { createLog, type Log } from './log.ts';
 import { createObservers, type Observers } from './observers.ts';
 import { createPortal } from './portal/portal.ts';
@@ -37,13 +39,15 @@ import { openServingCertificate, type ServingCertificate } from './serving-certi
 
 export { actingOf } from './access/callers.ts';
 export { type Acting, EMBEDDING_PROGRAM } from './acting.ts';
-export { type Config, ConfigurationError, defaultConfig, readConfig } from './config.ts';
+export { type Config, ConfigurationError, defaultConfig, type Options, readConfig } from './config.ts';
 export { DataFolderError } from './data-folder.ts';
 export { type Caller, callerOf, type Embedding, type Middleware } from './embedding.ts';
+export type { EventInput, JsonValue, PublishInput } from './events/program-input.ts';
+export { StoppedError } from './lifetime.ts';
+export { type FieldProblem, Refusal, type RefusalCode } from './refusal.ts';
 
 export type Sallyport = Embedding & {
-  /** Answers every request, those at paths that are not Sallyport's with 404. */
-  readonly handler: RequestHandler;
+  /** The use cases. They reject with `StoppedError` once `stop` was called. */
   readonly services: Services;
   /** What was made for the first administrator at the first start of a data folder; null once it was shown. */
   readonly firstCredentials: FirstCredentials | null;
@@ -51,27 +55,39 @@ export type Sallyport = Embedding & {
   credentialsShown(): Promise<void>;
   /** A one-time link by which the first administrator sets a password of its own; null where there are no first credentials. */
   firstInvitation(): Promise<string | null>;
-  /** Publishes from inside the embedding program: one event or `{events: […]}`, as `POST /events` takes. Durable when it resolves. */
-  publish(body: unknown): ReturnType<Services['publish']>;
-  /** Begins to deliver, and listens: at `address`, which is known to clients as `url`. */
+  /**
+   * Publishes one event, or several with `{events: […]}`, all or none (wire.md §4). Durable when it resolves. Dates go out as their ISO
+   * text. Rejects with a `Refusal` that names the field of what JSON cannot carry, and with `StoppedError` once `stop` was called.
+   */
+  publish(input: PublishInput): ReturnType<Services['publish']>;
+  /** Begins to deliver, and listens: at `address`, which is known to clients as `url`. Later calls get the same result. */
   start(): Promise<{ readonly url: string; readonly address: string }>;
-  /** Begins to deliver without listening: for a program that has `middleware` in a server of its own. */
+  /** Begins to deliver without listening: for a program that has `middleware` in a server of its own. Later calls change nothing. */
   startDelivery(): Promise<void>;
   /** Reads the certificate and its key again, for connections from then on. What cannot be used is told to the log alone. */
   renewCertificate(): void;
-  /** Stops accepting, finishes what is under way (10 s at most), and closes the data folder. */
+  /**
+   * Stops accepting, finishes what is under way (10 s at most), and closes the data folder. Later calls wait for the same stop; every
+   * other call rejects with `StoppedError` from now on, and the middleware answers 503.
+   */
   stop(): Promise<void>;
 };
 
+/** The services that answer from memory, at once. */
+const IN_MEMORY: ReadonlySet<string> = new Set(['compiled', 'scopeNames', 'isPossible']);
+
 /**
- * Opens the data folder, making it at the first start. Throws `ConfigurationError` or `DataFolderError`.
+ * Opens the data folder, making it at the first start. Options that are left out have their defaults; the environment is read by
+ * `readConfig` alone. Throws `ConfigurationError` or `DataFolderError`.
  * The `clock` of `overrides` is what everything here takes for the time, so that days can pass within a test.
  */
 export async function createSallyport(
-  config: Config,
-  log: Log = createLog(config.logLevel),
+  options: Options = {},
+  givenLog?: Log,
   overrides: { readonly clock?: Clock } = {},
 ): Promise<Sallyport> {
+  const config = completeConfig(options);
+  const log = givenLog ?? createLog(config.logLevel);
   const certificate = openServingCertificate(config, { log, clock: overrides.clock ?? Date.now });
   const composed = await compose(config, { exclusive: true, log, ...overrides });
   try {
@@ -123,7 +139,9 @@ function assemble(composed: Composed, { config, log, certificate }: Surroundings
   const routes = [...described, ...openApiRoutes({ routes: described, publicUrl: issuer }), ...portal.assets];
   let catalogueWatch: NodeJS.Timeout | null = null;
   let endWatch = (): void => {};
-  const startDelivery = async (): Promise<void> => {
+  const lifetime = createLifetime();
+  const { during } = lifetime;
+  const deliver = once(async () => {
     await dispatcher.start();
     housekeeping.start();
     composed.startThreads();
@@ -133,7 +151,7 @@ function assemble(composed: Composed, { config, log, certificate }: Surroundings
         .refreshIfChanged()
         .catch((error: unknown) => log.error({ err: error }, 'the API catalogue could not be read'));
     }, CATALOGUE_WATCH_MS);
-  };
+  });
   // Streams end with it: otherwise a stop would wait for those who watch.
   const stopping = new AbortController();
   const handler = createRequestHandler({
@@ -142,35 +160,41 @@ function assemble(composed: Composed, { config, log, certificate }: Surroundings
     observe: observers.observeRequest,
   });
   const listener = createListener({ handler, tls: certificate.tls, clock, log });
+  const listen = once(async () => {
+    address = listeningUrl(config, await listener.listen(config.host, config.port));
+    return address;
+  });
+  const listenAndDeliver = once(async () => {
+    const at = await listen();
+    const url = issuer();
+    await deliver();
+    log.info({ url, address: at }, 'listening');
+    return { url, address: at };
+  });
+  const embedding = createEmbedding({ routes, handler, gate, clock, log, remoteAddress, during });
   return {
     // The portal is for who listens by themselves: a host program has pages of its own at these paths.
-    ...createEmbedding({ routes, handler, gate, clock, log, remoteAddress }),
-    handler,
-    services,
+    ...embedding,
+    services: lastingAsLong(during, services, IN_MEMORY),
     firstCredentials: composed.firstCredentials,
-    credentialsShown: composed.credentialsShown,
-    firstInvitation: () => inviteFirstAdministrator(composed, issuer()),
-    publish: (body) => services.publish(body, EMBEDDING_PROGRAM),
-    startDelivery,
-    start: async () => {
-      const port = await listener.listen(config.host, config.port);
-      const at = listeningUrl(config, port);
-      address = at;
-      const url = issuer();
-      await startDelivery();
-      log.info({ url, address: at }, 'listening');
-      return { url, address: at };
-    },
+    credentialsShown: () => during(composed.credentialsShown),
+    firstInvitation: () => during(async () => inviteFirstAdministrator(composed, issuer())),
+    publish: (input) => during(async () => services.publish(checkedEvents(input), EMBEDDING_PROGRAM)),
+    startDelivery: () => lifetime.starting(deliver),
+    start: () => lifetime.starting(listenAndDeliver),
     renewCertificate: () => certificate.renew(listener.serve),
-    stop: async () => {
-      if (catalogueWatch !== null) clearInterval(catalogueWatch);
-      endWatch();
-      stopping.abort();
-      await Promise.all([listener.close(), dispatcher.stop(), housekeeping.stop()]);
-      await figures.flush().catch((err: unknown) => log.error({ err }, 'the last figures could not be written'));
-      await composed.close();
-      log.info('stopped');
-    },
+    stop: () =>
+      lifetime.stop(async (idle) => {
+        if (catalogueWatch !== null) clearInterval(catalogueWatch);
+        endWatch();
+        stopping.abort();
+        const patience = new Promise<void>((resolve) => setTimeout(resolve, DRAIN_MS).unref());
+        const drained = Promise.race([idle, patience]);
+        await Promise.all([listener.close(), dispatcher.stop(), housekeeping.stop(), drained]);
+        await figures.flush().catch((err: unknown) => log.error({ err }, 'the last figures could not be written'));
+        await composed.close();
+        log.info('stopped');
+      }),
   };
 }
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
-import { test } from 'node:test';
+import { describe, it, test } from 'node:test';
 import { inspect } from 'node:util';
-import { ConfigurationError, defaultConfig, readConfig, readSettingFile } from '../src/config.ts';
+import { ConfigurationError, completeConfig, defaultConfig, readConfig, readSettingFile } from '../src/config.ts';
 import { SETTING_NAMES, SETTINGS } from '../src/config-names.ts';
 import { LOG_LEVELS } from '../src/log.ts';
 import { formatCidr } from '../src/outbound/ip-address.ts';
@@ -197,5 +197,63 @@ test('a file that a setting names and that cannot be read is refused with the na
   assert.throws(() => readSettingFile('caFile', '/nowhere/ca.pem'), {
     name: 'ConfigurationError',
     message: 'SALLYPORT_CA_FILE: /nowhere/ca.pem cannot be read (ENOENT)',
+  });
+});
+
+describe('the options of an embedding program', () => {
+  it('are completed by the defaults, whatever the environment says', () => {
+    assert.deepEqual(completeConfig({}), defaultConfig());
+    assert.deepEqual(completeConfig({ dataDir: './there', port: 0, publicUrl: undefined }), {
+      ...defaultConfig(),
+      dataDir: resolve('there'),
+      port: 0,
+    });
+  });
+
+  it('may be text where a configuration has what was read from it', () => {
+    const { egressAllow, trustedProxies, egressProxy } = completeConfig({
+      egressAllow: ['10.0.0.0/8', '::1'],
+      trustedProxies: '192.0.2.1, 192.0.2.2',
+      egressProxy: 'http://user:word@proxy.example:3128',
+    });
+    assert.deepEqual(egressAllow.map(formatCidr), ['10.0.0.0/8', '::1/128']);
+    assert.deepEqual(trustedProxies.map(formatCidr), ['192.0.2.1/32', '192.0.2.2/32']);
+    assert.equal(egressProxy?.reveal(), 'http://user:word@proxy.example:3128');
+    assert.deepEqual(completeConfig({ ...defaultConfig(), egressAllow, egressProxy }).egressAllow, egressAllow);
+  });
+
+  it('are what readConfig returned, which knows where each setting came from', () => {
+    const config = readConfig({ SALLYPORT_PORT: '1' });
+    assert.equal(completeConfig(config), config);
+  });
+
+  const wrong: readonly [options: unknown, message: RegExp][] = [
+    [{ datadir: './data' }, /^datadir is not an option; the options are: dataDir, host, port, /],
+    [{ dataDir: 17 }, /^dataDir must not be 17$/],
+    [{ dataDir: '' }, /^dataDir must be a path$/],
+    [{ dataDir: null }, /^dataDir must not be null$/],
+    [{ port: 65_536 }, /^port must be a whole number from 0 to 65535$/],
+    [{ port: -1 }, /^port must be a whole number/],
+    [{ port: 1.5 }, /^port must be a whole number/],
+    [{ retentionDeadDays: Number.NaN }, /^retentionDeadDays must be a whole number of days/],
+    [{ publicUrl: 'https://a.example/path' }, /^publicUrl must be http:\/\/ or https:\/\/ with a host/],
+    [{ egressAllow: ['10.0.0.0/8', 'local'] }, /^egressAllow must be a comma-separated list of CIDR blocks: /],
+    [{ logLevel: 'loud' }, /^logLevel must be /],
+    [{ databaseUrl: 'postgres://a' }, /^databaseUrl /],
+    [{ tlsKeyFile: 'key.pem' }, /SALLYPORT_TLS_KEY_FILE is set without SALLYPORT_TLS_CERT_FILE/],
+    ['./data', /^the options must be an object, such as \{dataDir: '.\/data'\}$/],
+    [null, /^the options must be an object/],
+  ];
+  for (const [options, message] of wrong)
+    it(`are refused by name: ${inspect(options)}`, () => {
+      assert.throws(() => completeConfig(options as never), { name: 'ConfigurationError', message });
+    });
+
+  it('are refused without showing a secret', () => {
+    const options = { egressProxy: { password: 'hush' } as never };
+    assert.throws(
+      () => completeConfig(options),
+      (error: Error) => !error.message.includes('hush'),
+    );
   });
 });

@@ -5,6 +5,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { type Caller, callerOf, createEmbedding, type Embedding } from '../src/embedding.ts';
 import type { Route } from '../src/http/route.ts';
 import { createRequestHandler } from '../src/http/server.ts';
+import { createLifetime } from '../src/lifetime.ts';
 import { createLog } from '../src/log.ts';
 import { cleanUp } from './support/cleanup.ts';
 import { createLogReader, type LogReader } from './support/log-reader.ts';
@@ -29,7 +30,11 @@ async function openHost(t: TestContext): Promise<Host> {
   const log = createLogReader();
   const remoteAddress = (): string => '192.0.2.1';
   const shared = { routes: [ROUTE], gate, clock, log: createLog('info', { write: log.take }), remoteAddress };
-  return { services, log, embedding: createEmbedding({ ...shared, handler: createRequestHandler(shared) }) };
+  return {
+    services,
+    log,
+    embedding: createEmbedding({ ...shared, handler: createRequestHandler(shared), during: createLifetime().during }),
+  };
 }
 
 type Listener = (request: IncomingMessage, response: ServerResponse) => void;

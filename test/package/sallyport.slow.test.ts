@@ -14,8 +14,7 @@ import * as receiver from 'sallyport/receiver';
 import * as pgp from 'sallyport/receiver/pgp';
 import description from 'sallyport/package.json' with { type: 'json' };
 
-const config = sallyport.readConfig({ SALLYPORT_DATA: './embedded', SALLYPORT_PORT: '0', SALLYPORT_LOG_LEVEL: 'silent' });
-const service = await sallyport.createSallyport(config);
+const service = await sallyport.createSallyport({ dataDir: './embedded', port: 0, logLevel: 'silent' });
 const { url } = await service.start();
 const { status } = await fetch(new URL('/readyz', url));
 await service.stop();
@@ -37,15 +36,27 @@ import {
   DataFolderError,
   defaultConfig,
   type Embedding,
+  type EventInput,
   type Middleware,
+  type Options,
+  type PublishInput,
+  Refusal,
+  type RefusalCode,
   readConfig,
   type Sallyport,
+  StoppedError,
 } from 'sallyport';
 import { createReceiver, nodeHandler } from 'sallyport/receiver';
 import { pgpDecryption } from 'sallyport/receiver/pgp';
 
 const config: Config = { ...defaultConfig(), ...readConfig(process.env) };
 const sallyport: Sallyport = await createSallyport(config);
+const options: Options = { dataDir: './data', egressAllow: ['10.0.0.0/8'], egressProxy: 'http://proxy.example:3128' };
+export const others: Promise<Sallyport>[] = [createSallyport(options), createSallyport({ dataDir: './data' }), createSallyport()];
+// @ts-expect-error there is no such option
+createSallyport({ datadir: './data' });
+// @ts-expect-error a port is a number
+createSallyport({ port: '8080' });
 const embedding: Embedding = sallyport;
 const guard: Middleware = embedding.guard('orders:create');
 createServer((request, response) => guard(request, response, () => {
@@ -56,6 +67,24 @@ const { events } = await sallyport.publish({ type: 'order.created', data: {} });
 export const id: string | undefined = events[0]?.id;
 // @ts-expect-error an event has no such member
 events[0]?.colour;
+const event: EventInput = { type: 'order.created', data: { at: new Date(), lines: [{ sku: 'a', price: null }] }, actorId: undefined };
+export const inputs: PublishInput[] = [event, { events: [event, event] }];
+// @ts-expect-error an event has a type
+sallyport.publish({ data: {} });
+// @ts-expect-error JSON has no such number
+sallyport.publish({ type: 'order.created', data: { total: 1n } });
+// @ts-expect-error JSON has no maps
+sallyport.publish({ type: 'order.created', data: { lines: new Map() } });
+// @ts-expect-error an event has no such field
+sallyport.publish({ type: 'order.created', data: {}, colour: 'red' });
+try {
+  await sallyport.publish(event);
+} catch (error) {
+  if (!(error instanceof Refusal)) throw error;
+  const code: RefusalCode = error.code;
+  const status: number = error.status;
+  console.log(code, status, error.details?.map(({ field, problem }) => field + ' ' + problem), error instanceof StoppedError);
+}
 // @ts-expect-error a scope is text
 sallyport.guard(17);
 export const errors: Error[] = [new ConfigurationError('a'), new DataFolderError('b')];
@@ -115,6 +144,8 @@ describe('the package sallyport', () => {
         'ConfigurationError',
         'DataFolderError',
         'EMBEDDING_PROGRAM',
+        'Refusal',
+        'StoppedError',
         'actingOf',
         'callerOf',
         'createSallyport',
