@@ -145,6 +145,7 @@ CREATE TABLE endpoint (
   secret                         BLOB NOT NULL,
   next_secret                    BLOB,     -- signs from next_secret_at on
   next_secret_at                 INTEGER,
+  secret_overlap_ends_at         INTEGER,  -- until then Standard Webhooks has the signatures of both secrets
   next_api_key                   BLOB,     -- is sent from next_api_key_at on
   next_api_key_at                INTEGER,
   content_encoding               TEXT CHECK (content_encoding = 'gzip'),
@@ -165,7 +166,7 @@ CREATE TABLE endpoint (
   created_at                     INTEGER NOT NULL,
   updated_at                     INTEGER NOT NULL,
   CHECK (token_challenge = 0 OR verified = 1 OR enabled = 0),
-  CHECK ((next_secret IS NULL) = (next_secret_at IS NULL)),
+  CHECK ((next_secret IS NULL) = (next_secret_at IS NULL) AND (next_secret IS NULL) = (secret_overlap_ends_at IS NULL)),
   CHECK ((next_api_key IS NULL) = (next_api_key_at IS NULL)),
   CHECK ((oauth_client_id IS NULL) = (oauth_client_secret IS NULL) AND (oauth_client_id IS NULL) = (oauth_token_url IS NULL)),
   CHECK ((client_certificate IS NULL) = (client_private_key IS NULL))

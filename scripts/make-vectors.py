@@ -283,9 +283,7 @@ def wrong_sender():
         delivery(what, "wrong_api_key", change=[("x-api-key", key)])
     delivery("the API key twice", "wrong_api_key", more=[("x-api-key", API_KEY)])
     challenge("a challenge with another API key", "wrong_api_key", change=[("x-api-key", "f" * 32)])
-    for what, token in [("a challenge of 42 characters", TOKEN[:-1]), ("a challenge of 44 characters", TOKEN + "A"),
-                        ("a challenge in Base64", TOKEN[:-1] + "="), ("a challenge that is not ASCII", "ë" * 43),
-                        ("an empty challenge", "")]:
+    for what, token in [("a challenge that is not ASCII", "ë" * 43), ("an empty challenge", "")]:
         challenge(what, "malformed_challenge", token=token)
     challenge("a challenge twice", "malformed_challenge", more=[("x-challenge-sha256", TOKEN)])
 

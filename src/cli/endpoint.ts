@@ -107,6 +107,11 @@ export const endpointCommands: CommandGroup = [
     options: {
       secret: { value: SECRET, description: 'The new secret; made if absent. @ reads a file, - standard input' },
       ...ACTIVATION,
+      'overlap-seconds': {
+        value: '<seconds>',
+        integer: true,
+        description: 'How long after that Standard Webhooks has the signature of the old one too (0)',
+      },
     },
     settings: DATA_SETTINGS,
     json: true,
@@ -116,6 +121,7 @@ export const endpointCommands: CommandGroup = [
         const body = definedFields({
           secret: secret === undefined ? undefined : (await readText(invocation, secret)).trimEnd(),
           activateAfterSeconds: invocation.integer('activate-after-seconds'),
+          overlapSeconds: invocation.integer('overlap-seconds'),
         });
         const id = invocation.operand('id');
         const { endpoint, newSecret } = await services.endpoints.rotateSecret(id, body, COMMAND_LINE);

@@ -2,7 +2,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { Secret } from '../secret.ts';
 import type { Endpoint } from '../store/endpoints.ts';
-import { currentApiKey, signingSecret } from '../store/endpoints.ts';
+import { currentApiKey, signingSecret, standardWebhookSecrets } from '../store/endpoints.ts';
 import type { WebhookConfiguration } from '../store/webhooks.ts';
 import { USER_AGENT } from '../version.ts';
 import { signDelivery, signingKey } from '../wire/delivery-signature.ts';
@@ -43,7 +43,8 @@ export function buildMessage({
   };
   for (const { name, value } of customHeaders) headers[name] = value;
   if (webhook.standardWebhooks) {
-    Object.assign(headers, standardWebhookHeaders({ id: batchId, at: now, body: bytes, secret: secret.reveal() }));
+    const secrets = standardWebhookSecrets(endpoint, now).map((one) => one.reveal());
+    Object.assign(headers, standardWebhookHeaders({ id: batchId, at: now, body: bytes, secrets }));
   }
   return { url, body: bytes, headers };
 }

@@ -61,7 +61,10 @@ async function verifySender(request: Openable): Promise<Verdict<RefusalCode, Sen
   if (token !== undefined) {
     const answer = await answerChallenge({ pathAndQuery, token, secret: secrets[0] });
     if (answer !== null) return { ok: true, answer };
-    return failure('malformed_challenge', `${challengeHeader} is not 43 Base64url characters, it has ${token.length}`);
+    return failure(
+      'malformed_challenge',
+      `${challengeHeader} is no single token of visible ASCII, or its answer would sign a made-up delivery`,
+    );
   }
   const bearerToken = bearer && /^bearer ([\w.~+/-]+=*)$/i.exec(headers.get('authorization') ?? '')?.[1];
   if (bearerToken) {

@@ -1,5 +1,6 @@
 /** What a receiver is told, and the check that it can be used as told. */
 import { RECEIVED_BODY_BYTES } from '../limits.ts';
+import { givenSecret } from '../wire/given-secret.ts';
 import type { Decrypt } from '../wire/payload-decoding.ts';
 import { pathAndQuery } from '../wire/signature.ts';
 import type { MessageHead, MessageHeadVerdict } from '../wire/standard-webhooks-verification.ts';
@@ -9,7 +10,7 @@ import type { ReceivedRequest } from './request.ts';
 import type { SeenStore } from './seen.ts';
 
 export type VerifyOptions = {
-  /** The endpoint's secret; while it is being rotated, the new one too. The first answers token challenges. */
+  /** The endpoint's secret, with `whsec_` before it or without; while it is being rotated, the new one too. The first answers token challenges. */
   readonly secrets: string | readonly string[];
   /** What `x-api-key` has to be: one of these. Not checked where absent. */
   readonly apiKey?: string | readonly string[];
@@ -59,14 +60,23 @@ export type Settings = Omit<VerifyOptions, 'secrets' | 'apiKey' | 'url'> &
 /** Throws a TypeError for options with which every delivery would be refused, or any would pass. */
 export function readOptions(options: VerifyOptions): Settings {
   // By default values, so that what is undefined lifts no bound.
-  const { maxBytes = RECEIVED_BODY_BYTES, url } = options;
+  const { maxBytes = RECEIVED_BODY_BYTES, url, toleranceSeconds = 0 } = options;
+  if (typeof toleranceSeconds !== 'number' || !(toleranceSeconds >= 0))
+    throw new TypeError('toleranceSeconds is not a number from 0 on');
   return {
     ...options,
     maxBytes,
-    secrets: listOf('secrets', options.secrets),
+    secrets: listOf('secrets', options.secrets).map(withoutPrefix) as unknown as AtLeastOne,
     apiKeys: 'apiKey' in options ? listOf('apiKey', options.apiKey ?? '') : [],
     pathAndQuery: url === undefined ? url : pathAndQuery(new URL(url)),
   };
+}
+
+/** As Standard Webhooks writes secrets, they are pasted from elsewhere. */
+function withoutPrefix(text: string): string {
+  const secret = givenSecret(text);
+  if (secret === null) throw new TypeError('secrets has one that begins with whsec_ and is not Base64 after it');
+  return secret;
 }
 
 /** An unset environment variable is the usual way to a secret that is not there: it must not turn a check off. */

@@ -39,6 +39,8 @@ export function createReceiver<Events extends object = Record<string, unknown>>(
   options: ReceiverOptions<Events>,
 ): Receiver<Events> {
   const { onRecords, onRefusal, seen = memorySeen(MESSAGES_SEEN) } = options;
+  // Programs without types: without it every delivery would be answered 500.
+  if (typeof onRecords !== 'function') throw new TypeError('onRecords is missing: a function that gets the records');
   // Without the request, which holds secrets.
   const { onError = (error: unknown) => console.error(error) } = options;
   const settings = readOptions(options);

@@ -38,6 +38,8 @@ export type Endpoint = {
   /** Signs in place of `secret` from `nextSecretAt` on. */
   readonly nextSecret: Secret | null;
   readonly nextSecretAt: number | null;
+  /** Until then, and from the rotation on, `webhook-signature` has the signatures of both. */
+  readonly secretOverlapEndsAt: number | null;
   /** Is sent in place of `apiKey` from `nextApiKeyAt` on. */
   readonly nextApiKey: Secret | null;
   readonly nextApiKeyAt: number | null;
@@ -71,6 +73,7 @@ export function endpointTable(vault: Vault): Table<Endpoint> {
     secret: sealed(vault),
     nextSecret: sealedOrNull(vault),
     nextSecretAt: numberOrNull,
+    secretOverlapEndsAt: numberOrNull,
     nextApiKey: sealedOrNull(vault),
     nextApiKeyAt: numberOrNull,
     contentEncoding: oneOf<'gzip' | null>(),
@@ -117,6 +120,14 @@ function changesOf({ id, url, enabled, updatedAt: at }: Endpoint, before: Endpoi
 /** The secret that signs at `now`: the rotated one once its time has come. */
 export function signingSecret({ secret, nextSecret, nextSecretAt }: Endpoint, now: number): Secret {
   return effective(secret, nextSecret, nextSecretAt, now);
+}
+
+/** The secrets whose signatures Standard Webhooks' receivers get at `now`: the active one first, then the other one of a rotation. */
+export function standardWebhookSecrets(endpoint: Endpoint, now: number): readonly [Secret, ...Secret[]] {
+  const { secret, nextSecret, secretOverlapEndsAt } = endpoint;
+  const active = signingSecret(endpoint, now);
+  if (nextSecret === null || secretOverlapEndsAt === null || secretOverlapEndsAt <= now) return [active];
+  return [active, active === nextSecret ? secret : nextSecret];
 }
 
 /** The API key that is sent at `now`. */

@@ -94,6 +94,7 @@ const SELECT = `
 const GET = `${SELECT} WHERE w.id = @id`;
 const LIST = `${SELECT} WHERE w.id > @after ORDER BY w.id LIMIT @limit`;
 const OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId ORDER BY w.number LIMIT 10`;
+const STANDARD_OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId AND w.standard_webhooks = 1 ORDER BY w.number LIMIT 1`;
 const OF_KEY = `${SELECT} WHERE w.encryption_key_name = @name ORDER BY w.number LIMIT 10`;
 const OF_PATTERN = `${SELECT} WHERE w.number IN (SELECT webhook_number FROM subscription WHERE pattern = @pattern) LIMIT 10`;
 
@@ -128,6 +129,8 @@ export type WebhookStore = {
   list(after: string, limit: number): Promise<Webhook[]>;
   /** The first few webhooks that use an endpoint, a key, or a pattern of event types. */
   ofEndpoint(endpointId: string): Promise<Webhook[]>;
+  /** The first one of an endpoint with `standardWebhooks`, or none. */
+  standardOfEndpoint(endpointId: string): Promise<Webhook[]>;
   ofKey(name: string): Promise<Webhook[]>;
   ofPattern(pattern: string): Promise<Webhook[]>;
   /** The first few webhooks that get events of this type and have no key to encrypt them. */
@@ -165,6 +168,7 @@ export function webhookStore(db: Database): WebhookStore {
     get: async (id) => (await many(GET, { id }))[0] ?? null,
     list: (after, limit) => many(LIST, { after, limit }),
     ofEndpoint: (endpointId) => many(OF_ENDPOINT, { endpointId }),
+    standardOfEndpoint: (endpointId) => many(STANDARD_OF_ENDPOINT, { endpointId }),
     ofKey: (name) => many(OF_KEY, { name }),
     ofPattern: (pattern) => many(OF_PATTERN, { pattern }),
     unencryptedOf: (type) => many(UNENCRYPTED, { type, category: categoryPattern(type) }),

@@ -2,17 +2,23 @@
 import type { Patch } from '../administration.ts';
 import type { Random } from '../ids.ts';
 import { refuseField } from '../refusal.ts';
-import { secret } from '../secret.ts';
+import { type Secret, secret } from '../secret.ts';
 import { currentApiKey, type Endpoint } from '../store/endpoints.ts';
 import { isObject } from '../validation.ts';
+import { givenSecret } from '../wire/given-secret.ts';
 import type { EndpointInput } from './endpoint-schema.ts';
 
 export function madeApiKey(random: Random): string {
   return Buffer.from(random(16)).toString('hex');
 }
 
-export function madeSecret(random: Random): string {
+function madeSecret(random: Random): string {
   return Buffer.from(random(32)).toString('base64');
+}
+
+/** A secret of a request that the schema let through, without the prefix of Standard Webhooks, or one that is made. */
+export function secretOf(text: string | undefined, random: Random): Secret {
+  return secret(text === undefined ? madeSecret(random) : (givenSecret(text) ?? text));
 }
 
 type ApiKeyColumns = Pick<Endpoint, 'apiKey' | 'nextApiKey' | 'nextApiKeyAt'>;

@@ -4,14 +4,20 @@ import {
   CERTIFICATE_BYTES,
   OAUTH_TOKEN_EXPIRATION_MAX_MINUTES,
   SECRET_ACTIVATION_MAX_SECONDS,
+  SECRET_OVERLAP_MAX_SECONDS,
   SHARED_SECRET_MAX_LENGTH,
   URL_MAX_LENGTH,
 } from '../limits.ts';
 import { displayName, id, instant, isoInstant } from '../schemas.ts';
 import { currentApiKey, type Endpoint, type Verification } from '../store/endpoints.ts';
+import { givenSecret } from '../wire/given-secret.ts';
 
 const apiKey = z.string().regex(/^[0-9a-fA-F]{32}$/, 'must be 32 hexadecimal digits');
-const sharedSecret = z.string().min(1).max(SHARED_SECRET_MAX_LENGTH);
+const sharedSecret = z
+  .string()
+  .min(1)
+  .max(SHARED_SECRET_MAX_LENGTH)
+  .refine((text) => givenSecret(text) !== null, 'must be strict Base64 after whsec_');
 /** RFC 6749 Appendix A: client ids, secrets and scopes are visible ASCII. */
 const visible = z.string().regex(/^[\x20-\x7e]{1,512}$/, 'must be 1 to 512 visible ASCII characters');
 
@@ -30,7 +36,7 @@ export const endpointInput = z
     apiKey: apiKey.optional().meta({ description: 'Sent as `X-Api-Key`. Made if absent.' }),
     secret: sharedSecret
       .optional()
-      .meta({ description: 'Base64, or text. Made if absent: Base64 of 32 random bytes.' }),
+      .meta({ description: 'Base64 (after `whsec_` too), or text. Made if absent: Base64 of 32 random bytes.' }),
     contentEncoding: z.literal('gzip').nullable().default(null),
     tokenChallenge: z.boolean().default(false).meta({ description: 'Must answer a challenge before it is enabled.' }),
     enabled: z.boolean().optional().meta({
@@ -75,6 +81,10 @@ export const endpointView = z
     secretActivatesAt: instant
       .nullable()
       .meta({ description: 'When the rotated secret begins to sign; null when none waits.' }),
+    secretOverlapEndsAt: instant.nullable().meta({
+      description:
+        'Until when `webhook-signature` has the signatures of both secrets of a rotation; null when it has one.',
+    }),
     nextApiKey: z.string().nullable().meta({ description: 'The rotated API key that waits; null when none does.' }),
     apiKeyActivatesAt: instant.nullable(),
     lastVerification: z
@@ -103,8 +113,17 @@ const activateAfterSeconds = z
   .default(0)
   .meta({ description: 'How long the old one is still used, so that the receiver can hold both in between.' });
 
+const overlapSeconds = z.int().min(0).max(SECRET_OVERLAP_MAX_SECONDS).default(0).meta({
+  description:
+    'How long after that `webhook-signature` still has the signature of the old one too, for receivers that hold one secret.',
+});
+
 export const rotateInput = z
-  .strictObject({ secret: sharedSecret.optional().meta({ description: 'Made if absent.' }), activateAfterSeconds })
+  .strictObject({
+    secret: sharedSecret.optional().meta({ description: 'Base64 (after `whsec_` too), or text. Made if absent.' }),
+    activateAfterSeconds,
+    overlapSeconds,
+  })
   .meta({ id: 'RotateSecretInput', description: 'The new secret, and when it begins to sign.' });
 
 export const rotateApiKeyInput = z
@@ -119,6 +138,7 @@ export function viewEndpoint(endpoint: Endpoint, now: number): EndpointView {
     clientCertificateExpiresAt,
     lastVerification,
     nextSecretAt,
+    secretOverlapEndsAt,
   } = endpoint;
   const { nextApiKey, nextApiKeyAt } = endpoint;
   const keyWaits = nextApiKeyAt !== null && nextApiKeyAt > now;
@@ -145,6 +165,8 @@ export function viewEndpoint(endpoint: Endpoint, now: number): EndpointView {
         ? null
         : { certificate: clientCertificate, expiresAt: isoInstant(clientCertificateExpiresAt ?? 0) },
     secretActivatesAt: nextSecretAt !== null && nextSecretAt > now ? isoInstant(nextSecretAt) : null,
+    secretOverlapEndsAt:
+      secretOverlapEndsAt !== null && secretOverlapEndsAt > now ? isoInstant(secretOverlapEndsAt) : null,
     nextApiKey: keyWaits ? (nextApiKey?.reveal() ?? null) : null,
     apiKeyActivatesAt: keyWaits ? isoInstant(nextApiKeyAt) : null,
     lastVerification: lastVerification === null ? null : viewVerification(lastVerification),

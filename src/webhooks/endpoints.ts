@@ -3,14 +3,14 @@ import { type Acting, COMMAND_LINE } from '../acting.ts';
 import { type Administration, administer, type Build, setByService } from '../administration.ts';
 import type { Clock, Ids, Random } from '../ids.ts';
 import type { EgressPolicy } from '../outbound/egress.ts';
-import { checkAll, Refusal, refuseField } from '../refusal.ts';
+import { checkAll, Refusal, refuseField, refuseFields } from '../refusal.ts';
 import { type Secret, secret } from '../secret.ts';
 import { currentApiKey, type Endpoint, signingSecret, type Verification } from '../store/endpoints.ts';
 import type { Store } from '../store/store.ts';
 import { validate } from '../validation.ts';
 import { howToVerify, OWN_SETTINGS } from './advice.ts';
 import { certificateColumns, NO_CERTIFICATE } from './client-certificate.ts';
-import { apiKeyColumns, madeApiKey, madeSecret, oauthColumns, refuseSecretElsewhere } from './endpoint-credentials.ts';
+import { apiKeyColumns, madeApiKey, oauthColumns, refuseSecretElsewhere, secretOf } from './endpoint-credentials.ts';
 import {
   auditedEndpoint,
   type EndpointInput,
@@ -18,6 +18,7 @@ import {
   rotateApiKeyInput,
   rotateInput,
 } from './endpoint-schema.ts';
+import { standardEndpointProblems } from './standard-webhooks-rule.ts';
 import { refuseNewUrl } from './url.ts';
 import { type Challenge, challengeOnce } from './verification.ts';
 
@@ -54,6 +55,7 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
     'verified',
     'lastVerification',
     'secretActivatesAt',
+    'secretOverlapEndsAt',
     'nextApiKey',
     'apiKeyActivatesAt',
     'createdAt',
@@ -72,6 +74,7 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
         () => {
           certificate = certificateColumns(input.clientCertificate, before, clock());
         },
+        () => refuseForStandardWebhooks(stamp.id, { contentEncoding: input.contentEncoding }),
       ]);
       if (before !== null && tokenUrl !== null) refuseSecretElsewhere(before, tokenUrl, patch);
       const moved = before !== null && before.url !== input.url;
@@ -87,9 +90,10 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
         name: input.name,
         url: input.url,
         ...apiKeyColumns(input.apiKey ?? madeApiKey(random), before, patch, clock()),
-        secret: before?.secret ?? secret(input.secret ?? madeSecret(random)),
+        secret: before?.secret ?? secretOf(input.secret, random),
         nextSecret: before?.nextSecret ?? null,
         nextSecretAt: before?.nextSecretAt ?? null,
+        secretOverlapEndsAt: before?.secretOverlapEndsAt ?? null,
         contentEncoding: input.contentEncoding,
         tokenChallenge: input.tokenChallenge,
         verified,
@@ -118,6 +122,16 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
     { clock, ids },
   );
 
+  /** Whatever of the endpoint no library of Standard Webhooks could verify, where one of its webhooks is for those. */
+  async function refuseForStandardWebhooks(
+    id: string,
+    settings: Parameters<typeof standardEndpointProblems>[0],
+  ): Promise<void> {
+    const [webhook] = await store.webhooks.standardOfEndpoint(id);
+    const problems = webhook === undefined ? [] : standardEndpointProblems(settings, webhook);
+    if (problems.length > 0) throw refuseFields(problems);
+  }
+
   /** One that was switched off stops its webhooks, which the dispatcher does when it looks at them. */
   const telling = async (change: Promise<Endpoint>): Promise<Endpoint> => {
     const endpoint = await change;
@@ -143,17 +157,28 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
     },
     rotateSecret: async (id, body, acting) => {
       const input = validate(rotateInput, body);
-      const newSecret = secret(input.secret ?? madeSecret(random));
-      const endpoint = await administration.change(id, 'endpoint.rotate-secret', acting, (before, { updatedAt }) => {
-        const later = input.activateAfterSeconds > 0;
-        return {
-          ...before,
-          updatedAt,
-          secret: later ? signingSecret(before, updatedAt) : newSecret,
-          nextSecret: later ? newSecret : null,
-          nextSecretAt: later ? updatedAt + input.activateAfterSeconds * 1000 : null,
-        };
-      });
+      const newSecret = secretOf(input.secret, random);
+      const { activateAfterSeconds, overlapSeconds } = input;
+      const endpoint = await administration.change(
+        id,
+        'endpoint.rotate-secret',
+        acting,
+        async (before, { updatedAt }) => {
+          await refuseForStandardWebhooks(id, { secret: newSecret.reveal() });
+          const rotated = { ...before, updatedAt };
+          // Without any overlap the old one is forgotten at once: others may have seen it.
+          if (activateAfterSeconds === 0 && overlapSeconds === 0)
+            return { ...rotated, secret: newSecret, nextSecret: null, nextSecretAt: null, secretOverlapEndsAt: null };
+          const nextSecretAt = updatedAt + activateAfterSeconds * 1000;
+          return {
+            ...rotated,
+            secret: signingSecret(before, updatedAt),
+            nextSecret: newSecret,
+            nextSecretAt,
+            secretOverlapEndsAt: nextSecretAt + overlapSeconds * 1000,
+          };
+        },
+      );
       return { endpoint, newSecret };
     },
     rotateApiKey: async (id, body, acting) => {

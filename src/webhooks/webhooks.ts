@@ -13,6 +13,7 @@ import { encryptionNeed, matchingTypes } from './encryption-rule.ts';
 import { isExpired } from './keys.ts';
 import { isRunnable, startedProgress, stoppedProgress } from './lifecycle.ts';
 import { askedReplay } from './replay.ts';
+import { standardWebhooksProblems } from './standard-webhooks-rule.ts';
 import { stateChange } from './status-event.ts';
 import { type WebhookInput, webhookInput } from './webhook-schema.ts';
 
@@ -158,8 +159,8 @@ async function refuseBrokenRules(
 ): Promise<void> {
   const { endpointId, eventTypes: patterns, encryptionKeyName } = input;
   const problems: FieldProblem[] = [];
-  if ((await store.endpoints.get(endpointId)) === null)
-    problems.push({ field: 'endpointId', problem: 'is not the id of an endpoint' });
+  const endpoint = await store.endpoints.get(endpointId);
+  if (endpoint === null) problems.push({ field: 'endpointId', problem: 'is not the id of an endpoint' });
   const eventTypes = await store.eventTypes.all();
   for (const [at, pattern] of patterns.entries()) {
     if (!pattern.endsWith('*') && matchingTypes(pattern, eventTypes).length === 0)
@@ -178,6 +179,16 @@ async function refuseBrokenRules(
   };
   const problem = keyProblem();
   if (problem !== null) problems.push({ field: 'encryptionKeyName', problem });
+  if (input.standardWebhooks) {
+    const need = encryptionKeyName === null ? encryptionNeed(patterns, eventTypes) : null;
+    if (need !== null) {
+      const standing = `cannot be combined with ${need}, which must be encrypted`;
+      problems.push({ field: 'standardWebhooks', problem: standing });
+    }
+    const { contentEncoding = null, secret, nextSecret } = endpoint ?? {};
+    const secrets = [secret, nextSecret].flatMap((one) => one?.reveal() ?? []);
+    problems.push(...standardWebhooksProblems({ encryptionKeyName, contentEncoding, secrets }));
+  }
   if (problems.length > 0) throw refuseFields(problems);
 }
 

@@ -9,16 +9,17 @@ export const challengeHeader = 'x-challenge-sha256';
 export type Challenge = { readonly pathAndQuery: string; readonly token: string; readonly secret: string };
 
 /**
- * Whether a text has the form of a token. A receiver checks this before it answers: it would otherwise sign any text for
- * anybody, and with a text of the right form that is a valid Standard Webhooks signature of a made-up body.
+ * Whether a receiver may sign this. Other senders have tokens of other forms, so any is taken that one header value can hold; a comma
+ * stands between two. But anybody can ask for an answer, and where the message reads as Standard Webhooks signs
+ * (`<id>.<seconds>.<body>`), it would be a valid signature of a made-up body.
  */
-export function isChallengeToken(text: string): boolean {
-  return /^[A-Za-z0-9_-]{43}$/.test(text);
+function isAnswerable(challenge: Challenge): boolean {
+  return /^[\x21-\x2b\x2d-\x7e]{1,1024}$/.test(challenge.token) && !/\.\d{9,12}\./.test(challengeMessage(challenge));
 }
 
-/** What to send back in `x-challenge-sha256`; null if the token is not one. */
+/** What to send back in `x-challenge-sha256`; null where that would sign something else than a challenge. */
 export async function answerChallenge(challenge: Challenge): Promise<string | null> {
-  if (!isChallengeToken(challenge.token)) return null;
+  if (!isAnswerable(challenge)) return null;
   return hmacSha256Base64(secretKey(challenge.secret), challengeMessage(challenge));
 }
 

@@ -4,7 +4,7 @@
  */
 import { CHALLENGE_TOKEN_BYTES } from '../limits.ts';
 import { decodeStrictBase64, encodeBase64Url } from './base64.ts';
-import { type Challenge, challengeHeader, challengeMessage, isChallengeToken } from './challenge-answer.ts';
+import { type Challenge, challengeHeader, challengeMessage } from './challenge-answer.ts';
 import { equalText, hmacSha256Base64 } from './hash.ts';
 import { secretKey } from './signature.ts';
 import { failure, type Verdict } from './verdict.ts';
@@ -16,7 +16,12 @@ export function newChallengeToken(random: (size: number) => Uint8Array): string 
   return encodeBase64Url(random(CHALLENGE_TOKEN_BYTES));
 }
 
-/** The Base64 HMAC-SHA256 of the challenge's message: what a receiver has to answer. RangeError if the token is not one. */
+/** Whether a text has the form of the tokens that this service makes. */
+export function isChallengeToken(text: string): boolean {
+  return /^[A-Za-z0-9_-]{43}$/.test(text);
+}
+
+/** The Base64 HMAC-SHA256 of the challenge's message: what a receiver has to answer. RangeError for a token of another than this service. */
 export function challengeAnswer(challenge: Challenge): string {
   if (!isChallengeToken(challenge.token)) throw new RangeError('a challenge token has 43 Base64url characters');
   return hmacSha256Base64(secretKey(challenge.secret), challengeMessage(challenge));
@@ -29,6 +34,12 @@ export function verifyChallengeAnswer(challenge: Challenge, header: string | nul
   if (answer === '') {
     return failure('missing_answer', `the response has no ${challengeHeader} header`);
   }
+  if (/^[A-Za-z0-9+/_-]{43}=?$/.test(answer) && decodeStrictBase64(answer) === null) {
+    return failure(
+      'malformed_answer',
+      `${challengeHeader} of the response is Base64url, or has no padding: ${STANDARD}`,
+    );
+  }
   if (decodeStrictBase64(answer)?.length !== 32) {
     return failure(
       'malformed_answer',
@@ -40,6 +51,8 @@ export function verifyChallengeAnswer(challenge: Challenge, header: string | nul
   }
   return { ok: true };
 }
+
+const STANDARD = 'wanted is standard Base64, with + and / and one = at its end (44 characters)';
 
 /** The request's JSON body. */
 export function challengeBody(endpointId: string): string {

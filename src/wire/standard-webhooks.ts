@@ -16,16 +16,18 @@ export type MessageToSign = {
   readonly id: string;
   readonly at: number;
   readonly body: Uint8Array;
-  readonly secret: string;
+  /** The active one first; during a rotation the other one too. */
+  readonly secrets: readonly string[];
 };
 
-/** The three headers. The key is that of the service's own signature, so `whsec_<secret>` verifies where it is Base64. */
-export function standardWebhookHeaders({ id, at, body, secret }: MessageToSign): StandardWebhookHeaders {
+/** The three headers. Each key is that of the service's own signature, so `whsec_<secret>` verifies; signatures are separated by a space. */
+export function standardWebhookHeaders({ id, at, body, secrets }: MessageToSign): StandardWebhookHeaders {
   const name = `msg_${id}`;
   const timestamp = String(Math.floor(at / 1000));
+  const signed = `${name}.${timestamp}.`;
   return {
     'webhook-id': name,
     'webhook-timestamp': timestamp,
-    'webhook-signature': `v1,${hmacSha256Base64(secretKey(secret), `${name}.${timestamp}.`, body)}`,
+    'webhook-signature': secrets.map((secret) => `v1,${hmacSha256Base64(secretKey(secret), signed, body)}`).join(' '),
   };
 }

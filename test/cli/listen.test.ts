@@ -134,7 +134,7 @@ it('sallyport listen is an endpoint that the service verifies and delivers to, e
   assert.deepEqual([(await listener.next()).what, endpoint.verified], ['challenge', true]);
   await makeEventType(admin, 'order.placed');
   await importKey(admin, 'payroll', publicKey);
-  const more = { encryptionKeyName: 'payroll', standardWebhooks: true };
+  const more = { encryptionKeyName: 'payroll' };
   await startWebhook(admin, await makeWebhook(admin, endpoint, ['order.placed'], more));
   await publish(admin, 'order.placed', { n: 1 });
   const { what, path, delivery, answered } = await listener.next();

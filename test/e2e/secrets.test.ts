@@ -70,12 +70,13 @@ test('no secret of a whole run is in its log at level trace, in its files, or in
   const signed = await connect({ admin, receiver }, ['employee.*'], {
     receiving: { privateKeys: { hr: privateKey } },
     endpoint: { contentEncoding: 'gzip', tokenChallenge: true, clientCertificate: identity },
-    webhook: { encryptionKeyName: 'hr', standardWebhooks: true },
+    webhook: { encryptionKeyName: 'hr' },
   });
   const texted = await connect({ admin, receiver }, [TYPE], { receiving: { secret: textSecret } });
   const bearing = await connect({ admin, receiver }, [TYPE], {
     receiving: { bearerTokens: authorization.tokens },
     endpoint: { oauth: authorization.oauth },
+    webhook: { standardWebhooks: true },
   });
   secrets['an endpoint secret'] = signed.at.secret;
   secrets['a textual endpoint secret'] = textSecret;

@@ -3,6 +3,7 @@ import { it } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import { connect, makeEventType, publish, startJourney } from '../support/journey.ts';
 import type { Delivery } from '../support/receiver.ts';
+import { deliveriesOfRotation } from '../support/standard-rotation.ts';
 
 const TYPE = 'order.placed';
 
@@ -60,4 +61,12 @@ it('its headers are not sent unless the webhook asks for them', async (t) => {
     Object.keys(request.headers).filter((name) => name.startsWith('webhook-')),
     [],
   );
+});
+
+it('a receiver that holds one secret verifies throughout a rotation with the standardwebhooks library of npm', async (t) => {
+  for (const { what, valid, secret, body, headers } of await deliveriesOfRotation(t)) {
+    const verify = (): unknown => new Webhook(secret).verify(body, { ...headers });
+    if (valid) assert.deepEqual(verify(), JSON.parse(body), what);
+    else assert.throws(verify, /No matching signature/, what);
+  }
 });

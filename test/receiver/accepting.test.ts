@@ -169,6 +169,12 @@ for (const transport of TRANSPORTS) {
       assert.deepEqual([status, refusals[0]?.code], [401, 'stale_date']);
     });
 
+    it('takes its secret with whsec_ before it too', async (t) => {
+      const { send, deliveries } = await receiver(transport, t, { standardWebhooks, secrets: `whsec_${SECRET}` });
+      assertTaken(await send(await signedRequest({ standardWebhooks: true })));
+      assert.equal(deliveries.length, 1);
+    });
+
     it('verifies the signature of Standard Webhooks too where asked', async (t) => {
       const { send, deliveries } = await receiver(transport, t, { standardWebhooks, secrets: ['other', SECRET] });
       assertTaken(await send(await signedRequest({ standardWebhooks: true, gzip: true })));
@@ -200,7 +206,8 @@ for (const transport of TRANSPORTS) {
 
 describe('the options of a receiver', () => {
   const onRecords = (): void => {};
-  const wrong: readonly [what: string, options: object, message: RegExp][] = [
+  type Wrong = readonly [what: string, options: object, message: RegExp];
+  const wrong: readonly Wrong[] = [
     ['no secrets', { onRecords }, /^TypeError: secrets is missing or empty$/],
     ['an empty list of secrets', { onRecords, secrets: [] }, /secrets is missing or empty/],
     ['an empty secret', { onRecords, secrets: '' }, /secrets is missing or empty/],
@@ -212,6 +219,20 @@ describe('the options of a receiver', () => {
       /^TypeError: apiKey is missing/,
     ],
     ['no API key among those', { onRecords, secrets: SECRET, apiKey: [] }, /apiKey is missing/],
+    ['no onRecords', { secrets: SECRET }, /^TypeError: onRecords is missing/],
+    ['onRecords that is no function', { secrets: SECRET, onRecords: [] }, /^TypeError: onRecords is missing/],
+    ...[-1, Number.NaN, null, '300'].map(
+      (toleranceSeconds): Wrong => [
+        `a tolerance of ${toleranceSeconds}`,
+        { onRecords, secrets: SECRET, toleranceSeconds },
+        /^TypeError: toleranceSeconds is not a number from 0 on$/,
+      ],
+    ),
+    [
+      'a secret that is cut after whsec_',
+      { onRecords, secrets: ['whsec_abc'] },
+      /begins with whsec_ and is not Base64/,
+    ],
     ['a URL that is none', { onRecords, secrets: SECRET, url: '/hooks' }, /Invalid URL/],
   ];
   for (const [what, options, message] of wrong) {

@@ -28,14 +28,14 @@ const WORKER = `
 `;
 
 describe('the receiver', () => {
-  it('adds less than 10 KiB to a worker', () => {
+  it('adds less than 11 KiB to a worker', () => {
     const { bytes } = bundle(WORKER);
-    assert.ok(bytes > 5 * KIB && bytes < 10 * KIB, `${bytes} bytes`);
+    assert.ok(bytes > 5 * KIB && bytes < 11 * KIB, `${bytes} bytes`);
   });
 
-  it('is less than 12 KiB with every adapter and Standard Webhooks', () => {
+  it('is less than 13 KiB with every adapter and Standard Webhooks', () => {
     const { bytes } = bundle("export * from './index.ts';");
-    assert.ok(bytes < 12 * KIB, `${bytes} bytes`);
+    assert.ok(bytes < 13 * KIB, `${bytes} bytes`);
   });
 
   it('imports nothing: neither what is Node’s nor a package, but openpgp where PGP is asked for', () => {

@@ -99,16 +99,16 @@ const CHALLENGES: readonly WrongRequest[] = [
   stranger(
     'a challenge that is no token',
     'malformed_challenge',
-    /not 43 Base64url characters, it has 44$/,
-    set('x-challenge-sha256', 'x'.repeat(44)),
+    /is no single token of visible ASCII/,
+    set('x-challenge-sha256', 'two words'),
   ),
   stranger(
     'a challenge that would sign a made-up body',
     'malformed_challenge',
-    /it has 26$/,
+    /its answer would sign a made-up delivery$/,
     set('x-challenge-sha256', '.1795237200.{"records":[]}'),
   ),
-  stranger('two challenges', 'malformed_challenge', /it has 88$/, {
+  stranger('two challenges', 'malformed_challenge', /is no single token/, {
     change: (request) => ({
       ...request,
       headers: [...request.headers, ['x-challenge-sha256', 'q'.repeat(43)], ['x-challenge-sha256', 'q'.repeat(43)]],

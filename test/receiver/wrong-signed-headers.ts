@@ -46,12 +46,6 @@ export const WRONG_SIGNED_HEADERS: readonly WrongRequest[] = [
     /^date is 11 s old, 10 s allowed$/,
     arriving(11, { toleranceSeconds: 10 }),
   ),
-  stranger(
-    'a tolerance that is no number',
-    'future_date',
-    /NaN s allowed$/,
-    arriving(0, { toleranceSeconds: Number.NaN }),
-  ),
   stranger('another date', 'wrong_signature', /values of x-content-sha256, date$/, {
     change: (request) => withHeader(request, 'date', new Date(Date.now() - 9000).toUTCString()),
   }),

@@ -60,7 +60,7 @@ export async function signedRequest(options: SignedRequestOptions = {}): Promise
     ...payload.headers,
     ...sender,
     ...Object.fromEntries(customHeaders.map(({ name, value }) => [name, value])),
-    ...(standardWebhooks ? standardWebhookHeaders({ id, at, body, secret }) : {}),
+    ...(standardWebhooks ? standardWebhookHeaders({ id, at, body, secrets: [secret] }) : {}),
   };
   return { method: 'POST', path, headers: Object.entries(headers), body };
 }

@@ -64,6 +64,7 @@ describe('endpoints', () => {
     assert.deepEqual(log[1]?.changes, {
       nextSecret: { from: null, to: '[secret]' },
       secretActivatesAt: { from: null, to: isoInstant((log[1]?.at ?? 0) + 5000) },
+      secretOverlapEndsAt: { from: null, to: isoInstant((log[1]?.at ?? 0) + 5000) },
     });
     assert.deepEqual(log[2]?.changes.apiKey, { from: null, to: '[secret]' });
     assert.deepEqual(log[2]?.changes['oauth.tokenUrl'], { from: null, to: OAUTH.tokenUrl });

@@ -68,7 +68,7 @@ describe('webhooks', () => {
       },
       ...{
         retry: { policy: 'linear', maxAttempts: 1 },
-        standardWebhooks: true,
+        standardWebhooks: false,
         heartbeatSeconds: 0,
         timeoutSeconds: 60,
       },

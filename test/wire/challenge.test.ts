@@ -1,9 +1,15 @@
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { challengeAnswer, challengeBody, newChallengeToken, verifyChallengeAnswer } from '../../src/wire/challenge.ts';
-import { answerChallenge, challengeHeader, isChallengeToken } from '../../src/wire/challenge-answer.ts';
+import {
+  challengeAnswer,
+  challengeBody,
+  isChallengeToken,
+  newChallengeToken,
+  verifyChallengeAnswer,
+} from '../../src/wire/challenge.ts';
+import { answerChallenge, challengeHeader } from '../../src/wire/challenge-answer.ts';
 import { pathAndQuery } from '../../src/wire/signature.ts';
 import { standardWebhookHeaders } from '../../src/wire/standard-webhooks.ts';
 import { verifyStandardWebhook } from '../../src/wire/standard-webhooks-verification.ts';
@@ -79,17 +85,53 @@ describe('the token challenge', () => {
     assert.equal(isChallengeToken(TOKEN), true);
   });
 
-  it('signs nothing but a token, so that nobody can have a body signed by asking for an answer', async () => {
+  it('is answered whatever form its token has', async () => {
+    for (const token of [
+      TOKEN,
+      TOKEN.slice(1),
+      'a',
+      '3f2504e0-4f89-11d3-9a0c-0305e82c3301',
+      'ab+/=',
+      'x.y.z',
+      '17.95',
+      '{"n":1}',
+    ]) {
+      const wanted = createHmac('sha256', CHALLENGE.secret)
+        .update(`POST${CHALLENGE.pathAndQuery}${token}`)
+        .digest('base64');
+      assert.equal(await answerChallenge({ ...CHALLENGE, token }), wanted, token);
+    }
+  });
+
+  it('says of an answer in Base64url that it is, and what is wanted', () => {
+    const right = Buffer.alloc(32, 0xff).toString('base64');
+    for (const answer of [right.replaceAll('/', '_'), right.replaceAll('/', '_').slice(0, 43), right.slice(0, 43)]) {
+      const verdict = verifyChallengeAnswer(CHALLENGE, answer);
+      assert.ok(!verdict.ok && verdict.code === 'malformed_answer');
+      assert.match(
+        verdict.description,
+        /is Base64url, or has no padding: wanted is standard Base64, with \+ and \/ and one = /,
+      );
+    }
+    const wrong = verifyChallengeAnswer(CHALLENGE, right);
+    assert.ok(!wrong.ok && wrong.code === 'wrong_answer');
+  });
+
+  it('signs nothing but a challenge, so that nobody can have a body signed by asking for an answer', async () => {
     const body = '{"records":[]}';
     const forged = { ...CHALLENGE, token: `.1795237200.${body}` };
     assert.throws(() => challengeAnswer(forged), RangeError);
     assert.equal(await answerChallenge(forged), null);
+    const inPath = { ...CHALLENGE, pathAndQuery: `/in?a.1795237200.${body}` };
+    assert.equal(await answerChallenge(inPath), null);
+    for (const token of ['', `${TOKEN}, ${TOKEN}`, 'two words', 'ë', 'x'.repeat(1025)])
+      assert.equal(await answerChallenge({ ...CHALLENGE, token }), null, token);
     // Even were it signed, a receiver of ours would not take the path for an id.
     const { 'webhook-signature': signature } = standardWebhookHeaders({
       id: 'x',
       at: 1_795_237_200_000,
       body: Buffer.from(body),
-      secret: CHALLENGE.secret,
+      secrets: [CHALLENGE.secret],
     });
     const headers = { 'webhook-id': 'POST/in', 'webhook-timestamp': '1795237200', 'webhook-signature': signature };
     const verdict = await verifyStandardWebhook({

@@ -13,7 +13,7 @@ import { signingVectors } from '../support/vectors.ts';
 const AT = Date.parse('2026-11-21T05:00:00Z');
 const SECRET = 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=';
 const BODY = new TextEncoder().encode('{"records":[]}');
-const SIGNED = standardWebhookHeaders({ id: 'b1', at: AT, body: BODY, secret: SECRET });
+const SIGNED = standardWebhookHeaders({ id: 'b1', at: AT, body: BODY, secrets: [SECRET] });
 
 function verify(changes: Partial<MessageToVerify>): ReturnType<typeof verifyStandardWebhook> {
   return verifyStandardWebhook({ headers: SIGNED, body: BODY, secrets: [SECRET], now: AT, ...changes });
@@ -28,7 +28,7 @@ describe('Standard Webhooks', () => {
     it(`gives and verifies the vector "${id}"`, async () => {
       const body = Buffer.from(bodyBase64, 'base64');
       const at = timestamp * 1000;
-      const headers = standardWebhookHeaders({ id: id.replace('msg_', ''), at: at + 999, body, secret });
+      const headers = standardWebhookHeaders({ id: id.replace('msg_', ''), at: at + 999, body, secrets: [secret] });
       assert.deepEqual(headers, {
         'webhook-id': id,
         'webhook-timestamp': String(timestamp),
@@ -41,7 +41,7 @@ describe('Standard Webhooks', () => {
 
   it('is verified by the standardwebhooks library with whsec_ before a Base64 secret', () => {
     const body = '{"records":[{"offset":1}],"name":"Zoë"}';
-    const headers = standardWebhookHeaders({ id: 'b1', at: Date.now(), body: Buffer.from(body), secret: SECRET });
+    const headers = standardWebhookHeaders({ id: 'b1', at: Date.now(), body: Buffer.from(body), secrets: [SECRET] });
     assert.deepEqual(new Webhook(`whsec_${SECRET}`).verify(body, headers), JSON.parse(body));
     assert.throws(() => new Webhook(`whsec_${SECRET}`).verify(`${body} `, headers));
   });
@@ -100,7 +100,7 @@ describe('Standard Webhooks', () => {
     const body = fc.uint8Array({ minLength: 1, maxLength: 100 });
     await fc.assert(
       fc.asyncProperty(fc.uuid({ version: 7 }), secret, body, fc.nat(), async (id, key, bytes, position) => {
-        const headers = standardWebhookHeaders({ id, at: AT, body: bytes, secret: key });
+        const headers = standardWebhookHeaders({ id, at: AT, body: bytes, secrets: [key] });
         const message = { headers, body: bytes, secrets: [key], now: AT };
         assert.ok((await verifyStandardWebhook(message)).ok);
         const changed = bytes.map((byte, index) => (index === position % bytes.length ? byte ^ 1 : byte));

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { PORT_MAX } from '../../config-values.ts';
 import { LISTEN_DELAY_MAX_MS } from '../../listen-limits.ts';
 import type { VerifyOptions } from '../../receiver/index.ts';
+import { givenSecret } from '../../wire/given-secret.ts';
 import { decryptBinary } from '../../wire/pgp-decryption.ts';
 import { type Invocation, UsageError } from '../command.ts';
 import { readFileOrInput, readText } from '../input.ts';
@@ -50,6 +51,8 @@ export async function readVerification(invocation: Invocation): Promise<Verifica
   for (const secret of invocation.texts('secret')) given.push((await readText(invocation, secret)).trimEnd());
   const apiKeys = invocation.texts('api-key');
   const decrypt = await readDecryption(invocation);
+  if (given.some((secret) => givenSecret(secret) === null))
+    throw new UsageError('--secret begins with whsec_ and is not Base64 after it', invocation.command.name);
   if (given.includes('')) throw new UsageError('--secret is empty', invocation.command.name);
   if (given.length > 0) {
     const verification = {

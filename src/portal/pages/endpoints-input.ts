@@ -27,7 +27,11 @@ export function endpointPatchOf(form: URLSearchParams): Body {
 
 /** The body of a rotation; `field` is `secret` or `apiKey`. */
 export function rotationBody(form: URLSearchParams, field: 'secret' | 'apiKey'): Body {
-  return definedFields({ [field]: textOf(form, field), activateAfterSeconds: numberOf(form, 'activateAfterSeconds') });
+  return definedFields({
+    [field]: textOf(form, field),
+    activateAfterSeconds: numberOf(form, 'activateAfterSeconds'),
+    ...(field === 'secret' && { overlapSeconds: numberOf(form, 'overlapSeconds') }),
+  });
 }
 
 function addressOf(form: URLSearchParams): Body {

@@ -38,7 +38,7 @@ export function rotationPages({ pages, services: { endpoints } }: PageDependenci
     const view = async (call: PageCall, state: FormState): Promise<View> =>
       rotationView(call, await endpoints.get(pathId(call)), credential, state);
     return pages.form(`/endpoints/{id}/${credential.action}`, {
-      show: (call) => view(call, newForm({ activateAfterSeconds: DAY_SECONDS })),
+      show: (call) => view(call, newForm({ activateAfterSeconds: DAY_SECONDS, overlapSeconds: 0 })),
       respond,
       invalid: async (call, refusal) =>
         refusal.code === 'not_found' ? null : view(call, refusedForm(call.form, refusal)),
@@ -61,7 +61,7 @@ const SECRET: Credential = {
   field: 'secret',
   noun: 'secret',
   lead: 'The new one is shown once, now. Until it signs, the receiver puts it beside the old one and takes either.',
-  own: 'Base64, or any text. Left empty, 32 random bytes are made, which is better.',
+  own: 'Base64, after whsec_ too, or any text. Left empty, 32 random bytes are made, which is better.',
 };
 const API_KEY: Credential = {
   action: 'rotate-api-key',
@@ -88,6 +88,17 @@ function rotationView({ csrf, now }: PageCall, endpoint: Endpoint, credential: C
       choices: DELAYS,
       hint: 'At once breaks deliveries until the receiver has it: for when the old one was seen by others.',
     }),
+    ...(field === 'secret'
+      ? [
+          selectField(state, {
+            name: 'overlapSeconds',
+            label: 'The old one also signs',
+            isRequired: true,
+            choices: OVERLAPS,
+            hint: 'With Standard Webhooks, for receivers that hold one secret: until then requests carry the signatures of both.',
+          }),
+        ]
+      : []),
   ])}${moreFields(
     'Use one that you agreed on already',
     state,
@@ -117,7 +128,12 @@ function rotationView({ csrf, now }: PageCall, endpoint: Endpoint, credential: C
     content: fields,
     submit: `Make the new ${noun}`,
     cancel: `/endpoints/${id}`,
-    labels: { secret: 'New secret', apiKey: 'New API key', activateAfterSeconds: 'It is used' },
+    labels: {
+      secret: 'New secret',
+      apiKey: 'New API key',
+      activateAfterSeconds: 'It is used',
+      overlapSeconds: 'The old one also signs',
+    },
   })}`;
   return { title, content };
 }
@@ -128,6 +144,13 @@ const DELAYS = [
   { value: String(DAY_SECONDS), label: 'in a day' },
   { value: String(3 * DAY_SECONDS), label: 'in 3 days' },
   { value: String(7 * DAY_SECONDS), label: 'in 7 days' },
+];
+
+const OVERLAPS = [
+  { value: '0', label: 'no longer' },
+  { value: '3600', label: 'for another hour' },
+  { value: String(DAY_SECONDS), label: 'for another day' },
+  { value: String(7 * DAY_SECONDS), label: 'for another 7 days' },
 ];
 
 /** `secret` is null for one that was given: whoever typed it has it. */

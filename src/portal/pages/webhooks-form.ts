@@ -174,7 +174,7 @@ function headerFields(form: FormState): Html {
       checkbox(form, {
         name: 'standardWebhooks',
         label: 'Sign as Standard Webhooks has it, too',
-        hint: 'Adds webhook-id, webhook-timestamp and webhook-signature, which any of its libraries verifies with whsec_ and the secret.',
+        hint: 'Adds webhook-id, webhook-timestamp and webhook-signature, which any of its libraries verifies with whsec_ and the secret. Not with compression or encryption.',
       }),
     ],
   );

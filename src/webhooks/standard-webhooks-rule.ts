@@ -1,0 +1,63 @@
+/**
+ * What the libraries of Standard Webhooks can verify (wire.md §5): a body that is text, and a secret that is Base64 of 24 to 64 bytes.
+ * Whatever else is configured is refused, on whichever side it is changed. Pure.
+ */
+import type { FieldProblem } from '../refusal.ts';
+import { decodeStrictBase64 } from '../wire/base64.ts';
+
+/** The lengths of a key that the specification of Standard Webhooks allows, in bytes. */
+const KEY_MIN_BYTES = 24;
+const KEY_MAX_BYTES = 64;
+
+const VERIFIABLE = `Base64 of ${KEY_MIN_BYTES} to ${KEY_MAX_BYTES} bytes`;
+
+/** Whether Standard Webhooks' libraries take `whsec_<secret>`. */
+export function isStandardSecret(secret: string): boolean {
+  const key = decodeStrictBase64(secret);
+  return key !== null && key.length >= KEY_MIN_BYTES && key.length <= KEY_MAX_BYTES;
+}
+
+/** What keeps a webhook with these settings from having `standardWebhooks`; each problem names both fields. `secrets` are the endpoint's. */
+export function standardWebhooksProblems(settings: {
+  readonly encryptionKeyName: string | null;
+  readonly contentEncoding: string | null;
+  readonly secrets: readonly string[];
+}): FieldProblem[] {
+  const { encryptionKeyName, contentEncoding, secrets } = settings;
+  const problems: FieldProblem[] = [];
+  if (encryptionKeyName !== null) problems.push(...exclusive('encryptionKeyName', 'encryptionKeyName'));
+  if (contentEncoding !== null) problems.push(...exclusive('contentEncoding', "the endpoint's contentEncoding"));
+  if (!secrets.every(isStandardSecret)) {
+    const how = "rotate the endpoint's secret first";
+    problems.push({ field: 'standardWebhooks', problem: `needs an endpoint whose secret is ${VERIFIABLE}: ${how}` });
+    problems.push({ field: 'secret', problem: `is not ${VERIFIABLE}, which standardWebhooks needs` });
+  }
+  return problems;
+}
+
+/** The same where an endpoint is changed that `webhook`, which has `standardWebhooks`, sends to. */
+export function standardEndpointProblems(
+  settings: { readonly contentEncoding?: string | null; readonly secret?: string },
+  webhook: { readonly id: string; readonly name: string },
+): FieldProblem[] {
+  const { contentEncoding = null, secret } = settings;
+  const whose = `standardWebhooks of webhook ${webhook.name} (${webhook.id})`;
+  const problems: FieldProblem[] = [];
+  if (contentEncoding !== null) {
+    problems.push({ field: 'contentEncoding', problem: `cannot be combined with ${whose}: ${WHY}` });
+    problems.push({ field: 'standardWebhooks', problem: 'cannot be combined with contentEncoding' });
+  }
+  if (secret !== undefined && !isStandardSecret(secret)) {
+    problems.push({ field: 'secret', problem: `must be ${VERIFIABLE} because of ${whose}` });
+  }
+  return problems;
+}
+
+const WHY = "Standard Webhooks' libraries verify the body as text";
+
+function exclusive(field: string, name: string): FieldProblem[] {
+  return [
+    { field: 'standardWebhooks', problem: `cannot be combined with ${name}: ${WHY}` },
+    { field, problem: 'cannot be combined with standardWebhooks' },
+  ];
+}

@@ -1,0 +1,26 @@
+/** The official Python and Go libraries of Standard Webhooks verify what the service sends, throughout a rotation (wire.md §5). */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { it } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { pythonWithTools } from '../support/python-tools.ts';
+import { deliveriesOfRotation } from '../support/standard-rotation.ts';
+
+const tool = (name: string): string => fileURLToPath(new URL(`../tools/${name}`, import.meta.url));
+
+const LIBRARIES: Readonly<Record<string, (input: string) => string>> = {
+  Python: (input) => execFileSync(pythonWithTools(), [tool('standard_webhooks.py')], { input, encoding: 'utf8' }),
+  Go: (input) => execFileSync('go', ['run', '-mod=readonly', '.'], { cwd: tool('go'), input, encoding: 'utf8' }),
+};
+
+for (const [language, run] of Object.entries(LIBRARIES)) {
+  it(`the standardwebhooks library of ${language} accepts what is signed with its one secret, and nothing else`, async (t) => {
+    // Installs and compiles: the libraries refuse a message that is five minutes old.
+    run('[]');
+    const messages = await deliveriesOfRotation(t);
+    const results = JSON.parse(run(JSON.stringify(messages))) as (string | null)[];
+    assert.equal(results.length, messages.length);
+    for (const [n, { what, valid }] of messages.entries())
+      assert.equal(results[n] === null, valid, `${what}: ${results[n]}`);
+  });
+}

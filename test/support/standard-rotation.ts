@@ -1,0 +1,69 @@
+/** Deliveries of a real service before, within and after a rotation, for what the official libraries of Standard Webhooks say of them. */
+import type { TestContext } from 'node:test';
+import { succeeded } from './client.ts';
+import { connect, makeEventType, publish, startJourney } from './journey.ts';
+
+export type StandardMessage = {
+  readonly secret: string;
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+};
+
+export type Verified = StandardMessage & {
+  /** What this is, and whether the library must accept it. */
+  readonly what: string;
+  readonly valid: boolean;
+};
+
+const TYPE = 'order.placed';
+const ROTATION = { activateAfterSeconds: 60, overlapSeconds: 60 };
+
+/** Each delivery with the former and with the new secret, as a receiver that holds one of them sees it, and some that are forged. */
+export async function deliveriesOfRotation(t: TestContext): Promise<Verified[]> {
+  const journey = await startJourney(t);
+  const { service, admin } = journey;
+  await makeEventType(admin, TYPE);
+  const { at, endpoint } = await connect(journey, [TYPE], { webhook: { standardWebhooks: true } });
+  // Once the new secret signs, the service's own signature is not the one that this receiver knows.
+  const raw = async (n: number): Promise<Omit<StandardMessage, 'secret'>> => {
+    const before = journey.receiver.requests.length;
+    await publish(admin, TYPE, { n, name: 'Zoë ☃' });
+    await at.next().catch(() => undefined);
+    const request = journey.receiver.requests[before];
+    if (request === undefined) throw new Error('nothing was delivered');
+    const names = ['webhook-id', 'webhook-timestamp', 'webhook-signature'];
+    const headers = Object.fromEntries(names.map((name) => [name, String(request.headers[name])]));
+    return { body: request.body.toString('utf8'), headers };
+  };
+  const first = await raw(1);
+  const { secret: next } = await succeeded<{ secret: string }>(
+    admin.post(`endpoints/${endpoint.id}/rotate-secret`, ROTATION),
+  );
+  const announced = await raw(2);
+  service.advance(60_000);
+  const active = await raw(3);
+  service.advance(60_000);
+  const over = await raw(4);
+  const former = `whsec_${at.secret}`;
+  const rotated = `whsec_${next}`;
+  const sent = [
+    ['before the rotation', first, true, false],
+    ['announced', announced, true, true],
+    ['active, within the overlap', active, true, true],
+    ['after the overlap', over, false, true],
+  ] as const;
+  return [
+    ...sent.flatMap(([what, message, takesFormer, takesNew]) => [
+      { what: `${what}, the former secret`, ...message, secret: former, valid: takesFormer },
+      { what: `${what}, the new secret`, ...message, secret: rotated, valid: takesNew },
+    ]),
+    { what: 'another body', ...first, body: `${first.body} `, secret: former, valid: false },
+    {
+      what: 'another id',
+      ...first,
+      headers: { ...first.headers, 'webhook-id': 'msg_x' },
+      secret: former,
+      valid: false,
+    },
+  ];
+}

@@ -1,0 +1,5 @@
+module sallyport/test/tools
+
+go 1.22
+
+require github.com/standard-webhooks/standard-webhooks/libraries v0.0.1

@@ -1,0 +1,18 @@
+"""Verifies deliveries with the official Python library of Standard Webhooks. Reads a JSON list of {secret, body, headers} and writes a
+JSON list: null for each that the library accepts, else its error."""
+
+import json
+import sys
+
+from standardwebhooks.webhooks import Webhook
+
+
+def verify(message):
+    try:
+        Webhook(message["secret"]).verify(message["body"], message["headers"])
+    except Exception as error:
+        return str(error) or type(error).__name__
+    return None
+
+
+print(json.dumps([verify(message) for message in json.load(sys.stdin)]))
