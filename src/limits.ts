@@ -152,6 +152,8 @@ export const REQUEST_HEADER_BYTES: number = 16 * 1024;
 export const HEADERS_MS = 10_000;
 export const REQUEST_BODY_MS = 30_000;
 export const REQUEST_MS = 60_000;
+/** How long a connection may be idle: longer than proxies keep theirs, nginx 60 s, so that none sends on one that is being closed. */
+export const KEEP_ALIVE_MS = 75_000;
 /** How often it is looked at which connections have used up their time: they may take so much longer. */
 export const CONNECTIONS_CHECK_MS = 1000;
 /** How long an answer of `/readyz` holds; each costs a write. */

@@ -31,7 +31,9 @@ export const REFUSAL_STATUS = {
   too_many_requests: 429,
   headers_too_large: 431,
   server_error: 500,
+  not_implemented: 501,
   unavailable: 503,
+  http_version_not_supported: 505,
 } as const;
 
 export type RefusalCode = keyof typeof REFUSAL_STATUS;

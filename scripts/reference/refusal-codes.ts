@@ -32,7 +32,9 @@ const MEANINGS: Readonly<Record<RefusalCode, string>> = {
   too_many_requests: 'Too many failed authentications came from there: `Retry-After` says how long to wait.',
   headers_too_large: 'The headers have more bytes than they may.',
   server_error: 'A fault of the service: `errorId` finds it in the log.',
+  not_implemented: 'A `Transfer-Encoding` other than `chunked`.',
   unavailable: 'It cannot be done at the moment; `description` says why. Trying again later makes sense.',
+  http_version_not_supported: 'Another version of HTTP than 1.0 and 1.1.',
 };
 
 export function refusalCodes(): string {

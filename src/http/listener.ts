@@ -15,12 +15,14 @@ import {
   DISCARDED_BODY_MS,
   DRAIN_MS,
   HEADERS_MS,
+  KEEP_ALIVE_MS,
   REQUEST_HEADER_BYTES,
   REQUEST_MS,
 } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
 import { errorReply } from './error-body.ts';
+import { framingProblem, versionNotSupported } from './framing.ts';
 import { JSON_TYPE } from './respond.ts';
 import type { RequestHandler } from './server.ts';
 
@@ -52,9 +54,12 @@ export function createListener({ handler, tls, clock, log, drainMs = DRAIN_MS }:
     maxHeaderSize: REQUEST_HEADER_BYTES,
     headersTimeout: HEADERS_MS,
     requestTimeout: REQUEST_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
     // Node's 30 s would let headers take four times as long as they may.
     connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
     requireHostHeader: false,
+    // A client may end its side once it has sent its request: it still gets its answer.
+    allowHalfOpen: true,
     // A request without a body has no stream to end: half a microsecond of each.
     optimizeEmptyRequests: true,
   };
@@ -62,6 +67,8 @@ export function createListener({ handler, tls, clock, log, drainMs = DRAIN_MS }:
   const secure =
     tls === null ? null : createHttpsServer({ ...limits, ...tls, ...TLS_VERSIONS, handshakeTimeout: HEADERS_MS });
   const server: Server = secure ?? createHttpServer(limits);
+  // Node's own name for it, which its types leave out: otherwise the answer is cut off with the client's side.
+  Object.assign(server, { httpAllowHalfOpen: true });
   const connections = trackConnections(server);
   const take = (request: IncomingMessage, response: ServerResponse): void => {
     if (!connections.admits(request, response)) return;
@@ -133,6 +140,7 @@ function trackConnections(server: Server): Connections {
   // The one before, if it was still due when that came: requests may be sent without waiting for answers.
   const before = new WeakMap<Socket, ServerResponse>();
   const refused = new WeakSet<Socket>();
+  const ending = new WeakSet<Socket>();
   let isDraining = false;
   server.on('connection', (socket: Socket) => {
     accepted.add(socket);
@@ -141,11 +149,12 @@ function trackConnections(server: Server): Connections {
   return {
     admits: (request, response) => {
       const { socket } = request;
-      if (isDraining) {
+      if (isDraining || ending.has(socket)) {
         // Behind the last answer on its connection (RFC 9112 §9.6). Read all the same: bytes left unread would reset that answer.
         request.resume();
         return false;
       }
+      if (framingProblem(request) !== null) ending.add(socket);
       const earlier = latest.get(socket);
       if (earlier === undefined) socket.once('close', () => latest.delete(socket));
       else if (!earlier.writableFinished) before.set(socket, earlier);
@@ -198,9 +207,7 @@ function refuseMalformed(error: NodeJS.ErrnoException, socket: Socket, now: numb
     socket.destroy();
     return;
   }
-  const [code, description] =
-    MALFORMED[error.code ?? ''] ?? (['invalid_request', 'the request is not valid HTTP'] as const);
-  refuseRaw(socket, new Refusal(code, description), now, log, error.code);
+  refuseRaw(socket, malformed(error.code ?? ''), now, log, error.code);
 }
 
 /** Answers where there is no response to do it with. */
@@ -217,6 +224,13 @@ function refuseRaw(socket: Socket, refusal: Refusal, now: number, log: Log, caus
 }
 
 const NO_PROXY = 'CONNECT asks for a proxy, which this is none';
+
+function malformed(cause: string): Refusal {
+  // The second is the preface of HTTP/2.
+  if (cause === 'HPE_INVALID_VERSION' || cause === 'HPE_PAUSED_H2_UPGRADE') return versionNotSupported();
+  const [code, description] = MALFORMED[cause] ?? (['invalid_request', 'the request is not valid HTTP'] as const);
+  return new Refusal(code, description);
+}
 
 const MALFORMED: Readonly<Record<string, readonly [RefusalCode, string]>> = {
   HPE_INVALID_METHOD: ['invalid_request', 'the request does not begin with a method that is known here'],

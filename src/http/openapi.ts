@@ -90,7 +90,8 @@ Instants are ISO 8601 in UTC with milliseconds. Ids are UUIDv7. Unknown fields a
 Lists come in pages: \`limit\` says how many items, and \`nextCursor\` of one page is the \`cursor\` of the next.
 
 Whatever is refused is answered with the \`Error\` body; its \`errorId\` also stands in the log of the service. An unknown path is
-404, another method than a path takes 405 with \`Allow\`, headers that are too large 431. Replies may gain members.`;
+404, another method than a path takes 405 with \`Allow\`, headers that are too large 431, a transfer coding other than \`chunked\`
+501, an HTTP version other than 1.0 and 1.1 505. Replies may gain members.`;
 
 const TAGS: readonly { readonly name: string; readonly description: string }[] = [
   { name: 'oauth', description: 'Access tokens: issued, introspected, revoked, and checked for a proxy.' },

@@ -12,6 +12,7 @@ import { readAbsoluteForm } from './absolute-form.ts';
 import { readBody } from './body.ts';
 import { createDepartures } from './departures.ts';
 import { errorReply } from './error-body.ts';
+import { refuseFraming } from './framing.ts';
 import { allHeaders } from './raw-headers.ts';
 import { asRefusal, loggedPath, sendReply } from './respond.ts';
 import type { Reply, Route } from './route.ts';
@@ -54,7 +55,7 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
   const answer = async (walk: Walk): Promise<Reply> => {
     const { request, method } = walk;
     const target = request.url ?? '/';
-    refuseHost(request);
+    refuseFraming(request);
     const { route, params, segments } = router.route(method, target);
     walk.route = route;
     walk.params = params;
@@ -107,13 +108,6 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
     const clientId = caller?.clientId ?? walk.clientId;
     log.request({ method, path: loggedPath(request), status, durationMs, remoteAddress, clientId, refusal, errorId });
   };
-}
-
-/** RFC 9112 §3.2. Where none was sent Node would refuse it by itself, but not in the error body. */
-function refuseHost(request: IncomingMessage): void {
-  const sent = allHeaders(request, 'host').length;
-  if (sent === 0 && request.httpVersion === '1.1') throw new Refusal('invalid_request', 'a Host header is required');
-  if (sent > 1) throw new Refusal('invalid_request', 'the Host header was sent more than once');
 }
 
 function queryOf(target: string): URLSearchParams {

@@ -17,6 +17,10 @@ export async function sendStream(
   { gone, stopping, log }: Streaming,
 ): Promise<void> {
   const leave = (): void => gone.abort();
+  const { socket } = response;
+  // Whoever ends its side of the connection has left: unlike an answer, a stream is not worth waiting for its own end.
+  socket?.once('end', leave);
+  if (socket?.readableEnded === true) leave();
   stopping?.addEventListener('abort', leave, { once: true });
   if (stopping?.aborted === true) leave();
   try {
@@ -29,6 +33,7 @@ export async function sendStream(
     if (!gone.signal.aborted) log.error({ err: error }, 'a stream broke off');
     response.destroy();
   } finally {
+    socket?.off('end', leave);
     stopping?.removeEventListener('abort', leave);
   }
 }

@@ -1,0 +1,38 @@
+/** Connections that stay open between requests: longer than the pools of proxies keep theirs, and not for ever. */
+import assert from 'node:assert/strict';
+import { connect, type Socket } from 'node:net';
+import { it } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
+import { startService } from '../support/service.ts';
+
+const GET = 'GET /livez HTTP/1.1\r\nHost: a\r\n\r\n';
+const ANSWER = /^HTTP\/1\.1 200 .*\r\n\r\n\{.*\}$/s;
+
+/** Resolves with the answer to one request, and rejects where the connection ends without one. */
+function ask(socket: Socket): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    const take = (piece: Buffer): void => {
+      text += piece.toString();
+      if (!ANSWER.test(text)) return;
+      socket.off('data', take).off('close', broken);
+      resolve(text);
+    };
+    const broken = (): void => reject(new Error(`the connection ended after: ${text}`));
+    socket.on('data', take).once('close', broken);
+    socket.write(GET);
+  });
+}
+
+it('a connection that was idle for a minute, as nginx keeps it, takes another request, and ends by itself later', {
+  timeout: 240_000,
+}, async (t) => {
+  const { url } = await startService(t);
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  t.after(() => socket.destroy());
+  // What tells clients how long they may keep it.
+  assert.match(await ask(socket), /\r\nKeep-Alive: timeout=75\r\n/);
+  await wait(61_000);
+  await ask(socket);
+  await new Promise((resolve) => socket.once('close', resolve));
+});
