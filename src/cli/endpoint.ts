@@ -39,14 +39,16 @@ export const endpointCommands: CommandGroup = [
     name: 'endpoint create',
     summary: 'Create an endpoint and print its secret',
     explanation:
-      'With --token-challenge the endpoint is challenged now, and enabled once it has answered rightly.\n--fields holds any further field of POST /services/api/x/edge/v1/endpoints, such as oauth or clientCertificate.',
+      'Recommended: --token-challenge, which challenges the endpoint now and enables it once it has answered correctly.\n--fields holds any further field of POST /services/api/x/edge/v1/endpoints, such as oauth or clientCertificate.',
     options: {
       name: { value: '<name>', required: true, description: 'What people call it' },
       url: { value: '<url>', required: true, description: 'Where it is: https: without credentials or fragment' },
       secret: { value: SECRET, description: 'The secret that signs; made if absent. @ reads a file, - standard input' },
       'api-key': { value: '<hex>', description: '32 hexadecimal digits, sent as x-api-key; made if absent' },
       gzip: { description: 'Compress deliveries' },
-      'token-challenge': { description: 'Have the endpoint prove that it holds the secret' },
+      'token-challenge': {
+        description: 'Have the endpoint prove that it holds the secret (recommended; off unless given)',
+      },
       disabled: { description: 'Leave it switched off' },
       fields: { value: '<json|@file|->', description: 'Further fields as a JSON object' },
     },
@@ -87,17 +89,24 @@ export const endpointCommands: CommandGroup = [
     name: 'endpoint verify',
     summary: 'Challenge an endpoint to prove that it holds its secret',
     explanation:
-      'Fails (exit status 1) unless the endpoint answers rightly. Where no answer comes at all, a verified endpoint stays so: the\ncommand sends by the settings of its own environment, which may not be those of the server.',
+      'Fails (exit status 1) unless the endpoint answers correctly. An endpoint that was verified before stays verified. The command\nsends with the settings of its own environment, which may differ from those of the server.',
     operands: [ID],
     settings: OUTBOUND_SETTINGS,
     json: true,
     run: (invocation) =>
       withData(invocation, async ({ services, clock }) => {
         const endpoint = await services.endpoints.verify(invocation.operand('id'), COMMAND_LINE);
-        const responseStatus = endpoint.lastVerification?.responseStatus ?? null;
-        const note = endpoint.verified || responseStatus !== null ? undefined : OWN_SETTINGS;
-        await printRecord(invocation, viewEndpoint(endpoint, clock()), note);
-        return endpoint.verified ? 0 : 1;
+        const verified = endpoint.lastVerification?.verified === true;
+        const notes = [
+          ...(endpoint.verified && !verified ? ['It did not answer the challenge, and stays verified.'] : []),
+          ...(endpoint.lastVerification?.responseStatus == null ? [OWN_SETTINGS] : []),
+        ];
+        await printRecord(
+          invocation,
+          viewEndpoint(endpoint, clock()),
+          notes.length === 0 ? undefined : notes.join(' '),
+        );
+        return verified ? 0 : 1;
       }),
   },
   {

@@ -10,16 +10,19 @@ import { stateChange } from '../webhooks/status-event.ts';
 
 type Dependencies = { readonly store: Pick<Store, 'webhooks'>; readonly ids: Ids; readonly log: Log };
 
-/** Written with its event and its audit entry. One whose state changed since `target` was read is left as it is. */
+/** Written with its event and its audit entry. One that changed since `target` was read is left as it is. */
 export async function stopByService(
   { store, ids, log }: Dependencies,
-  { webhook }: DeliveryTarget,
+  { webhook, endpoint }: DeliveryTarget,
   reason: StopReason,
   now: number,
 ): Promise<void> {
   const after = stoppedProgress(webhook.progress, 'stop', reason, now);
   try {
-    await store.webhooks.setState(stateChange(webhook, after, ids), serviceStopEntry(webhook, after, ids));
+    const change = stateChange(webhook, after, ids);
+    const entry = serviceStopEntry(webhook, after, ids);
+    if (reason === 'endpoint_disabled') await store.webhooks.stopWithEndpoint(change, entry, endpoint.id);
+    else await store.webhooks.setState(change, entry);
   } catch (error) {
     if (error instanceof StaleWrite) return;
     throw error;

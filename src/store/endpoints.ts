@@ -1,5 +1,7 @@
 /** Customers' endpoints (`endpoint`). */
+import type { AuditEntry } from '../audit.ts';
 import type { Secret } from '../secret.ts';
+import { auditStatement } from './audit.ts';
 import { afterChangedSettings, type ChangedSettings, changedSettingsStatement } from './changed-settings.ts';
 import type { Database } from './database.ts';
 import { type ResourceStore, resourceStore } from './resource.ts';
@@ -17,6 +19,7 @@ import {
   textOrNull,
 } from './table.ts';
 import type { Vault } from './vault.ts';
+import { type StateChange, stateStatements } from './webhooks.ts';
 
 /** What the last ownership challenge brought (wire.md §5). */
 export type Verification = {
@@ -96,16 +99,27 @@ export function endpointTable(vault: Vault): Table<Endpoint> {
   });
 }
 
-export type EndpointStore = ResourceStore<Endpoint>;
+/** A webhook that starts with a change of its endpoint, and what the audit log says of it. */
+export type WebhookStart = { readonly change: StateChange; readonly audit: AuditEntry };
+
+export type EndpointStore = Omit<ResourceStore<Endpoint>, 'update'> & {
+  /**
+   * Writes the row, and with it the starts of its webhooks, if all of them are still as they were read; throws `StaleWrite` otherwise.
+   */
+  update(endpoint: Endpoint, before: Endpoint, audit: AuditEntry, starts?: readonly WebhookStart[]): Promise<void>;
+};
 
 export function endpointStore(db: Database, vault: Vault): EndpointStore {
-  const store = resourceStore(db, 'endpoint', endpointTable(vault), {
+  const { updateStatements, ...store } = resourceStore(db, 'endpoint', endpointTable(vault), {
     onUpdate: (endpoint, before) => changesOf(endpoint, before).map(changedSettingsStatement),
   });
   return {
     ...store,
-    update: async (endpoint, before, audit) => {
-      await store.update(endpoint, before, audit);
+    update: async (endpoint, before, audit, starts = []) => {
+      await db.commit([
+        ...updateStatements(endpoint, before, audit),
+        ...starts.flatMap((start) => [...stateStatements(start.change), auditStatement(start.audit)]),
+      ]);
       for (const change of changesOf(endpoint, before)) await afterChangedSettings(db, change);
     },
   };

@@ -27,7 +27,7 @@ export function resourceStore<T extends Administered>(
     readonly onInsert?: (record: T) => Statement[];
     readonly onUpdate?: (record: T, before: T) => Statement[];
   } = {},
-): ResourceStore<T> {
+): ResourceStore<T> & { updateStatements(record: T, before: T, audit: AuditEntry): Statement[] } {
   const getSql = `SELECT ${table.columns()} FROM ${name} WHERE id = @id`;
   const listSql = `SELECT ${table.columns()} FROM ${name} WHERE id > @after ORDER BY id LIMIT @limit`;
   const removeSql = `DELETE FROM ${name} WHERE id = @id`;
@@ -37,6 +37,13 @@ export function resourceStore<T extends Administered>(
     params: { id, updatedAt },
     expectChanges: 1,
   });
+  const updateStatements = (record: T, before: T, audit: AuditEntry): Statement[] => [
+    unchanged(before),
+    ...(beside.guards?.(record) ?? []),
+    table.update(record),
+    ...(beside.onUpdate?.(record, before) ?? []),
+    auditStatement(audit),
+  ];
   return {
     get: async (id) => readOne(table, await db.get(getSql, { id })),
     list: async (after, limit) => (await db.all(listSql, { after, limit })).map(table.read),
@@ -49,14 +56,9 @@ export function resourceStore<T extends Administered>(
       ]);
     },
     update: async (record, before, audit) => {
-      await db.commit([
-        unchanged(before),
-        ...(beside.guards?.(record) ?? []),
-        table.update(record),
-        ...(beside.onUpdate?.(record, before) ?? []),
-        auditStatement(audit),
-      ]);
+      await db.commit(updateStatements(record, before, audit));
     },
+    updateStatements,
     remove: async (id, audit) => {
       await db.commit([{ sql: removeSql, params: { id }, expectChanges: 1 }, auditStatement(audit)]);
     },

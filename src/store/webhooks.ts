@@ -95,6 +95,8 @@ const GET = `${SELECT} WHERE w.id = @id`;
 const LIST = `${SELECT} WHERE w.id > @after ORDER BY w.id LIMIT @limit`;
 const OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId ORDER BY w.number LIMIT 10`;
 const STANDARD_OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId AND w.standard_webhooks = 1 ORDER BY w.number LIMIT 1`;
+const STOPPED_WITH_ENDPOINT = `
+  ${SELECT} WHERE w.endpoint_id = @endpointId AND p.state = 'stopped' AND p.state_reason = 'endpoint_disabled' ORDER BY w.number`;
 const OF_KEY = `${SELECT} WHERE w.encryption_key_name = @name ORDER BY w.number LIMIT 10`;
 const OF_PATTERN = `${SELECT} WHERE w.number IN (SELECT webhook_number FROM subscription WHERE pattern = @pattern) LIMIT 10`;
 
@@ -117,6 +119,8 @@ const SUBSCRIBE = `
 const UNCHANGED = 'UPDATE webhook SET updated_at = updated_at WHERE id = @id AND updated_at = @updatedAt';
 // Its log stays for housekeeping to take away: it may be of any size.
 const REMEMBER_NUMBER = 'INSERT INTO removed_webhook (number) SELECT number FROM webhook WHERE id = @id';
+// A webhook that is stopped behind the change that enables its endpoint would never be started by it.
+const STILL_DISABLED = 'UPDATE endpoint SET enabled = enabled WHERE id = @endpointId AND enabled = 0';
 const REMOVE = 'DELETE FROM webhook WHERE id = @id';
 const SET_STATE = `
   UPDATE webhook_progress
@@ -132,6 +136,8 @@ export type WebhookStore = {
   /** The first one of an endpoint with `standardWebhooks`, or none. */
   standardOfEndpoint(endpointId: string): Promise<Webhook[]>;
   ofKey(name: string): Promise<Webhook[]>;
+  /** All webhooks that the service stopped because this endpoint was not enabled. */
+  stoppedWithEndpoint(endpointId: string): Promise<Webhook[]>;
   ofPattern(pattern: string): Promise<Webhook[]>;
   /** The first few webhooks that get events of this type and have no key to encrypt them. */
   unencryptedOf(type: string): Promise<Webhook[]>;
@@ -143,6 +149,8 @@ export type WebhookStore = {
   remove(id: string, audit: AuditEntry): Promise<void>;
   /** Starts or stops: writes the state with the event that tells of it. Throws `StaleWrite` if the state was another by then. */
   setState(change: StateChange, audit: AuditEntry): Promise<void>;
+  /** Stops because the endpoint is not enabled. Throws `StaleWrite` also if the endpoint was enabled by then. */
+  stopWithEndpoint(change: StateChange, audit: AuditEntry, endpointId: string): Promise<void>;
   /** What waits for a retry is due now. */
   makeDue(webhookNumber: number, now: number): Promise<void>;
 };
@@ -170,6 +178,7 @@ export function webhookStore(db: Database): WebhookStore {
     ofEndpoint: (endpointId) => many(OF_ENDPOINT, { endpointId }),
     standardOfEndpoint: (endpointId) => many(STANDARD_OF_ENDPOINT, { endpointId }),
     ofKey: (name) => many(OF_KEY, { name }),
+    stoppedWithEndpoint: (endpointId) => many(STOPPED_WITH_ENDPOINT, { endpointId }),
     ofPattern: (pattern) => many(OF_PATTERN, { pattern }),
     unencryptedOf: (type) => many(UNENCRYPTED, { type, category: categoryPattern(type) }),
     failingSince: (since, quietUntil, limit) => many(FAILING_SINCE, { since, quietUntil, limit }),
@@ -203,6 +212,13 @@ export function webhookStore(db: Database): WebhookStore {
       ]);
     },
     setState: async (change, audit) => void (await db.commit([...stateStatements(change), auditStatement(audit)])),
+    stopWithEndpoint: async (change, audit, endpointId) => {
+      await db.commit([
+        { sql: STILL_DISABLED, params: { endpointId }, expectChanges: 1 },
+        ...stateStatements(change),
+        auditStatement(audit),
+      ]);
+    },
     makeDue: (webhookNumber, now) => makeDue(db, webhookNumber, now),
   };
 }

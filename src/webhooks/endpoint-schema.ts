@@ -38,7 +38,9 @@ export const endpointInput = z
       .optional()
       .meta({ description: 'Base64 (after `whsec_` too), or text. Made if absent: Base64 of 32 random bytes.' }),
     contentEncoding: z.literal('gzip').nullable().default(null),
-    tokenChallenge: z.boolean().default(false).meta({ description: 'Must answer a challenge before it is enabled.' }),
+    tokenChallenge: z.boolean().default(false).meta({
+      description: 'Must answer a challenge before it is enabled. Off unless asked for; recommended.',
+    }),
     enabled: z.boolean().optional().meta({
       description: 'At creation true if absent; with tokenChallenge on it takes effect with the verification.',
       default: true,

@@ -1,14 +1,14 @@
 /** Endpoints (wire.md §4): what binds beyond their fields, their verification, and the rotation of their secret. */
-import { type Acting, COMMAND_LINE } from '../acting.ts';
+import type { Acting } from '../acting.ts';
 import { type Administration, administer, type Build, setByService } from '../administration.ts';
 import type { Clock, Ids, Random } from '../ids.ts';
 import type { EgressPolicy } from '../outbound/egress.ts';
-import { checkAll, Refusal, refuseField, refuseFields } from '../refusal.ts';
+import { checkAll, refuseField, refuseFields } from '../refusal.ts';
 import { type Secret, secret } from '../secret.ts';
-import { currentApiKey, type Endpoint, signingSecret, type Verification } from '../store/endpoints.ts';
+import { currentApiKey, type Endpoint, signingSecret, type WebhookStart } from '../store/endpoints.ts';
 import type { Store } from '../store/store.ts';
 import { validate } from '../validation.ts';
-import { howToVerify, OWN_SETTINGS } from './advice.ts';
+import { howToVerify } from './advice.ts';
 import { certificateColumns, NO_CERTIFICATE } from './client-certificate.ts';
 import { apiKeyColumns, madeApiKey, oauthColumns, refuseSecretElsewhere, secretOf } from './endpoint-credentials.ts';
 import {
@@ -18,14 +18,17 @@ import {
   rotateApiKeyInput,
   rotateInput,
 } from './endpoint-schema.ts';
+import { startedProgress } from './lifecycle.ts';
+import { serviceStartEntry } from './service-stop.ts';
 import { standardEndpointProblems } from './standard-webhooks-rule.ts';
+import { stateChange } from './status-event.ts';
 import { refuseNewUrl } from './url.ts';
 import { type Challenge, challengeOnce } from './verification.ts';
 
 export type Endpoints = Administration<Endpoint, EndpointInput> & {
   /**
-   * Challenges the endpoint now and keeps the result; a success enables it unless `enabled: false` was asked for. A command that gets
-   * no answer at all may lack the server's settings: that is refused (`unavailable`) where it would switch off what is verified.
+   * Challenges the endpoint now and keeps the result in `lastVerification`. A success enables it unless `enabled: false` was asked for; a
+   * failure changes nothing else of an endpoint that is verified (wire.md §4).
    */
   verify(id: string, acting: Acting): Promise<Endpoint>;
   /** A new secret, given or made; it is in the reply alone and signs after `activateAfterSeconds`. */
@@ -106,10 +109,27 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
       return challengeAndEnable(challenge, endpoint, wanted, due);
     };
 
+  /** The webhooks that the service stopped because the endpoint was off start with the change that switches it on (wire.md §4). */
+  const startsOf = async (endpoint: Endpoint, before: Endpoint): Promise<WebhookStart[]> => {
+    if (before.enabled || !endpoint.enabled) return [];
+    const now = clock();
+    return (await store.webhooks.stoppedWithEndpoint(endpoint.id)).map((webhook) => {
+      const after = startedProgress(webhook.progress, { sessionId: ids.uuid(), now });
+      return { change: stateChange(webhook, after, ids), audit: serviceStartEntry(webhook, after, ids) };
+    });
+  };
+
+  const update: typeof store.endpoints.update = async (endpoint, before, audit) => {
+    const starts = await startsOf(endpoint, before);
+    await store.endpoints.update(endpoint, before, audit, starts);
+    for (const { change } of starts)
+      await store.webhooks.makeDue(change.progress.webhookNumber, change.progress.stateAt);
+  };
+
   const administration = administer<Endpoint, EndpointInput>(
     {
       name: 'endpoint',
-      store: store.endpoints,
+      store: { ...store.endpoints, update },
       input: endpointInput,
       reserved: { create: service, patch: { ...service, secret: 'is changed by rotate-secret' } },
       writable,
@@ -149,9 +169,8 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
         administration.change(id, 'endpoint.verify', acting, async (before, { updatedAt }) => {
           const wanted = before.enableWhenVerified;
           const after = await challengeAndEnable(challengeForThis, { ...before, updatedAt }, wanted, true);
-          if (acting.actor === COMMAND_LINE.actor && before.verified && !after.verified)
-            refuseUnanswered(after.lastVerification);
-          return after;
+          const { lastVerification } = after;
+          return before.verified && !after.verified ? { ...before, updatedAt, lastVerification } : after;
         }),
       );
     },
@@ -209,12 +228,6 @@ async function challengeAndEnable(
   const verified = due ? lastVerification?.verified === true : endpoint.verified;
   const usable = verified || !endpoint.tokenChallenge;
   return { ...endpoint, lastVerification, verified, enabled: wanted && usable, enableWhenVerified: wanted };
-}
-
-function refuseUnanswered(verification: Verification | null): void {
-  if (verification?.responseStatus !== null) return;
-  const description = `no answer came, and the endpoint stays verified: ${verification.error}. ${OWN_SETTINGS}`;
-  throw new Refusal('unavailable', description);
 }
 
 /** The target of a merge patch. Nested secrets stay when the patch does not name them; `enabled` is asked for or not, never merged. */

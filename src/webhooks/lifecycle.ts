@@ -25,7 +25,7 @@ export function isRunnable(state: WebhookState): boolean {
 export const STATE_REASONS = {
   stopped_by_administrator: 'An administrator stopped it.',
   endpoint_gone: 'The endpoint answered 410 Gone. Its records are kept; start it again when the endpoint is back.',
-  endpoint_disabled: 'Its endpoint is not enabled. Verify or enable the endpoint, then start the webhook again.',
+  endpoint_disabled: 'Its endpoint is not enabled. It starts again by itself when the endpoint is enabled.',
   encryption_key_expired: 'Its PGP key has expired. Give it an unexpired key, then start it again.',
   encryption_key_missing: 'Its events must be encrypted and it has no PGP key. Give it one, then start it again.',
   failing_too_long: 'Every attempt of 24 hours failed. Mend the endpoint, then start it again; nothing is lost.',

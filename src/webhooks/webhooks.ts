@@ -59,11 +59,28 @@ export function createWebhooks({ store, clock, ids, wake }: Dependencies): Webho
     { clock, ids },
   );
 
+  /** Nothing changes for subscribers, so they are told nothing. */
+  const staysStopped = async (webhook: Webhook, acting: Acting, now: number): Promise<Webhook> => {
+    const { id, progress } = webhook;
+    const after: Progress = { ...progress, stateReason: 'stopped_by_administrator' };
+    await store.webhooks.setState(
+      { progress: after, stateBefore: progress.state, event: null },
+      {
+        ...{ id: ids.uuid(), at: now, actor: acting.actor, action: 'webhook.stop', target: `webhook:${id}` },
+        changes: { stateReason: { from: progress.stateReason, to: after.stateReason } },
+      },
+    );
+    return { ...webhook, progress: after };
+  };
+
   const setState = (id: string, verb: 'start' | 'stop', acting: Acting): Promise<Webhook> =>
     retryStale(async () => {
       const webhook = await administration.get(id);
       const { progress } = webhook;
       const now = clock();
+      // A person's stop also holds for a webhook that the service would start again.
+      const startsByItself = progress.state === 'stopped' && progress.stateReason === 'endpoint_disabled';
+      if (verb === 'stop' && startsByItself) return staysStopped(webhook, acting, now);
       if (isRunnable(progress.state) === (verb === 'start') && progress.state !== 'failed') return webhook;
       if (verb === 'start') await refuseStart(store, webhook, now);
       const after =

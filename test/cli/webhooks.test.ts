@@ -112,7 +112,7 @@ test('endpoint: says beside the data that one is off because it did not answer t
 
 test('a command without the settings of the server switches off no endpoint that works, and says what it lacks', async (t) => {
   const { receiver, env } = await reachableReceiver(t);
-  const { json, failure, run } = await initialised(t, env);
+  const { json, run } = await initialised(t, env);
   const { url, secret, apiKey, challenges } = receiver.endpoint('/hook');
   const args = ['endpoint', 'create', '--name', 'Payroll', '--url', url, '--secret', secret, '--api-key', apiKey];
   const { id } = await json([...args, '--token-challenge']);
@@ -127,15 +127,23 @@ test('a command without the settings of the server switches off no endpoint that
     [['--ca-file', otherCa], 'tls_untrusted'],
     [['--egress-proxy', 'http://127.0.0.1:1'], 'proxy'],
   ] as const) {
-    const told = await failure(['endpoint', 'verify', id, ...lacking]);
-    assert.match(told, new RegExp(`no answer came, and the endpoint stays verified: ${error}: .* its own environment`));
+    const verify = await run(['endpoint', 'verify', id, ...lacking]);
+    assert.equal(verify.status, 1);
+    assert.match(verify.stdout, new RegExp(`${error}: `));
+    assert.match(
+      verify.stdout + verify.stderr,
+      /did not answer the challenge, and stays verified\. .* its own environment/,
+    );
     const { status, stdout } = await run(['webhook', 'test', webhook.id, '--json', ...lacking]);
     assert.equal(status, 1);
     const attempt = JSON.parse(stdout) as { errorClass: string; advice: string };
     assert.equal(attempt.errorClass, error);
     assert.match(attempt.advice, /^(?!A command).* A command goes by SALLYPORT_EGRESS_ALLOW, .* its own environment/);
   }
-  assert.deepEqual(await json(['endpoint', 'show', id]), before);
+  const { updatedAt: _, lastVerification: __, ...kept } = before;
+  const { updatedAt: ___, lastVerification: failed, ...after } = await json(['endpoint', 'show', id]);
+  assert.deepEqual(after, kept);
+  assert.equal((failed as { verified: boolean }).verified, false);
   assert.equal((await json(['webhook', 'show', webhook.id])).state, 'started');
   assert.equal(challenges.length, 1);
 });

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { UNCLAIMABLE_PAUSE_MS } from '../../src/delivery-limits.ts';
+import type { Webhook } from '../../src/store/webhooks.ts';
 import { deferred } from '../support/deferred.ts';
-import { isDrained, openDispatching, takeRecords, until } from '../support/dispatching.ts';
-import { ACTOR, makeKey } from '../support/services.ts';
+import { isDrained, openDispatching, TYPE, takeRecords, until } from '../support/dispatching.ts';
+import { ACTOR, makeKey, makeWebhook } from '../support/services.ts';
 
 const attempts = (rows: (sql: string) => unknown[], number: number, kind: string): number =>
   rows(`SELECT 1 FROM attempt WHERE webhook_number = ${number} AND kind = '${kind}'`).length;
@@ -47,11 +48,85 @@ describe('a webhook that the service stops', () => {
     const [entry] = d.rows(`SELECT actor, changes FROM audit WHERE action = 'webhook.stop'`);
     assert.equal(entry?.actor, 'service');
     assert.match(String(entry?.changes), /endpoint_disabled/);
-    // Switched on and started again it goes on where it was.
+    // Once the endpoint is enabled again it goes on where it was.
     await d.endpoints.patch(webhook.endpointId, { enabled: true }, ACTOR);
-    await d.webhooks.start(webhook.id, ACTOR);
     await takeRecords(at, 52);
     await until('the end', () => isDrained(d));
+  });
+
+  it('because its endpoint was switched off is started by the commit that enables it again, each time, and no other is', async (t) => {
+    const d = await openDispatching(t);
+    const { at, webhook } = await d.connect({ webhook: { eventTypes: [TYPE] } });
+    const { endpointId } = webhook;
+    const beside = await d.connect({ at, endpoint: { name: 'another' } });
+    const more: Webhook[] = [];
+    for (const name of ['stopped before', 'stopped after', 'never started']) {
+      const made = await makeWebhook(d, [TYPE], { endpointId, name, heartbeatSeconds: 0 });
+      more.push(name === 'never started' ? made : await d.webhooks.start(made.id, ACTOR));
+    }
+    const [before, after, never] = more as [Webhook, Webhook, Webhook];
+    await d.webhooks.stop(before.id, ACTOR);
+    const dispatcher = await d.start();
+    const states = async (): Promise<unknown[]> =>
+      Promise.all(
+        [webhook, before, after, never, beside.webhook].map(async ({ id }) => {
+          const { state, stateReason } = (await d.webhooks.get(id)).progress;
+          return stateReason === null ? state : stateReason;
+        }),
+      );
+    const switchTo = async (enabled: boolean): Promise<void> => {
+      await d.endpoints.patch(endpointId, { enabled }, ACTOR);
+      d.advance(1);
+      dispatcher.wake();
+    };
+    const isStopped = async (): Promise<boolean> =>
+      (await d.webhooks.get(webhook.id)).progress.stateReason === 'endpoint_disabled';
+
+    await switchTo(false);
+    await until('stopped', isStopped);
+    await until('the other too', async () => (await d.webhooks.get(after.id)).progress.state === 'stopped');
+    await d.webhooks.stop(after.id, ACTOR);
+    const byHand = 'stopped_by_administrator';
+    assert.deepEqual(await states(), ['endpoint_disabled', byHand, byHand, 'stopped', 'started']);
+
+    for (const round of [1, 2]) {
+      const audited = d.rows("SELECT 1 FROM audit WHERE action = 'webhook.start' AND actor = 'service'").length;
+      await switchTo(true);
+      assert.deepEqual(await states(), ['started', byHand, byHand, 'stopped', 'started']);
+      const started = d.rows("SELECT target FROM audit WHERE action = 'webhook.start' AND actor = 'service'");
+      assert.deepEqual(started.slice(audited), [{ target: `webhook:${webhook.id}` }]);
+      if (round === 1) {
+        await switchTo(false);
+        await until('stopped again', isStopped);
+      }
+    }
+    await d.publishMany(1);
+    dispatcher.wake();
+    await at.next();
+  });
+
+  it('is not stopped for an endpoint that was enabled while that was being written', async (t) => {
+    const d = await openDispatching(t);
+    const { at, webhook } = await d.connect();
+    let raced = 0;
+    const { webhooks } = d.store;
+    const store = {
+      ...d.store,
+      webhooks: {
+        ...webhooks,
+        stopWithEndpoint: async (...asked: Parameters<typeof webhooks.stopWithEndpoint>) => {
+          raced += 1;
+          await d.endpoints.patch(webhook.endpointId, { enabled: true }, ACTOR);
+          return webhooks.stopWithEndpoint(...asked);
+        },
+      },
+    };
+    await d.endpoints.patch(webhook.endpointId, { enabled: false }, ACTOR);
+    await d.publishMany(1);
+    await d.start({ store });
+    await at.next();
+    assert.equal(raced, 1);
+    assert.deepEqual(d.rows("SELECT 1 FROM audit WHERE action LIKE 'webhook.%' AND actor = 'service'"), []);
   });
 
   it('because its endpoint was switched off says so at once, though it has nothing to send', async (t) => {

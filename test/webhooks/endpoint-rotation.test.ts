@@ -207,10 +207,12 @@ describe('with a real receiver', () => {
     );
     assert.equal(verified, true);
     await s.endpoints.rotateSecret(id, { secret: 'second', activateAfterSeconds: 60 }, ACTOR);
-    assert.equal((await s.endpoints.verify(id, ACTOR)).verified, true);
+    const answeredRightly = async (): Promise<unknown> =>
+      (await s.endpoints.verify(id, ACTOR)).lastVerification?.verified;
+    assert.equal(await answeredRightly(), true);
     s.advance(61_000);
-    assert.equal((await s.endpoints.verify(id, ACTOR)).verified, false);
+    assert.equal(await answeredRightly(), false);
     held = 'second';
-    assert.equal((await s.endpoints.verify(id, ACTOR)).verified, true);
+    assert.equal(await answeredRightly(), true);
   });
 });

@@ -200,31 +200,29 @@ describe('an endpoint with tokenChallenge', () => {
     assert.ok(!JSON.stringify(entry.changes).includes('exchange'));
   });
 
-  it('that fails a later verification is switched off', async (t) => {
-    const m = await open(t);
-    const { id } = await create(m);
-    m.server.answer({ status: 404 });
-    const { verified, enabled } = await m.s.endpoints.verify(id, ACTOR);
-    assert.deepEqual([verified, enabled], [false, false]);
-  });
-
-  it('that gives no answer is switched off by whoever asks the server, and not by a command, which may lack its settings', async (t) => {
-    const m = await open(t);
-    const { id } = await create(m);
-    await m.server.close();
-    await leavingNothing(m.s, () => refused(() => m.s.endpoints.verify(id, COMMAND_LINE), { code: 'unavailable' }));
-    const { verified, enabled, lastVerification } = await m.s.endpoints.verify(id, ACTOR);
-    assert.deepEqual([verified, enabled, lastVerification?.error?.split(':')[0]], [false, false, 'connect']);
-    // There is nothing left to lose: what a command met is kept.
-    assert.equal((await m.s.endpoints.verify(id, COMMAND_LINE)).verified, false);
-  });
-
-  it('that answers wrongly is switched off by a command too', async (t) => {
-    const m = await open(t);
-    const { id } = await create(m);
-    m.server.answer({ status: 503 });
-    assert.deepEqual((await m.s.endpoints.verify(id, COMMAND_LINE)).verified, false);
-  });
+  for (const [who, acting] of [
+    ['a person', ACTOR],
+    ['a command', COMMAND_LINE],
+  ] as const) {
+    it(`that fails a later verification of ${who} keeps all that it had, and shows the failure`, async (t) => {
+      const m = await open(t);
+      const { id } = await create(m);
+      const { updatedAt: _, lastVerification: __, ...before } = viewEndpoint(await m.s.endpoints.get(id), NOW);
+      m.server.answer({ status: 404 });
+      const refusedNow = viewEndpoint(await m.s.endpoints.verify(id, acting), NOW);
+      const { updatedAt: ___, lastVerification: wrong, ...after } = refusedNow;
+      assert.deepEqual(after, before);
+      assert.deepEqual([before.verified, before.enabled], [true, true]);
+      assert.deepEqual([wrong?.verified, wrong?.responseStatus], [false, 404]);
+      const [entry] = await m.s.store.audit.list(null, 1);
+      assert.deepEqual([entry?.action, Object.keys(entry?.changes ?? {})], ['endpoint.verify', ['lastVerification']]);
+      await m.server.close();
+      const { lastVerification: none, verified, enabled } = await m.s.endpoints.verify(id, acting);
+      assert.deepEqual([verified, enabled, none?.verified, none?.responseStatus], [true, true, false, null]);
+      assert.match(none?.error ?? '', /^connect: /);
+      assert.deepEqual(await m.s.endpoints.get(id).then((kept) => kept.lastVerification), none);
+    });
+  }
 
   it('is challenged anew where its url changed, at the new one, and is unverified if that does not answer', async (t) => {
     const m = await open(t);
