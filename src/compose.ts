@@ -30,6 +30,8 @@ export type Composed = Omit<Data, 'firstCredentials' | 'firstStart'> & {
 export type ComposeOptions = {
   /** This process is the one server of the data folder. */
   readonly exclusive: boolean;
+  /** Make a new installation, also where the folder has lost its database. */
+  readonly anew?: boolean;
   readonly log: Log;
   /** The system's where absent. */
   readonly clock?: Clock;

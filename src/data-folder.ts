@@ -2,7 +2,7 @@
  * The data folder: made at the first start, opened at every other, and refused with a plain sentence where it is not
  * what it should be. One server at a time; the other commands work beside it.
  */
-import { statSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { installBuiltInProducts } from './access/products.ts';
 import { readAsset } from './assets.ts';
@@ -69,8 +69,20 @@ export function masterKeyPrefix(config: Config): string {
   return config.masterKeyFile === null ? '' : settingPrefix(config, 'masterKeyFile');
 }
 
-/** `history` is how the schema came to be what it is. */
-type Opening = { readonly exclusive: boolean; readonly clock?: Clock; readonly history?: SchemaHistory };
+type Opening = {
+  readonly exclusive: boolean;
+  /** Somebody has asked for a new installation, also where a database is gone. */
+  readonly anew?: boolean;
+  readonly clock?: Clock;
+  /** How the schema came to be what it is. */
+  readonly history?: SchemaHistory;
+};
+
+/**
+ * There from the beginning of a first start until the database is set up. Without it, a folder that has traces of a database and no
+ * database has lost it.
+ */
+const FIRST_START_FILE = 'first-start';
 
 /**
  * Opens the data of `config`. `exclusive` is for the one server of a folder: it takes the lock, makes what is missing and
@@ -78,14 +90,14 @@ type Opening = { readonly exclusive: boolean; readonly clock?: Clock; readonly h
  * have had its first start. Throws `DataFolderError`.
  *
  * The effects of a first start come in an order in which each needs only those before it, and each is looked for before
- * it is done: folder, lock, master key, database file, schema, master key check, what is built in. So a start that was
- * cut short between any two is finished by the next one, and no key is ever made for a database that was sealed with another.
+ * it is done: folder, mark of the first start, lock, master key, database file, schema, master key check, what is built in. So a start
+ * that was cut short between any two is finished by the next one, and no key is ever made for a database that was sealed with another.
  */
 export async function openData(
   config: Config,
-  { exclusive, clock = Date.now, history = SCHEMA_HISTORY }: Opening,
+  { exclusive, anew = false, clock = Date.now, history = SCHEMA_HISTORY }: Opening,
 ): Promise<Data> {
-  const lock = exclusive ? takeFolder(config) : null;
+  const lock = exclusive ? takeFolder(config, anew) : null;
   let db: SqliteDatabase | null = null;
   try {
     const masterKey = findMasterKey(config, exclusive);
@@ -94,7 +106,9 @@ export async function openData(
     // Only the one process that may write the key's file settles; the others see the old key refused meanwhile.
     const path = masterKeyPath(config);
     const settled = exclusive ? await settleRotation(db, { path, current: masterKey, random: randomBytes }) : masterKey;
-    return await openStore(config, db, settled, lock, clock);
+    const data = await openStore(config, db, settled, lock, clock);
+    if (exclusive) rmSync(firstStartPath(config), { force: true });
+    return data;
   } catch (error) {
     await db?.close();
     lock?.release();
@@ -129,17 +143,40 @@ async function openStore(
   return { dataDir: config.dataDir, db, store, vault, clock, ids, random, firstCredentials, firstStart, close };
 }
 
-function takeFolder(config: Config): FolderLock {
+function takeFolder(config: Config, anew: boolean): FolderLock {
   const { dataDir } = config;
   const paths = [join(dataDir, LOCK_FILE), dataDir];
   const lock = explaining(`${settingPrefix(config, 'dataDir')}the data folder ${dataDir} cannot be used`, paths, () => {
+    const lost = anew ? null : lostDatabase(config);
+    if (lost !== null) throw lost;
     makePrivateFolder(dataDir);
+    // Before the lock, whose file is a trace.
+    if (!hasDatabase(config)) makePrivateFile(firstStartPath(config));
     return lockFolder(dataDir);
   });
   if (lock === null) {
     throw new DataFolderError(`the data folder ${dataDir} is in use: another sallyport serves it`);
   }
   return lock;
+}
+
+/** The refusal of a folder from which the database is gone; null where there is a database, or was none. */
+function lostDatabase(config: Config): DataFolderError | null {
+  const { dataDir } = config;
+  if (hasDatabase(config) || existsSync(firstStartPath(config))) return null;
+  const key = masterKeyPath(config);
+  const left = existsSync(dataDir)
+    ? readdirSync(dataDir).find((name) => name === LOCK_FILE || name.startsWith(DATABASE_FILE))
+    : undefined;
+  const trace = existsSync(key) ? key : left === undefined ? null : join(dataDir, left);
+  if (trace === null) return null;
+  return new DataFolderError(
+    `${settingPrefix(config, 'dataDir')}there is no database in ${dataDir}, but there was one, for there is ${trace}: put the database back, restore a backup with sallyport restore <backup>, or make a new installation with sallyport init`,
+  );
+}
+
+function firstStartPath({ dataDir }: Pick<Config, 'dataDir'>): string {
+  return join(dataDir, FIRST_START_FILE);
 }
 
 /** Nobody else has the folder now. */
@@ -161,14 +198,17 @@ function findMasterKey(config: Config, exclusive: boolean): Uint8Array {
       `${description}, but there is a database in ${config.dataDir} whose secrets only that key can read: put the key back`,
     );
   }
-  if (!exclusive) throw notStarted(config);
+  if (!exclusive) throw lostDatabase(config) ?? notStarted(config);
   return explaining(`${masterKeyPrefix(config)}the master key ${path} cannot be made`, [dirname(path)], () =>
     makeMasterKey(path, randomBytes, config.dataDir),
   );
 }
 
-async function openDatabase(config: Config, { exclusive, clock, history }: Required<Opening>): Promise<SqliteDatabase> {
-  if (!exclusive && !hasDatabase(config)) throw notStarted(config);
+async function openDatabase(
+  config: Config,
+  { exclusive, clock, history }: Required<Omit<Opening, 'anew'>>,
+): Promise<SqliteDatabase> {
+  if (!exclusive) requireDatabase(config);
   const path = databasePath(config);
   const db = explaining(
     `${settingPrefix(config, 'dataDir')}the database ${path} cannot be opened`,
@@ -198,7 +238,7 @@ async function openDatabase(config: Config, { exclusive, clock, history }: Requi
 
 /** Throws `DataFolderError` where a command would have nothing to work on; for those that do not open the folder beside a server. */
 export function requireDatabase(config: Config): void {
-  if (!hasDatabase(config)) throw notStarted(config);
+  if (!hasDatabase(config)) throw lostDatabase(config) ?? notStarted(config);
 }
 
 /** An empty file is what a first start leaves that was cut short before it wrote anything. */
@@ -235,6 +275,7 @@ function explaining<T>(what: string, paths: readonly string[], work: () => T): T
   try {
     return work();
   } catch (cause) {
+    if (cause instanceof DataFolderError) throw cause;
     throw new DataFolderError(`${what}: ${(cause as Error).message}${strangerText(paths)}`, { cause });
   }
 }

@@ -1,5 +1,15 @@
 import assert from 'node:assert/strict';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { readAsset } from '../src/assets.ts';
@@ -87,6 +97,7 @@ test('a folder that exists keeps its permissions', async (t) => {
 /** What a start leaves behind that is killed after each of its effects, in their order. */
 const CUT_SHORT: readonly (readonly [after: string, leave: (config: Config) => void | Promise<void>])[] = [
   ['the folder', ({ dataDir }) => void mkdirSync(dataDir, { mode: 0o700 })],
+  ['the mark of a first start', ({ dataDir }) => writeFileSync(join(dataDir, 'first-start'), '', { mode: 0o600 })],
   ['the lock file', ({ dataDir }) => writeFileSync(join(dataDir, 'serve.lock'), '', { mode: 0o600 })],
   ['half of the master key', ({ dataDir }) => writeFileSync(join(dataDir, 'master.key.new'), 'AAAA', { mode: 0o600 })],
   ['the master key', ({ dataDir }) => void makeMasterKey(join(dataDir, 'master.key'), randomBytes)],
@@ -154,3 +165,56 @@ test('the built-in products and event types are there after every start, with th
     assert.equal(installed.get(id)?.updatedAt, 1000, name);
   }
 });
+
+/** What is left of a folder that had its first start, and whether its key is kept elsewhere. */
+const LOST: readonly (readonly [what: string, lose: (dataDir: string) => void, keyElsewhere?: boolean])[] = [
+  ['the database file', (dataDir) => rmSync(join(dataDir, 'sallyport.db'))],
+  ['what is in the database file', (dataDir) => truncateSync(join(dataDir, 'sallyport.db'))],
+  [
+    'all but the master key',
+    (dataDir) => ['sallyport.db', 'serve.lock'].forEach((name) => void rmSync(join(dataDir, name))),
+  ],
+  [
+    'the database file and the master key',
+    (dataDir) => ['sallyport.db', 'master.key'].forEach((name) => void rmSync(join(dataDir, name))),
+  ],
+  [
+    'all but its log',
+    (dataDir) => {
+      renameSync(join(dataDir, 'sallyport.db'), join(dataDir, 'sallyport.db-wal'));
+      rmSync(join(dataDir, 'serve.lock'));
+    },
+  ],
+  [
+    'everything in it, with the master key elsewhere',
+    (dataDir) => readdirSync(dataDir).forEach((name) => void rmSync(join(dataDir, name))),
+    true,
+  ],
+  ['itself, with the master key elsewhere', (dataDir) => rmSync(dataDir, { recursive: true }), true],
+];
+
+for (const [what, lose, keyElsewhere = false] of LOST) {
+  test(`a folder that has lost ${what} is not set up anew until sallyport init says so`, async (t) => {
+    const dataDir = unusedFolder(t);
+    const config = configOf(dataDir, keyElsewhere ? { masterKeyFile: `${dataDir}.key` } : {});
+    const data = await open(t, config);
+    await makeFirstCredentials(data);
+    await data.close();
+    lose(dataDir);
+    const left = existsSync(dataDir) ? readdirSync(dataDir).sort() : null;
+    for (const exclusive of [true, false]) {
+      const message = await refusal(config, exclusive);
+      assert.match(
+        message,
+        /there is no database in .*, but there was one.*sallyport restore <backup>.*sallyport init$/,
+      );
+    }
+    assert.deepEqual(existsSync(dataDir) ? readdirSync(dataDir).sort() : null, left);
+
+    const anew = await openData(config, { exclusive: true, anew: true });
+    assert.equal(anew.firstStart, true);
+    await anew.close();
+    assert.equal((await open(t, config)).firstStart, true);
+    assert.equal(existsSync(join(dataDir, 'first-start')), false);
+  });
+}

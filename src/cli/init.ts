@@ -8,13 +8,13 @@ export const initCommands: CommandGroup = [
     name: 'init',
     summary: 'Make the data folder and the first credentials',
     explanation:
-      'Makes the database, the master key, an administrator, and an application with every administration scope,\nand prints their credentials, once. sallyport serve does the same on an empty data folder.',
+      'Makes the database, the master key, an administrator, and an application with every administration scope,\nand prints their credentials, once. sallyport serve does the same on an empty data folder, but not\non one that has lost its database.',
     settings: DATA_SETTINGS,
     json: true,
     run: async (invocation) => {
       const config = await invocation.config();
       const [{ compose }, { createLog }] = await Promise.all([import('../compose.ts'), import('../log.ts')]);
-      const composed = await compose(config, { exclusive: true, log: createLog('warn') });
+      const composed = await compose(config, { exclusive: true, anew: true, log: createLog('warn') });
       try {
         const credentials = composed.firstCredentials;
         if (credentials === null) {
