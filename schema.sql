@@ -278,6 +278,23 @@ CREATE INDEX event_erased_key ON event (key) WHERE erased_at IS NOT NULL;
 -- What is told of a webhook itself, its changes of state: few rows among many, and no other event pays for it.
 CREATE INDEX event_of_webhook ON event (data ->> 'webhookId', key) WHERE type GLOB 'webhook.*';
 
+-- An erasure of one person's events that somebody asked for. Until it is finished, events of the subject up to `through_key` are not
+-- sent any more, overwritten or not yet.
+CREATE TABLE erasure (
+  id                   TEXT PRIMARY KEY,
+  subject              TEXT NOT NULL,
+  actor                TEXT NOT NULL,
+  through_key          INTEGER NOT NULL,  -- the last event that is meant; -1: there was none
+  after_key            INTEGER NOT NULL,  -- events up to this one are overwritten
+  events               INTEGER NOT NULL DEFAULT 0,
+  deliveries_discarded INTEGER NOT NULL DEFAULT 0,
+  attempts             INTEGER NOT NULL DEFAULT 0,
+  started_at           INTEGER NOT NULL,
+  finished_at          INTEGER
+) STRICT;
+CREATE INDEX erasure_open ON erasure (subject, through_key) WHERE finished_at IS NULL;
+CREATE INDEX erasure_finished ON erasure (finished_at) WHERE finished_at IS NOT NULL;
+
 -- A publisher's idempotency key, kept for 24 hours, and the event it stands for. What that event says is hashed beside its data, so
 -- that erasing the event leaves no trace of it here.
 CREATE TABLE idempotency (

@@ -20,12 +20,15 @@ export type Composed = Omit<Data, 'firstCredentials' | 'firstStart'> & {
   credentialsShown(): Promise<void>;
   /** Tells that there may be work to deliver. */
   wake(): void;
-  /** Who is told. Without a listener nobody is, and the dispatcher of a server beside this process finds the work by itself. */
-  onWake(listener: () => void): void;
+  /** Who is told. Without a listener nobody is, and the server beside this process finds the work, or the erasure, by itself. */
+  onWork(listener: WorkListener): void;
   /** Has threads write to the database from soon on: for the one server of a data folder, when it is ready. They take 50 ms of a processor. */
   startThreads(): void;
   close(): Promise<void>;
 };
+
+/** A dispatcher, as those who make work for it see it. */
+export type WorkListener = { wake(): void; recall(subject: string): void };
 
 export type ComposeOptions = {
   /** This process is the one server of the data folder. */
@@ -48,15 +51,16 @@ export async function compose(config: Config, { log, ...options }: ComposeOption
     onCannotGiveWay: (err) =>
       log.warn({ err }, 'the system does not let the thread that makes large bodies give way to calls (setpriority)'),
   });
-  let listener: (() => void) | null = null;
-  const wake = (): void => listener?.();
+  let listener: WorkListener | null = null;
+  const wake = (): void => listener?.wake();
+  const recall = (subject: string): void => listener?.recall(subject);
   const close = async (): Promise<void> => {
     await transport.close();
     await largeBodies.close();
     await data.close();
   };
   try {
-    const services = createServices({ ...data, egress, transport, wake });
+    const services = createServices({ ...data, egress, transport, log, wake, recall });
     await services.products.refresh();
     const credentials =
       options.exclusive && firstStart ? await makeFirstCredentials({ ...data, firstCredentials }) : null;
@@ -70,7 +74,7 @@ export async function compose(config: Config, { log, ...options }: ComposeOption
       firstCredentials: credentials,
       credentialsShown: () => firstCredentials.forget(),
       wake,
-      onWake: (next) => {
+      onWork: (next) => {
         listener = next;
       },
       startThreads: () =>

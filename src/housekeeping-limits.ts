@@ -9,8 +9,14 @@ export const STEP_ROWS_MAX = 4096;
 export const STEP_PAYLOAD_BYTES: number = 256 * 1024;
 /** Events that the first step of an erasure takes: each has its neighbours in the file rewritten too. */
 export const ERASURE_FIRST_EVENTS = 4;
-/** How often the copies beside the tables are tried to be let go of while another process reads them, in a second and a half. */
-export const ERASURE_COPY_TRIES = 24;
+/** How long whoever asks for an erasure waits for it to finish before the reply says where to look. */
+export const ERASURE_REPLY_MS = 2000;
+/** How often the server looks for erasures that a command began, or left unfinished. */
+export const ERASURE_LOOK_MS = 1000;
+/** The longest pause before the copies beside the tables are tried again to be let go of, while another process reads them. */
+export const ERASURE_COPY_PAUSE_MS = 2000;
+/** How long a finished erasure can be asked about. */
+export const ERASURE_KEPT_MS: number = 90 * 86_400_000;
 /** What may lie between the records of an attempt being read and the attempt beginning: its turn to be encrypted, at most. */
 export const ERASURE_UNDER_WAY_MS = 60_000;
 /** Others have this many times as long as a step took, and at least this many milliseconds, before the next one. */

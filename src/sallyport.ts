@@ -110,7 +110,7 @@ function assemble(composed: Composed, { config, log, certificate }: Surroundings
   const observers = createObservers({ store, clock });
   const { metrics, figures } = observers;
   const { send, dispatcher } = createDelivery(composed, log, observers);
-  composed.onWake(dispatcher.wake);
+  composed.onWork(dispatcher);
   const testDelivery = observers.observed(createTestDelivery({ ...composed, send, webhooks: services.webhooks }));
   const doors = { ...composed, dispatcher, log, testDelivery };
   const housekeeping = createHousekeeping({
@@ -144,6 +144,7 @@ function assemble(composed: Composed, { config, log, certificate }: Surroundings
   const deliver = once(async () => {
     await dispatcher.start();
     housekeeping.start();
+    services.erasures.start();
     composed.startThreads();
     endWatch = watchStorage({ ...composed, log });
     catalogueWatch = setInterval(() => {
@@ -190,7 +191,10 @@ function assemble(composed: Composed, { config, log, certificate }: Surroundings
         stopping.abort();
         const patience = new Promise<void>((resolve) => setTimeout(resolve, DRAIN_MS).unref());
         const drained = Promise.race([idle, patience]);
-        await Promise.all([listener.close(), dispatcher.stop(), housekeeping.stop(), drained]);
+        await Promise.all([
+          ...[listener.close(), dispatcher.stop(), housekeeping.stop(), services.erasures.stop()],
+          drained,
+        ]);
         await figures.flush().catch((err: unknown) => log.error({ err }, 'the last figures could not be written'));
         await composed.close();
         log.info('stopped');

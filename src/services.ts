@@ -7,10 +7,11 @@ import { createSessions, type Sessions } from './access/sessions.ts';
 import { createTokens, type Tokens } from './access/tokens.ts';
 import { createUsers, type Users } from './access/users.ts';
 import { createEmployees, type Employees } from './employees/employees.ts';
-import { createErase, type Erase } from './events/erase.ts';
+import { createErasures, type Erasures } from './events/erase.ts';
 import { createEventTypes, type EventTypes } from './events/event-types.ts';
 import { createPublish, type Publish } from './events/publish.ts';
 import type { Clock, Ids, Random } from './ids.ts';
+import type { Log } from './log.ts';
 import type { EgressPolicy } from './outbound/egress.ts';
 import type { Transport } from './outbound/transport.ts';
 import type { Store } from './store/store.ts';
@@ -31,7 +32,7 @@ export type Services = {
   readonly employees: Employees;
   readonly eventTypes: EventTypes;
   readonly publish: Publish;
-  readonly erase: Erase;
+  readonly erasures: Erasures;
   readonly endpoints: Endpoints;
   readonly keys: Keys;
   readonly webhooks: Webhooks;
@@ -45,8 +46,11 @@ export type ServiceDependencies = {
   readonly random: Random;
   readonly egress: EgressPolicy;
   readonly transport: Transport;
+  readonly log: Log;
   /** Tells the dispatcher that there may be work. */
   readonly wake: () => void;
+  /** Has the dispatcher end requests that carry events about the subject. */
+  readonly recall: (subject: string) => void;
 };
 
 export function createServices(dependencies: ServiceDependencies): Services {
@@ -62,7 +66,7 @@ export function createServices(dependencies: ServiceDependencies): Services {
     employees: createEmployees(dependencies),
     eventTypes,
     publish: createPublish({ ...dependencies, eventTypes }),
-    erase: createErase(dependencies),
+    erasures: createErasures(dependencies),
     endpoints: createEndpoints({ ...dependencies, challenge: createChallenge(dependencies) }),
     keys: createKeys(dependencies),
     webhooks: createWebhooks(dependencies),

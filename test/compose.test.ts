@@ -38,12 +38,16 @@ test('the server of a new folder has first credentials until they were shown, a 
 });
 
 test('what makes work tells who listens for it', async (t) => {
-  const { services, onWake, wake } = await composed(t, newConfig(t), SERVER);
+  const { services, onWork, wake } = await composed(t, newConfig(t), SERVER);
   let told = 0;
   // Before anybody listens, nobody is told.
   wake();
-  onWake(() => {
-    told += 1;
+  const recalled: string[] = [];
+  onWork({
+    wake: () => {
+      told += 1;
+    },
+    recall: (subject) => recalled.push(subject),
   });
   assert.equal(told, 0);
   await services.eventTypes.create({ name: 'order.placed' }, COMMAND_LINE);
@@ -52,6 +56,8 @@ test('what makes work tells who listens for it', async (t) => {
   assert.equal(told, 1);
   wake();
   assert.equal(told, 2);
+  await services.erasures.erase({ subject: 'jane' }, COMMAND_LINE);
+  assert.deepEqual(recalled, ['jane']);
 });
 
 test('the catalogue is known from the start', async (t) => {

@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { COMMAND_LINE } from '../../src/acting.ts';
-import { createErase } from '../../src/events/erase.ts';
+import { createErasures } from '../../src/events/erase.ts';
 import { createHousekeeping } from '../../src/housekeeping/housekeeping.ts';
 import { createIds } from '../../src/ids.ts';
 import { createLog } from '../../src/log.ts';
@@ -65,7 +65,7 @@ try {
   console.log(`${RECORDS} records in each of two logs, ${RECORDS} tokens; ${megabytes()} MB, ${pages()} pages`);
 
   await waits('a writer alone', () => sleep(3000));
-  const erase = createErase({ store: erasures, clock, ids });
+  const { erase } = createErasures({ store: erasures, clock, ids, log: createLog('warn'), replyMs: 600_000 });
   await waits('beside an erasure', async () => report('erasure', await erase({ subject: 'jane' }, COMMAND_LINE)));
   const beforeRemoval = performance.now();
   await store.webhooks.remove(`webhook ${deleted}`, {

@@ -57,6 +57,7 @@ const ADMINISTRATION: BuiltInProduct = {
     { methods: ['POST'], path: `${EDGE}/webhooks/{id}/replay`, scope: 'deliveries:replay' },
     { methods: ['POST'], path: `${EDGE}/events`, scope: 'events:publish' },
     { methods: ['POST'], path: `${EDGE}/events/erase`, scope: 'events:erase' },
+    { methods: ['GET'], path: `${EDGE}/erasures/{id}`, scope: 'events:erase' },
     { methods: ['GET'], path: `${EDGE}/deliveries`, scope: 'deliveries:view' },
     { methods: ['GET'], path: `${EDGE}/deliveries/{id}`, scope: 'deliveries:view' },
     { methods: ['POST'], path: `${EDGE}/deliveries/{id}/replay`, scope: 'deliveries:replay' },

@@ -1,5 +1,7 @@
 /** `sallyport event …`: what happened, published or erased. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { COMMAND_LINE } from '../acting.ts';
+import type { ErasedView } from '../events/erase.ts';
 import { definedFields } from '../validation.ts';
 import type { CommandGroup } from './command.ts';
 import { readJsonObject } from './input.ts';
@@ -44,14 +46,31 @@ export const eventCommands: CommandGroup = [
     name: 'event erase',
     summary: "Overwrite the data of one person's events",
     explanation:
-      'Wherever Sallyport keeps it; what waits to be sent is discarded. Backups made before still hold it. Asked for again, it goes on where it was cut short.',
+      'Wherever Sallyport keeps it, step by step; what waits to be sent is not sent any more. Backups made before still hold it.\nWaits until it is finished. Where this is cut short, the server goes on.',
     options: { subject: { value: '<text>', required: true, description: 'Whom the events are about, as they said' } },
     settings: DATA_SETTINGS,
     json: true,
     run: (invocation) =>
-      withData(invocation, async ({ services }) => {
-        await printRecord(invocation, await services.erase({ subject: invocation.text('subject') }, COMMAND_LINE));
+      withData(invocation, async ({ services: { erasures } }) => {
+        let erased = await erasures.erase({ subject: invocation.text('subject') }, COMMAND_LINE);
+        // There may be no server that would go on after a failure.
+        erasures.start();
+        while (erased.state !== 'finished') {
+          if (!invocation.json) await invocation.terminal.err(progressText(erased));
+          await sleep(PROGRESS_EVERY_MS);
+          erased = await erasures.get(erased.id);
+        }
+        await erasures.stop();
+        await printRecord(invocation, erased);
         return 0;
       }),
   },
 ];
+
+const PROGRESS_EVERY_MS = 1000;
+
+function progressText({ state, events }: ErasedView): string {
+  return state === 'overwriting'
+    ? `${events} events overwritten so far\n`
+    : `${events} events overwritten; waiting until no other process reads the database\n`;
+}

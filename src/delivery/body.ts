@@ -31,8 +31,11 @@ export type BatchBodyRequest = BodyRequest & {
   readonly lastOffset: number;
 };
 
-/** `erased`: no record of it has a payload any more. `clear`: one of them may not go out in clear, and there is no key. */
-export type BatchBody = BodyOrFailure | 'erased' | 'clear';
+/**
+ * `subjects`: whom its records are about. `erased`: no record of it has a payload any more. `clear`: one of them may not go out in
+ * clear, and there is no key.
+ */
+export type BatchBody = (BodyOrFailure & { readonly subjects: readonly string[] }) | 'erased' | 'clear';
 
 export type BodyReads = {
   readonly records: ReadRecords;
@@ -76,7 +79,8 @@ export async function makeBatchBody(request: BatchBodyRequest, reads: BodyReads)
   const records = all.filter((record): record is LogRecord & { dataJson: string } => record.dataJson !== null);
   if (records.length === 0) return 'erased';
   if (request.encryption === null && (await someMustBeEncrypted(records, reads))) return 'clear';
-  return makeBody(request, records);
+  const subjects = new Set(records.flatMap(({ subject }) => (subject === null ? [] : [subject])));
+  return { ...(await makeBody(request, records)), subjects: [...subjects] };
 }
 
 /** Asks for each type once: for as long as what it read may stand. */

@@ -27,8 +27,14 @@ import { createQuota } from './quota.ts';
 import type { Send, Sent } from './send.ts';
 import { stopByService } from './stop.ts';
 
-/** Never throws. `signal` ends an attempt that is under way: it is kept as one, but does not count. */
-export type Deliver = (job: Job, signal: AbortSignal) => Promise<Result>;
+export type Deliver = {
+  /** Never throws. */
+  readonly deliver: (job: Job) => Promise<Result>;
+  /** Ends every attempt under way that carries records about the subject, or is about to: without them it goes out again. */
+  readonly recall: (subject: string) => void;
+  /** Ends every attempt under way, and lets none begin. What is ended is kept as an attempt, but does not count. */
+  readonly abandon: () => void;
+};
 
 type Dependencies = {
   readonly store: Store;
@@ -43,7 +49,15 @@ type Dependencies = {
   readonly onStart: (job: Job, target: DeliveryTarget, now: number) => void;
 };
 
-type Departure = { readonly job: Job; readonly signal: AbortSignal; readonly end: (result: Result) => void };
+type Departure = {
+  readonly job: Job;
+  readonly ending: AbortController;
+  /** Subjects that were recalled since it departed. */
+  readonly recalled: string[];
+  /** Of its body, once that is made. */
+  subjects: readonly string[];
+  readonly end: (result: Result) => void;
+};
 
 const RELEASED: Result = { kind: 'release' };
 
@@ -61,10 +75,10 @@ export function createDeliver({
 
   /** Has what may be sent made and sent; answers about how many bytes this turn takes of it, 0 where nothing is sent. */
   const depart = async (departure: Departure, reading: Reading): Promise<number> => {
-    const { job, signal, end } = departure;
+    const { job, ending, end } = departure;
     const { batch, webhookNumber } = job;
     const now = clock();
-    const target = signal.aborted ? null : await reading.target(webhookNumber);
+    const target = ending.signal.aborted ? null : await reading.target(webhookNumber);
     if (target === null || !mayBeSent(job, target, now)) {
       end(RELEASED);
       return 0;
@@ -81,7 +95,7 @@ export function createDeliver({
   };
 
   const makeBodyOf = async (batch: Batch | null, request: BodyRequest, reading: Reading): Promise<BatchBody> => {
-    if (batch === null) return makeBody(request, []);
+    if (batch === null) return { ...(await makeBody(request, [])), subjects: [] };
     const { webhookNumber, firstOffset, lastOffset } = batch;
     const ofBatch = { ...request, webhookNumber, firstOffset, lastOffset };
     if (!isLarge(batch)) return makeBatchBody(ofBatch, reading);
@@ -93,24 +107,24 @@ export function createDeliver({
     });
   };
 
-  const carry = async (
-    { job, signal, end }: Departure,
-    target: DeliveryTarget,
-    now: number,
-    body: BatchBody,
-  ): Promise<void> => {
+  const carry = async (departure: Departure, target: DeliveryTarget, now: number, body: BatchBody): Promise<void> => {
+    const { job, ending, recalled, end } = departure;
     if (body === 'erased') return end({ kind: 'discarded' });
     if (body === 'clear') {
       await stopByService({ store, ids, log }, target, 'encryption_key_missing', now);
       return end(RELEASED);
     }
+    // What was read before a recall may hold what is not to be sent any more.
+    if (recalled.some((subject) => body.subjects.includes(subject))) return end(RELEASED);
+    departure.subjects = body.subjects;
+    const { signal } = ending;
     const sent = await send({ ...target, batchId: job.batch?.id ?? ids.uuid(), body, now }, signal);
     if (job.batch !== null && isLarge(job.batch)) giveUpMemory(body);
     end(isCutOff(sent, signal) ? { kind: 'cut off', sent } : { kind: 'sent', sent, url: target.endpoint.url });
   };
 
   /** `startedAt`: null where its settings could not be read, so that it was not begun; nor are they read for a claim then. */
-  const breakOff = ({ job, signal, end }: Departure, error: unknown, startedAt: number | null): void => {
+  const breakOff = ({ job, ending: { signal }, end }: Departure, error: unknown, startedAt: number | null): void => {
     const { webhookNumber, batch } = job;
     if (!signal.aborted) log.error({ webhookNumber, batchId: batch?.id, err: error }, 'a delivery broke off');
     if (signal.aborted || startedAt === null) end(RELEASED);
@@ -129,7 +143,34 @@ export function createDeliver({
     };
   });
 
-  return (job, signal) => new Promise((end) => add({ job, signal, end }));
+  const underWay = new Set<Departure>();
+  let isAbandoned = false;
+
+  return {
+    deliver: (job) =>
+      new Promise((resolve) => {
+        const departure: Departure = {
+          ...{ job, ending: new AbortController(), recalled: [], subjects: [] },
+          end: (result) => {
+            underWay.delete(departure);
+            resolve(result);
+          },
+        };
+        underWay.add(departure);
+        if (isAbandoned) departure.ending.abort();
+        add(departure);
+      }),
+    recall: (subject) => {
+      for (const { recalled, subjects, ending } of underWay) {
+        recalled.push(subject);
+        if (subjects.includes(subject)) ending.abort();
+      }
+    },
+    abandon: () => {
+      isAbandoned = true;
+      for (const { ending } of underWay) ending.abort();
+    },
+  };
 }
 
 function isLarge({ bytes }: Batch): boolean {

@@ -40,6 +40,8 @@ export type Dispatcher = {
   start(): Promise<void>;
   /** There may be work: looks at once instead of at the next poll. */
   wake(): void;
+  /** The subject is being erased: ends requests that carry events about it, and their batches go out again without these. */
+  recall(subject: string): void;
   /** Takes nothing new and waits for what is under way, 10 s at most; what is not done by then is cut off, and due again at once. */
   stop(): Promise<void>;
   /** Whether the loop has come around lately; false tells `/readyz` that it has died. */
@@ -95,7 +97,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     onUnwritten: (webhookNumber) => lanes.setAlone(webhookNumber, true),
     nextOf: (target, settled, now) => nextOf(target, settled, now),
   });
-  const deliver = createDeliver({
+  const { deliver, recall, abandon } = createDeliver({
     ...{ store, clock, ids, send, makeLargeBody, log, answeredRequests: options.answeredRequests ?? (() => 0) },
     onStart: (job, { webhook }, now) => {
       rates.spend(job.webhookNumber, webhook.maxRecordsPerSecond, recordsOf(job), now);
@@ -105,7 +107,6 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   /** Jobs that have begun or are being given back, and are not settled. */
   let unsettled = 0;
   let onIdle = (): void => {};
-  const abandon = new AbortController();
 
   const loadOf = ({ webhook }: DeliveryTarget, now: number, settled: readonly SettledBatch[] = []): Load => {
     const { maxRecordsPerSecond: perSecond, maxBatchRecords, progress } = webhook;
@@ -188,7 +189,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   };
 
   const carryOut = async (job: Job): Promise<void> => {
-    const result = await deliver(job, abandon.signal);
+    const result = await deliver(job);
     const awaited = lanes.finished(job, result.kind === 'sent' && result.sent.outcome.ok);
     startJobs();
     settle({ job, result }, awaited);
@@ -229,6 +230,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
   return {
     wake: loop.wake,
+    recall,
     isAlive: loop.isAlive,
     start: async () => {
       await store.dispatch.releaseAll(clock());
@@ -238,7 +240,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       await loop.stop();
       giveBack();
       const deadline = setTimeout(() => {
-        abandon.abort();
+        abandon();
         giveUp();
       }, options.drainMs ?? DRAIN_MS);
       await idle();

@@ -1,18 +1,28 @@
 /**
- * Erasure (wire.md §4): the data of one person's events is overwritten wherever the service keeps it. It takes small steps, so that
- * nobody waits; asked for again it goes on where it was cut short, and finds nothing to do where it was not.
+ * Erasure (wire.md §4): the data of one person's events is overwritten wherever the service keeps it. Asking for it is one commit,
+ * from which on no delivery reads those events any more. Overwriting them takes small steps, so that nobody else waits; what a stop
+ * or a kill cuts short goes on at the next start.
  *
- * A request that is on its way to a receiver cannot be called back: its batch may still arrive whole, though its records of that
- * person count as discarded. What the receiver answers to it is not kept.
+ * A request that carries such an event when the erasure is asked for is ended, and its batch goes out again without it. The receiver
+ * may have read it by then. What a receiver answers to it is not kept.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Acting } from '../acting.ts';
-import type { AuditAction, Changes } from '../audit.ts';
-import { ERASURE_COPY_TRIES, ERASURE_FIRST_EVENTS, STEP_PAUSE_MIN_MS } from '../housekeeping-limits.ts';
+import type { AuditAction, AuditEntry, Changes } from '../audit.ts';
+import {
+  ERASURE_COPY_PAUSE_MS,
+  ERASURE_FIRST_EVENTS,
+  ERASURE_LOOK_MS,
+  ERASURE_REPLY_MS,
+  STEP_PAUSE_MIN_MS,
+} from '../housekeeping-limits.ts';
 import type { Clock, Ids } from '../ids.ts';
+import type { Log } from '../log.ts';
 import { Refusal } from '../refusal.ts';
-import { isoInstant } from '../schemas.ts';
+import { id, instant, isoInstant } from '../schemas.ts';
+import { StaleWrite } from '../store/database.ts';
+import type { Erasure } from '../store/erasure.ts';
 import { nextSize } from '../store/steps.ts';
 import type { Store } from '../store/store.ts';
 import { validate } from '../validation.ts';
@@ -24,54 +34,98 @@ export const eraseInput = z
   })
   .meta({ id: 'EraseInput', description: 'Whose data to erase.' });
 
+const STATES = ['overwriting', 'removing_copies', 'finished'] as const;
+
 export const erasedView = z
   .object({
+    id,
     subject: z.string(),
-    events: z.int().meta({ description: 'Events whose data was overwritten.' }),
+    state: z.enum(STATES).meta({
+      description:
+        '`overwriting`: some of the data is still in the database, and none of it is sent. `removing_copies`: it is overwritten, and copies in the write-ahead log remain until no other process reads the database.',
+    }),
+    events: z.int().meta({ description: 'Events whose data was overwritten so far.' }),
     deliveriesDiscarded: z.int().meta({ description: 'Pending deliveries of them, which are not sent any more.' }),
     attempts: z.int().meta({ description: 'Attempts that carried them and whose stored answer was overwritten.' }),
+    startedAt: instant,
+    finishedAt: instant.nullable(),
     backups: z.string().meta({ description: 'What is out of reach of the service.' }),
   })
-  .meta({ id: 'Erased', description: 'What was erased by this request; by an earlier one, nothing is left.' });
+  .meta({ id: 'Erased', description: 'What an erasure has erased; what an earlier one erased is not counted again.' });
 export type ErasedView = z.infer<typeof erasedView>;
 
-export type Erase = (body: unknown, acting: Acting) => Promise<ErasedView>;
+export type Erasures = {
+  /**
+   * Asks for an erasure and does it; answers when it is finished, or after two seconds with what is done by then. It goes on in this
+   * process, and at the next start of the server.
+   */
+  erase(body: unknown, acting: Acting): Promise<ErasedView>;
+  /** Throws 404. */
+  get(id: string): Promise<ErasedView>;
+  /** From now on works on every unfinished erasure, whoever began it. */
+  start(): void;
+  /** Finishes the step under way. */
+  stop(): Promise<void>;
+};
 
 type Dependencies = {
   readonly store: Pick<Store, 'erasures'>;
   readonly clock: Clock;
   readonly ids: Ids;
+  readonly log: Pick<Log, 'error'>;
+  /** Ends requests that carry events about the subject. */
+  readonly recall?: (subject: string) => void;
   /** Waits between two steps. */
   readonly pause?: (ms: number) => Promise<unknown>;
+  readonly replyMs?: number;
 };
 
-/** Throws 503 when the data is overwritten but a copy beside it is being read by another process and could not be removed. */
-export function createErase({ store: { erasures }, clock, ids, pause = sleep }: Dependencies): Erase {
-  const record = (action: AuditAction, subject: string, acting: Acting, changes: Changes): Promise<void> =>
-    erasures.record({
-      id: ids.uuid(),
-      at: clock(),
-      actor: acting.actor,
-      action,
-      target: `subject:${subject}`,
-      changes,
-    });
+export function createErasures(dependencies: Dependencies): Erasures {
+  const { store, clock, ids, log, recall = () => {}, pause = sleep, replyMs = ERASURE_REPLY_MS } = dependencies;
+  const { erasures } = store;
+  /** Erasures that this process has seen, until they are finished. */
+  const known = new Map<string, Promise<void>>();
+  let last: Promise<void> = Promise.resolve();
+  let isStopping = false;
+  let look: NodeJS.Timeout | null = null;
 
-  /** What has happened by now; what comes later is not meant. */
-  const eraseEvents = async (subject: string): Promise<Counts> => {
-    let erased: Counts = { events: 0, deliveriesDiscarded: 0, attempts: 0 };
-    const through = await erasures.lastEvent(subject);
-    if (through === null) return erased;
+  const entry = (
+    action: AuditAction,
+    { subject, actor }: Pick<Erasure, 'subject' | 'actor'>,
+    changes: Changes,
+  ): AuditEntry => ({
+    id: ids.uuid(),
+    at: clock(),
+    actor,
+    action,
+    target: `subject:${subject}`,
+    changes,
+  });
+
+  /** Overwrites the events of one erasure after the other; resolves when this one is finished or the process stops. */
+  const follow = ({ id, subject }: Pick<Erasure, 'id' | 'subject'>): Promise<void> => {
+    const begun = known.get(id);
+    if (begun !== undefined) return begun;
+    recall(subject);
+    const overwritten = last.then(() => overwrite(id));
+    last = overwritten.catch(() => undefined);
+    const work = overwritten
+      .then(() => removeCopies(id))
+      .catch((err: unknown) => log.error({ erasureId: id, err }, 'an erasure was interrupted; it will be resumed'))
+      .finally(() => known.delete(id));
+    known.set(id, work);
+    return work;
+  };
+
+  const overwrite = async (id: string): Promise<void> => {
     let size = ERASURE_FIRST_EVENTS;
-    for (let after = -1; ; ) {
-      const step = await erasures.step({ subject, after, through, at: clock() }, size);
-      erased = {
-        events: erased.events + step.events,
-        deliveriesDiscarded: erased.deliveriesDiscarded + step.deliveriesDiscarded,
-        attempts: erased.attempts + step.attempts,
-      };
-      if (step.done) return erased;
-      after = step.through;
+    while (!isStopping) {
+      const erasure = await erasures.get(id);
+      if (erasure === null || stateOf(erasure) !== 'overwriting') return;
+      const step = await unlessStale(erasures.step(erasure, size));
+      // Another process did the same step: it is read anew.
+      if (step === null) continue;
+      if (step.done) return;
       const { statementsMs, commitMs } = step.took;
       // Somebody waits for the answer: a commit that is slow by itself makes the steps no smaller, and others have as long as it took.
       size = nextSize(size, { statementsMs, commitMs: 0 });
@@ -79,34 +133,84 @@ export function createErase({ store: { erasures }, clock, ids, pause = sleep }: 
     }
   };
 
-  const forgetCopies = async (): Promise<void> => {
-    for (let tries = 1; !(await erasures.forgetCopies()); tries += 1) {
-      if (tries === ERASURE_COPY_TRIES) throw new Refusal('unavailable', A_COPY_REMAINS);
-      await pause(STEP_PAUSE_MIN_MS * tries);
+  /** Apart from overwriting: another process may read the database for minutes, a backup for example. */
+  const removeCopies = async (id: string): Promise<void> => {
+    for (let tries = 1; !isStopping && !(await erasures.forgetCopies()); tries += 1) {
+      await pause(Math.min(STEP_PAUSE_MIN_MS * tries, ERASURE_COPY_PAUSE_MS));
     }
+    const erasure = isStopping ? null : await erasures.get(id);
+    if (erasure === null || erasure.finishedAt !== null) return;
+    const counts = Object.entries(countsOf(erasure)).map(([what, count]) => [what, { from: null, to: count }]);
+    await unlessStale(erasures.finish(id, clock(), entry('event.erase-done', erasure, Object.fromEntries(counts))));
   };
 
-  return async (body, acting) => {
-    const { subject } = validate(eraseInput, body);
-    // Written first: nothing is ever overwritten without somebody standing for it. The second entry says what came of it.
-    await record('event.erase', subject, acting, {});
-    const erased = await eraseEvents(subject);
-    await record(
-      'event.erase-done',
-      subject,
-      acting,
-      Object.fromEntries(Object.entries(erased).map(([what, count]) => [what, { from: null, to: count }])),
-    );
-    await forgetCopies();
-    return { subject, ...erased, backups: outOfReach(clock()) };
+  const get = async (id: string): Promise<ErasedView> => {
+    const erasure = await erasures.get(id);
+    if (erasure === null) throw new Refusal('not_found', `there is no erasure ${id.slice(0, 64)}`);
+    return view(erasure);
+  };
+
+  const followAll = (): Promise<unknown> =>
+    erasures
+      .open()
+      .then((open) => Promise.all(open.map(follow)))
+      .catch((err: unknown) => log.error({ err }, 'unfinished erasures could not be read'));
+
+  return {
+    get,
+    erase: async (body, { actor }) => {
+      const { subject } = validate(eraseInput, body);
+      const erasure = { id: ids.uuid(), subject, actor, startedAt: clock() };
+      // Written with the erasure: nothing is ever overwritten without somebody standing for it. The second entry says what came of it.
+      await erasures.begin(erasure, entry('event.erase', erasure, {}));
+      const patience = new AbortController();
+      await Promise.race([
+        follow(erasure),
+        sleep(replyMs, undefined, { signal: patience.signal }).catch(() => undefined),
+      ]);
+      patience.abort();
+      return get(erasure.id);
+    },
+    start: () => {
+      void followAll();
+      look = setInterval(() => void followAll(), ERASURE_LOOK_MS);
+    },
+    stop: async () => {
+      isStopping = true;
+      if (look !== null) clearInterval(look);
+      await Promise.all(known.values());
+    },
   };
 }
 
-const A_COPY_REMAINS =
-  'the data is erased, but another process is reading the database or its disk is full, and a copy may remain in its log: ask again';
+async function unlessStale<T>(work: Promise<T>): Promise<T | null> {
+  return work.catch((error: unknown) => {
+    if (error instanceof StaleWrite) return null;
+    throw error;
+  });
+}
 
 type Counts = Pick<ErasedView, 'events' | 'deliveriesDiscarded' | 'attempts'>;
 
-function outOfReach(now: number): string {
-  return `Backups and copies of the database made before ${isoInstant(now)} still hold the data and are out of reach of this service: delete them, or ask for this again after restoring one.`;
+function countsOf({ events, deliveriesDiscarded, attempts }: Erasure): Counts {
+  return { events, deliveriesDiscarded, attempts };
+}
+
+function stateOf({ finishedAt, after, through }: Erasure): ErasedView['state'] {
+  if (finishedAt !== null) return 'finished';
+  return after >= through ? 'removing_copies' : 'overwriting';
+}
+
+function view(erasure: Erasure): ErasedView {
+  const { id, subject, startedAt, finishedAt } = erasure;
+  return {
+    ...{ id, subject, state: stateOf(erasure), ...countsOf(erasure) },
+    startedAt: isoInstant(startedAt),
+    finishedAt: isoInstant(finishedAt),
+    backups: outOfReach(startedAt),
+  };
+}
+
+function outOfReach(startedAt: number): string {
+  return `Backups and copies of the database made before ${isoInstant(startedAt)} still hold the data and are out of reach of this service: delete them, or ask for this again after restoring one.`;
 }

@@ -1,9 +1,9 @@
-/** The jobs that take away access tokens and idempotency keys that have expired. */
-import { EXPIRED_EVERY_MS } from '../housekeeping-limits.ts';
+/** The jobs that take away what has expired: access tokens, idempotency keys, and finished erasures. */
+import { ERASURE_KEPT_MS, EXPIRED_EVERY_MS } from '../housekeeping-limits.ts';
 import type { RetentionStore } from '../store/retention.ts';
 import type { Job } from './scheduler.ts';
 
-export function expiredJobs(store: Pick<RetentionStore, 'tokens' | 'idempotencyKeys'>): Job[] {
+export function expiredJobs(store: Pick<RetentionStore, 'tokens' | 'idempotencyKeys' | 'erasures'>): Job[] {
   return [
     {
       // Goes on past tokens that live longer, which stand before shorter ones, and so through the whole table.
@@ -22,6 +22,11 @@ export function expiredJobs(store: Pick<RetentionStore, 'tokens' | 'idempotencyK
       name: 'idempotency-keys',
       everyMs: EXPIRED_EVERY_MS,
       begin: (now) => (size) => store.idempotencyKeys(now, size),
+    },
+    {
+      name: 'erasures',
+      everyMs: EXPIRED_EVERY_MS,
+      begin: (now) => (size) => store.erasures(now - ERASURE_KEPT_MS, size),
     },
   ];
 }

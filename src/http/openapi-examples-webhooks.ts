@@ -96,10 +96,14 @@ const event = {
 const accepted: AcceptedView = { accepted: 1, duplicates: 0, events: [{ id: id(11), duplicate: false }] };
 
 const erased: ErasedView = {
+  id: id(14),
   subject: event.subject,
+  state: 'finished',
   events: 12,
   deliveriesDiscarded: 1,
   attempts: 11,
+  startedAt: AT,
+  finishedAt: AT,
   backups: `Backups and copies of the database made before ${AT} still hold the data and are out of reach of this service.`,
 };
 

@@ -58,6 +58,9 @@ const OLD_EVENTS = `
 const TAKE_UNWANTED = `
   DELETE FROM event
   WHERE key IN (SELECT value FROM json_each(@keys)) AND NOT EXISTS (SELECT 1 FROM outbox AS o WHERE o.event_key = event.key)`;
+// Served by erasure_finished.
+const OLD_ERASURES = `
+  DELETE FROM erasure WHERE id IN (SELECT id FROM erasure WHERE finished_at < @before LIMIT @limit)`;
 const OLD_KEYS = `
   DELETE FROM idempotency WHERE (publisher, key) IN (
     SELECT publisher, key FROM idempotency WHERE expires_at <= @now ORDER BY expires_at LIMIT @limit)`;
@@ -74,6 +77,8 @@ export type RetentionStore = {
   tokens(after: number, now: number, limit: number): Promise<SweepStep>;
   /** Idempotency keys that have expired. */
   idempotencyKeys(now: number, limit: number): Promise<StepResult>;
+  /** Erasures that were finished before this. */
+  erasures(before: number, limit: number): Promise<StepResult>;
 };
 
 export function retentionStore(database: Database): RetentionStore {
@@ -106,6 +111,7 @@ export function retentionStore(database: Database): RetentionStore {
         return { done: next === null, next, rows: purged };
       }),
     idempotencyKeys: (now, limit) => take(OLD_KEYS, { now }, limit),
+    erasures: (before, limit) => take(OLD_ERASURES, { before }, limit),
   };
 }
 

@@ -20,7 +20,7 @@ async function lengths(s: TestServices, made: Uint8Array): Promise<[number, numb
   await s.publish({ events: [{ type: TYPE, data: { text: 'x' } }] }, ACTOR);
   let lengthSent = Number.NaN;
   const { webhookNumber } = progress;
-  const deliver = createDeliver({
+  const { deliver } = createDeliver({
     ...{
       store: s.store,
       clock: s.clock,
@@ -32,6 +32,7 @@ async function lengths(s: TestServices, made: Uint8Array): Promise<[number, numb
     makeLargeBody: async (): Promise<BatchBody> => ({
       ...{ ok: true, bytes: made },
       headers: contentHeaders(made, s.clock()),
+      subjects: [],
     }),
     send: async ({ body, now }): Promise<Sent> => {
       assert.ok(body.ok);
@@ -42,7 +43,7 @@ async function lengths(s: TestServices, made: Uint8Array): Promise<[number, numb
   const large = { bytes: LARGE_BODY_BYTES, attemptNumber: 1, contentRefusals: 0 };
   const batch = { webhookNumber, id, firstOffset: 0, lastOffset: 0, ...large };
   const job = { webhookNumber, endpointId: id, batch, ordered: false, leaseExpiresAt: s.clock() + 3_600_000 };
-  assert.equal((await deliver(job, new AbortController().signal)).kind, 'sent');
+  assert.equal((await deliver(job)).kind, 'sent');
   return [lengthSent, made.byteLength];
 }
 

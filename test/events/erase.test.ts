@@ -1,15 +1,18 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, it } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { DATABASE_FILE } from '../../src/data-folder.ts';
 import type { ErasedView } from '../../src/events/erase.ts';
-import { createErase } from '../../src/events/erase.ts';
+import { createErasures } from '../../src/events/erase.ts';
+import { createLog } from '../../src/log.ts';
 import type { DeliveryState } from '../../src/store/deliveries.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import { attemptOf, checkLog, claimNext, publishMany, run, settleBatch } from '../support/batches.ts';
 import { cleanUp } from '../support/cleanup.ts';
-import { type ErrorBody, succeeded } from '../support/client.ts';
+import { type ApiClient, EDGE, type ErrorBody, succeeded } from '../support/client.ts';
+import { deferred } from '../support/deferred.ts';
 import { newEvent, subscribe } from '../support/events.ts';
 import { count, DAY_MS } from '../support/housekeeping.ts';
 import {
@@ -28,6 +31,8 @@ import { ACTOR } from '../support/services.ts';
 import { leavingNothing, openTestStore, type TestStore } from '../support/store.ts';
 
 const SECRET = 'Jane-Doe-of-Elm-Street';
+/** Long enough for any erasure here to finish. */
+const PATIENCE_MS = 60_000;
 
 /** What is to be found of a text in the files of a database. */
 function found(path: string, text: string): number {
@@ -43,7 +48,8 @@ function occurrences(bytes: Buffer, text: string): number {
   return n;
 }
 
-const erasing = (s: TestStore) => createErase({ ...s, pause: async () => {} });
+const erasing = (s: TestStore) =>
+  createErasures({ ...s, log: createLog('silent'), replyMs: PATIENCE_MS, pause: async () => {} }).erase;
 const about = (subject: string, text: string, n = 0) => ({ subject, dataJson: JSON.stringify({ n, text }) });
 
 async function states(s: TestStore, webhookNumber: number): Promise<DeliveryState[]> {
@@ -68,8 +74,10 @@ describe('erasing a person’s data', () => {
     const others = s.rows("SELECT * FROM event WHERE subject = 'john'");
     assert.ok(found(s.path, SECRET) > 0);
 
-    const { backups, ...erased } = await erasing(s)({ subject: 'jane' }, ACTOR);
-    assert.deepEqual(erased, { subject: 'jane', events: 7, deliveriesDiscarded: 3, attempts: 3 });
+    const { id, backups, ...erased } = await erasing(s)({ subject: 'jane' }, ACTOR);
+    const at = '2026-11-21T05:00:02.000Z';
+    const counts = { events: 7, deliveriesDiscarded: 3, attempts: 3 };
+    assert.deepEqual(erased, { subject: 'jane', state: 'finished', ...counts, startedAt: at, finishedAt: at });
     assert.match(backups, /made before 2026-11-21T05:00:02\.000Z .* out of reach/);
     assert.equal(found(s.path, SECRET), 0);
     assert.equal(count(s, 'event', "subject = 'jane' AND data IS NULL"), 7);
@@ -98,9 +106,9 @@ describe('erasing a person’s data', () => {
     const [after, before] = await s.store.audit.list(null, 10);
     assert.deepEqual(
       [before?.action, before?.target, before?.actor, before?.changes],
-      ['event.erase', 'subject:jane', ACTOR, {}],
+      ['event.erase', 'subject:jane', ACTOR.actor, {}],
     );
-    assert.deepEqual([after?.action, after?.target, after?.actor], ['event.erase-done', 'subject:jane', ACTOR]);
+    assert.deepEqual([after?.action, after?.target, after?.actor], ['event.erase-done', 'subject:jane', ACTOR.actor]);
     assert.deepEqual(after?.changes.events, { from: null, to: 3 });
     assert.equal(await s.store.audit.firstBroken(), null);
   });
@@ -141,7 +149,12 @@ describe('erasing a person’s data', () => {
     const number = await subscribe(s, ['*']);
     await publishMany(s, 'order.placed', 150, (n) => about(n % 3 === 0 ? 'john' : 'jane', `${SECRET} ${n}`));
     const pauses: number[] = [];
-    const erase = createErase({ ...s, pause: async (ms: number) => pauses.push(ms) });
+    const { erase } = createErasures({
+      ...s,
+      log: createLog('silent'),
+      replyMs: PATIENCE_MS,
+      pause: async (ms: number) => pauses.push(ms),
+    });
     const { events, deliveriesDiscarded } = await erase({ subject: 'jane' }, ACTOR);
     assert.deepEqual([events, deliveriesDiscarded], [100, 100]);
     assert.ok(pauses.length > 2 && pauses.every((ms) => ms >= 5), pauses.join(', '));
@@ -218,6 +231,87 @@ describe('erasing a person’s data', () => {
   }
 });
 
+describe('an erasure that takes long', () => {
+  const begun = async (t: TestContext) => {
+    const s = await openTestStore(t);
+    const number = await subscribe(s, ['*']);
+    run(s, number);
+    await publishMany(s, 'order.placed', 40, (n) => about(n % 2 === 0 ? 'jane' : 'john', `${SECRET} ${n}`));
+    // No step but the first until the test says so.
+    const goOn = deferred();
+    const options = { ...s, log: createLog('silent'), replyMs: 0 };
+    const erasures = createErasures({ ...options, pause: () => goOn.promise });
+    const erased = await erasures.erase({ subject: 'jane' }, ACTOR);
+    return { s, number, options, erasures, erased, goOn };
+  };
+
+  it('is answered while it goes on, and from then on no delivery reads the person’s events', async (t) => {
+    const { s, number, erased, erasures, goOn } = await begun(t);
+    assert.deepEqual([erased.state, erased.finishedAt], ['overwriting', null]);
+    assert.ok(count(s, 'event', "subject = 'jane' AND data IS NOT NULL") > 0);
+    const read = async (): Promise<boolean[]> =>
+      (await s.store.dispatch.records(number, 0, 39)).map(({ dataJson }) => dataJson === null);
+    assert.deepEqual(
+      await read(),
+      Array.from({ length: 40 }, (_, n) => n % 2 === 0),
+    );
+    await s.store.events.publish([newEvent(s, 'order.placed', about('jane', 'published later'))]);
+    const [later] = await s.store.dispatch.records(number, 40, 40);
+    assert.ok(later?.dataJson?.includes('published later'));
+    goOn.resolve();
+    await erasures.stop();
+  });
+
+  it('goes on where it stopped, and counts what was settled without its records as discarded', async (t) => {
+    const { s, number, options, erased, erasures, goOn } = await begun(t);
+    const stopped = erasures.stop();
+    goOn.resolve();
+    await stopped;
+    const halfway = await erasures.get(erased.id);
+    assert.equal(halfway.state, 'overwriting');
+    s.advance(1000);
+    await settleBatch(s, await claimNext(s, number, 40), { kind: 'delivered', at: s.clock() });
+    const next = createErasures({ ...options, pause: async () => {} });
+    next.start();
+    let done = halfway;
+    while (done.state !== 'finished') {
+      await sleep(5);
+      done = await next.get(erased.id);
+    }
+    await next.stop();
+    assert.deepEqual([done.events, done.deliveriesDiscarded], [20, 20]);
+    assert.equal(count(s, 'event', "subject = 'jane' AND data IS NOT NULL"), 0);
+    assert.equal(count(s, 'event', "subject = 'john' AND data IS NOT NULL"), 20);
+    assert.deepEqual(
+      await states(s, number),
+      Array.from({ length: 40 }, (_, n) => (n % 2 === 0 ? 'discarded' : 'delivered')),
+    );
+  });
+
+  it('can be asked for again meanwhile: the second erases what was published since, and counts nothing twice', async (t) => {
+    const { s, erasures, erased, goOn } = await begun(t);
+    await s.store.events.publish([newEvent(s, 'order.placed', about('jane', SECRET))]);
+    const second = await erasures.erase({ subject: 'jane' }, ACTOR);
+    assert.notEqual(second.id, erased.id);
+    goOn.resolve();
+    while ((await erasures.get(second.id)).state !== 'finished') await sleep(5);
+    assert.deepEqual([(await erasures.get(erased.id)).events, (await erasures.get(second.id)).events], [20, 1]);
+    assert.equal(found(s.path, SECRET), 20);
+  });
+
+  it('is done once where two processes work on it', async (t) => {
+    const { s, options, erased, erasures, goOn } = await begun(t);
+    const other = createErasures({ ...options, pause: async () => {} });
+    other.start();
+    goOn.resolve();
+    while ((await erasures.get(erased.id)).state !== 'finished') await sleep(5);
+    await Promise.all([other.stop(), erasures.stop()]);
+    assert.equal((await erasures.get(erased.id)).events, 20);
+    const actions = (await s.store.audit.list(null, 10, { target: 'subject:' })).map(({ action }) => action);
+    assert.deepEqual(actions, ['event.erase-done', 'event.erase']);
+  });
+});
+
 /** A number below the bound, the same ones for the same seed. */
 function randomNumbers(seed: number): (below: number) => number {
   let state = seed * 7919;
@@ -245,8 +339,12 @@ describe('POST /events/erase', () => {
     await succeeded(admin.post('events', { events }));
 
     const { api } = await registerApplication(admin, ['events:erase']);
-    const { backups, ...erased } = await succeeded<ErasedView>(api.post('events/erase', { subject: 'jane' }));
-    assert.deepEqual(erased, { subject: 'jane', events: 3, deliveriesDiscarded: 2, attempts: 1 });
+    const { status, body } = await api.post<ErasedView>('events/erase', { subject: 'jane' });
+    const { id, backups, startedAt, finishedAt, ...erased } = body;
+    const counts = { events: 3, deliveriesDiscarded: 2, attempts: 1 };
+    assert.deepEqual([status, erased], [200, { subject: 'jane', state: 'finished', ...counts }]);
+    assert.ok(finishedAt !== null && finishedAt >= startedAt);
+    assert.deepEqual(await succeeded(api.get(`erasures/${id}`)), body);
     assert.match(backups, /^Backups and copies of the database made before/);
     assert.equal(found(join(service.dataDir, DATABASE_FILE), `{"text":"${SECRET}`), 0);
     assert.equal(found(join(service.dataDir, DATABASE_FILE), `jane ${SECRET}`), 0);
@@ -275,7 +373,7 @@ describe('POST /events/erase', () => {
     assert.equal((await admin.post('events/erase', { who: 'jane' })).status, 400);
   });
 
-  it('says so when another process keeps a copy from being let go of, and can be asked again', async (t) => {
+  it('answers 202 and goes on by itself while another process keeps a copy from being let go of', async (t) => {
     const { service, admin } = await startJourney(t);
     await makeEventType(admin, 'order.placed');
     await succeeded(admin.post('events', { type: 'order.placed', data: { text: SECRET }, subject: 'jane' }));
@@ -283,11 +381,57 @@ describe('POST /events/erase', () => {
     cleanUp(t, () => reader.close());
     reader.connection.exec('BEGIN');
     assert.equal(reader.connection.prepare('SELECT count(*) FROM event WHERE subject = ?').pluck().get('jane'), 1);
-    const { status, body } = await admin.post<ErrorBody>('events/erase', { subject: 'jane' });
-    assert.deepEqual([status, body.error.code], [503, 'unavailable']);
-    assert.match(body.error.description, /ask again/);
+    const { status, headers, body } = await admin.post<ErasedView>('events/erase', { subject: 'jane' });
+    assert.deepEqual([status, body.state, body.events, body.finishedAt], [202, 'removing_copies', 1, null]);
+    const location = headers.get('location') ?? '';
+    assert.equal(location, `${EDGE}/erasures/${body.id}`);
+    assert.equal((await succeeded<ErasedView>(admin.get(location))).state, 'removing_copies');
+    // Whoever reads for long holds up no other erasure.
+    await succeeded(admin.post('events', { type: 'order.placed', data: { text: 'Joe' }, subject: 'joe' }));
+    assert.equal((await succeeded<ErasedView>(admin.post('events/erase', { subject: 'joe' }))).events, 1);
     reader.connection.exec('COMMIT');
-    assert.equal((await succeeded<ErasedView>(admin.post('events/erase', { subject: 'jane' }))).events, 0);
+    await finished(admin, location);
     assert.equal(found(join(service.dataDir, DATABASE_FILE), SECRET), 0);
   });
+
+  it('ends a request that carries the person’s events, and sends the others of its batch again', async (t) => {
+    const { service, admin, receiver } = await startJourney(t);
+    await makeEventType(admin, 'order.placed');
+    const { at, webhook } = await connect({ admin, receiver }, ['order.placed'], { webhook: { timeoutSeconds: 60 } });
+    await stopWebhook(admin, webhook);
+    const closed = deferred();
+    at.answer(() => (_, response) => void response.on('close', closed.resolve));
+    const events = ['jane', 'john'].map((subject) => ({ type: 'order.placed', data: { subject }, subject }));
+    await succeeded(admin.post('events', { events }));
+    await startWebhook(admin, webhook);
+    assert.equal((await at.next()).records.length, 2);
+    at.answer(() => ({ status: 204 }));
+    await succeeded(admin.post('events/erase', { subject: 'jane' }));
+    await closed.promise;
+    assert.deepEqual(
+      (await at.next()).records.map((record) => record.data),
+      [{ subject: 'john' }],
+    );
+    const [cutOff, delivered] = [await service.log.nextAttempt(webhook.id), await service.log.nextAttempt(webhook.id)];
+    assert.deepEqual([cutOff.fate, delivered.fate, delivered.attemptNumber], ['release', 'delivered', 1]);
+    assert.deepEqual(
+      (await deliveriesOf(admin, webhook)).map(({ state }) => state),
+      ['discarded', 'delivered'],
+    );
+  });
+
+  it('says where there is no such erasure', async (t) => {
+    const { admin } = await startJourney(t);
+    const { status, body } = await admin.get<ErrorBody>('erasures/01a1fc79-c080-7000-8001-000000000000');
+    assert.deepEqual([status, body.error.code], [404, 'not_found']);
+  });
 });
+
+/** Asks until the erasure is finished. */
+async function finished(admin: ApiClient, location: string): Promise<ErasedView> {
+  for (;;) {
+    const erased = await succeeded<ErasedView>(admin.get(location));
+    if (erased.state === 'finished') return erased;
+    await sleep(100);
+  }
+}

@@ -130,7 +130,7 @@ describe('event types', () => {
         await leavingNothing(s, () =>
           refused(() => s.eventTypes.remove(id, ACTOR), { code: 'in_use', says: 'events in the log' }),
         );
-        await s.erase({ subject: 'jane' }, ACTOR);
+        await s.erasures.erase({ subject: 'jane' }, ACTOR);
       }
       await s.eventTypes.remove(id, ACTOR);
     }

@@ -165,7 +165,7 @@ describe('an idempotency key', () => {
     const s = await openShop(t);
     await s.publish(order({ idempotencyKey: 'k', subject: 'ada' }), ME);
     assert.equal(s.rows('SELECT id FROM event WHERE content_hash IS NOT NULL').length, 1);
-    await s.erase({ subject: 'ada' }, ACTOR);
+    await s.erasures.erase({ subject: 'ada' }, ACTOR);
     assert.equal(s.rows('SELECT id FROM event WHERE content_hash IS NOT NULL').length, 0);
     await leavingNothing(s, async () => {
       for (const n of [1, 2]) {

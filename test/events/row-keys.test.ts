@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { createIds } from '../../src/ids.ts';
+import { createLog } from '../../src/log.ts';
 import { randomBytes } from '../../src/random.ts';
 import { createServices, type Services } from '../../src/services.ts';
 import { createStore } from '../../src/store/store.ts';
@@ -30,7 +31,9 @@ function secondProcess(t: TestContext, s: TestServices): Services {
     random: randomBytes,
     egress: LOOPBACK,
     transport,
+    log: createLog('silent'),
     wake: () => {},
+    recall: () => {},
   });
 }
 

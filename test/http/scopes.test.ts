@@ -77,6 +77,7 @@ const GUARDED: readonly Line[] = [
 
   ['POST events', 'events:publish', 202, { type: SEEDED_TYPE, data: {} }],
   ['POST events/erase', 'events:erase', 200, { subject: 'somebody' }],
+  ['GET erasures/{id}', 'events:erase', 200],
 
   // Last of these: a webhook that was started begins to deliver, and what is under way is not sent again.
   ['GET webhooks', 'webhooks:view', 200],

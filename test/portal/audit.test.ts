@@ -59,7 +59,7 @@ describe('the audit log', () => {
   it('is filtered by whatever is written down, and says by what the address does', async (t) => {
     const portal = await startPortal(t);
     const { services } = portal.service;
-    await services.erase({ subject: 'anna@example.com' }, COMMAND_LINE);
+    await services.erasures.erase({ subject: 'anna@example.com' }, COMMAND_LINE);
     const { page, open } = await portal.signIn('viewer');
     await open('/audit');
     const did = page.getByLabel('Did');

@@ -239,7 +239,7 @@ describe('a delivery', () => {
   it('shows nothing of what was erased: not the data, and not what the receiver said of it', async (t) => {
     const { openAs, dock, admin, portal } = await sent(t, 1);
     const [delivery] = await deliveriesOf(admin, dock.webhook);
-    await portal.service.services.erase({ subject: 'anna <b>' }, ACTOR);
+    await portal.service.services.erasures.erase({ subject: 'anna <b>' }, ACTOR);
     const { page, isAccessible } = await openAs('administrator', `/deliveries/${delivery?.id}`);
     await page.getByText('The data was erased.').waitFor();
     await page.getByText('The answer itself was erased').waitFor();

@@ -3,6 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, it, type TestContext } from 'node:test';
 import type { Config } from '../../src/config.ts';
 import { masterKeyPath } from '../../src/data-folder.ts';
+import { createLog } from '../../src/log.ts';
 import { randomBytes } from '../../src/random.ts';
 import { createServices } from '../../src/services.ts';
 import type { Database } from '../../src/store/database.ts';
@@ -25,7 +26,9 @@ async function makeEndpoint(t: TestContext, data: Opened): Promise<string> {
     ...data,
     egress: LOOPBACK,
     transport: loopbackTransport(t, {}),
+    log: createLog('silent'),
     wake: () => undefined,
+    recall: () => {},
   });
   return (await services.endpoints.create(ENDPOINT, ACTOR)).id;
 }

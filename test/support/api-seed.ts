@@ -1,4 +1,4 @@
-/** Two of everything that the API lists, for tests that go through all of its operations. */
+/** Two of everything that the API shows, for tests that go through all of its operations. */
 import assert from 'node:assert/strict';
 import { EMPLOYEES, type Page, succeeded } from './client.ts';
 import { makeEventType, publish, registerApplication } from './journey.ts';
@@ -50,6 +50,9 @@ export async function seedApi({ admin, log }: Pick<Service, 'admin' | 'log'>): P
     succeeded(api.post(EMPLOYEES, { ...PERSON, userName, division }));
   const { userId: id } = await hire('seeded', PERSON.division);
   seeded.set('employees', { id, spare: (await hire('spare', 'research')).userId });
+  const erase = async (): Promise<string> =>
+    (await succeeded<{ id: string }>(admin.post('events/erase', { subject: 'nobody' }))).id;
+  seeded.set('erasures', { id: await erase(), spare: await erase() });
   await find('audit', 'limit=2');
   return seeded;
 }

@@ -4,6 +4,7 @@ import type { WithSecret } from '../../src/access/applications.ts';
 import { type Caller, createGate, type Gate } from '../../src/access/gate.ts';
 import { installBuiltInProducts } from '../../src/access/products.ts';
 import type { Acting } from '../../src/acting.ts';
+import { createLog } from '../../src/log.ts';
 import type { EgressPolicy } from '../../src/outbound/egress.ts';
 import { randomBytes } from '../../src/random.ts';
 import { createServices, type Services } from '../../src/services.ts';
@@ -45,9 +46,11 @@ export async function openTestServices(t: TestContext, options: TestServiceOptio
     random: randomBytes,
     egress,
     transport: loopbackTransport(t, { egress, caPem }),
+    log: createLog('silent'),
     wake: () => {
       wakes += 1;
     },
+    recall: () => {},
   });
   await installBuiltInProducts(testStore.store, testStore.clock());
   await services.products.refresh();

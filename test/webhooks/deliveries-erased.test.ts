@@ -61,7 +61,7 @@ describe('a record that was erased after it had been settled', () => {
       const log = await open(t, state, 1);
       const { s, webhookId } = log;
       s.advance(1000);
-      await s.erase({ subject: SOMEBODY }, ACTOR);
+      await s.erasures.erase({ subject: SOMEBODY }, ACTOR);
       const body = { states: [state] };
       assert.equal(await s.deliveries.countReplay(webhookId, body), 3);
       assert.deepEqual(await s.webhooks.replay(webhookId, body, ACTOR), { replayed: 3 });
@@ -75,7 +75,7 @@ describe('a record that was erased after it had been settled', () => {
     const log = await open(t, 'delivered', 1);
     const { s } = log;
     s.advance(1000);
-    await s.erase({ subject: SOMEBODY }, ACTOR);
+    await s.erasures.erase({ subject: SOMEBODY }, ACTOR);
     const ids = (await log.deliveries()).map(({ id }) => id);
     await leavingNothing(s, async () => {
       const says = /^the delivery has no data any more, which was erased$/;
@@ -89,7 +89,7 @@ describe('a record that was erased after it had been settled', () => {
     const log = await open(t, 'delivered', 1);
     const { s, webhookId, webhookNumber } = log;
     s.advance(1000);
-    await s.erase({ subject: SOMEBODY }, ACTOR);
+    await s.erasures.erase({ subject: SOMEBODY }, ACTOR);
     const range = { webhookNumber, first: 3, last: 3, states: ['delivered'] as const };
     const entry = {
       id: s.ids.uuid(),
@@ -133,7 +133,7 @@ describe('a log in which two processes published at the same moment', () => {
     }
     s.database.connection.prepare('UPDATE webhook_progress SET cursor_offset = 8').run();
     s.advance(1000);
-    await s.erase({ subject: SOMEBODY }, ACTOR);
+    await s.erasures.erase({ subject: SOMEBODY }, ACTOR);
     return { s, webhookId, webhookNumber, deliveries: async () => [] };
   }
   const statesByOffset = ({ s }: Log): unknown[] =>
@@ -166,7 +166,7 @@ describe('a record that was erased before it had been sent', () => {
     const { s } = log;
     attempt(log, 1);
     s.advance(1000);
-    await s.erase({ subject: SOMEBODY }, ACTOR);
+    await s.erasures.erase({ subject: SOMEBODY }, ACTOR);
     const erasedAt = s.clock();
     s.advance(1000);
     attempt(log, 2);

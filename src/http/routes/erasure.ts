@@ -1,10 +1,12 @@
-/** `POST /events/erase` (wire.md §4). */
+/** Erasing one person's events, and how far that is (wire.md §4). */
 import { actingOf } from '../../access/callers.ts';
-import { type Erase, erasedView, eraseInput } from '../../events/erase.ts';
+import { type Erasures, erasedView, eraseInput } from '../../events/erase.ts';
 import { EDGE, ok } from '../resource-routes.ts';
 import { callerOf, jsonBody, type Route } from '../route.ts';
 
-export function erasureRoutes({ erase }: { readonly erase: Erase }): Route[] {
+const ERASURES = `${EDGE}/erasures`;
+
+export function erasureRoutes({ erasures }: { readonly erasures: Erasures }): Route[] {
   return [
     {
       method: 'POST',
@@ -14,14 +16,37 @@ export function erasureRoutes({ erase }: { readonly erase: Erase }): Route[] {
       operationId: 'eraseEvents',
       summary: "Overwrite the data of one person's events",
       description:
-        'Their data is overwritten wherever it is kept, pending deliveries are discarded, and stored answers of attempts that carried it are overwritten. ' +
-        'A request that is on its way to a receiver may still arrive. Asked for again, it finds nothing more to do.',
+        'From the reply on, pending deliveries of them are not sent any more. Their data is overwritten wherever it is kept, and so are stored answers of attempts that carried it: ' +
+        'within two seconds, or step by step afterwards, also after a restart.',
       body: jsonBody(eraseInput),
       replies: {
-        200: { description: 'What was erased', schema: erasedView },
-        503: { description: 'It was erased, but a copy may remain beside the tables: ask again' },
+        200: { description: 'It is finished: what was erased', schema: erasedView },
+        202: {
+          description: 'It goes on: what was erased so far',
+          schema: erasedView,
+          headers: { Location: 'Where to ask how far it is' },
+        },
       },
-      respond: async (call) => ok(await erase(call.body, actingOf(callerOf(call)))),
+      respond: async (call) => {
+        const body = await erasures.erase(call.body, actingOf(callerOf(call)));
+        return body.state === 'finished'
+          ? ok(body)
+          : { status: 202, headers: { Location: `${ERASURES}/${body.id}` }, body };
+      },
+    },
+    {
+      method: 'GET',
+      path: `${ERASURES}/{id}`,
+      access: 'guarded',
+      tag: 'events',
+      operationId: 'getErasure',
+      summary: 'See how far an erasure is',
+      description: 'A finished erasure can be asked about for 90 days.',
+      replies: {
+        200: { description: 'The erasure', schema: erasedView },
+        404: { description: 'There is no such erasure, or it was finished long ago' },
+      },
+      respond: async ({ params }) => ok(await erasures.get(params.id ?? '')),
     },
   ];
 }
