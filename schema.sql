@@ -307,6 +307,17 @@ CREATE TABLE idempotency (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX idempotency_expiry ON idempotency (expires_at);
 
+-- The reply to a request with an Idempotency-Key that created something, kept for 24 hours and given again to a repeat of the request.
+-- It is sealed with a hash of the request: a reply may show a secret, and a request may hold one that could be guessed from its hash.
+CREATE TABLE kept_reply (
+  application_id TEXT NOT NULL,
+  key            TEXT NOT NULL,
+  reply          BLOB NOT NULL,
+  expires_at     INTEGER NOT NULL,
+  PRIMARY KEY (application_id, key)
+) STRICT;
+CREATE INDEX kept_reply_expiry ON kept_reply (expires_at);
+
 -- The outbox: one row for each event and subscribed webhook, numbered without gaps per webhook. Only publishing adds to it, and
 -- only housekeeping takes away: settled records from the old end on. No foreign key here and in the tables below: deleting a
 -- webhook would go through all of its log at once.

@@ -8,7 +8,7 @@ import { type AuditAction, type AuditEntry, type AuditedResource, changesBetween
 import { type Clock, type Ids, isUuidV7 } from './ids.ts';
 import { Refusal, refuseField } from './refusal.ts';
 import { ConstraintViolation, retryStale } from './store/database.ts';
-import type { Administered, ResourceStore } from './store/resource.ts';
+import type { Administered, Beside, ResourceStore } from './store/resource.ts';
 import { mergePatch, refuseDeep, refusePatch, validate } from './validation.ts';
 
 export type Resource<Record extends Administered, Input> = {
@@ -51,8 +51,7 @@ type Reserved = Readonly<{ [field: string]: string }>;
 export type Stamp = { readonly id: string; readonly createdAt: number; readonly updatedAt: number };
 
 export type Administration<Record, Input = unknown> = {
-  /** `complete` adds what only the caller knows, such as the hash of a secret that it will show. */
-  create(body: unknown, acting: Acting, complete?: (record: Record) => Record): Promise<Record>;
+  create(body: unknown, acting: Acting, more?: Creation<Record>): Promise<Record>;
   get(id: string): Promise<Record>;
   list(after: string, limit: number): Promise<Record[]>;
   /**
@@ -66,8 +65,15 @@ export type Administration<Record, Input = unknown> = {
     action: AuditAction,
     acting: Acting,
     next: (before: Record, stamp: Stamp) => Promise<Record> | Record,
+    beside?: Beside<Record>,
   ): Promise<Record>;
   remove(id: string, acting: Acting): Promise<void>;
+};
+
+export type Creation<Record> = {
+  /** Adds what only the caller knows, such as the hash of a secret that it will show. */
+  readonly complete?: (record: Record) => Record;
+  readonly beside?: Beside<Record> | undefined;
 };
 
 export function administer<Rec extends Administered & { readonly createdAt: number }, Input>(
@@ -103,7 +109,7 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
     if (reason !== null) throw new Refusal('read_only', reason);
   };
 
-  const change: Administration<Rec>['change'] = (id, action, acting, next) =>
+  const change: Administration<Rec>['change'] = (id, action, acting, next, beside = nothing) =>
     retryStale(async () => {
       const before = await get(id);
       refuseReadOnly(before);
@@ -113,7 +119,7 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
       await refusingDuplicates(
         resource,
         after,
-        store.update(after, before, entry(action, acting, before, after, updatedAt)),
+        store.update(after, before, entry(action, acting, before, after, updatedAt), beside(after)),
       );
       return after;
     });
@@ -122,7 +128,7 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
     get,
     change,
     list: (after, limit) => store.list(after, limit),
-    create: async (body, acting, complete = (record) => record) => {
+    create: async (body, acting, { complete = (record: Rec) => record, beside = nothing } = {}) => {
       refuseDeep(body);
       const input = validate(resource.input, body, resource.reserved.create);
       return retryStale(async () => {
@@ -133,7 +139,7 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
         await refusingDuplicates(
           resource,
           record,
-          store.insert(record, entry(`${name}.create`, acting, null, record, now)),
+          store.insert(record, entry(`${name}.create`, acting, null, record, now), beside(record)),
         );
         return record;
       });
@@ -159,6 +165,10 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
         await store.remove(id, entry(`${name}.delete`, acting, record, null, clock()));
       }),
   };
+}
+
+function nothing(): readonly [] {
+  return [];
 }
 
 /** But for `updatedAt`. Of the whole record: some of what the audit log leaves out is to be written too. */

@@ -5,6 +5,7 @@ import type { Composed } from './compose.ts';
 import type { Dispatcher } from './delivery/dispatcher.ts';
 import type { TestDelivery } from './delivery/test-delivery.ts';
 import { createClientAuthentication } from './http/client-authentication.ts';
+import { createOnce } from './http/once.ts';
 import type { Route } from './http/route.ts';
 import { accessRoutes } from './http/routes/access.ts';
 import { discoveryRoutes } from './http/routes/discovery.ts';
@@ -23,7 +24,7 @@ import type { Log } from './log.ts';
 /** Tokens, what they stand for, and who may come in: its throttle is of its own. */
 export function authorizationServer({
   services: { tokens, invitations, products },
-  store: { users },
+  store,
   clock,
   gate,
   issuer,
@@ -38,11 +39,18 @@ export function authorizationServer({
   const authentication = createClientAuthentication({ tokens, throttle, clock });
   return [
     ...tokenRoutes({ tokens, authentication }),
-    ...introspectionRoutes({ tokens, authentication, gate, users }),
+    ...introspectionRoutes({ tokens, authentication, gate, users: store.users }),
     ...revocationRoutes({ tokens, authentication }),
     ...discoveryRoutes({ issuer, products }),
     ...forwardAuthRoutes({ gate }),
-    ...invitationRoutes({ invitations, throttle, clock, publicUrl: issuer, ...page }),
+    ...invitationRoutes({
+      invitations,
+      throttle,
+      clock,
+      once: createOnce({ store, clock }),
+      publicUrl: issuer,
+      ...page,
+    }),
   ];
 }
 
@@ -54,12 +62,13 @@ type Doors = Composed & {
 
 /** What tokens give access to. */
 export function administration({ services, store, clock, dispatcher, log, testDelivery }: Doors): Route[] {
+  const once = createOnce({ store, clock });
   return [
-    ...accessRoutes({ services, clock }),
-    ...webhookRoutes({ services, clock, testDelivery }),
+    ...accessRoutes({ services, clock, once }),
+    ...webhookRoutes({ services, clock, testDelivery, once }),
     ...eventRoutes({ services, store }),
     ...erasureRoutes(services),
-    ...employeeRoutes(services),
+    ...employeeRoutes({ ...services, once }),
     ...healthRoutes({ store, dispatcher, clock, log }),
   ];
 }

@@ -13,6 +13,7 @@ import {
 import { checkAll, refuseField, refuseFields } from '../refusal.ts';
 import { displayName, distinct, id, instant, isoInstant } from '../schemas.ts';
 import type { Application } from '../store/applications.ts';
+import type { Beside } from '../store/resource.ts';
 import type { Store } from '../store/store.ts';
 import { validate } from '../validation.ts';
 import { hashCredential, mintCredential } from './credential.ts';
@@ -74,9 +75,13 @@ export const regenerateInput = z
 export type WithSecret = { readonly application: Application; readonly clientSecret: string };
 
 export type Applications = Omit<Administration<Application>, 'create'> & {
-  create(body: unknown, acting: Acting): Promise<WithSecret>;
+  create(
+    body: unknown,
+    acting: Acting,
+    more?: { readonly beside?: Beside<WithSecret> | undefined },
+  ): Promise<WithSecret>;
   /** A new secret; the one before stays valid for `overlapSeconds`, the one before that ends at once. */
-  regenerateSecret(id: string, body: unknown, acting: Acting): Promise<WithSecret>;
+  regenerateSecret(id: string, body: unknown, acting: Acting, beside?: Beside<WithSecret>): Promise<WithSecret>;
   /** Refuses every token issued so far. */
   revokeTokens(id: string, acting: Acting): Promise<Application>;
 };
@@ -125,23 +130,32 @@ export function createApplications({ store, clock, ids, random }: Dependencies):
   );
   return {
     ...administration,
-    create: async (body, acting) => {
+    create: async (body, acting, { beside } = {}) => {
       const clientSecret = mintCredential('sps', random);
       const secretHash = hashCredential(clientSecret);
-      const application = await administration.create(body, acting, (built) => ({ ...built, secretHash }));
+      const application = await administration.create(body, acting, {
+        complete: (built) => ({ ...built, secretHash }),
+        beside: beside && ((application) => beside({ application, clientSecret })),
+      });
       return { application, clientSecret };
     },
-    regenerateSecret: async (id, body, acting) => {
+    regenerateSecret: async (id, body, acting, beside) => {
       const { overlapSeconds, revokeTokens } = validate(regenerateInput, body);
       const clientSecret = mintCredential('sps', random);
-      const application = await administration.change(id, 'application.regenerate-secret', acting, (before, stamp) => ({
-        ...before,
-        updatedAt: stamp.updatedAt,
-        secretHash: hashCredential(clientSecret),
-        previousSecretHash: overlapSeconds === 0 ? null : before.secretHash,
-        previousSecretExpiresAt: overlapSeconds === 0 ? null : stamp.updatedAt + overlapSeconds * 1000,
-        tokensRevokedThrough: revokeTokens ? ids.rowKey(before.tokensRevokedThrough) : before.tokensRevokedThrough,
-      }));
+      const application = await administration.change(
+        id,
+        'application.regenerate-secret',
+        acting,
+        (before, stamp) => ({
+          ...before,
+          updatedAt: stamp.updatedAt,
+          secretHash: hashCredential(clientSecret),
+          previousSecretHash: overlapSeconds === 0 ? null : before.secretHash,
+          previousSecretExpiresAt: overlapSeconds === 0 ? null : stamp.updatedAt + overlapSeconds * 1000,
+          tokensRevokedThrough: revokeTokens ? ids.rowKey(before.tokensRevokedThrough) : before.tokensRevokedThrough,
+        }),
+        beside && ((changed) => beside({ application: changed, clientSecret })),
+      );
       return { application, clientSecret };
     },
     revokeTokens: (id, acting) =>

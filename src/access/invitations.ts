@@ -5,6 +5,7 @@ import { type Clock, type Ids, isUuidV7, type Random } from '../ids.ts';
 import { INVITATION_MS } from '../limits.ts';
 import { Refusal, refuseField } from '../refusal.ts';
 import { retryStale } from '../store/database.ts';
+import type { Beside } from '../store/resource.ts';
 import type { Store } from '../store/store.ts';
 import type { User } from '../store/users.ts';
 import { credentialBytes, hashCredential, mintCredential } from './credential.ts';
@@ -17,7 +18,7 @@ export type ChosenPassword = { readonly password: string; readonly passwordAgain
 
 export type Invitations = {
   /** Takes the place of the user's earlier one. Throws 404 for no user, 409 for one that is not active or does not sign in. */
-  invite(userId: string, acting: Acting): Promise<NewInvitation>;
+  invite(userId: string, acting: Acting, beside?: Beside<NewInvitation>): Promise<NewInvitation>;
   /** Whom the token invites; null where it is wrong, used, expired or replaced, or the user is not active. */
   find(token: string): Promise<User | null>;
   /**
@@ -92,7 +93,7 @@ export function createInvitations({ store, clock, ids, random }: Dependencies): 
 
   return {
     find,
-    invite: (userId, acting) =>
+    invite: (userId, acting, beside = () => []) =>
       retryStale(async () => {
         const user = isUuidV7(userId) ? await store.users.get(userId) : null;
         if (user === null) throw new Refusal('not_found', `there is no user ${userId.slice(0, 64)}`);
@@ -108,8 +109,10 @@ export function createInvitations({ store, clock, ids, random }: Dependencies): 
           now,
           changesBetween(null, { invitationExpiresAt: expiresAt }),
         );
-        await store.invitations.put({ userId, tokenHash: hashCredential(token), createdAt: now, expiresAt }, audit);
-        return { token, expiresAt };
+        const made: NewInvitation = { token, expiresAt };
+        const invitation = { userId, tokenHash: hashCredential(token), createdAt: now, expiresAt };
+        await store.invitations.put(invitation, audit, beside(made));
+        return made;
       }),
     accept: async (token, { password, passwordAgain }) => {
       const invited = (await find(token)) ?? refuseUnusable();

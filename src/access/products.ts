@@ -123,7 +123,7 @@ export function createProducts({ store, clock, ids }: { store: Store; clock: Clo
   };
   return {
     ...administration,
-    create: (body, acting) => refreshing(administration.create(body, acting)),
+    create: (body, acting, more) => refreshing(administration.create(body, acting, more)),
     patch: (id, patch, acting) => refreshing(administration.patch(id, patch, acting)),
     remove: (id, acting) => refreshing(administration.remove(id, acting)),
     compiled: () => catalogue,

@@ -59,7 +59,9 @@ export const userCommands: CommandGroup = [
         }
         const password = makePassword(random);
         const passwordHash = await hashPassword(password, random);
-        const user = await services.users.create(body, COMMAND_LINE, (built) => ({ ...built, passwordHash }));
+        const user = await services.users.create(body, COMMAND_LINE, {
+          complete: (built) => ({ ...built, passwordHash }),
+        });
         await printRecord(invocation, { ...viewUser(user), password }, 'The password is shown this once.');
         return 0;
       });

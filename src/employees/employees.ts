@@ -10,6 +10,7 @@ import { id, instant, isoInstant } from '../schemas.ts';
 import { retryStale } from '../store/database.ts';
 import type { Employee } from '../store/employees.ts';
 import type { NewEvent } from '../store/events.ts';
+import type { Beside } from '../store/resource.ts';
 import type { Store } from '../store/store.ts';
 import { validate, validatePatch } from '../validation.ts';
 
@@ -54,7 +55,7 @@ export const employeeView = z
 export type EmployeeView = z.infer<typeof employeeView>;
 
 export type Employees = {
-  create(body: unknown, caller: Caller): Promise<Employee>;
+  create(body: unknown, caller: Caller, beside?: Beside<Employee>): Promise<Employee>;
   get(userId: string, caller: Caller): Promise<Employee>;
   list(page: { division: string | undefined; after: string; limit: number }, caller: Caller): Promise<Employee[]>;
   replace(userId: string, body: unknown, caller: Caller): Promise<Employee>;
@@ -100,7 +101,7 @@ export function createEmployees({ store, clock, ids, wake }: Dependencies): Empl
 
   return {
     get,
-    create: async (body, caller) => {
+    create: async (body, caller, beside = () => []) => {
       const input = validate(employeeInput, body, RESERVED);
       refuseDivision(input.division, caller);
       return retryStale(async () => {
@@ -109,7 +110,7 @@ export function createEmployees({ store, clock, ids, wake }: Dependencies): Empl
         await refusingDuplicates(
           EMPLOYEE,
           employee,
-          store.employees.insert(employee, eventFor('employee.created', employee, caller)),
+          store.employees.insert(employee, eventFor('employee.created', employee, caller), beside(employee)),
         );
         wake();
         return employee;

@@ -1,9 +1,11 @@
-/** The jobs that take away what has expired: access tokens, idempotency keys, and finished erasures. */
+/** The jobs that delete what has expired: access tokens, idempotency keys, kept replies, and finished erasures. */
 import { ERASURE_KEPT_MS, EXPIRED_EVERY_MS } from '../housekeeping-limits.ts';
 import type { RetentionStore } from '../store/retention.ts';
 import type { Job } from './scheduler.ts';
 
-export function expiredJobs(store: Pick<RetentionStore, 'tokens' | 'idempotencyKeys' | 'erasures'>): Job[] {
+type Expiring = Pick<RetentionStore, 'tokens' | 'idempotencyKeys' | 'keptReplies' | 'erasures'>;
+
+export function expiredJobs(store: Expiring): Job[] {
   return [
     {
       // Goes on past tokens that live longer, which stand before shorter ones, and so through the whole table.
@@ -27,6 +29,11 @@ export function expiredJobs(store: Pick<RetentionStore, 'tokens' | 'idempotencyK
       name: 'erasures',
       everyMs: EXPIRED_EVERY_MS,
       begin: (now) => (size) => store.erasures(now - ERASURE_KEPT_MS, size),
+    },
+    {
+      name: 'kept-replies',
+      everyMs: EXPIRED_EVERY_MS,
+      begin: (now) => (size) => store.keptReplies(now, size),
     },
   ];
 }

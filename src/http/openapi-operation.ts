@@ -63,11 +63,11 @@ function parametersOf({ path, query = {}, headers = {} }: Route, schemas: Schema
       description,
       schema: schemas.add(schema, 'input'),
     })),
-    ...Object.entries(headers).map(([name, description]) => ({
+    ...Object.entries(headers).map(([name, { schema, description }]) => ({
       name,
       in: 'header',
       description,
-      schema: { type: 'string' },
+      schema: schemas.add(schema, 'input'),
     })),
   ];
 }

@@ -3,12 +3,14 @@ import type { z } from 'zod';
 import { actingOf } from '../access/callers.ts';
 import type { Acting } from '../acting.ts';
 import { page } from '../schemas.ts';
+import type { Beside } from '../store/resource.ts';
+import { IDEMPOTENCY_KEY, type Once } from './once.ts';
 import { PAGE_QUERY, pageReply, readPageQuery } from './paging.ts';
 import { type Call, callerOf, jsonBody, patchBody, type Reply, type Route } from './route.ts';
 
 export const EDGE = '/services/api/x/edge/v1';
 
-export type ResourceRoutes<Record> = {
+export type ResourceRoutes<Record, Made = Record> = {
   /** In the path and as the tag: `applications`. */
   readonly path: string;
   /** Singular, for summaries: `application`. */
@@ -20,6 +22,7 @@ export type ResourceRoutes<Record> = {
   /** What `POST` answers, where it shows a secret once. */
   readonly createdView?: z.ZodType;
   readonly administration: {
+    create(body: unknown, acting: Acting, more: { readonly beside: Beside<Made> }): Promise<Made>;
     get(id: string): Promise<Record>;
     list(after: string, limit: number): Promise<Record[]>;
     patch(id: string, patch: unknown, acting: Acting): Promise<Record>;
@@ -27,14 +30,15 @@ export type ResourceRoutes<Record> = {
   };
   /** What `POST` and `PATCH` may answer besides. */
   readonly changeReplies?: Route['replies'];
-  /** Creates and answers the body of the reply. */
-  create(body: unknown, acting: Acting): Promise<{ readonly id: string }>;
   show(record: Record): { readonly id: string };
+  /** The body of the reply to `POST`. */
+  showMade(made: Made): { readonly id: string };
+  readonly once: Once;
 };
 
-export function resourceRoutes<Record>(resource: ResourceRoutes<Record>): Route[] {
+export function resourceRoutes<Record, Made = Record>(resource: ResourceRoutes<Record, Made>): Route[] {
   const { path, noun, input, patchInput = input, view, createdView = view, changeReplies } = resource;
-  const { administration, create, show } = resource;
+  const { administration, show, showMade, once } = resource;
   const collection = `${EDGE}/${path}`;
   const item = `${collection}/{id}`;
   const shared = { access: 'guarded', tag: path } as const;
@@ -64,9 +68,15 @@ export function resourceRoutes<Record>(resource: ResourceRoutes<Record>): Route[
       path: collection,
       operationId: `create${name}`,
       summary: `Create ${article(noun)}`,
+      headers: IDEMPOTENCY_KEY,
       body: jsonBody(input),
       replies: { 201: { description: `The ${noun}`, schema: createdView }, ...changeReplies },
-      respond: async (call) => created(collection, await create(call.body, actingOf(callerOf(call)))),
+      respond: (call) =>
+        once<Made>(
+          call,
+          (made) => created(collection, showMade(made)),
+          (beside) => administration.create(call.body, actingOf(callerOf(call)), { beside }),
+        ),
     },
     {
       ...shared,
@@ -107,7 +117,7 @@ export function actionRoute(
   path: string,
   verb: string,
   summary: string,
-  more: Pick<Route, 'operationId' | 'description' | 'body' | 'replies'> & {
+  more: Pick<Route, 'operationId' | 'description' | 'headers' | 'body' | 'replies'> & {
     respond(call: Call, id: string, acting: Acting): Promise<Reply>;
   },
 ): Route {

@@ -74,6 +74,9 @@ export type OpenAuthentication = {
   readonly scope?: string;
 };
 
+/** A header or query parameter; `schema` is what OpenAPI shows of its value. */
+export type Parameter = { readonly schema: z.ZodType; readonly description: string };
+
 export type Route = {
   readonly method: Method;
   /** As in the API catalogue: `{name}` takes one segment. */
@@ -88,9 +91,9 @@ export type Route = {
   readonly tag: string;
   /** Of an open route that checks its caller itself. */
   readonly authentication?: OpenAuthentication;
-  /** Request headers that it reads beside the usual ones, each with what it says. */
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly query?: Readonly<Record<string, { readonly schema: z.ZodType; readonly description: string }>>;
+  /** Request headers that it reads beside the usual ones. */
+  readonly headers?: Readonly<Record<string, Parameter>>;
+  readonly query?: Readonly<Record<string, Parameter>>;
   /** Reads its query by itself: what it does not know there is no reason to refuse, such as a mark that a mail program adds to links. */
   readonly freeQuery?: boolean;
   readonly body?: BodyRule;

@@ -1,6 +1,6 @@
 /** Employees (`employee`): each change is one transaction with its event. */
 
-import type { Database } from './database.ts';
+import type { Database, Statement } from './database.ts';
 import type { NewEvent } from './events.ts';
 import { publishStatements } from './events.ts';
 import { readOne } from './resource.ts';
@@ -48,7 +48,8 @@ export type EmployeeStore = {
   get(userId: string): Promise<Employee | null>;
   /** In order of creation; `divisions` null: of every division. */
   list(page: { divisions: readonly string[] | null; after: string; limit: number }): Promise<Employee[]>;
-  insert(employee: Employee, event: NewEvent): Promise<void>;
+  /** `first` is written before it in the same transaction. */
+  insert(employee: Employee, event: NewEvent, first?: readonly Statement[]): Promise<void>;
   /** Throws `StaleWrite` when the row is no longer as `before` was read. */
   update(employee: Employee, before: Employee, event: NewEvent): Promise<void>;
 };
@@ -63,8 +64,8 @@ export function employeeStore(db: Database): EmployeeStore {
           : db.all(LIST_DIVISIONS, { divisions: JSON.stringify(divisions), after, limit });
       return (await rows).map(EMPLOYEE.read);
     },
-    insert: async (employee, event) => {
-      await db.commit([EMPLOYEE.insert(employee), ...publishStatements(event)]);
+    insert: async (employee, event, first = []) => {
+      await db.commit([...first, EMPLOYEE.insert(employee), ...publishStatements(event)]);
     },
     update: async (employee, before, event) => {
       const { userId, updatedAt } = before;

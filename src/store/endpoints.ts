@@ -3,7 +3,7 @@ import type { AuditEntry } from '../audit.ts';
 import type { Secret } from '../secret.ts';
 import { auditStatement } from './audit.ts';
 import { afterChangedSettings, type ChangedSettings, changedSettingsStatement } from './changed-settings.ts';
-import type { Database } from './database.ts';
+import type { Database, Statement } from './database.ts';
 import { type ResourceStore, resourceStore } from './resource.ts';
 import {
   flag,
@@ -106,7 +106,13 @@ export type EndpointStore = Omit<ResourceStore<Endpoint>, 'update'> & {
   /**
    * Writes the row, and with it the starts of its webhooks, if all of them are still as they were read; throws `StaleWrite` otherwise.
    */
-  update(endpoint: Endpoint, before: Endpoint, audit: AuditEntry, starts?: readonly WebhookStart[]): Promise<void>;
+  update(
+    endpoint: Endpoint,
+    before: Endpoint,
+    audit: AuditEntry,
+    first?: readonly Statement[],
+    starts?: readonly WebhookStart[],
+  ): Promise<void>;
 };
 
 export function endpointStore(db: Database, vault: Vault): EndpointStore {
@@ -115,8 +121,9 @@ export function endpointStore(db: Database, vault: Vault): EndpointStore {
   });
   return {
     ...store,
-    update: async (endpoint, before, audit, starts = []) => {
+    update: async (endpoint, before, audit, first = [], starts = []) => {
       await db.commit([
+        ...first,
         ...updateStatements(endpoint, before, audit),
         ...starts.flatMap((start) => [...stateStatements(start.change), auditStatement(start.audit)]),
       ]);

@@ -1,7 +1,7 @@
 /** One-time links by which users set their passwords (`invitation`). */
 import type { AuditEntry } from '../audit.ts';
 import { auditStatement } from './audit.ts';
-import type { Database } from './database.ts';
+import type { Database, Statement } from './database.ts';
 import { readOne } from './resource.ts';
 import { endSessions } from './sessions.ts';
 import { USER, type User } from './users.ts';
@@ -30,7 +30,7 @@ const SET_PASSWORD = `
 
 export type InvitationStore = {
   /** Takes the place of the user's earlier one. Throws `StaleWrite` where the user is gone or not active. */
-  put(invitation: Invitation, audit: AuditEntry): Promise<void>;
+  put(invitation: Invitation, audit: AuditEntry, first?: readonly Statement[]): Promise<void>;
   /** The user whose invitation can be used now. */
   find(tokenHash: Uint8Array, now: number): Promise<User | null>;
   /** Uses the invitation up, writes the password and ends the user's sessions. Throws `StaleWrite` when it was used, or the user changed, since `before` was read. */
@@ -43,8 +43,8 @@ export type InvitationStore = {
 
 export function invitationStore(db: Database): InvitationStore {
   return {
-    put: async (invitation, audit) =>
-      void (await db.commit([{ sql: PUT, params: invitation, expectChanges: 1 }, auditStatement(audit)])),
+    put: async (invitation, audit, first = []) =>
+      void (await db.commit([...first, { sql: PUT, params: invitation, expectChanges: 1 }, auditStatement(audit)])),
     find: async (tokenHash, now) => readOne(USER, await db.get(FIND, { tokenHash, now })),
     use: async ({ tokenHash, now }, { before, passwordHash, updatedAt }, audit) => {
       const userId = before.id;

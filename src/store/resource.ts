@@ -8,11 +8,15 @@ export type ResourceStore<T> = {
   get(id: string): Promise<T | null>;
   /** Up to `limit` rows whose id comes after `after` (the empty text is before all), in order of creation. */
   list(after: string, limit: number): Promise<T[]>;
-  insert(record: T, audit: AuditEntry): Promise<void>;
+  /** `first` is written before it in the same transaction, here and below: the reply that is kept of it (`keptReplies.keep`). */
+  insert(record: T, audit: AuditEntry, first?: readonly Statement[]): Promise<void>;
   /** Writes the row if it is still as `before` was read; throws `StaleWrite` when another write came between. */
-  update(record: T, before: T, audit: AuditEntry): Promise<void>;
+  update(record: T, before: T, audit: AuditEntry, first?: readonly Statement[]): Promise<void>;
   remove(id: string, audit: AuditEntry): Promise<void>;
 };
+
+/** What is to be written together with something that is made or changed, once that is known. */
+export type Beside<Made> = (made: Made) => readonly Statement[];
 
 /** What a record needs to be administered. `updatedAt` grows with every write and so tells a stale one. */
 export type Administered = { readonly id: string; readonly updatedAt: number };
@@ -47,16 +51,17 @@ export function resourceStore<T extends Administered>(
   return {
     get: async (id) => readOne(table, await db.get(getSql, { id })),
     list: async (after, limit) => (await db.all(listSql, { after, limit })).map(table.read),
-    insert: async (record, audit) => {
+    insert: async (record, audit, first = []) => {
       await db.commit([
+        ...first,
         ...(beside.guards?.(record) ?? []),
         table.insert(record),
         ...(beside.onInsert?.(record) ?? []),
         auditStatement(audit),
       ]);
     },
-    update: async (record, before, audit) => {
-      await db.commit(updateStatements(record, before, audit));
+    update: async (record, before, audit, first = []) => {
+      await db.commit([...first, ...updateStatements(record, before, audit)]);
     },
     updateStatements,
     remove: async (id, audit) => {

@@ -65,6 +65,9 @@ const OLD_KEYS = `
   DELETE FROM idempotency WHERE (publisher, key) IN (
     SELECT publisher, key FROM idempotency WHERE expires_at <= @now ORDER BY expires_at LIMIT @limit)`;
 
+const OLD_REPLIES = `
+  DELETE FROM kept_reply WHERE rowid IN (SELECT rowid FROM kept_reply WHERE expires_at <= @now ORDER BY expires_at LIMIT @limit)`;
+
 export type RetentionStore = {
   /** The webhook whose number comes next, or null. */
   nextWebhook(after: number): Promise<number | null>;
@@ -79,6 +82,8 @@ export type RetentionStore = {
   idempotencyKeys(now: number, limit: number): Promise<StepResult>;
   /** Erasures that were finished before this. */
   erasures(before: number, limit: number): Promise<StepResult>;
+  /** Kept replies that have expired. */
+  keptReplies(now: number, limit: number): Promise<StepResult>;
 };
 
 export function retentionStore(database: Database): RetentionStore {
@@ -112,6 +117,7 @@ export function retentionStore(database: Database): RetentionStore {
       }),
     idempotencyKeys: (now, limit) => take(OLD_KEYS, { now }, limit),
     erasures: (before, limit) => take(OLD_ERASURES, { before }, limit),
+    keptReplies: (now, limit) => take(OLD_REPLIES, { now }, limit),
   };
 }
 

@@ -11,6 +11,7 @@ import type { Random } from '../ids.ts';
 import { auditStatement } from './audit.ts';
 import type { Database, Statement } from './database.ts';
 import { endpointTable } from './endpoints.ts';
+import { resealReplies } from './kept-replies.ts';
 import { makeMasterKey, readMasterKey } from './master-key.ts';
 import { moveFile } from './private-file.ts';
 import { settingStore } from './settings.ts';
@@ -73,5 +74,5 @@ async function resealed(db: Database, from: Vault, to: Vault): Promise<Statement
   for (const row of await db.all(`SELECT ${before.columns()} FROM endpoint`, {})) {
     statements.push(after.update(before.read(row)));
   }
-  return statements;
+  return [...statements, ...(await resealReplies(db, from, to))];
 }

@@ -17,6 +17,7 @@ import { type EventStore, eventStore } from './events.ts';
 import { type ExpiryStore, expiryStore } from './expiry.ts';
 import { type FigureStore, figureStore } from './figures.ts';
 import { type InvitationStore, invitationStore } from './invitations.ts';
+import { type KeptReplyStore, keptReplyStore } from './kept-replies.ts';
 import { type KeyStore, keyStore } from './keys.ts';
 import { type OverviewStore, overviewStore } from './overview.ts';
 import { type PasskeyStore, passkeyStore } from './passkeys.ts';
@@ -45,6 +46,7 @@ export type Store = {
   readonly employees: EmployeeStore;
   readonly endpoints: EndpointStore;
   readonly keys: KeyStore;
+  readonly keptReplies: KeptReplyStore;
   readonly eventTypes: EventTypeStore;
   readonly webhooks: WebhookStore;
   readonly events: EventStore;
@@ -83,6 +85,7 @@ export function createStore(database: Database, vault: Vault, ids: Ids): Store {
     employees: employeeStore(db),
     endpoints: endpointStore(db, vault),
     keys: keyStore(db),
+    keptReplies: keptReplyStore(db, vault),
     eventTypes: eventTypeStore(db),
     webhooks: webhookStore(db),
     events: eventStore(db),

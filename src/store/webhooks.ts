@@ -143,7 +143,7 @@ export type WebhookStore = {
   unencryptedOf(type: string): Promise<Webhook[]>;
   /** Webhooks whose attempts have failed since `since` or earlier, and that have none to make, or under way, before `quietUntil`. */
   failingSince(since: number, quietUntil: number, limit: number): Promise<Webhook[]>;
-  insert(webhook: WebhookConfiguration, audit: AuditEntry): Promise<void>;
+  insert(webhook: WebhookConfiguration, audit: AuditEntry, first?: readonly Statement[]): Promise<void>;
   /** Throws `StaleWrite` when the row is no longer as `before` was read. */
   update(webhook: WebhookConfiguration, before: WebhookConfiguration, audit: AuditEntry): Promise<void>;
   remove(id: string, audit: AuditEntry): Promise<void>;
@@ -182,9 +182,10 @@ export function webhookStore(db: Database): WebhookStore {
     ofPattern: (pattern) => many(OF_PATTERN, { pattern }),
     unencryptedOf: (type) => many(UNENCRYPTED, { type, category: categoryPattern(type) }),
     failingSince: (since, quietUntil, limit) => many(FAILING_SINCE, { since, quietUntil, limit }),
-    insert: async (webhook, audit) => {
+    insert: async (webhook, audit, first = []) => {
       const { id } = webhook;
       await db.commit([
+        ...first,
         WEBHOOK.insert(webhook),
         { sql: BEGIN_PROGRESS, params: { id } },
         { sql: SUBSCRIBE, params: { id } },

@@ -6,6 +6,7 @@ import type { EgressPolicy } from '../outbound/egress.ts';
 import { checkAll, refuseField, refuseFields } from '../refusal.ts';
 import { type Secret, secret } from '../secret.ts';
 import { currentApiKey, type Endpoint, signingSecret, type WebhookStart } from '../store/endpoints.ts';
+import type { Beside } from '../store/resource.ts';
 import type { Store } from '../store/store.ts';
 import { validate } from '../validation.ts';
 import { howToVerify } from './advice.ts';
@@ -32,14 +33,12 @@ export type Endpoints = Administration<Endpoint, EndpointInput> & {
    */
   verify(id: string, acting: Acting): Promise<Endpoint>;
   /** A new secret, given or made; it is in the reply alone and signs after `activateAfterSeconds`. */
-  rotateSecret(
-    id: string,
-    body: unknown,
-    acting: Acting,
-  ): Promise<{ readonly endpoint: Endpoint; readonly newSecret: Secret }>;
+  rotateSecret(id: string, body: unknown, acting: Acting, beside?: Beside<WithNewSecret>): Promise<WithNewSecret>;
   /** A new API key, given or made, that is sent after `activateAfterSeconds`. */
-  rotateApiKey(id: string, body: unknown, acting: Acting): Promise<Endpoint>;
+  rotateApiKey(id: string, body: unknown, acting: Acting, beside?: Beside<Endpoint>): Promise<Endpoint>;
 };
+
+export type WithNewSecret = { readonly endpoint: Endpoint; readonly newSecret: Secret };
 
 type Dependencies = {
   readonly store: Store;
@@ -119,9 +118,9 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
     });
   };
 
-  const update: typeof store.endpoints.update = async (endpoint, before, audit) => {
+  const update: typeof store.endpoints.update = async (endpoint, before, audit, first) => {
     const starts = await startsOf(endpoint, before);
-    await store.endpoints.update(endpoint, before, audit, starts);
+    await store.endpoints.update(endpoint, before, audit, first, starts);
     for (const { change } of starts)
       await store.webhooks.makeDue(change.progress.webhookNumber, change.progress.stateAt);
   };
@@ -174,7 +173,7 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
         }),
       );
     },
-    rotateSecret: async (id, body, acting) => {
+    rotateSecret: async (id, body, acting, beside) => {
       const input = validate(rotateInput, body);
       const newSecret = secretOf(input.secret, random);
       const { activateAfterSeconds, overlapSeconds } = input;
@@ -197,22 +196,29 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
             secretOverlapEndsAt: nextSecretAt + overlapSeconds * 1000,
           };
         },
+        beside && ((changed) => beside({ endpoint: changed, newSecret })),
       );
       return { endpoint, newSecret };
     },
-    rotateApiKey: async (id, body, acting) => {
+    rotateApiKey: async (id, body, acting, beside) => {
       const input = validate(rotateApiKeyInput, body);
       const newApiKey = secret(input.apiKey ?? madeApiKey(random));
-      return administration.change(id, 'endpoint.rotate-api-key', acting, (before, { updatedAt }) => {
-        const later = input.activateAfterSeconds > 0;
-        return {
-          ...before,
-          updatedAt,
-          apiKey: later ? currentApiKey(before, updatedAt) : newApiKey,
-          nextApiKey: later ? newApiKey : null,
-          nextApiKeyAt: later ? updatedAt + input.activateAfterSeconds * 1000 : null,
-        };
-      });
+      return administration.change(
+        id,
+        'endpoint.rotate-api-key',
+        acting,
+        (before, { updatedAt }) => {
+          const later = input.activateAfterSeconds > 0;
+          return {
+            ...before,
+            updatedAt,
+            apiKey: later ? currentApiKey(before, updatedAt) : newApiKey,
+            nextApiKey: later ? newApiKey : null,
+            nextApiKeyAt: later ? updatedAt + input.activateAfterSeconds * 1000 : null,
+          };
+        },
+        beside,
+      );
     },
   };
 }

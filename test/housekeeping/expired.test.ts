@@ -46,6 +46,32 @@ describe('expired access tokens', () => {
   });
 });
 
+describe('kept replies', () => {
+  it('are deleted when they have expired, and not before', async (t) => {
+    const s = await openTestStore(t);
+    const reply = { requestHash: '', status: 201, headers: {}, body: '{"clientSecret":"sps_secret"}' };
+    const keep = (key: string) => {
+      const now = s.clock();
+      return s.database.commit(
+        s.store.keptReplies.keep({ applicationId: 'a', key }, reply, { now, expiresAt: now + DAY_MS }),
+      );
+    };
+    await keep('k');
+    s.advance(1000);
+    await keep('l');
+    const [kept] = s.rows("SELECT CAST(reply AS TEXT) AS reply FROM kept_reply WHERE key = 'l'");
+    assert.ok(!String(kept?.reply).includes('sps_secret'));
+    const house = keepHouse(s);
+    s.advance(DAY_MS - 1001);
+    await leavingNothing(s, () => house.runOnce());
+    s.advance(1);
+    await house.runOnce();
+    assert.deepEqual(s.rows('SELECT key FROM kept_reply'), [{ key: 'l' }]);
+    assert.deepEqual(await s.store.keptReplies.find({ applicationId: 'a', key: 'l' }, s.clock()), reply);
+    assert.equal(await s.store.keptReplies.find({ applicationId: 'b', key: 'l' }, s.clock()), null);
+  });
+});
+
 describe('idempotency keys', () => {
   it('are forgotten when they have expired, and not before', async (t) => {
     const s = await openTestStore(t);

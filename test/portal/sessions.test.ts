@@ -39,7 +39,9 @@ async function userWithPassword(
   role: string,
 ): Promise<{ id: string }> {
   const passwordHash = await hashPassword(PASSWORD, randomBytes);
-  return services.users.create({ userName, role }, COMMAND_LINE, (user) => ({ ...user, passwordHash }));
+  return services.users.create({ userName, role }, COMMAND_LINE, {
+    complete: (user) => ({ ...user, passwordHash }),
+  });
 }
 
 describe('a session', () => {

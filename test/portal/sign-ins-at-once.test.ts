@@ -24,10 +24,9 @@ type Guarded = { readonly service: ServiceInProcess; readonly userId: string };
 async function start(t: TestContext): Promise<Guarded> {
   const service = await startService(t);
   const passwordHash = await hashPassword(PASSWORD, randomBytes);
-  const user = await service.services.users.create({ userName: 'grace', role: 'operator' }, COMMAND_LINE, (made) => ({
-    ...made,
-    passwordHash,
-  }));
+  const user = await service.services.users.create({ userName: 'grace', role: 'operator' }, COMMAND_LINE, {
+    complete: (made) => ({ ...made, passwordHash }),
+  });
   return { service, userId: user.id };
 }
 

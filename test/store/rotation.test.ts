@@ -75,6 +75,19 @@ describe('the rotation of the master key', () => {
     assert.match(await refusal(config), /master key is not the one/);
   });
 
+  it('seals kept replies anew too', async (t) => {
+    const config = await startedFolder(t);
+    const data = await open(t, config);
+    const owner = { applicationId: 'a', key: 'k' };
+    const reply = { requestHash: '', status: 201, headers: { Location: '/x' }, body: '{"clientSecret":"s"}' };
+    await data.db.commit(data.store.keptReplies.keep(owner, reply, { now: 0, expiresAt: 1 }));
+    await rotate(data, config);
+    await data.close();
+    const again = await open(t, config);
+    assert.deepEqual(await again.store.keptReplies.find(owner, 0), reply);
+    await again.close();
+  });
+
   it('changes nothing when it is cut short before its commit', async (t) => {
     const config = await startedFolder(t);
     const data = await open(t, config);

@@ -8,6 +8,7 @@ import { createSend } from '../../src/delivery/send.ts';
 import { createTestDelivery } from '../../src/delivery/test-delivery.ts';
 import { createClientAuthentication } from '../../src/http/client-authentication.ts';
 import { createListener } from '../../src/http/listener.ts';
+import { createOnce } from '../../src/http/once.ts';
 import { openApiDocument } from '../../src/http/openapi.ts';
 import { createRemoteAddress } from '../../src/http/remote-address.ts';
 import type { Route } from '../../src/http/route.ts';
@@ -66,6 +67,7 @@ function routesOf(t: TestContext, services: TestServices, issuer: () => string):
   const { store, clock, ids, gate, tokens, webhooks } = services;
   const authentication = createClientAuthentication({ tokens, throttle: createThrottle(), clock });
   const transport = loopbackTransport(t, {});
+  const once = createOnce({ store, clock });
   const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }) });
   return [
     ...tokenRoutes({ tokens, authentication }),
@@ -73,10 +75,15 @@ function routesOf(t: TestContext, services: TestServices, issuer: () => string):
     ...revocationRoutes({ tokens, authentication }),
     ...discoveryRoutes({ issuer, products: services.products }),
     ...forwardAuthRoutes({ gate }),
-    ...accessRoutes({ services, clock }),
-    ...webhookRoutes({ services, clock, testDelivery: createTestDelivery({ store, clock, ids, send, webhooks }) }),
+    ...accessRoutes({ services, clock, once }),
+    ...webhookRoutes({
+      services,
+      clock,
+      once,
+      testDelivery: createTestDelivery({ store, clock, ids, send, webhooks }),
+    }),
     ...eventRoutes({ services, store }),
-    ...employeeRoutes(services),
+    ...employeeRoutes({ ...services, once }),
     ...healthRoutes({ store, dispatcher: { isAlive: () => true }, clock, log: createLog('error') }),
   ];
 }

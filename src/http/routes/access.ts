@@ -12,12 +12,17 @@ import { userInput, userView, viewUser } from '../../access/users.ts';
 import type { Clock } from '../../ids.ts';
 import type { Services } from '../../services.ts';
 import { validate } from '../../validation.ts';
+import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
 import { actionRoute, ok, resourceRoutes } from '../resource-routes.ts';
 import { emptyInput, jsonBody, type Route } from '../route.ts';
 
-type Dependencies = { readonly services: Pick<Services, 'users' | 'products' | 'applications'>; readonly clock: Clock };
+type Dependencies = {
+  readonly services: Pick<Services, 'users' | 'products' | 'applications'>;
+  readonly clock: Clock;
+  readonly once: Once;
+};
 
-export function accessRoutes({ services: { users, products, applications }, clock }: Dependencies): Route[] {
+export function accessRoutes({ services: { users, products, applications }, clock, once }: Dependencies): Route[] {
   const show = (application: WithSecret['application']) => viewApplication(application, clock());
   const showWithSecret = ({ application, clientSecret }: WithSecret) => ({ ...show(application), clientSecret });
   return [
@@ -27,8 +32,9 @@ export function accessRoutes({ services: { users, products, applications }, cloc
       input: userInput,
       view: userView,
       administration: users,
-      create: async (body, acting) => viewUser(await users.create(body, acting)),
       show: viewUser,
+      showMade: viewUser,
+      once,
     }),
     ...resourceRoutes({
       path: 'products',
@@ -36,8 +42,9 @@ export function accessRoutes({ services: { users, products, applications }, cloc
       input: productInput,
       view: productView,
       administration: products,
-      create: async (body, acting) => viewProduct(await products.create(body, acting)),
       show: viewProduct,
+      showMade: viewProduct,
+      once,
     }),
     ...resourceRoutes({
       path: 'applications',
@@ -46,15 +53,21 @@ export function accessRoutes({ services: { users, products, applications }, cloc
       view: applicationView,
       createdView: applicationWithSecret,
       administration: applications,
-      create: async (body, acting) => showWithSecret(await applications.create(body, acting)),
       show,
+      showMade: showWithSecret,
+      once,
     }),
     actionRoute('applications', 'regenerate-secret', 'Make a new client secret, shown this once', {
       operationId: 'regenerateApplicationSecret',
+      headers: IDEMPOTENCY_KEY,
       body: jsonBody(regenerateInput, { optional: true }),
       replies: { 200: { description: 'The application with its new secret', schema: applicationWithSecret } },
-      respond: async ({ body }, id, acting) =>
-        ok(showWithSecret(await applications.regenerateSecret(id, body, acting))),
+      respond: (call, id, acting) =>
+        once<WithSecret>(
+          call,
+          (made) => ok(showWithSecret(made)),
+          (beside) => applications.regenerateSecret(id, call.body, acting, beside),
+        ),
     }),
     actionRoute('applications', 'revoke-tokens', 'Refuse every token issued to the application so far', {
       operationId: 'revokeApplicationTokens',

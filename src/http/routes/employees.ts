@@ -2,6 +2,8 @@
 import { z } from 'zod';
 import { type Employees, employeeInput, employeeView, viewEmployee } from '../../employees/employees.ts';
 import { page } from '../../schemas.ts';
+import type { Employee } from '../../store/employees.ts';
+import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
 import { PAGE_QUERY, pageReply, readPageQuery } from '../paging.ts';
 import { ok } from '../resource-routes.ts';
 import { type Call, callerOf, jsonBody, patchBody, type Route } from '../route.ts';
@@ -9,7 +11,9 @@ import { type Call, callerOf, jsonBody, patchBody, type Route } from '../route.t
 const COLLECTION = '/services/api/x/users/v1/employees';
 const ITEM = `${COLLECTION}/{userId}`;
 
-export function employeeRoutes({ employees }: { readonly employees: Employees }): Route[] {
+type Dependencies = { readonly employees: Employees; readonly once: Once };
+
+export function employeeRoutes({ employees, once }: Dependencies): Route[] {
   const shared = { access: 'guarded', tag: 'employees' } as const;
   const userId = ({ params }: Call): string => params.userId ?? '';
   return [
@@ -34,12 +38,19 @@ export function employeeRoutes({ employees }: { readonly employees: Employees })
       path: COLLECTION,
       operationId: 'createEmployee',
       summary: 'Create an employee and queue employee.created',
+      headers: IDEMPOTENCY_KEY,
       body: jsonBody(employeeInput),
       replies: { 201: { description: 'The employee', schema: employeeView } },
-      respond: async (call) => {
-        const employee = await employees.create(call.body, callerOf(call));
-        return { status: 201, headers: { Location: `${COLLECTION}/${employee.userId}` }, body: viewEmployee(employee) };
-      },
+      respond: (call) =>
+        once<Employee>(
+          call,
+          (employee) => ({
+            status: 201,
+            headers: { Location: `${COLLECTION}/${employee.userId}` },
+            body: viewEmployee(employee),
+          }),
+          (beside) => employees.create(call.body, callerOf(call), beside),
+        ),
     },
     {
       ...shared,

@@ -3,10 +3,11 @@
  * API behind it.
  */
 import type { IncomingMessage } from 'node:http';
+import { z } from 'zod';
 import { type Caller, type Gate, insufficientScope } from '../../access/gate.ts';
 import { canonicalPath } from '../../access/path.ts';
 import { Refusal } from '../../refusal.ts';
-import type { Route } from '../route.ts';
+import type { Parameter, Route } from '../route.ts';
 
 const FORWARD_AUTH_PATH = '/services/api/oauth2/forward-auth';
 
@@ -23,6 +24,10 @@ const IDENTITY: Readonly<Record<string, (caller: Caller) => string>> = {
 const DESCRIBED: Readonly<Record<string, string>> = Object.fromEntries(
   Object.keys(IDENTITY).map((name) => [name, 'Empty where there is no such value.']),
 );
+
+function text(description: string): Parameter {
+  return { schema: z.string(), description };
+}
 
 type Dialect = { readonly method: string; readonly uri: string };
 const TRAEFIK_AND_CADDY: Dialect = { method: 'x-forwarded-method', uri: 'x-forwarded-uri' };
@@ -41,10 +46,10 @@ export function forwardAuthRoutes({ gate }: { readonly gate: Gate }): Route[] {
       summary: 'Whether the request that a proxy describes in X-Forwarded-* or X-Original-* headers may pass',
       description: 'Takes any method. One pair of headers is needed; both must tell of the same request.',
       headers: {
-        'X-Forwarded-Method': 'The method of the request in question, from Traefik or Caddy.',
-        'X-Forwarded-Uri': 'Its path and query.',
-        'X-Original-Method': 'The method of the request in question, from nginx.',
-        'X-Original-URI': 'Its path and query.',
+        'X-Forwarded-Method': text('The method of the request in question, from Traefik or Caddy.'),
+        'X-Forwarded-Uri': text('Its path and query.'),
+        'X-Original-Method': text('The method of the request in question, from nginx.'),
+        'X-Original-URI': text('Its path and query.'),
       },
       replies: {
         200: { description: 'It may; the caller is in the X-Auth-* headers', headers: DESCRIBED },

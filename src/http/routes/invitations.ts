@@ -1,6 +1,6 @@
 /** Invitations: made through the administration API, used on a page where the user sets a password. */
 import { z } from 'zod';
-import { INVITATIONS_PATH, type Invitations, invitationUrl } from '../../access/invitations.ts';
+import { INVITATIONS_PATH, type Invitations, invitationUrl, type NewInvitation } from '../../access/invitations.ts';
 import { type Attempt, refuseBlocked, type Throttle } from '../../access/throttle.ts';
 import type { Clock } from '../../ids.ts';
 import {
@@ -14,6 +14,7 @@ import { instant, isoInstant } from '../../schemas.ts';
 import type { User } from '../../store/users.ts';
 import { validate } from '../../validation.ts';
 import { type Html, html } from '../html.ts';
+import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
 import { createPageReply, type PageReply } from '../page.ts';
 import { networkOf } from '../remote-address.ts';
 import { actionRoute } from '../resource-routes.ts';
@@ -34,6 +35,7 @@ type Dependencies = {
   readonly invitations: Invitations;
   readonly throttle: Throttle;
   readonly clock: Clock;
+  readonly once: Once;
   /** The address that users reach this service at. Throws `unavailable` where it is not known. */
   readonly publicUrl: () => string;
   /** The path of the portal's stylesheet. */
@@ -43,7 +45,7 @@ type Dependencies = {
 };
 
 export function invitationRoutes(dependencies: Dependencies): Route[] {
-  const { invitations, throttle, clock, publicUrl, signInPath } = dependencies;
+  const { invitations, throttle, clock, once, publicUrl, signInPath } = dependencies;
   const pageReply = createPageReply(dependencies.stylesheet);
   /** Whom the link invites. Throws 404, the same for every reason, and 429 to those who try many. */
   const invited = async (call: Call): Promise<User> => {
@@ -67,14 +69,20 @@ export function invitationRoutes(dependencies: Dependencies): Route[] {
   return [
     actionRoute('users', 'invite', 'Make a one-time link by which the user sets a password', {
       operationId: 'inviteUser',
+      headers: IDEMPOTENCY_KEY,
       body: jsonBody(emptyInput, { optional: true }),
       replies: { 201: { description: 'The link, good once; an earlier one is good no more', schema: invitationView } },
-      respond: async ({ body }, id, acting) => {
-        validate(emptyInput, body);
+      respond: async (call, id, acting) => {
+        validate(emptyInput, call.body);
         const address = publicUrl();
-        const { token, expiresAt } = await invitations.invite(id, acting);
-        const url = invitationUrl(address, token);
-        return { status: 201, headers: { Location: url }, body: { url, expiresAt: isoInstant(expiresAt) } };
+        return once<NewInvitation>(
+          call,
+          ({ token, expiresAt }) => {
+            const url = invitationUrl(address, token);
+            return { status: 201, headers: { Location: url }, body: { url, expiresAt: isoInstant(expiresAt) } };
+          },
+          (beside) => invitations.invite(id, acting, beside),
+        );
       },
     }),
     {

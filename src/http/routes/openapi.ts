@@ -33,7 +33,7 @@ export function openApiRoutes({ routes, publicUrl }: Dependencies): Route[] {
     tag: 'operation',
     operationId: 'getOpenApiDocument',
     summary: 'This description of the API',
-    headers: { 'If-None-Match': 'The `ETag` of the copy at hand.' },
+    headers: { 'If-None-Match': { schema: z.string(), description: 'The `ETag` of the copy at hand.' } },
     replies: {
       200: { description: 'The document', schema: anyDocument, headers: CACHE_HEADERS },
       304: { description: 'The copy at hand is the document', headers: CACHE_HEADERS },

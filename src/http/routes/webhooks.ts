@@ -16,9 +16,11 @@ import {
   rotateInput,
   viewEndpoint,
 } from '../../webhooks/endpoint-schema.ts';
+import type { WithNewSecret } from '../../webhooks/endpoints.ts';
 import { keyInput, keyView, viewKey } from '../../webhooks/keys.ts';
 import { viewWebhook, webhookView } from '../../webhooks/view.ts';
 import { replayedView, replayInput, webhookInput } from '../../webhooks/webhook-schema.ts';
+import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
 import { actionRoute, ok, resourceRoutes } from '../resource-routes.ts';
 import { callerOf, emptyInput, jsonBody, type Route } from '../route.ts';
 
@@ -26,6 +28,7 @@ type Dependencies = {
   readonly services: Pick<Services, 'endpoints' | 'keys' | 'eventTypes' | 'webhooks'>;
   readonly clock: Clock;
   readonly testDelivery: TestDelivery;
+  readonly once: Once;
 };
 
 /** Of what challenges an endpoint. */
@@ -37,6 +40,7 @@ export function webhookRoutes({
   services: { endpoints, keys, eventTypes, webhooks },
   clock,
   testDelivery,
+  once,
 }: Dependencies): Route[] {
   const showEndpoint = (endpoint: Endpoint) => viewEndpoint(endpoint, clock());
   const showKey = (key: PgpKey) => viewKey(key, clock());
@@ -51,11 +55,9 @@ export function webhookRoutes({
       createdView: endpointWithSecret,
       changeReplies: UNCHALLENGED,
       administration: endpoints,
-      create: async (body, acting) => {
-        const endpoint = await endpoints.create(body, acting);
-        return { ...showEndpoint(endpoint), secret: endpoint.secret.reveal() };
-      },
       show: showEndpoint,
+      showMade: (endpoint) => ({ ...showEndpoint(endpoint), secret: endpoint.secret.reveal() }),
+      once,
     }),
     actionRoute('endpoints', 'verify', 'Challenge the endpoint now', {
       operationId: 'verifyEndpoint',
@@ -71,18 +73,27 @@ export function webhookRoutes({
     }),
     actionRoute('endpoints', 'rotate-secret', 'Replace the secret, shown this once', {
       operationId: 'rotateEndpointSecret',
+      headers: IDEMPOTENCY_KEY,
       body: jsonBody(rotateInput, { optional: true }),
       replies: { 200: { description: 'The endpoint with its new secret', schema: endpointWithSecret } },
-      respond: async ({ body }, id, acting) => {
-        const { endpoint, newSecret } = await endpoints.rotateSecret(id, body, acting);
-        return ok({ ...showEndpoint(endpoint), secret: newSecret.reveal() });
-      },
+      respond: (call, id, acting) =>
+        once<WithNewSecret>(
+          call,
+          ({ endpoint, newSecret }) => ok({ ...showEndpoint(endpoint), secret: newSecret.reveal() }),
+          (beside) => endpoints.rotateSecret(id, call.body, acting, beside),
+        ),
     }),
     actionRoute('endpoints', 'rotate-api-key', 'Replace the API key', {
       operationId: 'rotateEndpointApiKey',
+      headers: IDEMPOTENCY_KEY,
       body: jsonBody(rotateApiKeyInput, { optional: true }),
       replies: { 200: { description: 'The endpoint', schema: endpointView } },
-      respond: async ({ body }, id, acting) => ok(showEndpoint(await endpoints.rotateApiKey(id, body, acting))),
+      respond: (call, id, acting) =>
+        once<Endpoint>(
+          call,
+          (endpoint) => ok(showEndpoint(endpoint)),
+          (beside) => endpoints.rotateApiKey(id, call.body, acting, beside),
+        ),
     }),
     ...resourceRoutes({
       path: 'keys',
@@ -90,8 +101,9 @@ export function webhookRoutes({
       input: keyInput,
       view: keyView,
       administration: keys,
-      create: async (body, acting) => showKey(await keys.create(body, acting)),
       show: showKey,
+      showMade: showKey,
+      once,
     }),
     ...resourceRoutes({
       path: 'event-types',
@@ -100,8 +112,9 @@ export function webhookRoutes({
       patchInput: eventTypePatch,
       view: eventTypeView,
       administration: eventTypes,
-      create: async (body, acting) => viewEventType(await eventTypes.create(body, acting)),
       show: viewEventType,
+      showMade: viewEventType,
+      once,
     }),
     ...resourceRoutes({
       path: 'webhooks',
@@ -109,8 +122,9 @@ export function webhookRoutes({
       input: webhookInput,
       view: webhookView,
       administration: webhooks,
-      create: async (body, acting) => viewWebhook(await webhooks.create(body, acting)),
       show: viewWebhook,
+      showMade: viewWebhook,
+      once,
     }),
     ...(['start', 'stop'] as const).map((verb) =>
       actionRoute('webhooks', verb, verb === 'start' ? 'Start delivering' : 'Stop delivering; records wait', {

@@ -1,0 +1,90 @@
+/**
+ * `Idempotency-Key` (wire.md §4): a client that does not know whether its request arrived sends it again under the same key, and gets
+ * the reply to the first one. The reply is kept in the transaction of what it tells of, so that there is never one without the other.
+ */
+import { z } from 'zod';
+import { contentHash } from '../content-hash.ts';
+import type { Clock } from '../ids.ts';
+import { IDEMPOTENCY_KEY_MAX_LENGTH, IDEMPOTENCY_MS } from '../limits.ts';
+import { type Refusal, refuseField } from '../refusal.ts';
+import type { KeptReply } from '../store/kept-replies.ts';
+import type { Beside } from '../store/resource.ts';
+import type { Store } from '../store/store.ts';
+import { refuseDeep } from '../validation.ts';
+import { allHeaders } from './raw-headers.ts';
+import { type Call, callerOf, type Reply, type Route } from './route.ts';
+
+/**
+ * Answers a call with what `work` makes, as `reply` shows it. `work` writes what it is given for the thing that it makes in the same
+ * transaction. Under a key that was used, the call does nothing and gets the first reply; throws 409 `idempotency_conflict` where that
+ * one was to another request. A request that is refused uses no key up.
+ */
+export type Once = <Made>(
+  call: Call,
+  reply: (made: Made) => Reply,
+  work: (beside: Beside<Made>) => Promise<Made>,
+) => Promise<Reply>;
+
+const HEADER = 'Idempotency-Key';
+const KEY = new RegExp(`^[!-~]{1,${IDEMPOTENCY_KEY_MAX_LENGTH}}$`);
+
+/** For the description of a route. */
+export const IDEMPOTENCY_KEY: NonNullable<Route['headers']> = {
+  [HEADER]: {
+    description:
+      'Makes the request safe to repeat: for 24 hours, the same request of this application under the same key changes nothing and gets the first reply again. Another request under the same key is refused with `idempotency_conflict`.',
+    schema: z.string().regex(KEY),
+  },
+};
+
+type Dependencies = { readonly store: Pick<Store, 'keptReplies'>; readonly clock: Clock };
+
+export function createOnce({ store: { keptReplies }, clock }: Dependencies): Once {
+  return async <Made>(
+    call: Call,
+    reply: (made: Made) => Reply,
+    work: (beside: Beside<Made>) => Promise<Made>,
+  ): Promise<Reply> => {
+    const key = readKey(call);
+    if (key === null) return reply(await work(() => []));
+    refuseDeep(call.body);
+    const owner = { applicationId: callerOf(call).applicationId, key };
+    const requestHash = Buffer.from(contentHash([call.method, call.request.url, call.body])).toString('hex');
+    const first = async (): Promise<Reply | null> => {
+      const kept = await keptReplies.find(owner, clock());
+      if (kept !== null && kept.requestHash !== requestHash) throw conflict();
+      return kept;
+    };
+    const before = await first();
+    if (before !== null) return before;
+    let answer: KeptReply | null = null;
+    try {
+      await work((made) => {
+        const { status, headers = {}, body } = reply(made);
+        answer = { requestHash, status, headers, body: JSON.stringify(body) };
+        const now = clock();
+        return keptReplies.keep(owner, answer, { now, expiresAt: now + IDEMPOTENCY_MS });
+      });
+    } catch (error) {
+      // Another one under the same key may have come first, and have taken the name, too.
+      const meanwhile = await first();
+      if (meanwhile === null) throw error;
+      return meanwhile;
+    }
+    if (answer === null) throw new Error('what a request under a key made was not kept');
+    return answer;
+  };
+}
+
+function readKey({ request }: Call): string | null {
+  const [key, ...more] = allHeaders(request, HEADER.toLowerCase());
+  if (key === undefined) return null;
+  if (more.length > 0) throw refuseField(HEADER, 'was sent more than once');
+  if (!KEY.test(key))
+    throw refuseField(HEADER, `must have 1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters`);
+  return key;
+}
+
+function conflict(): Refusal {
+  return refuseField(HEADER, 'was used within 24 hours for another request', 'idempotency_conflict');
+}
