@@ -14,7 +14,7 @@ export type AuditedResource = 'user' | 'application' | 'product' | 'endpoint' | 
  */
 export type AuditAction =
   | `${AuditedResource}.${'create' | 'update' | 'delete'}`
-  | `user.${'invite' | 'set-password' | 'add-passkey' | 'remove-passkey' | 'sign-in' | 'sign-out' | 'sign-out-everywhere'}`
+  | `user.${'invite' | 'set-password' | 'add-passkey' | 'remove-passkey' | 'refuse-passkey' | 'sign-in' | 'sign-out' | 'sign-out-everywhere'}`
   | `application.${'regenerate-secret' | 'revoke-tokens'}`
   | `endpoint.${'verify' | 'rotate-secret' | 'rotate-api-key'}`
   | `webhook.${'start' | 'stop' | 'replay'}`

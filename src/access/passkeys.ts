@@ -29,8 +29,12 @@ export type Passkeys = {
   register(userId: string, place: Place, name: string, response: string): Promise<void>;
   /** What the browser is asked to sign in with (`PublicKeyCredentialRequestOptionsJSON`). */
   beginSignIn(place: Place): Promise<unknown>;
-  /** Whose passkey has answered; null for whatever is wrong with the answer. Whether that user may sign in is not said by this. */
-  verify(place: Place, response: string): Promise<User | null>;
+  /**
+   * Whose passkey has answered; null for whatever is wrong with the answer. Whether that user may sign in is not said by this. A right
+   * signature whose counter did not go on since the last one comes from a copy (WebAuthn Level 3 §6.1.1): it is refused, and the audit
+   * log says from which address it came.
+   */
+  verify(place: Place & { readonly address: string }, response: string): Promise<User | null>;
   ofUser(userId: string): Promise<Passkey[]>;
   /** Takes one of the user's own away. Throws 404. */
   remove(userId: string, passkeyId: string): Promise<void>;
@@ -43,6 +47,15 @@ export function createPasskeys({ store, clock, ids, random }: Dependencies): Pas
   const entry = (action: AuditAction, userId: string, at: number, changes: AuditEntry['changes']): AuditEntry => {
     const actor: Actor = `user:${userId}`;
     return { id: ids.uuid(), at, actor, action, target: actor, changes };
+  };
+
+  const refuseCopy = async ({ id, userId, name, counter }: Passkey, sent: number, address: string): Promise<null> => {
+    const changes = {
+      passkey: { from: { id, name, counter }, to: { id, name, counter: sent } },
+      address: { from: null, to: address },
+    };
+    await store.audit.append(entry('user.refuse-passkey', userId, clock(), changes));
+    return null;
   };
 
   return {
@@ -109,7 +122,7 @@ export function createPasskeys({ store, clock, ids, random }: Dependencies): Pas
         userVerification: 'required',
       });
     },
-    verify: async ({ origin, visitor }, response) => {
+    verify: async ({ origin, visitor, address }, response) => {
       const expectedChallenge = challenges.take(visitor, clock());
       const answer = readJson(response) as AuthenticationResponseJSON;
       const credentialId =
@@ -123,15 +136,19 @@ export function createPasskeys({ store, clock, ids, random }: Dependencies): Pas
         credential: {
           id: base64url(passkey.credentialId),
           publicKey: Uint8Array.from(passkey.publicKey),
-          counter: passkey.counter,
+          // Compared below: the library does so before it looks at the signature, and anybody could fill the audit log.
+          counter: 0,
         },
       }).catch(() => null);
       if (verified?.verified !== true) return null;
+      const { newCounter } = verified.authenticationInfo;
+      // Zero, on both sides, is an authenticator that does not count.
+      if (newCounter <= passkey.counter && passkey.counter > 0) return refuseCopy(passkey, newCounter, address);
       try {
-        await store.passkeys.use(passkey, verified.authenticationInfo.newCounter, clock());
+        await store.passkeys.use(passkey, newCounter, clock());
       } catch (error) {
         // Two answers at the same moment with one counter: the second may be a copy's.
-        if (error instanceof StaleWrite) return null;
+        if (error instanceof StaleWrite) return refuseCopy(passkey, newCounter, address);
         throw error;
       }
       return store.users.get(passkey.userId);

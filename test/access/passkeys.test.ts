@@ -129,9 +129,10 @@ describe('a passkey', () => {
     ];
     for (const answer of answers) {
       await services.passkeys.beginSignIn(PLACE);
-      assert.equal(await services.passkeys.verify(PLACE, answer), null, answer);
+      assert.equal(await services.passkeys.verify({ ...PLACE, address: '127.0.0.1' }, answer), null, answer);
     }
-    assert.equal(await services.passkeys.verify(PLACE, answers.at(-1) ?? ''), null);
+    assert.deepEqual(services.rows("SELECT * FROM audit WHERE action = 'user.refuse-passkey'"), []);
+    assert.equal(await services.passkeys.verify({ ...PLACE, address: '127.0.0.1' }, answers.at(-1) ?? ''), null);
   });
 
   it('is taken away by its owner alone', async (t) => {

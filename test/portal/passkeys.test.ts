@@ -1,9 +1,13 @@
 /** Passkeys, with the authenticator that Chromium plays for tests (WebDriver's virtual authenticators). */
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { CDPSession } from 'playwright-core';
 import { COMMAND_LINE } from '../../src/acting.ts';
+import { DATABASE_FILE } from '../../src/data-folder.ts';
+import { openSqlite } from '../../src/store/sqlite.ts';
 import { type Portal, startPortal, type Visitor } from '../support/browser.ts';
+import { succeeded } from '../support/client.ts';
 
 const AUTHENTICATOR = {
   protocol: 'ctap2',
@@ -75,6 +79,35 @@ describe('a passkey', () => {
     await page.getByText('You are not signed in').waitFor();
     await page.getByRole('alert').getByText('This passkey is not known here').waitFor();
     assert.equal(await page.getByText('password is not right').count(), 0);
+  });
+
+  it('that signs with a counter that went back is refused as a copy, and the audit log says so', async (t) => {
+    const portal = await startPortal(t);
+    const visitor = await visitWithDevice(portal);
+    const { page } = visitor;
+    await signInByPassword(visitor, portal);
+    await addPasskey(visitor, portal);
+    await page.getByText('The passkey is added').waitFor();
+    // As if the device had signed often, and this were a copy of it from before.
+    const other = openSqlite(join(portal.service.dataDir, DATABASE_FILE));
+    t.after(() => other.close());
+    await other.commit([{ sql: 'UPDATE passkey SET counter = 1000', params: {} }]);
+    await page.getByRole('button', { name: 'Administrator' }).click();
+    await page.getByRole('button', { name: 'Sign out', exact: true }).first().click();
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+    await page.getByText('You are not signed in').waitFor();
+    const { items } = await succeeded<{
+      items: { action: string; target: string; changes: Record<string, unknown> }[];
+    }>(portal.service.admin.get('audit'));
+    const refused = items.filter(({ action }) => action === 'user.refuse-passkey');
+    assert.equal(refused.length, 1);
+    assert.match(JSON.stringify(refused[0]?.changes), /"name":"Laptop","counter":1000.*"counter":\d.*"address"/);
+    assert.deepEqual(
+      items
+        .filter(({ action }) => action === 'user.sign-in')
+        .map(({ changes }) => JSON.stringify(changes).includes('passkey')),
+      [false],
+    );
   });
 
   it('is not added without the right password, nor left on the device', async (t) => {

@@ -10,6 +10,7 @@ const ACTIONS: Readonly<Record<AuditAction, string>> = {
   'user.set-password': 'Set the password',
   'user.add-passkey': 'Added a passkey',
   'user.remove-passkey': 'Removed a passkey',
+  'user.refuse-passkey': 'Refused a passkey that may be a copy',
   'user.sign-in': 'Signed in',
   'user.sign-out': 'Signed out',
   'user.sign-out-everywhere': 'Signed out everywhere',

@@ -67,8 +67,9 @@ export function signInPages(dependencies: PageDependencies): PageRoute[] {
       respond: (call) => {
         const place = { origin: originOf(call.request), visitor: call.visitor };
         const prove: Proof = async () => {
-          const user = await passkeys.verify(place, call.form.get('response') ?? '');
-          return user === null ? null : sessions.begin(user, 'passkey', visitorOf(call));
+          const visitor = visitorOf(call);
+          const user = await passkeys.verify({ ...place, address: visitor.address }, call.form.get('response') ?? '');
+          return user === null ? null : sessions.begin(user, 'passkey', visitor);
         };
         return enter(call, 'a passkey', prove, PASSKEY_REFUSED);
       },
