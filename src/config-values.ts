@@ -3,6 +3,7 @@ import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { RETENTION_DAYS_MAX } from './housekeeping-limits.ts';
 import { type Cidr, parseCidr } from './outbound/ip-address.ts';
+import { ambiguityOf } from './outbound/plain-url.ts';
 import { parseProxyUrl } from './outbound/proxy.ts';
 import { type Secret, secret } from './secret.ts';
 
@@ -44,7 +45,7 @@ export function readDays(text: string): Reading<number> {
 export function readOrigin(text: string): Reading<string> {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isOrigin = url !== null && /^https?:$/.test(url.protocol) && [url.origin, `${url.origin}/`].includes(url.href);
-  return isOrigin && !/[?#@]/.test(text)
+  return isOrigin && !/[?#@]/.test(text) && ambiguityOf(text, url) === null
     ? read(url.origin)
     : refused(
         'must be http:// or https:// with a host, such as https://edge.example, and neither path nor credentials',

@@ -8,14 +8,6 @@ export const displayName: z.ZodType<string> = z
   .max(200)
   .regex(/^(?!\s)[^\p{Cc}]*(?<!\s)$/u, 'must not begin or end with a space, or hold control characters');
 
-/** A name that is written in configuration and headers. */
-export const plainName: z.ZodType<string> = z
-  .string()
-  .regex(
-    /^[A-Za-z0-9][A-Za-z0-9._@-]{0,99}$/,
-    'must be 1 to 100 letters, digits, dots, dashes, underscores or @, beginning with a letter or digit',
-  );
-
 export const id: z.ZodType<string> = z.string().meta({ format: 'uuid', description: 'UUIDv7' });
 
 export const instant: z.ZodType<string> = z

@@ -28,6 +28,9 @@ With --json one object a line: first where it listens, then each request with it
       },
       'pgp-key': { value: '<file>', description: 'The armored private key for deliveries that are encrypted' },
       'pgp-passphrase': { value: '<text|@file|->', description: 'What opens the private key' },
+      'pgp-allow-unprotected': {
+        description: 'Take PGP messages without integrity protection too, with a warning',
+      },
       host: { value: '<address>', description: `The address to listen on (${DEFAULT_HOST})` },
       port: { value: '<number>', integer: true, description: `The port; 0 takes any free one (${DEFAULT_PORT})` },
       forward: {

@@ -57,7 +57,7 @@ export async function requestToken(transport: Transport, endpoint: Endpoint): Pr
   return { ok: true, token, expiresInSeconds, outcome };
 }
 
-/** Basic of `clientId:clientSecret` as they are, not form-encoded first (wire.md §5 differs from RFC 6749 §2.3.1 here). */
+/** Basic of `clientId:clientSecret` as they are, in UTF-8, not form-encoded first (wire.md §5 differs from RFC 6749 §2.3.1 here). */
 function tokenRequest(endpoint: Endpoint): Parameters<Transport['post']>[0] {
   const form = new URLSearchParams({ grant_type: 'client_credentials' });
   if (endpoint.oauthScopes !== null) form.set('scope', endpoint.oauthScopes);
@@ -99,10 +99,15 @@ function withoutSecrets(answer: Answer, endpoint: Endpoint): Answer {
   return { ...answer, headers: Object.fromEntries(headers), body: Buffer.from(masked) };
 }
 
-/** The client secret as an answer may echo it: as it was sent, as it is, in JSON, in a URL and in a form. */
+/** The client secret as an answer may echo it: as it was sent, as it is, in JSON with and without escapes, in a URL and in a form. */
 function formsOfSecret(endpoint: Endpoint): readonly string[] {
   const secret = endpoint.oauthClientSecret?.reveal() ?? '';
   if (secret === '') return [];
+  const inJson = JSON.stringify(secret).slice(1, -1);
+  const escaped = inJson.replaceAll(
+    /[^\x20-\x7e]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
   const inForm = new URLSearchParams({ '': secret }).toString().slice(1);
-  return [basicCredentials(endpoint), secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret), inForm];
+  return [basicCredentials(endpoint), secret, inJson, escaped, encodeURIComponent(secret), inForm];
 }

@@ -9,6 +9,7 @@ import { PROXY_ADDRESSES_TRIED, RESPONSE_HEADER_BYTES } from '../limits.ts';
 import { deliveryError } from './classify.ts';
 import { bareHost } from './egress.ts';
 import { isExhausted } from './exhausted.ts';
+import { ambiguityOf } from './plain-url.ts';
 
 /** `authorization` is the value of `Proxy-Authorization`, a secret, or null. */
 export type ConnectProxy = { readonly host: string; readonly port: number; readonly authorization: string | null };
@@ -16,7 +17,8 @@ export type ConnectProxy = { readonly host: string; readonly port: number; reado
 /** Reads `http://[user:password@]host[:port]`. Throws with a message that repeats nothing of the URL. */
 export function parseProxyUrl(text: string): ConnectProxy {
   const url = URL.canParse(text) ? new URL(text) : null;
-  if (url?.protocol !== 'http:' || url.pathname !== '/' || url.search !== '' || url.hash !== '') {
+  const isBare = url?.protocol === 'http:' && url.pathname === '/' && url.search === '' && url.hash === '';
+  if (!isBare || ambiguityOf(text, url) !== null) {
     throw new Error('the egress proxy must be given as http://host:port');
   }
   const credentials = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;

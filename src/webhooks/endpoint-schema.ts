@@ -18,12 +18,16 @@ const sharedSecret = z
   .min(1)
   .max(SHARED_SECRET_MAX_LENGTH)
   .refine((text) => givenSecret(text) !== null, 'must be strict Base64 after whsec_');
-/** RFC 6749 Appendix A: client ids, secrets and scopes are visible ASCII. */
+/** RFC 6749 Appendix A.2 and A.4. */
 const visible = z.string().regex(/^[\x20-\x7e]{1,512}$/, 'must be 1 to 512 visible ASCII characters');
 
 const oauthInput = z.strictObject({
-  clientId: visible,
-  clientSecret: visible,
+  // Basic ends the id at the first colon (RFC 7617 §2).
+  clientId: visible.refine((text) => !text.includes(':'), 'must not hold a colon, which ends it in HTTP Basic'),
+  // Sent as UTF-8 (wire.md §5): there are servers that issue more than RFC 6749 allows.
+  clientSecret: z
+    .string()
+    .regex(/^[^\p{Cc}]{1,512}$/u, 'must be 1 to 512 characters, none of them a control character'),
   tokenUrl: z.string().max(URL_MAX_LENGTH),
   tokenExpirationMinutes: z.int().min(1).max(OAUTH_TOKEN_EXPIRATION_MAX_MINUTES).default(60),
   scopes: visible.nullable().default(null),

@@ -4,14 +4,22 @@ import { type Administration, administer, setByService } from '../administration
 import type { Clock, Ids } from '../ids.ts';
 import { PGP_KEY_BYTES } from '../limits.ts';
 import { refuseField } from '../refusal.ts';
-import { id, instant, isoInstant, plainName } from '../schemas.ts';
+import { id, instant, isoInstant } from '../schemas.ts';
 import type { PgpKey } from '../store/keys.ts';
 import type { Store } from '../store/store.ts';
 import { inspectPublicKey } from '../wire/pgp.ts';
 
+/** It is the value of a header. */
+const keyName = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9(](?:[A-Za-z0-9 ._@()-]{0,98}[A-Za-z0-9._@()-])?$/,
+    'must be 1 to 100 letters, digits, spaces, dots, dashes, underscores, parentheses or @, beginning with a letter, a digit or (, without a space at its end',
+  );
+
 export const keyInput = z
   .strictObject({
-    name: plainName,
+    name: keyName,
     publicKey: z.string().min(1).max(PGP_KEY_BYTES).meta({ description: 'ASCII armor; a key that can encrypt.' }),
   })
   .meta({ id: 'KeyInput', description: 'A PGP public key under a name that webhooks refer to.' });

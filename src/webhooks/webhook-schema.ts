@@ -30,7 +30,9 @@ const customHeader = z.strictObject({
   name: z
     .string()
     .regex(/^[xX]-[a-zA-Z0-9-]{0,25}$/, 'must be x- and up to 25 letters, digits or dashes')
-    .refine((name) => !SERVICE_HEADERS.has(name.toLowerCase()), 'is a header of the service itself'),
+    .refine((name) => !SERVICE_HEADERS.has(name.toLowerCase()), {
+      error: ({ input }) => `${String(input).toLowerCase()} is reserved: the service sends it itself`,
+    }),
   value: z.string().regex(/^[a-zA-Z0-9\-_,.]{0,1000}$/, 'must be up to 1000 letters, digits or - _ , .'),
 });
 

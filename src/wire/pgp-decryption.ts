@@ -17,19 +17,26 @@ export type DecryptFailureCode =
   | 'failed_integrity'
   | 'signed_message';
 
-export type DecryptVerdict = Verdict<DecryptFailureCode, { readonly bytes: Uint8Array }>;
+/** `isProtected`: the message had integrity protection, and it holds. */
+export type DecryptVerdict = Verdict<DecryptFailureCode, { readonly bytes: Uint8Array; readonly isProtected: boolean }>;
+
+export type DecryptOptions = {
+  /** Takes messages without integrity protection too, as old programs make them: anybody can change those on their way, unnoticed. */
+  readonly allowUnprotected?: boolean | undefined;
+};
 
 const unlockedKeys = new Map<string, PrivateKey>();
 
 /**
  * Decrypts what `encryptBinary` made, with an armored private key. Refuses messages that are signed, or whose integrity
- * is not protected or does not hold. All failures after the key was found are one code: telling them apart would be an
+ * does not hold, or is not protected unless `allowUnprotected`. All failures after the key was found are one code: telling them apart would be an
  * oracle for whoever sends messages. Keeps the unlocked key in memory, since unlocking takes up to a second. Never throws.
  */
 export async function decryptBinary(
   bytes: Uint8Array,
   armoredPrivateKey: string,
   passphrase?: string,
+  { allowUnprotected = false }: DecryptOptions = {},
 ): Promise<DecryptVerdict> {
   const openpgp = await import('openpgp');
   const unlocked = await unlock(armoredPrivateKey, passphrase);
@@ -39,10 +46,11 @@ export async function decryptBinary(
   // A copy that the library knows for bytes, also where a test runner has a realm of its own.
   const message = await openpgp.readMessage({ binaryMessage: new Uint8Array(bytes) }).catch(() => null);
   if (message === null) return failure('malformed_message', 'the body is not a binary PGP message');
-  if (message.packets.filterByTag(packet.symmetricallyEncryptedData).length > 0) {
+  const unprotected = message.packets.filterByTag(packet.symmetricallyEncryptedData).length;
+  if (unprotected > 0 && !allowUnprotected) {
     return failure('not_integrity_protected', 'the PGP message has no integrity protection');
   }
-  if (message.packets.filterByTag(packet.symEncryptedIntegrityProtectedData).length !== 1) {
+  if (message.packets.filterByTag(packet.symEncryptedIntegrityProtectedData).length + unprotected !== 1) {
     return failure('malformed_message', 'the PGP message holds no encrypted data of a kind that is read here');
   }
   const recipients = message.getEncryptionKeyIDs();
@@ -53,6 +61,7 @@ export async function decryptBinary(
   const config = {
     ...openpgp.config,
     constantTimePKCS1Decryption: true,
+    allowUnauthenticatedMessages: unprotected > 0,
     maxDecompressedMessageSize: PGP_UNPACKED_BYTES,
   };
   const opened = await message.decrypt([key], undefined, undefined, undefined, config).catch(() => null);
@@ -65,7 +74,7 @@ export async function decryptBinary(
   }
   const literal = content.getLiteralData();
   if (!(literal instanceof Uint8Array)) return failure('malformed_message', 'the PGP message holds no literal data');
-  return { ok: true, bytes: literal };
+  return { ok: true, bytes: literal, isProtected: unprotected === 0 };
 }
 
 type Unlocked = { readonly ok: true; readonly key: PrivateKey } | Failure<'malformed_private_key' | 'wrong_passphrase'>;

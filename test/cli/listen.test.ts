@@ -9,6 +9,7 @@ import { importKey, makeEndpoint, makeEventType, makeWebhook, publish, startWebh
 import { exchange, type ListenOptions, sendTo, spawnListen, startListener } from '../support/listening.ts';
 import { startService, temporaryFolder } from '../support/service.ts';
 import { PATH, SECRET, signedRequest, withHeader } from '../support/signed-request.ts';
+import { requestVectors } from '../support/vectors.ts';
 
 const GIVEN = ['--secret', SECRET];
 
@@ -114,6 +115,26 @@ describe('sallyport listen', () => {
     const [refused, { code, description, body }] = await exchange(locked, request);
     assert.deepEqual([refused, code, body], [500, 'decryption_failed', null]);
     assert.equal(description, 'the private key has a passphrase and none was given');
+  });
+
+  it('takes a PGP message without integrity protection with --pgp-allow-unprotected alone', async (t) => {
+    const vector = requestVectors.requests.find(({ name }) => name === 'a PGP message without integrity protection');
+    const bytes = Buffer.from(vector?.bodyBase64 ?? '', 'base64');
+    const [[name = '', privateKey = ''] = []] = Object.entries(requestVectors.privateKeys);
+    const file = join(temporaryFolder(t), 'key.asc');
+    writeFileSync(file, privateKey);
+    const contentHeaders = {
+      'content-type': 'application/octet-stream',
+      'x-content-encrypted': 'true',
+      'x-pgp-key-name': name,
+    };
+    const request = await signedRequest({ payload: { bytes, headers: contentHeaders } });
+    const strict = await startListener(t, [...GIVEN, '--pgp-key', file]);
+    assert.deepEqual((await exchange(strict, request))[1].code, 'decryption_failed');
+    const lenient = await startListener(t, [...GIVEN, '--pgp-key', file, '--pgp-allow-unprotected']);
+    const [status, { delivery }] = await exchange(lenient, request);
+    assert.equal(status, 204);
+    assert.equal((delivery as { records: unknown[] }).records.length, 1);
   });
 });
 

@@ -13,7 +13,7 @@ import { loopbackTransport } from '../support/transport.ts';
 
 /** Characters that JSON, URLs and forms write in ways of their own. */
 const CLIENT_ID = 'a-client';
-const CLIENT_SECRET = 'pa"ss\\word %+/ of~this client';
+const CLIENT_SECRET = 'pa"ss\\word %+/ of~this cliént ☃';
 
 /** In a header and the body, in every way of writing it. */
 function echo({ headers, body }: SeenRequest) {
@@ -21,8 +21,17 @@ function echo({ headers, body }: SeenRequest) {
   const clientSecret = Buffer.from(basic.slice('Basic '.length), 'base64')
     .toString()
     .slice(CLIENT_ID.length + 1);
+  const escaped = JSON.stringify({ clientSecret }).replaceAll('é', '\\u00e9').replaceAll('☃', '\\u2603');
   const form = new URLSearchParams({ client_secret: clientSecret }).toString();
-  const echoed = [basic, clientSecret, JSON.stringify({ clientSecret }), encodeURIComponent(clientSecret), form, body];
+  const echoed = [
+    basic,
+    clientSecret,
+    JSON.stringify({ clientSecret }),
+    escaped,
+    encodeURIComponent(clientSecret),
+    form,
+    body,
+  ];
   return {
     status: 401,
     headers: { 'x-echo': encodeURIComponent(clientSecret) },
@@ -33,7 +42,17 @@ function echo({ headers, body }: SeenRequest) {
 /** The secret in any of the ways that it may be written. */
 function assertMasked(text: string): void {
   const credentials = Buffer.from(`${CLIENT_ID}:${CLIENT_SECRET}`).toString('base64');
-  for (const form of [credentials, CLIENT_SECRET, 'pa\\"ss', 'pa%22ss', 'of~this', 'of%7Ethis']) {
+  for (const form of [
+    credentials,
+    CLIENT_SECRET,
+    'pa\\"ss',
+    'pa%22ss',
+    'of~this',
+    'of%7Ethis',
+    'cliént',
+    'cli\\u00e9nt',
+    'cli%C3%A9nt',
+  ]) {
     assert.ok(!text.includes(form), `${form} in ${text}`);
   }
 }
@@ -42,7 +61,8 @@ describe('the client secret in the answer of a token endpoint', () => {
   it('is masked wherever it is echoed, in whatever way it is written', async (t) => {
     const { ca: caPem, server: identity } = sharedCertificates();
     const services = await openTestServices(t, { caPem });
-    const server = createAuthorizationServer(await startReceiver(t, identity), '/token');
+    const receiver = await startReceiver(t, identity);
+    const server = createAuthorizationServer(receiver, '/token');
     server.answer(echo);
     const endpoint = await makeEndpoint(services, {
       oauth: { ...server.oauth, clientId: CLIENT_ID, clientSecret: CLIENT_SECRET },
@@ -50,6 +70,9 @@ describe('the client secret in the answer of a token endpoint', () => {
     const oauth = createOauthTokens({ transport: loopbackTransport(t, { caPem }), clock: services.clock });
     const refused = await oauth.token(endpoint);
     assert.ok(!refused.ok && refused.answer !== null);
+    // As it is, in UTF-8 (wire.md §5).
+    const basic = Buffer.from(`${CLIENT_ID}:${CLIENT_SECRET}`, 'utf8').toString('base64');
+    assert.equal(receiver.requests[0]?.headers.authorization, `Basic ${basic}`);
     assert.match(refused.message, /answered 401: refused: Basic \[secret\]\n\[secret\]\n/);
     assert.equal(refused.answer.headers['x-echo'], '[secret]');
     assertMasked([refused.message, ...Object.values(refused.answer.headers)].join('\n'));

@@ -50,6 +50,27 @@ for (const { name: transport, start } of TRANSPORTS) {
   });
 }
 
+describe('a PGP message without integrity protection', () => {
+  const vector = requests.find(({ name }) => name === 'a PGP message without integrity protection') as RequestVector;
+  const { method, headers } = vector;
+  const body = Buffer.from(vector.bodyBase64, 'base64');
+  for (const { name: transport, start } of TRANSPORTS) {
+    it(`is taken with a warning where that is asked for (${transport})`, async (t) => {
+      const warned: string[] = [];
+      const handed: string[] = [];
+      const options = { allowUnprotected: true, onUnprotected: (keyName: string) => void warned.push(keyName) };
+      const send = await start(t, {
+        ...{ secrets, apiKey, toleranceSeconds, maxBytes, clock: () => Date.parse(now) },
+        decrypt: pgpDecryption(Object.fromEntries(keys), options),
+        onRecords: (records) => void handed.push(...records.map(({ eventType }) => eventType)),
+      });
+      const { status } = await send({ method, path: new URL(vector.url).pathname, headers, body });
+      assert.equal(status, 204);
+      assert.deepEqual([warned.length, handed.length], [1, 1]);
+    });
+  }
+});
+
 function verb(vector: RequestVector): string {
   if (vector.refused !== undefined) return 'refuses';
   return vector.answer === undefined ? 'takes' : 'answers';

@@ -21,11 +21,11 @@ describe('keys', () => {
   for (const [vector, algorithm] of usable) {
     it(`may be ${vector}, and say what they are`, async (t) => {
       const s = await openTestServices(t);
-      const key = await s.keys.create({ name: 'billing@2026', publicKey: pgpVector(vector) }, ACTOR);
+      const key = await s.keys.create({ name: 'HR Payroll (2026)', publicKey: pgpVector(vector) }, ACTOR);
       const view = viewKey(key, NOW);
       assert.deepEqual(
         [view.name, view.publicKey, view.algorithm, view.expired],
-        ['billing@2026', pgpVector(vector), algorithm, false],
+        ['HR Payroll (2026)', pgpVector(vector), algorithm, false],
       );
       assert.match(view.fingerprint, /^[0-9A-F]{40}$/);
       assert.deepEqual(await s.keys.get(key.id), key);
@@ -89,7 +89,9 @@ describe('keys', () => {
     ['a number for the public key', { publicKey: 5 }, 'publicKey'],
     ['an empty name', { name: '' }, 'name'],
     ['a name that no header could hold', { name: 'Schlüssel' }, 'name'],
-    ['a name with a space', { name: 'a b' }, 'name'],
+    ['a name with a space at its end', { name: 'a ' }, 'name'],
+    ['a name with a space at its beginning', { name: ' a' }, 'name'],
+    ['a name with a line break', { name: 'a\nb' }, 'name'],
     ['a name of 101 characters', { name: 'x'.repeat(101) }, 'name'],
     ['a fingerprint', { fingerprint: 'AB' }, 'fingerprint'],
     ['an end', { expiresAt: null }, 'expiresAt'],

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { PORT_MAX } from '../../config-values.ts';
 import { LISTEN_DELAY_MAX_MS } from '../../listen-limits.ts';
+import { ambiguityOf } from '../../outbound/plain-url.ts';
 import type { VerifyOptions } from '../../receiver/index.ts';
 import { givenSecret } from '../../wire/given-secret.ts';
 import { decryptBinary } from '../../wire/pgp-decryption.ts';
@@ -36,8 +37,10 @@ function readForward(invocation: Invocation): URL | null {
   const text = invocation.text('forward');
   if (text === undefined) return null;
   const url = URL.parse(text);
-  if (url !== null && /^https?:$/.test(url.protocol)) return url;
-  throw new UsageError('--forward must be an http: or https: URL', invocation.command.name);
+  const problem =
+    url !== null && /^https?:$/.test(url.protocol) ? ambiguityOf(text, url) : 'must be an http: or https: URL';
+  if (url === null || problem !== null) throw new UsageError(`--forward ${problem}`, invocation.command.name);
+  return url;
 }
 
 /** `made` holds the secret and the API key that were made because none was given. */
@@ -67,15 +70,25 @@ export async function readVerification(invocation: Invocation): Promise<Verifica
   return { verification: { secrets: made.secret, apiKey, ...(decrypt && { decrypt }) }, made };
 }
 
+const UNPROTECTED =
+  'Warning: the PGP message has no integrity protection; nobody can tell whether it was changed on its way.\n';
+
 /** One key for every name that a sender knows it by. */
 async function readDecryption(invocation: Invocation): Promise<VerifyOptions['decrypt'] | null> {
   const file = invocation.text('pgp-key');
   const given = invocation.text('pgp-passphrase');
   if (file === undefined) {
+    if (invocation.given('pgp-allow-unprotected'))
+      throw new UsageError('--pgp-allow-unprotected without --pgp-key', invocation.command.name);
     if (given === undefined) return null;
     throw new UsageError('--pgp-passphrase without --pgp-key', invocation.command.name);
   }
   const privateKey = await readFileOrInput(invocation, file);
   const passphrase = given === undefined ? undefined : (await readText(invocation, given)).trimEnd();
-  return (bytes) => decryptBinary(bytes, privateKey, passphrase);
+  const allowUnprotected = invocation.given('pgp-allow-unprotected');
+  return async (bytes) => {
+    const decrypted = await decryptBinary(bytes, privateKey, passphrase, { allowUnprotected });
+    if (decrypted.ok && !decrypted.isProtected) await invocation.terminal.err(UNPROTECTED);
+    return decrypted;
+  };
 }
