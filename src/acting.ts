@@ -13,7 +13,6 @@ export type Authority = 'unlimited' | Held;
 
 /** What a caller holds: its user's rights, and for a token its scopes. */
 export type Held = {
-  /** A session of the portal is not limited by scopes. */
   readonly through: 'token' | 'session';
   readonly userName: string;
   readonly role: Role;

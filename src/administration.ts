@@ -31,6 +31,11 @@ export type Resource<Record extends Administered, Input> = {
   readonly unique: Readonly<{ [column: string]: string }>;
   /** The record as the audit log compares it, its fields named as callers know them; secrets are `Secret` or end in `Hash`. */
   audited(record: Record): Readonly<{ [field: string]: unknown }>;
+  /**
+   * Throws 401 where the change would grant, or take over, more than whoever acts holds (wire.md §4). `before` is null for a new record,
+   * `after` for one to be deleted.
+   */
+  contain?(acting: Acting, before: Record | null, after: Record | null): Promise<void> | void;
   /** Why the record may not be changed or deleted at all, or null. */
   readOnly?(record: Record): string | null;
 };
@@ -115,6 +120,7 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
       refuseReadOnly(before);
       const updatedAt = Math.max(clock(), before.updatedAt + 1);
       const after = await next(before, { id, createdAt: before.createdAt, updatedAt });
+      await resource.contain?.(acting, before, after);
       if (after === before) return before;
       await refusingDuplicates(
         resource,
@@ -136,6 +142,7 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
         const record = complete(
           await resource.build(input, null, { id: ids.uuid(), createdAt: now, updatedAt: now }, null),
         );
+        await resource.contain?.(acting, null, record);
         await refusingDuplicates(
           resource,
           record,
@@ -156,6 +163,7 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
       retryStale(async () => {
         const record = await get(id);
         refuseReadOnly(record);
+        await resource.contain?.(acting, record, null);
         const referrers = await resource.referrers(record);
         if (referrers.length > 0) {
           throw new Refusal('in_use', `the ${title} is used by ${referrers.join(', ')}`, {

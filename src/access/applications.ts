@@ -16,6 +16,7 @@ import type { Application } from '../store/applications.ts';
 import type { Beside } from '../store/resource.ts';
 import type { Store } from '../store/store.ts';
 import { validate } from '../validation.ts';
+import { requireRightsOfApplication } from './containment.ts';
 import { hashCredential, mintCredential } from './credential.ts';
 
 export const applicationInput = z
@@ -95,7 +96,8 @@ export function createApplications({ store, clock, ids, random }: Dependencies):
       () => refuseUnknownUser(store, input.userId, before),
       () => refuseUnknownScopes(store, input.scopes),
     ]);
-    const switchedOff = before?.active === true && !input.active;
+    // Tokens name the user that they were issued for: with another one they would change identity.
+    const endsTokens = before !== null && ((before.active && !input.active) || before.userId !== input.userId);
     return {
       ...stamp,
       ...input,
@@ -105,7 +107,7 @@ export function createApplications({ store, clock, ids, random }: Dependencies):
       secretHash: before?.secretHash ?? NO_SECRET,
       previousSecretHash: before?.previousSecretHash ?? null,
       previousSecretExpiresAt: before?.previousSecretExpiresAt ?? null,
-      tokensRevokedThrough: switchedOff ? ids.rowKey(before.tokensRevokedThrough) : (before?.tokensRevokedThrough ?? 0),
+      tokensRevokedThrough: endsTokens ? ids.rowKey(before.tokensRevokedThrough) : (before?.tokensRevokedThrough ?? 0),
     };
   };
   const administration = administer<Application, ApplicationInput>(
@@ -125,6 +127,13 @@ export function createApplications({ store, clock, ids, random }: Dependencies):
       referrers: async () => [],
       unique: {},
       audited: auditedApplication,
+      contain: async (acting, before, after) => {
+        for (const application of [before, after]) {
+          if (application === null) continue;
+          const user = await store.users.get(application.userId);
+          requireRightsOfApplication(acting, application.scopes, user);
+        }
+      },
     },
     { clock, ids },
   );

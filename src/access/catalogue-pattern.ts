@@ -49,6 +49,19 @@ export function patternShape(segments: readonly PatternSegment[]): string {
   return segments.map((segment) => (segment.kind === 'literal' ? `/${segment.text}` : SHAPE[segment.kind])).join('');
 }
 
+/** Whether some path matches both. */
+export function overlaps(one: readonly PatternSegment[], other: readonly PatternSegment[]): boolean {
+  const length = Math.max(one.length, other.length);
+  for (let at = 0; at < length; at += 1) {
+    const [a, b] = [one[at], other[at]];
+    // The rest takes at least one segment, of whatever text.
+    if (a?.kind === 'rest' || b?.kind === 'rest') return a !== undefined && b !== undefined;
+    if (a === undefined || b === undefined) return false;
+    if (a.kind === 'literal' && b.kind === 'literal' && a.text !== b.text) return false;
+  }
+  return true;
+}
+
 const SHAPE = { parameter: '/{}', rest: '/{*}' } as const;
 const NAMED_SEGMENT = /^\{([A-Za-z][A-Za-z0-9_]*)(\*?)\}$/;
 

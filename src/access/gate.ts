@@ -6,7 +6,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../ids.ts';
 import { AUTHORIZATION_BYTES } from '../limits.ts';
-import { Refusal } from '../refusal.ts';
+import { type FieldProblem, PROBLEMS_MAX, Refusal } from '../refusal.ts';
 import type { Store } from '../store/store.ts';
 import type { TokenGrant } from '../store/tokens.ts';
 import { type Caller, createCallers } from './callers.ts';
@@ -81,9 +81,9 @@ export function insufficientScope(description: string): Refusal {
   return unauthorized('insufficient_scope', description, {});
 }
 
-/** For an API that finds that the user's constraints exclude the object (wire.md §3). */
-export function insufficientPermission(description: string): Refusal {
-  return unauthorized('insufficient_permission', description, {});
+/** For an API that finds that the user's constraints exclude the object (wire.md §3), and for rights that a caller would exceed. */
+export function insufficientPermission(description: string, details?: readonly FieldProblem[]): Refusal {
+  return unauthorized('insufficient_permission', description, {}, details);
 }
 
 // RFC 6750 §2.1; the scheme's case is irrelevant (RFC 9110 §11.1).
@@ -109,10 +109,14 @@ function unauthorized(
   code: 'invalid_token' | 'insufficient_scope' | 'insufficient_permission',
   description: string,
   attributes: Readonly<Record<string, string>>,
+  details?: readonly FieldProblem[],
 ): Refusal {
   const pairs = Object.entries({ error: code, ...attributes, error_description: quotable(description) });
   const challenge = pairs.map(([name, value]) => `${name}="${value}"`).join(', ');
-  return new Refusal(code, description, { headers: { 'WWW-Authenticate': `Bearer ${challenge}` } });
+  return new Refusal(code, description, {
+    headers: { 'WWW-Authenticate': `Bearer ${challenge}` },
+    ...(details !== undefined && { details: details.slice(0, PROBLEMS_MAX) }),
+  });
 }
 
 function quotable(text: string): string {

@@ -8,6 +8,7 @@ import { retryStale } from '../store/database.ts';
 import type { Beside } from '../store/resource.ts';
 import type { Store } from '../store/store.ts';
 import type { User } from '../store/users.ts';
+import { requireRightsOfUser } from './containment.ts';
 import { credentialBytes, hashCredential, mintCredential } from './credential.ts';
 import { hashPassword } from './password.ts';
 import { passwordProblem } from './password-rules.ts';
@@ -98,6 +99,7 @@ export function createInvitations({ store, clock, ids, random }: Dependencies): 
         const user = isUuidV7(userId) ? await store.users.get(userId) : null;
         if (user === null) throw new Refusal('not_found', `there is no user ${userId.slice(0, 64)}`);
         if (!user.active) throw new Refusal('invalid_state', `the user ${user.userName} is not active`);
+        requireRightsOfUser(acting, user);
         if (user.role === 'service') throw new Refusal('invalid_state', signsInNowhere(user));
         const token = mintCredential('spi', random);
         const now = clock();
@@ -111,7 +113,7 @@ export function createInvitations({ store, clock, ids, random }: Dependencies): 
         );
         const made: NewInvitation = { token, expiresAt };
         const invitation = { userId, tokenHash: hashCredential(token), createdAt: now, expiresAt };
-        await store.invitations.put(invitation, audit, beside(made));
+        await store.invitations.put(invitation, user, audit, beside(made));
         return made;
       }),
     accept: async (token, { password, passwordAgain }) => {

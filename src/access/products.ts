@@ -9,6 +9,7 @@ import type { ApiProduct } from '../store/products.ts';
 import type { Store } from '../store/store.ts';
 import { BUILT_IN_PREFIXES, BUILT_IN_PRODUCTS } from './built-in.ts';
 import { type Catalogue, compileCatalogue, conflictsOf, type Product, problemsOf } from './catalogue.ts';
+import { requireRightsOfRules } from './catalogue-containment.ts';
 
 const scope = z.strictObject({ name: z.string().max(128), description: z.string().max(500).default('') });
 const rule = z.strictObject({
@@ -112,6 +113,13 @@ export function createProducts({ store, clock, ids }: { store: Store; clock: Clo
         ),
       unique: { 'product.name': 'name' },
       audited: (product) => product,
+      contain: async (acting, before, after) => {
+        const all = await store.products.all();
+        const others = all.filter(({ id }) => id !== (after ?? before)?.id);
+        const isHeld = async (scope: string): Promise<boolean> =>
+          (await store.applications.holding([scope])).length > 0;
+        await requireRightsOfRules(acting, { before, after, others, isHeld });
+      },
       readOnly: ({ builtIn, name }) => (builtIn ? `the product ${name} is built in and cannot be changed` : null),
     },
     { clock, ids },

@@ -13,6 +13,7 @@ import type { PortalRole, Session, SignedIn, SignInMethod } from '../store/sessi
 import type { Store } from '../store/store.ts';
 import { DatabaseUnavailable } from '../store/unavailable.ts';
 import type { User } from '../store/users.ts';
+import { requireRightsOfUser } from './containment.ts';
 import { hashCredential } from './credential.ts';
 import type { ChosenPassword } from './invitations.ts';
 import { hashPassword, verifyPassword } from './password.ts';
@@ -111,8 +112,12 @@ export function createSessions({ store, clock, ids, random }: Dependencies): Ses
       if (!mine.some(({ id }) => id === sessionId)) return;
       await store.sessions.end({ id: sessionId, userId }, entry('user.sign-out', userId, clock(), ended(sessionId)));
     },
-    endAll: async (userId, { actor }) =>
-      store.sessions.endAll(userId, null, { ...entry('user.sign-out-everywhere', userId, clock()), actor }),
+    endAll: async (userId, acting) => {
+      const { actor } = acting;
+      const user = await store.users.get(userId);
+      if (user !== null) requireRightsOfUser(acting, user);
+      await store.sessions.endAll(userId, null, { ...entry('user.sign-out-everywhere', userId, clock()), actor });
+    },
     confirm: async (userId, password, field) => {
       const user = await store.users.get(userId);
       const passwordHash = user?.passwordHash ?? null;

@@ -7,6 +7,7 @@ import { Refusal } from '../refusal.ts';
 import { displayName, distinct, id, instant, isoInstant } from '../schemas.ts';
 import type { Store } from '../store/store.ts';
 import type { User } from '../store/users.ts';
+import { requireRightsOfUser } from './containment.ts';
 
 const permission: z.ZodType<string> = z
   .string()
@@ -68,6 +69,9 @@ export function createUsers({ store, clock, ids }: { store: Store; clock: Clock;
         (await store.applications.ofUser(id)).map(({ id, name }) => `application ${name} (${id})`),
       unique: { 'user_account.user_name': 'userName' },
       audited: (user) => user,
+      contain: (acting, before, after) => {
+        for (const user of [before, after]) if (user !== null) requireRightsOfUser(acting, user);
+      },
     },
     { clock, ids },
   );

@@ -16,7 +16,8 @@ export type Invitation = {
 // Of an active user only: one that is switched off meanwhile leaves nothing behind that could be used later.
 const PUT = `
   INSERT INTO invitation (user_id, token_hash, created_at, expires_at, used_at)
-  SELECT id, @tokenHash, @createdAt, @expiresAt, NULL FROM user_account WHERE id = @userId AND active = 1
+  SELECT id, @tokenHash, @createdAt, @expiresAt, NULL FROM user_account
+  WHERE id = @userId AND active = 1 AND updated_at = @userUpdatedAt
   ON CONFLICT (user_id) DO UPDATE SET token_hash = excluded.token_hash, created_at = excluded.created_at,
     expires_at = excluded.expires_at, used_at = NULL`;
 const USABLE = 'token_hash = @tokenHash AND used_at IS NULL AND expires_at > @now';
@@ -29,8 +30,8 @@ const SET_PASSWORD = `
   WHERE id = @userId AND updated_at = @before AND active = 1`;
 
 export type InvitationStore = {
-  /** Takes the place of the user's earlier one. Throws `StaleWrite` where the user is gone or not active. */
-  put(invitation: Invitation, audit: AuditEntry, first?: readonly Statement[]): Promise<void>;
+  /** Takes the place of the user's earlier one. Throws `StaleWrite` where the user has changed since it was read, or is not active. */
+  put(invitation: Invitation, user: User, audit: AuditEntry, first?: readonly Statement[]): Promise<void>;
   /** The user whose invitation can be used now. */
   find(tokenHash: Uint8Array, now: number): Promise<User | null>;
   /** Uses the invitation up, writes the password and ends the user's sessions. Throws `StaleWrite` when it was used, or the user changed, since `before` was read. */
@@ -43,8 +44,12 @@ export type InvitationStore = {
 
 export function invitationStore(db: Database): InvitationStore {
   return {
-    put: async (invitation, audit, first = []) =>
-      void (await db.commit([...first, { sql: PUT, params: invitation, expectChanges: 1 }, auditStatement(audit)])),
+    put: async (invitation, { updatedAt: userUpdatedAt }, audit, first = []) =>
+      void (await db.commit([
+        ...first,
+        { sql: PUT, params: { ...invitation, userUpdatedAt }, expectChanges: 1 },
+        auditStatement(audit),
+      ])),
     find: async (tokenHash, now) => readOne(USER, await db.get(FIND, { tokenHash, now })),
     use: async ({ tokenHash, now }, { before, passwordHash, updatedAt }, audit) => {
       const userId = before.id;

@@ -59,7 +59,11 @@ export function userStore(db: Database, ids: Ids): UserStore {
   ];
   return {
     ...resourceStore(db, 'user_account', USER, {
-      onUpdate: (user, before) => (user.active ? [] : switchOff(user, before)),
+      onUpdate: (user, before) => [
+        ...(user.active ? [] : switchOff(user, before)),
+        // It was made for an account of the old role: whoever has the link may not take over one of a higher role.
+        ...(user.role === before.role ? [] : [{ sql: END_INVITATION, params: { userId: user.id } }]),
+      ],
     }),
     getByName: async (userName) => readOne(USER, await db.get(GET_BY_NAME, { userName })),
     isEmpty: async () => (await db.get(IS_EMPTY, {}))?.empty === 1,

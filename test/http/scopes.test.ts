@@ -272,7 +272,7 @@ type Callers = { readonly withoutScope: string; readonly withoutPermission: stri
 
 async function makeCallers({ services }: ServiceInProcess): Promise<{ of(scope: string): Callers }> {
   const token = async (scopes: readonly string[], permissions: readonly string[]): Promise<string> => {
-    const { id: userId } = await makeUser(services, { permissions });
+    const { id: userId } = await makeUser(services, { permissions, role: 'viewer' });
     const { application, clientSecret } = await makeApplication(services, { userId, scopes });
     return tokenOf(services, application.clientId, clientSecret);
   };

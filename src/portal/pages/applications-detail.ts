@@ -1,4 +1,6 @@
 /** `/applications/{id}`: what a program may do, as whom, and its credentials. */
+
+import { isAllowed, requireRightsOfApplication } from '../../access/containment.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Application } from '../../store/applications.ts';
 import type { ApiProduct } from '../../store/products.ts';
@@ -24,6 +26,8 @@ export function applicationView(
 ): View {
   const { id, name, active } = application;
   const userActive = user?.active === true;
+  const mayChange =
+    call.may('administrator') && isAllowed(() => requireRightsOfApplication(call.acting, application.scopes, user));
   const verb = active ? 'deactivate' : 'activate';
   const label = active ? 'Deactivate' : 'Activate';
   const action = { action: `/applications/${id}/${verb}`, csrf: call.csrf, label, longLabel: `${label} ${name}` };
@@ -31,23 +35,25 @@ export function applicationView(
     title: name,
     crumbs: [{ href: '/applications', label: 'Applications' }],
     badges: applicationBadges(call.now, { ...application, userActive }),
-    actions: call.may('administrator')
+    actions: mayChange
       ? [actionButton(action), linkButton({ href: `/applications/${id}/edit`, label: 'Change', icon: 'edit' })]
       : [],
-  })}${
+  })}${call.may('administrator') && !mayChange ? notice({ tone: 'info', text: BEYOND }) : null}${
     active && !userActive
       ? notice({
           tone: 'caution',
           text: `The user that it acts as is not active: it gets no token, and those it has are refused.`,
         })
       : null
-  }${credentials(call, application)}${identity(application, user)}${scopeSection(application, user, products)}${call.may('administrator') ? removal(application) : null}`;
+  }${credentials(call, application, mayChange)}${identity(application, user)}${scopeSection(application, user, products)}${mayChange ? removal(application) : null}`;
   return { title: name, content };
 }
 
-function credentials(call: PageCall, application: Application): Html {
+const BEYOND = 'This application has rights that you do not hold, so you cannot change it.';
+
+function credentials(call: PageCall, application: Application, mayChange: boolean): Html {
   const { id, clientId, accessTokenValiditySeconds, previousSecretExpiresAt: until } = application;
-  const actions = call.may('administrator')
+  const actions = mayChange
     ? [
         linkButton({ href: `/applications/${id}/regenerate-secret`, label: 'New secret', icon: 'replay' }),
         linkButton({ href: `/applications/${id}/revoke-tokens`, label: 'Revoke all tokens' }),

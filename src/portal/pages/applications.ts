@@ -1,5 +1,4 @@
 /** The pages of applications: the programs that may get tokens, their credentials, and what is taken back from them. */
-import { redirectTo } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';
 import { confirmPage } from '../parts/confirm.ts';
@@ -64,8 +63,9 @@ export function applicationPages(dependencies: PageDependencies): PageRoute[] {
       path: '/applications/{id}/revoke-tokens',
       role: 'administrator',
       respond: async ({ params, acting }) => {
-        const { id } = await applications.revokeTokens(params.id ?? '', acting);
-        return redirectTo(`/applications/${id}`, 'Every token issued so far is refused.');
+        const { id } = await applications.get(params.id ?? '');
+        const done = 'Every token issued so far is refused.';
+        return attempted(`/applications/${id}`, done, () => applications.revokeTokens(id, acting));
       },
     }),
     asking('delete', (name) => ({

@@ -1,4 +1,6 @@
 /** `/users/{id}`: an account, what its applications may do, and how its owner gets in. */
+
+import { isAllowed, requireRightsOfUser } from '../../access/containment.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Application } from '../../store/applications.ts';
 import type { User } from '../../store/users.ts';
@@ -8,6 +10,7 @@ import { actionButton, buttonRow, linkButton } from '../parts/button.ts';
 import { copyable } from '../parts/code.ts';
 import { definitionList } from '../parts/details.ts';
 import { pageHeader, section } from '../parts/header.ts';
+import { notice } from '../parts/notice.ts';
 import { emptyState, table } from '../parts/table.ts';
 import { time } from '../parts/time.ts';
 import { ROLE_TEXTS, userBadges } from './users-list.ts';
@@ -15,6 +18,7 @@ import { ROLE_TEXTS, userBadges } from './users-list.ts';
 /** `applications` are the first that act as it; `sessions` is how many browsers are signed in. */
 export function userView(call: PageCall, user: User, applications: readonly Application[], sessions: number): View {
   const { id, userName, active } = user;
+  const mayChange = call.may('administrator') && isAllowed(() => requireRightsOfUser(call.acting, user));
   const isMe = id === call.user.id;
   const label = active ? 'Deactivate' : 'Activate';
   const switchButton = actionButton({
@@ -28,14 +32,19 @@ export function userView(call: PageCall, user: User, applications: readonly Appl
     crumbs: [{ href: '/users', label: 'Users' }],
     badges: userBadges(user),
     lead: user.displayName ?? undefined,
-    actions: call.may('administrator')
+    actions: mayChange
       ? [isMe ? null : switchButton, linkButton({ href: `/users/${id}/edit`, label: 'Change', icon: 'edit' })]
       : [],
-  })}${portalAccess(call, user, sessions)}${account(user)}${permissions(user)}${applicationSection(call, user, applications)}${call.may('administrator') && !isMe ? removal(user) : null}`;
+  })}${call.may('administrator') && !mayChange ? notice({ tone: 'info', text: BEYOND }) : null}${portalAccess(call, user, sessions, mayChange)}${account(user)}${permissions(user)}${applicationSection(call, user, applications)}${mayChange && !isMe ? removal(user) : null}`;
   return { title: userName, content };
 }
 
-function portalAccess(call: PageCall, { id, role, userName, active, passwordHash }: User, sessions: number): Html {
+function portalAccess(
+  call: PageCall,
+  { id, role, userName, active, passwordHash }: User,
+  sessions: number,
+  mayChange: boolean,
+): Html {
   const signsIn = role !== 'service';
   const invite = actionButton({
     action: `/users/${id}/invite`,
@@ -52,7 +61,7 @@ function portalAccess(call: PageCall, { id, role, userName, active, passwordHash
   });
   return section({
     title: 'In this portal',
-    actions: call.may('administrator') && signsIn ? [sessions > 0 ? signOut : null, active ? invite : null] : [],
+    actions: mayChange && signsIn ? [sessions > 0 ? signOut : null, active ? invite : null] : [],
     content: definitionList([
       ['Role', ROLE_TEXTS[role].label, ROLE_TEXTS[role].hint],
       ...(signsIn
@@ -71,6 +80,8 @@ function portalAccess(call: PageCall, { id, role, userName, active, passwordHash
     ]),
   });
 }
+
+const BEYOND = 'This account has rights that you do not hold, so you cannot change it.';
 
 function account({ id, email, constraints, createdAt, updatedAt }: User): Html {
   const { divisions } = constraints;

@@ -2,7 +2,7 @@
 import { type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../refusal.ts';
 import type { ApiProduct } from '../../store/products.ts';
-import type { User } from '../../store/users.ts';
+import type { Constraints, User } from '../../store/users.ts';
 import { radioGroup } from '../parts/choices.ts';
 import { textArea, textField } from '../parts/fields.ts';
 import { fieldGroup } from '../parts/form.ts';
@@ -20,8 +20,13 @@ export const USER_LABELS: Readonly<Record<string, string>> = {
   constraints: 'Divisions',
 };
 
-export function newUserForm(): FormState {
-  return newForm({ role: 'viewer', reach: 'all' });
+/** Whoever is limited to divisions can add users of these alone. */
+export function newUserForm({ divisions }: Constraints): FormState {
+  return newForm(
+    divisions === undefined
+      ? { role: 'viewer', reach: 'all' }
+      : { role: 'viewer', reach: 'some', divisions: divisions.join('\n') },
+  );
 }
 
 export function userForm(user: User): FormState {

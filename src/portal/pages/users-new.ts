@@ -45,7 +45,7 @@ export function userFormPages({ pages, services: { users }, store }: PageDepende
   };
   return [
     ...pages.form('/users/new', {
-      show: async (call) => newView(call, newUserForm()),
+      show: async (call) => newView(call, newUserForm(call.session.constraints)),
       respond: async ({ form: typed, acting }) => {
         const { id, userName, role } = await users.create(userBody(typed, false), acting);
         const next = role === 'service' ? 'Applications can act as it.' : 'Invite them to set a password.';

@@ -1,7 +1,8 @@
 /** The pages of users: the accounts that people sign in with and that applications act as. */
 import { invitationUrl } from '../../access/invitations.ts';
 import { html } from '../../http/html.ts';
-import { type PageCall, redirectTo, type View } from '../call.ts';
+import { Refusal } from '../../refusal.ts';
+import type { PageCall, View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';
 import { linkButton } from '../parts/button.ts';
@@ -10,7 +11,7 @@ import { confirmPage } from '../parts/confirm.ts';
 import { pageHeader, section } from '../parts/header.ts';
 import { notice } from '../parts/notice.ts';
 import { relativeTime } from '../parts/time.ts';
-import { attempted } from './attempted.ts';
+import { attempted, refusedTo } from './attempted.ts';
 import { userView } from './users-detail.ts';
 import { userListPage } from './users-list.ts';
 import { userFormPages } from './users-new.ts';
@@ -51,8 +52,13 @@ export function userPages(dependencies: PageDependencies): PageRoute[] {
         const { id, userName } = await users.get(call.params.id ?? '');
         const url = publicUrl();
         if (url === null) return refused(id, 'SALLYPORT_PUBLIC_URL is not set, and the link needs it.');
-        const { token, expiresAt } = await invitations.invite(id, call.acting);
-        return invitedView(call, { id, userName, link: invitationUrl(url, token), expiresAt });
+        try {
+          const { token, expiresAt } = await invitations.invite(id, call.acting);
+          return invitedView(call, { id, userName, link: invitationUrl(url, token), expiresAt });
+        } catch (error) {
+          if (!(error instanceof Refusal)) throw error;
+          return refusedTo(`/users/${id}`, error.message);
+        }
       },
     }),
     pages.page({
@@ -61,8 +67,8 @@ export function userPages(dependencies: PageDependencies): PageRoute[] {
       role: 'administrator',
       respond: async ({ params, acting }) => {
         const { id, userName } = await users.get(params.id ?? '');
-        await sessions.endAll(id, acting);
-        return redirectTo(`/users/${id}`, `${userName} is signed out everywhere.`);
+        const done = `${userName} is signed out everywhere.`;
+        return attempted(`/users/${id}`, done, () => sessions.endAll(id, acting));
       },
     }),
     ...pages.form('/users/{id}/delete', {
