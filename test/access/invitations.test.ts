@@ -223,9 +223,17 @@ describe('an invitation', () => {
       audited.map(({ actor, action, changes }) => [actor, action, changes]),
       [
         [`user:${user.id}`, 'user.set-password', { password: { from: '[secret]', to: '[secret]' } }],
-        [ACTOR.actor, 'user.invite', { invitationExpiresAt: { from: null, to: isoInstant(s.clock() + INVITATION_MS) } }],
+        [
+          ACTOR.actor,
+          'user.invite',
+          { invitationExpiresAt: { from: null, to: isoInstant(s.clock() + INVITATION_MS) } },
+        ],
         [`user:${user.id}`, 'user.set-password', { password: { from: null, to: '[secret]' } }],
-        [ACTOR.actor, 'user.invite', { invitationExpiresAt: { from: null, to: isoInstant(s.clock() + INVITATION_MS) } }],
+        [
+          ACTOR.actor,
+          'user.invite',
+          { invitationExpiresAt: { from: null, to: isoInstant(s.clock() + INVITATION_MS) } },
+        ],
         [ACTOR.actor, 'user.create', audited.at(-1)?.changes],
       ],
     );
