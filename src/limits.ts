@@ -185,8 +185,10 @@ export const ATTEMPTS_SHOWN = 200;
 export const GZIPS_AT_ONCE = 4;
 
 // A stop.
-/** How long a stop waits for what is under way (wire.md §6). */
-export const DRAIN_MS = 10_000;
+/** How long a stop waits for requests and deliveries under way. */
+export const DRAIN_MS = 8000;
+/** How long it takes in all, whatever hangs: the process ends within 10 s (wire.md §6). */
+export const STOP_MS = 9500;
 
 // What `sallyport doctor` finds worth a word (wire.md §6).
 /** Keys and certificates that expire sooner than this. */

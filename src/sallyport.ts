@@ -29,7 +29,7 @@ import { openApiRoutes } from './http/routes/openapi.ts';
 import { createRequestHandler } from './http/server.ts';
 import type { Clock } from './ids.ts';
 import { createLifetime, lastingAsLong, once } from './lifetime.ts';
-import { CATALOGUE_WATCH_MS, DRAIN_MS } from './limits.ts';
+import { CATALOGUE_WATCH_MS, DRAIN_MS, STOP_MS } from './limits.ts';
 import { createLog, type Log } from './log.ts';
 import { createObservers, type Observers } from './observers.ts';
 import { createPortal } from './portal/portal.ts';
@@ -67,8 +67,9 @@ export type Sallyport = Embedding & {
   /** Reads the certificate and its key again, for connections from then on. What cannot be used is told to the log alone. */
   renewCertificate(): void;
   /**
-   * Stops accepting, finishes what is under way (10 s at most), and closes the data folder. Later calls wait for the same stop; every
-   * other call rejects with `StoppedError` from now on, and the middleware answers 503.
+   * Stops accepting, finishes what is under way (8 s at most), and closes the data folder. Later calls wait for the same stop; every
+   * other call rejects with `StoppedError` from now on, and the middleware answers 503. Rejects after 9.5 s, with the folder still open,
+   * where another process keeps the database locked for example; nothing that was acknowledged is lost then.
    */
   stop(): Promise<void>;
 };
@@ -184,8 +185,8 @@ function assemble(composed: Composed, { config, log, certificate }: Surroundings
     startDelivery: () => lifetime.starting(deliver),
     start: () => lifetime.starting(listenAndDeliver),
     renewCertificate: () => certificate.renew(listener.serve),
-    stop: () =>
-      lifetime.stop(async (idle) => {
+    stop: () => {
+      const stopped = lifetime.stop(async (idle) => {
         if (catalogueWatch !== null) clearInterval(catalogueWatch);
         endWatch();
         stopping.abort();
@@ -198,8 +199,26 @@ function assemble(composed: Composed, { config, log, certificate }: Surroundings
         await figures.flush().catch((err: unknown) => log.error({ err }, 'the last figures could not be written'));
         await composed.close();
         log.info('stopped');
-      }),
+      });
+      return withinStopTime(stopped, log);
+    },
   };
+}
+
+/** What is not done in time is left to the next start: the lock of another process, say, keeps outcomes from being written. */
+async function withinStopTime(stopped: Promise<void>, log: Log): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      log.error('the stop took too long');
+      reject(new Error(`the stop took longer than ${STOP_MS} ms; what is not done is left to the next start`));
+    }, STOP_MS);
+  });
+  try {
+    await Promise.race([stopped, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 function createDelivery(

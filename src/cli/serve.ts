@@ -5,6 +5,7 @@ import type { Sallyport } from '../sallyport.ts';
 import { VERSION } from '../version.ts';
 import { CommandError, type CommandGroup, type Invocation } from './command.ts';
 import { firstCredentialsText } from './first-credentials.ts';
+import { leaveAtOnce } from './leave.ts';
 import { firstSignal } from './signal.ts';
 
 export const serveCommands: CommandGroup = [
@@ -12,7 +13,7 @@ export const serveCommands: CommandGroup = [
     name: 'serve',
     summary: 'Run the service',
     explanation:
-      'An empty data folder is set up as by sallyport init. SIGTERM or SIGINT finishes what is in flight (10 s); a second\nSIGINT ends at once. SIGHUP has the certificate and its key read again, for connections from then on.\nWith --json one line of JSON says where it listens, and the credentials of a first start.',
+      'An empty data folder is set up as by sallyport init. SIGTERM or SIGINT finishes what is in flight (8 s); a second\nSIGINT ends at once. SIGHUP has the certificate and its key read again, for connections from then on.\nWith --json one line of JSON says where it listens, and the credentials of a first start.',
     settings: SETTING_NAMES,
     json: true,
     run: async (invocation) => {
@@ -37,7 +38,8 @@ export const serveCommands: CommandGroup = [
         await sallyport.stop();
         throw refusedAddress(config, error) ?? error;
       }
-      await sallyport.stop();
+      // What is not done by now is left to the next start, and the process ends in time.
+      await sallyport.stop().catch(leaveAtOnce);
       return 0;
     },
   },

@@ -1,5 +1,6 @@
 /** How commands that run until they are told to end are told. */
 import { isatty } from 'node:tty';
+import { hasBusyThreads } from './leave.ts';
 
 /**
  * Resolves at the first SIGTERM or SIGINT. A SIGINT that comes later ends the process at once, as it would have without us: it is
@@ -14,7 +15,7 @@ export function firstSignal(hangUp?: () => void): Promise<void> {
     let firstAt: number | null = null;
     const caught = (signal: NodeJS.Signals): void => {
       firstAt ??= performance.now();
-      if (signal === 'SIGINT' && performance.now() - firstAt > SAME_SIGNAL_MS) process.exit(INTERRUPTED);
+      if (signal === 'SIGINT' && performance.now() - firstAt > SAME_SIGNAL_MS) interrupt();
       resolve();
     };
     process.on('SIGTERM', caught);
@@ -28,6 +29,13 @@ export function firstSignal(hangUp?: () => void): Promise<void> {
 /** Once a terminal was hung up, what was open at it is none any more. */
 function hasTerminal(): boolean {
   return [0, 1, 2].some((fd) => isatty(fd));
+}
+
+/** Ends the process as an interrupt does; by the signal itself where an exit would wait for threads. */
+function interrupt(): void {
+  if (!hasBusyThreads()) process.exit(INTERRUPTED);
+  process.removeAllListeners('SIGINT');
+  process.kill(process.pid, 'SIGINT');
 }
 
 /** Two signals within this time are one. */

@@ -22,6 +22,8 @@ export type ServiceOptions = {
   readonly ca?: string;
   /** The default is `debug`, at which every attempt is logged. */
   readonly logLevel?: LogLevel;
+  /** A program, with its first arguments, that runs the command given after them in its own place; of a process alone. */
+  readonly through?: readonly [string, ...string[]];
   /** Further settings. */
   readonly env?: Readonly<Record<string, string>>;
 };
@@ -106,7 +108,9 @@ const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 export async function spawnService(t: TestContext, options: ServiceOptions = {}): Promise<ServiceProcess> {
   const dataDir = options.after?.dataDir ?? temporaryFolder(t);
   const { NODE_V8_COVERAGE: coverage, PATH } = process.env;
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', MAIN, 'serve', '--json'], {
+  const command = [process.execPath, '--disable-warning=ExperimentalWarning', MAIN, 'serve', '--json'];
+  const [program = '', ...args] = [...(options.through ?? []), ...command];
+  const child = spawn(program, args, {
     env: {
       PATH,
       ...(coverage === undefined ? {} : { NODE_V8_COVERAGE: coverage }),
