@@ -196,6 +196,8 @@ export const EXPIRY_WARNING_MS: number = 30 * 86_400_000;
 /** Free space of the data folder's disk: a warning below the first, a problem below the second. */
 export const DISK_FREE_LOW_BYTES: number = 1024 * 1024 * 1024;
 export const DISK_FREE_MIN_BYTES: number = 100 * 1024 * 1024;
+/** A clock that differs by so much from the time that has passed was set; less than that is adjusted all the time. */
+export const CLOCK_STEP_MS = 1000;
 /** How far what is recorded may be ahead of the clock. */
 export const CLOCK_BEHIND_MAX_MS = 60_000;
 

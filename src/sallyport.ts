@@ -36,6 +36,7 @@ import { createPortal } from './portal/portal.ts';
 import { Refusal } from './refusal.ts';
 import type { Services } from './services.ts';
 import { openServingCertificate, type ServingCertificate } from './serving-certificate.ts';
+import { type CheckClock, createClockWatch } from './store/clock-watch.ts';
 
 export { actingOf } from './access/callers.ts';
 export { type Acting, EMBEDDING_PROGRAM } from './acting.ts';
@@ -92,7 +93,9 @@ export async function createSallyport(
   const certificate = openServingCertificate(config, { log, clock: overrides.clock ?? Date.now });
   const composed = await compose(config, { exclusive: true, log, ...overrides });
   try {
-    return assemble(composed, { config, log, certificate });
+    // A test's clock is not set: the time that it shows has passed.
+    const stopwatch = overrides.clock ?? (() => performance.now());
+    return assemble(composed, { config, log, certificate, stopwatch });
   } catch (error) {
     // Else the folder would stay locked as long as the process lives.
     await composed.close();
@@ -104,18 +107,22 @@ type Surroundings = {
   readonly config: Config;
   readonly log: Log;
   readonly certificate: ServingCertificate;
+  /** Milliseconds that only grow. */
+  readonly stopwatch: () => number;
 };
 
-function assemble(composed: Composed, { config, log, certificate }: Surroundings): Sallyport {
+function assemble(composed: Composed, { config, log, certificate, stopwatch }: Surroundings): Sallyport {
   const { store, clock, services } = composed;
   const observers = createObservers({ store, clock });
   const { metrics, figures } = observers;
-  const { send, dispatcher } = createDelivery(composed, log, observers);
+  const checkClock = createClockWatch({ clockLead: store.clockLead, clock, stopwatch, log });
+  const { send, dispatcher } = createDelivery(composed, checkClock, log, observers);
   composed.onWork(dispatcher);
   const testDelivery = observers.observed(createTestDelivery({ ...composed, send, webhooks: services.webhooks }));
   const doors = { ...composed, dispatcher, log, testDelivery };
   const housekeeping = createHousekeeping({
     ...composed,
+    checkClock,
     log,
     retention: retentionOf(config),
     further: [figures.job, ...certificate.jobs],
@@ -223,6 +230,7 @@ async function withinStopTime(stopped: Promise<void>, log: Log): Promise<void> {
 
 function createDelivery(
   { store, clock, ids, random, transport, makeLargeBody }: Composed,
+  checkClock: CheckClock,
   log: Log,
   { observeSettled: observe, answeredRequests }: Observers,
 ): { send: Send; dispatcher: Dispatcher } {
@@ -233,7 +241,7 @@ function createDelivery(
       log.error({ endpointId, problem }, 'an attempt could not be made: a fault of ours'),
   });
   const jitter = (): number => Buffer.from(random(4)).readUInt32BE() / 2 ** 32;
-  const parts = { store, clock, ids, log, send, makeLargeBody };
+  const parts = { store, clock, checkClock, ids, log, send, makeLargeBody };
   return { send, dispatcher: createDispatcher({ ...parts, jitter, observe, answeredRequests }) };
 }
 

@@ -44,6 +44,7 @@ const told: Database = {
 const store = createStore(database, createVault(randomBytes(MASTER_KEY_BYTES), randomBytes), ids);
 const erasures = createStore(told, createVault(randomBytes(MASTER_KEY_BYTES), randomBytes), ids);
 const housekeeping = createHousekeeping({
+  checkClock: async () => undefined,
   ...{ store, clock, ids, log: createLog('error'), wake: () => {} },
   retention: { deliveredDays: 30, deadDays: 90, attemptsDays: 30 },
   observe: (task, { rows, took }) => void (rows > 0 && tell(task, took)),

@@ -18,6 +18,7 @@ import {
 import type { Clock, Ids } from '../ids.ts';
 import { DRAIN_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
+import type { CheckClock } from '../store/clock-watch.ts';
 import { StaleWrite } from '../store/database.ts';
 import type { DeliveryTarget } from '../store/delivery-targets.ts';
 import type { SettledBatch } from '../store/settlement.ts';
@@ -51,6 +52,7 @@ export type Dispatcher = {
 export type DispatcherOptions = {
   readonly store: Store;
   readonly clock: Clock;
+  readonly checkClock: CheckClock;
   readonly ids: Ids;
   readonly log: Log;
   readonly send: Send;
@@ -67,7 +69,7 @@ export type DispatcherOptions = {
 };
 
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
-  const { store, clock, ids, log, send, makeLargeBody, jitter } = options;
+  const { store, clock, checkClock, ids, log, send, makeLargeBody, jitter } = options;
   /** Names this process in leases. */
   const owner = ids.uuid();
   const requests = createRequests(
@@ -91,7 +93,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const rates = createRateLimiter();
   const claimWork = createClaimWork({ store, clock, ids, log });
   const { settle, giveUp } = createSettle({
-    ...{ store, clock, ids, jitter, log, owner, observe: options.observe },
+    ...{ store, clock, checkClock, ids, jitter, log, owner, observe: options.observe },
     onSettled: (finished, webhook, next) => onSettled(finished, webhook, next),
     // What is claimed ahead waits until what is under way is settled.
     onUnwritten: (webhookNumber) => lanes.setAlone(webhookNumber, true),
@@ -173,6 +175,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     look: async () => {
       // Places become free by time alone too.
       startJobs();
+      await checkClock();
       const due = await store.dispatch.dueWebhooks(clock(), WEBHOOKS_PER_ROUND);
       const again = due.length > 0;
       // Several at once, because they share a commit; not all at once, because each reads what waits.

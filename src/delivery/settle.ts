@@ -9,6 +9,7 @@ import {
 import type { Clock, Ids } from '../ids.ts';
 import type { Log } from '../log.ts';
 import type { AttemptRecord } from '../store/attempts.ts';
+import type { CheckClock } from '../store/clock-watch.ts';
 import { ConstraintViolation, StaleWrite } from '../store/database.ts';
 import type { DeliveryTarget } from '../store/delivery-targets.ts';
 import type { SettledBatch } from '../store/settlement.ts';
@@ -37,6 +38,7 @@ export type ObserveSettled = (webhookId: string, settled: SettledBatch) => void;
 export type SettleDependencies = {
   readonly store: Store;
   readonly clock: Clock;
+  readonly checkClock: CheckClock;
   readonly ids: Ids;
   readonly jitter: () => number;
   readonly log: Log;
@@ -163,12 +165,13 @@ function lostOf({ job, result }: Finished, log: Log): Finished {
 }
 
 async function writeOnce(
-  { store, clock, ids, jitter, log, owner, nextOf, observe }: SettleDependencies,
+  { store, clock, checkClock, ids, jitter, log, owner, nextOf, observe }: SettleDependencies,
   news: News,
   webhookNumber: number,
   finished: readonly Finished[],
   mayClaim: boolean,
 ): Promise<{ readonly webhook: Webhook | null; readonly next: PlannedClaim | null }> {
+  await checkClock();
   const target = await store.dispatch.target(webhookNumber);
   if (target === null) return { webhook: null, next: null };
   const { webhook, endpoint } = target;

@@ -2,9 +2,11 @@
  * The job that gives up webhooks which have been failing for too long and send nothing that would show it (wire.md §5): the last batch
  * is dead or waits for hours, and heartbeats are off. The others are left to their next attempt, which may be the one that succeeds.
  */
+
 import { GIVE_UP_EVERY_MS, GIVE_UP_QUIET_MS } from '../housekeeping-limits.ts';
-import type { Ids } from '../ids.ts';
+import type { Clock, Ids } from '../ids.ts';
 import type { Log } from '../log.ts';
+import type { CheckClock } from '../store/clock-watch.ts';
 import { StaleWrite } from '../store/database.ts';
 import { NO_TIME } from '../store/steps.ts';
 import type { WebhookStore } from '../store/webhooks.ts';
@@ -15,17 +17,21 @@ import type { Job } from './scheduler.ts';
 
 type Dependencies = {
   readonly webhooks: Pick<WebhookStore, 'failingSince' | 'setState'>;
+  readonly clock: Clock;
+  readonly checkClock: CheckClock;
   readonly ids: Ids;
   readonly log: Log;
   /** Tells the dispatcher that there may be work: the event that says so. */
   readonly wake: () => void;
 };
 
-export function giveUpJob({ webhooks, ids, log, wake }: Dependencies): Job {
+export function giveUpJob({ webhooks, clock, checkClock, ids, log, wake }: Dependencies): Job {
   return {
     name: 'give-up',
     everyMs: GIVE_UP_EVERY_MS,
-    begin: (now) => async () => {
+    begin: () => async () => {
+      await checkClock();
+      const now = clock();
       const [webhook] = await webhooks.failingSince(now - FAILING_LIMIT_MS, now + GIVE_UP_QUIET_MS, 1);
       const reason = webhook === undefined ? null : giveUpReason(webhook.progress, now);
       if (webhook === undefined || reason === null) return { done: true, rows: 0, took: NO_TIME };

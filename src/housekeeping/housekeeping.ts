@@ -1,6 +1,7 @@
 /** What the service does by itself, in the background: takes away what is kept no longer, and warns of what expires soon. */
 
 import type { Ids } from '../ids.ts';
+import type { CheckClock } from '../store/clock-watch.ts';
 import type { Store } from '../store/store.ts';
 import { clockSetBackJob } from './clock-set-back.ts';
 import { expiredJobs } from './expired.ts';
@@ -14,6 +15,7 @@ export type Housekeeping = Scheduler;
 export type HousekeepingOptions = Omit<SchedulerOptions, 'jobs'> & {
   readonly store: Store;
   readonly ids: Ids;
+  readonly checkClock: CheckClock;
   readonly retention: Retention;
   /** Of those who keep something themselves. */
   readonly further?: readonly Job[];
@@ -24,6 +26,7 @@ export type HousekeepingOptions = Omit<SchedulerOptions, 'jobs'> & {
 export function createHousekeeping({
   store,
   ids,
+  checkClock,
   retention,
   wake,
   further = [],
@@ -36,7 +39,7 @@ export function createHousekeeping({
       clockSetBackJob({ clockLead: store.clockLead, clock, wake }),
       ...expiredJobs(store.retention),
       ...retentionJobs(store, retention),
-      giveUpJob({ webhooks: store.webhooks, ids, log, wake }),
+      giveUpJob({ webhooks: store.webhooks, clock, checkClock, ids, log, wake }),
       expiryWarningsJob({ expiry: store.expiry, ids, log, wake }),
       ...further,
     ],

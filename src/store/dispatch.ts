@@ -146,7 +146,9 @@ export function dispatchStore(db: Database, vault: Vault): DispatchStore {
     postpone: async (webhookNumber, at) => void (await db.commit([{ sql: POSTPONE, params: { webhookNumber, at } }])),
     releaseAll: async (now) => {
       // First, so that what is released is claimed by whoever asked, and by no other meanwhile.
-      await clockLeadStore(db).take(now);
+      const clockLead = clockLeadStore(db);
+      await clockLead.resume(now);
+      await clockLead.take(now);
       await db.commit([
         { sql: RELEASE_ALL, params: { now } },
         { sql: WAKE_ALL, params: { now } },

@@ -1,4 +1,4 @@
-/** What waits for a retry (`batch`) becomes due, in steps: however much waits, nobody is held up for long. */
+/** What waits for a retry (`batch`) becomes due, or due earlier, in steps: however much waits, nobody is held up for long. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Database } from './database.ts';
 import { FIRST_SIZE, measured, nextSize } from './steps.ts';
@@ -9,23 +9,28 @@ const STRETCH = `
   SELECT max(first_offset) AS last, count(*) AS batches FROM (
     SELECT first_offset FROM batch INDEXED BY batch_pending
     WHERE webhook_number = @webhookNumber AND state = 'pending' AND first_offset >= @from ORDER BY first_offset LIMIT @limit)`;
-const DUE_NOW = `
-  UPDATE batch INDEXED BY batch_pending SET next_attempt_at = @now
+const DUE = `
+  UPDATE batch INDEXED BY batch_pending SET next_attempt_at = max(@now, next_attempt_at - @earlierMs)
   WHERE webhook_number = @webhookNumber AND state = 'pending' AND first_offset BETWEEN @from AND @last
     AND next_attempt_at > @now AND lease_owner IS NULL`;
 
 /**
- * Every batch of the webhook that is neither due nor on its way is due at `now`. One that fails meanwhile may be made due once more
- * than its retry policy has it.
+ * Every batch of the webhook that is neither due nor on its way is due `earlierMs` earlier, but not before `now`; at `now` where that
+ * is left out. One that fails meanwhile may be made due once more than its retry policy has it.
  */
-export async function makeDue(database: Database, webhookNumber: number, now: number): Promise<void> {
+export async function makeDue(
+  database: Database,
+  webhookNumber: number,
+  now: number,
+  earlierMs: number = Number.MAX_SAFE_INTEGER,
+): Promise<void> {
   let size = FIRST_SIZE;
   for (let from = 0, done = false; !done; await nextTurn()) {
     const step = await measured(database, async (db) => {
       const stretch = await db.get(STRETCH, { webhookNumber, from, limit: size });
       const last = Number(stretch?.last ?? from);
       await db.commit([
-        { sql: DUE_NOW, params: { webhookNumber, from, last, now } },
+        { sql: DUE, params: { webhookNumber, from, last, now, earlierMs } },
         wakeStatement(webhookNumber, now),
       ]);
       return { last, done: Number(stretch?.batches ?? 0) < size };

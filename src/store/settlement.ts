@@ -71,9 +71,11 @@ const ADD_HALF = `
   INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at)
   VALUES (@webhookNumber, @firstOffset, @lastOffset, @id, 'pending', 0, 1, @at)`;
 const IS_LEASED = `SELECT 1 FROM batch WHERE ${LEASED}`;
+// The beginning of a failure moves when the clock is set, also behind the outcome that was judged by the former one.
 const HEALTH = `
   UPDATE webhook_progress
-  SET state_reason = @stateReason, state_detail = @stateDetail, sent_at = @sentAt, failing_since_at = @failingSinceAt,
+  SET state_reason = @stateReason, state_detail = @stateDetail, sent_at = @sentAt,
+      failing_since_at = iif(@failingSinceAt IS NULL, NULL, coalesce(failing_since_at, @failingSinceAt)),
       failure_streak = @failureStreak, probe_at = @probeAt, dead_streak = @deadStreak
   WHERE webhook_number = @webhookNumber AND state = @state AND ${IS_RUNNABLE}`;
 

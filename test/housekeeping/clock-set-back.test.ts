@@ -26,11 +26,13 @@ async function putOff(d: Dispatching, seconds: number): Promise<Connected> {
 }
 
 describe('once the clock is set back', () => {
-  it('what waits for a retry is due after the next start', async (t) => {
+  it('what waits for a retry is due when its pause is over, counted from the next start', async (t) => {
     const d = await openDispatching(t);
     const connected = await putOff(d, 60);
     d.advance(-AHEAD_MS);
     await d.start();
+    assert.equal(Number(dueAt(d, connected)) - d.clock(), 60_000);
+    d.advance(60_000);
     assert.equal((await connected.at.next()).records.length, 1);
   });
 

@@ -9,6 +9,7 @@ import { createSend, type Send } from '../../src/delivery/send.ts';
 import type { AcceptedView } from '../../src/events/publish.ts';
 import { createLog } from '../../src/log.ts';
 import type { Transport, TransportRequest } from '../../src/outbound/transport.ts';
+import { createClockWatch } from '../../src/store/clock-watch.ts';
 import type { Webhook } from '../../src/store/webhooks.ts';
 import { cleanUp } from './cleanup.ts';
 import { sharedCertificates } from './journey.ts';
@@ -36,6 +37,8 @@ export type Dispatching = TestServices & {
     endpoint?: Fields;
     webhook?: Fields;
   }): Promise<Connected>;
+  /** Sets the clock, on or with a negative number back, without any time passing. */
+  setClock(byMs: number): void;
   /** Publishes that many events of `TYPE`; answers their ids. */
   publishMany(count: number, data?: Fields): Promise<string[]>;
 };
@@ -79,6 +82,7 @@ export async function openDispatching(
     onCannotGiveWay: assert.ifError,
   });
   const { make: makeLargeBody } = largeBodies;
+  let setByMs = 0;
   let paths = 0;
   return {
     ...services,
@@ -86,8 +90,21 @@ export async function openDispatching(
     log,
     send,
     start: async (options = {}) => {
+      const checkClock = createClockWatch({
+        ...{ clockLead: store.clockLead, clock, stopwatch: () => clock() - setByMs },
+        log: createLog('debug', { write: log.take }),
+      });
       const dispatcher = createDispatcher({
-        ...{ store, clock, ids, send, log: createLog('debug', { write: log.take }), jitter: () => 0.5, pollMs: 5 },
+        ...{
+          store,
+          clock,
+          checkClock,
+          ids,
+          send,
+          log: createLog('debug', { write: log.take }),
+          jitter: () => 0.5,
+          pollMs: 5,
+        },
         makeLargeBody,
         ...options,
       });
@@ -104,6 +121,10 @@ export async function openDispatching(
       const subscribed = await makeWebhook(services, [TYPE], fields);
       const running = await services.webhooks.start(subscribed.id, ACTOR);
       return { at: place, webhook: running, number: running.progress.webhookNumber };
+    },
+    setClock: (byMs) => {
+      setByMs += byMs;
+      services.advance(byMs);
     },
     publishMany: async (count, data = {}) => {
       const published: string[] = [];

@@ -29,6 +29,7 @@ export function keepHouse(
     store: s.store,
     ids: s.ids,
     clock: s.clock,
+    checkClock: async () => undefined,
     log,
     retention: { ...DEFAULTS, ...retention },
     wake: () => {
