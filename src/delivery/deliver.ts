@@ -32,6 +32,10 @@ export type Deliver = {
   readonly deliver: (job: Job) => Promise<Result>;
   /** Ends every attempt under way that carries records about the subject, or is about to: without them it goes out again. */
   readonly recall: (subject: string) => void;
+  /** The webhooks that have attempts under way. */
+  readonly busyWebhooks: () => readonly number[];
+  /** Ends every attempt under way of a webhook that was stopped. It is kept as an attempt, but does not count. */
+  readonly endWebhook: (webhookNumber: number) => void;
   /** Ends every attempt under way, and lets none begin. What is ended is kept as an attempt, but does not count. */
   readonly abandon: () => void;
 };
@@ -163,8 +167,13 @@ export function createDeliver({
     recall: (subject) => {
       for (const { recalled, subjects, ending } of underWay) {
         recalled.push(subject);
-        if (subjects.includes(subject)) ending.abort();
+        if (subjects.includes(subject)) ending.abort('what it carried was erased');
       }
+    },
+    busyWebhooks: () => [...new Set([...underWay].map(({ job }) => job.webhookNumber))],
+    endWebhook: (webhookNumber) => {
+      for (const { job, ending } of underWay)
+        if (job.webhookNumber === webhookNumber) ending.abort('the webhook was stopped');
     },
     abandon: () => {
       isAbandoned = true;
@@ -201,7 +210,7 @@ function brokenOff(error: unknown, startedAt: number): Sent {
   return { startedAt, outcome: failure('internal', `the delivery broke off: ${reason}`), requestHeaders: {} };
 }
 
-/** The service is stopping and waits no longer. */
+/** The service is stopping and waits no longer, or the webhook was stopped, or what was sent has been erased. */
 function isCutOff({ outcome }: Sent, signal: AbortSignal): boolean {
   return signal.aborted && !outcome.ok && outcome.errorClass === 'internal';
 }

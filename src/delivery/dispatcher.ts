@@ -99,7 +99,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     onUnwritten: (webhookNumber) => lanes.setAlone(webhookNumber, true),
     nextOf: (target, settled, now) => nextOf(target, settled, now),
   });
-  const { deliver, recall, abandon } = createDeliver({
+  const { deliver, recall, busyWebhooks, endWebhook, abandon } = createDeliver({
     ...{ store, clock, ids, send, makeLargeBody, log, answeredRequests: options.answeredRequests ?? (() => 0) },
     onStart: (job, { webhook }, now) => {
       rates.spend(job.webhookNumber, webhook.maxRecordsPerSecond, recordsOf(job), now);
@@ -170,9 +170,22 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     }
   };
 
+  const pollMs = options.pollMs ?? POLL_MS;
+  let stopsSeenAt = Number.NEGATIVE_INFINITY;
+
+  /** Read from the store, since another process may stop a webhook too; no more often than every poll, since looks follow each other. */
+  const endStopped = async (): Promise<void> => {
+    const now = performance.now();
+    const busy = now - stopsSeenAt < pollMs ? [] : busyWebhooks();
+    if (busy.length === 0) return;
+    stopsSeenAt = now;
+    for (const webhookNumber of await store.dispatch.stoppedAmong(busy)) endWebhook(webhookNumber);
+  };
+
   const loop = createLoop({
-    ...{ clock, log, pollMs: options.pollMs ?? POLL_MS },
+    ...{ clock, log, pollMs },
     look: async () => {
+      await endStopped();
       // Places become free by time alone too.
       startJobs();
       await checkClock();

@@ -1,5 +1,6 @@
 /** One attempt: the message is built, sent, and its outcome brought into the form that is kept. */
 import { RESPONSE_KEPT_BYTES } from '../limits.ts';
+import { reasonOf } from '../outbound/attempt.ts';
 import { failure, type Outcome } from '../outbound/outcome.ts';
 import type { Transport } from '../outbound/transport.ts';
 import type { AttemptRecord } from '../store/attempts.ts';
@@ -90,7 +91,7 @@ function cut(outcome: Outcome): Outcome {
 function unlessGivenUp(token: Promise<BearerToken>, signal: AbortSignal | undefined): Promise<BearerToken> {
   if (signal === undefined) return token;
   return new Promise((resolve, reject) => {
-    const giveUp = (): void => resolve(failure('internal', 'the service stopped before it had a token'));
+    const giveUp = (): void => resolve(failure('internal', `${reasonOf(signal)} before it had a token`));
     if (signal.aborted) return giveUp();
     signal.addEventListener('abort', giveUp, { once: true });
     void token.then(resolve, reject).finally(() => signal.removeEventListener('abort', giveUp));

@@ -59,7 +59,7 @@ export function attempt(request: AttemptRequest, connections: Connections): Prom
       timer = setTimeout(() => settle({ reusable: false }), BODY_AFTER_HEAD_MS);
     };
     const cancel = (): void => {
-      fail('internal', `the service stopped before the answer: ${whereabouts(connection, exchange, url)}`);
+      fail('internal', `${reasonOf(signal)} before the answer: ${whereabouts(connection, exchange, url)}`);
     };
     const ended = signal === undefined ? null : cancelled(signal);
 
@@ -70,6 +70,11 @@ export function attempt(request: AttemptRequest, connections: Connections): Prom
       exchange = startExchange(taken, { path: url.pathname + url.search, headers, body }, { onHead, onEnd: settle });
     });
   });
+}
+
+/** Why a request is ended: what `abort` was given, where that is a text. */
+export function reasonOf(signal: AbortSignal | undefined): string {
+  return typeof signal?.reason === 'string' ? signal.reason : 'the service stopped';
 }
 
 /** Whom to tell when a signal is given: a listener of its own for each of many requests would cost 3 µs a request. */

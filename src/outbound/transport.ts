@@ -39,7 +39,7 @@ export type TransportRequest = {
    * then gets at most `BODY_AFTER_HEAD_MS` more; the answer has what came of it, and its connection is closed unless it came whole.
    */
   readonly headDecides?: boolean | undefined;
-  /** Ends the request at once, with an outcome of class `internal`. */
+  /** Ends the request at once, with an outcome of class `internal`; its reason, where that is a text, is in the message. */
   readonly signal?: AbortSignal | undefined;
 };
 

@@ -45,6 +45,11 @@ export const NEVER = 9_000_000_000_000;
 const DUE_WEBHOOKS = `
   SELECT webhook_number FROM webhook_progress WHERE wake_at <= @now ORDER BY wake_at LIMIT @limit`;
 const NEXT_WAKE = 'SELECT min(wake_at) AS wake_at FROM webhook_progress WHERE wake_at IS NOT NULL';
+const STOPPED_AMONG = `
+  SELECT value AS number FROM json_each(@webhookNumbers)
+  WHERE NOT EXISTS (
+    SELECT 1 FROM webhook_progress
+    WHERE webhook_number = value AND NOT (state = 'stopped' AND state_reason = 'stopped_by_administrator'))`;
 // Events of many webhooks lie between each other, so that going to those of one takes a page each: as long as reading them. What was
 // erased since is counted as it was. `octet_length` reads the row's header, not the payload.
 const BYTES = `coalesce(data_bytes, (SELECT octet_length(data) FROM event WHERE key = event_key), 0) + ${RECORD_OVERHEAD_BYTES}`;
@@ -92,6 +97,8 @@ const WAKE_ALL = `UPDATE webhook_progress SET wake_at = ${wokenBy('@now')} WHERE
 export type DispatchStore = {
   dueWebhooks(now: number, limit: number): Promise<number[]>;
   nextWakeAt(): Promise<number | null>;
+  /** Those of the webhooks that an administrator has stopped, or that are gone. */
+  stoppedAmong(webhookNumbers: readonly number[]): Promise<number[]>;
   /** The webhook, its endpoint and its key as they are now; null when there is no such webhook. */
   target(webhookNumber: number): Promise<DeliveryTarget | null>;
   dueBatches(webhookNumber: number, now: number, limit: number): Promise<Batch[]>;
@@ -128,6 +135,10 @@ export function dispatchStore(db: Database, vault: Vault): DispatchStore {
       const row = await db.get(NEXT_WAKE, {});
       return row?.wake_at == null ? null : Number(row.wake_at);
     },
+    stoppedAmong: async (webhookNumbers) =>
+      (await db.all(STOPPED_AMONG, { webhookNumbers: JSON.stringify(webhookNumbers) })).map((row) =>
+        Number(row.number),
+      ),
     target: targetReader(db, vault),
     dueBatches: async (webhookNumber, now, limit) =>
       (await db.all(DUE_BATCHES, { webhookNumber, now, limit })).map((row) => readBatch(webhookNumber, row)),

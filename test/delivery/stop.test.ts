@@ -1,9 +1,84 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { deferred } from '../support/deferred.ts';
-import { messageIds, openDispatching, takeRecords, until } from '../support/dispatching.ts';
+import { isDrained, messageIds, openDispatching, takeRecords, until } from '../support/dispatching.ts';
 import { sharedCertificates } from '../support/journey.ts';
 import { startOidcServer } from '../support/oidc-server.ts';
+import { ACTOR } from '../support/services.ts';
+
+describe('when an administrator stops a webhook', () => {
+  it('its attempt under way is ended and kept as one, and its records stay pending until it starts again', async (t) => {
+    const d = await openDispatching(t);
+    const { at, webhook, number } = await d.connect({ webhook: { maxBatchRecords: 1 } });
+    const other = await d.connect({ webhook: { maxBatchRecords: 1 } });
+    const closed = deferred();
+    let hangs = true;
+    at.answer(() => {
+      if (!hangs) return { status: 204 };
+      return (_request, response) => void response.once('close', () => closed.resolve());
+    });
+    const answer = deferred();
+    other.at.answer(async () => {
+      await answer.promise;
+      return { status: 204 };
+    });
+    const ids = await d.publishMany(1);
+    await d.start();
+    await Promise.all([at.next(), other.at.next()]);
+    await d.webhooks.stop(webhook.id, ACTOR);
+    await closed.promise;
+    await until('the attempt is written', () => d.rows('SELECT 1 FROM attempt').length === 1);
+    assert.deepEqual(d.rows('SELECT webhook_number, error_class, error_message, attempt_number FROM attempt'), [
+      {
+        webhook_number: number,
+        error_class: 'internal',
+        error_message: 'the webhook was stopped before the answer: the receiver had not begun to answer',
+        attempt_number: 1,
+      },
+    ]);
+    const batch = `SELECT state, attempt_count, lease_owner FROM batch WHERE webhook_number = ${number}`;
+    assert.deepEqual(d.rows(batch), [{ state: 'pending', attempt_count: 0, lease_owner: null }]);
+    const { progress } = await d.webhooks.get(webhook.id);
+    assert.deepEqual([progress.state, progress.stateReason], ['stopped', 'stopped_by_administrator']);
+    // Nobody else's attempt is ended.
+    answer.resolve();
+    await until('the other delivery', () => d.rows(`SELECT 1 FROM batch WHERE state = 'delivered'`).length === 1);
+    hangs = false;
+    await d.webhooks.start(webhook.id, ACTOR);
+    const { envelope } = await at.next();
+    assert.equal(envelope.attemptNumber, 1);
+    await until('the end', () => isDrained(d));
+    assert.deepEqual(messageIds(at), [...ids, ...ids]);
+    assert.deepEqual(messageIds(other.at), ids);
+  });
+
+  it('in another process its attempt under way is ended too', async (t) => {
+    for (const sql of [
+      `UPDATE webhook_progress SET state = 'stopped', state_reason = 'stopped_by_administrator', wake_at = NULL`,
+      `UPDATE webhook_progress SET state = 'stopped', state_reason = 'endpoint_disabled', wake_at = NULL`,
+    ]) {
+      const d = await openDispatching(t);
+      const { at } = await d.connect();
+      const answer = deferred();
+      at.answer(async () => {
+        await answer.promise;
+        return { status: 204 };
+      });
+      await d.publishMany(1);
+      const dispatcher = await d.start();
+      await at.next();
+      d.database.connection.exec(sql);
+      const isEnded = sql.includes('administrator');
+      if (isEnded) await until('the attempt is written', () => d.rows('SELECT 1 FROM attempt').length === 1);
+      answer.resolve();
+      // What the service stops itself ends as it would have ended.
+      await until('the attempt is written', () => d.rows('SELECT 1 FROM attempt').length === 1);
+      const kept = d.rows('SELECT error_class FROM attempt');
+      assert.deepEqual(kept, [{ error_class: isEnded ? 'internal' : null }]);
+      await dispatcher.stop();
+    }
+  });
+});
 
 describe('when the dispatcher stops', () => {
   it('what has not started is given back uncounted, and what is under way is finished', async (t) => {
