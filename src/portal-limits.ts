@@ -36,6 +36,11 @@ export const STREAM_SILENCE_MS = 15_000;
 /** How often it is looked at whether sessions with open streams have run out, or were ended by another process. */
 export const SESSION_WATCH_MS = 250;
 
+// Results of forms that show a secret.
+/** How long one is shown to the session that made it; and how many are kept, some kilobytes each: the oldest give way. */
+export const RESULT_MS: number = 10 * 60_000;
+export const RESULTS_MAX = 500;
+
 // Passkeys.
 /** How long a browser's question for a passkey may stay open. */
 export const CHALLENGE_MS: number = 5 * 60_000;

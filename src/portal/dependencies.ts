@@ -13,6 +13,7 @@ import type { Services } from '../services.ts';
 import type { SqliteDatabase } from '../store/sqlite.ts';
 import type { Store } from '../store/store.ts';
 import type { Pages } from './page.ts';
+import type { Results } from './results.ts';
 
 export type PortalDependencies = {
   readonly services: Services;
@@ -38,6 +39,7 @@ export type PortalDependencies = {
 /** What every routes file of the portal is given. */
 export type PageDependencies = PortalDependencies & {
   readonly pages: Pages;
+  readonly results: Results;
   /** Whether the portal has a page at this path (as it is registered, `/endpoints/new`): links to others are not offered. */
   hasPage(path: string): boolean;
 };

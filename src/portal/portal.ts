@@ -16,12 +16,14 @@ import { eventTypePages } from './pages/event-types.ts';
 import { keyPages } from './pages/keys.ts';
 import { overviewPages } from './pages/overview.ts';
 import { productPages } from './pages/products.ts';
+import { resultPages } from './pages/results.ts';
 import { settingsPages } from './pages/settings.ts';
 import { signInPages } from './pages/sign-in.ts';
 import { testerPages } from './pages/tester.ts';
 import { themePages } from './pages/theme.ts';
 import { userPages } from './pages/users.ts';
 import { webhookPages } from './pages/webhooks.ts';
+import { createResults } from './results.ts';
 
 export type Portal = {
   /** Pages, each with the role that it takes. */
@@ -52,6 +54,7 @@ function allPages(dependencies: PageDependencies): PageRoute[] {
     ...testerPages(dependencies),
     ...auditPages(dependencies),
     ...settingsPages(dependencies),
+    ...resultPages(dependencies),
   ];
 }
 
@@ -68,7 +71,7 @@ export function createPortal(dependencies: PortalDependencies): Portal {
   };
   const sessionWatch = createSessionWatch({ sessions, store: store.sessions, clock });
   const pages = createPages({ sessions, sessionWatch, clock, random, layout, publicHost });
-  const registered = allPages({ ...dependencies, pages, hasPage });
+  const registered = allPages({ ...dependencies, pages, results: createResults(clock), hasPage });
   for (const { method, path } of registered) if (method === 'GET') paths.add(path);
   const { elsewhere } = pages;
   return { pages: registered, stylesheet: assets.urls.style, assets: assets.routes, elsewhere };

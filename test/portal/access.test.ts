@@ -7,12 +7,19 @@ import { tokenFor } from '../support/client.ts';
 
 describe('applications', () => {
   for (const isScriptless of [false, true]) {
-    it(`is registered with a user of its own, and its credentials work${isScriptless ? ', without JavaScript' : ''}`, async (t) => {
+    it(`is registered with a new service account, and its credentials work${isScriptless ? ', without JavaScript' : ''}`, async (t) => {
       const portal = await startPortal(t);
       const { page, open, isAccessible } = await portal.signIn('administrator', { isScriptless });
       await open('/applications');
       await page.getByRole('link', { name: 'Register an application' }).click();
+      assert.equal(await page.locator('input[name="actsAs"]:checked').count(), 0, 'nothing is chosen beforehand');
       await page.getByLabel('Name').fill('Acme: staff import');
+      await page.getByRole('radio', { name: 'A new service account' }).check();
+      const account = page.getByRole('textbox', { name: 'Service account' });
+      // The script offers a name made of the application's, which can be changed.
+      if (isScriptless) await account.fill('acme-staff-import');
+      else assert.equal(await account.inputValue(), 'acme-staff-import');
+      assert.equal(await page.locator('#field-userId').isVisible(), false);
       await page.getByLabel('employees:view').check();
       await page.getByLabel('employees:create').check();
       await page.getByRole('button', { name: 'Register the application' }).click();
@@ -35,9 +42,10 @@ describe('applications', () => {
 
   it('says beside the field what was wrong, keeps what was typed, and makes no account for it', async (t) => {
     const portal = await startPortal(t);
-    const { page, open, isAccessible } = await portal.signIn('administrator', { expecting: [400] });
+    const { page, open, isAccessible } = await portal.signIn('administrator', { expecting: [400, 409] });
     await open('/applications/new');
     await page.getByLabel('Name').fill('Shop');
+    await page.getByRole('radio', { name: 'A new service account' }).check();
     await page.getByLabel('Tokens are good for').fill('5');
     await page.getByRole('button', { name: 'Register the application' }).click();
     await page.getByRole('alert').getByText('Tokens are good for').waitFor();
@@ -48,7 +56,60 @@ describe('applications', () => {
       users.filter(({ userName }) => userName === 'shop'),
       [],
     );
+    assert.equal(await page.getByRole('radio', { name: 'A new service account' }).isChecked(), true);
     await isAccessible();
+    // An account that somebody has already is not taken over.
+    await portal.service.services.users.create({ userName: 'shop' }, SERVICE);
+    await page.getByLabel('Tokens are good for').fill('600');
+    await page.getByRole('button', { name: 'Register the application' }).click();
+    const taken = page.locator('#field-accountName-problem');
+    await taken.getByText('is the name of a user already: choose that user, or type another name').waitFor();
+    await page.getByRole('textbox', { name: 'Service account' }).fill('shop-2');
+    await page.getByRole('button', { name: 'Register the application' }).click();
+    await page.getByRole('link', { name: 'Go to Shop' }).click();
+    await page.getByRole('link', { name: 'shop-2' }).waitFor();
+  });
+
+  it('is not registered until somebody chose whom it acts as', async (t) => {
+    const portal = await startPortal(t);
+    const { page, open, isAccessible } = await portal.signIn('administrator', { expecting: [400] });
+    const count = async (): Promise<number> => (await portal.service.services.applications.list('', 100)).length;
+    const before = await count();
+    await open('/applications/new');
+    await page.getByLabel('Name').fill('Shop');
+    await page.getByRole('button', { name: 'Register the application' }).click();
+    const problem = page.locator('#field-actsAs-problem');
+    await problem.getByText('must be chosen: an existing user, or a new service account').waitFor();
+    assert.equal(await count(), before);
+    await isAccessible();
+  });
+
+  it('is registered once, however often the page with its secret is loaded', async (t) => {
+    const portal = await startPortal(t);
+    const { services } = portal.service;
+    const { page, open } = await portal.signIn('administrator', { isScriptless: true, expecting: [404] });
+    const named = async (): Promise<number> =>
+      (await services.applications.list('', 100)).filter(({ name }) => name === 'Shop').length;
+    await open('/applications/new');
+    await page.getByLabel('Name').fill('Shop');
+    await page.getByRole('radio', { name: 'A new service account' }).check();
+    await page.getByRole('textbox', { name: 'Service account' }).fill('shop');
+    await page.getByRole('button', { name: 'Register the application' }).click();
+    const secret = page.getByRole('group', { name: 'Client secret' }).locator('code');
+    const shown = await secret.textContent();
+    await page.reload();
+    assert.equal(await secret.textContent(), shown);
+    const result = page.url();
+    assert.equal(await named(), 1);
+    // Another session is shown nothing, and after ten minutes nobody is.
+    const other = await portal.signIn('administrator', { expecting: [404] });
+    assert.equal(await other.open(new URL(result).pathname), 404);
+    assert.ok(!(await other.page.content()).includes(shown ?? ''));
+    portal.service.advance(10 * 60_000);
+    await page.reload();
+    await page.getByRole('heading', { name: 'No longer shown' }).waitFor();
+    assert.ok(!(await page.content()).includes(shown ?? ''));
+    assert.equal(await named(), 1);
   });
 
   it('acts as any user by name, offered or not, and says beside the field which it cannot', async (t) => {
@@ -58,15 +119,16 @@ describe('applications', () => {
     await services.users.create({ userName: 'gone', active: false }, SERVICE);
     const { page, open, isAccessible } = await portal.signIn('administrator', { expecting: [400] });
     await open('/applications/new');
-    const actsAs = page.getByLabel('Acts as');
+    const actsAs = page.locator('#field-userId');
+    await page.getByRole('radio', { name: 'An existing user' }).check();
     const offered = page.locator('datalist option');
     assert.equal(await offered.and(page.locator('[value="hr"]')).textContent(), 'Human resources');
     assert.equal(await offered.and(page.locator('[value="gone"]')).count(), 0);
     await page.getByLabel('Name').fill('Shop');
     const register = page.getByRole('button', { name: 'Register the application' });
     for (const [userName, problem] of [
-      ['nobody', 'Acts as is not the name of a user.'],
-      ['gone', 'Acts as is the name of a user that is not active.'],
+      ['nobody', 'User is not the name of a user.'],
+      ['gone', 'User is the name of a user that is not active.'],
     ] as const) {
       await actsAs.fill(userName);
       await register.click();
@@ -103,11 +165,17 @@ describe('applications', () => {
       SERVICE,
     );
     const before = { clientId: made.application.clientId, clientSecret: made.clientSecret };
-    const { page, open, isAccessible } = await portal.signIn('administrator');
+    const { page, open, isAccessible } = await portal.signIn('administrator', { expecting: [400] });
     await open(`/applications/${made.application.id}`);
     await page.getByRole('link', { name: 'New secret' }).click();
     await isAccessible();
-    await page.getByRole('button', { name: 'Make a new secret' }).click();
+    assert.equal(await page.locator('input[name="overlapSeconds"]:checked').count(), 0, 'nothing is chosen beforehand');
+    const make = page.getByRole('button', { name: 'Make a new secret' });
+    await make.click();
+    await page.locator('#field-overlapSeconds-problem').getByText('must be chosen').waitFor();
+    await tokenFor(portal.url, before);
+    await page.getByRole('radio', { name: 'In a day' }).check();
+    await make.click();
     const clientSecret = (await page.getByRole('group', { name: 'Client secret' }).locator('code').textContent()) ?? '';
     const [old, fresh] = await Promise.all([
       tokenFor(portal.url, before),

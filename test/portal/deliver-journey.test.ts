@@ -22,6 +22,7 @@ async function createEndpoint(page: Page, url: string): Promise<{ secret: string
   await page.getByRole('link', { name: 'New endpoint' }).click();
   await page.getByLabel('Name').fill('Corner shop');
   await page.getByLabel('Address').fill(url);
+  await page.getByLabel('The receiver proves that it holds the secret').check();
   await page.getByRole('button', { name: 'Create the endpoint' }).click();
   await page.getByRole('heading', { name: 'Corner shop is created' }).waitFor();
   const secret = await page.getByRole('group', { name: 'Secret' }).locator('code').innerText();

@@ -4,7 +4,7 @@ import type { EndpointView } from '../../src/webhooks/endpoint-schema.ts';
 import { createAuthorizationServer } from '../support/authorization-server.ts';
 import { succeeded } from '../support/client.ts';
 import { MARKUP, startDeliverPortal } from '../support/deliver-portal.ts';
-import { makeEndpoint, makeEventType, makeWebhook, sharedCertificates } from '../support/journey.ts';
+import { makeEndpoint, makeEventType, makeWebhook, only, sharedCertificates } from '../support/journey.ts';
 
 describe('the list of endpoints', () => {
   it('teaches the first step while it is empty, to those who may take it', async (t) => {
@@ -94,9 +94,12 @@ describe('creating an endpoint', () => {
     const { page, open, isAccessible } = await openAs('administrator', '/endpoints/new');
     await page.getByLabel('Name').fill('Shop');
     await page.getByLabel('Address').fill(`${receiver.origin}/in`);
-    await page.getByLabel('Nothing has to be proved').check();
+    assert.equal(await page.getByLabel('Nothing has to be proved').isChecked(), true);
+    await page.getByText('Recommended. It is sent a challenge').waitFor();
     await page.getByRole('button', { name: 'Create the endpoint' }).click();
     const secret = await page.getByRole('group', { name: 'Secret' }).locator('code').innerText();
+    await page.reload();
+    assert.equal(await page.getByRole('group', { name: 'Secret' }).locator('code').innerText(), secret);
     await page.getByRole('button', { name: 'Copy the secret' }).click();
     assert.equal(await page.evaluate('navigator.clipboard.readText()'), secret);
     for (const language of ['TypeScript', 'Python', 'Go', 'Java', 'C#', 'PHP', 'Ruby']) {
@@ -110,7 +113,9 @@ describe('creating an endpoint', () => {
     await isAccessible();
     await page.getByRole('link', { name: 'To the endpoint' }).click();
     await page.getByRole('heading', { name: 'Shop', exact: true }).waitFor();
-    const { id } = (await admin.get<{ items: EndpointView[] }>('endpoints')).body.items[0] as EndpointView;
+    const { items } = (await admin.get<{ items: EndpointView[] }>('endpoints')).body;
+    assert.equal(items.length, 1, 'loading the page again creates no other');
+    const { id } = only(items);
     for (const path of ['', '/receiver', '/edit', '/rotate-secret']) {
       await open(`/endpoints/${id}${path}`);
       assert.ok(!(await page.content()).includes(secret), path);
@@ -125,6 +130,7 @@ describe('creating an endpoint', () => {
     await page.getByLabel('Address').fill(`${receiver.origin}/nobody`);
     await page.getByText('Use a secret or an API key').click();
     await page.locator('#field-secret').fill('as it was agreed on');
+    await page.getByLabel('The receiver proves that it holds the secret').check();
     await page.getByRole('button', { name: 'Create the endpoint' }).click();
     await page.getByText('did not answer rightly').waitFor();
     assert.ok(!(await page.content()).includes('as it was agreed on'));

@@ -16,6 +16,24 @@
     for (const button of document.querySelectorAll('.button[aria-busy]')) button.removeAttribute('aria-busy');
   });
 
+  // A name that is made of another one, as long as nobody has typed it.
+  const madeOf = (text) =>
+    (
+      text
+        .normalize('NFKD')
+        .toLowerCase()
+        .match(/[a-z0-9]+/g) ?? []
+    )
+      .join('-')
+      .slice(0, 100);
+  document.addEventListener('input', ({ target }) => {
+    for (const field of target.form?.querySelectorAll(`[data-made-from="${target.name}"]`) ?? []) {
+      if (field.value !== '' && field.value !== field.dataset.made) continue;
+      field.value = madeOf(target.value);
+      field.dataset.made = field.value;
+    }
+  });
+
   // Filters that say nothing do not belong into the address.
   document.addEventListener('htmx:config:request', ({ detail }) => {
     const { ctx } = detail;

@@ -9,6 +9,7 @@ import { Refusal } from '../../refusal.ts';
 import type { Application } from '../../store/applications.ts';
 import type { ApiProduct } from '../../store/products.ts';
 import type { User } from '../../store/users.ts';
+import { radioGroup } from '../parts/choices.ts';
 import { numberField, textField } from '../parts/fields.ts';
 import { fieldGroup } from '../parts/form.ts';
 import { type FormState, newForm, refusedForm } from '../parts/form-state.ts';
@@ -17,7 +18,9 @@ import { scopeChoices } from './scope-choices.ts';
 
 export const APPLICATION_LABELS: Readonly<Record<string, string>> = {
   name: 'Name',
-  userId: 'Acts as',
+  actsAs: 'Acts as',
+  userId: 'User',
+  accountName: 'Service account',
   accessTokenValiditySeconds: 'Tokens are good for',
   scopes: 'Scopes',
 };
@@ -34,10 +37,13 @@ export function applicationForm(application: Application, userName: string): For
 
 /** A form that was refused: what is wrong with the id of the user is wrong with the name that was typed. */
 export function refusedApplicationForm(form: URLSearchParams, refusal: Refusal): FormState {
-  const details = refusal.details?.map(({ field, problem }) => ({
-    field,
-    problem: field === 'userId' ? problem.replace('the id of', 'the name of') : problem,
-  }));
+  const isUnchosen = form.has('name') && !form.has('actsAs') && form.get('userId') === '' && form.has('accountName');
+  const details = refusal.details?.map(({ field, problem }) => {
+    if (field !== 'userId') return { field, problem };
+    return isUnchosen
+      ? { field: 'actsAs', problem: 'must be chosen: an existing user, or a new service account' }
+      : { field, problem: problem.replace('the id of', 'the name of') };
+  });
   return refusedForm(form, new Refusal(refusal.code, refusal.message, details === undefined ? {} : { details }));
 }
 
@@ -60,6 +66,15 @@ export function applicationFields(
     isNew,
   }: { readonly users: readonly User[]; readonly products: readonly ApiProduct[]; readonly isNew: boolean },
 ): Html {
+  const user = textField(form, {
+    name: 'userId',
+    label: isNew ? 'User' : 'Acts as',
+    isRequired: true,
+    isCode: true,
+    autocomplete: 'off',
+    hint: 'The name of a user. The program can do what that user may, and no more than its scopes say.',
+    suggestions: users.map(({ userName, displayName }) => ({ value: userName, label: displayName ?? '' })),
+  });
   const who = fieldGroup('Who it is', null, [
     textField(form, {
       name: 'name',
@@ -67,15 +82,7 @@ export function applicationFields(
       isRequired: true,
       hint: 'What your colleagues will look for, such as the customer and the program.',
     }),
-    textField(form, {
-      name: 'userId',
-      label: 'Acts as',
-      isRequired: !isNew,
-      isCode: true,
-      autocomplete: 'off',
-      hint: html`The name of a user. The program can do what that user may, and no more than its scopes say.${isNew ? ' Left empty, it gets a new account of its own, with just the permissions it needs.' : null}`,
-      suggestions: users.map(({ userName, displayName }) => ({ value: userName, label: displayName ?? '' })),
-    }),
+    ...(isNew ? [] : [user]),
     numberField(form, {
       name: 'accessTokenValiditySeconds',
       label: 'Tokens are good for (seconds)',
@@ -90,5 +97,37 @@ export function applicationFields(
     'What it may ask for in its tokens. Pick what the program needs and nothing else.',
     scopeChoices(form, 'scopes', products),
   );
-  return html`${who}${scopes}`;
+  return html`${who}${isNew ? actsAs(form, user) : null}${scopes}`;
+}
+
+/** Without a preset: whose rights a program has is for a person to decide. The style sheet shows the field of what is chosen. */
+function actsAs(form: FormState, user: Html): Html {
+  return fieldGroup('Acts as', 'The program can do what this account may, and no more than its scopes say.', [
+    radioGroup(form, {
+      name: 'actsAs',
+      label: 'Account',
+      choices: [
+        {
+          value: 'new',
+          label: 'A new service account',
+          hint: 'Made for this application alone, with just the permissions that its scopes need. Nobody can sign in with it.',
+        },
+        {
+          value: 'existing',
+          label: 'An existing user',
+          hint: 'With the permissions and the divisions that the user has.',
+        },
+      ],
+    }),
+    html`<div class="with-new">${textField(form, {
+      name: 'accountName',
+      label: 'Service account',
+      isRequired: true,
+      isCode: true,
+      autocomplete: 'off',
+      madeFrom: 'name',
+      hint: 'Its name. The audit log shows it wherever the application acts.',
+    })}</div>`,
+    html`<div class="with-existing">${user}</div>`,
+  ]);
 }

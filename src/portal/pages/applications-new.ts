@@ -23,7 +23,7 @@ import { registeredView } from './applications-secret.ts';
 
 const LIST = { href: '/applications', label: 'Applications' };
 
-export function applicationFormPages({ pages, services, store, publicUrl }: PageDependencies): PageRoute[] {
+export function applicationFormPages({ pages, results, services, store, publicUrl }: PageDependencies): PageRoute[] {
   const { applications, users } = services;
   const choices = async (): Promise<{ users: User[]; products: ApiProduct[] }> => {
     const [accounts, products] = await Promise.all([
@@ -70,26 +70,25 @@ export function applicationFormPages({ pages, services, store, publicUrl }: Page
     return { title, content };
   };
 
-  /** An account with the permissions that the scopes' rules ask for; taken back where the application is refused. */
-  const withOwnAccount = async ({ form: typed, acting }: PageCall) => {
+  /** A new service account with the permissions that the scopes' rules ask for; taken back where the application is refused. */
+  const withNewAccount = async ({ form: typed, acting }: PageCall) => {
     const scopes = new Set(typed.getAll('scopes'));
     const rules = (await store.products.all())
       .flatMap((product) => product.rules)
       .filter(({ scope }) => scopes.has(scope));
     const permissions = new Set(rules.map(({ scope, permission = scope }) => permission));
-    const name = typed.get('name') ?? '';
     const account = await users
       .create(
         {
-          userName: accountName(name),
-          displayName: name.trim() || null,
+          userName: typed.get('accountName')?.trim() ?? '',
+          displayName: typed.get('name')?.trim() || null,
           role: 'service',
           permissions: [...permissions],
         },
         acting,
       )
       .catch((error: unknown) => {
-        throw error instanceof Refusal ? asProblemOfName(error) : error;
+        throw error instanceof Refusal ? asProblemOfAccount(error) : error;
       });
     try {
       return await applications.create(applicationBody(typed, account.id), acting);
@@ -99,18 +98,22 @@ export function applicationFormPages({ pages, services, store, publicUrl }: Page
     }
   };
 
+  const register = async (call: PageCall) => {
+    const actsAs = call.form.get('actsAs');
+    if (actsAs === 'new') return withNewAccount(call);
+    // Without a choice it is refused beside whatever else is wrong.
+    const userId = actsAs === 'existing' ? await userIdOf(call.form) : '';
+    return applications.create(applicationBody(call.form, userId), call.acting);
+  };
+
   return [
     ...pages.form('/applications/new', {
       show: async (call) => newView(call, newApplicationForm()),
-      respond: async (call) => {
-        const userId = await userIdOf(call.form);
-        const made =
-          userId === ''
-            ? await withOwnAccount(call)
-            : await applications.create(applicationBody(call.form, userId), call.acting);
-        // In the answer itself and not behind a redirect: the secret is in nothing that could be asked for again.
-        return { ...registeredView(made, publicUrl()), status: 201 };
-      },
+      respond: (call) =>
+        results.once(call, async () => {
+          const made = await register(call);
+          return () => registeredView(made, publicUrl());
+        }),
       invalid: async (call, refusal) => newView(call, refusedApplicationForm(call.form, refusal)),
     }),
     ...pages.form('/applications/{id}/edit', {
@@ -133,20 +136,13 @@ export function applicationFormPages({ pages, services, store, publicUrl }: Page
   ];
 }
 
-/** `Acme: order import` → `acme-order-import`. */
-function accountName(name: string): string {
-  const words = name
-    .normalize('NFKD')
-    .toLowerCase()
-    .match(/[a-z0-9]+/g) ?? ['application'];
-  return words.join('-').slice(0, 100);
-}
-
-/** Whoever fills in the form knows of no account: what is wrong with it is wrong with the name that it was made of. */
-function asProblemOfName(refusal: Refusal): Refusal {
-  const problem =
-    refusal.code === 'conflict'
-      ? 'is that of a user already: say that it acts as that user, or take another name'
-      : refusal.message;
-  return new Refusal(refusal.code, `name ${problem}`, { details: [{ field: 'name', problem }] });
+/** What is wrong with the account is wrong with what was typed for it. */
+function asProblemOfAccount(refusal: Refusal): Refusal {
+  const taken = 'is the name of a user already: choose that user, or type another name';
+  const details = (refusal.details ?? [{ field: 'userName', problem: refusal.message }]).map(({ field, problem }) =>
+    field === 'userName'
+      ? { field: 'accountName', problem: refusal.code === 'conflict' ? taken : problem }
+      : { field, problem },
+  );
+  return new Refusal(refusal.code, refusal.message, { details });
 }

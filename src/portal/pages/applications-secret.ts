@@ -3,6 +3,7 @@ import type { WithSecret } from '../../access/applications.ts';
 import { type Html, html } from '../../http/html.ts';
 import { TOKEN_PATH } from '../../http/routes/token.ts';
 import { SECRET_OVERLAP_MAX_SECONDS } from '../../limits.ts';
+import { refuseField } from '../../refusal.ts';
 import type { Application } from '../../store/applications.ts';
 import type { PageCall, View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
@@ -16,17 +17,21 @@ import { type FormState, newForm, refusedForm } from '../parts/form-state.ts';
 import { pageHeader, section } from '../parts/header.ts';
 import { numberOf } from './endpoints-input.ts';
 
-export function secretPages({ pages, services: { applications }, publicUrl }: PageDependencies): PageRoute[] {
+export function secretPages({ pages, results, services: { applications }, publicUrl }: PageDependencies): PageRoute[] {
   return pages.form('/applications/{id}/regenerate-secret', {
-    show: async (call) =>
-      askView(call, await applications.get(call.params.id ?? ''), newForm({ overlapSeconds: '86400' })),
-    respond: async (call) => {
-      const body = {
-        overlapSeconds: numberOf(call.form, 'overlapSeconds'),
-        revokeTokens: call.form.has('revokeTokens'),
-      };
-      return secretView(await applications.regenerateSecret(call.params.id ?? '', body, call.acting), publicUrl());
-    },
+    show: async (call) => askView(call, await applications.get(call.params.id ?? ''), newForm()),
+    respond: (call) =>
+      results.once(call, async () => {
+        const overlapSeconds = numberOf(call.form, 'overlapSeconds');
+        if (overlapSeconds === undefined)
+          throw refuseField(
+            'overlapSeconds',
+            'must be chosen: whether the old secret ends at once or works for a while',
+          );
+        const body = { overlapSeconds, revokeTokens: call.form.has('revokeTokens') };
+        const made = await applications.regenerateSecret(call.params.id ?? '', body, call.acting);
+        return () => secretView(made, publicUrl());
+      }),
     invalid: async (call, refusal) =>
       refusal.code === 'not_found'
         ? null
@@ -125,9 +130,10 @@ function askView({ csrf }: PageCall, application: Application, state: FormState)
     action: `${path}/regenerate-secret`,
     csrf,
     form: state,
-    content: html`${radioGroup(state, { name: 'overlapSeconds', label: 'The secret that it has ends', choices: OVERLAPS })}${checkbox(state, { name: 'revokeTokens', label: 'Revoke all tokens too', hint: 'Those issued so far are refused from the next call on.' })}`,
+    content: html`${radioGroup(state, { name: 'overlapSeconds', label: 'The old secret ends', choices: OVERLAPS })}${checkbox(state, { name: 'revokeTokens', label: 'Revoke all tokens too', hint: 'Those issued so far are refused from the next call on.' })}`,
     submit: 'Make a new secret',
     cancel: path,
+    labels: { overlapSeconds: 'When the old secret ends' },
   })}`;
   return { title, content };
 }

@@ -23,7 +23,7 @@ export const ENDPOINT_LABELS: Readonly<Record<string, string>> = {
 };
 
 export function newEndpointForm(): FormState {
-  return newForm({ tokenChallenge: 'true', 'oauth.tokenExpirationMinutes': 60 });
+  return newForm({ tokenChallenge: 'false', 'oauth.tokenExpirationMinutes': 60 });
 }
 
 /** What an endpoint has now. Its secrets are in no field: left empty they stay. */
@@ -88,7 +88,7 @@ function challenge(form: FormState): Html {
         {
           value: 'true',
           label: 'The receiver proves that it holds the secret',
-          hint: 'It is sent a challenge and has to sign it. Until it does, nothing else is sent: a wrong address gets no data.',
+          hint: 'Recommended. It is sent a challenge and has to sign it. Until it does, nothing else is sent: a wrong address gets no data.',
         },
         { value: 'false', label: 'Nothing has to be proved', hint: 'The endpoint is enabled at once.' },
       ],

@@ -11,17 +11,17 @@ import { ENDPOINT_LABELS, endpointFields, endpointForm, newEndpointForm } from '
 import { endpointBody, endpointPatchOf } from './endpoints-input.ts';
 import { createdView } from './endpoints-receiver.ts';
 
-export function endpointFormPages({ pages, services: { endpoints } }: PageDependencies): PageRoute[] {
+export function endpointFormPages({ pages, results, services: { endpoints } }: PageDependencies): PageRoute[] {
   const found = (call: PageCall): Promise<Endpoint> => endpoints.get(pathId(call));
   return [
     ...pages.form('/endpoints/new', {
       show: async (call) => newView(call, newEndpointForm()),
-      respond: async (call) => {
-        const body = endpointBody(call.form);
-        const endpoint = await endpoints.create(body, call.acting);
-        // In the answer itself and not behind a redirect: the secret is in nothing that could be asked for again.
-        return { ...createdView(call, endpoint, body.secret === undefined), status: 201 };
-      },
+      respond: (call) =>
+        results.once(call, async () => {
+          const body = endpointBody(call.form);
+          const endpoint = await endpoints.create(body, call.acting);
+          return (shownTo) => createdView(shownTo, endpoint, body.secret === undefined);
+        }),
       invalid: async (call, refusal) => newView(call, refusedForm(withoutSecrets(call.form), refusal)),
     }),
     ...pages.form('/endpoints/{id}/edit', {

@@ -15,12 +15,13 @@ import { time } from '../parts/time.ts';
 import { rotationBody } from './endpoints-input.ts';
 import { waitsUntil } from './endpoints-standing.ts';
 
-export function rotationPages({ pages, services: { endpoints } }: PageDependencies): PageRoute[] {
-  const secretDone: PageDefinition<PageCall>['respond'] = async (call) => {
-    const body = rotationBody(call.form, 'secret');
-    const { endpoint, newSecret } = await endpoints.rotateSecret(pathId(call), body, call.acting);
-    return newSecretView(call, endpoint, body.secret === undefined ? newSecret.reveal() : null);
-  };
+export function rotationPages({ pages, results, services: { endpoints } }: PageDependencies): PageRoute[] {
+  const secretDone: PageDefinition<PageCall>['respond'] = (call) =>
+    results.once(call, async () => {
+      const body = rotationBody(call.form, 'secret');
+      const { endpoint, newSecret } = await endpoints.rotateSecret(pathId(call), body, call.acting);
+      return (shownTo) => newSecretView(shownTo, endpoint, body.secret === undefined ? newSecret.reveal() : null);
+    });
   const apiKeyDone: PageDefinition<PageCall>['respond'] = async (call) => {
     const endpoint = await endpoints.rotateApiKey(pathId(call), rotationBody(call.form, 'apiKey'), call.acting);
     const done =

@@ -19,7 +19,7 @@ import { userFormPages } from './users-new.ts';
 const LIST = { href: '/users', label: 'Users' };
 
 export function userPages(dependencies: PageDependencies): PageRoute[] {
-  const { pages, services, store, publicUrl } = dependencies;
+  const { pages, results, services, store, publicUrl } = dependencies;
   const { users, invitations, sessions } = services;
 
   const switching = (verb: 'activate' | 'deactivate', done: string): PageRoute =>
@@ -53,8 +53,11 @@ export function userPages(dependencies: PageDependencies): PageRoute[] {
         const url = publicUrl();
         if (url === null) return refused(id, 'SALLYPORT_PUBLIC_URL is not set, and the link needs it.');
         try {
-          const { token, expiresAt } = await invitations.invite(id, call.acting);
-          return invitedView(call, { id, userName, link: invitationUrl(url, token), expiresAt });
+          return await results.once(call, async () => {
+            const { token, expiresAt } = await invitations.invite(id, call.acting);
+            const link = invitationUrl(url, token);
+            return (shownTo) => invitedView(shownTo, { id, userName, link, expiresAt });
+          });
         } catch (error) {
           if (!(error instanceof Refusal)) throw error;
           return refusedTo(`/users/${id}`, error.message);

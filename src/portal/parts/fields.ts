@@ -30,13 +30,27 @@ type TextField = Field & {
   readonly minlength?: number | undefined;
   /** Ids, names in headers and other text that is no language. */
   readonly isCode?: boolean | undefined;
+  /** The field whose text the script makes this one of, in lower case with hyphens, as long as nobody types another. */
+  readonly madeFrom?: string | undefined;
   /** Choices that the browser offers while one types, by what they put into the field and by what it stands for. */
   readonly suggestions?: readonly (string | Pick<Choice, 'value' | 'label'>)[] | undefined;
 };
 
 /** One line. What was typed into a password is never put back. */
 export function textField(form: FormState, options: TextField): Html {
-  const { name, type = 'text', placeholder, autocomplete, min, max, step, minlength, isCode, suggestions } = options;
+  const {
+    name,
+    type = 'text',
+    placeholder,
+    autocomplete,
+    min,
+    max,
+    step,
+    minlength,
+    isCode,
+    madeFrom,
+    suggestions,
+  } = options;
   const list = suggestions === undefined ? null : `${idOf(name)}-list`;
   const control = html`<input${attributes({
     ...describedBy(form, options),
@@ -45,6 +59,7 @@ export function textField(form: FormState, options: TextField): Html {
     value: type === 'password' ? null : form.value(name),
     class: isCode === true ? 'code-input' : null,
     spellcheck: isCode === true ? 'false' : null,
+    'data-made-from': madeFrom,
   })}>${suggestions === undefined ? null : html`<datalist id="${list ?? ''}">${suggestions.map(suggestion)}</datalist>`}`;
   return field({ ...options, form, control });
 }
