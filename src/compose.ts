@@ -44,7 +44,7 @@ export type ComposeOptions = {
 export async function compose(config: Config, { log, ...options }: ComposeOptions): Promise<Composed> {
   const egress: EgressPolicy = { allow: config.egressAllow };
   const transport = openTransport(config, egress);
-  const { firstCredentials, firstStart, ...data } = await openData(config, options);
+  const { firstCredentials, firstStart, ...data } = await openData(config, { ...options, log });
   const largeBodies = createLargeBodies({
     ...{ store: data.store, path: data.db.connection.name },
     onFault: (err) => log.error({ err }, 'the thread that makes large bodies failed; they are made without'),

@@ -9,6 +9,7 @@ import { readAsset } from './assets.ts';
 import { type Config, settingPrefix } from './config.ts';
 import { installBuiltInEventTypes } from './events/built-in.ts';
 import { type Clock, createIds, type Ids, type Random } from './ids.ts';
+import type { Log } from './log.ts';
 import { randomBytes } from './random.ts';
 import { removeDownload } from './store/download.ts';
 import { type FirstCredentialStore, firstCredentialStore } from './store/first-credentials.ts';
@@ -36,6 +37,9 @@ export type Data = {
   readonly firstStart: boolean;
   close(): Promise<void>;
 };
+
+/** `copy` in this line of the log names a file with everything that the database held before. */
+export const MIGRATED = 'the database was migrated; a copy of it as it was is kept until somebody removes it';
 
 /** What a first start shows, once. */
 export type FirstCredentials = {
@@ -74,6 +78,8 @@ type Opening = {
   /** Somebody has asked for a new installation, also where a database is gone. */
   readonly anew?: boolean;
   readonly clock?: Clock;
+  /** Told of a migration. */
+  readonly log?: Pick<Log, 'info'>;
   /** How the schema came to be what it is. */
   readonly history?: SchemaHistory;
 };
@@ -95,14 +101,14 @@ const FIRST_START_FILE = 'first-start';
  */
 export async function openData(
   config: Config,
-  { exclusive, anew = false, clock = Date.now, history = SCHEMA_HISTORY }: Opening,
+  { exclusive, anew = false, clock = Date.now, log, history = SCHEMA_HISTORY }: Opening,
 ): Promise<Data> {
   const lock = exclusive ? takeFolder(config, anew) : null;
   let db: SqliteDatabase | null = null;
   try {
     const masterKey = findMasterKey(config, exclusive);
     if (exclusive) tidyFolder(config);
-    db = await openDatabase(config, { exclusive, clock, history });
+    db = await openDatabase(config, { exclusive, clock, log, history });
     // Only the one process that may write the key's file settles; the others see the old key refused meanwhile.
     const path = masterKeyPath(config);
     const settled = exclusive ? await settleRotation(db, { path, current: masterKey, random: randomBytes }) : masterKey;
@@ -204,9 +210,11 @@ function findMasterKey(config: Config, exclusive: boolean): Uint8Array {
   );
 }
 
+type DatabaseOpening = Required<Pick<Opening, 'exclusive' | 'clock' | 'history'>> & { readonly log: Opening['log'] };
+
 async function openDatabase(
   config: Config,
-  { exclusive, clock, history }: Required<Omit<Opening, 'anew'>>,
+  { exclusive, clock, log, history }: DatabaseOpening,
 ): Promise<SqliteDatabase> {
   if (!exclusive) requireDatabase(config);
   const path = databasePath(config);
@@ -227,7 +235,12 @@ async function openDatabase(
     } else if (verdict.state === 'older') {
       if (!exclusive)
         throw new DataFolderError(`the database ${path} is of an older version: start sallyport serve first`);
-      await explainingLater(`the database ${path} cannot be migrated`, migrateSchema(db, verdict, clock()));
+      const copy = await explainingLater(
+        `the database ${path} cannot be migrated`,
+        migrateSchema(db, verdict, clock()),
+      );
+      const { version: from } = verdict;
+      log?.info({ database: path, from, to: history.version, copy }, MIGRATED);
     }
     return db;
   } catch (error) {

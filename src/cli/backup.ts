@@ -4,9 +4,11 @@ import { resolve } from 'node:path';
 import { type Config, settingPrefix } from '../config.ts';
 import { databaseFiles, databasePath, masterKeyPath, masterKeyPrefix, requireDatabase } from '../data-folder.ts';
 import { randomBytes } from '../random.ts';
-import { type BackupFacts, writeBackup } from '../store/backup.ts';
+import { type BackupFacts, masterKeyOf, verifyBackup, writeBackup } from '../store/backup.ts';
+import { isAuthentic, type Manifest } from '../store/manifest.ts';
 import { readMasterKey } from '../store/master-key.ts';
 import { strangerText } from '../store/private-file.ts';
+import { opensWith } from '../store/restore.ts';
 import { settingStore } from '../store/settings.ts';
 import { openSqlite, type SqliteDatabase } from '../store/sqlite.ts';
 import { createVault } from '../store/vault.ts';
@@ -15,6 +17,29 @@ import { DATA_SETTINGS } from './open.ts';
 import { printRecord } from './output.ts';
 
 export const backupCommands: CommandGroup = [
+  {
+    name: 'backup verify',
+    summary: 'Check a backup without restoring it',
+    explanation:
+      'Reads all of the file: its checksums, and the database in it. Where the master key of its time is at hand, in the data\nfolder or in the backup, it also checks that the backup was written with that key. Changes nothing.',
+    operands: [{ name: 'file', description: 'The backup' }],
+    settings: DATA_SETTINGS,
+    json: true,
+    run: async (invocation) => {
+      const config = await invocation.config();
+      const file = resolve(invocation.operand('file'));
+      const verdict = await verifyBackup(file);
+      if (!verdict.ok) throw new CommandError(`${file} cannot be relied on: ${verdict.description}`);
+      const { facts, manifest } = verdict;
+      const isAuthenticated = await authenticate(config, file, manifest);
+      await printRecord(
+        invocation,
+        { ...backupRecord(file, facts), authenticated: isAuthenticated },
+        isAuthenticated ? 'It is whole, and was written with the master key.' : WHOLE_ONLY,
+      );
+      return 0;
+    },
+  },
   {
     name: 'backup',
     summary: 'Write a backup of the database while it is in use',
@@ -36,8 +61,10 @@ export const backupCommands: CommandGroup = [
       const db = openDatabase(config);
       let facts: BackupFacts;
       try {
-        const masterKey = invocation.given('with-master-key') ? await masterKeyOf(config, db) : null;
-        facts = await writeBackup(db, file, { now: Date.now(), masterKey });
+        const masterKey = invocation.given('with-master-key') ? await ownMasterKey(config, db) : null;
+        const known = masterKey ?? (await ownMasterKey(config, db).catch(() => null));
+        const key = known === null ? null : createVault(known, randomBytes);
+        facts = await writeBackup(db, file, { now: Date.now(), masterKey, key });
       } catch (cause) {
         if (cause instanceof CommandError) throw cause;
         throw new CommandError(`${file} was not written: ${(cause as Error).message}`, { cause });
@@ -77,10 +104,39 @@ function openDatabase(config: Config): SqliteDatabase {
 }
 
 /** The key, if it is the right one: another one beside the data would make a backup that nobody can use. */
-async function masterKeyOf(config: Config, db: SqliteDatabase): Promise<Uint8Array> {
+async function ownMasterKey(config: Config, db: SqliteDatabase): Promise<Uint8Array> {
   const path = masterKeyPath(config);
   const verdict = readMasterKey(path);
   if (!verdict.ok) throw new CommandError(`${masterKeyPrefix(config)}${verdict.description}`);
   if (await settingStore(db, createVault(verdict.key, randomBytes)).knowsMasterKey()) return verdict.key;
   throw new CommandError(`${masterKeyPrefix(config)}${path} is not the master key that the database was made with`);
+}
+
+const WHOLE_ONLY =
+  'It is whole. Without the master key that it was written with, nobody can tell whether somebody made it up.';
+
+/**
+ * Whether the manifest was written with the master key that the backup's secrets are sealed under; false where no such key is at hand.
+ * Throws `CommandError` where it is, and the manifest is another's.
+ */
+async function authenticate(config: Config, file: string, manifest: Manifest): Promise<boolean> {
+  const db = openSqlite(file, { readOnly: true });
+  try {
+    const own = readMasterKey(masterKeyPath(config));
+    const keys = [masterKeyOf(db), own.ok ? own.key : null].filter((key) => key !== null);
+    for (const key of keys) {
+      if (!(await opensWith(db, key, randomBytes))) continue;
+      requireAuthentic(file, manifest, key);
+      return manifest.hmacSha256 !== null;
+    }
+    return false;
+  } finally {
+    await db.close();
+  }
+}
+
+/** For a key that the secrets in the backup are sealed under. A backup may have been written where the key was not at hand. */
+export function requireAuthentic(file: string, manifest: Manifest, key: Uint8Array): void {
+  if (manifest.hmacSha256 === null || isAuthentic(manifest, createVault(key, randomBytes))) return;
+  throw new CommandError(`${file} cannot be relied on: its manifest was not written with its master key`);
 }

@@ -7,15 +7,16 @@ import { type Config, settingPrefix } from '../config.ts';
 import { databasePath, hasDatabase, masterKeyPath, masterKeyPrefix } from '../data-folder.ts';
 import { createIds } from '../ids.ts';
 import { randomBytes } from '../random.ts';
-import { masterKeyOf, takenAtOf } from '../store/backup.ts';
+import { masterKeyOf } from '../store/backup.ts';
 import { makePrivateFolder } from '../store/folder.ts';
 import { type FolderLock, LOCK_FILE, lockFolder } from '../store/folder-lock.ts';
+import { checkManifest, type Manifest } from '../store/manifest.ts';
 import { makeMasterKey, readMasterKey } from '../store/master-key.ts';
 import { strangerText } from '../store/private-file.ts';
 import { opensWith, type Restored, restoreDatabase } from '../store/restore.ts';
 import { examineSchema } from '../store/schema.ts';
 import { openSqlite, type SqliteDatabase } from '../store/sqlite.ts';
-import { backupRecord } from './backup.ts';
+import { backupRecord, requireAuthentic } from './backup.ts';
 import { CommandError, type CommandGroup } from './command.ts';
 import { DATA_SETTINGS } from './open.ts';
 import { printRecord } from './output.ts';
@@ -25,27 +26,33 @@ export const restoreCommands: CommandGroup = [
     name: 'restore',
     summary: 'Bring a backup back into the data folder',
     explanation:
-      'Stop the server first. The backup is checked, migrated if it is of an older version, and must open with the master key.\nWhat was sent after the backup was taken may be sent again: receivers drop what they have by its messageId.',
+      'Stop the server first. The backup is checked by its manifest and in full, migrated if it is of an older version, and must open with the master key.\nWhat was sent after the backup was taken may be sent again: receivers drop what they have by its messageId.',
     operands: [{ name: 'file', description: 'The backup' }],
     options: {
       force: { description: 'Replace the database that is there; it is kept beside the new one under a dated name' },
+      'without-manifest': {
+        description:
+          'Restore a database that sallyport backup did not write, such as a copy of an upgrade or a replica',
+      },
     },
     settings: DATA_SETTINGS,
     json: true,
     run: async (invocation) => {
       const config = await invocation.config();
       const file = resolve(invocation.operand('file'));
+      const manifest = readManifest(file, invocation.given('without-manifest'));
       const from = openBackup(file);
       try {
         // All that can be refused is refused before anything is made.
-        const missingKey = await findMissingKey(config, from, file);
+        const { key, isMissing } = await findKey(config, from, file);
+        if (manifest !== null) requireAuthentic(file, manifest, key);
         const lock = takeFolder(config);
         try {
           if (hasDatabase(config) && !invocation.given('force')) {
             throw new CommandError(`there is data in ${config.dataDir} already: replace it with --force`);
           }
-          if (missingKey !== null) makeMasterKey(masterKeyPath(config), () => missingKey, config.dataDir);
-          const restored = await restore(config, from, file);
+          if (isMissing) makeMasterKey(masterKeyPath(config), () => key, config.dataDir);
+          const restored = await restore(config, from, file, manifest?.takenAt ?? null);
           await printRecord(
             invocation,
             recordOf(file, restored),
@@ -62,8 +69,22 @@ export const restoreCommands: CommandGroup = [
   },
 ];
 
-function openBackup(file: string): SqliteDatabase {
+/** Null where the file has none and need not have one. Throws `CommandError` for anything but what was written. */
+function readManifest(file: string, mayLack: boolean): Manifest | null {
   if (!existsSync(file)) throw new CommandError(`there is no file ${file}`);
+  try {
+    const verdict = checkManifest(file);
+    if (verdict.ok) return verdict.manifest;
+    if (mayLack && verdict.code === 'missing') return null;
+    const advice = verdict.code === 'missing' ? '; a database from elsewhere is restored with --without-manifest' : '';
+    throw new CommandError(`${file} cannot be relied on: ${verdict.description}${advice}`);
+  } catch (cause) {
+    if (cause instanceof CommandError) throw cause;
+    throw new CommandError(`${file} cannot be read: ${(cause as Error).message}`, { cause });
+  }
+}
+
+function openBackup(file: string): SqliteDatabase {
   try {
     const db = openSqlite(file, { readOnly: true });
     const schema = examineSchema(db);
@@ -76,17 +97,21 @@ function openBackup(file: string): SqliteDatabase {
   }
 }
 
-/** The key in the backup where the folder has none yet; null where the folder's own is the right one. */
-async function findMissingKey(config: Config, from: SqliteDatabase, file: string): Promise<Uint8Array | null> {
+/** The folder's own key where it is the right one; the one in the backup where the folder has none yet. */
+async function findKey(
+  config: Config,
+  from: SqliteDatabase,
+  file: string,
+): Promise<{ readonly key: Uint8Array; readonly isMissing: boolean }> {
   const path = masterKeyPath(config);
   const enclosed = masterKeyOf(from);
   const verdict = readMasterKey(path);
-  if (!verdict.ok && verdict.code === 'missing' && enclosed !== null) return enclosed;
+  if (!verdict.ok && verdict.code === 'missing' && enclosed !== null) return { key: enclosed, isMissing: true };
   const advice = 'put the key that the backup was made with there, or name its file with --master-key-file';
   const setting = masterKeyPrefix(config);
   if (!verdict.ok)
     throw new CommandError(`${setting}${verdict.description}${verdict.code === 'missing' ? `: ${advice}` : ''}`);
-  if (await opensWith(from, verdict.key, randomBytes)) return null;
+  if (await opensWith(from, verdict.key, randomBytes)) return { key: verdict.key, isMissing: false };
   throw new CommandError(`${setting}the master key ${path} does not open ${file}: ${advice}`);
 }
 
@@ -110,9 +135,8 @@ function takeFolder(config: Config): FolderLock {
   return lock;
 }
 
-async function restore(config: Config, from: SqliteDatabase, file: string): Promise<Restored> {
+async function restore(config: Config, from: SqliteDatabase, file: string, takenAt: number | null): Promise<Restored> {
   const now = Date.now();
-  const takenAt = takenAtOf(from);
   const audit: AuditEntry = {
     id: createIds(() => now, randomBytes).uuid(),
     at: now,
@@ -122,7 +146,7 @@ async function restore(config: Config, from: SqliteDatabase, file: string): Prom
     changes: { backup: { from: null, to: takenAt === null ? null : new Date(takenAt).toISOString() } },
   };
   try {
-    return await restoreDatabase({ from, path: databasePath(config), now, audit });
+    return await restoreDatabase({ from, takenAt, path: databasePath(config), now, audit });
   } catch (cause) {
     throw new CommandError(`${file} was not restored: ${(cause as Error).message}`, { cause });
   }

@@ -12,6 +12,7 @@ import type { Metrics } from '../metrics.ts';
 import type { Services } from '../services.ts';
 import type { SqliteDatabase } from '../store/sqlite.ts';
 import type { Store } from '../store/store.ts';
+import type { Vault } from '../store/vault.ts';
 import type { Pages } from './page.ts';
 import type { Results } from './results.ts';
 
@@ -19,6 +20,7 @@ export type PortalDependencies = {
   readonly services: Services;
   readonly store: Store;
   readonly db: SqliteDatabase;
+  readonly vault: Vault;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly random: Random;

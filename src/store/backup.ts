@@ -2,12 +2,13 @@
 import { statSync } from 'node:fs';
 import { auditStore } from './audit.ts';
 import { copyPages, writeWhole } from './copy.ts';
+import { appendManifest, checkManifest, type Manifest, type ManifestKey } from './manifest.ts';
 import { brokenReferences } from './migrations.ts';
 import { examineSchema, SCHEMA_HISTORY, type SchemaHistory } from './schema.ts';
 import { openSqlite, type SqliteDatabase } from './sqlite.ts';
 
 export type BackupFacts = {
-  /** Null: a copy that was made by other means. */
+  /** Null: a database without a manifest. */
   readonly takenAt: number | null;
   readonly schemaVersion: number;
   readonly bytes: number;
@@ -21,30 +22,57 @@ export type BackupVerdict =
   | { readonly ok: true; readonly facts: BackupFacts }
   | { readonly ok: false; readonly description: string };
 
-/** Rows of `setting` that only backups have. */
-const TAKEN_AT = 'backup_taken_at';
+/** The row of `setting` that only backups have. */
 const MASTER_KEY = 'backup_master_key';
 
 /**
  * Writes the database as it is at one moment to `path`, in place of what is there, and checks what was written before it gets
- * its name. Others may write all the while. `masterKey` is put into it where given. One that root makes stays root's.
+ * its name. Others may write all the while. `masterKey` is put into it where given, and `key` authenticates its manifest. One that root
+ * makes stays root's.
  */
 export function writeBackup(
   from: SqliteDatabase,
   path: string,
-  { now, masterKey }: { readonly now: number; readonly masterKey: Uint8Array | null },
+  {
+    now,
+    masterKey,
+    key,
+  }: { readonly now: number; readonly masterKey: Uint8Array | null; readonly key: ManifestKey | null },
 ): Promise<BackupFacts> {
   const work = async (unfinished: string): Promise<BackupFacts> => {
     await copyPages(from, unfinished);
-    mark(unfinished, now, masterKey);
+    if (masterKey !== null) putMasterKey(unfinished, masterKey);
     const verdict = await examineBackup(unfinished);
     if (!verdict.ok) throw new Error(`the backup is not whole: ${verdict.description}`);
-    return verdict.facts;
+    const { facts } = verdict;
+    appendManifest(unfinished, { takenAt: now, schemaVersion: facts.schemaVersion, key });
+    return { ...facts, takenAt: now, bytes: statSync(unfinished).size };
   };
   return writeWhole(path, work, { heir: null });
 }
 
-/** Reads all of a backup, changing nothing: pages, references, schema, audit chain. */
+/**
+ * Reads all of a backup, changing nothing: checksums first, then what `examineBackup` does. The database of a backup that is whole is
+ * damaged only where it was when the backup was taken.
+ */
+export async function verifyBackup(
+  path: string,
+): Promise<
+  | { readonly ok: true; readonly facts: BackupFacts; readonly manifest: Manifest }
+  | { readonly ok: false; readonly description: string }
+> {
+  try {
+    const checked = checkManifest(path);
+    if (!checked.ok) return checked;
+    const { manifest } = checked;
+    const verdict = await examineBackup(path);
+    return verdict.ok ? { ok: true, manifest, facts: { ...verdict.facts, takenAt: manifest.takenAt } } : verdict;
+  } catch (error) {
+    return { ok: false, description: (error as Error).message };
+  }
+}
+
+/** Reads all of a database's file, changing nothing: pages, references, schema, audit chain. */
 export async function examineBackup(path: string, history: SchemaHistory = SCHEMA_HISTORY): Promise<BackupVerdict> {
   try {
     const db = openSqlite(path, { readOnly: true });
@@ -64,15 +92,9 @@ export function masterKeyOf({ connection }: SqliteDatabase): Uint8Array | null {
   return (key as Uint8Array | undefined) ?? null;
 }
 
-/** When the backup was taken, in epoch milliseconds; null where it does not say. */
-export function takenAtOf({ connection }: SqliteDatabase): number | null {
-  const text = connection.prepare('SELECT value FROM setting WHERE name = ?').pluck().get(TAKEN_AT);
-  return text === undefined ? null : Number(Buffer.from(text as Uint8Array).toString());
-}
-
 /** Makes a database in use of a backup. What was deleted is overwritten. */
 export function unmark({ connection }: SqliteDatabase): void {
-  connection.prepare('DELETE FROM setting WHERE name IN (?, ?)').run(TAKEN_AT, MASTER_KEY);
+  connection.prepare('DELETE FROM setting WHERE name = ?').run(MASTER_KEY);
 }
 
 /** What is wrong with the database's pages: at most the first three sentences. Reads all of it, some seconds a gigabyte. */
@@ -84,13 +106,11 @@ export function damages({ connection }: Pick<SqliteDatabase, 'connection'>): rea
     .slice(0, 3);
 }
 
-/** Writes into a copy when it was taken, and the master key where it is to be in it. */
-export function mark(path: string, now: number, masterKey: Uint8Array | null): void {
+function putMasterKey(path: string, masterKey: Uint8Array): void {
   const { connection } = openSqlite(path);
   try {
     const put = connection.prepare('INSERT OR REPLACE INTO setting (name, value) VALUES (?, ?)');
-    put.run(TAKEN_AT, Buffer.from(String(now)));
-    if (masterKey !== null) put.run(MASTER_KEY, masterKey);
+    put.run(MASTER_KEY, masterKey);
     connection.pragma('journal_mode = DELETE');
   } finally {
     connection.close();
@@ -109,7 +129,7 @@ async function examine(db: SqliteDatabase, path: string, history: SchemaHistory)
   const broken = schema.state === 'current' ? await auditStore(db).firstBroken() : null;
   if (broken !== null) return { ok: false, description: `its audit log is broken at entry ${broken}` };
   const facts = {
-    takenAt: takenAtOf(db),
+    takenAt: null,
     schemaVersion: schema.state === 'older' ? schema.version : history.version,
     bytes: statSync(path).size,
     contents: schema.state === 'current' ? countContents(db) : {},

@@ -2,10 +2,11 @@
 import { readdirSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { mark } from './backup.ts';
+import { Readable } from 'node:stream';
 import { copyPages } from './copy.ts';
+import { type ManifestKey, manifestBytes, withManifest } from './manifest.ts';
 import { makePrivateFile } from './private-file.ts';
-import { fileInstant } from './schema.ts';
+import { fileInstant, SCHEMA_VERSION } from './schema.ts';
 import { openSqlite } from './sqlite.ts';
 
 export type Download = {
@@ -28,7 +29,7 @@ export type Downloads = {
 const PAGES_PER_STEP = 256;
 
 /** For the one server of a database. */
-export function createDownloads(databaseFile: string): Downloads {
+export function createDownloads(databaseFile: string, key: ManifestKey): Downloads {
   const copy = copyPath(databaseFile);
   let isUnderWay = false;
   const end = (): void => {
@@ -39,9 +40,21 @@ export function createDownloads(databaseFile: string): Downloads {
       if (isUnderWay) return null;
       isUnderWay = true;
       try {
-        const { bytes, content } = await copied(databaseFile, copy, now, signal);
-        content.once('close', end);
-        return { name: `sallyport-${fileInstant(now)}.db`, bytes, content };
+        const { bytes, database } = await copied(databaseFile, copy, signal);
+        const written = { takenAt: now, schemaVersion: SCHEMA_VERSION, databaseBytes: bytes, key };
+        const content = Readable.from(withManifest(database, written), { objectMode: false });
+        content.once('close', () => {
+          database.destroy();
+          end();
+        });
+        const leave = (): void => void content.destroy();
+        signal.addEventListener('abort', leave, { once: true });
+        if (signal.aborted) leave();
+        return {
+          name: `sallyport-${fileInstant(now)}.db`,
+          bytes: bytes + manifestBytes(written),
+          content,
+        };
       } catch (error) {
         end();
         throw error;
@@ -66,7 +79,7 @@ function copyPath(databaseFile: string): string {
   return `${databaseFile}.download`;
 }
 
-async function copied(databaseFile: string, copy: string, now: number, signal: AbortSignal) {
+async function copied(databaseFile: string, copy: string, signal: AbortSignal) {
   makePrivateFile(copy);
   const from = openSqlite(databaseFile, { readOnly: true });
   try {
@@ -74,12 +87,7 @@ async function copied(databaseFile: string, copy: string, now: number, signal: A
   } finally {
     await from.close();
   }
-  mark(copy, now, null);
   const file = await open(copy, 'r');
   const { size: bytes } = await file.stat();
-  const content = file.createReadStream();
-  const leave = (): void => void content.destroy();
-  signal.addEventListener('abort', leave, { once: true });
-  if (signal.aborted) leave();
-  return { bytes, content };
+  return { bytes, database: file.createReadStream() };
 }

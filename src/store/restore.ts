@@ -4,7 +4,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import type { AuditEntry } from '../audit.ts';
 import type { Random } from '../ids.ts';
 import { auditStatement } from './audit.ts';
-import { type BackupFacts, examineBackup, masterKeyOf, takenAtOf, unmark } from './backup.ts';
+import { type BackupFacts, examineBackup, masterKeyOf, unmark } from './backup.ts';
 import { copyPages, intoOneFile, writeWhole } from './copy.ts';
 import { migrate } from './migrations.ts';
 import { moveFile } from './private-file.ts';
@@ -16,6 +16,8 @@ import { createVault } from './vault.ts';
 type Restore = {
   /** The opened backup. */
   readonly from: SqliteDatabase;
+  /** When it was taken, by its manifest; null where it has none. */
+  readonly takenAt: number | null;
   /** The database's file. */
   readonly path: string;
   readonly now: number;
@@ -44,6 +46,7 @@ export type Restored = {
  */
 export async function restoreDatabase({
   from,
+  takenAt,
   path,
   now,
   audit,
@@ -57,7 +60,7 @@ export async function restoreDatabase({
       await bringUpToDate(unfinished, history, audit);
       const verdict = await examineBackup(unfinished, history);
       if (!verdict.ok) throw new RestoreError(verdict.description);
-      return { ...verdict.facts, takenAt: takenAtOf(from), withMasterKey: masterKeyOf(from) !== null };
+      return { ...verdict.facts, takenAt, withMasterKey: masterKeyOf(from) !== null };
     },
     {
       place: (unfinished) => {

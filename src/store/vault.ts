@@ -3,13 +3,15 @@
  * Layout of what is sealed: version byte 1, 12-byte nonce, 16-byte tag, ciphertext. The place it belongs to
  * (`table.column:id`) is authenticated with it, so that a sealed value cannot be moved to another row.
  */
-import { createCipheriv, createDecipheriv } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 import type { Random } from '../ids.ts';
 
 export type Vault = {
   seal(text: string, place: string): Uint8Array;
   /** Throws when the value was altered, moved, or sealed under another key. */
   unseal(sealed: Uint8Array, place: string): string;
+  /** HMAC-SHA-256 in hex, under a key of its own that is derived from the master key: who has the master key wrote this text. */
+  authenticate(text: string): string;
 };
 
 export const MASTER_KEY_BYTES = 32;
@@ -20,7 +22,9 @@ const HEADER_BYTES = 1 + NONCE_BYTES + TAG_BYTES;
 
 export function createVault(masterKey: Uint8Array, random: Random): Vault {
   if (masterKey.length !== MASTER_KEY_BYTES) throw new Error(`the master key must have ${MASTER_KEY_BYTES} bytes`);
+  const authenticationKey = createHmac('sha256', masterKey).update('sallyport backup manifest').digest();
   return {
+    authenticate: (text) => createHmac('sha256', authenticationKey).update(text).digest('hex'),
     seal: (text, place) => {
       const nonce = random(NONCE_BYTES);
       const cipher = createCipheriv('aes-256-gcm', masterKey, nonce);

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import BetterSqlite3 from 'better-sqlite3';
+import { appendManifest, checkManifest } from '../../src/store/manifest.ts';
 import { assertHealthy, beside, withKeyOf } from '../support/backup-folders.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { createClient, succeeded, tokenFor } from '../support/client.ts';
@@ -155,7 +156,11 @@ test('a restore is refused where it would lose or mix something, and changes not
   const empty = beside(folder, 'empty');
   await refused(['restore', file, '--data', empty], /there is no master key at .*: put the key .* --master-key-file/);
   await refused(['restore', `${file}.not`, '--data', empty], /there is no file/);
-  await refused(['restore', MAIN, '--data', empty], /main\.ts cannot be read: file is not a database/);
+  await refused(['restore', MAIN, '--data', empty], /main\.ts cannot be relied on: it has no manifest/);
+  await refused(
+    ['restore', MAIN, '--data', empty, '--without-manifest'],
+    /main\.ts cannot be read: file is not a database/,
+  );
   const key = ['--master-key-file', join((await initialised(t)).dataDir, 'master.key')];
   await refused(
     ['restore', file, '--data', empty, ...key],
@@ -169,7 +174,13 @@ test('a restore is refused where it would lose or mix something, and changes not
   db.exec("UPDATE audit SET actor = 'nobody' WHERE number = 1");
   db.close();
   const restoring = ['restore', tampered, '--force', '--data', dataDir];
-  await refused(restoring, /was not restored: its audit log is broken at entry 1/);
+  await refused(restoring, /cannot be relied on: its database is not the one that its manifest was written for/);
+  await refused([...restoring, '--without-manifest'], /cannot be relied on: its database is not the one/);
+  const checked = checkManifest(file);
+  assert.ok(checked.ok);
+  truncateSync(tampered, checked.manifest.databaseBytes);
+  await refused(restoring, /cannot be relied on: it has no manifest.* --without-manifest/);
+  await refused([...restoring, '--without-manifest'], /was not restored: its audit log is broken at entry 1/);
   assert.deepEqual(readdirSync(dataDir).sort(), ['master.key', 'sallyport.db', 'serve.lock']);
   assert.deepEqual(readFileSync(join(dataDir, 'sallyport.db')), before);
 });
@@ -220,4 +231,42 @@ test('a database that is damaged beyond opening can be replaced, and is kept as 
   await assertHealthy(dataDir);
   assert.equal(readFileSync(String(replaced), 'utf8'), damaged);
   assert.equal(readFileSync(`${replaced}-wal`, 'utf8'), 'its log');
+});
+
+test('a backup is verified without restoring it, with the key where it is at hand', async (t) => {
+  const folder = await initialised(t);
+  const { json, dataDir } = folder;
+  const [file, whole, elsewhere] = ['backup.db', 'whole.db', 'nowhere'].map((name) => beside(folder, name));
+  assert.ok(file && whole && elsewhere);
+  await json(['backup', file]);
+  await json(['backup', whole, '--with-master-key']);
+  const bytes = readFileSync(file);
+
+  type Verified = { readonly authenticated: boolean; readonly takenAt: string; readonly users: number };
+  const { authenticated, takenAt, users } = await json<Verified>(['backup', 'verify', file]);
+  assert.deepEqual([authenticated, users], [true, 1]);
+  assert.ok(Date.parse(takenAt) <= Date.now());
+  assert.equal((await json<Verified>(['backup', 'verify', file, '--data', elsewhere])).authenticated, false);
+  assert.equal((await json<Verified>(['backup', 'verify', whole, '--data', elsewhere])).authenticated, true);
+  assert.deepEqual(readFileSync(file), bytes);
+  assert.equal(existsSync(elsewhere), false);
+
+  // Somebody who does not have the key makes a manifest for another database.
+  const forged = beside(folder, 'forged.db');
+  copyFileSync(join(dataDir, 'sallyport.db'), forged);
+  new BetterSqlite3(forged).exec("PRAGMA journal_mode = DELETE; UPDATE user_account SET role = 'viewer'").close();
+  appendManifest(forged, { takenAt: Date.now(), schemaVersion: 1, key: { authenticate: () => 'a'.repeat(64) } });
+  assert.equal((await json<Verified>(['backup', 'verify', forged, '--data', elsewhere])).authenticated, false);
+  const notOurs = /cannot be relied on: its manifest was not written with its master key/;
+  await refused(['backup', 'verify', forged, '--data', dataDir], notOurs);
+  await refused(['restore', forged, '--force', '--data', dataDir], notOurs);
+
+  for (const args of [
+    ['backup', 'verify'],
+    ['backup', 'verify', file, 'another'],
+  ]) {
+    assert.equal((await sallyport(args)).status, 2);
+  }
+  await refused(['backup', 'verify', join(dataDir, 'sallyport.db')], /cannot be relied on: it has no manifest/);
+  await refused(['backup', 'verify', `${file}.not`], /cannot be relied on: ENOENT/);
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
 import { auditStatement } from '../../src/store/audit.ts';
-import { type BackupFacts, examineBackup, masterKeyOf, writeBackup } from '../../src/store/backup.ts';
+import { type BackupFacts, examineBackup, masterKeyOf, verifyBackup, writeBackup } from '../../src/store/backup.ts';
 import { copyDatabase } from '../../src/store/copy.ts';
 import type { Migration } from '../../src/store/migrations.ts';
 import { restoreDatabase } from '../../src/store/restore.ts';
@@ -18,7 +18,7 @@ async function backUp(
   path: string,
   masterKey: Uint8Array | null = null,
 ): Promise<BackupFacts> {
-  return writeBackup(database, path, { now: NOW, masterKey });
+  return writeBackup(database, path, { now: NOW, masterKey, key: null });
 }
 
 function alter(path: string, sql: string): void {
@@ -45,7 +45,8 @@ test('a backup is one file for its owner alone that has every row, and says what
   assert.deepEqual([takenAt, schemaVersion, withMasterKey], [NOW, SCHEMA_VERSION, false]);
   assert.equal(bytes, statSync(path).size);
   assert.equal(counted.users, 0);
-  assert.deepEqual(await examineBackup(path), { ok: true, facts });
+  const verdict = await verifyBackup(path);
+  assert.deepEqual(verdict.ok && verdict.facts, facts);
   assert.deepEqual(readdirSync(folder), ['backup.db'], 'looking at it leaves nothing beside it');
 
   const copy = openSqlite(path, { readOnly: true });
@@ -54,7 +55,7 @@ test('a backup is one file for its owner alone that has every row, and says what
   const { setting: _, ...original } = contents(service.database);
   assert.deepEqual(rest, original);
   assert.equal(masterKeyOf(copy), null);
-  assert.equal(setting?.length, 1);
+  assert.equal(setting?.length, 0);
 });
 
 test('the master key is in a backup that was to have it, and no longer in what is restored from it', async (t) => {
@@ -68,7 +69,13 @@ test('the master key is in a backup that was to have it, and no longer in what i
   assert.deepEqual(masterKeyOf(from), key);
 
   const restored = join(folder, 'sallyport.db');
-  const { facts, replaced } = await restoreDatabase({ from, path: restored, now: NOW, audit: service.entry() });
+  const { facts, replaced } = await restoreDatabase({
+    from,
+    takenAt: NOW,
+    path: restored,
+    now: NOW,
+    audit: service.entry(),
+  });
   assert.deepEqual([facts.takenAt, facts.withMasterKey, replaced], [NOW, true, null]);
   const db = openSqlite(restored, { readOnly: true });
   t.after(() => db.close());
@@ -184,7 +191,14 @@ test('a backup of an older version is migrated on its way back', async (t) => {
   assert.deepEqual([older.facts.schemaVersion, older.facts.contents], [SCHEMA_VERSION, {}]);
 
   const restored = join(folder, 'sallyport.db');
-  const { facts } = await restoreDatabase({ from, path: restored, now: NOW, audit: service.entry(), history });
+  const { facts } = await restoreDatabase({
+    from,
+    takenAt: NOW,
+    path: restored,
+    now: NOW,
+    audit: service.entry(),
+    history,
+  });
   assert.equal(facts.schemaVersion, SCHEMA_VERSION + 1);
   const db: SqliteDatabase = openSqlite(restored);
   t.after(() => db.close());
@@ -195,7 +209,7 @@ test('a backup of an older version is migrated on its way back', async (t) => {
   const failing = { ...history, steps: [{ ...step, sql: 'CREATE NONSENSE' }] };
   const elsewhere = join(folder, 'elsewhere.db');
   await assert.rejects(
-    restoreDatabase({ from, path: elsewhere, now: NOW, audit: service.entry(), history: failing }),
+    restoreDatabase({ from, takenAt: NOW, path: elsewhere, now: NOW, audit: service.entry(), history: failing }),
     /syntax error/,
   );
   assert.equal(existsSync(elsewhere), false);
@@ -212,7 +226,7 @@ test('a database that another process has open is not replaced', async (t) => {
   const from = openSqlite(path, { readOnly: true });
   t.after(() => from.close());
   const before = contents(service.database);
-  const restoring = restoreDatabase({ from, path: service.path, now: NOW, audit: service.entry() });
+  const restoring = restoreDatabase({ from, takenAt: NOW, path: service.path, now: NOW, audit: service.entry() });
   await assert.rejects(restoring, /another command has the database open/);
   assert.deepEqual(contents(service.database), before);
 });

@@ -5,8 +5,9 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { examineBackup } from '../../src/store/backup.ts';
+import { verifyBackup } from '../../src/store/backup.ts';
 import { createDownloads, type Download } from '../../src/store/download.ts';
+import { isAuthentic } from '../../src/store/manifest.ts';
 import { open, startedFolder } from '../support/data-folder.ts';
 import { NOW, openTestStore, type TestStore, temporaryFolder } from '../support/store.ts';
 
@@ -32,20 +33,21 @@ async function read({ content }: Download): Promise<Buffer> {
 describe('a backup that is downloaded', () => {
   it('is whole, and has no name any more when it is there', async (t) => {
     const s = await startLarge(t);
-    const download = await createDownloads(s.path).begin(NOW, new AbortController().signal);
+    const download = await createDownloads(s.path, s.vault).begin(NOW, new AbortController().signal);
     assert.ok(download);
     assert.deepEqual(leftOf(s.path), []);
     const bytes = await read(download);
     assert.equal(bytes.length, download.bytes);
     const file = join(temporaryFolder(t), 'backup.db');
     writeFileSync(file, bytes);
-    const verdict = await examineBackup(file);
+    const verdict = await verifyBackup(file);
     assert.ok(verdict.ok && verdict.facts.takenAt === NOW, JSON.stringify(verdict));
+    assert.ok(isAuthentic(verdict.manifest, s.vault));
   });
 
   it('is copied no further once its client has gone, and leaves nothing behind', async (t) => {
     const s = await startLarge(t);
-    const downloads = createDownloads(s.path);
+    const downloads = createDownloads(s.path, s.vault);
     const gone = new AbortController();
     const begun = downloads.begin(NOW, gone.signal);
     gone.abort(new Error('the client has gone'));
@@ -58,7 +60,7 @@ describe('a backup that is downloaded', () => {
 
   it('is one at a time, until it is read or its client has gone', async (t) => {
     const s = await startLarge(t);
-    const downloads = createDownloads(s.path);
+    const downloads = createDownloads(s.path, s.vault);
     const gone = new AbortController();
     const never = new AbortController().signal;
     const copying = downloads.begin(NOW, gone.signal);
@@ -98,7 +100,7 @@ describe('a backup that is downloaded', () => {
 async function downloadUntilKilled(path: string): Promise<unknown[]> {
   const program = `
     import('./src/store/download.ts').then(({ createDownloads }) => {
-      createDownloads(process.env.COPIED_FILE).begin(${NOW}, new AbortController().signal);
+      createDownloads(process.env.COPIED_FILE, { authenticate: () => '' }).begin(${NOW}, new AbortController().signal);
       const { statSync } = require('node:fs');
       const look = () => {
         const copy = statSync(process.env.COPIED_FILE + '.download', { throwIfNoEntry: false });

@@ -4,7 +4,8 @@ import { dirname, join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
 import { readAsset } from '../../src/assets.ts';
-import { openData } from '../../src/data-folder.ts';
+import { MIGRATED, openData } from '../../src/data-folder.ts';
+import { createLog } from '../../src/log.ts';
 import { MIGRATIONS, type Migration, migrationPath } from '../../src/store/migrations.ts';
 import {
   createSchema,
@@ -15,6 +16,7 @@ import {
 } from '../../src/store/schema.ts';
 import { openSqlite, type SqliteDatabase } from '../../src/store/sqlite.ts';
 import { modeOf, open, startedFolder } from '../support/data-folder.ts';
+import { createLogReader } from '../support/log-reader.ts';
 import { contents, NOW, temporaryFolder } from '../support/store.ts';
 
 /** Three versions of a made-up schema; the last step rebuilds a table that another one refers to. */
@@ -203,7 +205,9 @@ describe('a data folder of an older version', () => {
   it('is migrated by the server alone, which keeps a copy', async (t) => {
     const config = await startedFolder(t);
     await assert.rejects(openData(config, { exclusive: false, history }), /older version: start sallyport serve first/);
-    const data = await openData(config, { exclusive: true, clock: () => NOW, history });
+    const reader = createLogReader();
+    const log = createLog('info', { write: reader.take });
+    const data = await openData(config, { exclusive: true, clock: () => NOW, log, history });
     t.after(() => data.close());
     const row = data.db.connection.prepare('SELECT user_name, nickname FROM user_account').get();
     assert.deepEqual(row, { user_name: 'admin', nickname: null });
@@ -212,6 +216,18 @@ describe('a data folder of an older version', () => {
       `sallyport.db.v${SCHEMA_VERSION}.20261121T050000Z`,
       'serve.lock',
     ]);
+    const line = await reader.line(({ msg }) => msg === MIGRATED);
+    const { database, from, to, copy } = line;
+    const path = join(config.dataDir, 'sallyport.db');
+    assert.deepEqual(
+      { database, from, to, copy },
+      {
+        database: path,
+        from: SCHEMA_VERSION,
+        to: SCHEMA_VERSION + 1,
+        copy: `${path}.v${SCHEMA_VERSION}.20261121T050000Z`,
+      },
+    );
   });
 
   it('is left as it is where its migration fails, and says so', async (t) => {

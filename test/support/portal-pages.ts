@@ -29,6 +29,7 @@ const DEPENDENCIES: { readonly [Name in keyof PortalDependencies]: unknown } = {
   services: NOTHING,
   store: NOTHING,
   db: NOTHING,
+  vault: NOTHING,
   clock: NOTHING,
   ids: NOTHING,
   random: NOTHING,

@@ -17,9 +17,9 @@ import { pageHeader, section } from '../parts/header.ts';
 import { table } from '../parts/table.ts';
 import { spanText } from '../parts/time.ts';
 
-export function settingsPages({ pages, config, db, store, ids, clock, log }: PageDependencies): PageRoute[] {
+export function settingsPages({ pages, config, db, vault, store, ids, clock, log }: PageDependencies): PageRoute[] {
   const file = databasePath(config);
-  const downloads = createDownloads(file);
+  const downloads = createDownloads(file, vault);
   return [
     pages.view('/settings', async (call) => {
       const row = await db.get('SELECT sqlite_version() AS version', {});
