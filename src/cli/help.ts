@@ -28,8 +28,8 @@ sallyport help ${name} <command> says more of each.
 `;
 }
 
-/** `sallyport application create --help`. */
-export function commandHelp(command: Command): string {
+/** `sallyport application create --help`. `others` are further commands of a group that is a command itself. */
+export function commandHelp(command: Command, others: CommandGroup = []): string {
   const { name, summary, explanation, operands = [] } = command;
   const options = Object.entries(allOptions(command));
   const required = options
@@ -48,6 +48,7 @@ export function commandHelp(command: Command): string {
         repeatable(description, many),
       ]),
     ),
+    ...(others.length === 0 ? [] : [`Commands:\n${columns(others.map((other) => [other.name, other.summary]))}`]),
   ].join('\n');
 }
 

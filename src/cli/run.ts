@@ -35,7 +35,8 @@ async function dispatch(words: readonly string[], terminal: Terminal): Promise<n
   if (command === undefined) return groupAlone(group, commands, rest[0], terminal);
   const invocation = parseInvocation(command, words.slice(command.name.split(' ').length), terminal);
   if (invocation !== null) return command.run(invocation);
-  await terminal.out(commandHelp(command));
+  const others = command.name === group.name ? commands.filter((other) => other !== command) : [];
+  await terminal.out(commandHelp(command, others));
   return 0;
 }
 

@@ -82,7 +82,7 @@ test('every command has a group of its first word, and its help by three ways', 
         assert(stdout.includes(`  --${option}`), `${command.name} ${option}`);
       assert.equal((await here('help', ...words)).stdout, stdout);
       assert.equal((await here(...words, '-h')).stdout, stdout);
-      if (commands.length > 1) assert(group.stdout.includes(`  ${command.name} `), command.name);
+      if (command.name !== name) assert(group.stdout.includes(`  ${command.name} `), command.name);
     }
   }
 });
@@ -184,7 +184,7 @@ test('numbers and cursors that cannot be are wrong usage', async (t) => {
 
 test('every command on data refuses a folder without any', async () => {
   const withoutData = (await everyCommand()).filter(
-    ({ name }) => !['init', 'listen', 'restore', 'serve', 'version', 'doctor'].includes(name),
+    ({ name }) => !['backup verify', 'init', 'listen', 'restore', 'serve', 'version', 'doctor'].includes(name),
   );
   for (const command of withoutData) {
     const { status, stdout, stderr } = await here(
