@@ -6,8 +6,8 @@ import type { Progress, StateChange, Webhook } from '../store/webhooks.ts';
 import { isRunnable, nextState, stoppedProgress } from '../webhooks/lifecycle.ts';
 import { serviceStopEntry } from '../webhooks/service-stop.ts';
 import { stateChange } from '../webhooks/status-event.ts';
-import type { Finished, Job } from './job.ts';
-import { healthOf, type Judgement, judge, judgeBrokenOff, judgeElsewhere } from './judge.ts';
+import type { Finished, Job, Result } from './job.ts';
+import { healthOf, type Judgement, judge, judgeBrokenOff, judgeElsewhere, judgeUnreadable } from './judge.ts';
 import { attemptRecord, type Sent } from './send.ts';
 
 export type Conclusion = {
@@ -53,15 +53,15 @@ export function conclude(webhook: Webhook, finished: readonly Finished[], circum
       batches.push({ batch, fate, attempt: attemptOf(job, result.sent, ids) });
       continue;
     }
-    if (result.kind !== 'sent' && result.kind !== 'broken off') {
+    if (!('sent' in result)) {
       batches.push({ batch, fate: batch === null ? null : { kind: result.kind, at: now }, attempt: null });
       continue;
     }
     const { outcome, startedAt } = result.sent;
     const question = { outcome, batch, webhook, progress, startedAt, now, jitter, halfIds };
-    const judgeThis = result.kind !== 'sent' ? judgeBrokenOff : result.url === url ? judge : judgeElsewhere;
-    const judgement = judgeThis(question);
-    batches.push({ batch, fate: judgement.fate, attempt: attemptOf(job, result.sent, ids) });
+    const judgement = judgeOf(result, url)(question);
+    const isTold = result.kind !== 'unreadable' || judgement.fate?.kind === 'dead';
+    batches.push({ batch, fate: judgement.fate, attempt: isTold ? attemptOf(job, result.sent, ids) : null });
     if (!isRunnable(progress.state)) continue;
     judged = true;
     const after = progressAfter(progress, judgement, now);
@@ -74,6 +74,11 @@ export function conclude(webhook: Webhook, finished: readonly Finished[], circum
   }
   const health = judged && isRunnable(progress.state) ? { ...healthOf(progress), state: progress.state } : null;
   return { batches, changes, audit, progress, health };
+}
+
+function judgeOf(result: Result, url: string): typeof judge {
+  if (result.kind === 'sent') return result.url === url ? judge : judgeElsewhere;
+  return result.kind === 'unreadable' ? judgeUnreadable : judgeBrokenOff;
 }
 
 function progressAfter(progress: Progress, { event, health, stopReason }: Judgement, now: number): Progress {

@@ -100,8 +100,9 @@ export function createDeliver({
 
   const makeBodyOf = async (batch: Batch | null, request: BodyRequest, reading: Reading): Promise<BatchBody> => {
     if (batch === null) return { ...(await makeBody(request, [])), subjects: [] };
-    const { webhookNumber, firstOffset, lastOffset } = batch;
-    const ofBatch = { ...request, webhookNumber, firstOffset, lastOffset };
+    const { webhookNumber, firstOffset, lastOffset, attemptNumber, contentRefusals } = batch;
+    const parsed = attemptNumber > 1 || contentRefusals > 0;
+    const ofBatch = { ...request, webhookNumber, firstOffset, lastOffset, parsed };
     if (!isLarge(batch)) return makeBatchBody(ofBatch, reading);
     const body = await makeLargeBody(ofBatch);
     // Several may be ready at once, and to write one into its connection is heavy too.
@@ -114,6 +115,12 @@ export function createDeliver({
   const carry = async (departure: Departure, target: DeliveryTarget, now: number, body: BatchBody): Promise<void> => {
     const { job, ending, recalled, end } = departure;
     if (body === 'erased') return end({ kind: 'discarded' });
+    if (typeof body === 'object' && 'unreadable' in body) {
+      const { webhookNumber, batch } = job;
+      log.error({ webhookNumber, batchId: batch?.id, problem: body.unreadable }, 'a record cannot be read');
+      const outcome = failure('internal', body.unreadable);
+      return end({ kind: 'unreadable', sent: { startedAt: now, outcome, requestHeaders: {} } });
+    }
     if (body === 'clear') {
       await stopByService({ store, ids, log }, target, 'encryption_key_missing', now);
       return end(RELEASED);

@@ -17,12 +17,12 @@ export type Job = {
 
 /**
  * What came of a job: an attempt, at the URL that the endpoint had then; one that was cut off because the service stops, which does not
- * count; one that broke off here, of which the endpoint knows nothing; one whose lease was lost before it was settled, so that its batch
+ * count; one that broke off here, of which the endpoint knows nothing; none because a record of the batch cannot be read; one whose lease was lost before it was settled, so that its batch
  * is another's; or none, the batch being given back untried or closed because its records were erased.
  */
 export type Result =
   | { readonly kind: 'sent'; readonly sent: Sent; readonly url: string }
-  | { readonly kind: 'cut off' | 'broken off'; readonly sent: Sent }
+  | { readonly kind: 'cut off' | 'broken off' | 'unreadable'; readonly sent: Sent }
   | { readonly kind: 'lost'; readonly sent: Sent | null }
   | { readonly kind: 'release' | 'discarded' };
 

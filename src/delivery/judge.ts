@@ -46,6 +46,16 @@ export function judgeBrokenOff(question: Case): Judgement {
 }
 
 /**
+ * A batch with a record that cannot be read is halved without an attempt until that record is alone, so that the others go out; it is
+ * dead then. The endpoint had no part in it.
+ */
+export function judgeUnreadable({ batch, progress, now, halfIds }: Case): Judgement {
+  const divisible = batch !== null && batch.lastOffset > batch.firstOffset;
+  const fate: BatchFate = divisible ? { kind: 'halve', at: now, halfIds: halfIds() } : { kind: 'dead', at: now };
+  return { fate: batch === null ? null : fate, health: healthOf(progress), event: null, stopReason: null };
+}
+
+/**
  * What was sent to an address from which the webhook has been moved meanwhile says nothing of the endpoint that it has now: that is not
  * held up for it, nor stopped, and what failed there is tried here at once.
  */

@@ -44,6 +44,6 @@ function giveWay(refused: (error: Error) => void): void {
 
 /** What need not be copied. */
 function handedOver(body: BatchBody): ArrayBuffer[] {
-  const memory = typeof body === 'string' || !body.ok ? null : ownMemory(body.bytes);
+  const memory = typeof body === 'string' || 'unreadable' in body || !body.ok ? null : ownMemory(body.bytes);
   return memory === null ? [] : [memory];
 }

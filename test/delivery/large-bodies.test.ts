@@ -52,7 +52,7 @@ async function opened(t: TestContext, program?: string | URL, answerMs?: number)
     ...s,
     ...{ bodies, faults, refusals },
     request: (count, more = {}) => ({
-      ...{ webhookNumber: progress.webhookNumber, firstOffset: 0, lastOffset: count - 1 },
+      ...{ webhookNumber: progress.webhookNumber, firstOffset: 0, lastOffset: count - 1, parsed: false },
       ...{ subscriptionId: id, sessionId: 'session', attemptNumber: 1, gzip: false, encryption: null, now: s.clock() },
       ...more,
     }),
@@ -86,7 +86,7 @@ describe('a large body', () => {
     const s = await opened(t);
     const encryption = { keyName: 'key', publicKey: pgpVector('expired') };
     const made = await s.bodies.make(s.request(10, { encryption }));
-    assert.ok(typeof made !== 'string' && !made.ok);
+    assert.ok(typeof made !== 'string' && 'ok' in made && !made.ok);
     assert.equal(made.errorClass, 'encryption');
     assert.match(made.message, /^expired_key: the key expired on 2020-01-02/);
     assert.deepEqual(s.faults, []);
@@ -281,7 +281,7 @@ function niceOf(path: string): number {
 }
 
 function isMade(body: BatchBody): body is Extract<BatchBody, { readonly ok: true }> {
-  return typeof body !== 'string' && body.ok;
+  return typeof body !== 'string' && 'ok' in body && body.ok;
 }
 
 /** A body with its bytes as text, so that Buffer and Uint8Array compare. */
