@@ -32,8 +32,8 @@ export type Resource<Record extends Administered, Input> = {
   /** The record as the audit log compares it, its fields named as callers know them; secrets are `Secret` or end in `Hash`. */
   audited(record: Record): Readonly<{ [field: string]: unknown }>;
   /**
-   * Throws 401 where the change would grant, or take over, more than whoever acts holds (wire.md §4). `before` is null for a new record,
-   * `after` for one to be deleted.
+   * Throws 401 where the change would grant, or take over, more than whoever acts holds, and 409 where it would leave nobody who can
+   * administer (wire.md §4). `before` is null for a new record, `after` for one to be deleted.
    */
   contain?(acting: Acting, before: Record | null, after: Record | null): Promise<void> | void;
   /** Why the record may not be changed or deleted at all, or null. */

@@ -28,10 +28,13 @@ export function authorizationServer({
   clock,
   gate,
   issuer,
+  knownAddress,
   ...page
 }: Composed & {
   readonly gate: Gate;
   readonly issuer: () => string;
+  /** The same; null where it is not known. */
+  readonly knownAddress: () => string | null;
   readonly signInPath: () => string | null;
   readonly stylesheet: string;
 }): Route[] {
@@ -39,7 +42,7 @@ export function authorizationServer({
   const authentication = createClientAuthentication({ tokens, throttle, clock });
   return [
     ...tokenRoutes({ tokens, authentication }),
-    ...introspectionRoutes({ tokens, authentication, gate, users: store.users }),
+    ...introspectionRoutes({ tokens, authentication, gate, users: store.users, issuer: knownAddress }),
     ...revocationRoutes({ tokens, authentication }),
     ...discoveryRoutes({ issuer, products }),
     ...forwardAuthRoutes({ gate }),

@@ -23,6 +23,7 @@ export const REFUSAL_STATUS = {
   conflict: 409,
   in_use: 409,
   read_only: 409,
+  last_administrator: 409,
   not_verified: 409,
   invalid_state: 409,
   idempotency_conflict: 409,

@@ -139,7 +139,7 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch }: S
   // In a host program's server the portal is not served.
   const signInPath = (): string | null => (address === null ? null : '/sign-in');
   const described = [
-    ...authorizationServer({ ...composed, gate, issuer, signInPath, stylesheet: portal.stylesheet }),
+    ...authorizationServer({ ...composed, gate, issuer, knownAddress, signInPath, stylesheet: portal.stylesheet }),
     ...administration(doors),
     ...metricsRoutes({ metrics, gate }),
   ];

@@ -24,6 +24,7 @@ const MEANINGS: Readonly<Record<RefusalCode, string>> = {
   conflict: 'A name is taken, or something else that is stored stands against it.',
   in_use: 'Others refer to it: `description` names them.',
   read_only: 'It is built in and stays as it is.',
+  last_administrator: 'The change would leave no active administrator.',
   not_verified: 'The endpoint has to answer its challenge before it can be enabled.',
   invalid_state: 'Not while it is in the state that it is in: `description` says which, and often what to do first.',
   idempotency_conflict: 'The idempotency key was used within 24 hours for a request or an event with other content.',

@@ -6,6 +6,7 @@ import { Refusal } from '../refusal.ts';
 import type { Client } from '../store/applications.ts';
 import { retryStale, StaleWrite } from '../store/database.ts';
 import type { Store } from '../store/store.ts';
+import type { Constraints } from '../store/users.ts';
 import { credentialBytes, hashCredential, mintToken } from './credential.ts';
 import { findGrant } from './gate.ts';
 import { bytesOfTexts, createKnown } from './known.ts';
@@ -14,7 +15,7 @@ import { grantScope, parseScope } from './scope.ts';
 export type ClientCredentials = { readonly clientId: string; readonly clientSecret: string };
 export type IssuedToken = { readonly accessToken: string; readonly expiresInSeconds: number; readonly scope: string };
 
-/** RFC 7662 §2.2, the members that a token of ours has. */
+/** RFC 7662 §2.2, the members that a token of ours has, and wire.md §2. */
 export type Introspection =
   | { readonly active: false }
   | {
@@ -26,6 +27,10 @@ export type Introspection =
       readonly exp: number;
       readonly iat: number;
       readonly sub: string;
+      readonly jti: string;
+      /** What the user may do, and is limited to, now: the gate decides with these. */
+      readonly permissions: readonly string[];
+      readonly constraints: Constraints;
     };
 
 export type Tokens = {
@@ -114,6 +119,10 @@ export function createTokens({ store, clock, ids, random }: Dependencies): Token
         exp: Math.floor(grant.expiresAt / 1000),
         iat: Math.floor(rowKeyTime(grant.key) / 1000),
         sub: grant.userId,
+        // The key in the token, which proves nothing.
+        jti: String(grant.key),
+        permissions: grant.permissions,
+        constraints: grant.constraints,
       };
     },
     revoke: async (token, client) => {

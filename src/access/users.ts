@@ -6,7 +6,7 @@ import { PERMISSIONS_MAX } from '../limits.ts';
 import { Refusal } from '../refusal.ts';
 import { displayName, distinct, id, instant, isoInstant } from '../schemas.ts';
 import type { Store } from '../store/store.ts';
-import type { User } from '../store/users.ts';
+import { lostAdministration, type User } from '../store/users.ts';
 import { requireRightsOfUser } from './containment.ts';
 
 const permission: z.ZodType<string> = z
@@ -69,8 +69,9 @@ export function createUsers({ store, clock, ids }: { store: Store; clock: Clock;
         (await store.applications.ofUser(id)).map(({ id, name }) => `application ${name} (${id})`),
       unique: { 'user_account.user_name': 'userName' },
       audited: (user) => user,
-      contain: (acting, before, after) => {
+      contain: async (acting, before, after) => {
         for (const user of [before, after]) if (user !== null) requireRightsOfUser(acting, user);
+        if (before !== null) await refuseLastAdministrator(store, before, after);
       },
     },
     { clock, ids },
@@ -78,7 +79,9 @@ export function createUsers({ store, clock, ids }: { store: Store; clock: Clock;
   return {
     ...administration,
     remove: async (id, acting) => {
-      const { userName } = await administration.get(id);
+      const user = await administration.get(id);
+      if (lostAdministration(user, null) !== null) return administration.remove(id, acting);
+      const { userName } = user;
       const others = (await store.users.list('', 2)).filter((user) => user.id !== id);
       // Without any the data would count as new, and the next start make an administrator.
       if (others.length === 0) throw new Refusal('invalid_state', `${userName} is the last user, and one has to stay`);
@@ -96,6 +99,17 @@ export function viewUser({ passwordHash, createdAt, updatedAt, ...user }: User):
     createdAt: isoInstant(createdAt),
     updatedAt: isoInstant(updatedAt),
   };
+}
+
+/** Throws 409 where no active administrator would remain to give the rights back (wire.md §4). */
+async function refuseLastAdministrator(store: Store, before: User, after: User | null): Promise<void> {
+  const lost = lostAdministration(before, after);
+  if (lost === null || (await store.users.hasOtherAdministrator(before.id, lost))) return;
+  const kept =
+    lost === 'all'
+      ? 'it stays, active and in this role'
+      : 'it keeps the permissions users:manage, applications:manage and catalogue:manage';
+  throw new Refusal('last_administrator', `${before.userName} is the last active administrator: ${kept}`);
 }
 
 function definedOnly({ divisions }: UserInput['constraints']): User['constraints'] {

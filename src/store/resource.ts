@@ -30,6 +30,7 @@ export function resourceStore<T extends Administered>(
     readonly guards?: (record: T) => Statement[];
     readonly onInsert?: (record: T) => Statement[];
     readonly onUpdate?: (record: T, before: T) => Statement[];
+    readonly beforeRemove?: (id: string) => Statement[];
   } = {},
 ): ResourceStore<T> & { updateStatements(record: T, before: T, audit: AuditEntry): Statement[] } {
   const getSql = `SELECT ${table.columns()} FROM ${name} WHERE id = @id`;
@@ -65,7 +66,11 @@ export function resourceStore<T extends Administered>(
     },
     updateStatements,
     remove: async (id, audit) => {
-      await db.commit([{ sql: removeSql, params: { id }, expectChanges: 1 }, auditStatement(audit)]);
+      await db.commit([
+        ...(beside.beforeRemove?.(id) ?? []),
+        { sql: removeSql, params: { id }, expectChanges: 1 },
+        auditStatement(audit),
+      ]);
     },
   };
 }

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { viewApplication } from '../../src/access/applications.ts';
 import { isoInstant } from '../../src/schemas.ts';
 import { refused } from '../support/refusals.ts';
-import { ACTOR, makeApplication, openTestServices, type TestServices, tokenOf } from '../support/services.ts';
+import { ACTOR, makeApplication, makeUser, openTestServices, type TestServices, tokenOf } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
 
 const works = async (s: TestServices, clientId: string, clientSecret: string): Promise<boolean> =>
@@ -158,5 +158,23 @@ describe('revoking the tokens of an application', () => {
   it('is refused for an application that does not exist', async (t) => {
     const s = await openTestServices(t);
     await leavingNothing(s, () => refused(() => s.applications.revokeTokens('nobody', ACTOR), { code: 'not_found' }));
+  });
+});
+
+describe('an application that is bound to another user', () => {
+  it('loses its tokens, which would change identity, and gets new ones', async (t) => {
+    const s = await openTestServices(t);
+    const { application, clientSecret } = await makeApplication(s, { scopes: ['employees:view'] });
+    const issued = await tokenOf(s, application.clientId, clientSecret);
+    const { id: userId, userName } = await makeUser(s);
+    await s.applications.patch(application.id, { name: 'renamed' }, ACTOR);
+    assert.equal((await s.gate.authenticate([`Bearer ${issued}`])).userId, application.userId);
+    await s.applications.patch(application.id, { userId }, ACTOR);
+    await refused(() => s.gate.authenticate([`Bearer ${issued}`]), { code: 'invalid_token' });
+    await s.applications.patch(application.id, { userId: application.userId }, ACTOR);
+    await refused(() => s.gate.authenticate([`Bearer ${issued}`]), { code: 'invalid_token' });
+    await s.applications.patch(application.id, { userId }, ACTOR);
+    const fresh = await tokenOf(s, application.clientId, clientSecret);
+    assert.equal((await s.gate.authenticate([`Bearer ${fresh}`])).userName, userName);
   });
 });

@@ -11,6 +11,8 @@ const ON = ['--fields', '{"active":true}'];
 test('an application or a user that a command switches off beside a server is refused at the next call', async (t) => {
   const { dataDir, credentials, json } = await initialised(t);
   const { announcement } = await serve(t, dataDir);
+  // The last active administrator could not be switched off.
+  await json(['user', 'create', '--user-name', 'ada', '--role', 'administrator']);
   const statusOf = async (token: string): Promise<number> => {
     const { status } = await createClient(announcement.url, token).get(`${EDGE}/users`);
     return status;
@@ -69,12 +71,12 @@ test('user: is shown, changed and removed by id or user name, and stays while an
   assert.equal(await failure(['user', 'remove', 'ada']), 'sallyport: there is no user ada\n');
 });
 
-test('user remove: leaves the last one, without whom the data would count as new', async (t) => {
+test('user remove: leaves the last active administrator', async (t) => {
   const { credentials, run, failure } = await initialised(t);
   await run(['application', 'remove', credentials.clientId]);
   assert.match(
     await failure(['user', 'remove', 'admin']),
-    /^sallyport: admin is the last user, and one has to stay\n$/,
+    /^sallyport: admin is the last active administrator: it stays, active and in this role\n$/,
   );
   assert.equal((await run(['user', 'show', 'admin'])).status, 0);
 });

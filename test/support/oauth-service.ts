@@ -46,7 +46,7 @@ export async function startOAuthService(
   const handler = createRequestHandler({
     routes: [
       ...tokenRoutes({ tokens, authentication }),
-      ...introspectionRoutes({ tokens, authentication, gate, users: store.users }),
+      ...introspectionRoutes({ tokens, authentication, gate, users: store.users, issuer: () => origin }),
       ...revocationRoutes({ tokens, authentication }),
       ...discoveryRoutes({ issuer: () => origin, products }),
       ...forwardAuthRoutes({ gate }),

@@ -71,7 +71,7 @@ function routesOf(t: TestContext, services: TestServices, issuer: () => string):
   const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }) });
   return [
     ...tokenRoutes({ tokens, authentication }),
-    ...introspectionRoutes({ tokens, authentication, gate, users: store.users }),
+    ...introspectionRoutes({ tokens, authentication, gate, users: store.users, issuer }),
     ...revocationRoutes({ tokens, authentication }),
     ...discoveryRoutes({ issuer, products: services.products }),
     ...forwardAuthRoutes({ gate }),

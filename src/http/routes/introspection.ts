@@ -39,6 +39,14 @@ const introspectionResponse = z
     exp: z.int().optional().meta({ description: 'Seconds since 1970' }),
     iat: z.int().optional(),
     sub: z.string().optional().meta({ description: 'The id of the user that the application acts as' }),
+    jti: z.string().optional().meta({ description: 'The token by a name that does not open anything' }),
+    iss: z.string().optional().meta({ description: 'Left out where the address that clients see is not known' }),
+    aud: z.string().optional().meta({ description: 'The same as `iss`' }),
+    permissions: z.array(z.string()).optional().meta({ description: 'What the user may do now' }),
+    constraints: z
+      .object({ divisions: z.array(z.string()).optional() })
+      .optional()
+      .meta({ description: 'What the user is limited to now' }),
   })
   .meta({ id: 'IntrospectionResponse', description: 'What the token is worth now (RFC 7662 §2.2).' });
 
@@ -47,11 +55,13 @@ type Dependencies = {
   readonly authentication: ClientAuthentication;
   readonly gate: Pick<Gate, 'authenticate'>;
   readonly users: Pick<UserStore, 'get'>;
+  /** The issuer of the metadata; null where the address that clients see is not known. */
+  readonly issuer: () => string | null;
 };
 
 type Holder = Pick<Caller, 'scope' | 'userName' | 'permissions'>;
 
-export function introspectionRoutes({ tokens, authentication, gate, users }: Dependencies): Route[] {
+export function introspectionRoutes({ tokens, authentication, gate, users, issuer }: Dependencies): Route[] {
   /** RFC 7662 §2.1: by client credentials, or by a bearer token of the caller's own. */
   const holderOf = async (call: Call, parameters: Parameters): Promise<Holder> => {
     const { authorization } = call.request.headers;
@@ -61,6 +71,12 @@ export function introspectionRoutes({ tokens, authentication, gate, users }: Dep
     const { scopes, userId } = await authentication.client(call, parameters);
     const user = await users.get(userId);
     return { scope: scopes, userName: user?.userName ?? userId, permissions: user?.permissions ?? [] };
+  };
+
+  const introspect = async (token: string) => {
+    const told = await tokens.introspect(token);
+    const at = issuer();
+    return told.active && at !== null ? { ...told, iss: at, aud: at } : told;
   };
 
   return [
@@ -87,7 +103,7 @@ export function introspectionRoutes({ tokens, authentication, gate, users }: Dep
         return {
           status: 200,
           headers: { Pragma: 'no-cache' },
-          body: await tokens.introspect(parameters.required('token')),
+          body: await introspect(parameters.required('token')),
         };
       },
       refuse: refuseInDialect,

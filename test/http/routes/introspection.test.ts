@@ -59,7 +59,19 @@ describe('introspection', () => {
       exp: issuedAt + 3600,
       iat: issuedAt,
       sub: service.holder.user.id,
+      jti: String(tokenRowKey(service.token)),
+      iss: service.origin,
+      aud: service.origin,
+      permissions: ['employees:edit', 'employees:view'],
+      constraints: {},
     });
+    await service.users.patch(
+      service.holder.user.id,
+      { permissions: ['employees:view'], constraints: { divisions: ['sales'] } },
+      COMMAND_LINE,
+    );
+    const { permissions, constraints } = bodyOf(await ask(service, service.token));
+    assert.deepEqual([permissions, constraints], [['employees:view'], { divisions: ['sales'] }]);
   });
 
   it('takes credentials by Basic, in the body, or as a bearer token, in both dialects', async (t) => {
