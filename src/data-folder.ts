@@ -88,7 +88,7 @@ type Opening = {
  * There from the beginning of a first start until the database is set up. Without it, a folder that has traces of a database and no
  * database has lost it.
  */
-const FIRST_START_FILE = 'first-start';
+export const FIRST_START_FILE = 'first-start';
 
 /**
  * Opens the data of `config`. `exclusive` is for the one server of a folder: it takes the lock, makes what is missing and

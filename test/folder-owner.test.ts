@@ -3,7 +3,7 @@
  * anybody else can be the service's user alone, and sees that everything is its own.
  */
 import assert from 'node:assert/strict';
-import { chmodSync, chownSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { sallyport, unusedFolder } from './support/command.ts';
@@ -128,18 +128,28 @@ describe('what belongs to another user', () => {
     const { gid } = statSync(dataDir);
     const told = (): Promise<string> => doctorSays(folder);
     giveToService(dataDir);
-    const files = ['sallyport.db', 'serve.lock', 'master.key'].map((name) => join(dataDir, name));
+    const files = ['master.key', 'sallyport.db', 'serve.lock'].map((name) => join(dataDir, name));
     const owners = files.map((path) => `${path} belongs to root`).join(', ');
     assert.equal(
       await told(),
-      `problem  file permissions: ${owners}, the folder to uid ${SERVICE}; run as root: chown ${SERVICE}:${gid} ${files.join(' ')}\n`,
+      `problem  file owners: ${owners}, the folder to uid ${SERVICE}; run as root: chown ${SERVICE}:${gid} ${files.join(' ')}\n`,
     );
     for (const path of files) giveToService(path);
     assert.equal(await told(), '');
-    // A mounted volume may stay root's: then whoever has the database is the one who serves.
+    // A backup that root wrote into the folder is not the service's.
+    const backup = join(dataDir, 'backup.db');
+    writeFileSync(backup, '');
+    assert.equal(
+      await told(),
+      `warning  file owners: ${backup} belongs to root, the folder to uid ${SERVICE}; run as root: chown ${SERVICE}:${gid} ${backup}\n`,
+    );
+    rmSync(backup);
+    // The folder is what counts, also where every file in it is another user's.
     chownSync(dataDir, 0, gid);
-    assert.equal(await told(), '');
-    chownSync(join(dataDir, 'master.key'), 0, gid);
-    assert.match(await told(), new RegExp(`the database to uid ${SERVICE}; run as root: chown ${SERVICE}:`));
+    const theirs = files.map((path) => `${path} belongs to uid ${SERVICE}`).join(', ');
+    assert.equal(
+      await told(),
+      `problem  file owners: ${theirs}, the folder to root; run as root: chown 0:${gid} ${files.join(' ')}, or, if the service runs as uid ${SERVICE}: chown ${SERVICE} ${dataDir}\n`,
+    );
   });
 });

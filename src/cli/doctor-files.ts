@@ -1,9 +1,9 @@
 /** What the doctor looks at outside the database: the folder, its files' permissions, the disk, and files that settings name. */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { accessSync, constants, statfsSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { accessSync, constants, readdirSync, statfsSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { type Config, readSettingFile } from '../config.ts';
-import { databaseFiles, databasePath, masterKeyPath } from '../data-folder.ts';
+import { DATABASE_FILE, databaseFiles, FIRST_START_FILE, masterKeyPath } from '../data-folder.ts';
 import { DISK_FREE_LOW_BYTES, DISK_FREE_MIN_BYTES, EXPIRY_WARNING_MS } from '../limits.ts';
 import { readAuthorities } from '../outbound/tls.ts';
 import { LOCK_FILE } from '../store/folder-lock.ts';
@@ -14,6 +14,7 @@ import { type Finding, finding, ok, problem, warning } from './doctor-finding.ts
 export async function examineFiles(config: Config, now: number): Promise<Finding[]> {
   return [
     await finding('data folder', () => examineFolder(config)),
+    await finding('file owners', () => examineOwners(config)),
     await finding('file permissions', () => examinePermissions(config)),
     await finding('master key', () => examineMasterKey(config)),
     await finding('disk space', () => examineDisk(config)),
@@ -35,8 +36,6 @@ function examineFolder({ dataDir }: Config): Finding {
 function examinePermissions(config: Config): Finding {
   const check = 'file permissions';
   const files = databaseFiles(config).filter((path) => path !== config.dataDir && exists(path));
-  const strangers = examineOwners(config, files);
-  if (strangers !== null) return problem(check, strangers);
   const exposed = files.filter((path) => exposedMode(path) !== null);
   if (exposed.length > 0) {
     const list = exposed.join(' ');
@@ -48,21 +47,37 @@ function examinePermissions(config: Config): Finding {
   return /[2367]/.test(mode.slice(-2)) ? problem(check, advice) : warning(check, advice);
 }
 
-/** What another user than the one who serves has made there, that one cannot use: the folder's owner, or where that is root the database's. */
-function examineOwners(config: Config, files: readonly string[]): string | null {
-  const folder = ownerOf(config.dataDir);
-  const isRoots = folder?.uid === 0;
-  const owner = isRoots ? (ownerOf(databasePath(config)) ?? folder) : folder;
-  const key = masterKeyPath(config);
-  const all = [...files, join(config.dataDir, LOCK_FILE), ...(dirname(key) === config.dataDir ? [key] : [])];
-  const strangers = all.flatMap((path) => {
-    const uid = ownerOf(path)?.uid;
-    return owner === null || uid === undefined || uid === owner.uid ? [] : [{ path, uid }];
-  });
-  if (owner === null || strangers.length === 0) return null;
-  const told = strangers.map(({ path, uid }) => `${path} belongs to ${userText(uid)}`).join(', ');
+/**
+ * The owner of the folder is the one who serves: what another user owns in it, that one may not be able to open. A file that is not the
+ * service's, such as a backup, is a warning.
+ */
+function examineOwners(config: Config): Finding {
+  const check = 'file owners';
+  const { dataDir } = config;
+  const owner = ownerOf(dataDir);
+  if (owner === null) return warning(check, `it cannot be seen who owns ${dataDir}`);
+  const strangers = readdirSync(dataDir)
+    .sort()
+    .flatMap((name) => {
+      const path = join(dataDir, name);
+      const uid = ownerOf(path)?.uid ?? owner.uid;
+      return uid === owner.uid ? [] : [{ path, uid, isService: isServices(config, name) }];
+    });
+  if (strangers.length === 0) return ok(check, `everything belongs to the owner of the folder, ${userText(owner.uid)}`);
   const list = strangers.map(({ path }) => path).join(' ');
-  return `${told}, the ${isRoots ? 'database' : 'folder'} to ${userText(owner.uid)}; run as root: chown ${owner.uid}:${owner.gid} ${list}`;
+  const told = strangers.map(({ path, uid }) => `${path} belongs to ${userText(uid)}`).join(', ');
+  const advice = `run as root: chown ${owner.uid}:${owner.gid} ${list}`;
+  // A mounted volume may be root's with the service's files in it.
+  const [other] = new Set(strangers.map(({ uid }) => uid));
+  const instead =
+    owner.uid === 0 ? `, or, if the service runs as ${userText(other ?? 0)}: chown ${other} ${dataDir}` : '';
+  const text = `${told}, the folder to ${userText(owner.uid)}; ${advice}${instead}`;
+  return strangers.some(({ isService }) => isService) ? problem(check, text) : warning(check, text);
+}
+
+function isServices(config: Config, name: string): boolean {
+  const own = [LOCK_FILE, FIRST_START_FILE, basename(masterKeyPath(config))];
+  return name.startsWith(DATABASE_FILE) || own.includes(name);
 }
 
 function examineMasterKey(config: Config): Finding {

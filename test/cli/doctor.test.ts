@@ -44,7 +44,7 @@ test('a folder in order passes every check, beside a running server too, and not
   assert.deepEqual(
     checks.map(({ check }) => check),
     [
-      ...['data folder', 'file permissions', 'master key', 'disk space'],
+      ...['data folder', 'file owners', 'file permissions', 'master key', 'disk space'],
       ...['schema', 'integrity', 'foreign keys', 'audit log', 'clock', 'secrets', 'PGP keys', 'client certificates'],
     ],
   );

@@ -246,6 +246,7 @@ describe('users', () => {
     await guest.page.getByLabel('Password', { exact: true }).fill('a pony in a tall hat');
     await guest.page.getByLabel('The same again').fill('a pony in a tall hat');
     await guest.page.getByRole('button', { name: 'Set password' }).click();
+    await guest.page.getByText('Your password is set').first().waitFor();
     await guest.open('/sign-in');
     await guest.page.getByLabel('User name').fill('grace');
     await guest.page.getByLabel('Password').fill('a pony in a tall hat');
