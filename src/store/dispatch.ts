@@ -74,10 +74,12 @@ const CLAIM_RETRY = `
   UPDATE batch SET lease_owner = @owner, next_attempt_at = @leaseExpiresAt, attempt_count = @attemptNumber
   WHERE webhook_number = @webhookNumber AND first_offset = @firstOffset AND id = @id
     AND state = 'pending' AND next_attempt_at <= @now`;
-// Measured: 3.1 µs a batch, 4.7 with a statement for each.
+// Measured: 3.1 µs a batch, 4.7 with a statement for each. Inserts nothing once another claim has moved the cursor, which `MOVE_CURSOR`
+// then reports: the batches that are there would otherwise be a violation of the primary key, which is a fault and no race.
 const CLAIM_FRESH = `
   INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, lease_owner)
-  SELECT @webhookNumber, value ->> 0, value ->> 1, value ->> 2, 'pending', 1, 0, @leaseExpiresAt, @owner FROM json_each(@batches)`;
+  SELECT @webhookNumber, value ->> 0, value ->> 1, value ->> 2, 'pending', 1, 0, @leaseExpiresAt, @owner FROM json_each(@batches)
+  WHERE (SELECT cursor_offset FROM webhook_progress WHERE webhook_number = @webhookNumber) = @cursorBefore`;
 // The next look is worked out here, inside the transaction, so that an event published meanwhile is not overlooked.
 const MOVE_CURSOR = `
   UPDATE webhook_progress
@@ -180,7 +182,12 @@ export function claimStatements(claim: Claim): Statement[] {
     })),
     ...(fresh.length === 0
       ? []
-      : [{ sql: CLAIM_FRESH, params: { webhookNumber, owner, leaseExpiresAt, batches: batchesJson(fresh) } }]),
+      : [
+          {
+            sql: CLAIM_FRESH,
+            params: { webhookNumber, owner, leaseExpiresAt, cursorBefore, batches: batchesJson(fresh) },
+          },
+        ]),
     {
       sql: MOVE_CURSOR,
       params: {
