@@ -1,11 +1,14 @@
 /** Who makes a change and with which rights: every use case that changes something takes an `Acting`. */
 import type { Actor } from './audit.ts';
+import type { IfMatch } from './entity-tag.ts';
 import type { Constraints, Role } from './store/users.ts';
 
 export type Acting = {
   /** The name that the audit log keeps. */
   readonly actor: Actor;
   readonly authority: Authority;
+  /** What the change was decided on: it is refused with 412 once the resource has none of these tags. */
+  readonly ifMatch?: IfMatch | undefined;
 };
 
 /** `unlimited` is for those who have the data folder and the master key: the command line, an embedding program, the service itself. */

@@ -5,6 +5,7 @@
 import type { z } from 'zod';
 import type { Acting } from './acting.ts';
 import { type AuditAction, type AuditEntry, type AuditedResource, changesBetween } from './audit.ts';
+import { refuseChanged } from './entity-tag.ts';
 import { type Clock, type Ids, isUuidV7 } from './ids.ts';
 import { Refusal, refuseField } from './refusal.ts';
 import { ConstraintViolation, retryStale } from './store/database.ts';
@@ -25,6 +26,8 @@ export type Resource<Record extends Administered, Input> = {
    * a new one. Throws `Refusal`.
    */
   readonly build: Build<Record, Input>;
+  /** The record as a read answers it, of which its entity tag is made. */
+  shown(record: Record): unknown;
   /** Names what refers to the record, to say why it stays. */
   referrers(record: Record): Promise<readonly string[]>;
   /** The field behind each unique column, such as `{'user_account.user_name': 'userName'}`. */
@@ -117,6 +120,7 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
   const change: Administration<Rec>['change'] = (id, action, acting, next, beside = nothing) =>
     retryStale(async () => {
       const before = await get(id);
+      refuseChanged(acting.ifMatch, resource.shown(before), title);
       refuseReadOnly(before);
       const updatedAt = Math.max(clock(), before.updatedAt + 1);
       const after = await next(before, { id, createdAt: before.createdAt, updatedAt });
@@ -162,6 +166,7 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
     remove: (id, acting) =>
       retryStale(async () => {
         const record = await get(id);
+        refuseChanged(acting.ifMatch, resource.shown(record), title);
         refuseReadOnly(record);
         await resource.contain?.(acting, record, null);
         const referrers = await resource.referrers(record);
@@ -170,7 +175,7 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
             details: referrers.map((referrer) => ({ field: 'id', problem: `is used by ${referrer}` })),
           });
         }
-        await store.remove(id, entry(`${name}.delete`, acting, record, null, clock()));
+        await store.remove(id, entry(`${name}.delete`, acting, record, null, clock()), record.updatedAt);
       }),
   };
 }

@@ -27,6 +27,7 @@ export const REFUSAL_STATUS = {
   not_verified: 409,
   invalid_state: 409,
   idempotency_conflict: 409,
+  precondition_failed: 412,
   content_too_large: 413,
   unsupported_media_type: 415,
   too_many_requests: 429,

@@ -38,6 +38,7 @@ const FOUNDATION = [
   'content-hash.ts',
   'database-limits.ts',
   'delivery-limits.ts',
+  'entity-tag.ts',
   'housekeeping-limits.ts',
   'ids.ts',
   'limits.ts',

@@ -28,6 +28,7 @@ const MEANINGS: Readonly<Record<RefusalCode, string>> = {
   not_verified: 'The endpoint has to answer its challenge before it can be enabled.',
   invalid_state: 'Not while it is in the state that it is in: `description` says which, and often what to do first.',
   idempotency_conflict: 'The idempotency key was used within 24 hours for a request or an event with other content.',
+  precondition_failed: 'The resource has changed since it had the `ETag` of `If-Match`; `ETag` is the present one.',
   content_too_large: 'The body has more bytes than it may.',
   unsupported_media_type: 'Another media type, charset or content coding than is taken here.',
   too_many_requests: 'Too many failed authentications came from there: `Retry-After` says how long to wait.',

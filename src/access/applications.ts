@@ -123,6 +123,7 @@ export function createApplications({ store, clock, ids, random }: Dependencies):
         scopes,
         active,
       }),
+      shown: (application) => viewApplication(application, clock()),
       build,
       referrers: async () => [],
       unique: {},

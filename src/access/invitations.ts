@@ -1,6 +1,7 @@
 /** Invitations: a link, good once and for 72 hours, by which a user sets a password. */
 import type { Acting } from '../acting.ts';
 import { type Actor, type AuditAction, type AuditEntry, changesBetween } from '../audit.ts';
+import { refuseChanged } from '../entity-tag.ts';
 import { type Clock, type Ids, isUuidV7, type Random } from '../ids.ts';
 import { INVITATION_MS } from '../limits.ts';
 import { Refusal, refuseField } from '../refusal.ts';
@@ -12,6 +13,7 @@ import { requireRightsOfUser } from './containment.ts';
 import { credentialBytes, hashCredential, mintCredential } from './credential.ts';
 import { hashPassword } from './password.ts';
 import { passwordProblem } from './password-rules.ts';
+import { viewUser } from './users.ts';
 
 /** The token is in the clear this once; whoever has it can set the user's password. */
 export type NewInvitation = { readonly token: string; readonly expiresAt: number };
@@ -98,6 +100,7 @@ export function createInvitations({ store, clock, ids, random }: Dependencies): 
       retryStale(async () => {
         const user = isUuidV7(userId) ? await store.users.get(userId) : null;
         if (user === null) throw new Refusal('not_found', `there is no user ${userId.slice(0, 64)}`);
+        refuseChanged(acting.ifMatch, viewUser(user), 'user');
         if (!user.active) throw new Refusal('invalid_state', `the user ${user.userName} is not active`);
         requireRightsOfUser(acting, user);
         if (user.role === 'service') throw new Refusal('invalid_state', signsInNowhere(user));

@@ -90,6 +90,7 @@ export function createProducts({ store, clock, ids }: { store: Store; clock: Clo
       input: productInput,
       reserved: { create: reserved, patch: reserved },
       writable: ({ name, scopes, rules }) => ({ name, scopes, rules }),
+      shown: viewProduct,
       build: async (input, before, stamp) => {
         const rules = input.rules.map(({ permission, ...needed }) =>
           permission === undefined ? needed : { ...needed, permission },

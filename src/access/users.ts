@@ -58,6 +58,7 @@ export function createUsers({ store, clock, ids }: { store: Store; clock: Clock;
       input: userInput,
       reserved: { create: reserved, patch: reserved },
       writable: ({ id, createdAt, updatedAt, passwordHash, ...rest }) => rest,
+      shown: viewUser,
       build: async (input, before, stamp) => ({
         ...stamp,
         ...input,

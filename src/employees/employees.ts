@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { type Caller, insufficientPermission } from '../access/gate.ts';
 import { refusingDuplicates } from '../administration.ts';
+import { type IfMatch, refuseChanged } from '../entity-tag.ts';
 import { makeEvent } from '../events/event.ts';
 import { type Clock, type Ids, isUuidV7 } from '../ids.ts';
 import { Refusal } from '../refusal.ts';
@@ -58,8 +59,9 @@ export type Employees = {
   create(body: unknown, caller: Caller, beside?: Beside<Employee>): Promise<Employee>;
   get(userId: string, caller: Caller): Promise<Employee>;
   list(page: { division: string | undefined; after: string; limit: number }, caller: Caller): Promise<Employee[]>;
-  replace(userId: string, body: unknown, caller: Caller): Promise<Employee>;
-  patch(userId: string, patch: unknown, caller: Caller): Promise<Employee>;
+  /** `ifMatch`, here and below, is what the change was decided on: 412 once the employee has none of these tags. */
+  replace(userId: string, body: unknown, caller: Caller, ifMatch?: IfMatch): Promise<Employee>;
+  patch(userId: string, patch: unknown, caller: Caller, ifMatch?: IfMatch): Promise<Employee>;
 };
 
 type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly wake: () => void };
@@ -83,9 +85,15 @@ export function createEmployees({ store, clock, ids, wake }: Dependencies): Empl
     return employee;
   };
 
-  const change = (userId: string, caller: Caller, next: (before: Employee) => EmployeeInput): Promise<Employee> =>
+  const change = (
+    userId: string,
+    caller: Caller,
+    ifMatch: IfMatch | undefined,
+    next: (before: Employee) => EmployeeInput,
+  ): Promise<Employee> =>
     retryStale(async () => {
       const before = await get(userId, caller);
+      refuseChanged(ifMatch, viewEmployee(before), 'employee');
       const input = next(before);
       refuseDivision(input.division, caller);
       if (isDeepStrictEqual(input, writable(before))) return before;
@@ -121,9 +129,10 @@ export function createEmployees({ store, clock, ids, wake }: Dependencies): Empl
       const divisions = division === undefined ? (caller.constraints.divisions ?? null) : [division];
       return store.employees.list({ divisions, after, limit });
     },
-    replace: (userId, body, caller) => change(userId, caller, () => validate(employeeInput, body, RESERVED)),
-    patch: (userId, patch, caller) =>
-      change(userId, caller, (before) => validatePatch(employeeInput, writable(before), patch, RESERVED)),
+    replace: (userId, body, caller, ifMatch) =>
+      change(userId, caller, ifMatch, () => validate(employeeInput, body, RESERVED)),
+    patch: (userId, patch, caller, ifMatch) =>
+      change(userId, caller, ifMatch, (before) => validatePatch(employeeInput, writable(before), patch, RESERVED)),
   };
 }
 

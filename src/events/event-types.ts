@@ -74,6 +74,7 @@ export function createEventTypes({ store, clock, ids }: { store: Store; clock: C
           encryptionRequired,
           dataSchema,
         }),
+        shown: viewEventType,
         build: async (input, before, stamp) => {
           if (input.name.startsWith(STATUS_CATEGORY))
             throw refuseField('name', `is in the category ${STATUS_CATEGORY}* of the service itself`);

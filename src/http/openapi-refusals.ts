@@ -55,6 +55,12 @@ export const SHARED_REFUSALS: Readonly<Record<number, SharedRefusal>> = {
       'What is stored stands against it: a name that is taken, something that refers to it, the state that it is in.',
     example: { code: 'conflict', description: 'name is taken: another key has "payroll"', field: 'name' },
   },
+  412: {
+    name: 'PreconditionFailed',
+    description: 'The resource has another `ETag` by now than `If-Match` names; nothing was changed.',
+    header: ['ETag', 'The present one.'],
+    example: { code: 'precondition_failed', description: 'the user has changed since: read it again' },
+  },
   413: {
     name: 'ContentTooLarge',
     description: 'The body is too large.',
@@ -89,7 +95,7 @@ export const SHARED_REFUSALS: Readonly<Record<number, SharedRefusal>> = {
 };
 
 /** Every status of 400 and above that a call of the route can be answered with. */
-export function refusalStatuses({ access, method, path, body, replies, anyMethod }: Route): number[] {
+export function refusalStatuses({ access, method, path, body, headers, replies, anyMethod }: Route): number[] {
   const named = Object.keys(replies).map(Number);
   const onOneThing = path.includes('{');
   const changes = access === 'guarded' && method !== 'GET' && (onOneThing || named.includes(201));
@@ -99,6 +105,7 @@ export function refusalStatuses({ access, method, path, body, replies, anyMethod
     ...(access === 'guarded' ? [401] : []),
     ...(onOneThing ? [404] : []),
     ...(changes ? [409] : []),
+    ...(headers?.['If-Match'] === undefined ? [] : [412]),
     ...(body === undefined ? [] : [408, 413, 415]),
     500,
     503,

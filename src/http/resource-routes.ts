@@ -4,6 +4,7 @@ import { actingOf } from '../access/callers.ts';
 import type { Acting } from '../acting.ts';
 import { page } from '../schemas.ts';
 import type { Beside } from '../store/resource.ts';
+import { actingOn, changed, ETAG, IF_MATCH, IF_NONE_MATCH, NOT_MODIFIED, read, type Shown } from './conditional.ts';
 import { IDEMPOTENCY_KEY, type Once } from './once.ts';
 import { PAGE_QUERY, pageReply, readPageQuery } from './paging.ts';
 import { type Call, callerOf, jsonBody, patchBody, type Reply, type Route } from './route.ts';
@@ -31,8 +32,8 @@ export type ResourceRoutes<Record, Made = Record> = {
   /** What `POST` and `PATCH` may answer besides. */
   readonly changeReplies?: Route['replies'];
   show(record: Record): { readonly id: string };
-  /** The body of the reply to `POST`. */
-  showMade(made: Made): { readonly id: string };
+  /** What `POST` answers. */
+  showMade(made: Made): Shown & { readonly shown: { readonly id: string } };
   readonly once: Once;
 };
 
@@ -70,7 +71,7 @@ export function resourceRoutes<Record, Made = Record>(resource: ResourceRoutes<R
       summary: `Create ${article(noun)}`,
       headers: IDEMPOTENCY_KEY,
       body: jsonBody(input),
-      replies: { 201: { description: `The ${noun}`, schema: createdView }, ...changeReplies },
+      replies: { 201: { description: `The ${noun}`, schema: createdView, headers: ETAG }, ...changeReplies },
       respond: (call) =>
         once<Made>(
           call,
@@ -84,8 +85,9 @@ export function resourceRoutes<Record, Made = Record>(resource: ResourceRoutes<R
       path: item,
       operationId: `get${name}`,
       summary: `Read ${article(noun)}`,
-      replies: { 200: { description: `The ${noun}`, schema: view } },
-      respond: async (call) => ok(show(await administration.get(idOf(call)))),
+      headers: IF_NONE_MATCH,
+      replies: { 200: { description: `The ${noun}`, schema: view, headers: ETAG }, ...NOT_MODIFIED },
+      respond: async (call) => read(call, show(await administration.get(idOf(call)))),
     },
     {
       ...shared,
@@ -93,9 +95,11 @@ export function resourceRoutes<Record, Made = Record>(resource: ResourceRoutes<R
       path: item,
       operationId: `update${name}`,
       summary: `Change ${article(noun)} (RFC 7396)`,
+      headers: IF_MATCH,
       body: patchBody(patchInput),
-      replies: { 200: { description: `The ${noun} as it is now`, schema: view }, ...changeReplies },
-      respond: async (call) => ok(show(await administration.patch(idOf(call), call.body, actingOf(callerOf(call))))),
+      replies: { 200: { description: `The ${noun} as it is now`, schema: view, headers: ETAG }, ...changeReplies },
+      respond: async (call) =>
+        changed({ shown: show(await administration.patch(idOf(call), call.body, actingOn(call))) }),
     },
     {
       ...shared,
@@ -103,16 +107,17 @@ export function resourceRoutes<Record, Made = Record>(resource: ResourceRoutes<R
       path: item,
       operationId: `delete${name}`,
       summary: `Delete ${article(noun)}`,
+      headers: IF_MATCH,
       replies: { 204: { description: 'It is gone' } },
       respond: async (call) => {
-        await administration.remove(idOf(call), actingOf(callerOf(call)));
+        await administration.remove(idOf(call), actingOn(call));
         return { status: 204 };
       },
     },
   ];
 }
 
-/** `POST {collection}/{id}/{verb}`. */
+/** `POST {collection}/{id}/{verb}`, which heeds `If-Match`: by `acting` in a change of the thing itself, else by `requireMatch`. */
 export function actionRoute(
   path: string,
   verb: string,
@@ -121,15 +126,16 @@ export function actionRoute(
     respond(call: Call, id: string, acting: Acting): Promise<Reply>;
   },
 ): Route {
-  const { respond, ...described } = more;
+  const { respond, headers, ...described } = more;
   return {
     ...described,
+    headers: { ...IF_MATCH, ...headers },
     method: 'POST',
     path: `${EDGE}/${path}/{id}/${verb}`,
     access: 'guarded',
     tag: path,
     summary,
-    respond: (call) => respond(call, idOf(call), actingOf(callerOf(call))),
+    respond: (call) => respond(call, idOf(call), actingOn(call)),
   };
 }
 
@@ -137,8 +143,9 @@ export function ok(body: unknown): Reply {
   return { status: 200, body };
 }
 
-function created(collection: string, body: { readonly id: string }): Reply {
-  return { status: 201, headers: { Location: `${collection}/${body.id}` }, body };
+function created(collection: string, made: Shown & { readonly shown: { readonly id: string } }): Reply {
+  const { headers, body } = changed(made);
+  return { status: 201, headers: { Location: `${collection}/${made.shown.id}`, ...headers }, body };
 }
 
 export function idOf({ params }: Call): string {

@@ -12,7 +12,8 @@ export type ResourceStore<T> = {
   insert(record: T, audit: AuditEntry, first?: readonly Statement[]): Promise<void>;
   /** Writes the row if it is still as `before` was read; throws `StaleWrite` when another write came between. */
   update(record: T, before: T, audit: AuditEntry, first?: readonly Statement[]): Promise<void>;
-  remove(id: string, audit: AuditEntry): Promise<void>;
+  /** Throws `StaleWrite` when there is no such row, or it has been written since `updatedAt`. */
+  remove(id: string, audit: AuditEntry, updatedAt?: number): Promise<void>;
 };
 
 /** What is to be written together with something that is made or changed, once that is known. */
@@ -35,7 +36,7 @@ export function resourceStore<T extends Administered>(
 ): ResourceStore<T> & { updateStatements(record: T, before: T, audit: AuditEntry): Statement[] } {
   const getSql = `SELECT ${table.columns()} FROM ${name} WHERE id = @id`;
   const listSql = `SELECT ${table.columns()} FROM ${name} WHERE id > @after ORDER BY id LIMIT @limit`;
-  const removeSql = `DELETE FROM ${name} WHERE id = @id`;
+  const removeSql = `DELETE FROM ${name} WHERE id = @id AND updated_at = coalesce(@updatedAt, updated_at)`;
   const unchangedSql = `UPDATE ${name} SET updated_at = updated_at WHERE id = @id AND updated_at = @updatedAt`;
   const unchanged = ({ id, updatedAt }: T): Statement => ({
     sql: unchangedSql,
@@ -65,10 +66,10 @@ export function resourceStore<T extends Administered>(
       await db.commit([...first, ...updateStatements(record, before, audit)]);
     },
     updateStatements,
-    remove: async (id, audit) => {
+    remove: async (id, audit, updatedAt) => {
       await db.commit([
         ...(beside.beforeRemove?.(id) ?? []),
-        { sql: removeSql, params: { id }, expectChanges: 1 },
+        { sql: removeSql, params: { id, updatedAt: updatedAt ?? null }, expectChanges: 1 },
         auditStatement(audit),
       ]);
     },

@@ -121,7 +121,7 @@ const UNCHANGED = 'UPDATE webhook SET updated_at = updated_at WHERE id = @id AND
 const REMEMBER_NUMBER = 'INSERT INTO removed_webhook (number) SELECT number FROM webhook WHERE id = @id';
 // A webhook that is stopped behind the change that enables its endpoint would never be started by it.
 const STILL_DISABLED = 'UPDATE endpoint SET enabled = enabled WHERE id = @endpointId AND enabled = 0';
-const REMOVE = 'DELETE FROM webhook WHERE id = @id';
+const REMOVE = 'DELETE FROM webhook WHERE id = @id AND updated_at = coalesce(@updatedAt, updated_at)';
 const SET_STATE = `
   UPDATE webhook_progress
   SET state = @state, state_reason = @stateReason, state_detail = @stateDetail, state_at = @stateAt,
@@ -146,9 +146,12 @@ export type WebhookStore = {
   insert(webhook: WebhookConfiguration, audit: AuditEntry, first?: readonly Statement[]): Promise<void>;
   /** Throws `StaleWrite` when the row is no longer as `before` was read. */
   update(webhook: WebhookConfiguration, before: WebhookConfiguration, audit: AuditEntry): Promise<void>;
-  remove(id: string, audit: AuditEntry): Promise<void>;
-  /** Starts or stops: writes the state with the event that tells of it. Throws `StaleWrite` if the state was another by then. */
-  setState(change: StateChange, audit: AuditEntry): Promise<void>;
+  remove(id: string, audit: AuditEntry, updatedAt?: number): Promise<void>;
+  /**
+   * Starts or stops: writes the state with the event that tells of it. Throws `StaleWrite` if the state was another by then, or the
+   * configuration is no longer `unchanged`.
+   */
+  setState(change: StateChange, audit: AuditEntry, unchanged?: WebhookConfiguration): Promise<void>;
   /** Stops because the endpoint is not enabled. Throws `StaleWrite` also if the endpoint was enabled by then. */
   stopWithEndpoint(change: StateChange, audit: AuditEntry, endpointId: string): Promise<void>;
   /** What waits for a retry is due now. */
@@ -205,14 +208,21 @@ export function webhookStore(db: Database): WebhookStore {
       ]);
       await afterChangedSettings(db, change);
     },
-    remove: async (id, audit) => {
+    remove: async (id, audit, updatedAt) => {
       await db.commit([
         { sql: REMEMBER_NUMBER, params: { id } },
-        { sql: REMOVE, params: { id }, expectChanges: 1 },
+        { sql: REMOVE, params: { id, updatedAt: updatedAt ?? null }, expectChanges: 1 },
         auditStatement(audit),
       ]);
     },
-    setState: async (change, audit) => void (await db.commit([...stateStatements(change), auditStatement(audit)])),
+    setState: async (change, audit, unchanged) => {
+      const { id, updatedAt } = unchanged ?? {};
+      const guards =
+        id === undefined || updatedAt === undefined
+          ? []
+          : [{ sql: UNCHANGED, params: { id, updatedAt }, expectChanges: 1 }];
+      await db.commit([...guards, ...stateStatements(change), auditStatement(audit)]);
+    },
     stopWithEndpoint: async (change, audit, endpointId) => {
       await db.commit([
         { sql: STILL_DISABLED, params: { endpointId }, expectChanges: 1 },

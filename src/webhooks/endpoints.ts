@@ -18,6 +18,7 @@ import {
   endpointInput,
   rotateApiKeyInput,
   rotateInput,
+  viewEndpoint,
 } from './endpoint-schema.ts';
 import { startedProgress } from './lifecycle.ts';
 import { serviceStartEntry } from './service-stop.ts';
@@ -132,6 +133,7 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
       input: endpointInput,
       reserved: { create: service, patch: { ...service, secret: 'is changed by rotate-secret' } },
       writable,
+      shown: (endpoint) => viewEndpoint(endpoint, clock()),
       build: buildWith(challenge),
       referrers: async ({ id }) =>
         (await store.webhooks.ofEndpoint(id)).map((webhook) => `webhook ${webhook.name} (${webhook.id})`),

@@ -51,6 +51,7 @@ export function createKeys({ store, clock, ids }: { store: Store; clock: Clock; 
       input: keyInput,
       reserved: { create: reserved, patch: reserved },
       writable: ({ name, publicKey }) => ({ name, publicKey }),
+      shown: (key) => viewKey(key, clock()),
       build: async ({ name, publicKey }, before, stamp) => {
         if (before?.publicKey === publicKey) return { ...before, ...stamp, name };
         const verdict = await inspectPublicKey(publicKey, clock());

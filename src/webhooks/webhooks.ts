@@ -2,6 +2,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Acting } from '../acting.ts';
 import { type Administration, administer, type Stamp, setByService } from '../administration.ts';
+import type { AuditEntry } from '../audit.ts';
+import { refuseChanged } from '../entity-tag.ts';
 import { noSuchType } from '../events/event-types.ts';
 import type { Clock, Ids } from '../ids.ts';
 import { type FieldProblem, Refusal, refuseFields } from '../refusal.ts';
@@ -15,6 +17,7 @@ import { isRunnable, startedProgress, stoppedProgress } from './lifecycle.ts';
 import { askedReplay } from './replay.ts';
 import { standardWebhooksProblems } from './standard-webhooks-rule.ts';
 import { stateChange } from './status-event.ts';
+import { viewWebhook } from './view.ts';
 import { type WebhookInput, webhookInput } from './webhook-schema.ts';
 
 export type Webhooks = Administration<Webhook> & {
@@ -44,6 +47,7 @@ export function createWebhooks({ store, clock, ids, wake }: Dependencies): Webho
       input: webhookInput,
       reserved: { create: reserved, patch: reserved },
       writable,
+      shown: viewWebhook,
       build: async (input, before, stamp) => {
         await refuseBrokenRules(store, input, before, clock());
         return { ...configuration(input, stamp), progress: before?.progress ?? newProgress(stamp.createdAt) };
@@ -69,6 +73,7 @@ export function createWebhooks({ store, clock, ids, wake }: Dependencies): Webho
         ...{ id: ids.uuid(), at: now, actor: acting.actor, action: 'webhook.stop', target: `webhook:${id}` },
         changes: { stateReason: { from: progress.stateReason, to: after.stateReason } },
       },
+      webhook,
     );
     return { ...webhook, progress: after };
   };
@@ -76,6 +81,7 @@ export function createWebhooks({ store, clock, ids, wake }: Dependencies): Webho
   const setState = (id: string, verb: 'start' | 'stop', acting: Acting): Promise<Webhook> =>
     retryStale(async () => {
       const webhook = await administration.get(id);
+      refuseChanged(acting.ifMatch, viewWebhook(webhook), 'webhook');
       const { progress } = webhook;
       const now = clock();
       // A person's stop also holds for a webhook that the service would start again.
@@ -87,14 +93,15 @@ export function createWebhooks({ store, clock, ids, wake }: Dependencies): Webho
         verb === 'start'
           ? startedProgress(progress, { sessionId: ids.uuid(), now })
           : stoppedProgress(progress, 'stop', 'stopped_by_administrator', now);
-      await store.webhooks.setState(stateChange(webhook, after, ids), {
+      const entry: AuditEntry = {
         id: ids.uuid(),
         at: now,
         actor: acting.actor,
         action: `webhook.${verb}`,
         target: `webhook:${id}`,
         changes: { state: { from: progress.state, to: after.state } },
-      });
+      };
+      await store.webhooks.setState(stateChange(webhook, after, ids), entry, webhook);
       // Nobody has sent for it: what was waiting for a retry is due now.
       if (verb === 'start') await store.webhooks.makeDue(progress.webhookNumber, now);
       wake();

@@ -12,8 +12,9 @@ import { userInput, userView, viewUser } from '../../access/users.ts';
 import type { Clock } from '../../ids.ts';
 import type { Services } from '../../services.ts';
 import { validate } from '../../validation.ts';
+import { changed, ETAG } from '../conditional.ts';
 import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
-import { actionRoute, ok, resourceRoutes } from '../resource-routes.ts';
+import { actionRoute, resourceRoutes } from '../resource-routes.ts';
 import { emptyInput, jsonBody, type Route } from '../route.ts';
 
 type Dependencies = {
@@ -24,7 +25,10 @@ type Dependencies = {
 
 export function accessRoutes({ services: { users, products, applications }, clock, once }: Dependencies): Route[] {
   const show = (application: WithSecret['application']) => viewApplication(application, clock());
-  const showWithSecret = ({ application, clientSecret }: WithSecret) => ({ ...show(application), clientSecret });
+  const showWithSecret = ({ application, clientSecret }: WithSecret) => ({
+    shown: show(application),
+    secrets: { clientSecret },
+  });
   return [
     ...resourceRoutes({
       path: 'users',
@@ -33,7 +37,7 @@ export function accessRoutes({ services: { users, products, applications }, cloc
       view: userView,
       administration: users,
       show: viewUser,
-      showMade: viewUser,
+      showMade: (user) => ({ shown: viewUser(user) }),
       once,
     }),
     ...resourceRoutes({
@@ -43,7 +47,7 @@ export function accessRoutes({ services: { users, products, applications }, cloc
       view: productView,
       administration: products,
       show: viewProduct,
-      showMade: viewProduct,
+      showMade: (product) => ({ shown: viewProduct(product) }),
       once,
     }),
     ...resourceRoutes({
@@ -61,21 +65,23 @@ export function accessRoutes({ services: { users, products, applications }, cloc
       operationId: 'regenerateApplicationSecret',
       headers: IDEMPOTENCY_KEY,
       body: jsonBody(regenerateInput, { optional: true }),
-      replies: { 200: { description: 'The application with its new secret', schema: applicationWithSecret } },
+      replies: {
+        200: { description: 'The application with its new secret', schema: applicationWithSecret, headers: ETAG },
+      },
       respond: (call, id, acting) =>
         once<WithSecret>(
           call,
-          (made) => ok(showWithSecret(made)),
+          (made) => changed(showWithSecret(made)),
           (beside) => applications.regenerateSecret(id, call.body, acting, beside),
         ),
     }),
     actionRoute('applications', 'revoke-tokens', 'Refuse every token issued to the application so far', {
       operationId: 'revokeApplicationTokens',
       body: jsonBody(emptyInput, { optional: true }),
-      replies: { 200: { description: 'The application', schema: applicationView } },
+      replies: { 200: { description: 'The application', schema: applicationView, headers: ETAG } },
       respond: async ({ body }, id, acting) => {
         validate(emptyInput, body);
-        return ok(show(await applications.revokeTokens(id, acting)));
+        return changed({ shown: show(await applications.revokeTokens(id, acting)) });
       },
     }),
   ];

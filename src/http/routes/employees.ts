@@ -3,9 +3,9 @@ import { z } from 'zod';
 import { type Employees, employeeInput, employeeView, viewEmployee } from '../../employees/employees.ts';
 import { page } from '../../schemas.ts';
 import type { Employee } from '../../store/employees.ts';
+import { changed, ETAG, IF_MATCH, IF_NONE_MATCH, NOT_MODIFIED, read, readIfMatch } from '../conditional.ts';
 import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
 import { PAGE_QUERY, pageReply, readPageQuery } from '../paging.ts';
-import { ok } from '../resource-routes.ts';
 import { type Call, callerOf, jsonBody, patchBody, type Route } from '../route.ts';
 
 const COLLECTION = '/services/api/x/users/v1/employees';
@@ -40,15 +40,14 @@ export function employeeRoutes({ employees, once }: Dependencies): Route[] {
       summary: 'Create an employee and queue employee.created',
       headers: IDEMPOTENCY_KEY,
       body: jsonBody(employeeInput),
-      replies: { 201: { description: 'The employee', schema: employeeView } },
+      replies: { 201: { description: 'The employee', schema: employeeView, headers: ETAG } },
       respond: (call) =>
         once<Employee>(
           call,
-          (employee) => ({
-            status: 201,
-            headers: { Location: `${COLLECTION}/${employee.userId}` },
-            body: viewEmployee(employee),
-          }),
+          (employee) => {
+            const { headers, body } = changed({ shown: viewEmployee(employee) });
+            return { status: 201, headers: { Location: `${COLLECTION}/${employee.userId}`, ...headers }, body };
+          },
           (beside) => employees.create(call.body, callerOf(call), beside),
         ),
     },
@@ -58,8 +57,9 @@ export function employeeRoutes({ employees, once }: Dependencies): Route[] {
       path: ITEM,
       operationId: 'getEmployee',
       summary: 'Read an employee',
-      replies: { 200: { description: 'The employee', schema: employeeView } },
-      respond: async (call) => ok(viewEmployee(await employees.get(userId(call), callerOf(call)))),
+      headers: IF_NONE_MATCH,
+      replies: { 200: { description: 'The employee', schema: employeeView, headers: ETAG }, ...NOT_MODIFIED },
+      respond: async (call) => read(call, viewEmployee(await employees.get(userId(call), callerOf(call)))),
     },
     {
       ...shared,
@@ -67,9 +67,13 @@ export function employeeRoutes({ employees, once }: Dependencies): Route[] {
       path: ITEM,
       operationId: 'replaceEmployee',
       summary: 'Replace an employee and queue employee.updated',
+      headers: IF_MATCH,
       body: jsonBody(employeeInput),
-      replies: { 200: { description: 'The employee as it is now', schema: employeeView } },
-      respond: async (call) => ok(viewEmployee(await employees.replace(userId(call), call.body, callerOf(call)))),
+      replies: { 200: { description: 'The employee as it is now', schema: employeeView, headers: ETAG } },
+      respond: async (call) => {
+        const employee = await employees.replace(userId(call), call.body, callerOf(call), readIfMatch(call));
+        return changed({ shown: viewEmployee(employee) });
+      },
     },
     {
       ...shared,
@@ -77,9 +81,13 @@ export function employeeRoutes({ employees, once }: Dependencies): Route[] {
       path: ITEM,
       operationId: 'updateEmployee',
       summary: 'Change an employee (RFC 7396) and queue employee.updated',
+      headers: IF_MATCH,
       body: patchBody(employeeInput),
-      replies: { 200: { description: 'The employee as it is now', schema: employeeView } },
-      respond: async (call) => ok(viewEmployee(await employees.patch(userId(call), call.body, callerOf(call)))),
+      replies: { 200: { description: 'The employee as it is now', schema: employeeView, headers: ETAG } },
+      respond: async (call) => {
+        const employee = await employees.patch(userId(call), call.body, callerOf(call), readIfMatch(call));
+        return changed({ shown: viewEmployee(employee) });
+      },
     },
   ];
 }

@@ -1,7 +1,8 @@
 /** Erasing one person's events, and how far that is (wire.md §4). */
 import { actingOf } from '../../access/callers.ts';
 import { type Erasures, erasedView, eraseInput } from '../../events/erase.ts';
-import { EDGE, ok } from '../resource-routes.ts';
+import { ETAG, IF_NONE_MATCH, NOT_MODIFIED, read } from '../conditional.ts';
+import { EDGE, idOf, ok } from '../resource-routes.ts';
 import { callerOf, jsonBody, type Route } from '../route.ts';
 
 const ERASURES = `${EDGE}/erasures`;
@@ -42,11 +43,13 @@ export function erasureRoutes({ erasures }: { readonly erasures: Erasures }): Ro
       operationId: 'getErasure',
       summary: 'See how far an erasure is',
       description: 'A finished erasure can be asked about for 90 days.',
+      headers: IF_NONE_MATCH,
       replies: {
-        200: { description: 'The erasure', schema: erasedView },
+        200: { description: 'The erasure', schema: erasedView, headers: ETAG },
+        ...NOT_MODIFIED,
         404: { description: 'There is no such erasure, or it was finished long ago' },
       },
-      respond: async ({ params }) => ok(await erasures.get(params.id ?? '')),
+      respond: async (call) => read(call, await erasures.get(idOf(call))),
     },
   ];
 }

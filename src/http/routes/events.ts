@@ -17,6 +17,7 @@ import {
   viewAttempt,
   viewDelivery,
 } from '../../webhooks/deliveries.ts';
+import { ETAG, IF_NONE_MATCH, NOT_MODIFIED, read, requireMatch } from '../conditional.ts';
 import { PAGE_QUERY, pageReply, readPageQuery } from '../paging.ts';
 import { actionRoute, EDGE, idOf, ok } from '../resource-routes.ts';
 import { callerOf, emptyInput, jsonBody, type Route } from '../route.ts';
@@ -40,6 +41,10 @@ const auditView = z
   .meta({ id: 'AuditEntry', description: 'Who changed what; secrets are masked.' });
 
 export function eventRoutes({ services: { publish, deliveries }, store: { audit } }: Dependencies): Route[] {
+  const showDelivery = async (id: string): Promise<object> => {
+    const { delivery, attempts } = await deliveries.get(id);
+    return { ...viewDelivery(delivery), attempts: attempts.map(viewAttempt) };
+  };
   return [
     {
       method: 'POST',
@@ -83,18 +88,17 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       tag: 'deliveries',
       operationId: 'getDelivery',
       summary: 'Read a delivery with its attempts',
-      replies: { 200: { description: 'The delivery', schema: deliveryWithAttempts } },
-      respond: async (call) => {
-        const { delivery, attempts } = await deliveries.get(idOf(call));
-        return ok({ ...viewDelivery(delivery), attempts: attempts.map(viewAttempt) });
-      },
+      headers: IF_NONE_MATCH,
+      replies: { 200: { description: 'The delivery', schema: deliveryWithAttempts, headers: ETAG }, ...NOT_MODIFIED },
+      respond: async (call) => read(call, await showDelivery(idOf(call))),
     },
     actionRoute('deliveries', 'replay', 'Send a delivered or dead delivery again', {
       operationId: 'replayDelivery',
       body: jsonBody(emptyInput, { optional: true }),
       replies: { 200: { description: 'The delivery as it is now', schema: deliveryView } },
-      respond: async ({ body }, id, acting) => {
-        validate(emptyInput, body);
+      respond: async (call, id, acting) => {
+        validate(emptyInput, call.body);
+        requireMatch(call, await showDelivery(id), 'delivery');
         return ok(viewDelivery(await deliveries.replay(id, acting)));
       },
     }),
@@ -124,11 +128,12 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       tag: 'audit',
       operationId: 'getAuditEntry',
       summary: 'Read an audit entry',
-      replies: { 200: { description: 'The entry', schema: auditView } },
+      headers: IF_NONE_MATCH,
+      replies: { 200: { description: 'The entry', schema: auditView, headers: ETAG }, ...NOT_MODIFIED },
       respond: async (call) => {
         const entry = await audit.get(idOf(call));
         if (entry === null) throw new Refusal('not_found', 'there is no such audit entry');
-        return ok(viewAudit(entry));
+        return read(call, viewAudit(entry));
       },
     },
   ];

@@ -20,6 +20,7 @@ import type { WithNewSecret } from '../../webhooks/endpoints.ts';
 import { keyInput, keyView, viewKey } from '../../webhooks/keys.ts';
 import { viewWebhook, webhookView } from '../../webhooks/view.ts';
 import { replayedView, replayInput, webhookInput } from '../../webhooks/webhook-schema.ts';
+import { changed, ETAG, requireMatch } from '../conditional.ts';
 import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
 import { actionRoute, ok, resourceRoutes } from '../resource-routes.ts';
 import { callerOf, emptyInput, jsonBody, type Route } from '../route.ts';
@@ -56,30 +57,31 @@ export function webhookRoutes({
       changeReplies: UNCHALLENGED,
       administration: endpoints,
       show: showEndpoint,
-      showMade: (endpoint) => ({ ...showEndpoint(endpoint), secret: endpoint.secret.reveal() }),
+      showMade: (endpoint) => ({ shown: showEndpoint(endpoint), secrets: { secret: endpoint.secret.reveal() } }),
       once,
     }),
     actionRoute('endpoints', 'verify', 'Challenge the endpoint now', {
       operationId: 'verifyEndpoint',
       body: noBody,
       replies: {
-        200: { description: 'The endpoint with the result in `lastVerification`', schema: endpointView },
+        200: { description: 'The endpoint with the result in `lastVerification`', schema: endpointView, headers: ETAG },
         ...UNCHALLENGED,
       },
       respond: async ({ body }, id, acting) => {
         validate(emptyInput, body);
-        return ok(showEndpoint(await endpoints.verify(id, acting)));
+        return changed({ shown: showEndpoint(await endpoints.verify(id, acting)) });
       },
     }),
     actionRoute('endpoints', 'rotate-secret', 'Replace the secret, shown this once', {
       operationId: 'rotateEndpointSecret',
       headers: IDEMPOTENCY_KEY,
       body: jsonBody(rotateInput, { optional: true }),
-      replies: { 200: { description: 'The endpoint with its new secret', schema: endpointWithSecret } },
+      replies: { 200: { description: 'The endpoint with its new secret', schema: endpointWithSecret, headers: ETAG } },
       respond: (call, id, acting) =>
         once<WithNewSecret>(
           call,
-          ({ endpoint, newSecret }) => ok({ ...showEndpoint(endpoint), secret: newSecret.reveal() }),
+          ({ endpoint, newSecret }) =>
+            changed({ shown: showEndpoint(endpoint), secrets: { secret: newSecret.reveal() } }),
           (beside) => endpoints.rotateSecret(id, call.body, acting, beside),
         ),
     }),
@@ -87,11 +89,11 @@ export function webhookRoutes({
       operationId: 'rotateEndpointApiKey',
       headers: IDEMPOTENCY_KEY,
       body: jsonBody(rotateApiKeyInput, { optional: true }),
-      replies: { 200: { description: 'The endpoint', schema: endpointView } },
+      replies: { 200: { description: 'The endpoint', schema: endpointView, headers: ETAG } },
       respond: (call, id, acting) =>
         once<Endpoint>(
           call,
-          (endpoint) => ok(showEndpoint(endpoint)),
+          (endpoint) => changed({ shown: showEndpoint(endpoint) }),
           (beside) => endpoints.rotateApiKey(id, call.body, acting, beside),
         ),
     }),
@@ -102,7 +104,7 @@ export function webhookRoutes({
       view: keyView,
       administration: keys,
       show: showKey,
-      showMade: showKey,
+      showMade: (key) => ({ shown: showKey(key) }),
       once,
     }),
     ...resourceRoutes({
@@ -113,7 +115,7 @@ export function webhookRoutes({
       view: eventTypeView,
       administration: eventTypes,
       show: viewEventType,
-      showMade: viewEventType,
+      showMade: (eventType) => ({ shown: viewEventType(eventType) }),
       once,
     }),
     ...resourceRoutes({
@@ -123,17 +125,17 @@ export function webhookRoutes({
       view: webhookView,
       administration: webhooks,
       show: viewWebhook,
-      showMade: viewWebhook,
+      showMade: (webhook) => ({ shown: viewWebhook(webhook) }),
       once,
     }),
     ...(['start', 'stop'] as const).map((verb) =>
       actionRoute('webhooks', verb, verb === 'start' ? 'Start delivering' : 'Stop delivering; records wait', {
         operationId: `${verb}Webhook`,
         body: noBody,
-        replies: { 200: { description: 'The webhook as it is now', schema: webhookView } },
+        replies: { 200: { description: 'The webhook as it is now', schema: webhookView, headers: ETAG } },
         respond: async ({ body }, id, acting) => {
           validate(emptyInput, body);
-          return ok(viewWebhook(await webhooks[verb](id, acting)));
+          return changed({ shown: viewWebhook(await webhooks[verb](id, acting)) });
         },
       }),
     ),
@@ -146,6 +148,7 @@ export function webhookRoutes({
       },
       respond: async (call, id) => {
         validate(emptyInput, call.body);
+        requireMatch(call, viewWebhook(await webhooks.get(id)), 'webhook');
         return ok(viewAttempt(await testDelivery(id, callerOf(call).userId)));
       },
     }),
@@ -153,7 +156,10 @@ export function webhookRoutes({
       operationId: 'replayWebhook',
       body: jsonBody(replayInput, { optional: true }),
       replies: { 200: { description: 'How many records are due again', schema: replayedView } },
-      respond: async ({ body }, id, acting) => ok(await webhooks.replay(id, body, acting)),
+      respond: async (call, id, acting) => {
+        requireMatch(call, viewWebhook(await webhooks.get(id)), 'webhook');
+        return ok(await webhooks.replay(id, call.body, acting));
+      },
     }),
   ];
 }

@@ -1,0 +1,77 @@
+/** Conditional requests (RFC 9110 §13, wire.md §4): `If-Match` before a change, `If-None-Match` before a read. */
+import { z } from 'zod';
+import { actingOf } from '../access/callers.ts';
+import type { Acting } from '../acting.ts';
+import { entityTag, type IfMatch, parseEntityTags, refuseChanged } from '../entity-tag.ts';
+import { refuseField } from '../refusal.ts';
+import { allHeaders } from './raw-headers.ts';
+import { type Call, callerOf, type Reply, type ReplyDescription, type Route } from './route.ts';
+
+const LIST = /^(?:\*|(?:W\/)?"[!#-~]*"(?:, ?(?:W\/)?"[!#-~]*")*)$/;
+
+/** For the description of a route that changes something. */
+export const IF_MATCH: NonNullable<Route['headers']> = {
+  'If-Match': {
+    description:
+      'Makes the change only if the resource still has one of these `ETag`s; otherwise 412 `precondition_failed`, and nothing changes. `*` is any.',
+    schema: z.string().regex(LIST),
+  },
+};
+/** For the description of a route that reads one thing. */
+export const IF_NONE_MATCH: NonNullable<Route['headers']> = {
+  'If-None-Match': {
+    description: 'The `ETag` of the copy at hand: 304 where it is up to date.',
+    schema: z.string().regex(LIST),
+  },
+};
+/** For the description of a reply. */
+export const ETAG: NonNullable<ReplyDescription['headers']> = {
+  ETag: 'A strong entity tag of the resource, for `If-Match` and `If-None-Match`.',
+};
+export const NOT_MODIFIED: Route['replies'] = {
+  304: { description: 'The copy at hand is up to date', headers: ETAG },
+};
+
+/** Who acts on one thing, and which representation of it the change was decided on. Throws 400 for an `If-Match` that is no list of tags. */
+export function actingOn(call: Call): Acting {
+  return { ...actingOf(callerOf(call)), ifMatch: readIfMatch(call) };
+}
+
+/** Throws 400 for an `If-Match` that is no list of tags. */
+export function readIfMatch(call: Call): IfMatch | undefined {
+  const tags = readTags(call, 'If-Match');
+  return typeof tags === 'string' ? tags : tags?.filter((tag) => !tag.startsWith('W/'));
+}
+
+/** For an action that changes no row of the thing itself, before it. */
+export function requireMatch(call: Call, representation: unknown, title: string): void {
+  refuseChanged(readIfMatch(call), representation, title);
+}
+
+/** The one thing that was read, or 304 where the caller has it. */
+export function read(call: Call, body: unknown): Reply {
+  const ETag = entityTag(body);
+  const tags = readTags(call, 'If-None-Match');
+  // RFC 9110 §13.1.2: compared weakly.
+  if (tags !== '*' && tags?.some((tag) => tag.replace(/^W\//, '') === ETag) !== true)
+    return { status: 200, headers: { ETag }, body };
+  // RFC 9110 §8.6: the length in a 304 is that of the 200 in its place.
+  return { status: 304, headers: { ETag, 'Content-Length': String(Buffer.byteLength(JSON.stringify(body))) } };
+}
+
+/** What was made or changed, as a read answers it now, and beside it secrets that are shown this once. */
+export type Shown = { readonly shown: object; readonly secrets?: object };
+
+/** The reply to a change. */
+export function changed({ shown, secrets }: Shown): Reply {
+  return { status: 200, headers: { ETag: entityTag(shown) }, body: { ...shown, ...secrets } };
+}
+
+function readTags({ request }: Call, header: string): '*' | readonly string[] | undefined {
+  const values = allHeaders(request, header.toLowerCase());
+  if (values.length === 0) return undefined;
+  const text = values.join(',').trim();
+  const tags = text === '*' ? '*' : parseEntityTags(text);
+  if (tags === null) throw refuseField(header, 'must be * or a list of entity tags in double quotes, such as "abc"');
+  return tags;
+}
