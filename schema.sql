@@ -243,6 +243,7 @@ CREATE TABLE webhook_progress (
   failure_streak     INTEGER NOT NULL,  -- failed attempts in a row that speak of the endpoint, not of the content
   probe_at           INTEGER,           -- while failing: no attempt before this
   dead_streak        INTEGER NOT NULL,  -- batches in a row that used up their attempts
+  resume_at          INTEGER,           -- what waited for a retry is being made due since then: a start, or another address
   CHECK (cursor_offset <= next_offset),
   CHECK (wake_at IS NULL OR state IN ('started', 'running', 'failing'))
 ) STRICT;

@@ -1,6 +1,6 @@
 /** What changed settings mean for webhooks that run: they are looked at under the new ones, and no receiver is spared for what another asked. */
 import type { Database, Statement } from './database.ts';
-import { makeDue } from './resume.ts';
+import { resume } from './resume.ts';
 import { IS_RUNNABLE, wokenBy } from './wake.ts';
 
 export type ChangedSettings = {
@@ -20,7 +20,8 @@ const NUMBERS = {
 
 // What has nothing to send would be looked at only for its next heartbeat, and what waits for a moment at that: a day later, it may be.
 const look = (of: ChangedSettings['of']): string => `
-  UPDATE webhook_progress SET wake_at = ${wokenBy('@at')}, probe_at = iif(@isMoved, NULL, probe_at)
+  UPDATE webhook_progress
+  SET wake_at = ${wokenBy('@at')}, probe_at = iif(@isMoved, NULL, probe_at), resume_at = iif(@isMoved, @at, resume_at)
   WHERE webhook_number IN (${NUMBERS[of]}) AND ${IS_RUNNABLE}`;
 const LOOK = { webhook: look('webhook'), endpoint: look('endpoint') } as const;
 
@@ -37,5 +38,5 @@ export async function afterChangedSettings(db: Database, change: ChangedSettings
   const { of, id, at, isMoved } = change;
   await db.commit([changedSettingsStatement(change)]);
   if (!isMoved) return;
-  for (const { number } of await db.all(NUMBERS[of], { id })) await makeDue(db, Number(number), at);
+  for (const { number } of await db.all(NUMBERS[of], { id })) await resume(db, Number(number), at);
 }

@@ -5,6 +5,7 @@ import { clockLeadStore } from './clock-lead.ts';
 import type { Database, Row, Statement } from './database.ts';
 import { type DeliveryTarget, targetReader } from './delivery-targets.ts';
 import { type ReadRecords, recordReader } from './records.ts';
+import { finishResuming } from './resume.ts';
 import type { Vault } from './vault.ts';
 import { IS_RUNNABLE, wakeStatement, wokenBy } from './wake.ts';
 
@@ -162,6 +163,7 @@ export function dispatchStore(db: Database, vault: Vault): DispatchStore {
       const clockLead = clockLeadStore(db);
       await clockLead.resume(now);
       await clockLead.take(now);
+      await finishResuming(db, now);
       await db.commit([
         { sql: RELEASE_ALL, params: { now } },
         { sql: WAKE_ALL, params: { now } },

@@ -5,7 +5,7 @@ import { auditStatement } from './audit.ts';
 import { afterChangedSettings, changedSettingsStatement } from './changed-settings.ts';
 import type { Database, Row, Statement } from './database.ts';
 import { categoryPattern, type NewEvent, publishStatements } from './events.ts';
-import { makeDue } from './resume.ts';
+import { resume, resumeStatement } from './resume.ts';
 import { flag, json, number, numberOrNull, oneOf, type Table, table, text, textOrNull } from './table.ts';
 
 export type WebhookState = 'stopped' | 'started' | 'running' | 'failing' | 'failed';
@@ -154,8 +154,8 @@ export type WebhookStore = {
   setState(change: StateChange, audit: AuditEntry, unchanged?: WebhookConfiguration): Promise<void>;
   /** Stops because the endpoint is not enabled. Throws `StaleWrite` also if the endpoint was enabled by then. */
   stopWithEndpoint(change: StateChange, audit: AuditEntry, endpointId: string): Promise<void>;
-  /** What waits for a retry is due now. */
-  makeDue(webhookNumber: number, now: number): Promise<void>;
+  /** Behind the change that starts a webhook: what waits for a retry is due now. */
+  resume(webhookNumber: number, now: number): Promise<void>;
 };
 
 /** `progress` as it shall be, given that its state still is `stateBefore`; `event` tells subscribers, unless it is null. */
@@ -169,7 +169,9 @@ export type StateChange = {
 export function stateStatements({ progress, stateBefore, event }: StateChange): Statement[] {
   const { nextOffset, cursorOffset, ...written } = progress;
   const told = event === null ? [] : publishStatements(event);
-  return [{ sql: SET_STATE, params: { ...written, stateBefore }, expectChanges: 1 }, ...told];
+  const { webhookNumber, state, stateAt } = progress;
+  const resumed = state === 'started' && stateBefore !== state ? [resumeStatement(webhookNumber, stateAt)] : [];
+  return [{ sql: SET_STATE, params: { ...written, stateBefore }, expectChanges: 1 }, ...resumed, ...told];
 }
 
 export function webhookStore(db: Database): WebhookStore {
@@ -230,7 +232,7 @@ export function webhookStore(db: Database): WebhookStore {
         auditStatement(audit),
       ]);
     },
-    makeDue: (webhookNumber, now) => makeDue(db, webhookNumber, now),
+    resume: (webhookNumber, now) => resume(db, webhookNumber, now),
   };
 }
 

@@ -123,7 +123,7 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
     const starts = await startsOf(endpoint, before);
     await store.endpoints.update(endpoint, before, audit, first, starts);
     for (const { change } of starts)
-      await store.webhooks.makeDue(change.progress.webhookNumber, change.progress.stateAt);
+      await store.webhooks.resume(change.progress.webhookNumber, change.progress.stateAt);
   };
 
   const administration = administer<Endpoint, EndpointInput>(

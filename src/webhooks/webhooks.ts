@@ -103,7 +103,7 @@ export function createWebhooks({ store, clock, ids, wake }: Dependencies): Webho
       };
       await store.webhooks.setState(stateChange(webhook, after, ids), entry, webhook);
       // Nobody has sent for it: what was waiting for a retry is due now.
-      if (verb === 'start') await store.webhooks.makeDue(progress.webhookNumber, now);
+      if (verb === 'start') await store.webhooks.resume(progress.webhookNumber, now);
       wake();
       return { ...webhook, progress: after };
     });

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
+import { secret } from '../../src/secret.ts';
+import { createStore, type Store } from '../../src/store/store.ts';
+import { startedProgress } from '../../src/webhooks/lifecycle.ts';
 import { deferred } from '../support/deferred.ts';
 import {
   type Connected,
@@ -122,6 +125,60 @@ describe('a change of a webhook that runs holds from the next moment on', () => 
     await patched;
     d.advance(1);
     await restsUntil(d, connected, webhook.progress.stateAt + 60_000);
+  });
+});
+
+describe('a process that dies right behind a change', () => {
+  /** The store of a process that commits the change, and nothing after it. */
+  const dying = (d: Dispatching): Store => {
+    let commits = 0;
+    const commit: typeof d.database.commit = async (...asked) => {
+      commits += 1;
+      if (commits > 1) throw new Error('killed');
+      return d.database.commit(...asked);
+    };
+    return createStore({ ...d.database, commit }, d.vault, d.ids);
+  };
+  const heldFor = async (t: TestContext): Promise<[Dispatching, Connected]> => {
+    const d = await openDispatching(t);
+    const connected = await d.connect();
+    connected.at.answer(() => ({ status: 503, headers: { 'retry-after': '86400' } }));
+    await d.publishMany(1);
+    const first = await d.start();
+    await connected.at.next();
+    await restsUntil(d, connected, d.clock() + DAY_MS);
+    await first.stop();
+    return [d, connected];
+  };
+
+  it('has moved an endpoint: what waited for the former address goes to the new one at the next start', async (t) => {
+    const [d, { webhook }] = await heldFor(t);
+    const other = d.receiver.endpoint('/other');
+    d.advance(1000);
+    const before = await d.endpoints.get(webhook.endpointId);
+    const moved = { ...before, url: other.url, secret: secret(other.secret), updatedAt: d.clock() };
+    await assert.rejects(
+      dying(d).endpoints.update({ ...moved, apiKey: secret(other.apiKey) }, before, d.entry()),
+      /killed/,
+    );
+    await d.start();
+    assert.equal((await other.next()).records.length, 1);
+  });
+
+  it('has started a webhook: what waited for a retry is due at the next start', async (t) => {
+    const [d, { at, webhook }] = await heldFor(t);
+    await d.webhooks.stop(webhook.id, ACTOR);
+    at.answer(() => ({ status: 200 }));
+    d.advance(1000);
+    const stopped = await d.webhooks.get(webhook.id);
+    const started = startedProgress(stopped.progress, { sessionId: d.ids.uuid(), now: d.clock() });
+    const { webhooks } = dying(d);
+    await webhooks.setState({ progress: started, stateBefore: 'stopped', event: null }, d.entry());
+    await assert.rejects(webhooks.resume(started.webhookNumber, d.clock()), /killed/);
+    await d.start();
+    assert.equal((await at.next()).records.length, 1);
+    await until('all is done', () => isDrained(d));
+    assert.deepEqual(d.rows('SELECT 1 FROM webhook_progress WHERE resume_at IS NOT NULL'), []);
   });
 });
 

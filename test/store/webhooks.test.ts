@@ -118,7 +118,7 @@ describe('the webhook store', () => {
          (${number}, 3, 3, 'dead', 'dead', 1, 0, NULL, NULL, 1),
          (${other.progress.webhookNumber}, 0, 0, 'another''s', 'pending', 1, 0, ${NOW + 60_000}, NULL, NULL)`,
     );
-    await s.store.webhooks.makeDue(number, NOW);
+    await s.store.webhooks.resume(number, NOW);
     const dues = s.rows('SELECT next_attempt_at AS at FROM batch ORDER BY webhook_number, first_offset');
     assert.deepEqual(
       dues.map(({ at }) => at),
