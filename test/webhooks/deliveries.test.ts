@@ -184,7 +184,7 @@ describe('replaying a selection', () => {
     const [second, first] = await s.store.audit.list(null, 2);
     assert.deepEqual(
       [first?.actor, first?.action, first?.target, first?.changes.records?.to],
-      [ACTOR, 'webhook.replay', `webhook:${webhookId}`, { firstOffset: 0, lastOffset: 2 }],
+      [ACTOR.actor, 'webhook.replay', `webhook:${webhookId}`, { firstOffset: 0, lastOffset: 2 }],
     );
     assert.deepEqual([second?.action, second?.target], ['delivery.replay', `delivery:${deliveries[5]?.id}`]);
   });

@@ -63,7 +63,7 @@ describe('starting a webhook', () => {
     const [entry] = await s.store.audit.list(null, 1);
     assert.deepEqual(
       [entry?.actor, entry?.action, entry?.changes],
-      [ACTOR, 'webhook.start', { state: { from: 'stopped', to: 'started' } }],
+      [ACTOR.actor, 'webhook.start', { state: { from: 'stopped', to: 'started' } }],
     );
   });
 
