@@ -160,9 +160,13 @@ export const CONNECTIONS_CHECK_MS = 1000;
 export const READY_MS = 1000;
 /** How soon a change of the catalogue counts that another process made. */
 export const CATALOGUE_WATCH_MS = 1000;
-/** Lines of the log that wait for the turn's end; and how long its reader may stop before they are dropped: nothing else runs meanwhile. */
-export const LOG_WAITING_BYTES: number = 64 * 1024;
-export const LOG_STALL_MS = 1000;
+/** Lines of the log that wait to be written, some 25,000, and the pieces that they wait in; what comes on top of them is dropped. */
+export const LOG_BUFFER_BYTES: number = 4 * 1024 * 1024;
+export const LOG_CHUNK_BYTES: number = 64 * 1024;
+/** How soon a reader that is slower than the service is tried again. */
+export const LOG_RETRY_MS = 20;
+/** How long a process that ends gives its reader for what waits. */
+export const LOG_LAST_MS = 1000;
 /** Addresses of clients whose canonical text is kept. */
 export const PEERS_CACHED = 1000;
 

@@ -1,7 +1,6 @@
 /** The log: one JSON object a line (pino). What is logged is named at each call; headers and bodies never are. */
-import { writeSync } from 'node:fs';
 import pino from 'pino';
-import { LOG_STALL_MS, LOG_WAITING_BYTES } from './limits.ts';
+import { standardError } from './log-destination.ts';
 
 export type Log = Pick<pino.Logger, 'debug' | 'info' | 'warn' | 'error' | 'isLevelEnabled'> & {
   /** Says at level info that a request was answered. */
@@ -33,84 +32,6 @@ export function createLog(level: LogLevel, destination: pino.DestinationStream =
     },
   });
 }
-
-/**
- * Where lines go that are written in one turn of the event loop: out together, in one write at the turn's end, or earlier when
- * there are 64 KiB of them. A process that is killed loses those of its last turn; one that exits or crashes loses none. Lines that
- * cannot be written are dropped: the disk is full, nobody reads them any more, or whoever does has stopped for a second. The service goes
- * on, and says how many when there is room again.
- */
-export function turnDestination(fd: number): pino.DestinationStream {
-  const writeWhole = createWriter(fd);
-  const waiting = Buffer.allocUnsafe(LOG_WAITING_BYTES);
-  let used = 0;
-  const flush = (): void => {
-    const bytes = used;
-    used = 0;
-    writeWhole(waiting.subarray(0, bytes));
-  };
-  process.once('exit', flush);
-  // Deno's process has no exit event when it crashes.
-  process.on('uncaughtExceptionMonitor', flush);
-  return {
-    write: (line) => {
-      // A UTF-16 unit is three bytes of UTF-8 at most.
-      if (used + line.length * 3 > waiting.length) flush();
-      if (line.length * 3 > waiting.length) return writeWhole(Buffer.from(line));
-      if (used === 0) setImmediate(flush);
-      used += waiting.write(line, used);
-    },
-  };
-}
-
-const standardError: pino.DestinationStream = turnDestination(2);
-
-/** Writes lines, or drops them: waits a second for a reader once, and for one that has let that pass no more until it reads again. */
-function createWriter(fd: number): (lines: Buffer) => void {
-  let dropped = 0;
-  let isMidLine = false;
-  return (lines) => {
-    const told = dropped === 0 ? NOTHING : Buffer.from(`${isMidLine ? '\n' : ''}${droppedText(dropped)}`);
-    const bytes = dropped === 0 ? lines : Buffer.concat([told, lines]);
-    const written = writeSome(fd, bytes, dropped === 0 ? LOG_STALL_MS : 0);
-    if (written >= told.length) dropped = 0;
-    dropped += countLines(bytes.subarray(Math.max(written, told.length)));
-    if (written > 0) isMidLine = bytes[written - 1] !== LINE_FEED;
-  };
-}
-
-/** How many of the bytes could be written. */
-function writeSome(fd: number, bytes: Buffer, patienceMs: number): number {
-  const giveUpAt = performance.now() + patienceMs;
-  let at = 0;
-  while (at < bytes.length) {
-    try {
-      at += writeSync(fd, bytes, at, Math.min(bytes.length - at, PIECE_BYTES));
-    } catch (error) {
-      // A pipe whose reader is slower than the service, and which does not wait by itself.
-      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN' || performance.now() >= giveUpAt) break;
-      Atomics.wait(PAUSE, 0, 0, 1);
-    }
-  }
-  return at;
-}
-
-function droppedText(lines: number): string {
-  return `{"level":40${timeMember()},"lines":${lines},"msg":"lines of the log could not be written"}\n`;
-}
-
-function countLines(bytes: Buffer): number {
-  let count = 0;
-  for (let at = bytes.indexOf(LINE_FEED); at !== -1; at = bytes.indexOf(LINE_FEED, at + 1)) count += 1;
-  return count;
-}
-
-const LINE_FEED = 10;
-const NOTHING: Buffer = Buffer.alloc(0);
-const PAUSE = new Int32Array(new SharedArrayBuffer(4));
-
-/** A pipe takes this much whole or not at all (PIPE_BUF). Of a larger piece that it took in part Deno does not say how much it was. */
-const PIECE_BYTES = 'deno' in process.versions ? 4096 : Number.POSITIVE_INFINITY;
 
 /** A request's line as pino would write it. By hand, since every request has one: 0.8 µs instead of 3. */
 function requestText({

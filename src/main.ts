@@ -3,5 +3,9 @@ import './threads.ts';
 import { leave } from './cli/leave.ts';
 import { run } from './cli/run.ts';
 import { processTerminal } from './cli/terminal.ts';
+import { standardError } from './log-destination.ts';
 
-run(process.argv.slice(2), processTerminal()).then(leave, () => leave(1));
+run(process.argv.slice(2), processTerminal()).then(
+  (status) => standardError.drained().then(() => leave(status)),
+  () => leave(1),
+);

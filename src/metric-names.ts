@@ -37,6 +37,11 @@ export const COUNTERS = {
     help: 'What housekeeping took away, warned of, or freed, by task.',
     labelNames: ['task'],
   },
+  droppedLogLines: {
+    name: 'sallyport_log_lines_dropped_total',
+    help: 'Lines of the log that were dropped because whoever reads it is slower than the service, or its disk is full.',
+    labelNames: [],
+  },
 } as const;
 
 export const GAUGES = {

@@ -6,6 +6,7 @@ import { TOKEN_PATH } from './http/routes/token.ts';
 import type { ObserveRequest } from './http/server.ts';
 import type { Clock } from './ids.ts';
 import { METRICS_WEBHOOKS_MAX } from './limits.ts';
+import { standardError } from './log-destination.ts';
 import { COUNTERS, GAUGES, HISTOGRAMS } from './metric-names.ts';
 import type { QueueStore } from './store/queues.ts';
 import type { SettledBatch } from './store/settlement.ts';
@@ -41,6 +42,14 @@ export function createMetrics({ queues, clock }: Dependencies): Metrics {
   const webhooks = new Gauge({ ...GAUGES.webhooks, registers });
   const queueRecords = new Gauge({ ...GAUGES.queueRecords, registers });
   const oldestSeconds = new Gauge({ ...GAUGES.oldestSeconds, registers });
+  new Counter({
+    ...COUNTERS.droppedLogLines,
+    registers,
+    collect() {
+      this.reset();
+      this.inc(standardError.droppedLines());
+    },
+  });
   ofProcess ??= measureProcess();
   const registry = Registry.merge([ofProcess, own]);
 

@@ -4,11 +4,12 @@ import { once } from 'node:events';
 import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
-import { LOG_STALL_MS, LOG_WAITING_BYTES } from '../src/limits.ts';
-import { createLog, type RequestLine, turnDestination } from '../src/log.ts';
+import { LOG_BUFFER_BYTES, LOG_CHUNK_BYTES } from '../src/limits.ts';
+import { createLog, type RequestLine } from '../src/log.ts';
+import { createLogDestination } from '../src/log-destination.ts';
 import { temporaryFolder } from './support/store.ts';
 
 const LINE: RequestLine = {
@@ -79,37 +80,29 @@ describe('the destination of the log', () => {
     const file = join(temporaryFolder(t), 'log');
     const fd = openSync(file, 'a');
     t.after(() => closeSync(fd));
-    return { log: turnDestination(fd), text: () => readFileSync(file, 'utf8') };
+    return { log: createLogDestination(fd), text: () => readFileSync(file, 'utf8') };
   };
 
-  it('takes the lines of a turn together, in order, at its end', async (t) => {
+  it('takes the lines of a turn together, in order, after its end', async (t) => {
     const { log, text } = opened(t);
     log.write('one\n');
     log.write('zwölf\n');
     assert.equal(text(), '');
     await turn();
+    await log.drained();
     assert.equal(text(), 'one\nzwölf\n');
     log.write('three\n');
-    await turn();
+    await log.drained();
     assert.equal(text(), 'one\nzwölf\nthree\n');
   });
 
-  it('does not wait for the end of a turn that has much to say', async (t) => {
+  it('takes a line that is larger than a chunk, in its place', async (t) => {
     const { log, text } = opened(t);
-    const line = `${'x'.repeat(999)}\n`;
-    for (let n = 0; n < 100; n += 1) log.write(line);
-    assert.ok(text().length > 100_000 - LOG_WAITING_BYTES);
-    await turn();
-    assert.equal(text(), line.repeat(100));
-  });
-
-  it('takes a line that is larger than all it keeps, in its place', async (t) => {
-    const { log, text } = opened(t);
-    const long = `${'é'.repeat(LOG_WAITING_BYTES)}\n`;
+    const long = `${'é'.repeat(LOG_CHUNK_BYTES)}\n`;
     log.write('before\n');
     log.write(long);
     log.write('after\n');
-    await turn();
+    await log.drained();
     assert.equal(text(), `before\n${long}after\n`);
   });
 
@@ -118,78 +111,117 @@ describe('the destination of the log', () => {
     execFileSync('mkfifo', [path]);
     return path;
   };
+  const line = (n: number): string => `{"n":${n},"x":"${'x'.repeat(980)}"}\n`;
 
-  it('waits for a reader that is slower, and loses nothing', async (t) => {
-    // However long the machine keeps the reader: its second never ends.
-    t.mock.method(performance, 'now', () => 0);
+  it('loses nothing of a reader that is slower', async (t) => {
     const path = fifo(t);
     const keepOpen = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
     const reader = spawn('wc', ['-c', path], { stdio: ['ignore', 'pipe', 'inherit'] });
     const fd = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
-    const log = turnDestination(fd);
-    const line = `${'x'.repeat(9999)}\n`;
-    // More than a pipe holds, so that the system says to try again.
-    for (let n = 0; n < 200; n += 1) log.write(line);
-    await turn();
+    const log = createLogDestination(fd);
+    // More than a pipe holds, and less than the buffer.
+    let bytes = 0;
+    for (let n = 0; n < 2000; n += 1) {
+      log.write(line(n));
+      bytes += line(n).length;
+    }
+    await log.drained();
     closeSync(fd);
     closeSync(keepOpen);
     const [[counted]] = await Promise.all([once(reader.stdout, 'data'), once(reader, 'exit')]);
-    assert.equal(Number.parseInt(String(counted), 10), 2_000_000);
+    assert.equal(Number.parseInt(String(counted), 10), bytes);
   });
 
-  it('waits once for a reader that has stopped, then goes on without its lines, and says how many those were', async (t) => {
-    const path = fifo(t);
-    const reading = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
-    const fd = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
-    t.after(() => [reading, fd].forEach(closeSync));
-    const log = turnDestination(fd);
-    const line = `{"x":"${'x'.repeat(990)}"}\n`;
-    const begunAt = performance.now();
-    // Ten times what a pipe holds, in many turns.
-    for (let n = 0; n < 640; n += 1) {
-      log.write(line);
-      if (n % 10 === 0) await turn();
-    }
-    await turn();
-    const tookMs = performance.now() - begunAt;
-    // Did every turn wait, there would be a minute of it.
-    assert.ok(tookMs >= LOG_STALL_MS && tookMs < 30 * LOG_STALL_MS, `${tookMs} ms`);
+  for (const [kind, flags] of [
+    ['a pipe that does not wait', constants.O_WRONLY | constants.O_NONBLOCK],
+    ['a pipe that waits', constants.O_WRONLY],
+  ] as const) {
+    it(`never waits for a reader that has stopped, and says how many lines it dropped once that reads again: ${kind}`, async (t) => {
+      const path = fifo(t);
+      const reading = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+      const fd = openSync(path, flags);
+      t.after(() => [reading, fd].forEach(closeSync));
+      const log = createLogDestination(fd);
+      const waits = t.mock.method(Atomics, 'wait');
+      const count = Math.ceil((1.5 * LOG_BUFFER_BYTES) / 1000);
+      for (let n = 0; n < count; n += 1) {
+        log.write(line(n));
+        if (n % 100 === 0) await turn();
+      }
+      const dropped = log.droppedLines();
+      assert.ok(dropped > 0 && dropped < count, `${dropped} of ${count}`);
+      assert.equal(waits.mock.callCount(), 0);
 
-    const buffer = Buffer.alloc(1024 * 1024);
-    const kept = buffer.toString('utf8', 0, readSync(reading, buffer)).split('\n');
-    log.write(line);
-    await turn();
-    const rest = buffer.toString('utf8', 0, readSync(reading, buffer)).split('\n');
-    // What was in the pipe ends in the middle of a line, or after one.
-    const broken = kept.pop();
-    if (broken !== '') assert.equal(rest.shift(), '');
-    const { lines, msg } = JSON.parse(rest.shift() ?? '') as { lines: number; msg: string };
-    assert.equal(msg, 'lines of the log could not be written');
-    assert.equal(kept.length + lines, 640);
-    assert.deepEqual(rest, [line.trim(), '']);
-    assert.ok(kept.every((one) => `${one}\n` === line));
-  });
+      // Half of the buffer is free long before the end, and the line about those dropped follows those kept.
+      const text = await readUntil(reading, '"msg":"lines of the log could not be written"}\n');
+      log.write('later\n');
+      const lines = (text + (await readUntil(reading, 'later\n'))).split('\n');
+      assert.equal(lines.pop(), '');
+      assert.equal(lines.pop(), 'later');
+      assert.equal((JSON.parse(lines.pop() ?? '') as { lines: number }).lines, dropped);
+      assert.deepEqual(
+        lines.map((one) => (JSON.parse(one) as { n: number }).n),
+        Array.from({ length: count - dropped }, (_, n) => n),
+      );
+      assert.equal(log.droppedLines(), dropped);
+    });
+  }
 
-  it('goes on without its lines when nobody reads them any more', async (t) => {
+  it('goes on when nobody reads it any more, and gives up at the end', async (t) => {
     const path = fifo(t);
     const reading = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const fd = openSync(path, constants.O_WRONLY);
     t.after(() => closeSync(fd));
     closeSync(reading);
-    const log = turnDestination(fd);
+    const log = createLogDestination(fd);
     log.write('nobody hears\n');
     await turn();
     log.write('nor this\n');
-    await turn();
+    await log.drained();
   });
 
+  const program = fileURLToPath(new URL('./support/last-words.ts', import.meta.url));
+  const run = (end: string) => [process.execPath, '--disable-warning=ExperimentalWarning', program, end] as const;
+
   it('is written out by a process that exits in the middle of a turn, or crashes', () => {
-    const program = fileURLToPath(new URL('./support/last-words.ts', import.meta.url));
     for (const end of ['exit', 'crash']) {
-      const flags = ['--disable-warning=ExperimentalWarning', program, end];
-      const { stderr, status } = spawnSync(process.execPath, flags, { encoding: 'utf8' });
+      const [command, ...args] = run(end);
+      const { stderr, status } = spawnSync(command, args, { encoding: 'utf8' });
       assert.notEqual(status, 0);
       assert.match(stderr, /"msg":"last words"/);
     }
   });
+
+  it('gives a reader that is slow a second at the end, also in a file or a socket, and no longer one that has stopped', async (t) => {
+    const [command, ...args] = run('many');
+    const file = join(temporaryFolder(t), 'log');
+    const fd = openSync(file, 'w');
+    t.after(() => closeSync(fd));
+    const outcome = spawnSync(command, args, { stdio: ['ignore', 'ignore', fd] });
+    assert.equal(outcome.status, 3);
+    assert.equal(readFileSync(file, 'utf8').split('\n').length, 1001);
+
+    const piped = spawnSync(command, args, { encoding: 'utf8' });
+    assert.equal(piped.stderr.split('\n').length, 1001);
+
+    const path = fifo(t);
+    const reading = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+    const stopped = openSync(path, constants.O_WRONLY);
+    t.after(() => [reading, stopped].forEach(closeSync));
+    // It ends by itself, though nobody reads.
+    assert.equal(spawnSync(command, args, { stdio: ['ignore', 'ignore', stopped] }).status, 3);
+  });
 });
+
+/** Reads a pipe until what was read ends so. */
+async function readUntil(fd: number, end: string): Promise<string> {
+  const buffer = Buffer.alloc(64 * 1024);
+  for (let text = ''; ; await sleep(1)) {
+    try {
+      text += buffer.toString('latin1', 0, readSync(fd, buffer));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
+    }
+    if (text.endsWith(end)) return text;
+  }
+}

@@ -1,5 +1,6 @@
 /** Finds the command that was asked for, runs it, and turns what it throws into a message and an exit status. */
-import { setImmediate } from 'node:timers/promises';
+
+import { standardError } from '../log-destination.ts';
 import { type Command, type CommandGroup, parseInvocation, UsageError } from './command.ts';
 import { FORMER_NAMES, GROUPS, type GroupEntry } from './groups.ts';
 import { commandHelp, groupHelp, overviewHelp } from './help.ts';
@@ -10,8 +11,8 @@ export async function run(words: readonly string[], terminal: Terminal): Promise
   try {
     return await dispatch(words, terminal);
   } catch (error) {
-    // Lines of the log leave at the end of the turn: why a service did not start is to stand below them, as the last one.
-    await setImmediate();
+    // Why a service did not start is to stand below the lines of the log, as the last one.
+    await standardError.drained();
     return await explain(error, terminal);
   }
 }

@@ -1,6 +1,9 @@
-/** A program that logs, and ends in the same turn: with status 3, or by an error where its argument is `crash`. */
+/** A program that logs, and ends in the same turn: with status 3, or by an error where its argument is `crash`. With `many`, 1000 lines. */
 import { createLog } from '../../src/log.ts';
 
-createLog('info').info('last words');
-if (process.argv[2] === 'crash') throw new Error('crash');
+const [, , end] = process.argv;
+const log = createLog('info');
+if (end === 'many') for (let n = 1; n < 1000; n += 1) log.info({ filling: 'x'.repeat(500) }, `word ${n}`);
+log.info('last words');
+if (end === 'crash') throw new Error('crash');
 process.exit(3);
