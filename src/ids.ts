@@ -56,7 +56,7 @@ export function rowKeyTime(rowKey: number): number {
   return Math.floor(rowKey / COUNTERS_PER_MS);
 }
 
-const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+export const UUID_V7: RegExp = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 /** Whether `text` is a UUIDv7 in lower case; nothing else is ever an id of ours. */
 export function isUuidV7(text: string): boolean {

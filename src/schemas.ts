@@ -1,14 +1,89 @@
 /** Schemas that several resources share. A schema both checks requests and documents them (OpenAPI). */
 import { z } from 'zod';
+import { UUID_V7 } from './ids.ts';
+
+// Patterns are published in OpenAPI, and read by other engines too: RE2 has no look-around and no \u escapes, and knows ASCII spaces
+// alone as \s. So spaces are written out: the ranges end in characters that look like none.
+
+/** Control characters, in a character class. */
+const CONTROLS = '\\x00-\\x1f\\x7f-\\x9f';
+/** The same with every space of Unicode, and characters that cannot be seen. */
+const BLANKS = '\\x00-\\x20\\x7f-\\xa0\u1680\u2000-\u200f\u2027-\u202f\u205f\u3000\ufeff';
+
+/** Text of so many characters, counted as JSON Schema counts them: one outside the Basic Multilingual Plane is one, and not two. */
+export function text(min: number, max: number): z.ZodString {
+  return z
+    .string()
+    .check((context) => {
+      const { value: input } = context;
+      // A character has one or two code units, so most lengths are clear without counting.
+      const isClear = (input.length > min * 2 && input.length <= max) || input.length > max * 2;
+      const length = isClear ? input.length : [...input].length;
+      const shared = { origin: 'string', inclusive: true, input } as const;
+      if (length < min) context.issues.push({ ...shared, code: 'too_small', minimum: min });
+      else if (length > max) context.issues.push({ ...shared, code: 'too_big', maximum: max });
+    })
+    .meta({ ...(min > 0 && { minLength: min }), maxLength: max });
+}
 
 /** A name that people read: no control characters, not blank at either end. */
-export const displayName: z.ZodType<string> = z
-  .string()
-  .min(1)
-  .max(200)
-  .regex(/^(?!\s)[^\p{Cc}]*(?<!\s)$/u, 'must not begin or end with a space, or hold control characters');
+export const displayName: z.ZodType<string> = text(1, 200)
+  .regex(
+    new RegExp(`^(?:[^${BLANKS}]|[^${BLANKS}][^${CONTROLS}]*[^${BLANKS}])$`, 'u'),
+    'must not begin or end with a space, or hold control characters',
+  )
+  .meta({ minLength: 1, maxLength: 200 });
+
+/** Text that is not blank, and holds no control characters. */
+export function plainText(max: number): z.ZodType<string> {
+  return z
+    .string()
+    .regex(
+      new RegExp(`^[^${CONTROLS}]*[^${BLANKS}][^${CONTROLS}]*$`, 'u'),
+      `must be 1 to ${max} characters, not blank, without control characters`,
+    )
+    .refine(
+      (value) => [...value].length <= max,
+      `must be 1 to ${max} characters, not blank, without control characters`,
+    )
+    .meta({ minLength: 1, maxLength: max });
+}
+
+/** Text of any other characters, spaces too. */
+export function withoutControls(max: number): z.ZodType<string> {
+  return z
+    .string()
+    .regex(
+      new RegExp(`^[^${CONTROLS}]{1,${max}}$`, 'u'),
+      `must be 1 to ${max} characters, none of them a control character`,
+    );
+}
+
+/** A text without spaces, in which nothing is invisible. */
+export function word(max: number): z.ZodType<string> {
+  return z.string().regex(new RegExp(`^[^${BLANKS}]{1,${max}}$`, 'u'), `must be 1 to ${max} characters without spaces`);
+}
+
+/** What separates the parts of an address, beside blanks; and what a name of a host has none of. */
+const NO_ATOM = `${BLANKS}"(),.:;<>@\\[\\\\\\]`;
+const NO_LABEL = `${BLANKS}!-,./:-@\\[-\`{-~`;
+const LABEL = `[^${NO_LABEL}-](?:[^${NO_LABEL}]*[^${NO_LABEL}-])?`;
+
+/** A mailbox (RFC 5321 §4.1.2, with the letters of RFC 6531): a dot-atom and a name of a host. Quoted texts and addresses are none. */
+export const emailAddress: z.ZodType<string> = text(3, 254)
+  .regex(new RegExp(`^[^${NO_ATOM}]+(?:\\.[^${NO_ATOM}]+)*@${LABEL}(?:\\.${LABEL})+$`, 'u'), 'must be an email address')
+  .meta({ minLength: 3, maxLength: 254 });
 
 export const id: z.ZodType<string> = z.string().meta({ format: 'uuid', description: 'UUIDv7' });
+
+/** An id in a request, which is looked up whatever it holds: the pattern tells clients which ones there can be. */
+export const idInput: z.ZodString = z
+  .string()
+  .max(64)
+  .meta({ description: 'UUIDv7', pattern: UUID_V7.source, maxLength: 36 });
+
+/** The name of an event type, `<category>.<name>`. */
+export const EVENT_TYPE_NAME: RegExp = /^[a-z][a-z0-9_-]{0,63}\.[a-z][a-z0-9_-]{0,63}$/;
 
 export const instant: z.ZodType<string> = z
   .string()

@@ -11,18 +11,19 @@ import {
   TOKEN_VALIDITY_MIN_SECONDS,
 } from '../limits.ts';
 import { checkAll, refuseField, refuseFields } from '../refusal.ts';
-import { displayName, distinct, id, instant, isoInstant } from '../schemas.ts';
+import { displayName, distinct, id, idInput, instant, isoInstant } from '../schemas.ts';
 import type { Application } from '../store/applications.ts';
 import type { Beside } from '../store/resource.ts';
 import type { Store } from '../store/store.ts';
 import { validate } from '../validation.ts';
 import { requireRightsOfApplication } from './containment.ts';
 import { hashCredential, mintCredential } from './credential.ts';
+import { scopeName } from './scope-schema.ts';
 
 export const applicationInput = z
   .strictObject({
     name: displayName,
-    userId: z.string().max(64).meta({ description: 'The user that it acts as.' }),
+    userId: idInput.meta({ description: 'The user that it acts as.' }),
     accessTokenValiditySeconds: z
       .int()
       .min(TOKEN_VALIDITY_MIN_SECONDS)
@@ -31,7 +32,7 @@ export const applicationInput = z
       // Null is the default, as a merge patch makes it.
       .transform((seconds) => seconds ?? TOKEN_VALIDITY_DEFAULT_SECONDS)
       .meta({ description: `Absent or null: ${TOKEN_VALIDITY_DEFAULT_SECONDS}.` }),
-    scopes: distinct(z.string().max(128), SCOPES_PER_APPLICATION_MAX)
+    scopes: distinct(scopeName, SCOPES_PER_APPLICATION_MAX)
       .default([])
       .meta({ description: 'What it may have in its tokens.' }),
     active: z.boolean().default(true),

@@ -161,8 +161,8 @@ type CompiledRule = Omit<RuleMatch, 'params'> & {
 };
 
 /** A token of RFC 9110 §9.1; methods are case-sensitive and registered in upper case. */
-const METHOD = /^[A-Z][A-Z-]{0,19}$/;
-const PERMISSION_NAME = /^[A-Za-z0-9._:/-]{1,128}$/;
+export const METHOD: RegExp = /^[A-Z][A-Z-]{0,19}$/;
+export const PERMISSION_NAME: RegExp = /^[A-Za-z0-9._:/-]{1,128}$/;
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
 
 function compileRule(product: Product, rule: Rule): CompiledRule {

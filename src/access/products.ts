@@ -4,27 +4,51 @@ import { type Administration, administer, setByService } from '../administration
 import type { Clock, Ids } from '../ids.ts';
 import { RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../limits.ts';
 import { type FieldProblem, Refusal, refuseFields } from '../refusal.ts';
-import { displayName, id, instant, isoInstant } from '../schemas.ts';
+import { displayName, id, instant, isoInstant, text } from '../schemas.ts';
 import type { ApiProduct } from '../store/products.ts';
 import type { Store } from '../store/store.ts';
 import { BUILT_IN_PREFIXES, BUILT_IN_PRODUCTS } from './built-in.ts';
-import { type Catalogue, compileCatalogue, conflictsOf, type Product, problemsOf } from './catalogue.ts';
+import {
+  type Catalogue,
+  compileCatalogue,
+  conflictsOf,
+  METHOD,
+  PERMISSION_NAME,
+  type Product,
+  problemsOf,
+} from './catalogue.ts';
 import { requireRightsOfRules } from './catalogue-containment.ts';
+import { scopeName } from './scope-schema.ts';
 
-const scope = z.strictObject({ name: z.string().max(128), description: z.string().max(500).default('') });
+/** Of `parsePattern`, as far as a pattern can say it: names that come twice, and dots for segments, are refused besides. */
+const RULE_PATH =
+  '^(/([A-Za-z0-9_~-][A-Za-z0-9._~-]*|\\{[A-Za-z][A-Za-z0-9_]*\\}))*/([A-Za-z0-9_~-][A-Za-z0-9._~-]*|\\{[A-Za-z][A-Za-z0-9_]*\\*?\\})$';
+
+const scope = z.strictObject({ name: scopeName, description: text(0, 500).default('') });
 const rule = z.strictObject({
-  methods: z.array(z.string().max(20)).min(1).max(10),
+  methods: z
+    .array(
+      z
+        .string()
+        .max(20)
+        .meta({ pattern: METHOD.source, examples: ['GET'] }),
+    )
+    .min(1)
+    .max(10)
+    .meta({ uniqueItems: true }),
   path: z
     .string()
     .max(1000)
     .meta({
       description: '`{name}` matches one segment, a last `{name*}` the rest.',
       examples: ['/services/api/x/files/{path*}'],
+      pattern: RULE_PATH,
     }),
-  scope: z.string().max(128),
+  scope: scopeName.meta({ description: 'One of the scopes of this product.' }),
   permission: z
     .string()
     .max(128)
+    .meta({ pattern: PERMISSION_NAME.source })
     .optional()
     .meta({ description: "What the user needs; absent: the permission with the scope's name." }),
 });

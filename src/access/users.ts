@@ -4,7 +4,7 @@ import { type Administration, administer, setByService } from '../administration
 import type { Clock, Ids } from '../ids.ts';
 import { PERMISSIONS_MAX } from '../limits.ts';
 import { Refusal } from '../refusal.ts';
-import { displayName, distinct, id, instant, isoInstant } from '../schemas.ts';
+import { displayName, distinct, emailAddress, id, instant, isoInstant, text, word } from '../schemas.ts';
 import type { Store } from '../store/store.ts';
 import { lostAdministration, type User } from '../store/users.ts';
 import { requireRightsOfUser } from './containment.ts';
@@ -13,14 +13,14 @@ const permission: z.ZodType<string> = z
   .string()
   .regex(/^[A-Za-z0-9._:/-]{1,128}$/, 'must be 1 to 128 letters, digits or . _ : / -');
 const constraints = z.strictObject({
-  divisions: distinct(z.string().min(1).max(100), 1000).optional(),
+  divisions: distinct(text(1, 100), 1000).optional(),
 });
 
 export const userInput = z
   .strictObject({
-    userName: z.string().regex(/^[^\s\p{Cc}]{1,100}$/u, 'must be 1 to 100 characters without spaces'),
+    userName: word(100),
     displayName: displayName.nullable().default(null),
-    email: z.email('must be an email address').max(254).nullable().default(null),
+    email: emailAddress.nullable().default(null),
     active: z.boolean().default(true),
     role: z.enum(['administrator', 'operator', 'viewer', 'service']).default('service'),
     permissions: distinct(permission, PERMISSIONS_MAX)

@@ -7,7 +7,7 @@ import { type IfMatch, refuseChanged } from '../entity-tag.ts';
 import { makeEvent } from '../events/event.ts';
 import { type Clock, type Ids, isUuidV7 } from '../ids.ts';
 import { Refusal } from '../refusal.ts';
-import { id, instant, isoInstant } from '../schemas.ts';
+import { emailAddress, id, instant, isoInstant, plainText } from '../schemas.ts';
 import { retryStale } from '../store/database.ts';
 import type { Employee } from '../store/employees.ts';
 import type { NewEvent } from '../store/events.ts';
@@ -15,12 +15,8 @@ import type { Beside } from '../store/resource.ts';
 import type { Store } from '../store/store.ts';
 import { validate, validatePatch } from '../validation.ts';
 
-const personName = z
-  .string()
-  .regex(/^(?=.*\S)[^\p{Cc}]{1,200}$/u, 'must be 1 to 200 characters, not blank, without control characters');
-const reference = z
-  .string()
-  .regex(/^(?=.*\S)[^\p{Cc}]{1,128}$/u, 'must be 1 to 128 characters, not blank, without control characters');
+const personName = plainText(200);
+const reference = plainText(128);
 
 export const employeeInput = z
   .strictObject({
@@ -28,7 +24,7 @@ export const employeeInput = z
     userName: reference.meta({ description: 'Unique.' }),
     firstName: personName,
     lastName: personName,
-    email: z.email('must be an email address').max(254),
+    email: emailAddress,
     division: reference,
     managerId: reference.nullable().default(null),
     hireDate: z.iso.date('must be a date, as 2026-11-21').nullable().default(null),

@@ -3,17 +3,15 @@ import { z } from 'zod';
 import { type Administration, administer, setByService } from '../administration.ts';
 import type { Clock, Ids } from '../ids.ts';
 import { type FieldProblem, Refusal, refuseField } from '../refusal.ts';
-import { id, instant, isoInstant } from '../schemas.ts';
+import { EVENT_TYPE_NAME, id, instant, isoInstant, text } from '../schemas.ts';
 import type { EventType } from '../store/event-types.ts';
 import type { Store } from '../store/store.ts';
 import { createDataSchemas, type DataCheck } from './data-schema.ts';
 
-const NAME = /^[a-z][a-z0-9_-]{0,63}\.[a-z][a-z0-9_-]{0,63}$/;
-
 export const eventTypeInput = z
   .strictObject({
-    name: z.string().regex(NAME, 'must be of the form <category>.<name>, in lower case'),
-    description: z.string().max(1000).default(''),
+    name: z.string().regex(EVENT_TYPE_NAME, 'must be of the form <category>.<name>, in lower case'),
+    description: text(0, 1000).default(''),
     encryptionRequired: z
       .boolean()
       .default(false)

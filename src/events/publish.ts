@@ -11,6 +11,7 @@ import {
   JSON_DEPTH_MAX,
 } from '../limits.ts';
 import { type FieldProblem, refuseFields } from '../refusal.ts';
+import { EVENT_TYPE_NAME, text } from '../schemas.ts';
 import { retryStale } from '../store/database.ts';
 import { type Accepted, KeyConflict, type NewEvent } from '../store/events.ts';
 import type { Store } from '../store/store.ts';
@@ -18,18 +19,18 @@ import { isDeeperThan, isObject, validate } from '../validation.ts';
 import { makeEvent } from './event.ts';
 import type { EventTypes } from './event-types.ts';
 
-export const reference: z.ZodType<string> = z.string().min(1).max(200);
+export const reference: z.ZodType<string> = text(1, 200);
 
 export const eventInput = z
   .strictObject({
-    type: z.string().max(130).meta({ description: 'The name of an event type.' }),
+    type: z.string().max(130).meta({ description: 'The name of an event type.', pattern: EVENT_TYPE_NAME.source }),
     data: z.record(z.string(), z.unknown()).meta({ description: `At most ${EVENT_DATA_BYTES} bytes of JSON.` }),
     subject: reference
       .nullish()
       .meta({ description: 'Whom it is about: what is erased when that person asks for it.' }),
     correlationId: reference.nullish().meta({ description: 'Handed on to receivers; made if absent.' }),
     actorId: reference.nullish().meta({ description: 'Who caused it.' }),
-    idempotencyKey: z.string().min(1).max(IDEMPOTENCY_KEY_MAX_LENGTH).nullish().meta({
+    idempotencyKey: text(1, IDEMPOTENCY_KEY_MAX_LENGTH).nullish().meta({
       description:
         'For 24 hours, an event with the same key and content is this one again; with other content it is refused.',
     }),

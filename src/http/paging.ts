@@ -3,13 +3,14 @@ import { z } from 'zod';
 import { isUuidV7 } from '../ids.ts';
 import { PAGE_DEFAULT, PAGE_MAX } from '../limits.ts';
 import { refuseField } from '../refusal.ts';
+import { idInput } from '../schemas.ts';
 import type { Reply, Route } from './route.ts';
 
 export type PageQuery = { readonly limit: number; readonly cursor: string | null };
 
 export const PAGE_QUERY: NonNullable<Route['query']> = {
   limit: { schema: z.int().min(1).max(PAGE_MAX).default(PAGE_DEFAULT), description: 'How many items at most.' },
-  cursor: { schema: z.string(), description: '`nextCursor` of the page before.' },
+  cursor: { schema: idInput, description: '`nextCursor` of the page before.' },
 };
 
 /** Throws 400 naming the parameter. */

@@ -8,7 +8,7 @@ import {
   SHARED_SECRET_MAX_LENGTH,
   URL_MAX_LENGTH,
 } from '../limits.ts';
-import { displayName, id, instant, isoInstant } from '../schemas.ts';
+import { displayName, id, instant, isoInstant, withoutControls } from '../schemas.ts';
 import { currentApiKey, type Endpoint, type Verification } from '../store/endpoints.ts';
 import { givenSecret } from '../wire/given-secret.ts';
 
@@ -21,14 +21,20 @@ const sharedSecret = z
 /** RFC 6749 Appendix A.2 and A.4. */
 const visible = z.string().regex(/^[\x20-\x7e]{1,512}$/, 'must be 1 to 512 visible ASCII characters');
 
+/** Judged by `refuseUnsafeUrl`, which takes further forms of a host: addresses, and letters of other scripts. */
+const httpsUrl = z.string().min(1).max(URL_MAX_LENGTH).meta({
+  description: '`https:`, without credentials or fragment.',
+  pattern: '^https://([A-Za-z0-9-]{1,63}\\.)*[A-Za-z]{2,63}(:[1-9][0-9]{0,3})?([/?][!-"$-~]*)?$',
+});
+
 const oauthInput = z.strictObject({
   // Basic ends the id at the first colon (RFC 7617 §2).
-  clientId: visible.refine((text) => !text.includes(':'), 'must not hold a colon, which ends it in HTTP Basic'),
+  clientId: visible
+    .refine((text) => !text.includes(':'), 'must not hold a colon, which ends it in HTTP Basic')
+    .meta({ pattern: '^[ -9;-~]{1,512}$' }),
   // Sent as UTF-8 (wire.md §5): there are servers that issue more than RFC 6749 allows.
-  clientSecret: z
-    .string()
-    .regex(/^[^\p{Cc}]{1,512}$/u, 'must be 1 to 512 characters, none of them a control character'),
-  tokenUrl: z.string().max(URL_MAX_LENGTH),
+  clientSecret: withoutControls(512),
+  tokenUrl: httpsUrl,
   tokenExpirationMinutes: z.int().min(1).max(OAUTH_TOKEN_EXPIRATION_MAX_MINUTES).default(60),
   scopes: visible.nullable().default(null),
 });
@@ -36,7 +42,7 @@ const oauthInput = z.strictObject({
 export const endpointInput = z
   .strictObject({
     name: displayName,
-    url: z.string().min(1).max(URL_MAX_LENGTH).meta({ description: '`https:`, without credentials or fragment.' }),
+    url: httpsUrl,
     apiKey: apiKey.optional().meta({ description: 'Sent as `X-Api-Key`. Made if absent.' }),
     secret: sharedSecret
       .optional()

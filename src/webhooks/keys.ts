@@ -20,7 +20,11 @@ const keyName = z
 export const keyInput = z
   .strictObject({
     name: keyName,
-    publicKey: z.string().min(1).max(PGP_KEY_BYTES).meta({ description: 'ASCII armor; a key that can encrypt.' }),
+    publicKey: z
+      .string()
+      .min(1)
+      .max(PGP_KEY_BYTES)
+      .meta({ description: 'ASCII armor; a key that can encrypt.', pattern: '-----BEGIN PGP PUBLIC KEY BLOCK-----' }),
   })
   .meta({ id: 'KeyInput', description: 'A PGP public key under a name that webhooks refer to.' });
 type KeyInput = z.infer<typeof keyInput>;

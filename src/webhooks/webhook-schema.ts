@@ -13,7 +13,7 @@ import {
   HEARTBEAT_MAX_SECONDS,
   RECORDS_PER_SECOND_MAX,
 } from '../limits.ts';
-import { displayName, distinct, moment } from '../schemas.ts';
+import { displayName, distinct, idInput, moment } from '../schemas.ts';
 import type { ReplayableState } from '../store/replays.ts';
 
 /** Set by the service itself on every request, so no custom header may have these names. */
@@ -52,7 +52,7 @@ const EVENT_PATTERN = /^(\*|[a-z][a-z0-9_-]{0,63}\.(\*|[a-z][a-z0-9_-]{0,63}))$/
 export const webhookInput = z
   .strictObject({
     name: displayName,
-    endpointId: z.string().max(64),
+    endpointId: idInput,
     eventTypes: distinct(
       z.string().regex(EVENT_PATTERN, 'must be the name of an event type, <category>.* or *'),
       EVENT_PATTERNS_MAX,

@@ -1,0 +1,15 @@
+/** The patterns of an OpenAPI document, for those who compile them with other engines than ours. */
+
+/** Every distinct `pattern` in a document, however deep. */
+export function patternsIn(document: unknown): string[] {
+  const found = new Set<string>();
+  const walk = (value: unknown): void => {
+    if (value === null || typeof value !== 'object') return;
+    for (const [name, member] of Object.entries(value)) {
+      if (name === 'pattern' && typeof member === 'string') found.add(member);
+      else walk(member);
+    }
+  };
+  walk(document);
+  return [...found].sort();
+}
