@@ -7,8 +7,17 @@
  * starved of its processor does not. Either way they are named at the end.
  */
 
-import { spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
@@ -24,8 +33,14 @@ const CONCURRENCY = availableParallelism() + 1;
 /** More than these, and it is not the machine. */
 const FILES_AGAIN_MAX = 2;
 
+/** Temporary files of the tests in memory: an fsync there is free. */
+const MEMORY = '/dev/shm';
+const MEMORY_FREE_BYTES = 4 * 1024 ** 3;
+
 const root = resolve(import.meta.dirname, '..');
-const temporary = mkdtempSync(join(tmpdir(), 'test-suite-'));
+const temporary = mkdtempSync(join(canHoldTests(MEMORY) ? MEMORY : tmpdir(), 'test-suite-'));
+// Some tests run programs as another user.
+chmodSync(temporary, 0o755);
 process.once('exit', () => rmSync(temporary, { recursive: true, force: true }));
 /** What one process has compiled the others load: tests start hundreds, each of which would need half a second for it. */
 const compiled = join(temporary, 'compiled');
@@ -125,7 +140,7 @@ async function step(name: string, args: string[], extra: NodeJS.ProcessEnv = {})
 /** Runs one step with this Node. Answers how it failed. */
 async function run(name: string, args: string[], extra: NodeJS.ProcessEnv): Promise<string | null> {
   process.stdout.write(`\n${name}\n`);
-  const env = { NODE_COMPILE_CACHE: compiled, ...process.env, ...extra };
+  const env = { NODE_COMPILE_CACHE: compiled, TMPDIR: temporary, ...process.env, ...extra };
   const child = spawn(process.execPath, args, { cwd: root, stdio: 'inherit', timeout: SUITE_TIMEOUT_MS, env });
   let ended: NodeJS.Signals | null = null;
   const end = (signal: NodeJS.Signals): void => {
@@ -140,6 +155,22 @@ async function run(name: string, args: string[], extra: NodeJS.ProcessEnv): Prom
   const by = ended ?? signal;
   if (by !== null) stop(`${name}: ended by ${by}`);
   return code === 0 ? null : `failed (${code})`;
+}
+
+/** Whether there is room, and programs may be run from there: some systems forbid it. */
+function canHoldTests(folder: string): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(folder);
+    if (bavail * bsize < MEMORY_FREE_BYTES) return false;
+    const tried = mkdtempSync(join(folder, 'test-suite-'));
+    const program = join(tried, 'program');
+    writeFileSync(program, '#!/bin/sh\n', { mode: 0o755 });
+    const { status } = spawnSync(program);
+    rmSync(tried, { recursive: true });
+    return status === 0;
+  } catch {
+    return false;
+  }
 }
 
 function stop(reason: string): never {

@@ -42,6 +42,7 @@ describe('the token store', () => {
       userId: user.id,
       userName: user.userName,
       userActive: true,
+      role: 'service',
       permissions: ['a:x', 'b:x'],
       constraints: { divisions: ['sales'] },
     });
