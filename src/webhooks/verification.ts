@@ -35,6 +35,8 @@ export function createChallenge({ transport, clock, random }: Dependencies): Cha
         [challengeHeader]: token,
       },
       body: Buffer.from(challengeBody(endpoint.id)),
+      // Status and headers are the answer; the body is only shown.
+      headDecides: true,
       timeoutMs: CHALLENGE_TIMEOUT_MS,
       clientCertificate: clientCertificateOf(endpoint),
     });
