@@ -53,7 +53,8 @@ test('receivers that misbehave leave no connection and no memory behind', async 
           onClosed();
         });
         await once(socket, 'data');
-        socket.write(first);
+        // An empty write never ends on Deno.
+        if (first !== '') socket.write(first);
         const send = (): void => {
           if (endless !== null && !socket.destroyed) socket.write(endless, () => setImmediate(send));
         };

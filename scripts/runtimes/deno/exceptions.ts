@@ -46,6 +46,10 @@ export const EXCEPTIONS: readonly Exception[] = [
     reason: 'Deno does not let a program know that a client certificate was asked for',
   },
   {
+    file: 'test/outbound/memory.test.ts',
+    reason: 'on Deno 2.9 about 18 KiB of the heap remain for each TLS connection that was destroyed',
+  },
+  {
     file: 'test/package/sallyport.slow.test.ts',
     test: 'brings the command, which goes the whole circle',
     reason: 'what npm installs as a command is started by Node, as its first line says',
