@@ -194,6 +194,7 @@ async function runEveryCommand(t: TestContext, { folder, env }: Clone, file: str
   await run('event-type remove', 'order.placed');
 
   await run('backup', backup, '--with-master-key');
+  await run('backup verify', backup);
   await run('restore', backup, '--force');
   await run('rotate-master-key');
   await run('doctor');
