@@ -18,7 +18,7 @@ import { scopeChoices } from './scope-choices.ts';
 
 export const APPLICATION_LABELS: Readonly<Record<string, string>> = {
   name: 'Name',
-  actsAs: 'Acts as',
+  actsAs: 'Account',
   userId: 'User',
   accountName: 'Service account',
   accessTokenValiditySeconds: 'Tokens are good for',

@@ -24,10 +24,7 @@ export function secretPages({ pages, results, services: { applications }, public
       results.once(call, async () => {
         const overlapSeconds = numberOf(call.form, 'overlapSeconds');
         if (overlapSeconds === undefined)
-          throw refuseField(
-            'overlapSeconds',
-            'must be chosen: whether the old secret ends at once or works for a while',
-          );
+          throw refuseField('overlapSeconds', 'must be chosen: at once, or after an overlap');
         const body = { overlapSeconds, revokeTokens: call.form.has('revokeTokens') };
         const made = await applications.regenerateSecret(call.params.id ?? '', body, call.acting);
         return () => secretView(made, publicUrl());
@@ -125,12 +122,12 @@ function askView({ csrf }: PageCall, application: Application, state: FormState)
   const content: Html = html`${pageHeader({
     title,
     crumbs: crumbsTo(application),
-    lead: `A new secret works at once.${previousSecretExpiresAt === null ? '' : ' Never do three work: one that is still in its overlap ends now.'}`,
+    lead: `A new secret works at once.${previousSecretExpiresAt === null ? '' : ' At most two secrets are valid at a time: one that is still in its overlap ends now.'}`,
   })}${form({
     action: `${path}/regenerate-secret`,
     csrf,
     form: state,
-    content: html`${radioGroup(state, { name: 'overlapSeconds', label: 'The old secret ends', choices: OVERLAPS })}${checkbox(state, { name: 'revokeTokens', label: 'Revoke all tokens too', hint: 'Those issued so far are refused from the next call on.' })}`,
+    content: html`${radioGroup(state, { name: 'overlapSeconds', label: 'When the old secret ends', choices: OVERLAPS })}${checkbox(state, { name: 'revokeTokens', label: 'Revoke all tokens too', hint: 'Those issued so far are refused from the next call on.' })}`,
     submit: 'Make a new secret',
     cancel: path,
     labels: { overlapSeconds: 'When the old secret ends' },
