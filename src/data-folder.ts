@@ -11,6 +11,8 @@ import { installBuiltInEventTypes } from './events/built-in.ts';
 import { type Clock, createIds, type Ids, type Random } from './ids.ts';
 import type { Log } from './log.ts';
 import { randomBytes } from './random.ts';
+import { Refusal } from './refusal.ts';
+import { damages, damagesAtStart, lacksLog, RESTORE_ADVICE, tellsDamage } from './store/damage.ts';
 import { removeDownload } from './store/download.ts';
 import { type FirstCredentialStore, firstCredentialStore } from './store/first-credentials.ts';
 import { makePrivateFolder } from './store/folder.ts';
@@ -19,7 +21,14 @@ import { makeMasterKey, readMasterKey } from './store/master-key.ts';
 import { makePrivateFile, strangerText } from './store/private-file.ts';
 import { settleRotation } from './store/rotation.ts';
 import { largestRowKey } from './store/row-keys.ts';
-import { createSchema, examineSchema, migrateSchema, SCHEMA_HISTORY, type SchemaHistory } from './store/schema.ts';
+import {
+  createSchema,
+  examineSchema,
+  isOurs,
+  migrateSchema,
+  SCHEMA_HISTORY,
+  type SchemaHistory,
+} from './store/schema.ts';
 import { openSqlite, type SqliteDatabase } from './store/sqlite.ts';
 import { createStore, type Store } from './store/store.ts';
 import { createVault, type Vault } from './store/vault.ts';
@@ -116,9 +125,10 @@ export async function openData(
     if (exclusive) rmSync(firstStartPath(config), { force: true });
     return data;
   } catch (error) {
+    const told = db === null ? error : damageBehind(error, db);
     await db?.close();
     lock?.release();
-    throw error;
+    throw told;
   }
 }
 
@@ -210,6 +220,26 @@ function findMasterKey(config: Config, exclusive: boolean): Uint8Array {
   );
 }
 
+/** What cannot be made sense of may be what a damaged page holds: then that is the error. */
+export function damageBehind(error: unknown, db: Pick<SqliteDatabase, 'connection'>): unknown {
+  const isExpected = error instanceof DataFolderError || (error instanceof Refusal && !tellsDamage(error));
+  if (isExpected || !db.connection.open) return error;
+  const { name: path } = db.connection;
+  const wrap = (what: string): DataFolderError =>
+    new DataFolderError(`the database ${path} is damaged (${what}): ${RESTORE_ADVICE}`, { cause: error });
+  if (tellsDamage(error)) return wrap((error as Error).message.split(':', 1)[0] ?? '');
+  try {
+    const [damage] = damages(db);
+    return damage === undefined ? error : wrap(damage);
+  } catch (met) {
+    return tellsDamage(met) ? wrap((met as Error).message) : error;
+  }
+}
+
+function missingLogText(config: Config, path: string): string {
+  return `${settingPrefix(config, 'dataDir')}the database ${path} was not closed, and its log ${path}-wal is gone, with what was written last: put it back, or restore a backup with sallyport restore <backup> --force; to go on without it, remove ${path}-shm`;
+}
+
 type DatabaseOpening = Required<Pick<Opening, 'exclusive' | 'clock' | 'history'>> & { readonly log: Opening['log'] };
 
 async function openDatabase(
@@ -218,6 +248,7 @@ async function openDatabase(
 ): Promise<SqliteDatabase> {
   if (!exclusive) requireDatabase(config);
   const path = databasePath(config);
+  if (lacksLog(path)) throw new DataFolderError(missingLogText(config, path));
   const db = explaining(
     `${settingPrefix(config, 'dataDir')}the database ${path} cannot be opened`,
     databaseFiles(config),
@@ -229,6 +260,15 @@ async function openDatabase(
   try {
     const verdict = explaining(`the database ${path} cannot be read`, [], () => examineSchema(db, history));
     if (!verdict.ok) throw new DataFolderError(`the database ${path} cannot be used: ${verdict.description}`);
+    if (verdict.state !== 'empty' && !explaining(`the database ${path} cannot be read`, [], () => isOurs(db))) {
+      throw new DataFolderError(
+        `the database ${path} cannot be used: it is not a database of Sallyport; ${RESTORE_ADVICE}`,
+      );
+    }
+    const damage = exclusive ? explaining(`the database ${path} cannot be read`, [], () => damagesAtStart(db)) : [];
+    if (damage.length > 0) {
+      throw new DataFolderError(`the database ${path} is damaged (${damage.join('; ')}): ${RESTORE_ADVICE}`);
+    }
     if (verdict.state === 'empty') {
       if (!exclusive) throw notStarted(config);
       createSchema(db, readAsset('schema.sql'));
@@ -289,7 +329,8 @@ function explaining<T>(what: string, paths: readonly string[], work: () => T): T
     return work();
   } catch (cause) {
     if (cause instanceof DataFolderError) throw cause;
-    throw new DataFolderError(`${what}: ${(cause as Error).message}${strangerText(paths)}`, { cause });
+    const advice = tellsDamage(cause) ? `: ${RESTORE_ADVICE}` : '';
+    throw new DataFolderError(`${what}: ${(cause as Error).message}${strangerText(paths)}${advice}`, { cause });
   }
 }
 

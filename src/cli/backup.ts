@@ -5,6 +5,7 @@ import { type Config, settingPrefix } from '../config.ts';
 import { databaseFiles, databasePath, masterKeyPath, masterKeyPrefix, requireDatabase } from '../data-folder.ts';
 import { randomBytes } from '../random.ts';
 import { type BackupFacts, masterKeyOf, verifyBackup, writeBackup } from '../store/backup.ts';
+import { RESTORE_ADVICE, tellsDamage } from '../store/damage.ts';
 import { isAuthentic, type Manifest } from '../store/manifest.ts';
 import { readMasterKey } from '../store/master-key.ts';
 import { strangerText } from '../store/private-file.ts';
@@ -67,7 +68,8 @@ export const backupCommands: CommandGroup = [
         facts = await writeBackup(db, file, { now: Date.now(), masterKey, key });
       } catch (cause) {
         if (cause instanceof CommandError) throw cause;
-        throw new CommandError(`${file} was not written: ${(cause as Error).message}`, { cause });
+        const advice = tellsDamage(cause) ? `; ${RESTORE_ADVICE}` : '';
+        throw new CommandError(`${file} was not written: ${(cause as Error).message}${advice}`, { cause });
       } finally {
         await db.close();
       }
@@ -97,9 +99,9 @@ function openDatabase(config: Config): SqliteDatabase {
   } catch (cause) {
     const stranger = strangerText(databaseFiles(config));
     const setting = settingPrefix(config, 'dataDir');
-    throw new CommandError(`${setting}the database ${path} cannot be opened: ${(cause as Error).message}${stranger}`, {
-      cause,
-    });
+    const advice = tellsDamage(cause) ? `: ${RESTORE_ADVICE}` : '';
+    const what = `${setting}the database ${path} cannot be opened`;
+    throw new CommandError(`${what}: ${(cause as Error).message}${stranger}${advice}`, { cause });
   }
 }
 

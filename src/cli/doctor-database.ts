@@ -5,7 +5,7 @@ import { databaseFiles, databasePath, masterKeyPath } from '../data-folder.ts';
 import { createIds, rowKeyTime } from '../ids.ts';
 import { CLOCK_BEHIND_MAX_MS, PAGE_MAX } from '../limits.ts';
 import { randomBytes } from '../random.ts';
-import { damages } from '../store/backup.ts';
+import { damages, RESTORE_ADVICE, tellsDamage } from '../store/damage.ts';
 import { readMasterKey } from '../store/master-key.ts';
 import { brokenReferences } from '../store/migrations.ts';
 import { strangerText } from '../store/private-file.ts';
@@ -24,7 +24,8 @@ export async function examineDatabase(config: Config, now: number): Promise<Find
     db = openSqlite(path);
   } catch (error) {
     const stranger = strangerText(databaseFiles(config));
-    return [problem('database', `${path} cannot be opened: ${(error as Error).message}${stranger}`)];
+    const advice = tellsDamage(error) ? `: ${RESTORE_ADVICE}` : '';
+    return [problem('database', `${path} cannot be opened: ${(error as Error).message}${stranger}${advice}`)];
   }
   try {
     return await examineOpened(config, db, now);

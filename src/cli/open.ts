@@ -1,7 +1,7 @@
 /** Commands work on the data folder itself, beside a server that may be running on it. */
 import type { Composed } from '../compose.ts';
 import type { SettingName } from '../config-names.ts';
-import type { ExitCode, Invocation } from './command.ts';
+import { CommandError, type ExitCode, type Invocation } from './command.ts';
 
 /** Where the data is: what every command that works on it takes as flags. */
 export const DATA_SETTINGS: readonly SettingName[] = ['dataDir', 'masterKeyFile'];
@@ -23,6 +23,10 @@ export async function withData(
   const composed = await compose(config, { exclusive: false, log: createLog('warn') });
   try {
     return await work(composed);
+  } catch (error) {
+    if (error instanceof CommandError) throw error;
+    const { damageBehind } = await import('../data-folder.ts');
+    throw damageBehind(error, composed.db);
   } finally {
     await composed.close();
   }

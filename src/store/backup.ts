@@ -2,9 +2,10 @@
 import { statSync } from 'node:fs';
 import { auditStore } from './audit.ts';
 import { copyPages, writeWhole } from './copy.ts';
+import { damages, RESTORE_ADVICE } from './damage.ts';
 import { appendManifest, checkManifest, type Manifest, type ManifestKey } from './manifest.ts';
 import { brokenReferences } from './migrations.ts';
-import { examineSchema, SCHEMA_HISTORY, type SchemaHistory } from './schema.ts';
+import { examineSchema, isOurs, SCHEMA_HISTORY, type SchemaHistory } from './schema.ts';
 import { openSqlite, type SqliteDatabase } from './sqlite.ts';
 
 export type BackupFacts = {
@@ -43,7 +44,7 @@ export function writeBackup(
     await copyPages(from, unfinished);
     if (masterKey !== null) putMasterKey(unfinished, masterKey);
     const verdict = await examineBackup(unfinished);
-    if (!verdict.ok) throw new Error(`the backup is not whole: ${verdict.description}`);
+    if (!verdict.ok) throw new Error(`the database is not whole: ${verdict.description}; ${RESTORE_ADVICE}`);
     const { facts } = verdict;
     appendManifest(unfinished, { takenAt: now, schemaVersion: facts.schemaVersion, key });
     return { ...facts, takenAt: now, bytes: statSync(unfinished).size };
@@ -97,15 +98,6 @@ export function unmark({ connection }: SqliteDatabase): void {
   connection.prepare('DELETE FROM setting WHERE name = ?').run(MASTER_KEY);
 }
 
-/** What is wrong with the database's pages: at most the first three sentences. Reads all of it, some seconds a gigabyte. */
-export function damages({ connection }: Pick<SqliteDatabase, 'connection'>): readonly string[] {
-  const found = connection.pragma('integrity_check') as { integrity_check: string }[];
-  return found
-    .map((row) => row.integrity_check)
-    .filter((text) => text !== 'ok')
-    .slice(0, 3);
-}
-
 function putMasterKey(path: string, masterKey: Uint8Array): void {
   const { connection } = openSqlite(path);
   try {
@@ -121,6 +113,9 @@ async function examine(db: SqliteDatabase, path: string, history: SchemaHistory)
   const schema = examineSchema(db, history);
   if (!schema.ok) return schema;
   if (schema.state === 'empty') return { ok: false, description: 'there is nothing in it' };
+  if (history === SCHEMA_HISTORY && schema.state === 'current' && !isOurs(db)) {
+    return { ok: false, description: 'it is not a database of Sallyport' };
+  }
   const damaged = damages(db);
   if (damaged.length > 0) return { ok: false, description: `it is damaged: ${damaged.join('; ')}` };
   const astray = brokenReferences(db);

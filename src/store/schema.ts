@@ -37,6 +37,12 @@ export function examineSchema(
   return { ok: false, description };
 }
 
+/** Whether a database of the current version is one of Sallyport's: other programs count their versions too. */
+export function isOurs({ connection }: Pick<SqliteDatabase, 'connection'>): boolean {
+  const tables = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ('setting', 'audit', 'batch')";
+  return connection.prepare(tables).pluck().get() === 3;
+}
+
 /** Runs the schema on an empty database in one transaction: dying in the middle leaves it empty. */
 export function createSchema({ connection }: SqliteDatabase, schema: string): void {
   connection.exec('BEGIN IMMEDIATE');

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FirstCredentials } from '../../src/data-folder.ts';
 import { DATABASE_FILE } from '../../src/data-folder.ts';
 import { auditStore } from '../../src/store/audit.ts';
-import { damages } from '../../src/store/backup.ts';
+import { damages } from '../../src/store/damage.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import type { DeliveryView } from '../../src/webhooks/deliveries.ts';
 import { type ApiClient, createClient, type Page, succeeded, tokenFor } from '../support/client.ts';

@@ -3,6 +3,7 @@ import { chmodSync, openSync, readFileSync, rmSync, statSync, truncateSync, writ
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
+import { RESTORE_ADVICE } from '../../src/store/damage.ts';
 import { sallyport, serve, unusedFolder } from '../support/command.ts';
 import { type Folder, initialised } from '../support/command-folder.ts';
 import { makeCertificates } from '../support/tls.ts';
@@ -141,7 +142,9 @@ test('a damaged database file is found', async (t) => {
   truncateSync(path, 100);
   assert.match((await complaints(folder)).join('\n'), /problem (database|schema|integrity): /);
   writeFileSync(path, 'no database at all'.repeat(100));
-  assert.deepEqual(await complaints(folder), [`problem database: ${path} cannot be opened: file is not a database`]);
+  assert.deepEqual(await complaints(folder), [
+    `problem database: ${path} cannot be opened: file is not a database: ${RESTORE_ADVICE}`,
+  ]);
 });
 
 test('a schema of another version is found, and nothing further is read', async (t) => {
