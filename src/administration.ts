@@ -8,6 +8,7 @@ import { type AuditAction, type AuditEntry, type AuditedResource, changesBetween
 import { refuseChanged } from './entity-tag.ts';
 import { type Clock, type Ids, isUuidV7 } from './ids.ts';
 import { Refusal, refuseField } from './refusal.ts';
+import type { Filter } from './store/conditions.ts';
 import { ConstraintViolation, retryStale } from './store/database.ts';
 import type { Administered, Beside, ResourceStore } from './store/resource.ts';
 import { mergePatch, refuseDeep, refusePatch, validate } from './validation.ts';
@@ -61,7 +62,7 @@ export type Stamp = { readonly id: string; readonly createdAt: number; readonly 
 export type Administration<Record, Input = unknown> = {
   create(body: unknown, acting: Acting, more?: Creation<Record>): Promise<Record>;
   get(id: string): Promise<Record>;
-  list(after: string, limit: number): Promise<Record[]>;
+  list(after: string, limit: number, filter?: Filter): Promise<Record[]>;
   /**
    * One that leaves everything as it is writes nothing (RFC 7396 §2): neither does `updatedAt` move, nor is it audited. `build` takes the
    * place of the resource's own for this call: one that keeps what it did through the rounds of a stale write.
@@ -137,7 +138,7 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
   return {
     get,
     change,
-    list: (after, limit) => store.list(after, limit),
+    list: (after, limit, filter) => store.list(after, limit, filter),
     create: async (body, acting, { complete = (record: Rec) => record, beside = nothing } = {}) => {
       refuseDeep(body);
       const input = validate(resource.input, body, resource.reserved.create);

@@ -8,6 +8,7 @@ import { makeEvent } from '../events/event.ts';
 import { type Clock, type Ids, isUuidV7 } from '../ids.ts';
 import { Refusal } from '../refusal.ts';
 import { emailAddress, id, instant, isoInstant, plainText } from '../schemas.ts';
+import type { Filter } from '../store/conditions.ts';
 import { retryStale } from '../store/database.ts';
 import type { Employee } from '../store/employees.ts';
 import type { NewEvent } from '../store/events.ts';
@@ -54,7 +55,10 @@ export type EmployeeView = z.infer<typeof employeeView>;
 export type Employees = {
   create(body: unknown, caller: Caller, beside?: Beside<Employee>): Promise<Employee>;
   get(userId: string, caller: Caller): Promise<Employee>;
-  list(page: { division: string | undefined; after: string; limit: number }, caller: Caller): Promise<Employee[]>;
+  list(
+    page: { division: string | undefined; after: string; limit: number; filter?: Filter },
+    caller: Caller,
+  ): Promise<Employee[]>;
   /** `ifMatch`, here and below, is what the change was decided on: 412 once the employee has none of these tags. */
   replace(userId: string, body: unknown, caller: Caller, ifMatch?: IfMatch): Promise<Employee>;
   patch(userId: string, patch: unknown, caller: Caller, ifMatch?: IfMatch): Promise<Employee>;
@@ -120,10 +124,10 @@ export function createEmployees({ store, clock, ids, wake }: Dependencies): Empl
         return employee;
       });
     },
-    list: async ({ division, after, limit }, caller) => {
+    list: async ({ division, after, limit, filter = {} }, caller) => {
       if (division !== undefined) refuseDivision(division, caller);
       const divisions = division === undefined ? (caller.constraints.divisions ?? null) : [division];
-      return store.employees.list({ divisions, after, limit });
+      return store.employees.list({ divisions, after, limit, filter });
     },
     replace: (userId, body, caller, ifMatch) =>
       change(userId, caller, ifMatch, () => validate(employeeInput, body, RESERVED)),

@@ -4,6 +4,7 @@ import { isUuidV7 } from '../ids.ts';
 import { PAGE_DEFAULT, PAGE_MAX } from '../limits.ts';
 import { refuseField } from '../refusal.ts';
 import { idInput } from '../schemas.ts';
+import type { Filter } from '../store/conditions.ts';
 import type { Reply, Route } from './route.ts';
 
 export type PageQuery = { readonly limit: number; readonly cursor: string | null };
@@ -45,3 +46,29 @@ export async function pageReply<Item>(
   const { items, nextCursor } = await readPage(asked, read, idOf);
   return { status: 200, body: { items: items.map(view), nextCursor } };
 }
+
+/** What a list may be filtered by; texts have to be equal. */
+export type Filters = Readonly<Record<string, { readonly schema: z.ZodType<string>; readonly description: string }>>;
+
+/** Throws 400 naming the parameter. */
+export function readFilter(query: URLSearchParams, filters: Filters): Filter {
+  const given = Object.entries(filters).filter(([name]) => query.has(name));
+  return Object.fromEntries(
+    given.map(([name, { schema }]) => {
+      const parsed = schema.safeParse(query.get(name));
+      if (parsed.success) return [name, parsed.data];
+      const choices = schema instanceof z.ZodEnum ? `must be one of ${schema.options.join(', ')}` : 'is not valid';
+      throw refuseField(name, choices);
+    }),
+  );
+}
+
+export function textFilter(description: string): Filters[string] {
+  return { schema: z.string(), description };
+}
+
+export function choiceFilter(choices: readonly string[], description: string): Filters[string] {
+  return { schema: z.enum(choices), description };
+}
+
+export const TRUE_OR_FALSE = ['true', 'false'] as const;

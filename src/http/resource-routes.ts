@@ -3,10 +3,11 @@ import type { z } from 'zod';
 import { actingOf } from '../access/callers.ts';
 import type { Acting } from '../acting.ts';
 import { page } from '../schemas.ts';
+import type { Filter } from '../store/conditions.ts';
 import type { Beside } from '../store/resource.ts';
 import { actingOn, changed, ETAG, IF_MATCH, IF_NONE_MATCH, NOT_MODIFIED, read, type Shown } from './conditional.ts';
 import { IDEMPOTENCY_KEY, type Once } from './once.ts';
-import { PAGE_QUERY, pageReply, readPageQuery } from './paging.ts';
+import { type Filters, PAGE_QUERY, pageReply, readFilter, readPageQuery } from './paging.ts';
 import { type Call, callerOf, jsonBody, patchBody, type Reply, type Route } from './route.ts';
 
 export const EDGE = '/services/api/x/edge/v1';
@@ -25,7 +26,7 @@ export type ResourceRoutes<Record, Made = Record> = {
   readonly administration: {
     create(body: unknown, acting: Acting, more: { readonly beside: Beside<Made> }): Promise<Made>;
     get(id: string): Promise<Record>;
-    list(after: string, limit: number): Promise<Record[]>;
+    list(after: string, limit: number, filter: Filter): Promise<Record[]>;
     patch(id: string, patch: unknown, acting: Acting): Promise<Record>;
     remove(id: string, acting: Acting): Promise<void>;
   };
@@ -35,11 +36,12 @@ export type ResourceRoutes<Record, Made = Record> = {
   /** What `POST` answers. */
   showMade(made: Made): Shown & { readonly shown: { readonly id: string } };
   readonly once: Once;
+  readonly filters?: Filters;
 };
 
 export function resourceRoutes<Record, Made = Record>(resource: ResourceRoutes<Record, Made>): Route[] {
   const { path, noun, input, patchInput = input, view, createdView = view, changeReplies } = resource;
-  const { administration, show, showMade, once } = resource;
+  const { administration, show, showMade, once, filters = {} } = resource;
   const collection = `${EDGE}/${path}`;
   const item = `${collection}/{id}`;
   const shared = { access: 'guarded', tag: path } as const;
@@ -51,13 +53,14 @@ export function resourceRoutes<Record, Made = Record>(resource: ResourceRoutes<R
       path: collection,
       operationId: `list${pascalCase(path)}`,
       summary: `List ${path}, in order of creation`,
-      query: PAGE_QUERY,
+      query: { ...PAGE_QUERY, ...filters },
       replies: { 200: { description: `A page of ${path}`, schema: page(view) } },
       respond: ({ query }) => {
         const asked = readPageQuery(query);
+        const filter = readFilter(query, filters);
         return pageReply(
           asked,
-          (limit) => administration.list(asked.cursor ?? '', limit),
+          (limit) => administration.list(asked.cursor ?? '', limit, filter),
           show,
           (record) => show(record).id,
         );

@@ -102,9 +102,18 @@ export type ApplicationStore = ResourceStore<Application> & {
   ): Promise<ScopeHolder[]>;
 };
 
+// The unique index on client_id and application_user serve two of them; applications are thousands at most, and the others go through them.
+const FILTERS = {
+  clientId: 'client_id = @clientId',
+  name: 'name = @name',
+  userId: 'user_id = @userId',
+  active: "active = (@active = 'true')",
+};
+
 export function applicationStore(db: Database): ApplicationStore {
   return {
     ...resourceStore(db, 'application', APPLICATION, {
+      filters: FILTERS,
       onUpdate: ({ id, tokensRevokedThrough }, before) =>
         tokensRevokedThrough > before.tokensRevokedThrough ? [{ sql: END_TOKENS, params: { id } }] : [],
     }),

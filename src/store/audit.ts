@@ -22,6 +22,8 @@ const CONDITIONS: { readonly [Name in keyof AuditFilter]-?: string } = {
   actor: 'actor = @actor',
   action: 'substr(action, 1, length(@action)) = @action',
   target: 'target >= @target AND target < @target || char(1114111)',
+  exactAction: 'action = @exactAction',
+  exactTarget: 'target = @exactTarget',
   since: 'at >= @since',
   until: 'at < @until',
 };
@@ -43,6 +45,8 @@ export type AuditFilter = {
   readonly actor?: string;
   readonly action?: string;
   readonly target?: string;
+  readonly exactAction?: string;
+  readonly exactTarget?: string;
   readonly since?: number;
   readonly until?: number;
 };
@@ -99,7 +103,8 @@ async function list(db: Database, { before, limit, filter }: Page): Promise<Audi
   let through = await lastNumber(db, before);
   while (found.length < limit && through > 0) {
     // What is told of one thing has an index.
-    const from = filter.target === undefined ? through - AUDIT_EXAMINED_AT_ONCE + 1 : 0;
+    const isIndexed = filter.target !== undefined || filter.exactTarget !== undefined;
+    const from = !isIndexed ? through - AUDIT_EXAMINED_AT_ONCE + 1 : 0;
     const rows = await db.all(sql, { ...filter, from, through, limit: limit - found.length });
     found.push(...rows.map(read));
     through = from - 1;

@@ -1,5 +1,6 @@
 /** Employees (`employee`): each change is one transaction with its event. */
 
+import { type Filter, filtered } from './conditions.ts';
 import type { Database, Statement } from './database.ts';
 import type { NewEvent } from './events.ts';
 import { publishStatements } from './events.ts';
@@ -37,17 +38,27 @@ const EMPLOYEE = table<Employee>('employee', 'userId', {
 });
 
 const GET = `SELECT ${EMPLOYEE.columns()} FROM employee WHERE user_id = @userId`;
-const LIST = `SELECT ${EMPLOYEE.columns()} FROM employee WHERE user_id > @after ORDER BY user_id LIMIT @limit`;
-// Served by employee_division, one range per division; the divisions of a constraint are few.
-const LIST_DIVISIONS = `
+// Served by the primary key, by the unique indexes on user_name and external_id where one of them is given, or by employee_division,
+// one range per division; the divisions of a constraint are few.
+const CONDITIONS = {
+  divisions: 'division IN (SELECT value FROM json_each(@divisions))',
+  userName: 'user_name = @userName',
+  externalId: 'external_id = @externalId',
+};
+const list = (filter: Filter): string => `
   SELECT ${EMPLOYEE.columns()} FROM employee
-  WHERE division IN (SELECT value FROM json_each(@divisions)) AND user_id > @after ORDER BY user_id LIMIT @limit`;
+  WHERE user_id > @after${filtered(CONDITIONS, filter)} ORDER BY user_id LIMIT @limit`;
 const UNCHANGED = 'UPDATE employee SET updated_at = updated_at WHERE user_id = @userId AND updated_at = @updatedAt';
 
 export type EmployeeStore = {
   get(userId: string): Promise<Employee | null>;
   /** In order of creation; `divisions` null: of every division. */
-  list(page: { divisions: readonly string[] | null; after: string; limit: number }): Promise<Employee[]>;
+  list(page: {
+    divisions: readonly string[] | null;
+    after: string;
+    limit: number;
+    filter?: Filter;
+  }): Promise<Employee[]>;
   /** `first` is written before it in the same transaction. */
   insert(employee: Employee, event: NewEvent, first?: readonly Statement[]): Promise<void>;
   /** Throws `StaleWrite` when the row is no longer as `before` was read. */
@@ -57,12 +68,9 @@ export type EmployeeStore = {
 export function employeeStore(db: Database): EmployeeStore {
   return {
     get: async (userId) => readOne(EMPLOYEE, await db.get(GET, { userId })),
-    list: async ({ divisions, after, limit }) => {
-      const rows =
-        divisions === null
-          ? db.all(LIST, { after, limit })
-          : db.all(LIST_DIVISIONS, { divisions: JSON.stringify(divisions), after, limit });
-      return (await rows).map(EMPLOYEE.read);
+    list: async ({ divisions, after, limit, filter = {} }) => {
+      const all = { ...filter, ...(divisions !== null && { divisions: JSON.stringify(divisions) }) };
+      return (await db.all(list(all), { ...all, after, limit })).map(EMPLOYEE.read);
     },
     insert: async (employee, event, first = []) => {
       await db.commit([...first, EMPLOYEE.insert(employee), ...publishStatements(event)]);

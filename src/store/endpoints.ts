@@ -115,9 +115,13 @@ export type EndpointStore = Omit<ResourceStore<Endpoint>, 'update'> & {
   ): Promise<void>;
 };
 
+// Endpoints are thousands at most: a filter goes through them.
+const FILTERS = { name: 'name = @name', url: 'url = @url', enabled: "enabled = (@enabled = 'true')" };
+
 export function endpointStore(db: Database, vault: Vault): EndpointStore {
   const { updateStatements, ...store } = resourceStore(db, 'endpoint', endpointTable(vault), {
     onUpdate: (endpoint, before) => changesOf(endpoint, before).map(changedSettingsStatement),
+    filters: FILTERS,
   });
   return {
     ...store,

@@ -1,13 +1,14 @@
 /** The verbs that every administered table has: one row by id, a page in order of creation, and audited changes. */
 import type { AuditEntry } from '../audit.ts';
 import { auditStatement } from './audit.ts';
+import { type Filter, filtered } from './conditions.ts';
 import type { Database, Row, Statement } from './database.ts';
 import type { Table } from './table.ts';
 
 export type ResourceStore<T> = {
   get(id: string): Promise<T | null>;
   /** Up to `limit` rows whose id comes after `after` (the empty text is before all), in order of creation. */
-  list(after: string, limit: number): Promise<T[]>;
+  list(after: string, limit: number, filter?: Filter): Promise<T[]>;
   /** `first` is written before it in the same transaction, here and below: the reply that is kept of it (`keptReplies.keep`). */
   insert(record: T, audit: AuditEntry, first?: readonly Statement[]): Promise<void>;
   /** Writes the row if it is still as `before` was read; throws `StaleWrite` when another write came between. */
@@ -32,10 +33,13 @@ export function resourceStore<T extends Administered>(
     readonly onInsert?: (record: T) => Statement[];
     readonly onUpdate?: (record: T, before: T) => Statement[];
     readonly beforeRemove?: (id: string) => Statement[];
+    /** The condition of each name that a list may be filtered by. */
+    readonly filters?: Readonly<Record<string, string>>;
   } = {},
 ): ResourceStore<T> & { updateStatements(record: T, before: T, audit: AuditEntry): Statement[] } {
   const getSql = `SELECT ${table.columns()} FROM ${name} WHERE id = @id`;
-  const listSql = `SELECT ${table.columns()} FROM ${name} WHERE id > @after ORDER BY id LIMIT @limit`;
+  const listSql = (filter: Filter): string =>
+    `SELECT ${table.columns()} FROM ${name} WHERE id > @after${filtered(beside.filters ?? {}, filter)} ORDER BY id LIMIT @limit`;
   const removeSql = `DELETE FROM ${name} WHERE id = @id AND updated_at = coalesce(@updatedAt, updated_at)`;
   const unchangedSql = `UPDATE ${name} SET updated_at = updated_at WHERE id = @id AND updated_at = @updatedAt`;
   const unchanged = ({ id, updatedAt }: T): Statement => ({
@@ -52,7 +56,8 @@ export function resourceStore<T extends Administered>(
   ];
   return {
     get: async (id) => readOne(table, await db.get(getSql, { id })),
-    list: async (after, limit) => (await db.all(listSql, { after, limit })).map(table.read),
+    list: async (after, limit, filter = {}) =>
+      (await db.all(listSql(filter), { ...filter, after, limit })).map(table.read),
     insert: async (record, audit, first = []) => {
       await db.commit([
         ...first,

@@ -97,6 +97,13 @@ function requireAnother(user: User, before: User): Statement[] {
   return lost === null ? [] : [{ sql: REQUIRE_ANOTHER, params: anotherThan(user.id, lost), expectChanges: 1 }];
 }
 
+// The unique index on user_name serves the first; users are thousands at most, and the others go through them.
+const FILTERS = {
+  userName: 'user_name = @userName',
+  role: 'role = @role',
+  active: "active = (@active = 'true')",
+};
+
 export function userStore(db: Database, ids: Ids): UserStore {
   const switchOff = ({ id: userId, updatedAt }: User, before: User): Statement[] => [
     // Of one that was off already nothing can have been issued since.
@@ -106,6 +113,7 @@ export function userStore(db: Database, ids: Ids): UserStore {
   ];
   return {
     ...resourceStore(db, 'user_account', USER, {
+      filters: FILTERS,
       onUpdate: (user, before) => [
         ...requireAnother(user, before),
         ...(user.active ? [] : switchOff(user, before)),

@@ -3,6 +3,7 @@ import type { AuditEntry } from '../audit.ts';
 import type { CustomHeader } from '../wire/signature.ts';
 import { auditStatement } from './audit.ts';
 import { afterChangedSettings, changedSettingsStatement } from './changed-settings.ts';
+import { type Filter, filtered } from './conditions.ts';
 import type { Database, Row, Statement } from './database.ts';
 import { categoryPattern, type NewEvent, publishStatements } from './events.ts';
 import { resume, resumeStatement } from './resume.ts';
@@ -92,7 +93,14 @@ const SELECT = `
   SELECT ${WEBHOOK.columns('w')}, ${PROGRESS.columns('p')}
   FROM webhook AS w JOIN webhook_progress AS p ON p.webhook_number = w.number`;
 const GET = `${SELECT} WHERE w.id = @id`;
-const LIST = `${SELECT} WHERE w.id > @after ORDER BY w.id LIMIT @limit`;
+const list = (filter: Filter): string =>
+  `${SELECT} WHERE w.id > @after${filtered(FILTERS, filter)} ORDER BY w.id LIMIT @limit`;
+// webhook_endpoint and the primary key of subscription serve two of them; webhooks are thousands at most, and a state goes through them.
+const FILTERS = {
+  endpointId: 'w.endpoint_id = @endpointId',
+  state: 'p.state = @state',
+  eventType: 'EXISTS (SELECT 1 FROM subscription AS s WHERE s.pattern = @eventType AND s.webhook_number = w.number)',
+};
 const OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId ORDER BY w.number LIMIT 10`;
 const STANDARD_OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId AND w.standard_webhooks = 1 ORDER BY w.number LIMIT 1`;
 const STOPPED_WITH_ENDPOINT = `
@@ -130,7 +138,7 @@ const SET_STATE = `
   WHERE webhook_number = @webhookNumber AND state = @stateBefore`;
 export type WebhookStore = {
   get(id: string): Promise<Webhook | null>;
-  list(after: string, limit: number): Promise<Webhook[]>;
+  list(after: string, limit: number, filter?: Filter): Promise<Webhook[]>;
   /** The first few webhooks that use an endpoint, a key, or a pattern of event types. */
   ofEndpoint(endpointId: string): Promise<Webhook[]>;
   /** The first one of an endpoint with `standardWebhooks`, or none. */
@@ -179,7 +187,7 @@ export function webhookStore(db: Database): WebhookStore {
     (await db.all(sql, params)).map(readWebhook);
   return {
     get: async (id) => (await many(GET, { id }))[0] ?? null,
-    list: (after, limit) => many(LIST, { after, limit }),
+    list: (after, limit, filter = {}) => many(list(filter), { ...filter, after, limit }),
     ofEndpoint: (endpointId) => many(OF_ENDPOINT, { endpointId }),
     standardOfEndpoint: (endpointId) => many(STANDARD_OF_ENDPOINT, { endpointId }),
     ofKey: (name) => many(OF_KEY, { name }),

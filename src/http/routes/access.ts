@@ -14,6 +14,7 @@ import type { Services } from '../../services.ts';
 import { validate } from '../../validation.ts';
 import { changed, ETAG } from '../conditional.ts';
 import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
+import { choiceFilter, type Filters, TRUE_OR_FALSE, textFilter } from '../paging.ts';
 import { actionRoute, resourceRoutes } from '../resource-routes.ts';
 import { emptyInput, jsonBody, type Route } from '../route.ts';
 
@@ -21,6 +22,18 @@ type Dependencies = {
   readonly services: Pick<Services, 'users' | 'products' | 'applications'>;
   readonly clock: Clock;
   readonly once: Once;
+};
+
+const USER_FILTERS: Filters = {
+  userName: textFilter('With this user name.'),
+  role: choiceFilter(userInput.shape.role.unwrap().options, 'With this role.'),
+  active: choiceFilter(TRUE_OR_FALSE, 'Active, or not.'),
+};
+const APPLICATION_FILTERS: Filters = {
+  clientId: textFilter('With this client id.'),
+  name: textFilter('With this name.'),
+  userId: textFilter('Bound to this user.'),
+  active: choiceFilter(TRUE_OR_FALSE, 'Active, or not.'),
 };
 
 export function accessRoutes({ services: { users, products, applications }, clock, once }: Dependencies): Route[] {
@@ -38,6 +51,7 @@ export function accessRoutes({ services: { users, products, applications }, cloc
       administration: users,
       show: viewUser,
       showMade: (user) => ({ shown: viewUser(user) }),
+      filters: USER_FILTERS,
       once,
     }),
     ...resourceRoutes({
@@ -59,6 +73,7 @@ export function accessRoutes({ services: { users, products, applications }, cloc
       administration: applications,
       show,
       showMade: showWithSecret,
+      filters: APPLICATION_FILTERS,
       once,
     }),
     actionRoute('applications', 'regenerate-secret', 'Make a new client secret, shown this once', {

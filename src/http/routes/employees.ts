@@ -1,15 +1,19 @@
 /** The employees API (wire.md §3). */
-import { z } from 'zod';
 import { type Employees, employeeInput, employeeView, viewEmployee } from '../../employees/employees.ts';
 import { page } from '../../schemas.ts';
 import type { Employee } from '../../store/employees.ts';
 import { changed, ETAG, IF_MATCH, IF_NONE_MATCH, NOT_MODIFIED, read, readIfMatch } from '../conditional.ts';
 import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
-import { PAGE_QUERY, pageReply, readPageQuery } from '../paging.ts';
+import { type Filters, PAGE_QUERY, pageReply, readFilter, readPageQuery, textFilter } from '../paging.ts';
 import { type Call, callerOf, jsonBody, patchBody, type Route } from '../route.ts';
 
 const COLLECTION = '/services/api/x/users/v1/employees';
 const ITEM = `${COLLECTION}/{userId}`;
+
+const FILTERS: Filters = {
+  userName: textFilter('With this user name.'),
+  externalId: textFilter('With this external id.'),
+};
 
 type Dependencies = { readonly employees: Employees; readonly once: Once };
 
@@ -23,13 +27,15 @@ export function employeeRoutes({ employees, once }: Dependencies): Route[] {
       path: COLLECTION,
       operationId: 'listEmployees',
       summary: 'List the employees that the user may see',
-      query: { ...PAGE_QUERY, division: { schema: z.string(), description: 'Of this division.' } },
+      query: { ...PAGE_QUERY, division: textFilter('Of this division.'), ...FILTERS },
       replies: { 200: { description: 'A page of employees', schema: page(employeeView) } },
       respond: (call) => {
         const asked = readPageQuery(call.query);
         const division = call.query.get('division') ?? undefined;
-        const read = (limit: number) => employees.list({ division, after: asked.cursor ?? '', limit }, callerOf(call));
-        return pageReply(asked, read, viewEmployee, (employee) => employee.userId);
+        const filter = readFilter(call.query, FILTERS);
+        const list = (limit: number) =>
+          employees.list({ division, after: asked.cursor ?? '', limit, filter }, callerOf(call));
+        return pageReply(asked, list, viewEmployee, (employee) => employee.userId);
       },
     },
     {

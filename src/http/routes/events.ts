@@ -6,7 +6,7 @@ import { EVENT_REQUEST_BYTES } from '../../limits.ts';
 import { Refusal, refuseBackwards, refuseField } from '../../refusal.ts';
 import { id, idInput, instant, isoInstant, moment, NOT_A_MOMENT, page } from '../../schemas.ts';
 import type { Services } from '../../services.ts';
-import type { AuditRecord } from '../../store/audit.ts';
+import type { AuditFilter, AuditRecord } from '../../store/audit.ts';
 import type { DeliveryState } from '../../store/deliveries.ts';
 import type { Store } from '../../store/store.ts';
 import { validate } from '../../validation.ts';
@@ -18,7 +18,7 @@ import {
   viewDelivery,
 } from '../../webhooks/deliveries.ts';
 import { ETAG, IF_NONE_MATCH, NOT_MODIFIED, read, requireMatch } from '../conditional.ts';
-import { PAGE_QUERY, pageReply, readPageQuery } from '../paging.ts';
+import { type Filters, PAGE_QUERY, pageReply, readFilter, readPageQuery, textFilter } from '../paging.ts';
 import { actionRoute, EDGE, idOf, ok } from '../resource-routes.ts';
 import { callerOf, emptyInput, jsonBody, type Route } from '../route.ts';
 
@@ -26,6 +26,16 @@ type Dependencies = {
   readonly services: Pick<Services, 'publish' | 'deliveries'>;
   readonly store: Pick<Store, 'audit'>;
 };
+
+const AUDIT_TEXTS: Filters = {
+  actor: textFilter('By this actor, such as `user:<id>`.'),
+  action: textFilter('This action, or with a dot at its end all of its kind: `webhook.start`, `webhook.`.'),
+  target: textFilter('About this, or with a colon at its end about all of its kind: `webhook:<id>`, `webhook:`.'),
+};
+const PERIOD = {
+  since: { schema: moment, description: 'From then on.' },
+  until: { schema: moment, description: 'Before then.' },
+} as const;
 
 const state = z.enum(['pending', 'delivered', 'dead', 'discarded']);
 
@@ -77,7 +87,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       replies: { 200: { description: 'A page of deliveries', schema: page(deliveryView) } },
       respond: async ({ query }) => {
         const { cursor, limit } = readPageQuery(query);
-        const { items, next } = await deliveries.list(readFilter(query), cursor, limit);
+        const { items, next } = await deliveries.list(readDeliverySearch(query), cursor, limit);
         return ok({ items: items.map(viewDelivery), nextCursor: next });
       },
     },
@@ -109,13 +119,14 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       tag: 'audit',
       operationId: 'listAuditEntries',
       summary: 'List the audit log, the newest entry first',
-      query: PAGE_QUERY,
+      query: { ...PAGE_QUERY, ...AUDIT_TEXTS, since: PERIOD.since, until: PERIOD.until },
       replies: { 200: { description: 'A page of entries', schema: page(auditView) } },
       respond: ({ query }) => {
         const asked = readPageQuery(query);
+        const filter = readAuditFilter(query);
         return pageReply(
           asked,
-          (limit) => audit.list(asked.cursor, limit),
+          (limit) => audit.list(asked.cursor, limit, filter),
           viewAudit,
           ({ id }) => id,
         );
@@ -139,7 +150,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
   ];
 }
 
-function readFilter(query: URLSearchParams): DeliverySearch {
+function readDeliverySearch(query: URLSearchParams): DeliverySearch {
   const webhookId = query.get('webhookId');
   const eventType = query.get('eventType');
   const since = readMoment(query, 'since');
@@ -151,6 +162,21 @@ function readFilter(query: URLSearchParams): DeliverySearch {
     ...(query.has('state') ? { state: readState(query.get('state')) } : {}),
     ...(since === null ? {} : { since }),
     ...(until === null ? {} : { until }),
+  };
+}
+
+/** An action or a target that ends with its separator is how those begin; any other is the whole of it. */
+function readAuditFilter(query: URLSearchParams): AuditFilter {
+  const { actor, action, target } = readFilter(query, AUDIT_TEXTS);
+  const since = readMoment(query, 'since');
+  const until = readMoment(query, 'until');
+  refuseBackwards(since, until);
+  return {
+    ...(actor !== undefined && { actor }),
+    ...(action !== undefined && (action.endsWith('.') ? { action } : { exactAction: action })),
+    ...(target !== undefined && (target.endsWith(':') ? { target } : { exactTarget: target })),
+    ...(since !== null && { since }),
+    ...(until !== null && { until }),
   };
 }
 

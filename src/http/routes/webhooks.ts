@@ -22,6 +22,7 @@ import { viewWebhook, webhookView } from '../../webhooks/view.ts';
 import { replayedView, replayInput, webhookInput } from '../../webhooks/webhook-schema.ts';
 import { changed, ETAG, requireMatch } from '../conditional.ts';
 import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
+import { choiceFilter, type Filters, TRUE_OR_FALSE, textFilter } from '../paging.ts';
 import { actionRoute, ok, resourceRoutes } from '../resource-routes.ts';
 import { callerOf, emptyInput, jsonBody, type Route } from '../route.ts';
 
@@ -35,6 +36,17 @@ type Dependencies = {
 /** Of what challenges an endpoint. */
 const UNCHALLENGED: Route['replies'] = {
   503: { description: 'The service could not challenge it; nothing was changed' },
+};
+
+const ENDPOINT_FILTERS: Filters = {
+  name: textFilter('With this name.'),
+  url: textFilter('With exactly this URL.'),
+  enabled: choiceFilter(TRUE_OR_FALSE, 'Enabled, or not.'),
+};
+const WEBHOOK_FILTERS: Filters = {
+  endpointId: textFilter('At this endpoint.'),
+  state: choiceFilter(webhookView.shape.state.options, 'In this state.'),
+  eventType: textFilter('With exactly this among their `eventTypes`: a name, `category.*` or `*`.'),
 };
 
 export function webhookRoutes({
@@ -57,6 +69,7 @@ export function webhookRoutes({
       changeReplies: UNCHALLENGED,
       administration: endpoints,
       show: showEndpoint,
+      filters: ENDPOINT_FILTERS,
       showMade: (endpoint) => ({ shown: showEndpoint(endpoint), secrets: { secret: endpoint.secret.reveal() } }),
       once,
     }),
@@ -125,6 +138,7 @@ export function webhookRoutes({
       view: webhookView,
       administration: webhooks,
       show: viewWebhook,
+      filters: WEBHOOK_FILTERS,
       showMade: (webhook) => ({ shown: viewWebhook(webhook) }),
       once,
     }),
