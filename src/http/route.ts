@@ -70,7 +70,8 @@ export type ReplyDescription = {
 
 /** How an open route's caller may prove who it is, and the scope that it needs then. */
 export type OpenAuthentication = {
-  readonly by: readonly ('body' | 'basic' | 'bearer')[];
+  /** `none`: there are calls that need no proof. */
+  readonly by: readonly ('body' | 'basic' | 'bearer' | 'none')[];
   readonly scope?: string;
 };
 

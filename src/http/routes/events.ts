@@ -64,7 +64,10 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
       operationId: 'publishEvents',
       summary: 'Publish one event or up to 1,000, all or none; durable before the reply',
       body: jsonBody(z.union([eventInput, eventBatchInput]), { maxBytes: EVENT_REQUEST_BYTES }),
-      replies: { 202: { description: 'Accepted', schema: acceptedView } },
+      replies: {
+        202: { description: 'Accepted', schema: acceptedView },
+        409: { description: 'An idempotency key was used for other content; none of the events is kept' },
+      },
       respond: async (call) => ({ status: 202, body: await publish(call.body, actingOf(callerOf(call))) }),
     },
     {

@@ -26,7 +26,8 @@ const introspectionRequest = z
   .meta({ id: 'IntrospectionRequest', description: 'The token in question.' });
 
 const introspectionForm = z
-  .looseObject({ ...subject, ...formCredentials })
+  .object({ ...subject, ...formCredentials })
+  .catchall(z.string())
   .meta({ id: 'IntrospectionForm', description: 'The token in question (RFC 7662 §2.1).' });
 
 const introspectionResponse = z

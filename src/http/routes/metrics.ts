@@ -16,7 +16,7 @@ export function metricsRoutes({ metrics, gate }: Dependencies): Route[] {
       method: 'GET',
       path: METRICS_PATH,
       access: 'open',
-      authentication: { by: ['bearer'], scope: 'edge:metrics' },
+      authentication: { by: ['none', 'bearer'], scope: 'edge:metrics' },
       tag: 'operation',
       operationId: 'getMetrics',
       summary: 'What is counted and measured, in the text format of Prometheus',

@@ -23,7 +23,8 @@ const revocationRequest = z
   .meta({ id: 'RevocationRequest', description: 'The token to revoke, and whose it is.' });
 
 const revocationForm = z
-  .looseObject({ ...formCredentials, ...subject })
+  .object({ ...formCredentials, ...subject })
+  .catchall(z.string())
   .meta({ id: 'RevocationForm', description: 'The token to revoke, and whose it is (RFC 7009 §2.1).' });
 
 type Dependencies = { readonly tokens: Pick<Tokens, 'revoke'>; readonly authentication: ClientAuthentication };

@@ -35,7 +35,8 @@ export const formCredentials = {
 };
 
 const tokenForm = z
-  .looseObject({ grant_type: z.literal(GRANT_TYPE), scope, ...formCredentials })
+  .object({ grant_type: z.literal(GRANT_TYPE), scope, ...formCredentials })
+  .catchall(z.string())
   .meta({ id: 'TokenForm', description: 'The client credentials grant (RFC 6749 §4.4.2).' });
 
 const tokenRequest = z
