@@ -14,11 +14,11 @@ export type Receiver = {
   stop(): void;
 };
 
-export async function startReceiver(identity: Identity): Promise<Receiver> {
+export async function startReceiver(identity: Identity, answerAfterMs = 0): Promise<Receiver> {
   const child = fork(fileURLToPath(new URL('receiver.ts', import.meta.url)), {
     execArgv: ['--disable-warning=ExperimentalWarning'],
   });
-  child.send(identity);
+  child.send({ ...identity, answerAfterMs });
   const { port } = await answer<{ port: number }>(child);
   return {
     origin: `https://localhost:${port}`,
