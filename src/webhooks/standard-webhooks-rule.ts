@@ -12,7 +12,7 @@ const KEY_MAX_BYTES = 64;
 const VERIFIABLE = `Base64 of ${KEY_MIN_BYTES} to ${KEY_MAX_BYTES} bytes`;
 
 /** Whether Standard Webhooks' libraries take `whsec_<secret>`. */
-export function isStandardSecret(secret: string): boolean {
+function isStandardSecret(secret: string): boolean {
   const key = decodeStrictBase64(secret);
   return key !== null && key.length >= KEY_MIN_BYTES && key.length <= KEY_MAX_BYTES;
 }

@@ -44,7 +44,7 @@ export function createAuthorizationServer(
   });
   return {
     oauth: {
-      clientId: 'client id:with/reserved+characters',
+      clientId: 'client id;with/reserved+characters',
       clientSecret: 's3cret%& of the client',
       tokenUrl: receiver.origin + path,
       scopes: 'events:write other',

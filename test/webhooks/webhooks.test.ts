@@ -192,6 +192,15 @@ describe('webhooks', () => {
   }
 });
 
+it('a custom header that is reserved is named in what refuses it', async (t) => {
+  const { s, body } = await open(t);
+  await refused(() => s.webhooks.create({ ...body, customHeaders: [{ name: 'X-Api-Key', value: 'a' }] }, ACTOR), {
+    code: 'validation_failed',
+    fields: ['customHeaders[0].name'],
+    says: 'x-api-key is reserved: the service sends it itself',
+  });
+});
+
 describe('a webhook whose events must be encrypted', () => {
   const needing: readonly [patterns: readonly string[], need: string][] = [
     [['employee.created'], 'employee events'],
