@@ -33,6 +33,8 @@ export const GIVE_UP_EVERY_MS = 60_000;
 export const GIVE_UP_QUIET_MS = 300_000;
 /** How often it is looked for what lies ahead of the clock. */
 export const CLOCK_LOOK_EVERY_MS = 60_000;
+/** How often the head of the audit log is logged. */
+export const AUDIT_HEAD_EVERY_MS = 3_600_000;
 /** When keys and client certificates are warned of before they expire, in days, and how often they are looked at. */
 export const EXPIRY_WARNING_DAYS: readonly number[] = [30, 7, 1];
 export const EXPIRY_LOOK_EVERY_MS = 3_600_000;

@@ -19,6 +19,7 @@ import { createTestOauth } from './delivery/test-oauth.ts';
 import { createEmbedding, type Embedding } from './embedding.ts';
 import { checkedEvents, type PublishInput } from './events/program-input.ts';
 import { inviteFirstAdministrator } from './first-invitation.ts';
+import { logAuditHead } from './housekeeping/audit-head.ts';
 import { createHousekeeping } from './housekeeping/housekeeping.ts';
 import type { Retention } from './housekeeping/retention.ts';
 import { watchStorage } from './housekeeping/storage-watch.ts';
@@ -204,6 +205,9 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch }: S
           drained,
         ]);
         await figures.flush().catch((err: unknown) => log.error({ err }, 'the last figures could not be written'));
+        await logAuditHead({ audit: store.audit, log }).catch((err: unknown) =>
+          log.error({ err }, 'the head of the audit log could not be read'),
+        );
         await composed.close();
         log.info('stopped');
       });

@@ -64,6 +64,11 @@ export const GROUPS: readonly GroupEntry[] = [
     load: async () => (await import('./deliveries.ts')).deliveryCommands,
   },
   {
+    name: 'audit',
+    summary: 'Check that no entry of the audit log was changed or removed',
+    load: async () => (await import('./audit.ts')).auditCommands,
+  },
+  {
     name: 'backup',
     summary: 'Write a backup of the database while it is in use',
     load: async () => (await import('./backup.ts')).backupCommands,

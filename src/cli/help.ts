@@ -18,7 +18,7 @@ Exit status: 0 done, 1 failed, 2 wrong usage or settings.
 /** `sallyport application --help`: a group of one command is that command's help. */
 export function groupHelp({ name, summary }: GroupEntry, commands: CommandGroup): string {
   const [only] = commands;
-  if (only !== undefined && commands.length === 1) return commandHelp(only);
+  if (only?.name === name && commands.length === 1) return commandHelp(only);
   return `${summary}.
 
 Usage: sallyport ${name} <command> [<arguments>]

@@ -3,6 +3,7 @@
 import type { Ids } from '../ids.ts';
 import type { CheckClock } from '../store/clock-watch.ts';
 import type { Store } from '../store/store.ts';
+import { auditHeadJob } from './audit-head.ts';
 import { clockSetBackJob } from './clock-set-back.ts';
 import { expiredJobs } from './expired.ts';
 import { expiryWarningsJob } from './expiry-warnings.ts';
@@ -40,6 +41,7 @@ export function createHousekeeping({
       ...expiredJobs(store.retention),
       ...retentionJobs(store, retention),
       giveUpJob({ webhooks: store.webhooks, clock, checkClock, ids, log, wake }),
+      auditHeadJob({ audit: store.audit, log }),
       expiryWarningsJob({ expiry: store.expiry, ids, log, wake }),
       ...further,
     ],

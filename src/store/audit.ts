@@ -28,6 +28,8 @@ const CONDITIONS: { readonly [Name in keyof AuditFilter]-?: string } = {
   until: 'at < @until',
 };
 const LAST_NUMBER = 'SELECT max(number) AS number FROM audit';
+const HEAD = 'SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1';
+const HAS_HEAD = 'SELECT 1 FROM audit WHERE number = @entries AND hash = @hash';
 const CHAIN = `SELECT ${COLUMNS}, previous_hash, hash FROM audit WHERE number > @after ORDER BY number LIMIT 1000`;
 
 export function auditStatement(entry: AuditEntry): Statement {
@@ -51,14 +53,34 @@ export type AuditFilter = {
   readonly until?: number;
 };
 
+/**
+ * The end of the chain: how many entries there are, and the hash of the last one, which stands for all of them. Written as
+ * `<entries>:<hash>`.
+ */
+export type AuditHead = { readonly entries: number; readonly hash: string };
+
+export function headText({ entries, hash }: AuditHead): string {
+  return `${entries}:${hash}`;
+}
+
+/** Null for what is no head. */
+export function parseHead(text: string): AuditHead | null {
+  const [, entries, hash] = /^([1-9]\d{0,14}):([0-9a-f]{64})$/.exec(text) ?? [];
+  return entries === undefined || hash === undefined ? null : { entries: Number(entries), hash };
+}
+
 export type AuditStore = {
   /** Of something that changed no row, such as a backup that was downloaded. */
   append(entry: AuditEntry): Promise<void>;
   get(id: string): Promise<AuditRecord | null>;
   /** Newest first; `before` is the id of the last entry of the page before, or null. */
   list(before: string | null, limit: number, filter?: AuditFilter): Promise<AuditRecord[]>;
-  /** The number of the first entry that does not fit its chain, or null when all do. */
+  /** The number of the first entry that does not fit its chain, or null when all do. Entries cut from the end leave a chain that fits. */
   firstBroken(): Promise<number | null>;
+  /** Null while the log is empty. */
+  head(): Promise<AuditHead | null>;
+  /** Whether the log has, or once ended in, this entry. */
+  hasHead(head: AuditHead): Promise<boolean>;
 };
 
 export function auditStore(db: Database): AuditStore {
@@ -70,6 +92,11 @@ export function auditStore(db: Database): AuditStore {
       const row = await db.get(GET, { id });
       return row === undefined ? null : read(row);
     },
+    head: async () => {
+      const row = await db.get(HEAD, {});
+      return row === undefined ? null : { entries: Number(row.number), hash: String(row.hash) };
+    },
+    hasHead: async (head) => (await db.get(HAS_HEAD, head)) !== undefined,
     list: (before, limit, filter = {}) => list(db, { before, limit, filter }),
     firstBroken: async () => {
       let after = 0;

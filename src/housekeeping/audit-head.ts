@@ -1,0 +1,27 @@
+/**
+ * The head of the audit log, told to the log of the service: once an hour and at a stop. Whoever can write to the database can cut
+ * entries from the end of the chain, and a head that is kept elsewhere shows it (`sallyport audit verify --head`).
+ */
+import { AUDIT_HEAD_EVERY_MS } from '../housekeeping-limits.ts';
+import type { Log } from '../log.ts';
+import { type AuditStore, headText } from '../store/audit.ts';
+import { NO_TIME } from '../store/steps.ts';
+import type { Job } from './scheduler.ts';
+
+type Dependencies = { readonly audit: Pick<AuditStore, 'head'>; readonly log: Log };
+
+export async function logAuditHead({ audit, log }: Dependencies): Promise<void> {
+  const head = await audit.head();
+  if (head !== null) log.info({ head: headText(head) }, 'audit log head');
+}
+
+export function auditHeadJob(dependencies: Dependencies): Job {
+  return {
+    name: 'audit-head',
+    everyMs: AUDIT_HEAD_EVERY_MS,
+    begin: () => async () => {
+      await logAuditHead(dependencies);
+      return { done: true, rows: 0, took: NO_TIME };
+    },
+  };
+}
