@@ -193,7 +193,7 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch }: S
     startDelivery: () => lifetime.starting(deliver),
     start: () => lifetime.starting(listenAndDeliver),
     renewCertificate: () => certificate.renew(listener.serve),
-    stop: () => {
+    stop: once(() => {
       const stopped = lifetime.stop(async (idle) => {
         if (catalogueWatch !== null) clearInterval(catalogueWatch);
         endWatch();
@@ -212,7 +212,7 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch }: S
         log.info('stopped');
       });
       return withinStopTime(stopped, log);
-    },
+    }),
   };
 }
 
