@@ -42,7 +42,7 @@ export function isLogAloneMissing(path: string, opened: FileIdentities): boolean
   return database === opened[0] && log === null && (index === null || index === opened[2]);
 }
 
-/** Three `stat` calls a commit, 5 µs together where a commit's fsync takes 100 µs at the least. */
+/** Three `stat` calls a commit, which many requests share: 14 µs together, measured beside commits of 2 to 5 ms on a busy machine. */
 export function createFileCheck(path: string, opened: FileIdentities): FileCheck {
   let checkedAt = Number.NEGATIVE_INFINITY;
   const check = (): void => {

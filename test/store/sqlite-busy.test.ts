@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { BUSY_GIVE_UP_MS, BUSY_PAUSE_MS } from '../../src/database-limits.ts';
+import { BUSY_GIVE_UP_MS, BUSY_PAUSE_MS, BYTES_WAITING_MAX, LISTS_WAITING_MAX } from '../../src/database-limits.ts';
 import type { Statement } from '../../src/store/database.ts';
 import { DatabaseUnavailable } from '../../src/store/unavailable.ts';
 import { holdLock } from '../support/lock-holder.ts';
@@ -97,5 +97,31 @@ describe('while another process holds the file', () => {
     await database.close();
     await refused;
     await holder.release();
+  });
+
+  it('no more may wait than fits: what comes then is refused at once, and what waits is written', async (t) => {
+    const { path, database } = openTestDatabase(t);
+    const holder = await holdLock(t, path);
+    const large = { ...write('large'), params: { name: 'large', value: Buffer.alloc(BYTES_WAITING_MAX) } };
+    const alone = assert.rejects(database.commit([large]), /the database was closed|string or blob too big|locked/);
+    const tooMuch = await database.commit([write('more')]).catch((error: unknown) => error);
+    assert.ok(tooMuch instanceof DatabaseUnavailable);
+    assert.deepEqual([tooMuch.reason, tooMuch.status], ['overloaded', 503]);
+    await database.close();
+    await alone;
+    await holder.release();
+  });
+
+  it('nor more lists than a bound', async (t) => {
+    const { path, database } = openTestDatabase(t);
+    const holder = await holdLock(t, path);
+    const commits = Array.from({ length: LISTS_WAITING_MAX }, (_, n) => database.commit([write(`list ${n}`)]));
+    const refused = await database.commit([write('one more')]).catch((error: unknown) => error);
+    assert.ok(refused instanceof DatabaseUnavailable && refused.reason === 'overloaded');
+    const closed = Promise.allSettled(commits);
+    await database.close();
+    assert.ok((await closed).every(({ status }) => status === 'rejected'));
+    await holder.release();
+    await assert.rejects(database.commit([write('later')]), /not open/);
   });
 });
