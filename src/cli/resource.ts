@@ -1,8 +1,9 @@
 /** The commands that every configured thing has: it is listed, shown, changed by a merge patch, and removed where nothing refers to it. */
-import { COMMAND_LINE } from '../acting.ts';
+import { type Acting, COMMAND_LINE } from '../acting.ts';
 import type { Administration } from '../administration.ts';
 import type { Composed } from '../compose.ts';
 import type { SettingName } from '../config-names.ts';
+import { parseEntityTags } from '../entity-tag.ts';
 import { type Command, type Invocation, type Operand, type Option, UsageError } from './command.ts';
 import { PAGE_OPTIONS, readJsonObject, readPageOptions } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
@@ -94,6 +95,7 @@ export function updateCommand<T>(configured: Configured<T>, changes?: ChangeOpti
         ...(changes === undefined && { required: true }),
         description: 'What to change, as a JSON object',
       },
+      ...IF_MATCH,
     },
     settings: updateSettings ?? DATA_SETTINGS,
     json: true,
@@ -105,7 +107,7 @@ export function updateCommand<T>(configured: Configured<T>, changes?: ChangeOpti
         const record = await administration(composed).patch(
           (await id?.(composed, named)) ?? named,
           patch,
-          COMMAND_LINE,
+          acting(invocation),
         );
         await printRecord(invocation, view(record, composed, invocation));
         await noteUpdated?.(invocation, record);
@@ -127,15 +129,29 @@ export function removeCommand<T>({ group, operand, administration, id }: Configu
     summary: `Remove ${withArticle(titleOf(group))}`,
     explanation,
     operands: [operand],
+    options: IF_MATCH,
     settings: DATA_SETTINGS,
     json: false,
     run: (invocation) =>
       withData(invocation, async (composed) => {
         const named = invocation.operand(operand.name);
-        await administration(composed).remove((await id?.(composed, named)) ?? named, COMMAND_LINE);
+        await administration(composed).remove((await id?.(composed, named)) ?? named, acting(invocation));
         return 0;
       }),
   };
+}
+
+const IF_MATCH: Readonly<Record<string, Option>> = {
+  'if-match': { value: '<etag>', description: 'Only if the API still answers it with this ETag' },
+};
+
+/** The command line, with the tag that it was given; a shell may have taken its quotes away. */
+function acting({ command, text }: Invocation): Acting {
+  const given = text('if-match');
+  if (given === undefined || given === '*') return { ...COMMAND_LINE, ifMatch: given };
+  const tags = parseEntityTags(given) ?? parseEntityTags(`"${given}"`);
+  if (tags === null) throw new UsageError('--if-match must be an ETag as the API answers it', command.name);
+  return { ...COMMAND_LINE, ifMatch: tags };
 }
 
 /** As people call it: `event type`. */

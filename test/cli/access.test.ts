@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
+import { entityTag } from '../../src/entity-tag.ts';
 import { initialised, type Json, type Page } from '../support/command-folder.ts';
 
 test('user: creates users, with a password that is shown once, and lists them', async (t) => {
@@ -132,6 +133,21 @@ test('application: registers one, lists it without its secret, replaces the secr
     await failure(['application', 'revoke-tokens', nowhere]),
     new RegExp(`there is no application ${nowhere}`),
   );
+});
+
+test('update and remove change nothing where --if-match names another ETag', async (t) => {
+  const { json, run, failure } = await initialised(t);
+  const user = await json(['user', 'create', '--user-name', 'ada']);
+  const present = entityTag(user);
+  const update = ['user', 'update', String(user.id), '--fields', '{"displayName":"Ada"}', '--if-match'];
+  const remove = ['user', 'remove', String(user.id), '--if-match'];
+  for (const command of [update, remove]) assert.match(await failure([...command, '"x"']), /has changed since/);
+  assert.equal((await json(['user', 'show', String(user.id)])).displayName, null);
+  // A shell takes quotes away.
+  const changed = await json([...update, present.slice(1, -1)]);
+  assert.equal(changed.displayName, 'Ada');
+  assert.match(await failure([...remove, present]), /has changed since/);
+  assert.equal((await run([...remove, entityTag(changed)])).stdout, '');
 });
 
 test('what is done on the command line is audited as that, without secrets', async (t) => {
