@@ -58,13 +58,12 @@ describe('an endpoint that does not take a delivery as it should', () => {
       status: null,
     },
     {
-      what: 'closes the connection in the middle of its answer',
+      what: 'closes the connection in the middle of its head',
       answer: (_, response) => {
-        response.writeHead(200, { 'content-length': 100 });
-        response.write('only this', () => response.destroy());
+        response.socket?.write('HTTP/1.1 200 OK\r\nContent-Len', () => response.destroy());
       },
       errorClass: 'reset',
-      status: 200,
+      status: null,
     },
     {
       what: 'never answers',
@@ -74,14 +73,13 @@ describe('an endpoint that does not take a delivery as it should', () => {
       webhook: { timeoutSeconds: 1 },
     },
     {
-      what: 'begins its answer and never ends it',
+      what: 'begins its head and never ends it',
       answer: (_, response) => {
-        response.writeHead(200, { 'content-length': 100 });
-        response.write('only this');
+        response.socket?.write('HTTP/1.1 200 OK\r\n');
       },
       errorClass: 'timeout',
-      status: 200,
-      webhook: { timeoutSeconds: 5 },
+      status: null,
+      webhook: { timeoutSeconds: 1 },
     },
     {
       what: 'answers with more headers than are read',
@@ -122,6 +120,18 @@ describe('an endpoint that does not take a delivery as it should', () => {
     const attempt = await firstAttempt(journey, webhook);
     assert.equal(attempt.delivered, true);
     assert.equal(attempt.responseBody, 'x'.repeat(4096));
+  });
+
+  it('that answers 200 and breaks its body off has taken it; what came of the body is kept', async (t) => {
+    const journey = await startJourney(t);
+    await makeEventType(journey.admin, TYPE);
+    const { at, webhook } = await connect(journey, [TYPE]);
+    at.answer(() => (_, response) => {
+      response.writeHead(200, { 'content-length': 100 });
+      response.write('only this', () => response.destroy());
+    });
+    const attempt = await firstAttempt(journey, webhook);
+    assert.deepEqual([attempt.delivered, attempt.errorClass, attempt.responseBody], [true, null, 'only this']);
   });
 
   it('because it speaks something else than HTTP is malformed_response', async (t) => {
