@@ -202,6 +202,7 @@ async function runEveryCommand(t: TestContext, { folder, env }: Clone, file: str
   for (const verb of ['rotate-secret', 'rotate-api-key', 'remove']) await run(`endpoint ${verb}`, endpoint.id);
   await run('event-type remove', 'order.placed');
 
+  await run('audit verify');
   await run('backup', backup, '--with-master-key');
   await run('backup verify', backup);
   await run('restore', backup, '--force');
