@@ -12,7 +12,8 @@ CREATE TABLE setting (
 -- A portal account. An application's tokens act as the account it is bound to, with its permissions and constraints.
 CREATE TABLE user_account (
   id            TEXT PRIMARY KEY,
-  user_name     TEXT NOT NULL UNIQUE,
+  user_name     TEXT NOT NULL,
+  user_name_key TEXT NOT NULL UNIQUE,                           -- the name after NFKC and case folding: what is looked for
   display_name  TEXT,
   email         TEXT,
   active        INTEGER NOT NULL CHECK (active IN (0, 1)),
@@ -128,7 +129,7 @@ CREATE TABLE employee (
   last_name   TEXT NOT NULL,
   email       TEXT NOT NULL,
   division    TEXT NOT NULL,
-  manager_id  TEXT,
+  manager_id  TEXT REFERENCES employee (user_id),
   hire_date   TEXT,
   active      INTEGER NOT NULL CHECK (active IN (0, 1)),
   created_at  INTEGER NOT NULL,

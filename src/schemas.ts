@@ -61,7 +61,12 @@ export function withoutControls(max: number): z.ZodType<string> {
 
 /** A text without spaces, in which nothing is invisible. */
 export function word(max: number): z.ZodType<string> {
-  return z.string().regex(new RegExp(`^[^${BLANKS}]{1,${max}}$`, 'u'), `must be 1 to ${max} characters without spaces`);
+  return z
+    .string()
+    .regex(
+      new RegExp(`^[^${BLANKS}]{1,${max}}$`, 'u'),
+      `must be 1 to ${max} characters without spaces or invisible ones`,
+    );
 }
 
 /** What separates the parts of an address, beside blanks; and what a name of a host has none of. */

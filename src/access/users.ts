@@ -8,6 +8,7 @@ import { displayName, distinct, emailAddress, id, instant, isoInstant, text, wor
 import type { Store } from '../store/store.ts';
 import { lostAdministration, type User } from '../store/users.ts';
 import { requireRightsOfUser } from './containment.ts';
+import { userNameProblem } from './user-name.ts';
 
 const permission: z.ZodType<string> = z
   .string()
@@ -18,7 +19,12 @@ const constraints = z.strictObject({
 
 export const userInput = z
   .strictObject({
-    userName: word(100),
+    userName: word(100)
+      .superRefine((name, context) => {
+        const problem = userNameProblem(name);
+        if (problem !== null) context.addIssue({ code: 'custom', message: problem });
+      })
+      .meta({ description: 'Unique, whatever the case. Letters of one script, and nothing that cannot be seen.' }),
     displayName: displayName.nullable().default(null),
     email: emailAddress.nullable().default(null),
     active: z.boolean().default(true),
@@ -68,7 +74,7 @@ export function createUsers({ store, clock, ids }: { store: Store; clock: Clock;
       }),
       referrers: async ({ id }) =>
         (await store.applications.ofUser(id)).map(({ id, name }) => `application ${name} (${id})`),
-      unique: { 'user_account.user_name': 'userName' },
+      unique: { 'user_account.user_name_key': 'userName' },
       audited: (user) => user,
       contain: async (acting, before, after) => {
         for (const user of [before, after]) if (user !== null) requireRightsOfUser(acting, user);

@@ -6,7 +6,7 @@ import { refusingDuplicates } from '../administration.ts';
 import { type IfMatch, refuseChanged } from '../entity-tag.ts';
 import { makeEvent } from '../events/event.ts';
 import { type Clock, type Ids, isUuidV7 } from '../ids.ts';
-import { Refusal } from '../refusal.ts';
+import { Refusal, refuseField } from '../refusal.ts';
 import { emailAddress, id, instant, isoInstant, plainText } from '../schemas.ts';
 import type { Filter } from '../store/conditions.ts';
 import { retryStale } from '../store/database.ts';
@@ -27,7 +27,10 @@ export const employeeInput = z
     lastName: personName,
     email: emailAddress,
     division: reference,
-    managerId: reference.nullable().default(null),
+    managerId: reference
+      .nullable()
+      .default(null)
+      .meta({ description: 'The `userId` of another employee, whom the caller may see.' }),
     hireDate: z.iso.date('must be a date, as 2026-11-21').nullable().default(null),
     active: z.boolean().default(true),
   })
@@ -85,6 +88,17 @@ export function createEmployees({ store, clock, ids, wake }: Dependencies): Empl
     return employee;
   };
 
+  /** Whoever is limited to divisions is not told of employees elsewhere: they are unknown. */
+  const refuseUnknownManager = async (
+    managerId: string | null,
+    { constraints: { divisions } }: Caller,
+  ): Promise<void> => {
+    if (managerId === null) return;
+    const manager = isUuidV7(managerId) ? await store.employees.get(managerId) : null;
+    if (manager !== null && (divisions === undefined || divisions.includes(manager.division))) return;
+    throw refuseField('managerId', 'is not the userId of an employee');
+  };
+
   const change = (
     userId: string,
     caller: Caller,
@@ -97,6 +111,7 @@ export function createEmployees({ store, clock, ids, wake }: Dependencies): Empl
       const input = next(before);
       refuseDivision(input.division, caller);
       if (isDeepStrictEqual(input, writable(before))) return before;
+      if (input.managerId !== before.managerId) await refuseUnknownManager(input.managerId, caller);
       const after = { ...before, ...input, updatedAt: Math.max(clock(), before.updatedAt + 1) };
       await refusingDuplicates(
         EMPLOYEE,
@@ -113,6 +128,7 @@ export function createEmployees({ store, clock, ids, wake }: Dependencies): Empl
       const input = validate(employeeInput, body, RESERVED);
       refuseDivision(input.division, caller);
       return retryStale(async () => {
+        await refuseUnknownManager(input.managerId, caller);
         const now = clock();
         const employee = { userId: ids.uuid(), ...input, createdAt: now, updatedAt: now };
         await refusingDuplicates(

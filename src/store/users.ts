@@ -5,6 +5,7 @@ import type { Database, Statement } from './database.ts';
 import { type ResourceStore, readOne, resourceStore } from './resource.ts';
 import { endSessions } from './sessions.ts';
 import { flag, json, number, oneOf, type Table, table, text, textOrNull } from './table.ts';
+import { userNameKey } from './user-name.ts';
 
 export type Role = 'administrator' | 'operator' | 'viewer' | 'service';
 /** What a user is limited to; a name that is absent limits nothing. */
@@ -24,7 +25,7 @@ export type User = {
   readonly updatedAt: number;
 };
 
-export const USER: Table<User> = table<User>('user_account', 'id', {
+const CODECS = {
   id: text,
   userName: text,
   displayName: textOrNull,
@@ -36,9 +37,21 @@ export const USER: Table<User> = table<User>('user_account', 'id', {
   passwordHash: textOrNull,
   createdAt: number,
   updatedAt: number,
+} as const;
+const ROW = table<User & { readonly userNameKey: string }>('user_account', 'id', { ...CODECS, userNameKey: text });
+const withKey = (user: User): User & { readonly userNameKey: string } => ({
+  ...user,
+  userNameKey: userNameKey(user.userName),
 });
 
-const GET_BY_NAME = `SELECT ${USER.columns()} FROM user_account WHERE user_name = @userName`;
+/** Its key is written with the name, and never read. */
+export const USER: Table<User> = {
+  ...table<User>('user_account', 'id', CODECS),
+  insert: (user) => ROW.insert(withKey(user)),
+  update: (user) => ROW.update(withKey(user)),
+};
+
+const GET_BY_NAME = `SELECT ${USER.columns()} FROM user_account WHERE user_name_key = @key`;
 const IS_EMPTY = 'SELECT NOT EXISTS (SELECT 1 FROM user_account) AS empty';
 
 /**
@@ -84,6 +97,7 @@ function anotherThan(id: string, lost: LostAdministration): { readonly id: strin
 export type UserStore = ResourceStore<User> & {
   /** Whether an active administrator remains if this one loses so much. */
   hasOtherAdministrator(id: string, lost: LostAdministration): Promise<boolean>;
+  /** Whatever the case and the form of its characters. */
   getByName(userName: string): Promise<User | null>;
   isEmpty(): Promise<boolean>;
 };
@@ -125,7 +139,7 @@ export function userStore(db: Database, ids: Ids): UserStore {
       ],
     }),
     hasOtherAdministrator: async (id, lost) => (await db.get(HAS_ANOTHER, anotherThan(id, lost)))?.found === 1,
-    getByName: async (userName) => readOne(USER, await db.get(GET_BY_NAME, { userName })),
+    getByName: async (userName) => readOne(USER, await db.get(GET_BY_NAME, { key: userNameKey(userName) })),
     isEmpty: async () => (await db.get(IS_EMPTY, {}))?.empty === 1,
   };
 }

@@ -160,7 +160,7 @@ describe('changing an employee', () => {
   it('loses none of many changes at the same time', async (t) => {
     const { s, me } = await open(t);
     const { userId } = await s.employees.create(ADA, me);
-    const fields = ['firstName', 'lastName', 'email', 'managerId', 'externalId', 'division'];
+    const fields = ['firstName', 'lastName', 'email', 'userName', 'externalId', 'division'];
     await Promise.all(fields.map((field) => s.employees.patch(userId, { [field]: `${field}@example.com` }, me)));
     const changed: Record<string, unknown> = await s.employees.get(userId, me);
     for (const field of fields) assert.equal(changed[field], `${field}@example.com`);
@@ -203,4 +203,32 @@ describe('changing an employee', () => {
       });
     });
   }
+});
+
+describe("an employee's manager", () => {
+  it('is an employee that the caller may see; another is refused, naming the field', async (t) => {
+    const s = await openTestServices(t);
+    const me = await makeCaller(s, ['employees:view']);
+    const limited = await makeCaller(s, ['employees:view'], { constraints: { divisions: ['sales'] } });
+    const boss = await s.employees.create({ ...ADA, userName: 'boss', division: 'sales' }, me);
+    const elsewhere = await s.employees.create({ ...ADA, userName: 'elsewhere', division: 'hr' }, me);
+    const ada = await s.employees.create({ ...ADA, managerId: boss.userId, division: 'sales' }, me);
+    assert.equal(ada.managerId, boss.userId);
+    const unknown = { code: 'validation_failed', fields: ['managerId'] } as const;
+    for (const [managerId, caller] of [
+      ['nobody', me],
+      [s.ids.uuid(), me],
+      [elsewhere.userId, limited],
+    ] as const) {
+      await leavingNothing(s, async () => {
+        const body = { ...ADA, userName: 'new', division: 'sales', managerId };
+        await refused(() => s.employees.create(body, caller), unknown);
+        await refused(() => s.employees.patch(ada.userId, { managerId }, caller), unknown);
+      });
+    }
+    const moved = await s.employees.patch(ada.userId, { managerId: elsewhere.userId }, me);
+    // A manager that is kept is not looked for again.
+    await s.employees.patch(moved.userId, { firstName: 'Augusta' }, limited);
+    assert.equal((await s.employees.patch(ada.userId, { managerId: null }, me)).managerId, null);
+  });
 });

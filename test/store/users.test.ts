@@ -27,7 +27,7 @@ describe('the user store', () => {
     assert.deepEqual(await store.users.get('1'), full);
     assert.deepEqual(await store.users.getByName('user 1'), full);
     assert.equal(await store.users.get('2'), null);
-    assert.equal(await store.users.getByName('USER 1'), null);
+    assert.deepEqual(await store.users.getByName('USER 1'), full);
   });
 
   it('lists in order of creation, from after an id on', async (t) => {

@@ -4,6 +4,7 @@ import { type Attempt, createThrottle, refuseBlocked } from '../../access/thrott
 import { networkOf } from '../../http/remote-address.ts';
 import { CHALLENGES_MAX, PASSKEY_REQUEST_BYTES, SIGN_IN_REQUEST_BYTES, SMALL_FORM_BYTES } from '../../portal-limits.ts';
 import { Refusal } from '../../refusal.ts';
+import { userNameKey } from '../../store/user-name.ts';
 import { type OpenCall, ownPath, type Redirect, redirectTo, type View } from '../call.ts';
 import { clearCookie, SESSION_COOKIE, setCookie, VISIT_COOKIE } from '../cookies.ts';
 import type { PageDependencies } from '../dependencies.ts';
@@ -47,7 +48,12 @@ export function signInPages(dependencies: PageDependencies): PageRoute[] {
       respond: (call) => {
         const userName = call.form.get('userName') ?? '';
         const password = call.form.get('password') ?? '';
-        return enter(call, userName, () => sessions.signIn({ userName, password }, visitorOf(call)), PASSWORD_REFUSED);
+        return enter(
+          call,
+          userNameKey(userName),
+          () => sessions.signIn({ userName, password }, visitorOf(call)),
+          PASSWORD_REFUSED,
+        );
       },
       invalid,
     }),
