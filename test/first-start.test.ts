@@ -81,7 +81,9 @@ test('until they were shown the same credentials come again, and nothing is made
 test('a user or application that was deleted or renamed before they were shown does not come back', async (t) => {
   const data = await newFolder(t);
   await makeFirstCredentials(data);
-  data.db.connection.exec("DELETE FROM application; UPDATE user_account SET user_name = 'root', user_name_key = 'root'");
+  data.db.connection.exec(
+    "DELETE FROM application; UPDATE user_account SET user_name = 'root', user_name_key = 'root'",
+  );
   await makeFirstCredentials(data);
   assert.deepEqual(await data.store.applications.list('', 10), []);
   assert.equal(await data.store.users.getByName('admin'), null);
