@@ -99,7 +99,9 @@ test('cursors', async (t) => {
   const { admin } = service;
   const seeded = await seedApi(service);
   const lists = await listsOf(service);
-  assert.deepEqual(lists.map(({ path }) => path.split('/').at(-1)).sort(), [...seeded.keys()].sort());
+  // An erasure is asked about by its id: there is no list of them.
+  const listed = [...seeded.keys()].filter((path) => path !== 'erasures');
+  assert.deepEqual(lists.map(({ path }) => path.split('/').at(-1)).sort(), listed.sort());
 
   for (const list of lists) {
     await t.test(`of ${list.path} lead through it, each item once`, async () => {
