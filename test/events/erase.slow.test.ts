@@ -12,16 +12,16 @@ import { spawnService } from '../support/service.ts';
 
 const SECRET = 'Jane-Doe-of-Elm-Street';
 
-it('sends nothing of the person from its reply on, and goes on after a kill', async (t) => {
+it('sends nothing of the person from its reply on, and goes on after a kill', { timeout: 600_000 }, async (t) => {
   const { ca, server } = sharedCertificates();
   const service = await spawnService(t, { ca });
   const { admin } = service;
   const receiver = await startReceiver(t, server);
   await makeEventType(admin, 'order.placed');
-  const { at, webhook } = await connect({ admin, receiver }, ['order.placed'], { webhook: { maxBatchRecords: 5 } });
+  const { at, webhook } = await connect({ admin, receiver }, ['order.placed']);
   await stopWebhook(admin, webhook);
   // More than can be overwritten in two seconds.
-  const count = 20_000;
+  const count = 8000;
   for (let from = 0; from < count; from += 1000) {
     const events = Array.from({ length: 1000 }, (_, n) => ({
       type: 'order.placed',
@@ -36,8 +36,11 @@ it('sends nothing of the person from its reply on, and goes on after a kill', as
   assert.ok(body.events < count, `${body.events}`);
   await succeeded(admin.post('events', { type: 'order.placed', data: { text: 'later' }, subject: 'jane' }));
   await startWebhook(admin, webhook);
-  const data = [...(await at.next()).records, ...(await at.next()).records].map((record) => record.data);
-  assert.deepEqual(new Set(data.map((one) => (one as { text: string }).text)), new Set(['John', 'later']));
+  const texts: string[] = [];
+  while (texts.length < 2) {
+    for (const { data } of (await at.next()).records) texts.push((data as { text: string }).text);
+  }
+  assert.deepEqual(texts, ['John', 'later']);
   service.kill('SIGKILL');
   await service.exited;
   const again = await spawnService(t, { ca, after: service });
