@@ -32,8 +32,8 @@ it('refuses every form that would grant or take over more, says why, and offers 
     ['/users/new', { ...user, userName: 'new' }],
     [`/users/${me.id}/edit`, { userName: 'ada', role: 'administrator', reach: 'all' }],
     [`/users/${admin.id}/edit`, { ...user, userName: 'admin', reach: 'some', divisions: 'sales' }],
-    ['/applications/new', { ...scopes, name: 'Shop', userId: 'admin' }],
-    ['/applications/new', { ...scopes, name: 'Shop', userId: '' }],
+    ['/applications/new', { ...scopes, name: 'Shop', actsAs: 'existing', userId: 'admin' }],
+    ['/applications/new', { ...scopes, name: 'Shop', actsAs: 'new', accountName: 'shop' }],
     [`/applications/${application.id}/edit`, { ...scopes, name: 'Shop', userId: 'ada' }],
     [`/applications/${application.id}/regenerate-secret`, { overlapSeconds: '0' }],
   ];
