@@ -1,10 +1,11 @@
 /** Events, deliveries and the audit log (wire.md §4). */
+
 import { z } from 'zod';
 import { actingOf } from '../../access/callers.ts';
 import { acceptedView, eventBatchInput, eventInput } from '../../events/publish.ts';
 import { EVENT_REQUEST_BYTES } from '../../limits.ts';
 import { Refusal, refuseBackwards, refuseField } from '../../refusal.ts';
-import { id, idInput, instant, isoInstant, moment, NOT_A_MOMENT, page } from '../../schemas.ts';
+import { id, instant, isoInstant, moment, NOT_A_MOMENT, page } from '../../schemas.ts';
 import type { Services } from '../../services.ts';
 import type { AuditFilter, AuditRecord } from '../../store/audit.ts';
 import type { DeliveryState } from '../../store/deliveries.ts';
@@ -81,7 +82,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
         'A page looks at a bounded number of records. Where hardly any fits several filters at once it may hold fewer items than asked for, or none, and still have a `nextCursor`: go on until that is null.',
       query: {
         ...PAGE_QUERY,
-        webhookId: { schema: idInput, description: 'Of this webhook.' },
+        webhookId: { schema: z.string(), description: 'Of this webhook.' },
         state: { schema: state, description: 'In this state.' },
         eventType: { schema: z.string(), description: 'Of this event type.' },
         since: { schema: moment, description: 'Of events that happened then or later.' },
