@@ -10,7 +10,14 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { ASSETS, type AssetName, assetFile, THREAD_PROGRAMS, type ThreadProgram, threadAsset } from '../src/assets.ts';
+import {
+  ASSETS,
+  type AssetName,
+  assetFile,
+  THREAD_PROGRAMS,
+  type ThreadProgram,
+  threadAsset,
+} from '../src/kernel/assets.ts';
 import { ADDON_ASSET } from './binary/addon.ts';
 import { bundle } from './binary/bundle.ts';
 import { compileProgram } from './binary/compile.ts';

@@ -6,7 +6,7 @@
 import { copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ASSETS, type AssetName, assetFile, THREAD_PROGRAMS } from '../src/assets.ts';
+import { ASSETS, type AssetName, assetFile, THREAD_PROGRAMS } from '../src/kernel/assets.ts';
 import { compile, emptyFolder, entry, root, unlinkMissing, writeJson } from './build/package.ts';
 
 type Project = {
@@ -16,7 +16,7 @@ type Project = {
   readonly [field: string]: unknown;
 };
 
-/** Beside schema.sql, one level down as src/ is, so that src/assets.ts finds the files that it reads. */
+/** Beside schema.sql, one level down as src/ is, so that src/kernel/assets.ts finds the files that it reads. */
 const CODE = 'lib';
 const MAIN = 'main';
 /** Named by types of this package; what has its types in packages of their own brings them to nobody. */

@@ -4,7 +4,7 @@
  */
 import { copyFileSync, cpSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
-import { VERSION } from '../src/version.ts';
+import { VERSION } from '../src/kernel/version.ts';
 import { compile, emptyFolder, entry, root, unlinkMissing, writeJson } from './build/package.ts';
 
 /** That of Node 20, which many programs of customers still run on. */

@@ -6,7 +6,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { makeCertificate } from '../src/self-signed.ts';
+import { makeCertificate } from '../src/cli/listen/self-signed.ts';
 import { createApi, requestToken } from './demo/api.ts';
 import { runCircle } from './demo/circle.ts';
 import { runModes } from './demo/modes.ts';

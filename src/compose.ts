@@ -1,10 +1,10 @@
 /** Everything but the doors: what the server, an embedding program and the commands share. */
-import { type Config, ConfigurationError, readSettingFile } from './config.ts';
-import { type Data, type FirstCredentials, openData } from './data-folder.ts';
+import { type Config, ConfigurationError, readSettingFile } from './config/config.ts';
+import { type Data, type FirstCredentials, openData } from './data/data-folder.ts';
+import { makeFirstCredentials } from './data/first-start.ts';
 import { createLargeBodies, type LargeBodies } from './delivery/large-bodies.ts';
-import { makeFirstCredentials } from './first-start.ts';
-import type { Clock } from './ids.ts';
-import type { Log } from './log.ts';
+import type { Clock } from './kernel/ids.ts';
+import type { Log } from './observe/log.ts';
 import type { EgressPolicy } from './outbound/egress.ts';
 import { readAuthorities } from './outbound/tls.ts';
 import { createTransport, type Transport } from './outbound/transport.ts';

@@ -12,9 +12,9 @@ import { asRefusal, loggedPath, sendReply } from './http/respond.ts';
 import type { Route } from './http/route.ts';
 import { createRouter } from './http/router.ts';
 import type { RequestHandler } from './http/server.ts';
-import type { Clock } from './ids.ts';
-import { type Lifetime, StoppedError } from './lifetime.ts';
-import type { Log } from './log.ts';
+import type { Clock } from './kernel/ids.ts';
+import { type Lifetime, StoppedError } from './kernel/lifetime.ts';
+import type { Log } from './observe/log.ts';
 
 export type { Caller } from './access/gate.ts';
 

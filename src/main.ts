@@ -1,9 +1,9 @@
 /** The command line: `sallyport <command> …`. */
-import './threads.ts';
+import './kernel/threads.ts';
 import { leave } from './cli/leave.ts';
 import { run } from './cli/run.ts';
 import { processTerminal } from './cli/terminal.ts';
-import { standardError } from './log-destination.ts';
+import { standardError } from './observe/log-destination.ts';
 
 run(process.argv.slice(2), processTerminal()).then(
   (status) => standardError.drained().then(() => leave(status)),

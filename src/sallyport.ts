@@ -6,11 +6,10 @@
  */
 import { createGate } from './access/gate.ts';
 import { createThrottle } from './access/throttle.ts';
-import { EMBEDDING_PROGRAM } from './acting.ts';
-import { administration, authorizationServer } from './api-routes.ts';
 import { type Composed, compose } from './compose.ts';
-import { type Config, completeConfig, listeningUrl, type Options } from './config.ts';
-import type { FirstCredentials } from './data-folder.ts';
+import { type Config, completeConfig, listeningUrl, type Options } from './config/config.ts';
+import type { FirstCredentials } from './data/data-folder.ts';
+import { inviteFirstAdministrator } from './data/first-invitation.ts';
 import { createDispatcher, type Dispatcher } from './delivery/dispatcher.ts';
 import { createOauthTokens } from './delivery/oauth.ts';
 import { createSend, type Send } from './delivery/send.ts';
@@ -18,35 +17,36 @@ import { createTestDelivery } from './delivery/test-delivery.ts';
 import { createTestOauth } from './delivery/test-oauth.ts';
 import { createEmbedding, type Embedding } from './embedding.ts';
 import { checkedEvents, type PublishInput } from './events/program-input.ts';
-import { inviteFirstAdministrator } from './first-invitation.ts';
 import { logAuditHead } from './housekeeping/audit-head.ts';
 import { createHousekeeping } from './housekeeping/housekeeping.ts';
 import type { Retention } from './housekeeping/retention.ts';
 import { watchStorage } from './housekeeping/storage-watch.ts';
+import { administration, authorizationServer } from './http/api-routes.ts';
 import { createListener } from './http/listener.ts';
 import { createRemoteAddress } from './http/remote-address.ts';
 import { metricsRoutes } from './http/routes/metrics.ts';
 import { openApiRoutes } from './http/routes/openapi.ts';
 import { createRequestHandler } from './http/server.ts';
-import type { Clock } from './ids.ts';
-import { createLifetime, lastingAsLong, once } from './lifetime.ts';
-import { CATALOGUE_WATCH_MS, DRAIN_MS, STOP_MS } from './limits.ts';
-import { createLog, type Log } from './log.ts';
-import { createObservers, type Observers } from './observers.ts';
+import { openServingCertificate, type ServingCertificate } from './http/serving-certificate.ts';
+import type { Clock } from './kernel/ids.ts';
+import { createLifetime, lastingAsLong, once } from './kernel/lifetime.ts';
+import { CATALOGUE_WATCH_MS, DRAIN_MS, STOP_MS } from './kernel/limits/limits.ts';
+import { Refusal } from './kernel/refusal.ts';
+import { type CheckClock, createClockWatch } from './observe/clock-watch.ts';
+import { createLog, type Log } from './observe/log.ts';
+import { createObservers, type Observers } from './observe/observers.ts';
 import { createPortal } from './portal/portal.ts';
-import { Refusal } from './refusal.ts';
+import { EMBEDDING_PROGRAM } from './resources/acting.ts';
 import type { Services } from './services.ts';
-import { openServingCertificate, type ServingCertificate } from './serving-certificate.ts';
-import { type CheckClock, createClockWatch } from './store/clock-watch.ts';
 
 export { actingOf } from './access/callers.ts';
-export { type Acting, EMBEDDING_PROGRAM } from './acting.ts';
-export { type Config, ConfigurationError, defaultConfig, type Options, readConfig } from './config.ts';
-export { DataFolderError } from './data-folder.ts';
+export { type Config, ConfigurationError, defaultConfig, type Options, readConfig } from './config/config.ts';
+export { DataFolderError } from './data/data-folder.ts';
 export { type Caller, callerOf, type Embedding, type Middleware } from './embedding.ts';
 export type { EventInput, JsonValue, PublishInput } from './events/program-input.ts';
-export { StoppedError } from './lifetime.ts';
-export { type FieldProblem, Refusal, type RefusalCode } from './refusal.ts';
+export { StoppedError } from './kernel/lifetime.ts';
+export { type FieldProblem, Refusal, type RefusalCode } from './kernel/refusal.ts';
+export { type Acting, EMBEDDING_PROGRAM } from './resources/acting.ts';
 
 export type Sallyport = Embedding & {
   /** The use cases. They reject with `StoppedError` once `stop` was called. */

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, before, describe, it, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { VERSION } from '../src/version.ts';
+import { VERSION } from '../src/kernel/version.ts';
 import { cleanUp } from './support/cleanup.ts';
 import { goRound } from './support/command-circle.ts';
 
@@ -16,7 +16,7 @@ const BUILD = fileURLToPath(new URL('../scripts/build-binary.ts', import.meta.ur
 const NAME = 'sallyport';
 const run = promisify(execFile);
 
-test('only src/assets.ts asks where the code is: in the binary it is nowhere', () => {
+test('only src/kernel/assets.ts asks where the code is: in the binary it is nowhere', () => {
   const src = fileURLToPath(new URL('../src/', import.meta.url));
   const files = (readdirSync(src, { recursive: true }) as string[]).filter((file) => file.endsWith('.ts'));
   const asking = files.filter((file) => /\bimport\.meta\b|\b__dirname\b/.test(readFileSync(join(src, file), 'utf8')));

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { matchRule } from '../src/access/catalogue.ts';
-import { COMMAND_LINE } from '../src/acting.ts';
 import { type Composed, type ComposeOptions, compose } from '../src/compose.ts';
-import { type Config, defaultConfig } from '../src/config.ts';
-import { createLog } from '../src/log.ts';
+import { type Config, defaultConfig } from '../src/config/config.ts';
+import { createLog } from '../src/observe/log.ts';
+import { COMMAND_LINE } from '../src/resources/acting.ts';
 import { cleanUp } from './support/cleanup.ts';
 import { unusedFolder } from './support/command.ts';
 

@@ -5,9 +5,9 @@ import { dirname, join, relative } from 'node:path';
 import { describe, it, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { GROUPS } from '../src/cli/groups.ts';
-import { SETTINGS } from '../src/config-names.ts';
+import { SETTINGS } from '../src/config/names.ts';
 import { nextDelayMs } from '../src/delivery/retry.ts';
-import { PROBE_FIRST_MS, PROBE_MAX_MS, PROBES_UNPACED } from '../src/delivery-limits.ts';
+import { PROBE_FIRST_MS, PROBE_MAX_MS, PROBES_UNPACED } from '../src/kernel/limits/delivery.ts';
 import { adviceFor, type ErrorClass } from '../src/outbound/outcome.ts';
 import { STATE_REASONS } from '../src/webhooks/lifecycle.ts';
 

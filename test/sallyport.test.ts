@@ -1,8 +1,8 @@
 /** A service that cannot be put together. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { defaultConfig } from '../src/config.ts';
-import { createLog } from '../src/log.ts';
+import { defaultConfig } from '../src/config/config.ts';
+import { createLog } from '../src/observe/log.ts';
 import { createSallyport } from '../src/sallyport.ts';
 import { cleanUp } from './support/cleanup.ts';
 import { unusedFolder } from './support/command.ts';

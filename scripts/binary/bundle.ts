@@ -25,7 +25,7 @@ export async function bundle(
     supported: { 'dynamic-import': false },
     plugins: [addonFromAsset, clientAlone],
     logLevel: 'warning',
-    // src/assets.ts reads it where the program is not a binary, and nothing else does.
+    // src/kernel/assets.ts reads it where the program is not a binary, and nothing else does.
     define: { 'import.meta.url': '"file:///"' },
   });
   // Pages and patterns are left as they are written. V8 keeps all of a text that has one such character in twice the memory: 3 MB.

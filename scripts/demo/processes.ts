@@ -3,7 +3,7 @@ import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Identity } from '../../src/self-signed.ts';
+import type { Identity } from '../../src/cli/listen/self-signed.ts';
 import type { Client } from './api.ts';
 import type { Expectation, FromReceiver, ToReceiver } from './messages.ts';
 import { receiverProgram, root, serviceProgram } from './programs.ts';

@@ -1,6 +1,6 @@
 /** The page of metrics: what `GET /metrics` tells, for those who write queries and alerts. */
-import { METRICS_WEBHOOKS_MAX } from '../../src/limits.ts';
-import { COUNTERS, GAUGES, HISTOGRAMS } from '../../src/metric-names.ts';
+import { METRICS_WEBHOOKS_MAX } from '../../src/kernel/limits/limits.ts';
+import { COUNTERS, GAUGES, HISTOGRAMS } from '../../src/observe/metric-names.ts';
 
 type Metric = {
   readonly name: string;

@@ -1,5 +1,5 @@
 /** The section of the HTTP API's page that says what each code of a refusal means. */
-import { REFUSAL_STATUS, type RefusalCode } from '../../src/refusal.ts';
+import { REFUSAL_STATUS, type RefusalCode } from '../../src/kernel/refusal.ts';
 
 /** A code that is not here does not compile. */
 const MEANINGS: Readonly<Record<RefusalCode, string>> = {

@@ -1,21 +1,21 @@
 /** Registered applications: their credentials, their scopes, and the user they act as (wire.md §2, §4). */
 import { z } from 'zod';
-import type { Acting } from '../acting.ts';
-import { type Administration, administer, type Stamp, setByService } from '../administration.ts';
-import { type Clock, type Ids, type Random, rowKeyTime } from '../ids.ts';
+import { type Clock, type Ids, type Random, rowKeyTime } from '../kernel/ids.ts';
 import {
   SCOPES_PER_APPLICATION_MAX,
   SECRET_OVERLAP_MAX_SECONDS,
   TOKEN_VALIDITY_DEFAULT_SECONDS,
   TOKEN_VALIDITY_MAX_SECONDS,
   TOKEN_VALIDITY_MIN_SECONDS,
-} from '../limits.ts';
-import { checkAll, refuseField, refuseFields } from '../refusal.ts';
-import { displayName, distinct, id, idInput, instant, isoInstant } from '../schemas.ts';
-import type { Application } from '../store/applications.ts';
-import type { Beside } from '../store/resource.ts';
-import type { Store } from '../store/store.ts';
-import { validate } from '../validation.ts';
+} from '../kernel/limits/limits.ts';
+import { checkAll, refuseField, refuseFields } from '../kernel/refusal.ts';
+import { displayName, distinct, id, idInput, instant, isoInstant } from '../kernel/schemas.ts';
+import { validate } from '../kernel/validation.ts';
+import type { Acting } from '../resources/acting.ts';
+import { type Administration, administer, type Stamp, setByService } from '../resources/administration.ts';
+import type { Application } from '../store/sqlite/access/applications.ts';
+import type { Beside } from '../store/sqlite/resource.ts';
+import type { Store } from '../store/sqlite/store.ts';
 import { requireRightsOfApplication } from './containment.ts';
 import { hashCredential, mintCredential } from './credential.ts';
 import { scopeName } from './scope-schema.ts';

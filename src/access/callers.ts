@@ -1,9 +1,10 @@
 /** Who calls with a token, and the callers that are known: those of one application share what is the same for all of its tokens. */
-import type { Acting } from '../acting.ts';
-import type { Actor } from '../audit.ts';
-import { CALLERS_CACHED, CALLERS_SHARED_BYTES } from '../limits.ts';
-import type { TokenGrant } from '../store/tokens.ts';
-import type { Constraints, Role } from '../store/users.ts';
+
+import { CALLERS_CACHED, CALLERS_SHARED_BYTES } from '../kernel/limits/limits.ts';
+import type { Acting } from '../resources/acting.ts';
+import type { Actor } from '../resources/audit.ts';
+import type { TokenGrant } from '../store/sqlite/access/tokens.ts';
+import type { Constraints, Role } from '../store/sqlite/access/users.ts';
 import { bytesOfTexts } from './known.ts';
 
 /** An application that called with a valid token, and the user it acts as. */

@@ -4,8 +4,9 @@
  * make to a scope that some application holds. Scopes that nobody holds yet may be given anything: only who holds everything can grant
  * them.
  */
-import type { Acting, Held } from '../acting.ts';
-import type { FieldProblem } from '../refusal.ts';
+
+import type { FieldProblem } from '../kernel/refusal.ts';
+import type { Acting, Held } from '../resources/acting.ts';
 import type { Product, Rule } from './catalogue.ts';
 import { overlaps, type PatternSegment, parsePattern, patternShape } from './catalogue-pattern.ts';
 import { holdsEverything, refuseLacking } from './containment.ts';

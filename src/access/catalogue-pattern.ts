@@ -1,5 +1,5 @@
 /** The path of a rule, `/services/api/x/{name}/{rest*}`: read into segments, and compared by shape (wire.md §3). */
-import { PATTERN_SEGMENTS_MAX, REQUEST_TARGET_BYTES } from '../limits.ts';
+import { PATTERN_SEGMENTS_MAX, REQUEST_TARGET_BYTES } from '../kernel/limits/limits.ts';
 import { canonicalPath, rawReserved } from './path.ts';
 
 /** A literal matches itself, a parameter any one segment, the rest (only last) one or more segments; none an empty one. */

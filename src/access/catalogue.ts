@@ -3,8 +3,8 @@
  * "The longest literal match wins" decides between rules that match one path (`indexPatterns`); rules that match exactly
  * the same paths are conflicts, to be found by `conflictsOf` before a product is stored.
  */
-import { RULES_PER_PRODUCT_MAX } from '../limits.ts';
-import type { FieldProblem } from '../refusal.ts';
+import { RULES_PER_PRODUCT_MAX } from '../kernel/limits/limits.ts';
+import type { FieldProblem } from '../kernel/refusal.ts';
 import { findPattern, indexPatterns, type PatternIndex } from './catalogue-index.ts';
 import { type PatternSegment, parsePattern, patternShape } from './catalogue-pattern.ts';
 import { rawReserved } from './path.ts';

@@ -2,9 +2,10 @@
  * Nobody grants more than they hold (wire.md §4). Whoever creates, changes, takes over or deletes a user or an application must hold
  * all that it holds, before the change and after it. Products: `catalogue-containment.ts`.
  */
-import type { Acting, Held } from '../acting.ts';
-import type { FieldProblem } from '../refusal.ts';
-import type { Role, User } from '../store/users.ts';
+
+import type { FieldProblem } from '../kernel/refusal.ts';
+import type { Acting, Held } from '../resources/acting.ts';
+import type { Role, User } from '../store/sqlite/access/users.ts';
 import { ADMINISTRATION_SCOPES } from './built-in.ts';
 import { insufficientPermission } from './gate.ts';
 

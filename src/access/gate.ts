@@ -4,11 +4,11 @@
  * may do is decided anew for every call.
  */
 import { hash, timingSafeEqual } from 'node:crypto';
-import type { Clock } from '../ids.ts';
-import { AUTHORIZATION_BYTES } from '../limits.ts';
-import { type FieldProblem, PROBLEMS_MAX, Refusal } from '../refusal.ts';
-import type { Store } from '../store/store.ts';
-import type { TokenGrant } from '../store/tokens.ts';
+import type { Clock } from '../kernel/ids.ts';
+import { AUTHORIZATION_BYTES } from '../kernel/limits/limits.ts';
+import { type FieldProblem, PROBLEMS_MAX, Refusal } from '../kernel/refusal.ts';
+import type { TokenGrant } from '../store/sqlite/access/tokens.ts';
+import type { Store } from '../store/sqlite/store.ts';
 import { type Caller, createCallers } from './callers.ts';
 import { type Catalogue, matchRule, type RuleMatch } from './catalogue.ts';
 import { hashCredential, tokenRowKey } from './credential.ts';

@@ -1,14 +1,15 @@
 /** Invitations: a link, good once and for 72 hours, by which a user sets a password. */
-import type { Acting } from '../acting.ts';
-import { type Actor, type AuditAction, type AuditEntry, changesBetween } from '../audit.ts';
-import { refuseChanged } from '../entity-tag.ts';
-import { type Clock, type Ids, isUuidV7, type Random } from '../ids.ts';
-import { INVITATION_MS } from '../limits.ts';
-import { Refusal, refuseField } from '../refusal.ts';
-import { retryStale } from '../store/database.ts';
-import type { Beside } from '../store/resource.ts';
-import type { Store } from '../store/store.ts';
-import type { User } from '../store/users.ts';
+
+import { type Clock, type Ids, isUuidV7, type Random } from '../kernel/ids.ts';
+import { INVITATION_MS } from '../kernel/limits/limits.ts';
+import { Refusal, refuseField } from '../kernel/refusal.ts';
+import type { Acting } from '../resources/acting.ts';
+import { type Actor, type AuditAction, type AuditEntry, changesBetween } from '../resources/audit.ts';
+import { refuseChanged } from '../resources/entity-tag.ts';
+import type { User } from '../store/sqlite/access/users.ts';
+import { retryStale } from '../store/sqlite/driver/database.ts';
+import type { Beside } from '../store/sqlite/resource.ts';
+import type { Store } from '../store/sqlite/store.ts';
 import { requireRightsOfUser } from './containment.ts';
 import { credentialBytes, hashCredential, mintCredential } from './credential.ts';
 import { hashPassword } from './password.ts';

@@ -1,6 +1,6 @@
 /** Questions to a browser that wait for its answer: each is answered once, by the visitor it was put to, and not for long. */
-import type { Random } from '../ids.ts';
-import { CHALLENGE_MS, CHALLENGES_MAX } from '../portal-limits.ts';
+import type { Random } from '../kernel/ids.ts';
+import { CHALLENGE_MS, CHALLENGES_MAX } from '../kernel/limits/portal.ts';
 
 export type Challenges = {
   /** A new question; an earlier one of the same visitor is forgotten. */

@@ -3,15 +3,15 @@
  * One is a way in by itself, so the device has to make sure who uses it (user verification).
  */
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
-import type { Actor, AuditAction, AuditEntry } from '../audit.ts';
-import type { Clock, Ids, Random } from '../ids.ts';
-import { PASSKEY_NAME_MAX_LENGTH, PASSKEYS_PER_USER_MAX } from '../portal-limits.ts';
-import { Refusal, refuseField } from '../refusal.ts';
-import { ConstraintViolation, retryStale, StaleWrite } from '../store/database.ts';
-import type { Passkey } from '../store/passkeys.ts';
-import type { Store } from '../store/store.ts';
-import type { User } from '../store/users.ts';
-import { isObject } from '../validation.ts';
+import type { Clock, Ids, Random } from '../kernel/ids.ts';
+import { PASSKEY_NAME_MAX_LENGTH, PASSKEYS_PER_USER_MAX } from '../kernel/limits/portal.ts';
+import { Refusal, refuseField } from '../kernel/refusal.ts';
+import { isObject } from '../kernel/validation.ts';
+import type { Actor, AuditAction, AuditEntry } from '../resources/audit.ts';
+import type { Passkey } from '../store/sqlite/access/passkeys.ts';
+import type { User } from '../store/sqlite/access/users.ts';
+import { ConstraintViolation, retryStale, StaleWrite } from '../store/sqlite/driver/database.ts';
+import type { Store } from '../store/sqlite/store.ts';
 import { createChallenges } from './passkey-challenges.ts';
 
 /** Where the browser is: its origin, checked to be ours. `visitor` is the secret that its forms are bound to. */

@@ -2,7 +2,7 @@
  * What a person may choose as a password (OWASP ASVS 5.0, 6.2): long enough, any characters, none that must be there, and not
  * one that guessing begins with.
  */
-import { CHOSEN_PASSWORD_MAX_LENGTH, CHOSEN_PASSWORD_MIN_LENGTH } from '../limits.ts';
+import { CHOSEN_PASSWORD_MAX_LENGTH, CHOSEN_PASSWORD_MIN_LENGTH } from '../kernel/limits/limits.ts';
 
 /** What is wrong with the password, to be put after its name, or null. The user's name is among the first things that are guessed. */
 export function passwordProblem(password: string, userName: string): string | null {

@@ -3,10 +3,10 @@
  * (N = 2^17, r = 8, p = 1), which stand in the hash so that later ones may be stronger.
  */
 import { type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
-import type { Random } from '../ids.ts';
-import { PASSWORD_MAX_LENGTH } from '../limits.ts';
-import { PASSWORDS_WAITING_MAX } from '../portal-limits.ts';
-import { Refusal } from '../refusal.ts';
+import type { Random } from '../kernel/ids.ts';
+import { PASSWORD_MAX_LENGTH } from '../kernel/limits/limits.ts';
+import { PASSWORDS_WAITING_MAX } from '../kernel/limits/portal.ts';
+import { Refusal } from '../kernel/refusal.ts';
 
 type Parameters = { readonly log2N: number; readonly r: number; readonly p: number };
 

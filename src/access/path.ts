@@ -7,7 +7,7 @@
  * percent-encoded in upper case. Only `! $ & ' ( ) * + , : = @` keep two, because §2.2 makes `%40` and `@` different paths
  * and clients send both; `rawReserved` is for the one place where that matters.
  */
-import { REQUEST_TARGET_BYTES } from '../limits.ts';
+import { REQUEST_TARGET_BYTES } from '../kernel/limits/limits.ts';
 
 /** `segments` are the parts between slashes of `path`, still percent-encoded; the last one is empty after a trailing slash. */
 export type CanonicalPath = { readonly ok: true; readonly path: string; readonly segments: readonly string[] };

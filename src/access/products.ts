@@ -1,12 +1,12 @@
 /** The API catalogue as a resource, and the compiled form of it that the gate asks (wire.md §3, §4). */
 import { z } from 'zod';
-import { type Administration, administer, setByService } from '../administration.ts';
-import type { Clock, Ids } from '../ids.ts';
-import { RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../limits.ts';
-import { type FieldProblem, Refusal, refuseFields } from '../refusal.ts';
-import { displayName, id, instant, isoInstant, text } from '../schemas.ts';
-import type { ApiProduct } from '../store/products.ts';
-import type { Store } from '../store/store.ts';
+import type { Clock, Ids } from '../kernel/ids.ts';
+import { RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../kernel/limits/limits.ts';
+import { type FieldProblem, Refusal, refuseFields } from '../kernel/refusal.ts';
+import { displayName, id, instant, isoInstant, text } from '../kernel/schemas.ts';
+import { type Administration, administer, setByService } from '../resources/administration.ts';
+import type { ApiProduct } from '../store/sqlite/access/products.ts';
+import type { Store } from '../store/sqlite/store.ts';
 import { BUILT_IN_PREFIXES, BUILT_IN_PRODUCTS } from './built-in.ts';
 import {
   type Catalogue,

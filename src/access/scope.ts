@@ -2,7 +2,7 @@
  * Scopes: what a token request asks for, and whether it gets it (RFC 6749 §3.3, wire.md §2). All or nothing: a token never
  * has fewer scopes than were named. Descriptions keep to the characters of `error_description` (RFC 6749 §5.2).
  */
-import { NAMED_SCOPES_MAX, SCOPE_NAME_LENGTH_MAX, SCOPE_TEXT_LENGTH_MAX } from '../limits.ts';
+import { NAMED_SCOPES_MAX, SCOPE_NAME_LENGTH_MAX, SCOPE_TEXT_LENGTH_MAX } from '../kernel/limits/limits.ts';
 
 /** `<resource>:<action>`, at most 128 characters. No part of it can match in two ways, so testing takes linear time. */
 export const SCOPE_NAME: RegExp = new RegExp(`^(?=.{3,${SCOPE_NAME_LENGTH_MAX}}$)[A-Za-z0-9._/-]+:[A-Za-z0-9._/-]+$`);

@@ -3,16 +3,17 @@
  * without a request and after twelve hours in any case (OWASP ASVS 5.0, 7.3), and ended by whatever takes the account's access
  * away.
  */
-import type { Acting } from '../acting.ts';
-import { type Actor, type AuditAction, type AuditEntry, changesBetween } from '../audit.ts';
-import type { Clock, Ids, Random } from '../ids.ts';
-import { SESSION_MS, SESSION_SEEN_EVERY_MS, USER_AGENT_KEPT_LENGTH } from '../portal-limits.ts';
-import { Refusal, refuseField } from '../refusal.ts';
-import { retryStale } from '../store/database.ts';
-import type { PortalRole, Session, SignedIn, SignInMethod } from '../store/sessions.ts';
-import type { Store } from '../store/store.ts';
+
+import type { Clock, Ids, Random } from '../kernel/ids.ts';
+import { SESSION_MS, SESSION_SEEN_EVERY_MS, USER_AGENT_KEPT_LENGTH } from '../kernel/limits/portal.ts';
+import { Refusal, refuseField } from '../kernel/refusal.ts';
+import type { Acting } from '../resources/acting.ts';
+import { type Actor, type AuditAction, type AuditEntry, changesBetween } from '../resources/audit.ts';
+import type { PortalRole, Session, SignedIn, SignInMethod } from '../store/sqlite/access/sessions.ts';
+import type { User } from '../store/sqlite/access/users.ts';
+import { retryStale } from '../store/sqlite/driver/database.ts';
+import type { Store } from '../store/sqlite/store.ts';
 import { DatabaseUnavailable } from '../store/unavailable.ts';
-import type { User } from '../store/users.ts';
 import { requireRightsOfUser } from './containment.ts';
 import { hashCredential } from './credential.ts';
 import type { ChosenPassword } from './invitations.ts';

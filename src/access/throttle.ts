@@ -6,8 +6,13 @@
  * does a client id that keeps failing use up its neighbours' hundred once it has had its ten.
  */
 import { hash } from 'node:crypto';
-import { CLIENT_FAILURES_MAX, FAILURE_WINDOW_MS, FAILURES_REMEMBERED_MAX, NETWORK_FAILURES_MAX } from '../limits.ts';
-import { Refusal } from '../refusal.ts';
+import {
+  CLIENT_FAILURES_MAX,
+  FAILURE_WINDOW_MS,
+  FAILURES_REMEMBERED_MAX,
+  NETWORK_FAILURES_MAX,
+} from '../kernel/limits/limits.ts';
+import { Refusal } from '../kernel/refusal.ts';
 
 /** Whose authentication it is. `network` stands for one subscriber: an IPv4 address, or the /64 of an IPv6 one. */
 export type Attempt = {

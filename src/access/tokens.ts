@@ -1,12 +1,12 @@
 /** The client credentials grant (RFC 6749 §4.4, wire.md §2): who asks, for which scopes, and the token that is issued. */
 import { timingSafeEqual } from 'node:crypto';
-import { type Clock, type Ids, type Random, rowKeyTime } from '../ids.ts';
-import { CLIENTS_CACHED, CLIENTS_CACHED_BYTES } from '../limits.ts';
-import { Refusal } from '../refusal.ts';
-import type { Client } from '../store/applications.ts';
-import { retryStale, StaleWrite } from '../store/database.ts';
-import type { Store } from '../store/store.ts';
-import type { Constraints } from '../store/users.ts';
+import { type Clock, type Ids, type Random, rowKeyTime } from '../kernel/ids.ts';
+import { CLIENTS_CACHED, CLIENTS_CACHED_BYTES } from '../kernel/limits/limits.ts';
+import { Refusal } from '../kernel/refusal.ts';
+import type { Client } from '../store/sqlite/access/applications.ts';
+import type { Constraints } from '../store/sqlite/access/users.ts';
+import { retryStale, StaleWrite } from '../store/sqlite/driver/database.ts';
+import type { Store } from '../store/sqlite/store.ts';
 import { credentialBytes, hashCredential, mintToken } from './credential.ts';
 import { findGrant } from './gate.ts';
 import { bytesOfTexts, createKnown } from './known.ts';

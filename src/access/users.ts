@@ -1,12 +1,12 @@
 /** Portal accounts as resources: who they are, and what their applications may do (wire.md §3, §4). */
 import { z } from 'zod';
-import { type Administration, administer, setByService } from '../administration.ts';
-import type { Clock, Ids } from '../ids.ts';
-import { PERMISSIONS_MAX } from '../limits.ts';
-import { Refusal } from '../refusal.ts';
-import { displayName, distinct, emailAddress, id, instant, isoInstant, text, word } from '../schemas.ts';
-import type { Store } from '../store/store.ts';
-import { lostAdministration, type User } from '../store/users.ts';
+import type { Clock, Ids } from '../kernel/ids.ts';
+import { PERMISSIONS_MAX } from '../kernel/limits/limits.ts';
+import { Refusal } from '../kernel/refusal.ts';
+import { displayName, distinct, emailAddress, id, instant, isoInstant, text, word } from '../kernel/schemas.ts';
+import { type Administration, administer, setByService } from '../resources/administration.ts';
+import { lostAdministration, type User } from '../store/sqlite/access/users.ts';
+import type { Store } from '../store/sqlite/store.ts';
 import { requireRightsOfUser } from './containment.ts';
 import { userNameProblem } from './user-name.ts';
 

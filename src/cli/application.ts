@@ -1,10 +1,10 @@
 /** `sallyport application …`: registered applications and their client credentials. */
 import { viewApplication } from '../access/applications.ts';
-import { COMMAND_LINE } from '../acting.ts';
 import type { Composed } from '../compose.ts';
-import { isUuidV7 } from '../ids.ts';
-import type { Application } from '../store/applications.ts';
-import { definedFields } from '../validation.ts';
+import { isUuidV7 } from '../kernel/ids.ts';
+import { definedFields } from '../kernel/validation.ts';
+import { COMMAND_LINE } from '../resources/acting.ts';
+import type { Application } from '../store/sqlite/access/applications.ts';
 import { CommandError, type CommandGroup, type Operand } from './command.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
 import { printRecord } from './output.ts';

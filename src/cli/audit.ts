@@ -1,7 +1,7 @@
 /** `sallyport audit …`: whether the audit log is as it was written. */
-import { databasePath, requireDatabase } from '../data-folder.ts';
-import { auditStore, headText, parseHead } from '../store/audit.ts';
-import { openSqlite } from '../store/sqlite.ts';
+import { databasePath, requireDatabase } from '../data/data-folder.ts';
+import { auditStore, headText, parseHead } from '../store/sqlite/audit.ts';
+import { openSqlite } from '../store/sqlite/driver/sqlite.ts';
 import { CommandError, type CommandGroup, UsageError } from './command.ts';
 import { printRecord } from './output.ts';
 

@@ -1,7 +1,7 @@
 /** What a command is, and how its arguments become what it is called with. */
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
-import type { Config } from '../config.ts';
-import { SETTINGS, type SettingName } from '../config-names.ts';
+import type { Config } from '../config/config.ts';
+import { SETTINGS, type SettingName } from '../config/names.ts';
 import type { Terminal } from './terminal.ts';
 
 /** 0 done, 1 failed; 2, wrong usage or settings, is thrown as `UsageError` (wire.md §6). */
@@ -106,7 +106,7 @@ export function parseInvocation(command: Command, args: readonly string[], termi
     given: (option) => values[option] === true,
     integer: (option) => (text(option) === undefined ? undefined : Number(text(option))),
     config: async () => {
-      const { readConfig } = await import('../config.ts');
+      const { readConfig } = await import('../config/config.ts');
       const flags = settings.map((name) => SETTINGS[name].flag).map((flag) => [flag, text(flag)]);
       return readConfig(terminal.env, Object.fromEntries(flags));
     },

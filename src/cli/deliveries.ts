@@ -1,8 +1,9 @@
 /** `sallyport deliveries …`: what was sent, what came of it, and sending again. */
-import { COMMAND_LINE } from '../acting.ts';
-import { NOT_A_MOMENT, parseMoment } from '../schemas.ts';
-import type { DeliveryState } from '../store/deliveries.ts';
-import { definedFields } from '../validation.ts';
+
+import { NOT_A_MOMENT, parseMoment } from '../kernel/schemas.ts';
+import { definedFields } from '../kernel/validation.ts';
+import { COMMAND_LINE } from '../resources/acting.ts';
+import type { DeliveryState } from '../store/sqlite/delivery/deliveries.ts';
 import { viewAttempt, viewDelivery } from '../webhooks/deliveries.ts';
 import { type CommandGroup, type Invocation, type Operand, UsageError } from './command.ts';
 import { PAGE_OPTIONS, readPageOptions } from './input.ts';

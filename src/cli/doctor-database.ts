@@ -1,18 +1,18 @@
 /** What the doctor looks at inside the database: that it is whole, untampered and readable, and what in it expires. */
 import { existsSync } from 'node:fs';
-import type { Config } from '../config.ts';
-import { databaseFiles, databasePath, masterKeyPath } from '../data-folder.ts';
-import { createIds, rowKeyTime } from '../ids.ts';
-import { CLOCK_BEHIND_MAX_MS, PAGE_MAX } from '../limits.ts';
-import { randomBytes } from '../random.ts';
-import { damages, RESTORE_ADVICE, tellsDamage } from '../store/damage.ts';
-import { readMasterKey } from '../store/master-key.ts';
-import { brokenReferences } from '../store/migrations.ts';
-import { strangerText } from '../store/private-file.ts';
-import { examineSchema } from '../store/schema.ts';
-import { openSqlite, type SqliteDatabase } from '../store/sqlite.ts';
-import { createStore, type Store } from '../store/store.ts';
-import { createVault, MASTER_KEY_BYTES } from '../store/vault.ts';
+import type { Config } from '../config/config.ts';
+import { databaseFiles, databasePath, masterKeyPath } from '../data/data-folder.ts';
+import { readMasterKey } from '../data/master-key.ts';
+import { createIds, rowKeyTime } from '../kernel/ids.ts';
+import { CLOCK_BEHIND_MAX_MS, PAGE_MAX } from '../kernel/limits/limits.ts';
+import { strangerText } from '../kernel/private-file.ts';
+import { randomBytes } from '../kernel/random.ts';
+import { createVault, MASTER_KEY_BYTES } from '../kernel/vault.ts';
+import { damages, RESTORE_ADVICE, tellsDamage } from '../store/sqlite/damage.ts';
+import { brokenReferences } from '../store/sqlite/driver/migrations.ts';
+import { examineSchema } from '../store/sqlite/driver/schema.ts';
+import { openSqlite, type SqliteDatabase } from '../store/sqlite/driver/sqlite.ts';
+import { createStore, type Store } from '../store/sqlite/store.ts';
 import { judgeExpiry } from './doctor-files.ts';
 import { type Finding, finding, findings, ok, problem, warning } from './doctor-finding.ts';
 

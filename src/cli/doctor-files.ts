@@ -2,13 +2,13 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { accessSync, constants, readdirSync, statfsSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { type Config, readSettingFile } from '../config.ts';
-import { DATABASE_FILE, databaseFiles, FIRST_START_FILE, masterKeyPath } from '../data-folder.ts';
-import { DISK_FREE_LOW_BYTES, DISK_FREE_MIN_BYTES, EXPIRY_WARNING_MS } from '../limits.ts';
+import { type Config, readSettingFile } from '../config/config.ts';
+import { DATABASE_FILE, databaseFiles, FIRST_START_FILE, masterKeyPath } from '../data/data-folder.ts';
+import { LOCK_FILE } from '../data/folder-lock.ts';
+import { readMasterKey } from '../data/master-key.ts';
+import { DISK_FREE_LOW_BYTES, DISK_FREE_MIN_BYTES, EXPIRY_WARNING_MS } from '../kernel/limits/limits.ts';
+import { exposedMode, ownerOf, userText } from '../kernel/private-file.ts';
 import { readAuthorities } from '../outbound/tls.ts';
-import { LOCK_FILE } from '../store/folder-lock.ts';
-import { readMasterKey } from '../store/master-key.ts';
-import { exposedMode, ownerOf, userText } from '../store/private-file.ts';
 import { type Finding, finding, ok, problem, warning } from './doctor-finding.ts';
 
 export async function examineFiles(config: Config, now: number): Promise<Finding[]> {

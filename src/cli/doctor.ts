@@ -1,5 +1,5 @@
 /** `sallyport doctor`: looks for what is wrong before it hurts. Changes nothing and may run beside a server. */
-import { SETTING_NAMES } from '../config-names.ts';
+import { SETTING_NAMES } from '../config/names.ts';
 import type { CommandGroup } from './command.ts';
 import { printable } from './output.ts';
 

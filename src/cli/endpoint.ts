@@ -1,7 +1,8 @@
 /** `sallyport endpoint …`: the HTTPS addresses that webhooks send to. */
-import { COMMAND_LINE } from '../acting.ts';
-import type { Endpoint } from '../store/endpoints.ts';
-import { definedFields } from '../validation.ts';
+
+import { definedFields } from '../kernel/validation.ts';
+import { COMMAND_LINE } from '../resources/acting.ts';
+import type { Endpoint } from '../store/sqlite/webhooks/endpoints.ts';
 import { OWN_SETTINGS } from '../webhooks/advice.ts';
 import { viewEndpoint } from '../webhooks/endpoint-schema.ts';
 import type { CommandGroup, Invocation, Operand, Option } from './command.ts';

@@ -1,8 +1,9 @@
 /** `sallyport event-type …`: the kinds of event that webhooks subscribe to. */
-import { COMMAND_LINE } from '../acting.ts';
+
 import { viewEventType } from '../events/event-types.ts';
-import type { EventType } from '../store/event-types.ts';
-import { definedFields } from '../validation.ts';
+import { definedFields } from '../kernel/validation.ts';
+import { COMMAND_LINE } from '../resources/acting.ts';
+import type { EventType } from '../store/sqlite/webhooks/event-types.ts';
 import { CommandError, type CommandGroup } from './command.ts';
 import { readJsonObject } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';

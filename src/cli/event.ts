@@ -1,8 +1,8 @@
 /** `sallyport event …`: what happened, published or erased. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { COMMAND_LINE } from '../acting.ts';
 import type { ErasedView } from '../events/erase.ts';
-import { definedFields } from '../validation.ts';
+import { definedFields } from '../kernel/validation.ts';
+import { COMMAND_LINE } from '../resources/acting.ts';
 import type { CommandGroup } from './command.ts';
 import { readJsonObject } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';

@@ -1,6 +1,6 @@
 /** How a first start shows a person what to sign in with. */
-import type { FirstCredentials } from '../data-folder.ts';
-import { INVITATION_MS } from '../limits.ts';
+import type { FirstCredentials } from '../data/data-folder.ts';
+import { INVITATION_MS } from '../kernel/limits/limits.ts';
 import { recordText } from './output.ts';
 
 /** `invitation` is the link by which the administrator sets a password, where there is one. */

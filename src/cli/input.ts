@@ -1,8 +1,8 @@
 /** What commands take in: text from an argument, a file or standard input, JSON, and pages of lists. */
 import { readFileSync } from 'node:fs';
-import { isUuidV7 } from '../ids.ts';
-import { EVENT_REQUEST_BYTES, PAGE_DEFAULT, PAGE_MAX } from '../limits.ts';
-import { isObject } from '../validation.ts';
+import { isUuidV7 } from '../kernel/ids.ts';
+import { EVENT_REQUEST_BYTES, PAGE_DEFAULT, PAGE_MAX } from '../kernel/limits/limits.ts';
+import { isObject } from '../kernel/validation.ts';
 import { CommandError, type Invocation, type Option, UsageError } from './command.ts';
 
 /** The text itself, of the file behind `@<file>`, or of standard input for `-`. */

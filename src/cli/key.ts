@@ -1,8 +1,9 @@
 /** `sallyport key …`: the PGP keys that deliveries are encrypted for. */
-import { COMMAND_LINE } from '../acting.ts';
+
 import type { Composed } from '../compose.ts';
-import type { PgpKey } from '../store/keys.ts';
-import { definedFields } from '../validation.ts';
+import { definedFields } from '../kernel/validation.ts';
+import { COMMAND_LINE } from '../resources/acting.ts';
+import type { PgpKey } from '../store/sqlite/webhooks/keys.ts';
 import { viewKey } from '../webhooks/keys.ts';
 import { CommandError, type CommandGroup, type Invocation } from './command.ts';
 import { readFileOrInput } from './input.ts';

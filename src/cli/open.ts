@@ -1,6 +1,6 @@
 /** Commands work on the data folder itself, beside a server that may be running on it. */
 import type { Composed } from '../compose.ts';
-import type { SettingName } from '../config-names.ts';
+import type { SettingName } from '../config/names.ts';
 import { CommandError, type ExitCode, type Invocation } from './command.ts';
 
 /** Where the data is: what every command that works on it takes as flags. */
@@ -19,13 +19,13 @@ export async function withData(
   work: (composed: Composed) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const config = await invocation.config();
-  const [{ compose }, { createLog }] = await Promise.all([import('../compose.ts'), import('../log.ts')]);
+  const [{ compose }, { createLog }] = await Promise.all([import('../compose.ts'), import('../observe/log.ts')]);
   const composed = await compose(config, { exclusive: false, log: createLog('warn') });
   try {
     return await work(composed);
   } catch (error) {
     if (error instanceof CommandError) throw error;
-    const { damageBehind } = await import('../data-folder.ts');
+    const { damageBehind } = await import('../data/data-folder.ts');
     throw damageBehind(error, composed.db);
   } finally {
     await composed.close();

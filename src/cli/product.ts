@@ -1,10 +1,10 @@
 /** `sallyport product …`: the API catalogue, and who may reach what. */
 import { type ProductView, viewProduct } from '../access/products.ts';
 import { reachOf } from '../access/reach.ts';
-import { COMMAND_LINE } from '../acting.ts';
 import type { Composed } from '../compose.ts';
-import { isUuidV7 } from '../ids.ts';
-import { definedFields } from '../validation.ts';
+import { isUuidV7 } from '../kernel/ids.ts';
+import { definedFields } from '../kernel/validation.ts';
+import { COMMAND_LINE } from '../resources/acting.ts';
 import { CommandError, type CommandGroup, type Invocation, type Operand, type Option, UsageError } from './command.ts';
 import { readJsonObject } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';

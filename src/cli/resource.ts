@@ -1,9 +1,10 @@
 /** The commands that every configured thing has: it is listed, shown, changed by a merge patch, and removed where nothing refers to it. */
-import { type Acting, COMMAND_LINE } from '../acting.ts';
-import type { Administration } from '../administration.ts';
+
 import type { Composed } from '../compose.ts';
-import type { SettingName } from '../config-names.ts';
-import { parseEntityTags } from '../entity-tag.ts';
+import type { SettingName } from '../config/names.ts';
+import { type Acting, COMMAND_LINE } from '../resources/acting.ts';
+import type { Administration } from '../resources/administration.ts';
+import { parseEntityTags } from '../resources/entity-tag.ts';
 import { type Command, type Invocation, type Operand, type Option, UsageError } from './command.ts';
 import { PAGE_OPTIONS, readJsonObject, readPageOptions } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';

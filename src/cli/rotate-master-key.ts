@@ -1,5 +1,5 @@
 /** `sallyport rotate-master-key`: seals every secret under a new master key. The server must be stopped meanwhile. */
-import { COMMAND_LINE } from '../acting.ts';
+import { COMMAND_LINE } from '../resources/acting.ts';
 import type { CommandGroup } from './command.ts';
 import { DATA_SETTINGS } from './open.ts';
 
@@ -18,8 +18,8 @@ export const rotateMasterKeyCommands: CommandGroup = [
     run: async (invocation) => {
       const config = await invocation.config();
       const [{ openData, masterKeyPath, requireDatabase }, { rotateMasterKey }] = await Promise.all([
-        import('../data-folder.ts'),
-        import('../store/rotation.ts'),
+        import('../data/data-folder.ts'),
+        import('../data/rotation.ts'),
       ]);
       requireDatabase(config);
       const data = await openData(config, { exclusive: true });

@@ -1,6 +1,6 @@
 /** Finds the command that was asked for, runs it, and turns what it throws into a message and an exit status. */
 
-import { standardError } from '../log-destination.ts';
+import { standardError } from '../observe/log-destination.ts';
 import { type Command, type CommandGroup, parseInvocation, UsageError } from './command.ts';
 import { FORMER_NAMES, GROUPS, type GroupEntry } from './groups.ts';
 import { commandHelp, groupHelp, overviewHelp } from './help.ts';

@@ -1,8 +1,8 @@
 /** `sallyport serve`: the service, until a signal ends it. */
-import { type Config, settingPrefix } from '../config.ts';
-import { SETTING_NAMES } from '../config-names.ts';
+import { type Config, settingPrefix } from '../config/config.ts';
+import { SETTING_NAMES } from '../config/names.ts';
+import { VERSION } from '../kernel/version.ts';
 import type { Sallyport } from '../sallyport.ts';
-import { VERSION } from '../version.ts';
 import { CommandError, type CommandGroup, type Invocation } from './command.ts';
 import { firstCredentialsText } from './first-credentials.ts';
 import { leaveAtOnce } from './leave.ts';

@@ -1,5 +1,5 @@
 /** What a command sees of the process it runs in. */
-import { SETTINGS } from '../config-names.ts';
+import { SETTINGS } from '../config/names.ts';
 import { CommandError } from './command.ts';
 
 export type Terminal = {

@@ -2,11 +2,11 @@
 import { invitationUrl } from '../access/invitations.ts';
 import { hashPassword, makePassword } from '../access/password.ts';
 import { viewUser } from '../access/users.ts';
-import { COMMAND_LINE } from '../acting.ts';
-import { listeningUrl } from '../config.ts';
-import { isoInstant } from '../schemas.ts';
-import type { User } from '../store/users.ts';
-import { definedFields } from '../validation.ts';
+import { listeningUrl } from '../config/config.ts';
+import { isoInstant } from '../kernel/schemas.ts';
+import { definedFields } from '../kernel/validation.ts';
+import { COMMAND_LINE } from '../resources/acting.ts';
+import type { User } from '../store/sqlite/access/users.ts';
 import { userId } from './application.ts';
 import { CommandError, type CommandGroup, type Invocation, type Operand, UsageError } from './command.ts';
 import { ADDRESS_SETTINGS, DATA_SETTINGS, withData } from './open.ts';

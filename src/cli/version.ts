@@ -1,5 +1,5 @@
 /** `sallyport version`. */
-import { VERSION } from '../version.ts';
+import { VERSION } from '../kernel/version.ts';
 import type { CommandGroup } from './command.ts';
 
 export const versionCommands: CommandGroup = [

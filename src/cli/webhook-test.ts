@@ -1,6 +1,7 @@
 /** `sallyport webhook test`: one request to the endpoint now, and what came of it. */
-import { COMMAND_LINE } from '../acting.ts';
+
 import type { ErrorClass } from '../outbound/outcome.ts';
+import { COMMAND_LINE } from '../resources/acting.ts';
 import { OWN_SETTINGS } from '../webhooks/advice.ts';
 import { viewAttempt } from '../webhooks/deliveries.ts';
 import type { Command } from './command.ts';

@@ -1,7 +1,8 @@
 /** `sallyport webhook …`: which events go where. */
-import { COMMAND_LINE } from '../acting.ts';
-import type { Webhook } from '../store/webhooks.ts';
-import { definedFields } from '../validation.ts';
+
+import { definedFields } from '../kernel/validation.ts';
+import { COMMAND_LINE } from '../resources/acting.ts';
+import type { Webhook } from '../store/sqlite/webhooks/webhooks.ts';
 import { viewWebhook } from '../webhooks/view.ts';
 import { type Command, type CommandGroup, type Invocation, type Operand, UsageError } from './command.ts';
 import { readJsonObject } from './input.ts';

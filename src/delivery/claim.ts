@@ -2,13 +2,14 @@
  * Plans and takes the next work of one webhook: due retries first, then new records from the cursor, else a heartbeat that is due. A
  * claim is a transaction of its own, or the end of the one that settles what the webhook had under way.
  */
-import { FULL_PAUSE_MS, LEASE_MARGIN_MS, WAITING_READ_MAX } from '../delivery-limits.ts';
-import type { Clock, Ids } from '../ids.ts';
-import type { Log } from '../log.ts';
-import type { DeliveryTarget } from '../store/delivery-targets.ts';
-import { type Batch, type Claim, NEVER } from '../store/dispatch.ts';
-import type { Store } from '../store/store.ts';
-import type { WebhookConfiguration } from '../store/webhooks.ts';
+
+import type { Clock, Ids } from '../kernel/ids.ts';
+import { FULL_PAUSE_MS, LEASE_MARGIN_MS, WAITING_READ_MAX } from '../kernel/limits/delivery.ts';
+import type { Log } from '../observe/log.ts';
+import type { DeliveryTarget } from '../store/sqlite/delivery/delivery-targets.ts';
+import { type Batch, type Claim, NEVER } from '../store/sqlite/delivery/dispatch.ts';
+import type { Store } from '../store/sqlite/store.ts';
+import type { WebhookConfiguration } from '../store/sqlite/webhooks/webhooks.ts';
 import { isRunnable, SESSION_MS } from '../webhooks/lifecycle.ts';
 import { attemptMs, type Job } from './job.ts';
 import type { Manner } from './lanes.ts';

@@ -1,8 +1,9 @@
 /** What follows from jobs of one webhook that ended, one after the other (wire.md §5). Pure but for the ids it draws. */
-import type { AuditEntry } from '../audit.ts';
-import type { Ids } from '../ids.ts';
-import type { SettledBatch, Settlement } from '../store/settlement.ts';
-import type { Progress, StateChange, Webhook } from '../store/webhooks.ts';
+
+import type { Ids } from '../kernel/ids.ts';
+import type { AuditEntry } from '../resources/audit.ts';
+import type { SettledBatch, Settlement } from '../store/sqlite/delivery/settlement.ts';
+import type { Progress, StateChange, Webhook } from '../store/sqlite/webhooks/webhooks.ts';
 import { isRunnable, nextState, stoppedProgress } from '../webhooks/lifecycle.ts';
 import { serviceStopEntry } from '../webhooks/service-stop.ts';
 import { stateChange } from '../webhooks/status-event.ts';

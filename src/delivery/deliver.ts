@@ -1,13 +1,14 @@
 /** Carries jobs out: reads what each needs as it is now, sends it, and says what came of it. */
-import { LARGE_BODY_BYTES, MESSAGE_OVERHEAD_BYTES } from '../delivery-limits.ts';
-import type { Clock, Ids } from '../ids.ts';
-import type { Log } from '../log.ts';
+
+import type { Clock, Ids } from '../kernel/ids.ts';
+import { LARGE_BODY_BYTES, MESSAGE_OVERHEAD_BYTES } from '../kernel/limits/delivery.ts';
+import { heavyTurns } from '../kernel/turns.ts';
+import type { Log } from '../observe/log.ts';
 import { failure } from '../outbound/outcome.ts';
-import type { DeliveryTarget } from '../store/delivery-targets.ts';
-import type { Batch } from '../store/dispatch.ts';
-import type { Store } from '../store/store.ts';
+import type { DeliveryTarget } from '../store/sqlite/delivery/delivery-targets.ts';
+import type { Batch } from '../store/sqlite/delivery/dispatch.ts';
+import type { Store } from '../store/sqlite/store.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
-import { heavyTurns } from '../wire/turns.ts';
 import {
   type BatchBody,
   type BodyOrFailure,

@@ -1,6 +1,6 @@
 /** Lets jobs depart in turns of the event loop, a bounded amount in each, so that requests and answers never wait for much of it. */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Turns } from '../wire/turns.ts';
+import type { Turns } from '../kernel/turns.ts';
 import type { Quota } from './quota.ts';
 
 export type Departures<Job> = {

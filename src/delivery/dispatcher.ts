@@ -3,6 +3,8 @@
  * requests under way, and an outcome written for each. It holds nothing that is not in the store too: killed at any
  * point, the next start goes on from there.
  */
+
+import type { Clock, Ids } from '../kernel/ids.ts';
 import {
   CLAIMED_IN_ALL,
   CLAIMED_PER_WEBHOOK,
@@ -14,16 +16,15 @@ import {
   POLL_MS,
   UNCLAIMABLE_PAUSE_MS,
   WEBHOOKS_PER_ROUND,
-} from '../delivery-limits.ts';
-import type { Clock, Ids } from '../ids.ts';
-import { DRAIN_MS } from '../limits.ts';
-import type { Log } from '../log.ts';
-import type { CheckClock } from '../store/clock-watch.ts';
-import { StaleWrite } from '../store/database.ts';
-import type { DeliveryTarget } from '../store/delivery-targets.ts';
-import type { SettledBatch } from '../store/settlement.ts';
-import type { Store } from '../store/store.ts';
-import type { Webhook } from '../store/webhooks.ts';
+} from '../kernel/limits/delivery.ts';
+import { DRAIN_MS } from '../kernel/limits/limits.ts';
+import type { CheckClock } from '../observe/clock-watch.ts';
+import type { Log } from '../observe/log.ts';
+import type { DeliveryTarget } from '../store/sqlite/delivery/delivery-targets.ts';
+import type { SettledBatch } from '../store/sqlite/delivery/settlement.ts';
+import { StaleWrite } from '../store/sqlite/driver/database.ts';
+import type { Store } from '../store/sqlite/store.ts';
+import type { Webhook } from '../store/sqlite/webhooks/webhooks.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
 import { type Claimed, createClaimWork, type PlannedClaim, planClaim } from './claim.ts';
 import { createDeliver } from './deliver.ts';

@@ -1,7 +1,7 @@
 /** What the dispatcher passes from claim to settlement. */
-import { OAUTH_TIMEOUT_MS } from '../delivery-limits.ts';
-import type { DeliveryTarget } from '../store/delivery-targets.ts';
-import type { Batch } from '../store/dispatch.ts';
+import { OAUTH_TIMEOUT_MS } from '../kernel/limits/delivery.ts';
+import type { DeliveryTarget } from '../store/sqlite/delivery/delivery-targets.ts';
+import type { Batch } from '../store/sqlite/delivery/dispatch.ts';
 import type { Sent } from './send.ts';
 
 /** One request to be sent, under a lease. `batch` is null for a heartbeat. */

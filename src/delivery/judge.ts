@@ -1,9 +1,9 @@
 /** What an outcome means for the batch, the webhook's health and its state (wire.md §5). Pure. */
-import { FAULT_PAUSE_MS, PROBE_FIRST_MS, PROBE_MAX_MS, PROBES_UNPACED } from '../delivery-limits.ts';
+import { FAULT_PAUSE_MS, PROBE_FIRST_MS, PROBE_MAX_MS, PROBES_UNPACED } from '../kernel/limits/delivery.ts';
 import type { Outcome } from '../outbound/outcome.ts';
-import type { Batch } from '../store/dispatch.ts';
-import type { BatchFate, Health } from '../store/settlement.ts';
-import type { WebhookConfiguration } from '../store/webhooks.ts';
+import type { Batch } from '../store/sqlite/delivery/dispatch.ts';
+import type { BatchFate, Health } from '../store/sqlite/delivery/settlement.ts';
+import type { WebhookConfiguration } from '../store/sqlite/webhooks/webhooks.ts';
 import { giveUpReason, type LifecycleEvent, type StopReason } from '../webhooks/lifecycle.ts';
 import { nextDelayMs, parseRetryAfter } from './retry.ts';
 

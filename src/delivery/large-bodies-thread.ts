@@ -2,9 +2,9 @@
 import { stat } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
-import { eventTypeStore } from '../store/event-types.ts';
-import { recordReader } from '../store/records.ts';
-import { openSqlite } from '../store/sqlite.ts';
+import { recordReader } from '../store/sqlite/delivery/records.ts';
+import { openSqlite } from '../store/sqlite/driver/sqlite.ts';
+import { eventTypeStore } from '../store/sqlite/webhooks/event-types.ts';
 import { type BatchBody, encryptionLookup, makeBatchBody, ownMemory } from './body.ts';
 import type { BodyAnswer, BodyQuestion, BodyThreadNotice, BodyThreadStart } from './large-bodies-messages.ts';
 

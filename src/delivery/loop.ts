@@ -1,7 +1,8 @@
 /** A loop that looks for work when it is told to, when it asked to, and at every poll; never twice at once. */
-import { LOOK_LIMIT_MS } from '../delivery-limits.ts';
-import type { Clock } from '../ids.ts';
-import type { Log } from '../log.ts';
+
+import type { Clock } from '../kernel/ids.ts';
+import { LOOK_LIMIT_MS } from '../kernel/limits/delivery.ts';
+import type { Log } from '../observe/log.ts';
 
 export type Loop = {
   start(): void;

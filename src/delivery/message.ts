@@ -1,10 +1,10 @@
 /** The request that carries a body (wire.md §5): signature or bearer, and every header. */
 import type { KeyObject } from 'node:crypto';
-import type { Secret } from '../secret.ts';
-import type { Endpoint } from '../store/endpoints.ts';
-import { currentApiKey, signingSecret, standardWebhookSecrets } from '../store/endpoints.ts';
-import type { WebhookConfiguration } from '../store/webhooks.ts';
-import { USER_AGENT } from '../version.ts';
+import type { Secret } from '../kernel/secret.ts';
+import { USER_AGENT } from '../kernel/version.ts';
+import type { Endpoint } from '../store/sqlite/webhooks/endpoints.ts';
+import { currentApiKey, signingSecret, standardWebhookSecrets } from '../store/sqlite/webhooks/endpoints.ts';
+import type { WebhookConfiguration } from '../store/sqlite/webhooks/webhooks.ts';
 import { signDelivery, signingKey } from '../wire/delivery-signature.ts';
 import { standardWebhookHeaders } from '../wire/standard-webhooks.ts';
 import type { Body } from './body.ts';

@@ -2,8 +2,8 @@
  * How often it is told that a webhook runs or fails. A receiver of such events that refuses some of them makes another change, and so
  * another event, with every answer: without a bound as many as the network carries, for ever.
  */
-import { STATE_NEWS_PER_MINUTE, STATE_NEWS_WEBHOOKS } from '../delivery-limits.ts';
-import type { StateChange } from '../store/webhooks.ts';
+import { STATE_NEWS_PER_MINUTE, STATE_NEWS_WEBHOOKS } from '../kernel/limits/delivery.ts';
+import type { StateChange } from '../store/sqlite/webhooks/webhooks.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
 
 export type News = {

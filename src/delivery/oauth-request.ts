@@ -1,10 +1,10 @@
 /** One token request to a customer's authorization server (wire.md §5, RFC 6749 §4.4), and what its answer amounts to. */
 import { z } from 'zod';
-import { OAUTH_TIMEOUT_MS } from '../delivery-limits.ts';
+import { OAUTH_TIMEOUT_MS } from '../kernel/limits/delivery.ts';
+import { USER_AGENT } from '../kernel/version.ts';
 import type { Answer, Outcome } from '../outbound/outcome.ts';
 import type { Transport } from '../outbound/transport.ts';
-import type { Endpoint } from '../store/endpoints.ts';
-import { USER_AGENT } from '../version.ts';
+import type { Endpoint } from '../store/sqlite/webhooks/endpoints.ts';
 
 export type TokenReply =
   | {

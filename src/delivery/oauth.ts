@@ -2,11 +2,12 @@
  * Bearer tokens from a customer's authorization server (wire.md §5, RFC 6749 §4.4): one request at a time per endpoint, kept
  * until shortly before they expire.
  */
-import { OAUTH_ANSWER_SHOWN_LENGTH, OAUTH_CACHED, OAUTH_EARLY_MS } from '../delivery-limits.ts';
-import type { Clock } from '../ids.ts';
+
+import type { Clock } from '../kernel/ids.ts';
+import { OAUTH_ANSWER_SHOWN_LENGTH, OAUTH_CACHED, OAUTH_EARLY_MS } from '../kernel/limits/delivery.ts';
 import { type Failure, failure } from '../outbound/outcome.ts';
 import type { Transport } from '../outbound/transport.ts';
-import type { Endpoint } from '../store/endpoints.ts';
+import type { Endpoint } from '../store/sqlite/webhooks/endpoints.ts';
 import { requestToken, type TokenReply } from './oauth-request.ts';
 
 export type BearerToken = { readonly ok: true; readonly token: string } | Failure;

@@ -5,7 +5,7 @@ import {
   CALLS_QUEUED,
   DELIVERY_BYTES_PER_CALLED_TURN,
   DELIVERY_BYTES_PER_TURN,
-} from '../delivery-limits.ts';
+} from '../kernel/limits/delivery.ts';
 
 export type Quota = {
   /** The bytes of the turn that begins. */

@@ -1,11 +1,11 @@
 /** One attempt: the message is built, sent, and its outcome brought into the form that is kept. */
-import { RESPONSE_KEPT_BYTES } from '../limits.ts';
+import { RESPONSE_KEPT_BYTES } from '../kernel/limits/limits.ts';
 import { reasonOf } from '../outbound/attempt.ts';
 import { failure, type Outcome } from '../outbound/outcome.ts';
 import type { Transport } from '../outbound/transport.ts';
-import type { AttemptRecord } from '../store/attempts.ts';
-import type { Endpoint } from '../store/endpoints.ts';
-import type { WebhookConfiguration } from '../store/webhooks.ts';
+import type { AttemptRecord } from '../store/sqlite/delivery/attempts.ts';
+import type { Endpoint } from '../store/sqlite/webhooks/endpoints.ts';
+import type { WebhookConfiguration } from '../store/sqlite/webhooks/webhooks.ts';
 import { clientCertificateOf } from '../webhooks/client-certificate.ts';
 import type { BodyOrFailure } from './body.ts';
 import { buildMessage, type Message, type MessageParts, maskedHeaders } from './message.ts';

@@ -1,20 +1,20 @@
 /** Writes what came of jobs, against a store that others write too and that may be unwell for a while. */
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Clock, Ids } from '../kernel/ids.ts';
 import {
   SETTLE_EVERY_MS,
   SETTLE_REFUSED_ROUNDS,
   SETTLE_UNWELL_PAUSE_MS,
   SETTLED_AT_ONCE_MAX,
-} from '../delivery-limits.ts';
-import type { Clock, Ids } from '../ids.ts';
-import type { Log } from '../log.ts';
-import type { AttemptRecord } from '../store/attempts.ts';
-import type { CheckClock } from '../store/clock-watch.ts';
-import { ConstraintViolation, StaleWrite } from '../store/database.ts';
-import type { DeliveryTarget } from '../store/delivery-targets.ts';
-import type { SettledBatch } from '../store/settlement.ts';
-import type { Store } from '../store/store.ts';
-import type { StateChange, Webhook } from '../store/webhooks.ts';
+} from '../kernel/limits/delivery.ts';
+import type { CheckClock } from '../observe/clock-watch.ts';
+import type { Log } from '../observe/log.ts';
+import type { AttemptRecord } from '../store/sqlite/delivery/attempts.ts';
+import type { DeliveryTarget } from '../store/sqlite/delivery/delivery-targets.ts';
+import type { SettledBatch } from '../store/sqlite/delivery/settlement.ts';
+import { ConstraintViolation, StaleWrite } from '../store/sqlite/driver/database.ts';
+import type { Store } from '../store/sqlite/store.ts';
+import type { StateChange, Webhook } from '../store/sqlite/webhooks/webhooks.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
 import type { PlannedClaim } from './claim.ts';
 import { conclude } from './conclude.ts';

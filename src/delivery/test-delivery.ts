@@ -1,15 +1,15 @@
 /** `POST /webhooks/{id}/test` (wire.md §4): sends one `webhook.test` record now, outside the webhook's log. */
 
-import type { Administration } from '../administration.ts';
-import { TEST_DELIVERIES_IN_FLIGHT, TEST_DELIVERIES_RETRY_SECONDS } from '../delivery-limits.ts';
 import { makeEvent } from '../events/event.ts';
-import type { Clock, Ids } from '../ids.ts';
-import { Refusal } from '../refusal.ts';
-import { isoInstant } from '../schemas.ts';
-import type { AttemptRecord } from '../store/attempts.ts';
-import type { DeliveryTarget } from '../store/delivery-targets.ts';
-import type { Store } from '../store/store.ts';
-import type { Webhook } from '../store/webhooks.ts';
+import type { Clock, Ids } from '../kernel/ids.ts';
+import { TEST_DELIVERIES_IN_FLIGHT, TEST_DELIVERIES_RETRY_SECONDS } from '../kernel/limits/delivery.ts';
+import { Refusal } from '../kernel/refusal.ts';
+import { isoInstant } from '../kernel/schemas.ts';
+import type { Administration } from '../resources/administration.ts';
+import type { AttemptRecord } from '../store/sqlite/delivery/attempts.ts';
+import type { DeliveryTarget } from '../store/sqlite/delivery/delivery-targets.ts';
+import type { Store } from '../store/sqlite/store.ts';
+import type { Webhook } from '../store/sqlite/webhooks/webhooks.ts';
 import { STATE_REASONS } from '../webhooks/lifecycle.ts';
 import { bodyRequest, makeBody } from './body.ts';
 import { stopReason } from './plan.ts';

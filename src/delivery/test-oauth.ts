@@ -1,12 +1,13 @@
 /** Tries the OAuth settings of an endpoint: asks its token endpoint once, keeps nothing, and tells what came of it. */
-import type { Administration } from '../administration.ts';
-import type { Clock } from '../ids.ts';
-import { RESPONSE_KEPT_BYTES } from '../limits.ts';
+
+import type { Clock } from '../kernel/ids.ts';
+import { RESPONSE_KEPT_BYTES } from '../kernel/limits/limits.ts';
+import { Refusal } from '../kernel/refusal.ts';
+import { isObject } from '../kernel/validation.ts';
 import { adviceFor, type Timings } from '../outbound/outcome.ts';
 import type { Transport } from '../outbound/transport.ts';
-import { Refusal } from '../refusal.ts';
-import type { Endpoint } from '../store/endpoints.ts';
-import { isObject } from '../validation.ts';
+import type { Administration } from '../resources/administration.ts';
+import type { Endpoint } from '../store/sqlite/webhooks/endpoints.ts';
 import { parseJson, requestToken } from './oauth-request.ts';
 
 export type OauthTest = {

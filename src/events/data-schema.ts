@@ -1,10 +1,10 @@
 /** The JSON Schemas that events' data must satisfy: which are taken, and what is wrong with data that does not. */
 import { Ajv, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { EVENT_TYPE_SCHEMAS_CACHED, SCHEMA_CHECK_MS, SCHEMA_COMPILE_MS } from '../limits.ts';
-import { type FieldProblem, refuseField } from '../refusal.ts';
-import type { EventType } from '../store/event-types.ts';
-import { fieldName } from '../validation.ts';
+import { EVENT_TYPE_SCHEMAS_CACHED, SCHEMA_CHECK_MS, SCHEMA_COMPILE_MS } from '../kernel/limits/limits.ts';
+import { type FieldProblem, refuseField } from '../kernel/refusal.ts';
+import { fieldName } from '../kernel/validation.ts';
+import type { EventType } from '../store/sqlite/webhooks/event-types.ts';
 import { endsWithin } from './bounded-check.ts';
 
 type JsonSchema = Readonly<Record<string, unknown>>;

@@ -8,24 +8,24 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import type { Acting } from '../acting.ts';
-import type { AuditAction, AuditEntry, Changes } from '../audit.ts';
+import type { Clock, Ids } from '../kernel/ids.ts';
 import {
   ERASURE_COPY_PAUSE_MS,
   ERASURE_FIRST_EVENTS,
   ERASURE_LOOK_MS,
   ERASURE_REPLY_MS,
   STEP_PAUSE_MIN_MS,
-} from '../housekeeping-limits.ts';
-import type { Clock, Ids } from '../ids.ts';
-import type { Log } from '../log.ts';
-import { Refusal } from '../refusal.ts';
-import { id, instant, isoInstant } from '../schemas.ts';
-import { StaleWrite } from '../store/database.ts';
-import type { Erasure } from '../store/erasure.ts';
+} from '../kernel/limits/housekeeping.ts';
+import { Refusal } from '../kernel/refusal.ts';
+import { id, instant, isoInstant } from '../kernel/schemas.ts';
+import { validate } from '../kernel/validation.ts';
+import type { Log } from '../observe/log.ts';
+import type { Acting } from '../resources/acting.ts';
+import type { AuditAction, AuditEntry, Changes } from '../resources/audit.ts';
+import { StaleWrite } from '../store/sqlite/driver/database.ts';
+import type { Erasure } from '../store/sqlite/erasure.ts';
+import type { Store } from '../store/sqlite/store.ts';
 import { nextSize } from '../store/steps.ts';
-import type { Store } from '../store/store.ts';
-import { validate } from '../validation.ts';
 import { reference } from './publish.ts';
 
 export const eraseInput = z

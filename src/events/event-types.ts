@@ -1,11 +1,11 @@
 /** The kinds of event (wire.md §4), built-in and the company's own, and what an event of each must hold. */
 import { z } from 'zod';
-import { type Administration, administer, setByService } from '../administration.ts';
-import type { Clock, Ids } from '../ids.ts';
-import { type FieldProblem, Refusal, refuseField } from '../refusal.ts';
-import { EVENT_TYPE_NAME, id, instant, isoInstant, text } from '../schemas.ts';
-import type { EventType } from '../store/event-types.ts';
-import type { Store } from '../store/store.ts';
+import type { Clock, Ids } from '../kernel/ids.ts';
+import { type FieldProblem, Refusal, refuseField } from '../kernel/refusal.ts';
+import { EVENT_TYPE_NAME, id, instant, isoInstant, text } from '../kernel/schemas.ts';
+import { type Administration, administer, setByService } from '../resources/administration.ts';
+import type { Store } from '../store/sqlite/store.ts';
+import type { EventType } from '../store/sqlite/webhooks/event-types.ts';
 import { createDataSchemas, type DataCheck } from './data-schema.ts';
 
 export const eventTypeInput = z

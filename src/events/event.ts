@@ -1,6 +1,6 @@
 /** What an event is when it is made: identity, instants, and the data as the JSON text that will go out. */
-import type { Ids } from '../ids.ts';
-import type { NewEvent } from '../store/events.ts';
+import type { Ids } from '../kernel/ids.ts';
+import type { NewEvent } from '../store/sqlite/events.ts';
 
 export type EventDraft = {
   readonly type: string;

@@ -1,7 +1,7 @@
 /** Events as a program publishes them: JavaScript values, of which JSON cannot carry all. */
-import { JSON_DEPTH_MAX } from '../limits.ts';
-import { type FieldProblem, PROBLEMS_MAX, refuseFields } from '../refusal.ts';
-import { fieldName } from '../validation.ts';
+import { JSON_DEPTH_MAX } from '../kernel/limits/limits.ts';
+import { type FieldProblem, PROBLEMS_MAX, refuseFields } from '../kernel/refusal.ts';
+import { fieldName } from '../kernel/validation.ts';
 
 /** What JSON can carry; a `Date` goes out as its ISO 8601 text. */
 export type JsonValue =

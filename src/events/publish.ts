@@ -1,21 +1,21 @@
 /** Ingest (wire.md §4): events from outside are checked whole, then appended all or none, durable before the answer. */
 import { z } from 'zod';
-import type { Acting } from '../acting.ts';
-import { contentHash } from '../content-hash.ts';
-import type { Clock, Ids } from '../ids.ts';
+import { contentHash } from '../kernel/content-hash.ts';
+import type { Clock, Ids } from '../kernel/ids.ts';
 import {
   EVENT_DATA_BYTES,
   EVENTS_PER_REQUEST,
   IDEMPOTENCY_KEY_MAX_LENGTH,
   IDEMPOTENCY_MS,
   JSON_DEPTH_MAX,
-} from '../limits.ts';
-import { type FieldProblem, refuseFields } from '../refusal.ts';
-import { EVENT_TYPE_NAME, text } from '../schemas.ts';
-import { retryStale } from '../store/database.ts';
-import { type Accepted, KeyConflict, type NewEvent } from '../store/events.ts';
-import type { Store } from '../store/store.ts';
-import { isDeeperThan, isObject, validate } from '../validation.ts';
+} from '../kernel/limits/limits.ts';
+import { type FieldProblem, refuseFields } from '../kernel/refusal.ts';
+import { EVENT_TYPE_NAME, text } from '../kernel/schemas.ts';
+import { isDeeperThan, isObject, validate } from '../kernel/validation.ts';
+import type { Acting } from '../resources/acting.ts';
+import { retryStale } from '../store/sqlite/driver/database.ts';
+import { type Accepted, KeyConflict, type NewEvent } from '../store/sqlite/events.ts';
+import type { Store } from '../store/sqlite/store.ts';
 import { makeEvent } from './event.ts';
 import type { EventTypes } from './event-types.ts';
 

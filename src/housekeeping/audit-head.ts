@@ -2,9 +2,9 @@
  * The head of the audit log, told to the log of the service: once an hour and at a stop. Whoever can write to the database can cut
  * entries from the end of the chain, and a head that is kept elsewhere shows it (`sallyport audit verify --head`).
  */
-import { AUDIT_HEAD_EVERY_MS } from '../housekeeping-limits.ts';
-import type { Log } from '../log.ts';
-import { type AuditStore, headText } from '../store/audit.ts';
+import { AUDIT_HEAD_EVERY_MS } from '../kernel/limits/housekeeping.ts';
+import type { Log } from '../observe/log.ts';
+import { type AuditStore, headText } from '../store/sqlite/audit.ts';
 import { NO_TIME } from '../store/steps.ts';
 import type { Job } from './scheduler.ts';
 

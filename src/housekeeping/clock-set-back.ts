@@ -1,7 +1,8 @@
 /** The job that frees what was put off while the clock was ahead, once it is set back: at every start the dispatcher does so first. */
-import { CLOCK_LOOK_EVERY_MS } from '../housekeeping-limits.ts';
-import type { Clock } from '../ids.ts';
-import type { ClockLeadStore } from '../store/clock-lead.ts';
+
+import type { Clock } from '../kernel/ids.ts';
+import { CLOCK_LOOK_EVERY_MS } from '../kernel/limits/housekeeping.ts';
+import type { ClockLeadStore } from '../store/sqlite/clock-lead.ts';
 import type { Job } from './scheduler.ts';
 
 type Dependencies = {

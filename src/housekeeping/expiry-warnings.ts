@@ -1,11 +1,11 @@
 /** The job that warns 30, 7 and 1 days before a PGP key or a client certificate expires (wire.md §5): logged, and sent as an event. */
 import { makeEvent } from '../events/event.ts';
-import { EXPIRY_LOOK_EVERY_MS, EXPIRY_WARNING_DAYS } from '../housekeeping-limits.ts';
-import type { Ids } from '../ids.ts';
-import type { Log } from '../log.ts';
-import { isoInstant } from '../schemas.ts';
-import { StaleWrite } from '../store/database.ts';
-import type { Expiring, ExpiryStore } from '../store/expiry.ts';
+import type { Ids } from '../kernel/ids.ts';
+import { EXPIRY_LOOK_EVERY_MS, EXPIRY_WARNING_DAYS } from '../kernel/limits/housekeeping.ts';
+import { isoInstant } from '../kernel/schemas.ts';
+import type { Log } from '../observe/log.ts';
+import { StaleWrite } from '../store/sqlite/driver/database.ts';
+import type { Expiring, ExpiryStore } from '../store/sqlite/expiry.ts';
 import { NO_TIME } from '../store/steps.ts';
 import type { Job } from './scheduler.ts';
 

@@ -3,13 +3,13 @@
  * is dead or waits for hours, and heartbeats are off. The others are left to their next attempt, which may be the one that succeeds.
  */
 
-import { GIVE_UP_EVERY_MS, GIVE_UP_QUIET_MS } from '../housekeeping-limits.ts';
-import type { Clock, Ids } from '../ids.ts';
-import type { Log } from '../log.ts';
-import type { CheckClock } from '../store/clock-watch.ts';
-import { StaleWrite } from '../store/database.ts';
+import type { Clock, Ids } from '../kernel/ids.ts';
+import { GIVE_UP_EVERY_MS, GIVE_UP_QUIET_MS } from '../kernel/limits/housekeeping.ts';
+import type { CheckClock } from '../observe/clock-watch.ts';
+import type { Log } from '../observe/log.ts';
+import { StaleWrite } from '../store/sqlite/driver/database.ts';
+import type { WebhookStore } from '../store/sqlite/webhooks/webhooks.ts';
 import { NO_TIME } from '../store/steps.ts';
-import type { WebhookStore } from '../store/webhooks.ts';
 import { FAILING_LIMIT_MS, giveUpReason, stoppedProgress } from '../webhooks/lifecycle.ts';
 import { serviceStopEntry } from '../webhooks/service-stop.ts';
 import { stateChange } from '../webhooks/status-event.ts';

@@ -1,8 +1,8 @@
 /** What the service does by itself, in the background: takes away what is kept no longer, and warns of what expires soon. */
 
-import type { Ids } from '../ids.ts';
-import type { CheckClock } from '../store/clock-watch.ts';
-import type { Store } from '../store/store.ts';
+import type { Ids } from '../kernel/ids.ts';
+import type { CheckClock } from '../observe/clock-watch.ts';
+import type { Store } from '../store/sqlite/store.ts';
 import { auditHeadJob } from './audit-head.ts';
 import { clockSetBackJob } from './clock-set-back.ts';
 import { expiredJobs } from './expired.ts';

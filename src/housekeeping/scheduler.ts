@@ -3,9 +3,9 @@
  * between two steps everybody else has the database to themselves.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { HOUSEKEEPING_LOOK_MS } from '../housekeeping-limits.ts';
-import type { Clock } from '../ids.ts';
-import type { Log } from '../log.ts';
+import type { Clock } from '../kernel/ids.ts';
+import { HOUSEKEEPING_LOOK_MS } from '../kernel/limits/housekeeping.ts';
+import type { Log } from '../observe/log.ts';
 import { FIRST_SIZE, nextSize, pauseMs, type Step, type StepResult } from '../store/steps.ts';
 
 export type Job = {

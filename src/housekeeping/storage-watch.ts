@@ -2,9 +2,9 @@
  * Looks once a second whether the database's files are still in their places, so that an operator reads of it in the log before anybody
  * writes. What is written meanwhile is refused by the commit itself.
  */
-import { FILES_WATCH_MS } from '../database-limits.ts';
-import type { Log } from '../log.ts';
-import type { SqliteDatabase } from '../store/sqlite.ts';
+import { FILES_WATCH_MS } from '../kernel/limits/database.ts';
+import type { Log } from '../observe/log.ts';
+import type { SqliteDatabase } from '../store/sqlite/driver/sqlite.ts';
 import { DatabaseUnavailable } from '../store/unavailable.ts';
 
 export const LOG_SAVED = 'everything acknowledged is in the database file now; restart Sallyport';

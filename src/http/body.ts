@@ -1,8 +1,8 @@
 /** Reads a request's body: bounded in bytes and time, of a media type that is taken, and parsed (wire.md §1). */
 import { isAscii } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
-import { REQUEST_BODY_MS } from '../limits.ts';
-import { Refusal } from '../refusal.ts';
+import { REQUEST_BODY_MS } from '../kernel/limits/limits.ts';
+import { Refusal } from '../kernel/refusal.ts';
 import { parseForm, parseRepeatedForm } from './form.ts';
 import { allHeaders, firstHeader, hasBody } from './raw-headers.ts';
 import type { BodyRule } from './route.ts';

@@ -5,10 +5,10 @@
 import { credentialBytes } from '../access/credential.ts';
 import { type Attempt, refuseBlocked, type Throttle } from '../access/throttle.ts';
 import type { ClientCredentials, Tokens } from '../access/tokens.ts';
-import type { Clock } from '../ids.ts';
-import { AUTHORIZATION_BYTES } from '../limits.ts';
-import { Refusal } from '../refusal.ts';
-import type { Client } from '../store/applications.ts';
+import type { Clock } from '../kernel/ids.ts';
+import { AUTHORIZATION_BYTES } from '../kernel/limits/limits.ts';
+import { Refusal } from '../kernel/refusal.ts';
+import type { Client } from '../store/sqlite/access/applications.ts';
 import { decodeFormText } from './form.ts';
 import { BASIC_CHALLENGE } from './oauth-error.ts';
 import { isForm, type Parameters } from './oauth-parameters.ts';

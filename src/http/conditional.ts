@@ -1,9 +1,9 @@
 /** Conditional requests (RFC 9110 §13, wire.md §4): `If-Match` before a change, `If-None-Match` before a read. */
 import { z } from 'zod';
 import { actingOf } from '../access/callers.ts';
-import type { Acting } from '../acting.ts';
-import { entityTag, type IfMatch, parseEntityTags, refuseChanged } from '../entity-tag.ts';
-import { refuseField } from '../refusal.ts';
+import { refuseField } from '../kernel/refusal.ts';
+import type { Acting } from '../resources/acting.ts';
+import { entityTag, type IfMatch, parseEntityTags, refuseChanged } from '../resources/entity-tag.ts';
 import { allHeaders } from './raw-headers.ts';
 import { type Call, callerOf, type Reply, type ReplyDescription, type Route } from './route.ts';
 

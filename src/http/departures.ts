@@ -4,7 +4,7 @@
  * request's cost; written 32 at a time, 64 clients got a tenth less.
  */
 import type { ServerResponse } from 'node:http';
-import type { Log } from '../log.ts';
+import type { Log } from '../observe/log.ts';
 
 /** Does what sends a reply, later in this turn. What it throws is logged, and ends that response alone. */
 export type Depart = (response: ServerResponse, send: () => void) => void;

@@ -1,6 +1,6 @@
 /** The error body of wire.md §1: the one form that every refusal and fault of the API takes. */
 import { z } from 'zod';
-import type { Refusal } from '../refusal.ts';
+import type { Refusal } from '../kernel/refusal.ts';
 import type { Reply } from './route.ts';
 
 export const errorBodySchema = z

@@ -1,6 +1,6 @@
 /** `application/x-www-form-urlencoded` as RFC 6749 Appendix B wants it: UTF-8 under percent-encoding, and nothing guessed. */
-import { FORM_FIELDS_MAX } from '../portal-limits.ts';
-import { Refusal } from '../refusal.ts';
+import { FORM_FIELDS_MAX } from '../kernel/limits/portal.ts';
+import { Refusal } from '../kernel/refusal.ts';
 
 export type Form = Readonly<Record<string, string>>;
 

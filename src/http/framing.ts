@@ -1,7 +1,7 @@
 /** What has to hold of every request before its path is looked at (RFC 9112 §2.3, §3.2, §6.1), and what Node's parser lets through. */
 import type { IncomingMessage } from 'node:http';
 import { isIPv6 } from 'node:net';
-import { Refusal } from '../refusal.ts';
+import { Refusal } from '../kernel/refusal.ts';
 import { allHeaders } from './raw-headers.ts';
 
 /** Throws what `framingProblem` finds, and 400 for a missing, repeated or malformed `Host`. */

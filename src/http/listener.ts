@@ -9,7 +9,7 @@ import {
 } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
-import type { Clock } from '../ids.ts';
+import type { Clock } from '../kernel/ids.ts';
 import {
   CONNECTIONS_CHECK_MS,
   DISCARDED_BODY_MS,
@@ -18,9 +18,9 @@ import {
   KEEP_ALIVE_MS,
   REQUEST_HEADER_BYTES,
   REQUEST_MS,
-} from '../limits.ts';
-import type { Log } from '../log.ts';
-import { Refusal, type RefusalCode } from '../refusal.ts';
+} from '../kernel/limits/limits.ts';
+import { Refusal, type RefusalCode } from '../kernel/refusal.ts';
+import type { Log } from '../observe/log.ts';
 import { errorReply } from './error-body.ts';
 import { framingProblem, versionNotSupported } from './framing.ts';
 import { JSON_TYPE } from './respond.ts';

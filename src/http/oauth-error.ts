@@ -1,6 +1,6 @@
 /** Refusals of the OAuth endpoints in the dialect of the request: the error body to JSON, RFC 6749 §5.2 to a form (wire.md §2). */
 import type { IncomingMessage } from 'node:http';
-import { Refusal, type RefusalCode } from '../refusal.ts';
+import { Refusal, type RefusalCode } from '../kernel/refusal.ts';
 import { isForm } from './oauth-parameters.ts';
 import type { Reply } from './route.ts';
 

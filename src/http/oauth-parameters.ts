@@ -1,6 +1,6 @@
 /** Parameters of the OAuth endpoints, whichever dialect they came in: JSON or form (wire.md §2). */
-import { Refusal, refuseField } from '../refusal.ts';
-import { isObject } from '../validation.ts';
+import { Refusal, refuseField } from '../kernel/refusal.ts';
+import { isObject } from '../kernel/validation.ts';
 import type { Call } from './route.ts';
 
 /** What JSON calls each parameter; the first name is the one that messages use. A form has the names of RFC 6749, 7009 and 7662. */

@@ -1,5 +1,5 @@
 /** How refusals look in an OpenAPI document: one shared response per status, and which of them a route can give. */
-import { REFUSAL_STATUS } from '../refusal.ts';
+import { REFUSAL_STATUS } from '../kernel/refusal.ts';
 import type { Route } from './route.ts';
 
 type SharedRefusal = {

@@ -1,7 +1,7 @@
 /** Zod schemas as the JSON Schema (2020-12) of an OpenAPI document. One with an id becomes a component, written once. */
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { isObject } from '../validation.ts';
+import { isObject } from '../kernel/validation.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 

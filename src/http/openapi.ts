@@ -1,6 +1,6 @@
 /** The OpenAPI 3.1 document of the service (wire.md §4), made from the routes and the schemas that validate requests. */
 import { compileCatalogue, matchRule, type Product } from '../access/catalogue.ts';
-import { VERSION } from '../version.ts';
+import { VERSION } from '../kernel/version.ts';
 import { exampleOf } from './openapi-examples.ts';
 import { type JsonObject, operationOf, sharedResponse } from './openapi-operation.ts';
 import { SHARED_REFUSALS } from './openapi-refusals.ts';

@@ -1,10 +1,10 @@
 /** Lists (wire.md §1): `?limit=` and `?cursor=`, and the reply around a page. A cursor is the id of the page's last item. */
 import { z } from 'zod';
-import { isUuidV7 } from '../ids.ts';
-import { PAGE_DEFAULT, PAGE_MAX } from '../limits.ts';
-import { refuseField } from '../refusal.ts';
-import { idInput } from '../schemas.ts';
-import type { Filter } from '../store/conditions.ts';
+import { isUuidV7 } from '../kernel/ids.ts';
+import { PAGE_DEFAULT, PAGE_MAX } from '../kernel/limits/limits.ts';
+import { refuseField } from '../kernel/refusal.ts';
+import { idInput } from '../kernel/schemas.ts';
+import type { Filter } from '../store/sqlite/delivery/conditions.ts';
 import type { Reply, Route } from './route.ts';
 
 export type PageQuery = { readonly limit: number; readonly cursor: string | null };

@@ -1,10 +1,10 @@
 /** The five routes that every administered resource has (wire.md §4): list, create, read, merge-patch, delete. */
 import type { z } from 'zod';
 import { actingOf } from '../access/callers.ts';
-import type { Acting } from '../acting.ts';
-import { page } from '../schemas.ts';
-import type { Filter } from '../store/conditions.ts';
-import type { Beside } from '../store/resource.ts';
+import { page } from '../kernel/schemas.ts';
+import type { Acting } from '../resources/acting.ts';
+import type { Filter } from '../store/sqlite/delivery/conditions.ts';
+import type { Beside } from '../store/sqlite/resource.ts';
 import { actingOn, changed, ETAG, IF_MATCH, IF_NONE_MATCH, NOT_MODIFIED, read, type Shown } from './conditional.ts';
 import { IDEMPOTENCY_KEY, type Once } from './once.ts';
 import { type Filters, PAGE_QUERY, pageReply, readFilter, readPageQuery } from './paging.ts';

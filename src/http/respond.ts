@@ -1,8 +1,8 @@
 /** The last step of every request: what became of it as a reply, the reply on its way, and what the log may say of it. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { DISCARDED_BODY_BYTES, DISCARDED_BODY_MS } from '../limits.ts';
-import type { Log } from '../log.ts';
-import { Refusal } from '../refusal.ts';
+import { DISCARDED_BODY_BYTES, DISCARDED_BODY_MS } from '../kernel/limits/limits.ts';
+import { Refusal } from '../kernel/refusal.ts';
+import type { Log } from '../observe/log.ts';
 import { DatabaseUnavailable } from '../store/unavailable.ts';
 import { hasBody } from './raw-headers.ts';
 import type { Reply } from './route.ts';

@@ -2,8 +2,8 @@
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import type { Caller } from '../access/gate.ts';
-import { ADMIN_REQUEST_BYTES } from '../limits.ts';
-import type { Refusal } from '../refusal.ts';
+import { ADMIN_REQUEST_BYTES } from '../kernel/limits/limits.ts';
+import type { Refusal } from '../kernel/refusal.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 

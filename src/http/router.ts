@@ -2,7 +2,7 @@
 import { findPattern, indexPatterns, type PatternIndex } from '../access/catalogue-index.ts';
 import { type PatternSegment, parsePattern } from '../access/catalogue-pattern.ts';
 import { canonicalPath } from '../access/path.ts';
-import { Refusal } from '../refusal.ts';
+import { Refusal } from '../kernel/refusal.ts';
 import type { Route } from './route.ts';
 
 export type Routed = {

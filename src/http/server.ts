@@ -5,9 +5,9 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Gate } from '../access/gate.ts';
-import type { Clock } from '../ids.ts';
-import type { Log } from '../log.ts';
-import { Refusal, type RefusalCode } from '../refusal.ts';
+import type { Clock } from '../kernel/ids.ts';
+import { Refusal, type RefusalCode } from '../kernel/refusal.ts';
+import type { Log } from '../observe/log.ts';
 import { readAbsoluteForm } from './absolute-form.ts';
 import { readBody } from './body.ts';
 import { createDepartures } from './departures.ts';

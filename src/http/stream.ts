@@ -1,7 +1,7 @@
 /** The body of a reply that goes on: sent piece by piece, as fast as the client reads, until either side has had enough. */
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import type { Log } from '../log.ts';
+import type { Log } from '../observe/log.ts';
 
 type Streaming = {
   /** Aborted here when the client leaves or the server stops, so that the source ends. */

@@ -1,7 +1,7 @@
 /** A request on its walk through the server: what a route is told of it, and what the log will say of it. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Caller } from '../access/gate.ts';
-import type { RefusalCode } from '../refusal.ts';
+import type { RefusalCode } from '../kernel/refusal.ts';
 import type { Call, Route } from './route.ts';
 
 /**

@@ -1,6 +1,6 @@
 /** One request from its start to its outcome, under one time-out for all of it. */
 
-import { BODY_AFTER_HEAD_MS, CONNECTIONS_PER_ORIGIN_MAX } from '../limits.ts';
+import { BODY_AFTER_HEAD_MS, CONNECTIONS_PER_ORIGIN_MAX } from '../kernel/limits/limits.ts';
 import { type Classified, certificateWanted, classifyAnswerError, classifyError, deliveryError } from './classify.ts';
 import type { Connection, Connections } from './connections.ts';
 import { bareHost, isLiteral } from './egress.ts';

@@ -3,7 +3,7 @@
 import type { LookupAddress } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { type SecureContext, type TLSSocket, connect as tlsConnect } from 'node:tls';
-import { ADDRESS_ATTEMPT_MS } from '../limits.ts';
+import { ADDRESS_ATTEMPT_MS } from '../kernel/limits/limits.ts';
 import { certificateWanted, classifyError, deliveryError } from './classify.ts';
 import { type EgressPolicy, guardedLookup, isLiteral, type Resolve, resolveChecked } from './egress.ts';
 import { isExhausted } from './exhausted.ts';

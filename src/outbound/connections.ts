@@ -5,13 +5,13 @@
 
 import type { TLSSocket } from 'node:tls';
 import { Client } from 'undici';
-import { LARGE_BODY_BYTES } from '../delivery-limits.ts';
+import { LARGE_BODY_BYTES } from '../kernel/limits/delivery.ts';
 import {
   CONNECTIONS_PER_ORIGIN_MAX,
   IDLE_CONNECTION_MAX_MS,
   IDLE_CONNECTION_MS,
   RESPONSE_HEADER_BYTES,
-} from '../limits.ts';
+} from '../kernel/limits/limits.ts';
 import { type ConnectSteps, type Destination, openConnection, type Way } from './connect.ts';
 import { boundIncoming, type Incoming } from './incoming.ts';
 import { lacksCertificate } from './tls.ts';

@@ -2,7 +2,7 @@
 
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
-import { RESPONSE_READ_BYTES } from '../limits.ts';
+import { RESPONSE_READ_BYTES } from '../kernel/limits/limits.ts';
 import { deliveryError } from './classify.ts';
 import type { Connection } from './connections.ts';
 import type { Answer } from './outcome.ts';

@@ -1,6 +1,6 @@
 /** Bounds what undici reads of one connection: interim answers, and the bytes of one answer in all. */
 import type { TLSSocket } from 'node:tls';
-import { ANSWER_BYTES, INTERIM_ANSWERS_MAX, INTERIM_HEADS_BYTES } from '../limits.ts';
+import { ANSWER_BYTES, INTERIM_ANSWERS_MAX, INTERIM_HEADS_BYTES } from '../kernel/limits/limits.ts';
 import { deliveryError } from './classify.ts';
 import { createInterimFilter } from './interim.ts';
 

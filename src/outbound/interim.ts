@@ -6,7 +6,7 @@
  * answers either, and sends fewer requests a second), a Duplex between socket and undici (every request and answer would pass through
  * two more buffers). An answer that begins with its final head, as nearly all do, costs one comparison of twelve bytes here.
  */
-import { INTERIM_ANSWERS_MAX, INTERIM_HEADS_BYTES } from '../limits.ts';
+import { INTERIM_ANSWERS_MAX, INTERIM_HEADS_BYTES } from '../kernel/limits/limits.ts';
 
 export type InterimFilter = {
   /** A request goes out: the next bytes begin the answer to it. */

@@ -5,7 +5,7 @@
 
 import { request as httpRequest } from 'node:http';
 import type { Socket } from 'node:net';
-import { PROXY_ADDRESSES_TRIED, RESPONSE_HEADER_BYTES } from '../limits.ts';
+import { PROXY_ADDRESSES_TRIED, RESPONSE_HEADER_BYTES } from '../kernel/limits/limits.ts';
 import { deliveryError } from './classify.ts';
 import { bareHost } from './egress.ts';
 import { isExhausted } from './exhausted.ts';

@@ -7,7 +7,13 @@
 import { promises as dns } from 'node:dns';
 import { open } from 'node:fs/promises';
 import { devNull } from 'node:os';
-import { LOOKUPS_QUICK, LOOKUPS_SLOW, LOOKUPS_UNKNOWN, NAMES_REMEMBERED, SLOW_LOOKUP_MS } from '../limits.ts';
+import {
+  LOOKUPS_QUICK,
+  LOOKUPS_SLOW,
+  LOOKUPS_UNKNOWN,
+  NAMES_REMEMBERED,
+  SLOW_LOOKUP_MS,
+} from '../kernel/limits/limits.ts';
 import type { Resolve } from './egress.ts';
 import { isExhausted } from './exhausted.ts';
 

@@ -5,7 +5,7 @@
 
 import { createHash } from 'node:crypto';
 import type { SecureContext } from 'node:tls';
-import { ORIGINS_MAX } from '../limits.ts';
+import { ORIGINS_MAX } from '../kernel/limits/limits.ts';
 import { attempt } from './attempt.ts';
 import { classifyError, deliveryError } from './classify.ts';
 import type { Destination } from './connect.ts';

@@ -3,8 +3,8 @@ import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
-import { type AssetName, readAsset } from '../assets.ts';
 import type { Route } from '../http/route.ts';
+import { type AssetName, readAsset } from '../kernel/assets.ts';
 import { accepts } from './packing.ts';
 
 export type AssetUrls = {

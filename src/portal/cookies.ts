@@ -1,6 +1,6 @@
 /** The portal's cookies (RFC 6265bis): what a request brings, and what a reply sets. */
 import type { IncomingMessage } from 'node:http';
-import { FLASH_SECONDS, THEME_SECONDS } from '../portal-limits.ts';
+import { FLASH_SECONDS, THEME_SECONDS } from '../kernel/limits/portal.ts';
 
 /**
  * `__Host-` binds a cookie to this very host, over HTTPS, for every path (RFC 6265bis §4.1.3.2): no neighbouring host can set it.

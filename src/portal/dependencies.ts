@@ -1,18 +1,18 @@
 /** What pages are made of: the use cases, and what shows how the service is doing. */
 import type { Throttle } from '../access/throttle.ts';
-import type { AttemptFeed } from '../attempt-feed.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import type { Dispatcher } from '../delivery/dispatcher.ts';
 import type { TestDelivery } from '../delivery/test-delivery.ts';
 import type { TestOauth } from '../delivery/test-oauth.ts';
-import type { FigureKeeper } from '../figures.ts';
-import type { Clock, Ids, Random } from '../ids.ts';
-import type { Log } from '../log.ts';
-import type { Metrics } from '../metrics.ts';
+import type { Clock, Ids, Random } from '../kernel/ids.ts';
+import type { Vault } from '../kernel/vault.ts';
+import type { AttemptFeed } from '../observe/attempt-feed.ts';
+import type { FigureKeeper } from '../observe/figures.ts';
+import type { Log } from '../observe/log.ts';
+import type { Metrics } from '../observe/metrics.ts';
 import type { Services } from '../services.ts';
-import type { SqliteDatabase } from '../store/sqlite.ts';
-import type { Store } from '../store/store.ts';
-import type { Vault } from '../store/vault.ts';
+import type { SqliteDatabase } from '../store/sqlite/driver/sqlite.ts';
+import type { Store } from '../store/sqlite/store.ts';
 import type { Pages } from './page.ts';
 import type { Results } from './results.ts';
 

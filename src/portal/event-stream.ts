@@ -1,7 +1,7 @@
 /** Server-sent events (HTML Standard §9.2): what a page shows as it happens, as long as its reader is signed in and looks. */
 import type { Html } from '../http/html.ts';
 import type { Reply } from '../http/route.ts';
-import { STREAM_SILENCE_MS } from '../portal-limits.ts';
+import { STREAM_SILENCE_MS } from '../kernel/limits/portal.ts';
 import type { PageCall } from './call.ts';
 
 /** Without a name the page puts the markup where its element says; with one it is an event of the page's own. */

@@ -1,6 +1,6 @@
 /** A message that a redirect brings along: kept in a cookie until the next page shows it, sealed so that it is ours. */
 import type { IncomingMessage } from 'node:http';
-import { FLASH_MAX_LENGTH } from '../portal-limits.ts';
+import { FLASH_MAX_LENGTH } from '../kernel/limits/portal.ts';
 import type { Flash } from './call.ts';
 import { clearCookie, FLASH_COOKIE, readCookie, setFlashCookie } from './cookies.ts';
 import { seal, unseal } from './forgery.ts';

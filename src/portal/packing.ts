@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { Reply } from '../http/route.ts';
-import { PACKED_MIN_LENGTH } from '../portal-limits.ts';
+import { PACKED_MIN_LENGTH } from '../kernel/limits/portal.ts';
 
 /** RFC 9110 §12.5.3, as far as browsers write it: names, each with a weight that is not zero. */
 export function accepts(headers: IncomingHttpHeaders, coding: 'br' | 'gzip'): boolean {

@@ -1,29 +1,29 @@
 /** The administration portal: every page, in one place. */
 import { createSessionWatch } from '../access/session-watch.ts';
 import type { Route } from '../http/route.ts';
+import { accountPages } from './account/pages.ts';
+import { sessionPages } from './account/sessions.ts';
+import { themePages } from './account/theme.ts';
+import { applicationPages } from './applications/pages.ts';
 import { createAssets } from './asset-routes.ts';
+import { auditPages } from './audit/pages.ts';
+import { deliveryPages } from './deliveries/pages.ts';
 import type { PageDependencies, PortalDependencies } from './dependencies.ts';
+import { endpointPages } from './endpoints/pages.ts';
+import { eventTypePages } from './event-types/pages.ts';
+import { keyPages } from './keys/pages.ts';
 import { createLayout } from './layout.ts';
 import { navigationOf } from './navigation.ts';
+import { overviewPages } from './overview/pages.ts';
 import { createPages, type PageRoute, type Pages } from './page.ts';
-import { accountPages } from './pages/account.ts';
-import { sessionPages } from './pages/account-sessions.ts';
-import { applicationPages } from './pages/applications.ts';
-import { auditPages } from './pages/audit.ts';
-import { deliveryPages } from './pages/deliveries.ts';
-import { endpointPages } from './pages/endpoints.ts';
-import { eventTypePages } from './pages/event-types.ts';
-import { keyPages } from './pages/keys.ts';
-import { overviewPages } from './pages/overview.ts';
-import { productPages } from './pages/products.ts';
-import { resultPages } from './pages/results.ts';
-import { settingsPages } from './pages/settings.ts';
-import { signInPages } from './pages/sign-in.ts';
-import { testerPages } from './pages/tester.ts';
-import { themePages } from './pages/theme.ts';
-import { userPages } from './pages/users.ts';
-import { webhookPages } from './pages/webhooks.ts';
+import { testerPages } from './parts/tester.ts';
+import { productPages } from './products/pages.ts';
 import { createResults } from './results.ts';
+import { resultPages } from './results-pages.ts';
+import { settingsPages } from './settings/pages.ts';
+import { signInPages } from './sign-in/pages.ts';
+import { userPages } from './users/pages.ts';
+import { webhookPages } from './webhooks/pages.ts';
 
 export type Portal = {
   /** Pages, each with the role that it takes. */

@@ -1,6 +1,6 @@
 /** What stands in a page's query, read with care: links are typed and cut by people. */
-import { refuseField } from '../refusal.ts';
-import { parseMoment } from '../schemas.ts';
+import { refuseField } from '../kernel/refusal.ts';
+import { parseMoment } from '../kernel/schemas.ts';
 
 /** A text without what surrounds it; empty is as good as absent. */
 export function readText(query: URLSearchParams, name: string): string | null {

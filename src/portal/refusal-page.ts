@@ -1,6 +1,6 @@
 /** What a person reads when a page cannot be shown: what happened, and what to do now. */
 import { html } from '../http/html.ts';
-import type { Refusal } from '../refusal.ts';
+import type { Refusal } from '../kernel/refusal.ts';
 import type { View } from './call.ts';
 import { linkButton } from './parts/button.ts';
 import { sentence } from './parts/sentence.ts';

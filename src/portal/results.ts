@@ -3,8 +3,8 @@
  * Kept in memory alone, for the session that sent the form, and forgotten after some minutes.
  */
 import { createHash } from 'node:crypto';
-import type { Clock } from '../ids.ts';
-import { RESULT_MS, RESULTS_MAX } from '../portal-limits.ts';
+import type { Clock } from '../kernel/ids.ts';
+import { RESULT_MS, RESULTS_MAX } from '../kernel/limits/portal.ts';
 import { type OpenCall, type PageCall, pathId, type Redirect, redirectTo, type View } from './call.ts';
 
 /** The page, for whoever asks for it. */

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { actingInPortal } from '../access/sessions.ts';
 import type { Call } from '../http/route.ts';
-import type { SignedIn } from '../store/sessions.ts';
+import type { SignedIn } from '../store/sqlite/access/sessions.ts';
 import { forgeryField, mayAct, type OpenCall, ownPath, type PageCall, type Redirect } from './call.ts';
 import { readCookie, THEME_COOKIE } from './cookies.ts';
 import { formToken } from './forgery.ts';

@@ -1,5 +1,5 @@
 /** What a receiver is told, and the check that it can be used as told. */
-import { RECEIVED_BODY_BYTES } from '../limits.ts';
+import { RECEIVED_BODY_BYTES } from '../kernel/limits/limits.ts';
 import { givenSecret } from '../wire/given-secret.ts';
 import type { Decrypt } from '../wire/payload-decoding.ts';
 import { pathAndQuery } from '../wire/signature.ts';

@@ -1,5 +1,5 @@
 /** The customer's side of deliveries: verifies each request, hands over what is new, and says what to answer. */
-import { MESSAGES_SEEN } from '../limits.ts';
+import { MESSAGES_SEEN } from '../kernel/limits/limits.ts';
 import { challengeHeader } from '../wire/challenge-answer.ts';
 import { SIGNATURE_SCHEME } from '../wire/signature.ts';
 import { type OpenVerdict, openRequest } from './open.ts';

@@ -9,8 +9,8 @@ import {
   STEP_ROWS_MAX,
   STEP_ROWS_MIN,
   STEP_TARGET_MS,
-} from '../housekeeping-limits.ts';
-import type { Database, WriteTime } from './database.ts';
+} from '../kernel/limits/housekeeping.ts';
+import type { Database, WriteTime } from './sqlite/driver/database.ts';
 
 /** What a step did: whether it was the last one, the rows it took care of, and the longest time for which it held the database. */
 export type StepResult = { readonly done: boolean; readonly rows: number; readonly took: WriteTime };

@@ -1,6 +1,6 @@
 /** The one error of a database that cannot be read or written for now (wire.md §6). */
-import { DATABASE_RETRY_SECONDS } from '../database-limits.ts';
-import { Refusal } from '../refusal.ts';
+import { DATABASE_RETRY_SECONDS } from '../kernel/limits/database.ts';
+import { Refusal } from '../kernel/refusal.ts';
 
 /**
  * `locked`: by another process, for as long as a request may wait. `missing` and `replaced`: the data folder, the database's file or

@@ -1,9 +1,9 @@
 /** The certificate that an endpoint is shown when it asks for one (mutual TLS): what may be one, and how it is kept. */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { refuseField } from '../kernel/refusal.ts';
+import { secret } from '../kernel/secret.ts';
 import type { ClientCertificate } from '../outbound/tls.ts';
-import { refuseField } from '../refusal.ts';
-import { secret } from '../secret.ts';
-import type { Endpoint } from '../store/endpoints.ts';
+import type { Endpoint } from '../store/sqlite/webhooks/endpoints.ts';
 import type { EndpointInput } from './endpoint-schema.ts';
 
 export function clientCertificateOf({ clientCertificate, clientPrivateKey }: Endpoint): ClientCertificate | null {

@@ -1,15 +1,15 @@
 /** Deliveries as resources (wire.md §4): read, and sent again. */
 import { z } from 'zod';
-import type { Acting } from '../acting.ts';
-import type { AuditEntry } from '../audit.ts';
-import { type Clock, deliveryAddress, type Ids } from '../ids.ts';
-import { ATTEMPTS_SHOWN } from '../limits.ts';
+import { type Clock, deliveryAddress, type Ids } from '../kernel/ids.ts';
+import { ATTEMPTS_SHOWN } from '../kernel/limits/limits.ts';
+import { Refusal } from '../kernel/refusal.ts';
+import { id, instant, isoInstant } from '../kernel/schemas.ts';
 import { adviceFor, type ErrorClass } from '../outbound/outcome.ts';
-import { Refusal } from '../refusal.ts';
-import { id, instant, isoInstant } from '../schemas.ts';
-import type { AttemptRecord } from '../store/attempts.ts';
-import type { Delivery, DeliveryContent, DeliveryFilter, DeliveryPage } from '../store/deliveries.ts';
-import type { Store } from '../store/store.ts';
+import type { Acting } from '../resources/acting.ts';
+import type { AuditEntry } from '../resources/audit.ts';
+import type { AttemptRecord } from '../store/sqlite/delivery/attempts.ts';
+import type { Delivery, DeliveryContent, DeliveryFilter, DeliveryPage } from '../store/sqlite/delivery/deliveries.ts';
+import type { Store } from '../store/sqlite/store.ts';
 import { askedReplay, isReplayable } from './replay.ts';
 import { REPLAYABLE } from './webhook-schema.ts';
 

@@ -1,10 +1,11 @@
 /** What an endpoint is called with, but for its certificate: its API key, its secret and its OAuth settings, as they are given, made and kept. */
-import type { Patch } from '../administration.ts';
-import type { Random } from '../ids.ts';
-import { refuseField } from '../refusal.ts';
-import { type Secret, secret } from '../secret.ts';
-import { currentApiKey, type Endpoint } from '../store/endpoints.ts';
-import { isObject } from '../validation.ts';
+
+import type { Random } from '../kernel/ids.ts';
+import { refuseField } from '../kernel/refusal.ts';
+import { type Secret, secret } from '../kernel/secret.ts';
+import { isObject } from '../kernel/validation.ts';
+import type { Patch } from '../resources/administration.ts';
+import { currentApiKey, type Endpoint } from '../store/sqlite/webhooks/endpoints.ts';
 import { givenSecret } from '../wire/given-secret.ts';
 import type { EndpointInput } from './endpoint-schema.ts';
 

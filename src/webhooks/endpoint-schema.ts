@@ -7,9 +7,9 @@ import {
   SECRET_OVERLAP_MAX_SECONDS,
   SHARED_SECRET_MAX_LENGTH,
   URL_MAX_LENGTH,
-} from '../limits.ts';
-import { displayName, id, instant, isoInstant, withoutControls } from '../schemas.ts';
-import { currentApiKey, type Endpoint, type Verification } from '../store/endpoints.ts';
+} from '../kernel/limits/limits.ts';
+import { displayName, id, instant, isoInstant, withoutControls } from '../kernel/schemas.ts';
+import { currentApiKey, type Endpoint, type Verification } from '../store/sqlite/webhooks/endpoints.ts';
 import { givenSecret } from '../wire/given-secret.ts';
 
 const apiKey = z.string().regex(/^[0-9a-fA-F]{32}$/, 'must be 32 hexadecimal digits');

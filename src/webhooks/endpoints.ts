@@ -1,14 +1,15 @@
 /** Endpoints (wire.md §4): what binds beyond their fields, their verification, and the rotation of their secret. */
-import type { Acting } from '../acting.ts';
-import { type Administration, administer, type Build, setByService } from '../administration.ts';
-import type { Clock, Ids, Random } from '../ids.ts';
+
+import type { Clock, Ids, Random } from '../kernel/ids.ts';
+import { checkAll, refuseField, refuseFields } from '../kernel/refusal.ts';
+import { type Secret, secret } from '../kernel/secret.ts';
+import { validate } from '../kernel/validation.ts';
 import type { EgressPolicy } from '../outbound/egress.ts';
-import { checkAll, refuseField, refuseFields } from '../refusal.ts';
-import { type Secret, secret } from '../secret.ts';
-import { currentApiKey, type Endpoint, signingSecret, type WebhookStart } from '../store/endpoints.ts';
-import type { Beside } from '../store/resource.ts';
-import type { Store } from '../store/store.ts';
-import { validate } from '../validation.ts';
+import type { Acting } from '../resources/acting.ts';
+import { type Administration, administer, type Build, setByService } from '../resources/administration.ts';
+import type { Beside } from '../store/sqlite/resource.ts';
+import type { Store } from '../store/sqlite/store.ts';
+import { currentApiKey, type Endpoint, signingSecret, type WebhookStart } from '../store/sqlite/webhooks/endpoints.ts';
 import { howToVerify } from './advice.ts';
 import { certificateColumns, NO_CERTIFICATE } from './client-certificate.ts';
 import { apiKeyColumns, madeApiKey, oauthColumns, refuseSecretElsewhere, secretOf } from './endpoint-credentials.ts';

@@ -1,12 +1,12 @@
 /** Key management (wire.md §4): only keys that can encrypt are taken, each other one refused with its own message. */
 import { z } from 'zod';
-import { type Administration, administer, setByService } from '../administration.ts';
-import type { Clock, Ids } from '../ids.ts';
-import { PGP_KEY_BYTES } from '../limits.ts';
-import { refuseField } from '../refusal.ts';
-import { id, instant, isoInstant } from '../schemas.ts';
-import type { PgpKey } from '../store/keys.ts';
-import type { Store } from '../store/store.ts';
+import type { Clock, Ids } from '../kernel/ids.ts';
+import { PGP_KEY_BYTES } from '../kernel/limits/limits.ts';
+import { refuseField } from '../kernel/refusal.ts';
+import { id, instant, isoInstant } from '../kernel/schemas.ts';
+import { type Administration, administer, setByService } from '../resources/administration.ts';
+import type { Store } from '../store/sqlite/store.ts';
+import type { PgpKey } from '../store/sqlite/webhooks/keys.ts';
 import { inspectPublicKey } from '../wire/pgp.ts';
 
 /** It is the value of a header. */

@@ -1,8 +1,9 @@
 /** What the audit log says of a webhook that the service stops, gives up or starts again by itself, whichever of its parts does it. */
-import { SERVICE } from '../acting.ts';
-import type { AuditAction, AuditEntry } from '../audit.ts';
-import type { Ids } from '../ids.ts';
-import type { Progress, Webhook } from '../store/webhooks.ts';
+
+import type { Ids } from '../kernel/ids.ts';
+import { SERVICE } from '../resources/acting.ts';
+import type { AuditAction, AuditEntry } from '../resources/audit.ts';
+import type { Progress, Webhook } from '../store/sqlite/webhooks/webhooks.ts';
 
 /** For the transaction of the change to `after`, which happens at its `stateAt`. */
 export function serviceStopEntry(webhook: Webhook, after: Progress, ids: Ids): AuditEntry {

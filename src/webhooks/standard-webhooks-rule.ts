@@ -2,7 +2,7 @@
  * What the libraries of Standard Webhooks can verify (wire.md §5): a body that is text, and a secret that is Base64 of 24 to 64 bytes.
  * Whatever else is configured is refused, on whichever side it is changed. Pure.
  */
-import type { FieldProblem } from '../refusal.ts';
+import type { FieldProblem } from '../kernel/refusal.ts';
 import { decodeStrictBase64 } from '../wire/base64.ts';
 
 /** The lengths of a key that the specification of Standard Webhooks allows, in bytes. */

@@ -1,9 +1,9 @@
 /** Which URLs the service will send to (wire.md §4): `https:`, no credentials, no fragment, nothing that parsers read differently, and no address that is refused on sight. */
 
-import { URL_MAX_LENGTH } from '../limits.ts';
+import { URL_MAX_LENGTH } from '../kernel/limits/limits.ts';
+import { refuseField } from '../kernel/refusal.ts';
 import { type EgressPolicy, hostVerdict } from '../outbound/egress.ts';
 import { ambiguityOf, NOT_VISIBLE } from '../outbound/plain-url.ts';
-import { refuseField } from '../refusal.ts';
 
 /** The same of an address that may be one that was taken before, which is not judged anew. */
 export function refuseNewUrl(

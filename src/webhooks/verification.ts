@@ -1,12 +1,12 @@
 /** The token challenge (wire.md §5): proves that whoever answers at an endpoint holds its secret. */
 
-import type { Clock, Random } from '../ids.ts';
-import { CHALLENGE_ANSWER_SHOWN_LENGTH, CHALLENGE_TIMEOUT_MS, RESPONSE_KEPT_BYTES } from '../limits.ts';
+import type { Clock, Random } from '../kernel/ids.ts';
+import { CHALLENGE_ANSWER_SHOWN_LENGTH, CHALLENGE_TIMEOUT_MS, RESPONSE_KEPT_BYTES } from '../kernel/limits/limits.ts';
+import { Refusal } from '../kernel/refusal.ts';
+import { USER_AGENT } from '../kernel/version.ts';
 import type { Outcome } from '../outbound/outcome.ts';
 import type { Transport } from '../outbound/transport.ts';
-import { Refusal } from '../refusal.ts';
-import { currentApiKey, type Endpoint, signingSecret, type Verification } from '../store/endpoints.ts';
-import { USER_AGENT } from '../version.ts';
+import { currentApiKey, type Endpoint, signingSecret, type Verification } from '../store/sqlite/webhooks/endpoints.ts';
 import { challengeAnswer, challengeBody, newChallengeToken, verifyChallengeAnswer } from '../wire/challenge.ts';
 import { challengeHeader } from '../wire/challenge-answer.ts';
 import { pathAndQuery } from '../wire/signature.ts';

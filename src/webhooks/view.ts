@@ -1,8 +1,8 @@
 /** A webhook as readers see it (wire.md §4). */
 import { z } from 'zod';
+import { id, instant, isoInstant } from '../kernel/schemas.ts';
 import { adviceFor, type ErrorClass } from '../outbound/outcome.ts';
-import { id, instant, isoInstant } from '../schemas.ts';
-import type { Progress, Webhook } from '../store/webhooks.ts';
+import type { Progress, Webhook } from '../store/sqlite/webhooks/webhooks.ts';
 import { STATE_REASONS, type StopReason } from './lifecycle.ts';
 
 export const webhookView = z

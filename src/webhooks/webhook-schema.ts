@@ -12,9 +12,9 @@ import {
   HEARTBEAT_DEFAULT_SECONDS,
   HEARTBEAT_MAX_SECONDS,
   RECORDS_PER_SECOND_MAX,
-} from '../limits.ts';
-import { displayName, distinct, idInput, moment } from '../schemas.ts';
-import type { ReplayableState } from '../store/replays.ts';
+} from '../kernel/limits/limits.ts';
+import { displayName, distinct, idInput, moment } from '../kernel/schemas.ts';
+import type { ReplayableState } from '../store/sqlite/delivery/replays.ts';
 
 /** Set by the service itself on every request, so no custom header may have these names. */
 const SERVICE_HEADERS: ReadonlySet<string> = new Set([

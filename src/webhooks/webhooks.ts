@@ -1,15 +1,15 @@
 /** Webhooks (wire.md §4, §5): which events go where, the key rule, starting, stopping, and replaying a stretch of the log. */
 import { isDeepStrictEqual } from 'node:util';
-import type { Acting } from '../acting.ts';
-import { type Administration, administer, type Stamp, setByService } from '../administration.ts';
-import type { AuditEntry } from '../audit.ts';
-import { refuseChanged } from '../entity-tag.ts';
 import { noSuchType } from '../events/event-types.ts';
-import type { Clock, Ids } from '../ids.ts';
-import { type FieldProblem, Refusal, refuseFields } from '../refusal.ts';
-import { retryStale } from '../store/database.ts';
-import type { Store } from '../store/store.ts';
-import type { Progress, Webhook } from '../store/webhooks.ts';
+import type { Clock, Ids } from '../kernel/ids.ts';
+import { type FieldProblem, Refusal, refuseFields } from '../kernel/refusal.ts';
+import type { Acting } from '../resources/acting.ts';
+import { type Administration, administer, type Stamp, setByService } from '../resources/administration.ts';
+import type { AuditEntry } from '../resources/audit.ts';
+import { refuseChanged } from '../resources/entity-tag.ts';
+import { retryStale } from '../store/sqlite/driver/database.ts';
+import type { Store } from '../store/sqlite/store.ts';
+import type { Progress, Webhook } from '../store/sqlite/webhooks/webhooks.ts';
 import { howToVerify } from './advice.ts';
 import { encryptionNeed, matchingTypes } from './encryption-rule.ts';
 import { isExpired } from './keys.ts';

@@ -2,7 +2,7 @@
  * The token challenge: an endpoint proves that it holds the secret (wire.md §5 "Token challenge"). The sender's side, which
  * asks and compares; the receiver's is `challenge-answer.ts`.
  */
-import { CHALLENGE_TOKEN_BYTES } from '../limits.ts';
+import { CHALLENGE_TOKEN_BYTES } from '../kernel/limits/limits.ts';
 import { decodeStrictBase64, encodeBase64Url } from './base64.ts';
 import { type Challenge, challengeHeader, challengeMessage } from './challenge-answer.ts';
 import { equalText, hmacSha256Base64 } from './hash.ts';

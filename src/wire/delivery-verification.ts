@@ -2,7 +2,7 @@
  * Says who sent a delivery (wire.md §5 "HMAC"): the inverse of `delivery-signature.ts`, on any runtime that has WebCrypto. All
  * but the content hash is judged before the body is needed, so that a forged request costs no more than its headers.
  */
-import { SIGNATURE_TOLERANCE_SECONDS } from '../limits.ts';
+import { SIGNATURE_TOLERANCE_SECONDS } from '../kernel/limits/limits.ts';
 import { parseImfFixdate } from './date.ts';
 import { type HeaderPairs, type HeaderRecord, lowerCaseHeaders } from './headers.ts';
 import { parseAuthorization, REQUIRED_SIGNED_HEADERS, SIGNATURE_SCHEME, secretKey, stringToSign } from './signature.ts';

@@ -1,5 +1,5 @@
 /** Unzips with a bound on what comes out, on any runtime that has `DecompressionStream`. */
-import { GUNZIP_SLICE_BYTES } from '../limits.ts';
+import { GUNZIP_SLICE_BYTES } from '../kernel/limits/limits.ts';
 import { readChunks } from './bytes.ts';
 
 /** The bytes of one gzip member (RFC 1952), or why there are none. Of a bomb no more than the bound and one slice's content is made. */

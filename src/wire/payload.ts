@@ -1,9 +1,9 @@
 /** Encodes a body and says so in headers (wire.md §5 "Encodings"): compress, then encrypt. The inverse is `payload-decoding.ts`. */
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { GZIPS_AT_ONCE } from '../limits.ts';
+import { GZIPS_AT_ONCE } from '../kernel/limits/limits.ts';
+import { createPlaces } from '../kernel/turns.ts';
 import { encryptBinary } from './pgp.ts';
-import { createPlaces } from './turns.ts';
 
 const compress = promisify(gzip);
 const compressing = createPlaces(GZIPS_AT_ONCE);

@@ -3,7 +3,7 @@
  * JavaScript runtime that has WebCrypto. The OpenPGP library is loaded at the first call.
  */
 import type { PrivateKey } from 'openpgp';
-import { PGP_UNPACKED_BYTES } from '../limits.ts';
+import { PGP_UNPACKED_BYTES } from '../kernel/limits/limits.ts';
 import { recall, remember } from './pgp-key-cache.ts';
 import { type Failure, failure, type Verdict } from './verdict.ts';
 import { sha256Base64 } from './web-hash.ts';

@@ -1,5 +1,5 @@
 /** Parsed PGP keys that are kept because parsing or unlocking them costs up to a second: the ones used last, so many at most. */
-import { PGP_KEYS_CACHED } from '../limits.ts';
+import { PGP_KEYS_CACHED } from '../kernel/limits/limits.ts';
 
 /** Reading puts an entry last, so the first one is the least recently used. */
 export function recall<Value>(cache: Map<string, Value>, name: string): Value | undefined {

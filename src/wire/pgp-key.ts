@@ -1,6 +1,6 @@
 /** Whether a PGP key can be used to encrypt at some moment, and if not, which of the reasons to tell (wire.md §4, `/keys`). */
 import type { AlgorithmInfo, Key, Subkey } from 'openpgp';
-import { PGP_KEY_BYTES, PGP_RSA_MIN_BITS } from '../limits.ts';
+import { PGP_KEY_BYTES, PGP_RSA_MIN_BITS } from '../kernel/limits/limits.ts';
 import type { KeyFailureCode, KeyVerdict } from './pgp.ts';
 import { type Failure, failure } from './verdict.ts';
 

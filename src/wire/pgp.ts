@@ -3,9 +3,9 @@
  * pgp-decryption.ts. The OpenPGP library takes 40 ms and 20 MB to load, so it is loaded when the first of these is called.
  */
 import type { Key } from 'openpgp';
+import { heavyTurns } from '../kernel/turns.ts';
 import { firstLine, judgeKey, refuseArmor, refusePrivate } from './pgp-key.ts';
 import { recall, remember } from './pgp-key-cache.ts';
-import { heavyTurns } from './turns.ts';
 import { type Failure, failure, type Verdict } from './verdict.ts';
 
 export type KeyFailureCode =

@@ -2,7 +2,7 @@
  * The layout of the HMAC signature (wire.md §5 "HMAC"): what is signed, with which bytes as the key, and how the
  * `Authorization` header is written and read. No hashing here and nothing of Node's, so any JavaScript runtime has it.
  */
-import { AUTHORIZATION_BYTES, SIGNED_HEADERS_MAX } from '../limits.ts';
+import { AUTHORIZATION_BYTES, SIGNED_HEADERS_MAX } from '../kernel/limits/limits.ts';
 import { decodeStrictBase64 } from './base64.ts';
 
 /** One header that a customer configured for a webhook, its name in the case it was configured in. */

@@ -1,5 +1,5 @@
 /** Verifies as Standard Webhooks has it, on any runtime that has WebCrypto: the inverse of `standard-webhooks.ts`. */
-import { SIGNATURE_TOLERANCE_SECONDS, WEBHOOK_SIGNATURES_MAX } from '../limits.ts';
+import { SIGNATURE_TOLERANCE_SECONDS, WEBHOOK_SIGNATURES_MAX } from '../kernel/limits/limits.ts';
 import { type HeaderPairs, type HeaderRecord, lowerCaseHeaders } from './headers.ts';
 import { secretKey } from './signature.ts';
 import { ageProblem } from './tolerance.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { mintToken, tokenRowKey } from '../../src/access/credential.ts';
-import { randomBytes } from '../../src/random.ts';
-import type { Refusal } from '../../src/refusal.ts';
+import { randomBytes } from '../../src/kernel/random.ts';
+import type { Refusal } from '../../src/kernel/refusal.ts';
 import { refused } from '../support/refusals.ts';
 import { ACTOR, makeApplication, makeUser, openTestServices, type TestServices, tokenOf } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';

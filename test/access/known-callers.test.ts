@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { createCallers } from '../../src/access/callers.ts';
-import { CALLERS_CACHED, CALLERS_SHARED_BYTES } from '../../src/limits.ts';
-import { randomBytes } from '../../src/random.ts';
-import { openSqlite } from '../../src/store/sqlite.ts';
-import type { TokenGrant } from '../../src/store/tokens.ts';
+import { CALLERS_CACHED, CALLERS_SHARED_BYTES } from '../../src/kernel/limits/limits.ts';
+import { randomBytes } from '../../src/kernel/random.ts';
+import type { TokenGrant } from '../../src/store/sqlite/access/tokens.ts';
+import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import { refused } from '../support/refusals.ts';
 import { ACTOR, makeApplication, makeUser, openTestServices, type TestServices, tokenOf } from '../support/services.ts';
 

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createChallenges } from '../../src/access/passkey-challenges.ts';
-import { SERVICE } from '../../src/acting.ts';
-import { CHALLENGE_MS, PASSKEYS_PER_USER_MAX } from '../../src/portal-limits.ts';
-import { randomBytes } from '../../src/random.ts';
-import type { Passkey } from '../../src/store/passkeys.ts';
+import { CHALLENGE_MS, PASSKEYS_PER_USER_MAX } from '../../src/kernel/limits/portal.ts';
+import { randomBytes } from '../../src/kernel/random.ts';
+import { SERVICE } from '../../src/resources/acting.ts';
+import type { Passkey } from '../../src/store/sqlite/access/passkeys.ts';
 import { refused } from '../support/refusals.ts';
 import { makeUser, openTestServices, type TestServices } from '../support/services.ts';
 

@@ -3,8 +3,8 @@ import { scryptSync } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { hashPassword, makePassword, verifyPassword } from '../../src/access/password.ts';
-import { PASSWORDS_WAITING_MAX } from '../../src/portal-limits.ts';
-import { randomBytes } from '../../src/random.ts';
+import { PASSWORDS_WAITING_MAX } from '../../src/kernel/limits/portal.ts';
+import { randomBytes } from '../../src/kernel/random.ts';
 import { refused } from '../support/refusals.ts';
 
 /** A hash with parameters that cost little, as one of another time might have. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { viewApplication } from '../../src/access/applications.ts';
-import { isoInstant } from '../../src/schemas.ts';
+import { isoInstant } from '../../src/kernel/schemas.ts';
 import { refused } from '../support/refusals.ts';
 import { ACTOR, makeApplication, makeUser, openTestServices, type TestServices, tokenOf } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';

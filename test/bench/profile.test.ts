@@ -27,14 +27,14 @@ describe('what a function of the event loop is for', () => {
     ],
     ['writev  < writevGeneric node:internal/stream_base_commons', 'writing to sockets, TLS'],
     ['writeLatin1String  < handleWriteReq node:internal/stream_base_commons', 'writing to sockets, TLS'],
-    ['writeBuffer  < writeSync node:fs < write src/log.ts < answer src/http/server.ts', 'metrics and log'],
+    ['writeBuffer  < writeSync node:fs < write src/observe/log.ts < answer src/http/server.ts', 'metrics and log'],
     ['writevGeneric node:internal/stream_base_commons', "Node's http, net, streams and timers"],
     ['emit node:events < answer src/http/server.ts', "Node's http, net, streams and timers"],
     ['insert node:internal/timers < send src/outbound/transport.ts', "Node's http, net, streams and timers"],
     ['postMessage  < postMessage node:internal/worker', 'handing statements to the writing thread'],
     ['emitMessage node:internal/per_context/messageport', 'handing statements to the writing thread'],
-    ['sent src/store/sqlite-thread-handle.ts', 'handing statements to the writing thread'],
-    ['end src/store/sqlite-packing.ts', 'handing statements to the writing thread'],
+    ['sent src/store/sqlite/driver/thread-handle.ts', 'handing statements to the writing thread'],
+    ['end src/store/sqlite/driver/packing.ts', 'handing statements to the writing thread'],
     ['hash node:internal/crypto/hash < sha256 src/wire/hash.ts', 'hashes and signatures'],
     ['sha256 src/wire/hash.ts', 'hashes and signatures'],
     [
@@ -42,17 +42,17 @@ describe('what a function of the event loop is for', () => {
       "the envelope's and the signature's text",
     ],
     ['signDelivery src/wire/delivery-signature.ts', "the envelope's and the signature's text"],
-    ['toString node:buffer < formatUuid src/ids.ts < issue src/access/tokens.ts', 'the gate and tokens'],
+    ['toString node:buffer < formatUuid src/kernel/ids.ts < issue src/access/tokens.ts', 'the gate and tokens'],
     ['crc32 node:zlib < checksum src/access/credential.ts', 'the gate and tokens'],
     ['parse node_modules/zod/v4/core/parse.js < readBody src/http/body.ts', 'http: routing, bodies, replies'],
     ['_resume node_modules/undici/lib/dispatcher/client.js < send src/outbound/transport.ts', 'undici'],
     ['wasm-to-js  < wasm-function[20] wasm://wasm/00034eea', 'undici'],
     ['observe node_modules/prom-client/lib/histogram.js < answer src/http/server.ts', 'metrics and log'],
-    ['observeRequest src/metrics.ts', 'metrics and log'],
-    ['all src/store/sqlite.ts < records src/store/dispatch.ts', 'reading from SQLite'],
-    ['end src/store/sqlite-snapshot.ts', 'reading from SQLite'],
-    ['flush src/store/sqlite.ts', 'statements and rows'],
-    ['readRecord src/store/dispatch.ts', 'statements and rows'],
+    ['observeRequest src/observe/metrics.ts', 'metrics and log'],
+    ['all src/store/sqlite/driver/sqlite.ts < records src/store/sqlite/delivery/dispatch.ts', 'reading from SQLite'],
+    ['end src/store/sqlite/driver/snapshot.ts', 'reading from SQLite'],
+    ['flush src/store/sqlite/driver/sqlite.ts', 'statements and rows'],
+    ['readRecord src/store/sqlite/delivery/dispatch.ts', 'statements and rows'],
     ['judge src/delivery/judge.ts', 'delivery: claim, judge, settle'],
     ['send src/outbound/transport.ts', 'outbound: connections and attempts'],
     ['viewEmployee src/employees/employees.ts < respond src/http/routes/employees.ts', 'the rest'],
@@ -67,15 +67,21 @@ describe('what a function of the writing thread is for', () => {
   const purposes: readonly [stack: string, what: string][] = [
     ['(garbage collector) ', 'garbage collection'],
     ['(program) ', 'the engine'],
-    [' src/store/sqlite-transaction.ts < commitWaiting src/store/sqlite-thread.ts', 'commit, with its fsync'],
-    ['runStatement src/store/sqlite-transaction.ts', 'statements'],
-    ['now  < now node:internal/perf/performance < runList src/store/sqlite-transaction.ts', 'statements'],
     [
-      'pragma node_modules/better-sqlite3/lib/methods/pragma.js < checkpoint src/store/sqlite-thread.ts',
+      ' src/store/sqlite/driver/transaction.ts < commitWaiting src/store/sqlite/driver/thread.ts',
+      'commit, with its fsync',
+    ],
+    ['runStatement src/store/sqlite/driver/transaction.ts', 'statements'],
+    ['now  < now node:internal/perf/performance < runList src/store/sqlite/driver/transaction.ts', 'statements'],
+    [
+      'pragma node_modules/better-sqlite3/lib/methods/pragma.js < checkpoint src/store/sqlite/driver/thread.ts',
       'copying the log into the file',
     ],
-    ['postMessage  < reply src/store/sqlite-thread.ts', "the event loop's messages"],
-    ['unpackedValue src/store/sqlite-packing.ts < bind src/store/sqlite-thread.ts', "the event loop's messages"],
+    ['postMessage  < reply src/store/sqlite/driver/thread.ts', "the event loop's messages"],
+    [
+      'unpackedValue src/store/sqlite/driver/packing.ts < bind src/store/sqlite/driver/thread.ts',
+      "the event loop's messages",
+    ],
     ['processImmediate node:internal/timers', 'the rest'],
   ];
   for (const [stack, what] of purposes)
@@ -105,8 +111,12 @@ function profileOf(...samples: readonly string[]): CpuProfile {
 describe('the profile of a thread', () => {
   const shared = { thread: 'event loop', root: ROOT, rules: LOOP_RULES };
   const profile = profileOf(
-    ...['load src/http/server.ts', 'load src/http/server.ts', 'get src/store/sqlite.ts < read src/store/table.ts'],
-    ...['(idle) ', 'get src/store/sqlite.ts', '(garbage collector) ', 'answer src/http/server.ts'],
+    ...[
+      'load src/http/server.ts',
+      'load src/http/server.ts',
+      'get src/store/sqlite/driver/sqlite.ts < read src/store/sqlite/driver/table.ts',
+    ],
+    ...['(idle) ', 'get src/store/sqlite/driver/sqlite.ts', '(garbage collector) ', 'answer src/http/server.ts'],
   );
 
   it('has shares of the time in which it was not idle, the largest first', () => {
@@ -138,7 +148,7 @@ describe('the profile of a thread', () => {
 
   it('tells how long the functions of a folder ran themselves', () => {
     assert.equal(microsIn(profile, ROOT, 'src/http/'), 300);
-    assert.equal(microsIn(profile, ROOT, 'src/store/table.ts'), 0);
+    assert.equal(microsIn(profile, ROOT, 'src/store/sqlite/driver/table.ts'), 0);
   });
 });
 
@@ -178,9 +188,12 @@ describe('the largest shares', () => {
 
 describe('the profiles that a service leaves', () => {
   const span = { from: 1000, to: 1200 };
-  const loop = profileOf('answer src/http/server.ts', ' src/store/sqlite-transaction.ts');
-  const writer = profileOf(' src/store/sqlite-transaction.ts', 'runStatement src/store/sqlite-transaction.ts');
-  const copier = profileOf(' src/store/sqlite-transaction.ts', 'checkpoint src/store/sqlite-thread.ts');
+  const loop = profileOf('answer src/http/server.ts', ' src/store/sqlite/driver/transaction.ts');
+  const writer = profileOf(
+    ' src/store/sqlite/driver/transaction.ts',
+    'runStatement src/store/sqlite/driver/transaction.ts',
+  );
+  const copier = profileOf(' src/store/sqlite/driver/transaction.ts', 'checkpoint src/store/sqlite/driver/thread.ts');
   const folderOf = (t: Parameters<typeof temporaryFolder>[0], profiles: readonly CpuProfile[]): string => {
     const folder = temporaryFolder(t);
     for (const [at, profile] of profiles.entries())

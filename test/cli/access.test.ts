@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
-import { entityTag } from '../../src/entity-tag.ts';
+import { entityTag } from '../../src/resources/entity-tag.ts';
 import { initialised, type Json, type Page } from '../support/command-folder.ts';
 
 test('user: creates users, with a password that is shown once, and lists them', async (t) => {

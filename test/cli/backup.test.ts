@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import BetterSqlite3 from 'better-sqlite3';
-import { appendManifest, checkManifest } from '../../src/store/manifest.ts';
+import { appendManifest, checkManifest } from '../../src/data/manifest.ts';
 import { assertHealthy, beside, withKeyOf } from '../support/backup-folders.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { createClient, succeeded, tokenFor } from '../support/client.ts';

@@ -3,7 +3,7 @@ import { chmodSync, openSync, readFileSync, rmSync, statSync, truncateSync, writ
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
-import { RESTORE_ADVICE } from '../../src/store/damage.ts';
+import { RESTORE_ADVICE } from '../../src/store/sqlite/damage.ts';
 import { sallyport, serve, unusedFolder } from '../support/command.ts';
 import { type Folder, initialised } from '../support/command-folder.ts';
 import { makeCertificates } from '../support/tls.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { credentialBytes } from '../../src/access/credential.ts';
-import type { FirstCredentials } from '../../src/data-folder.ts';
+import type { FirstCredentials } from '../../src/data/data-folder.ts';
 import { sallyport, sallyportJson, unusedFolder } from '../support/command.ts';
 
 test('init makes the data folder and prints the first credentials as one JSON object, once', async (t) => {

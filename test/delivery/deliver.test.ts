@@ -4,8 +4,8 @@ import { test } from 'node:test';
 import type { BatchBody } from '../../src/delivery/body.ts';
 import { createDeliver } from '../../src/delivery/deliver.ts';
 import type { Sent } from '../../src/delivery/send.ts';
-import { LARGE_BODY_BYTES } from '../../src/delivery-limits.ts';
-import { createLog } from '../../src/log.ts';
+import { LARGE_BODY_BYTES } from '../../src/kernel/limits/delivery.ts';
+import { createLog } from '../../src/observe/log.ts';
 import { contentHeaders } from '../../src/wire/delivery-signature.ts';
 import { ACTOR, makeEventType, makeWebhook, openTestServices, type TestServices } from '../support/services.ts';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { createDepartures } from '../../src/delivery/departures.ts';
-import { DELIVERY_BYTES_PER_TURN, LARGE_BODY_BYTES, RECORD_OVERHEAD_BYTES } from '../../src/delivery-limits.ts';
-import { BATCH_BYTES } from '../../src/limits.ts';
-import { createTurns } from '../../src/wire/turns.ts';
+import { DELIVERY_BYTES_PER_TURN, LARGE_BODY_BYTES, RECORD_OVERHEAD_BYTES } from '../../src/kernel/limits/delivery.ts';
+import { BATCH_BYTES } from '../../src/kernel/limits/limits.ts';
+import { createTurns } from '../../src/kernel/turns.ts';
 import { isDrained, openDispatching, until } from '../support/dispatching.ts';
 import { makeKey } from '../support/services.ts';
 import { countTurns } from '../support/turns.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { CLAIMED_PER_WEBHOOK, DELIVERIES_IN_FLIGHT_PER_ENDPOINT } from '../../src/delivery-limits.ts';
+import { CLAIMED_PER_WEBHOOK, DELIVERIES_IN_FLIGHT_PER_ENDPOINT } from '../../src/kernel/limits/delivery.ts';
 import { addBacklog } from '../support/backlog.ts';
 import { deferred } from '../support/deferred.ts';
 import {

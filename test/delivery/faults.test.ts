@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { DATABASE_FILE } from '../../src/data-folder.ts';
+import { DATABASE_FILE } from '../../src/data/data-folder.ts';
 import { deferred } from '../support/deferred.ts';
 import { isDrained, messageIds, openDispatching, TYPE, takeRecords, until } from '../support/dispatching.ts';
 import { connect, deliveriesOf, makeEventType, publish, startJourney } from '../support/journey.ts';

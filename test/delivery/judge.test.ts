@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { nextDelayMs } from '../../src/delivery/retry.ts';
-import { FAULT_PAUSE_MS } from '../../src/delivery-limits.ts';
+import { FAULT_PAUSE_MS } from '../../src/kernel/limits/delivery.ts';
 import { failure } from '../../src/outbound/outcome.ts';
 import { answered, batchOf, ERROR_CLASSES, HEALTHY } from '../support/attempts.ts';
 import { HALF_IDS, half, judged, STARTED_AT } from '../support/judged.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { FULL_PAUSE_MS } from '../../src/delivery-limits.ts';
+import { FULL_PAUSE_MS } from '../../src/kernel/limits/delivery.ts';
 import { deferred } from '../support/deferred.ts';
 import { messageIds, openDispatching, takeRecords, until } from '../support/dispatching.ts';
 

@@ -5,7 +5,7 @@ import { describe, it, type TestContext } from 'node:test';
 import type { Dispatcher } from '../../src/delivery/dispatcher.ts';
 import { createOauthTokens } from '../../src/delivery/oauth.ts';
 import { createSend } from '../../src/delivery/send.ts';
-import { FAULT_PAUSE_MS } from '../../src/delivery-limits.ts';
+import { FAULT_PAUSE_MS } from '../../src/kernel/limits/delivery.ts';
 import type { Resolve } from '../../src/outbound/egress.ts';
 import {
   type Connected,

@@ -8,7 +8,7 @@ import {
   CALLS_QUEUED,
   DELIVERY_BYTES_PER_CALLED_TURN,
   DELIVERY_BYTES_PER_TURN,
-} from '../../src/delivery-limits.ts';
+} from '../../src/kernel/limits/delivery.ts';
 
 /** `endedAt`: when the turn before ended. */
 const turns: readonly [what: string, answered: number, endedAt: number, now: number, bytes: number, pauseMs: number][] =

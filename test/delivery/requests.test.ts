@@ -7,7 +7,7 @@ import {
   DELIVERIES_IN_FLIGHT,
   DELIVERIES_IN_FLIGHT_PER_ENDPOINT,
   DELIVERY_LINGERS_MS,
-} from '../../src/delivery-limits.ts';
+} from '../../src/kernel/limits/delivery.ts';
 import { deferred } from '../support/deferred.ts';
 import { openDispatching, takeRecords, until } from '../support/dispatching.ts';
 import { NOW } from '../support/store.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createTestDelivery } from '../../src/delivery/test-delivery.ts';
-import { TEST_DELIVERIES_IN_FLIGHT } from '../../src/delivery-limits.ts';
+import { TEST_DELIVERIES_IN_FLIGHT } from '../../src/kernel/limits/delivery.ts';
 import { deferred } from '../support/deferred.ts';
 import { openDispatching } from '../support/dispatching.ts';
 import { connect, startJourney } from '../support/journey.ts';

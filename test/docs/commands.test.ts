@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import type { FirstCredentials } from '../../src/data-folder.ts';
+import type { FirstCredentials } from '../../src/data/data-folder.ts';
 import type { DeliveryView } from '../../src/webhooks/deliveries.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { type Credentials, type Page, tokenFor } from '../support/client.ts';

@@ -6,8 +6,8 @@ import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { referencePages } from '../../scripts/reference/pages.ts';
 import { membersTable, phraseOf, type Schema } from '../../scripts/reference/schema-table.ts';
-import { createMetrics } from '../../src/metrics.ts';
-import { REFUSAL_STATUS } from '../../src/refusal.ts';
+import { REFUSAL_STATUS } from '../../src/kernel/refusal.ts';
+import { createMetrics } from '../../src/observe/metrics.ts';
 
 const folder = fileURLToPath(new URL('../../docs/reference/', import.meta.url));
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { VERSION } from '../../src/version.ts';
+import { VERSION } from '../../src/kernel/version.ts';
 import type { EndpointView } from '../../src/webhooks/endpoint-schema.ts';
 import { refusalOf, succeeded } from '../support/client.ts';
 import type { PlannedAnswer } from '../support/https-server.ts';

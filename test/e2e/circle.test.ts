@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { createHash, createHmac } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { VERSION } from '../../src/version.ts';
+import { VERSION } from '../../src/kernel/version.ts';
 import { EMPLOYEES, succeeded } from '../support/client.ts';
 import type { SeenRequest } from '../support/https-server.ts';
 import {

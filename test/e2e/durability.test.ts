@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { hashCredential } from '../../src/access/credential.ts';
-import { LISTS_HANDED_EARLY } from '../../src/database-limits.ts';
+import { LISTS_HANDED_EARLY } from '../../src/kernel/limits/database.ts';
 import { EDGE, EMPLOYEES, succeeded, tokenFor } from '../support/client.ts';
 import { makeEventType, registerApplication } from '../support/journey.ts';
 import { hexOf, readTrace, type SystemCall } from '../support/strace.ts';

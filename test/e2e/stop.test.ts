@@ -4,8 +4,8 @@ import { closeSync, constants, openSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DATABASE_FILE } from '../../src/data-folder.ts';
-import { DRAIN_MS, STOP_MS } from '../../src/limits.ts';
+import { DATABASE_FILE } from '../../src/data/data-folder.ts';
+import { DRAIN_MS, STOP_MS } from '../../src/kernel/limits/limits.ts';
 import { createClient, succeeded } from '../support/client.ts';
 import { deferred } from '../support/deferred.ts';
 import {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DATABASE_FILE } from '../../src/data-folder.ts';
+import { DATABASE_FILE } from '../../src/data/data-folder.ts';
 import type { ErasedView } from '../../src/events/erase.ts';
 import { succeeded } from '../support/client.ts';
 import { connect, makeEventType, sharedCertificates, startWebhook, stopWebhook } from '../support/journey.ts';

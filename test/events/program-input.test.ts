@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { checkedEvents } from '../../src/events/program-input.ts';
-import { JSON_DEPTH_MAX } from '../../src/limits.ts';
-import { Refusal } from '../../src/refusal.ts';
+import { JSON_DEPTH_MAX } from '../../src/kernel/limits/limits.ts';
+import { Refusal } from '../../src/kernel/refusal.ts';
 
 const cycle: Record<string, unknown> = { name: 'a' };
 cycle.self = { again: [cycle] };

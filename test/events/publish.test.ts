@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { EVENT_DATA_BYTES, JSON_DEPTH_MAX, SCHEMA_CHECK_MS } from '../../src/limits.ts';
+import { EVENT_DATA_BYTES, JSON_DEPTH_MAX, SCHEMA_CHECK_MS } from '../../src/kernel/limits/limits.ts';
 import { logs } from '../support/events.ts';
 import { refused } from '../support/refusals.ts';
 import {

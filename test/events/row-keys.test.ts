@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { createIds } from '../../src/ids.ts';
-import { createLog } from '../../src/log.ts';
-import { randomBytes } from '../../src/random.ts';
+import { createIds } from '../../src/kernel/ids.ts';
+import { randomBytes } from '../../src/kernel/random.ts';
+import { createLog } from '../../src/observe/log.ts';
 import { createServices, type Services } from '../../src/services.ts';
-import { createStore } from '../../src/store/store.ts';
+import { createStore } from '../../src/store/sqlite/store.ts';
 import { logs } from '../support/events.ts';
 import {
   ACTOR,

@@ -1,7 +1,7 @@
 /** What was put off while the clock was two days ahead. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { RETRY_AFTER_MAX_MS } from '../../src/limits.ts';
+import { RETRY_AFTER_MAX_MS } from '../../src/kernel/limits/limits.ts';
 import { type Connected, type Dispatching, openDispatching, until } from '../support/dispatching.ts';
 import { DAY_MS, keepHouse } from '../support/housekeeping.ts';
 

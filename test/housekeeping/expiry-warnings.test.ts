@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { isoInstant } from '../../src/schemas.ts';
+import { isoInstant } from '../../src/kernel/schemas.ts';
 import { subscribe } from '../support/events.ts';
 import { count, DAY_MS, keepHouse } from '../support/housekeeping.ts';
 import { ACTOR, makeEndpoint, makeKey, openTestServices } from '../support/services.ts';

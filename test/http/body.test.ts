@@ -7,7 +7,7 @@ import type { Gate } from '../../src/access/gate.ts';
 import { createListener } from '../../src/http/listener.ts';
 import type { Call, Route } from '../../src/http/route.ts';
 import { createRequestHandler, type ObserveRequest } from '../../src/http/server.ts';
-import { createLog } from '../../src/log.ts';
+import { createLog } from '../../src/observe/log.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { deferred } from '../support/deferred.ts';
 

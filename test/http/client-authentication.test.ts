@@ -4,8 +4,8 @@ import { createThrottle } from '../../src/access/throttle.ts';
 import { createClientAuthentication } from '../../src/http/client-authentication.ts';
 import { parametersOf } from '../../src/http/oauth-parameters.ts';
 import type { Call } from '../../src/http/route.ts';
-import { CLIENT_FAILURES_MAX } from '../../src/limits.ts';
-import { Refusal } from '../../src/refusal.ts';
+import { CLIENT_FAILURES_MAX } from '../../src/kernel/limits/limits.ts';
+import { Refusal } from '../../src/kernel/refusal.ts';
 import { deferred } from '../support/deferred.ts';
 import { makeApplication, openTestServices } from '../support/services.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { parseEntityTags } from '../../src/entity-tag.ts';
+import { parseEntityTags } from '../../src/resources/entity-tag.ts';
 import { type ApiClient, type ApiReply, EMPLOYEES, type Page, refusalOf, succeeded } from '../support/client.ts';
 import { registerApplication } from '../support/journey.ts';
 import { startService } from '../support/service.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { describe, it, type Mock, type TestContext } from 'node:test';
 import { createDepartures } from '../../src/http/departures.ts';
-import { createLog } from '../../src/log.ts';
+import { createLog } from '../../src/observe/log.ts';
 
 /** Has replies depart, and tells which have been sent by now. */
 function departing(t: TestContext): {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { decodeFormText, parseForm, parseRepeatedForm } from '../../src/http/form.ts';
-import { FORM_FIELDS_MAX } from '../../src/portal-limits.ts';
+import { FORM_FIELDS_MAX } from '../../src/kernel/limits/portal.ts';
 import { refused } from '../support/refusals.ts';
 
 describe('a form', () => {

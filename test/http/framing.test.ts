@@ -9,7 +9,7 @@ import { isHost } from '../../src/http/framing.ts';
 import { createListener } from '../../src/http/listener.ts';
 import type { Route } from '../../src/http/route.ts';
 import { createRequestHandler } from '../../src/http/server.ts';
-import { createLog } from '../../src/log.ts';
+import { createLog } from '../../src/observe/log.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { type Deferred, deferred } from '../support/deferred.ts';
 import { createLogReader } from '../support/log-reader.ts';

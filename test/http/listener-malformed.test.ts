@@ -6,7 +6,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { createListener } from '../../src/http/listener.ts';
-import { createLog } from '../../src/log.ts';
+import { createLog } from '../../src/observe/log.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { type Deferred, deferred } from '../support/deferred.ts';
 import { createLogReader, type LogReader } from '../support/log-reader.ts';

@@ -6,7 +6,7 @@ import { connect, type Socket } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
 import { connect as connectTls } from 'node:tls';
 import { createListener } from '../../src/http/listener.ts';
-import { createLog } from '../../src/log.ts';
+import { createLog } from '../../src/observe/log.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { succeeded, tokenFor } from '../support/client.ts';
 import { type Deferred, deferred } from '../support/deferred.ts';

@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
 import { createListener } from '../../src/http/listener.ts';
-import { HEADERS_MS } from '../../src/limits.ts';
-import { createLog } from '../../src/log.ts';
+import { HEADERS_MS } from '../../src/kernel/limits/limits.ts';
+import { createLog } from '../../src/observe/log.ts';
 import { makeCertificates } from '../support/tls.ts';
 
 async function listening(t: TestContext, isTls: boolean): Promise<number> {

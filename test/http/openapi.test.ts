@@ -7,7 +7,7 @@ import { BUILT_IN_PRODUCTS, BUILT_IN_SCOPES } from '../../src/access/built-in.ts
 import { compileCatalogue, matchRule } from '../../src/access/catalogue.ts';
 import { openApiDocument } from '../../src/http/openapi.ts';
 import type { Route } from '../../src/http/route.ts';
-import { VERSION } from '../../src/version.ts';
+import { VERSION } from '../../src/kernel/version.ts';
 import { createSchemaCheck } from '../support/openapi-check.ts';
 import { type ApiDocument, operationNamed, operationsOf, placeOf, placesIn } from '../support/openapi-document.ts';
 import { documentOf, PUBLIC_URL, STUB, startDescribedService } from '../support/openapi-service.ts';

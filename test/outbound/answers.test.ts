@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { ANSWER_BYTES, INTERIM_ANSWERS_MAX, RESPONSE_READ_BYTES } from '../../src/limits.ts';
+import { ANSWER_BYTES, INTERIM_ANSWERS_MAX, RESPONSE_READ_BYTES } from '../../src/kernel/limits/limits.ts';
 import { deferred } from '../support/deferred.ts';
 import { startHttpsServer, startRawTlsServer } from '../support/https-server.ts';
 import { makeCertificates } from '../support/tls.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { LOOKUPS_SLOW, LOOKUPS_UNKNOWN, NAMES_REMEMBERED, SLOW_LOOKUP_MS } from '../../src/limits.ts';
+import { LOOKUPS_SLOW, LOOKUPS_UNKNOWN, NAMES_REMEMBERED, SLOW_LOOKUP_MS } from '../../src/kernel/limits/limits.ts';
 import { createResolve, systemResolve } from '../../src/outbound/resolve.ts';
 
 /** Until everything that follows from what was asked for or ended has happened. */

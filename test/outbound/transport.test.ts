@@ -6,7 +6,7 @@ import {
   ORIGINS_MAX,
   RESPONSE_HEADER_BYTES,
   RESPONSE_READ_BYTES,
-} from '../../src/limits.ts';
+} from '../../src/kernel/limits/limits.ts';
 import { deferred } from '../support/deferred.ts';
 import { type HttpsServer, type PlannedAnswer, startHttpsServer } from '../support/https-server.ts';
 import { makeCertificates } from '../support/tls.ts';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { ASSETS, type AssetName, assetFile } from '../../src/assets.ts';
+import { ASSETS, type AssetName, assetFile } from '../../src/kernel/assets.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const { tasks } = JSON.parse(readFileSync(`${root}/deno.json`, 'utf8')) as {

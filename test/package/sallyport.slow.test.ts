@@ -3,8 +3,8 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { buildSync } from 'esbuild';
-import { ASSETS, type AssetName, assetFile } from '../../src/assets.ts';
-import { VERSION } from '../../src/version.ts';
+import { ASSETS, type AssetName, assetFile } from '../../src/kernel/assets.ts';
+import { VERSION } from '../../src/kernel/version.ts';
 import { goRound } from '../support/command-circle.ts';
 import { deadLinks, installPacked, type Project, runFile, typeErrors } from '../support/packed.ts';
 

@@ -1,7 +1,7 @@
 /** Applications, users and API products in a real browser. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { SERVICE } from '../../src/acting.ts';
+import { SERVICE } from '../../src/resources/acting.ts';
 import { startPortal } from '../support/browser.ts';
 import { tokenFor } from '../support/client.ts';
 

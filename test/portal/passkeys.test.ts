@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { CDPSession } from 'playwright-core';
-import { COMMAND_LINE } from '../../src/acting.ts';
-import { DATABASE_FILE } from '../../src/data-folder.ts';
-import { openSqlite } from '../../src/store/sqlite.ts';
+import { DATABASE_FILE } from '../../src/data/data-folder.ts';
+import { COMMAND_LINE } from '../../src/resources/acting.ts';
+import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import { type Portal, startPortal, type Visitor } from '../support/browser.ts';
 import { succeeded } from '../support/client.ts';
 

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { describe, it } from 'node:test';
 import { TLSSocket } from 'node:tls';
+import { Refusal, refuseField } from '../../src/kernel/refusal.ts';
 import { ownPath } from '../../src/portal/call.ts';
 import { readCookie } from '../../src/portal/cookies.ts';
 import { readFlash, writeFlash } from '../../src/portal/flash.ts';
@@ -17,7 +18,6 @@ import { readChoice, readInstant, readText } from '../../src/portal/query.ts';
 import { readThings, thingId, thingLink } from '../../src/portal/things.ts';
 import { isTrustworthy, originOf } from '../../src/portal/trustworthy.ts';
 import { browserName } from '../../src/portal/user-agent.ts';
-import { Refusal, refuseField } from '../../src/refusal.ts';
 import { makeUser, openTestServices } from '../support/services.ts';
 
 type Headers = Readonly<Record<string, string>>;

@@ -2,11 +2,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { hashPassword } from '../../src/access/password.ts';
-import { COMMAND_LINE } from '../../src/acting.ts';
+import {
+  SESSION_IDLE_MS,
+  SESSION_MS,
+  SESSION_SEEN_EVERY_MS,
+  SESSIONS_PER_USER_MAX,
+} from '../../src/kernel/limits/portal.ts';
+import { randomBytes } from '../../src/kernel/random.ts';
 import { SESSION_COOKIE, VISIT_COOKIE } from '../../src/portal/cookies.ts';
 import { formToken } from '../../src/portal/forgery.ts';
-import { SESSION_IDLE_MS, SESSION_MS, SESSION_SEEN_EVERY_MS, SESSIONS_PER_USER_MAX } from '../../src/portal-limits.ts';
-import { randomBytes } from '../../src/random.ts';
+import { COMMAND_LINE } from '../../src/resources/acting.ts';
 import { succeeded } from '../support/client.ts';
 import { newSession, type PortalReply, request } from '../support/portal-requests.ts';
 import { type ServiceInProcess, startService } from '../support/service.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { examineBackup } from '../../src/store/backup.ts';
+import { examineBackup } from '../../src/data/backup.ts';
 import { startPortal } from '../support/browser.ts';
 
 describe('settings', () => {

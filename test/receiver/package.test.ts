@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
-import { VERSION } from '../../src/version.ts';
+import { VERSION } from '../../src/kernel/version.ts';
 import { borrow, deadLinks, type Project, runFile, typeErrors } from '../support/packed.ts';
 import { receiverProject } from '../support/receiver-package.ts';
 import { SECRET, signedRequest } from '../support/signed-request.ts';

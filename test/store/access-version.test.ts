@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { watchAccess } from '../../src/store/access-version.ts';
-import type { Database, Statement } from '../../src/store/database.ts';
-import { openSqlite } from '../../src/store/sqlite.ts';
+import { watchAccess } from '../../src/store/sqlite/access/access-version.ts';
+import type { Database, Statement } from '../../src/store/sqlite/driver/database.ts';
+import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import { tokensOf } from '../support/issued.ts';
 import { ACTOR, makeApplication, makeUser, openTestServices, type TestServices } from '../support/services.ts';
 import { openTestDatabase } from '../support/store.ts';

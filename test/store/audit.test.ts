@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import type { AuditEntry } from '../../src/audit.ts';
-import { AUDIT_EXAMINED_AT_ONCE } from '../../src/log-limits.ts';
-import { auditStatement, auditStore } from '../../src/store/audit.ts';
-import { ConstraintViolation } from '../../src/store/database.ts';
+import { AUDIT_EXAMINED_AT_ONCE } from '../../src/kernel/limits/log.ts';
+import type { AuditEntry } from '../../src/resources/audit.ts';
+import { auditStatement, auditStore } from '../../src/store/sqlite/audit.ts';
+import { ConstraintViolation } from '../../src/store/sqlite/driver/database.ts';
 import { openTestStore, type TestStore } from '../support/store.ts';
 import { countTurns } from '../support/turns.ts';
 

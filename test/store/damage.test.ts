@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { damages, tellsDamage } from '../../src/store/damage.ts';
-import { openSqlite } from '../../src/store/sqlite.ts';
+import { damages, tellsDamage } from '../../src/store/sqlite/damage.ts';
+import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import { DatabaseUnavailable, unavailableReason } from '../../src/store/unavailable.ts';
 import { temporaryFolder } from '../support/store.ts';
 

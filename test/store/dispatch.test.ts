@@ -1,8 +1,8 @@
 /** What the dispatcher reads and claims. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { RECORD_OVERHEAD_BYTES } from '../../src/delivery-limits.ts';
-import { StaleWrite } from '../../src/store/database.ts';
+import { RECORD_OVERHEAD_BYTES } from '../../src/kernel/limits/delivery.ts';
+import { StaleWrite } from '../../src/store/sqlite/driver/database.ts';
 import { batchOf } from '../support/attempts.ts';
 import { claimNext } from '../support/batches.ts';
 import { openDispatching } from '../support/dispatching.ts';

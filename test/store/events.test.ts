@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { ConstraintViolation } from '../../src/store/database.ts';
-import type { NewEvent } from '../../src/store/events.ts';
-import { publishStatements } from '../../src/store/events.ts';
+import { ConstraintViolation } from '../../src/store/sqlite/driver/database.ts';
+import type { NewEvent } from '../../src/store/sqlite/events.ts';
+import { publishStatements } from '../../src/store/sqlite/events.ts';
 import { idempotency, logs, newEvent, subscribe } from '../support/events.ts';
 import { leavingNothing, openTestStore } from '../support/store.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { randomBytes } from '../../src/random.ts';
-import { settingStore } from '../../src/store/settings.ts';
-import { createVault } from '../../src/store/vault.ts';
+import { randomBytes } from '../../src/kernel/random.ts';
+import { createVault } from '../../src/kernel/vault.ts';
+import { settingStore } from '../../src/store/sqlite/settings.ts';
 import { holdLock } from '../support/lock-holder.ts';
 import { contents, leavingNothing, openTestDatabase } from '../support/store.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ConstraintViolation, StaleWrite } from '../../src/store/database.ts';
-import type { User } from '../../src/store/users.ts';
+import type { User } from '../../src/store/sqlite/access/users.ts';
+import { ConstraintViolation, StaleWrite } from '../../src/store/sqlite/driver/database.ts';
 import { ACTOR, makeApplication, openTestServices } from '../support/services.ts';
 import { leavingNothing, NOW, openTestStore } from '../support/store.ts';
 

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { DATABASE_FILE } from '../../src/data-folder.ts';
-import { openSqlite } from '../../src/store/sqlite.ts';
+import { DATABASE_FILE } from '../../src/data/data-folder.ts';
+import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import { cleanUp } from './cleanup.ts';
 import { type ApiClient, errorOf } from './client.ts';
 import type { Service } from './service.ts';

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { statSync } from 'node:fs';
 import type { TestContext } from 'node:test';
-import { type Config, defaultConfig } from '../../src/config.ts';
-import { type Data, DataFolderError, openData } from '../../src/data-folder.ts';
-import { makeFirstCredentials } from '../../src/first-start.ts';
+import { type Config, defaultConfig } from '../../src/config/config.ts';
+import { type Data, DataFolderError, openData } from '../../src/data/data-folder.ts';
+import { makeFirstCredentials } from '../../src/data/first-start.ts';
 import { cleanUp } from './cleanup.ts';
 import { unusedFolder } from './command.ts';
 

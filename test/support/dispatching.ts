@@ -7,10 +7,10 @@ import { createLargeBodies, type LargeBodies } from '../../src/delivery/large-bo
 import { createOauthTokens } from '../../src/delivery/oauth.ts';
 import { createSend, type Send } from '../../src/delivery/send.ts';
 import type { AcceptedView } from '../../src/events/publish.ts';
-import { createLog } from '../../src/log.ts';
+import { createClockWatch } from '../../src/observe/clock-watch.ts';
+import { createLog } from '../../src/observe/log.ts';
 import type { Transport, TransportRequest } from '../../src/outbound/transport.ts';
-import { createClockWatch } from '../../src/store/clock-watch.ts';
-import type { Webhook } from '../../src/store/webhooks.ts';
+import type { Webhook } from '../../src/store/sqlite/webhooks/webhooks.ts';
 import { cleanUp } from './cleanup.ts';
 import { sharedCertificates } from './journey.ts';
 import { createLogReader, type LogReader } from './log-reader.ts';

@@ -2,7 +2,7 @@
  * A program of its own, whose files may not grow beyond a limit that a shell has set: writes with threads until the log cannot be
  * copied into the database's file any more, then goes on. Says as JSON what came of it.
  */
-import { openSqlite } from '../../src/store/sqlite.ts';
+import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 
 /** `writtenHere`: rows that the event loop had to write, not the thread. */
 export type FullFile = {

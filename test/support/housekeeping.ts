@@ -5,7 +5,7 @@ import {
   type HousekeepingOptions,
 } from '../../src/housekeeping/housekeeping.ts';
 import type { Retention } from '../../src/housekeeping/retention.ts';
-import { createLog } from '../../src/log.ts';
+import { createLog } from '../../src/observe/log.ts';
 import type { TestStore } from './store.ts';
 
 export const DAY_MS = 86_400_000;

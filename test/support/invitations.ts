@@ -1,7 +1,7 @@
 /** A service with an invited user, and the page that the invitation opens. */
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { openSqlite } from '../../src/store/sqlite.ts';
+import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import { type ApiClient, succeeded } from './client.ts';
 import { type Service, type ServiceInProcess, startService } from './service.ts';
 

@@ -1,6 +1,6 @@
 /** A service after months, made by SQL in some seconds: two hundred thousand records in the logs of four webhooks, of all states. */
 import type { TestContext } from 'node:test';
-import { firstRowKeyAt } from '../../src/ids.ts';
+import { firstRowKeyAt } from '../../src/kernel/ids.ts';
 import { subscribe } from './events.ts';
 import { NOW, openTestStore, type TestStore } from './store.ts';
 

@@ -1,5 +1,5 @@
 /** A program that logs, and ends in the same turn: with status 3, or by an error where its argument is `crash`. With `many`, 1000 lines. */
-import { createLog } from '../../src/log.ts';
+import { createLog } from '../../src/observe/log.ts';
 
 const [, , end] = process.argv;
 const log = createLog('info');

@@ -12,9 +12,9 @@ import { introspectionRoutes } from '../../src/http/routes/introspection.ts';
 import { revocationRoutes } from '../../src/http/routes/revocation.ts';
 import { tokenRoutes } from '../../src/http/routes/token.ts';
 import { createRequestHandler } from '../../src/http/server.ts';
-import { createLog } from '../../src/log.ts';
+import { createLog } from '../../src/observe/log.ts';
 import { parseCidr } from '../../src/outbound/ip-address.ts';
-import type { User } from '../../src/store/users.ts';
+import type { User } from '../../src/store/sqlite/access/users.ts';
 import { makeApplication, makeUser, openTestServices, type TestServices } from './services.ts';
 
 export const TOKEN = '/services/api/oauth2/token';

@@ -24,7 +24,7 @@ import { revocationRoutes } from '../../src/http/routes/revocation.ts';
 import { tokenRoutes } from '../../src/http/routes/token.ts';
 import { webhookRoutes } from '../../src/http/routes/webhooks.ts';
 import { createRequestHandler } from '../../src/http/server.ts';
-import { createLog } from '../../src/log.ts';
+import { createLog } from '../../src/observe/log.ts';
 import { cleanUp } from './cleanup.ts';
 import { type ApiClient, createClient, succeeded } from './client.ts';
 import type { ApiDocument } from './openapi-document.ts';

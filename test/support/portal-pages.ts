@@ -1,6 +1,6 @@
 /** Every page of the portal as it is registered, so that tests go through those that are added later too. */
 
-import { defaultConfig } from '../../src/config.ts';
+import { defaultConfig } from '../../src/config/config.ts';
 import type { PortalDependencies } from '../../src/portal/dependencies.ts';
 import type { PageRoute } from '../../src/portal/page.ts';
 import { createPortal } from '../../src/portal/portal.ts';

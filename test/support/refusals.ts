@@ -1,6 +1,6 @@
 /** Short ways to say how a request is refused. */
 import assert from 'node:assert/strict';
-import { Refusal, type RefusalCode } from '../../src/refusal.ts';
+import { Refusal, type RefusalCode } from '../../src/kernel/refusal.ts';
 
 export type Expected = {
   readonly code: RefusalCode;

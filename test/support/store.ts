@@ -5,15 +5,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { installBuiltInProducts } from '../../src/access/products.ts';
-import type { AuditEntry } from '../../src/audit.ts';
 import { installBuiltInEventTypes } from '../../src/events/built-in.ts';
-import { type Clock, createIds, type Ids } from '../../src/ids.ts';
-import { randomBytes } from '../../src/random.ts';
-import type { Row } from '../../src/store/database.ts';
-import { createSchema } from '../../src/store/schema.ts';
-import { openSqlite, type SqliteDatabase } from '../../src/store/sqlite.ts';
-import { createStore, type Store } from '../../src/store/store.ts';
-import { createVault, MASTER_KEY_BYTES, type Vault } from '../../src/store/vault.ts';
+import { type Clock, createIds, type Ids } from '../../src/kernel/ids.ts';
+import { randomBytes } from '../../src/kernel/random.ts';
+import { createVault, MASTER_KEY_BYTES, type Vault } from '../../src/kernel/vault.ts';
+import type { AuditEntry } from '../../src/resources/audit.ts';
+import type { Row } from '../../src/store/sqlite/driver/database.ts';
+import { createSchema } from '../../src/store/sqlite/driver/schema.ts';
+import { openSqlite, type SqliteDatabase } from '../../src/store/sqlite/driver/sqlite.ts';
+import { createStore, type Store } from '../../src/store/sqlite/store.ts';
 
 /** When the tests' clock starts: the moment at which the PGP keys in test/vectors are what their names say. */
 export const NOW: number = Date.parse('2026-11-21T05:00:00.000Z');

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { NO_TIMINGS } from '../../src/outbound/outcome.ts';
-import type { AttemptRecord } from '../../src/store/attempts.ts';
-import type { Delivery, DeliveryState } from '../../src/store/deliveries.ts';
+import type { AttemptRecord } from '../../src/store/sqlite/delivery/attempts.ts';
+import type { Delivery, DeliveryState } from '../../src/store/sqlite/delivery/deliveries.ts';
 import { viewAttempt, viewDelivery } from '../../src/webhooks/deliveries.ts';
 import { refused } from '../support/refusals.ts';
 import {

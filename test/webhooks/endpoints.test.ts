@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { isoInstant } from '../../src/schemas.ts';
+import { isoInstant } from '../../src/kernel/schemas.ts';
 import { viewEndpoint } from '../../src/webhooks/endpoint-schema.ts';
 import { refused } from '../support/refusals.ts';
 import { ACTOR, makeEndpoint, makeWebhook, openTestServices } from '../support/services.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Progress, WebhookState } from '../../src/store/webhooks.ts';
+import type { Progress, WebhookState } from '../../src/store/sqlite/webhooks/webhooks.ts';
 import {
   DEAD_STREAK_LIMIT,
   FAILING_LIMIT_MS,

@@ -1,6 +1,6 @@
 /** What an operation costs as the tables grow, from 10⁴ rows of history to 5·10⁶, with a tenth as many stuck records of another webhook. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { deliveryId } from '../../../src/ids.ts';
+import { deliveryId } from '../../../src/kernel/ids.ts';
 import { makeCertificates } from '../../../test/support/tls.ts';
 import { createdAtOf, type History, makeHistories, openHistory, type Used } from '../harness/histories.ts';
 import { guardedRequest } from '../harness/http-peers.ts';

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import BetterSqlite3 from 'better-sqlite3';
-import { DATABASE_FILE } from '../../../src/data-folder.ts';
+import { DATABASE_FILE } from '../../../src/data/data-folder.ts';
 import type { Certificates } from '../../../test/support/tls.ts';
 import type { Receiver } from '../receiver-process.ts';
 import type { Span } from '../report/profile.ts';

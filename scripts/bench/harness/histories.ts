@@ -2,7 +2,7 @@
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
-import { DATABASE_FILE } from '../../../src/data-folder.ts';
+import { DATABASE_FILE } from '../../../src/data/data-folder.ts';
 import type { Certificates } from '../../../test/support/tls.ts';
 import type { Receiver } from '../receiver-process.ts';
 import { eventType, makeWebhooks, receiverSettings } from './deliveries.ts';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import BetterSqlite3 from 'better-sqlite3';
-import { VERSION } from '../../../src/version.ts';
+import { VERSION } from '../../../src/kernel/version.ts';
 import { findProgram } from './processes.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));

@@ -22,7 +22,7 @@ export const EXCEPTIONS: readonly Exception[] = [
     reason: "it reads a profile that Node's own option has a program leave",
   },
   {
-    file: 'test/threads.test.ts',
+    file: 'test/kernel/threads.test.ts',
     reason: 'it holds the threads of libuv, which Deno does not have',
   },
   {

@@ -1,5 +1,5 @@
 /** What the development receiver answers to a delivery: rightly, wrongly on purpose, or as the program that it forwards to. */
-import { LISTEN_FORWARD_MS } from '../../listen-limits.ts';
+import { LISTEN_FORWARD_MS } from '../../kernel/limits/listen.ts';
 
 /** What the command was told to do with deliveries. */
 export type AnswerPlan = {

@@ -1,6 +1,6 @@
 /** One request that came, as the development receiver found it: what it brought, or why it is refused. */
 import type { IncomingMessage } from 'node:http';
-import { RECEIVED_BODY_BYTES } from '../../limits.ts';
+import { RECEIVED_BODY_BYTES } from '../../kernel/limits/limits.ts';
 import {
   createReceiver,
   type Opened,

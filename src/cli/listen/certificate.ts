@@ -4,11 +4,11 @@ import { existsSync, readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { homedir, hostname } from 'node:os';
 import { join } from 'node:path';
-import { LISTEN_CERTIFICATE_DAYS } from '../../listen-limits.ts';
-import { type Identity, makeCertificate } from '../../self-signed.ts';
-import { makePrivateFolder } from '../../store/folder.ts';
-import { writePrivateFile } from '../../store/private-file.ts';
+import { makePrivateFolder } from '../../kernel/folder.ts';
+import { LISTEN_CERTIFICATE_DAYS } from '../../kernel/limits/listen.ts';
+import { writePrivateFile } from '../../kernel/private-file.ts';
 import { CommandError } from '../command.ts';
+import { type Identity, makeCertificate } from './self-signed.ts';
 
 /** `certificateFile` is what a sender trusts (SALLYPORT_CA_FILE). */
 export type KeptIdentity = Identity & { readonly certificateFile: string };

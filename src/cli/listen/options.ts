@@ -1,7 +1,7 @@
 /** What `sallyport listen` was told: what deliveries have to be, and what to do with them. */
 import { randomBytes } from 'node:crypto';
-import { PORT_MAX } from '../../config-values.ts';
-import { LISTEN_DELAY_MAX_MS } from '../../listen-limits.ts';
+import { PORT_MAX } from '../../config/values.ts';
+import { LISTEN_DELAY_MAX_MS } from '../../kernel/limits/listen.ts';
 import { ambiguityOf } from '../../outbound/plain-url.ts';
 import type { VerifyOptions } from '../../receiver/index.ts';
 import { givenSecret } from '../../wire/given-secret.ts';

@@ -1,6 +1,6 @@
 /** What the development receiver shows of a request and of its answer: lines for people, an object for programs. */
 import { styleText } from 'node:util';
-import { LISTEN_BODY_SHOWN_LENGTH } from '../../listen-limits.ts';
+import { LISTEN_BODY_SHOWN_LENGTH } from '../../kernel/limits/listen.ts';
 import { printable } from '../output.ts';
 import type { Answered } from './answer.ts';
 import type { Arrival } from './arrival.ts';

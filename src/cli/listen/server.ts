@@ -3,11 +3,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { statusOf } from '../../receiver/refusals.ts';
-import type { Identity } from '../../self-signed.ts';
 import { challengeHeader } from '../../wire/challenge-answer.ts';
 import { CommandError } from '../command.ts';
 import type { Answered } from './answer.ts';
 import type { Arrival } from './arrival.ts';
+import type { Identity } from './self-signed.ts';
 
 export type Parts = {
   inspect(request: IncomingMessage): Promise<Arrival>;

@@ -9,9 +9,9 @@ import {
 } from '../../access/applications.ts';
 import { productInput, productView, viewProduct } from '../../access/products.ts';
 import { userInput, userView, viewUser } from '../../access/users.ts';
-import type { Clock } from '../../ids.ts';
+import type { Clock } from '../../kernel/ids.ts';
+import { validate } from '../../kernel/validation.ts';
 import type { Services } from '../../services.ts';
-import { validate } from '../../validation.ts';
 import { changed, ETAG } from '../conditional.ts';
 import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
 import { choiceFilter, type Filters, TRUE_OR_FALSE, textFilter } from '../paging.ts';

@@ -3,14 +3,14 @@
 import { z } from 'zod';
 import { actingOf } from '../../access/callers.ts';
 import { acceptedView, eventBatchInput, eventInput } from '../../events/publish.ts';
-import { EVENT_REQUEST_BYTES } from '../../limits.ts';
-import { Refusal, refuseBackwards, refuseField } from '../../refusal.ts';
-import { id, instant, isoInstant, moment, NOT_A_MOMENT, page } from '../../schemas.ts';
+import { EVENT_REQUEST_BYTES } from '../../kernel/limits/limits.ts';
+import { Refusal, refuseBackwards, refuseField } from '../../kernel/refusal.ts';
+import { id, instant, isoInstant, moment, NOT_A_MOMENT, page } from '../../kernel/schemas.ts';
+import { validate } from '../../kernel/validation.ts';
 import type { Services } from '../../services.ts';
-import type { AuditFilter, AuditRecord } from '../../store/audit.ts';
-import type { DeliveryState } from '../../store/deliveries.ts';
-import type { Store } from '../../store/store.ts';
-import { validate } from '../../validation.ts';
+import type { AuditFilter, AuditRecord } from '../../store/sqlite/audit.ts';
+import type { DeliveryState } from '../../store/sqlite/delivery/deliveries.ts';
+import type { Store } from '../../store/sqlite/store.ts';
 import {
   type DeliverySearch,
   deliveryView,

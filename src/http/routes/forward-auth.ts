@@ -6,7 +6,7 @@ import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import { type Caller, type Gate, insufficientScope } from '../../access/gate.ts';
 import { canonicalPath } from '../../access/path.ts';
-import { Refusal } from '../../refusal.ts';
+import { Refusal } from '../../kernel/refusal.ts';
 import type { Parameter, Route } from '../route.ts';
 
 const FORWARD_AUTH_PATH = '/services/api/oauth2/forward-auth';

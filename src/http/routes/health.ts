@@ -1,11 +1,11 @@
 /** `/livez` and `/readyz` (wire.md §6). */
 import { z } from 'zod';
 import type { Dispatcher } from '../../delivery/dispatcher.ts';
-import type { Clock } from '../../ids.ts';
-import { READY_MS } from '../../limits.ts';
-import type { Log } from '../../log.ts';
-import { Refusal } from '../../refusal.ts';
-import type { Store } from '../../store/store.ts';
+import type { Clock } from '../../kernel/ids.ts';
+import { READY_MS } from '../../kernel/limits/limits.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import type { Log } from '../../observe/log.ts';
+import type { Store } from '../../store/sqlite/store.ts';
 import { ok } from '../resource-routes.ts';
 import type { Route } from '../route.ts';
 

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
 import type { Gate } from '../../access/gate.ts';
-import type { Metrics } from '../../metrics.ts';
+import type { Metrics } from '../../observe/metrics.ts';
 import type { Route } from '../route.ts';
 
 const METRICS_PATH = '/metrics';

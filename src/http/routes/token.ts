@@ -1,8 +1,8 @@
 /** The token endpoint (RFC 6749 §4.4, wire.md §2): the client credentials grant, in JSON and as a form. */
 import { z } from 'zod';
 import type { Tokens } from '../../access/tokens.ts';
-import { TOKEN_REQUEST_BYTES } from '../../limits.ts';
-import { Refusal } from '../../refusal.ts';
+import { TOKEN_REQUEST_BYTES } from '../../kernel/limits/limits.ts';
+import { Refusal } from '../../kernel/refusal.ts';
 import type { ClientAuthentication } from '../client-authentication.ts';
 import { errorBodySchema } from '../error-body.ts';
 import { refuseInDialect } from '../oauth-error.ts';

@@ -1,11 +1,11 @@
 /** Endpoints, keys, event types and webhooks (wire.md §4). */
 import type { TestDelivery } from '../../delivery/test-delivery.ts';
 import { eventTypeInput, eventTypePatch, eventTypeView, viewEventType } from '../../events/event-types.ts';
-import type { Clock } from '../../ids.ts';
+import type { Clock } from '../../kernel/ids.ts';
+import { validate } from '../../kernel/validation.ts';
 import type { Services } from '../../services.ts';
-import type { Endpoint } from '../../store/endpoints.ts';
-import type { PgpKey } from '../../store/keys.ts';
-import { validate } from '../../validation.ts';
+import type { Endpoint } from '../../store/sqlite/webhooks/endpoints.ts';
+import type { PgpKey } from '../../store/sqlite/webhooks/keys.ts';
 import { attemptView, viewAttempt } from '../../webhooks/deliveries.ts';
 import {
   endpointInput,

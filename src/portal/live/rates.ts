@@ -1,6 +1,7 @@
 /** Figures over time as charts: deliveries by outcome, how long attempts took, and tokens. */
-import type { Series } from '../../figures.ts';
+
 import { type Html, html } from '../../http/html.ts';
+import type { Series } from '../../observe/figures.ts';
 import { chart } from '../parts/chart.ts';
 import { spanText } from '../parts/time.ts';
 

@@ -1,8 +1,9 @@
 /** What goes on at one webhook, for its page: how much it delivers over time, and its attempts as they are made. */
-import type { Series } from '../../figures.ts';
+
 import { type Html, html } from '../../http/html.ts';
-import { TAIL_BEGINS_WITH } from '../../portal-limits.ts';
-import type { Webhook } from '../../store/webhooks.ts';
+import { TAIL_BEGINS_WITH } from '../../kernel/limits/portal.ts';
+import type { Series } from '../../observe/figures.ts';
+import type { Webhook } from '../../store/sqlite/webhooks/webhooks.ts';
 import type { PageCall } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import { section } from '../parts/header.ts';

@@ -1,6 +1,7 @@
 /** What an entry of the audit log changed: field by field, before and after, secrets as the log has them: masked. */
-import type { Change, Changes } from '../../audit.ts';
+
 import { type Html, html } from '../../http/html.ts';
+import type { Change, Changes } from '../../resources/audit.ts';
 
 export function differences(changes: Changes): Html {
   const all = Object.entries(changes);

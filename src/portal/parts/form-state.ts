@@ -1,5 +1,5 @@
 /** What stands in a form's fields, and what was wrong with it. */
-import type { FieldProblem, Refusal } from '../../refusal.ts';
+import type { FieldProblem, Refusal } from '../../kernel/refusal.ts';
 
 export type FormState = {
   /** What a field holds: what was typed, or what it begins with. */

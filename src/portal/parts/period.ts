@@ -1,7 +1,7 @@
 /** How far back charts go: the last hour, day or week, as the address says. */
 
-import { PERIODS, type Period } from '../../figures.ts';
 import type { Html } from '../../http/html.ts';
+import { PERIODS, type Period } from '../../observe/figures.ts';
 import { readChoice } from '../query.ts';
 import { tabs } from './header.ts';
 import { withQuery } from './table.ts';

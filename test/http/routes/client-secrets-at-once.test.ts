@@ -1,7 +1,7 @@
 /** Client secrets tried side by side: they gain nothing over those that are tried one after the other. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { CLIENT_FAILURES_MAX } from '../../../src/limits.ts';
+import { CLIENT_FAILURES_MAX } from '../../../src/kernel/limits/limits.ts';
 import {
   type Answer,
   basic,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { mintToken, tokenRowKey } from '../../../src/access/credential.ts';
-import { COMMAND_LINE } from '../../../src/acting.ts';
-import { randomBytes } from '../../../src/random.ts';
+import { randomBytes } from '../../../src/kernel/random.ts';
+import { COMMAND_LINE } from '../../../src/resources/acting.ts';
 import {
   type Answer,
   basic,

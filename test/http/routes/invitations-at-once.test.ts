@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { verifyPassword } from '../../../src/access/password.ts';
-import { NETWORK_FAILURES_MAX } from '../../../src/limits.ts';
+import { NETWORK_FAILURES_MAX } from '../../../src/kernel/limits/limits.ts';
 import { choose, type Invited, invite, isUnusable, open, PASSWORD, storedHash } from '../../support/invitations.ts';
 import { tryAtOnce } from '../../support/side-by-side.ts';
 

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { parseRepeatedForm } from '../../../src/http/form.ts';
-import { JSON_DEPTH_MAX, RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../../../src/limits.ts';
-import { endpointBody, endpointPatchOf, rotationBody } from '../../../src/portal/pages/endpoints-input.ts';
-import { eventTypeBody, eventTypePatchOf, patchBetween } from '../../../src/portal/pages/event-types-input.ts';
-import { productBody } from '../../../src/portal/pages/products-form.ts';
-import { webhookBody, webhookPatchOf } from '../../../src/portal/pages/webhooks-input.ts';
-import { isDeeperThan, mergePatch } from '../../../src/validation.ts';
+import { JSON_DEPTH_MAX, RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../../../src/kernel/limits/limits.ts';
+import { isDeeperThan, mergePatch } from '../../../src/kernel/validation.ts';
+import { endpointBody, endpointPatchOf, rotationBody } from '../../../src/portal/endpoints/input.ts';
+import { eventTypeBody, eventTypePatchOf, patchBetween } from '../../../src/portal/event-types/input.ts';
+import { productBody } from '../../../src/portal/products/form.ts';
+import { webhookBody, webhookPatchOf } from '../../../src/portal/webhooks/input.ts';
 import { refused } from '../../support/refusals.ts';
 
 type Fields = Readonly<Record<string, string | readonly string[]>>;

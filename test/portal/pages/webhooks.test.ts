@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { html } from '../../../src/http/html.ts';
 import { NO_TIMINGS } from '../../../src/outbound/outcome.ts';
-import { testSection } from '../../../src/portal/pages/webhooks-attempt.ts';
-import { encryptionRule } from '../../../src/portal/pages/webhooks-events.ts';
-import { historySection, stateNotice, stateSentence } from '../../../src/portal/pages/webhooks-state.ts';
-import type { Progress, Webhook } from '../../../src/store/webhooks.ts';
+import { testSection } from '../../../src/portal/webhooks/attempt.ts';
+import { encryptionRule } from '../../../src/portal/webhooks/events.ts';
+import { historySection, stateNotice, stateSentence } from '../../../src/portal/webhooks/state.ts';
+import type { Progress, Webhook } from '../../../src/store/sqlite/webhooks/webhooks.ts';
 import { makeEventType, makeWebhook, openTestServices } from '../../support/services.ts';
 
 type Stage = { readonly now: number; readonly webhook: (progress: Partial<Progress>) => Webhook };

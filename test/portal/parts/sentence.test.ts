@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { Refusal } from '../../../src/kernel/refusal.ts';
 import { errorSummary } from '../../../src/portal/parts/form.ts';
 import { refusedForm } from '../../../src/portal/parts/form-state.ts';
 import { sentence } from '../../../src/portal/parts/sentence.ts';
 import { refusalView } from '../../../src/portal/refusal-page.ts';
-import { Refusal } from '../../../src/refusal.ts';
 
 describe('a reason as a sentence', () => {
   for (const [text, made] of [

@@ -1,0 +1,94 @@
+/** How the text of each kind of setting is read. Pure but for the working folder, which relative paths begin at. */
+import { isIP } from 'node:net';
+import { resolve } from 'node:path';
+import { RETENTION_DAYS_MAX } from '../kernel/limits/housekeeping.ts';
+import { type Secret, secret } from '../kernel/secret.ts';
+import { type Cidr, parseCidr } from '../outbound/ip-address.ts';
+import { ambiguityOf } from '../outbound/plain-url.ts';
+import { parseProxyUrl } from '../outbound/proxy.ts';
+
+/** The value, or what is wrong with the text, to follow the setting's name: `must be …`. */
+export type Reading<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problem: string };
+
+export function readPath(text: string): Reading<string> {
+  return text === '' || text.includes('\0') ? refused('must be a path') : read(resolve(text));
+}
+
+/** An IP address, or a name to listen on. */
+export function readHost(text: string): Reading<string> {
+  const isName =
+    /^(?=.{1,253}$)[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$/.test(text);
+  // Four numbers that are no address are a slip, not a name.
+  const looksNumeric = /^[\d.]+$/.test(text);
+  if (isIP(text) !== 0 || (isName && !looksNumeric)) return read(text);
+  return refused('must be an IP address or a host name, without a port');
+}
+
+export const PORT_MAX = 65_535;
+
+export function readPort(text: string): Reading<number> {
+  const port = Number(text);
+  return /^\d{1,5}$/.test(text) && port <= PORT_MAX
+    ? read(port)
+    : refused(`must be a whole number from 0 to ${PORT_MAX}`);
+}
+
+/** 0 stands for ever. */
+export function readDays(text: string): Reading<number> {
+  const days = Number(text);
+  return /^\d{1,5}$/.test(text) && days <= RETENTION_DAYS_MAX
+    ? read(days)
+    : refused(`must be a whole number of days from 0, which is for ever, to ${RETENTION_DAYS_MAX}`);
+}
+
+/** An origin: all paths are fixed, so a URL with one of its own could not be served under it. */
+export function readOrigin(text: string): Reading<string> {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const isOrigin = url !== null && /^https?:$/.test(url.protocol) && [url.origin, `${url.origin}/`].includes(url.href);
+  return isOrigin && !/[?#@]/.test(text) && ambiguityOf(text, url) === null
+    ? read(url.origin)
+    : refused(
+        'must be http:// or https:// with a host, such as https://edge.example, and neither path nor credentials',
+      );
+}
+
+/** CIDR blocks or single addresses, separated by commas or spaces; none is an empty list. */
+export function readCidrs(text: string): Reading<readonly Cidr[]> {
+  const cidrs: Cidr[] = [];
+  for (const block of text.split(/[\s,]+/).filter((part) => part !== '')) {
+    const verdict = parseCidr(block);
+    if (!verdict.ok) return refused(`must be a comma-separated list of CIDR blocks: ${verdict.description}`);
+    cidrs.push(verdict.cidr);
+  }
+  return read(cidrs);
+}
+
+/** Kept as a secret: the URL may hold a password, and so nothing of it is repeated in the problem either. */
+export function readProxy(text: string): Reading<Secret> {
+  try {
+    parseProxyUrl(text);
+    return read(secret(text));
+  } catch {
+    return refused('must be the URL of an HTTP proxy, as http://[user:password@]host:port');
+  }
+}
+
+export function readOneOf<T extends string>(allowed: readonly T[]): (text: string) => Reading<T> {
+  return (text) => {
+    const found = allowed.find((value) => value === text);
+    return found === undefined ? refused(`must be one of ${allowed.join(', ')}`) : read(found);
+  };
+}
+
+/** The URL may hold a password: nothing of it is repeated. */
+export function refusePostgres(): Reading<null> {
+  return refused('cannot be used: this version keeps everything in SQLite and has no PostgreSQL driver yet');
+}
+
+function read<T>(value: T): Reading<T> {
+  return { ok: true, value };
+}
+
+function refused(problem: string): { readonly ok: false; readonly problem: string } {
+  return { ok: false, problem };
+}

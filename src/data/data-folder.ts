@@ -1,0 +1,345 @@
+/**
+ * The data folder: made at the first start, opened at every other, and refused with a plain sentence where it is not
+ * what it should be. One server at a time; the other commands work beside it.
+ */
+import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { installBuiltInProducts } from '../access/products.ts';
+import { type Config, settingPrefix } from '../config/config.ts';
+import { installBuiltInEventTypes } from '../events/built-in.ts';
+import { readAsset } from '../kernel/assets.ts';
+import { makePrivateFolder } from '../kernel/folder.ts';
+import { type Clock, createIds, type Ids, type Random } from '../kernel/ids.ts';
+import { makePrivateFile, strangerText } from '../kernel/private-file.ts';
+import { randomBytes } from '../kernel/random.ts';
+import { Refusal } from '../kernel/refusal.ts';
+import { createVault, type Vault } from '../kernel/vault.ts';
+import type { Log } from '../observe/log.ts';
+import { type FirstCredentialStore, firstCredentialStore } from '../store/sqlite/access/first-credentials.ts';
+import { damages, damagesAtStart, lacksLog, RESTORE_ADVICE, tellsDamage } from '../store/sqlite/damage.ts';
+import {
+  createSchema,
+  examineSchema,
+  isOurs,
+  migrateSchema,
+  SCHEMA_HISTORY,
+  type SchemaHistory,
+} from '../store/sqlite/driver/schema.ts';
+import { openSqlite, type SqliteDatabase } from '../store/sqlite/driver/sqlite.ts';
+import { largestRowKey } from '../store/sqlite/row-keys.ts';
+import { createStore, type Store } from '../store/sqlite/store.ts';
+import { removeDownload } from './download.ts';
+import { type FolderLock, LOCK_FILE, lockFolder } from './folder-lock.ts';
+import { makeMasterKey, readMasterKey } from './master-key.ts';
+import { settleRotation } from './rotation.ts';
+
+export type Data = {
+  readonly dataDir: string;
+  readonly db: SqliteDatabase;
+  readonly store: Store;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly random: Random;
+  readonly firstCredentials: FirstCredentialStore;
+  /** Nobody has seen the first credentials yet: a new folder, or one whose first start was cut short. */
+  readonly firstStart: boolean;
+  close(): Promise<void>;
+};
+
+/** `copy` in this line of the log names a file with everything that the database held before. */
+export const MIGRATED = 'the database was migrated; a copy of it as it was is kept until somebody removes it';
+
+/** What a first start shows, once. */
+export type FirstCredentials = {
+  readonly dataDir: string;
+  readonly adminUserName: string;
+  readonly adminPassword: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+};
+
+/** A data folder that cannot be used; the message says why and what to do. */
+export class DataFolderError extends Error {
+  constructor(message: string, options: ErrorOptions = {}) {
+    super(message, options);
+    this.name = 'DataFolderError';
+  }
+}
+
+export const DATABASE_FILE = 'sallyport.db';
+
+export function databasePath({ dataDir }: Pick<Config, 'dataDir'>): string {
+  return join(dataDir, DATABASE_FILE);
+}
+
+export function masterKeyPath({ dataDir, masterKeyFile }: Pick<Config, 'dataDir' | 'masterKeyFile'>): string {
+  return masterKeyFile ?? join(dataDir, 'master.key');
+}
+
+/** How a message about the master key begins: its place is the data folder's matter where no setting names another. */
+export function masterKeyPrefix(config: Config): string {
+  return config.masterKeyFile === null ? '' : settingPrefix(config, 'masterKeyFile');
+}
+
+type Opening = {
+  readonly exclusive: boolean;
+  /** Somebody has asked for a new installation, also where a database is gone. */
+  readonly anew?: boolean;
+  readonly clock?: Clock;
+  /** Told of a migration. */
+  readonly log?: Pick<Log, 'info'>;
+  /** How the schema came to be what it is. */
+  readonly history?: SchemaHistory;
+};
+
+/**
+ * There from the beginning of a first start until the database is set up. Without it, a folder that has traces of a database and no
+ * database has lost it.
+ */
+export const FIRST_START_FILE = 'first-start';
+
+/**
+ * Opens the data of `config`. `exclusive` is for the one server of a folder: it takes the lock, makes what is missing and
+ * installs what is built in, and migrates a database of an older version, which is copied first. Without it the folder must
+ * have had its first start. Throws `DataFolderError`.
+ *
+ * The effects of a first start come in an order in which each needs only those before it, and each is looked for before
+ * it is done: folder, mark of the first start, lock, master key, database file, schema, master key check, what is built in. So a start
+ * that was cut short between any two is finished by the next one, and no key is ever made for a database that was sealed with another.
+ */
+export async function openData(
+  config: Config,
+  { exclusive, anew = false, clock = Date.now, log, history = SCHEMA_HISTORY }: Opening,
+): Promise<Data> {
+  const lock = exclusive ? takeFolder(config, anew) : null;
+  let db: SqliteDatabase | null = null;
+  try {
+    const masterKey = findMasterKey(config, exclusive);
+    if (exclusive) tidyFolder(config);
+    db = await openDatabase(config, { exclusive, clock, log, history });
+    // Only the one process that may write the key's file settles; the others see the old key refused meanwhile.
+    const path = masterKeyPath(config);
+    const settled = exclusive ? await settleRotation(db, { path, current: masterKey, random: randomBytes }) : masterKey;
+    const data = await openStore(config, db, settled, lock, clock);
+    if (exclusive) rmSync(firstStartPath(config), { force: true });
+    return data;
+  } catch (error) {
+    const told = db === null ? error : damageBehind(error, db);
+    await db?.close();
+    lock?.release();
+    throw told;
+  }
+}
+
+async function openStore(
+  config: Config,
+  db: SqliteDatabase,
+  masterKey: Uint8Array,
+  lock: FolderLock | null,
+  clock: Clock,
+): Promise<Data> {
+  const random = randomBytes;
+  const ids = createIds(clock, random, await largestRowKey(db));
+  const vault = createVault(masterKey, random);
+  const store = createStore(db, vault, ids);
+  const firstCredentials = firstCredentialStore(db, vault);
+  // The first user comes after the master key check, which only the server may write.
+  if (lock === null && (await store.users.isEmpty())) throw notStarted(config);
+  await checkMasterKey(config, store);
+  if (lock !== null) {
+    await installBuiltInProducts(store, clock());
+    await installBuiltInEventTypes(store, clock());
+  }
+  const firstStart = (await store.users.isEmpty()) || (await firstCredentials.get()) !== null;
+  const close = async (): Promise<void> => {
+    await db.close();
+    lock?.release();
+  };
+  return { dataDir: config.dataDir, db, store, vault, clock, ids, random, firstCredentials, firstStart, close };
+}
+
+function takeFolder(config: Config, anew: boolean): FolderLock {
+  const { dataDir } = config;
+  const paths = [join(dataDir, LOCK_FILE), dataDir];
+  const lock = explaining(`${settingPrefix(config, 'dataDir')}the data folder ${dataDir} cannot be used`, paths, () => {
+    const lost = anew ? null : lostDatabase(config);
+    if (lost !== null) throw lost;
+    makePrivateFolder(dataDir);
+    // Before the lock, whose file is a trace.
+    if (!hasDatabase(config)) makePrivateFile(firstStartPath(config));
+    return lockFolder(dataDir);
+  });
+  if (lock === null) {
+    throw new DataFolderError(`the data folder ${dataDir} is in use: another sallyport serves it`);
+  }
+  return lock;
+}
+
+/** The refusal of a folder from which the database is gone; null where there is a database, or was none. */
+function lostDatabase(config: Config): DataFolderError | null {
+  const { dataDir } = config;
+  if (hasDatabase(config) || existsSync(firstStartPath(config))) return null;
+  const key = masterKeyPath(config);
+  const left = existsSync(dataDir)
+    ? readdirSync(dataDir).find((name) => name === LOCK_FILE || name.startsWith(DATABASE_FILE))
+    : undefined;
+  const trace = existsSync(key) ? key : left === undefined ? null : join(dataDir, left);
+  if (trace === null) return null;
+  return new DataFolderError(
+    `${settingPrefix(config, 'dataDir')}there is no database in ${dataDir}, but there was one, for there is ${trace}: put the database back, restore a backup with sallyport restore <backup>, or make a new installation with sallyport init`,
+  );
+}
+
+function firstStartPath({ dataDir }: Pick<Config, 'dataDir'>): string {
+  return join(dataDir, FIRST_START_FILE);
+}
+
+/** Nobody else has the folder now. */
+function tidyFolder(config: Config): void {
+  const { dataDir } = config;
+  explaining(`what a download left in ${dataDir} cannot be removed`, [dataDir], () =>
+    removeDownload(databasePath(config)),
+  );
+}
+
+function findMasterKey(config: Config, exclusive: boolean): Uint8Array {
+  const path = masterKeyPath(config);
+  const verdict = readMasterKey(path);
+  if (verdict.ok) return verdict.key;
+  const description = `${masterKeyPrefix(config)}${verdict.description}`;
+  if (verdict.code !== 'missing') throw new DataFolderError(description);
+  if (hasDatabase(config)) {
+    throw new DataFolderError(
+      `${description}, but there is a database in ${config.dataDir} whose secrets only that key can read: put the key back`,
+    );
+  }
+  if (!exclusive) throw lostDatabase(config) ?? notStarted(config);
+  return explaining(`${masterKeyPrefix(config)}the master key ${path} cannot be made`, [dirname(path)], () =>
+    makeMasterKey(path, randomBytes, config.dataDir),
+  );
+}
+
+/** What cannot be made sense of may be what a damaged page holds: then that is the error. */
+export function damageBehind(error: unknown, db: Pick<SqliteDatabase, 'connection'>): unknown {
+  const isExpected = error instanceof DataFolderError || (error instanceof Refusal && !tellsDamage(error));
+  if (isExpected || !db.connection.open) return error;
+  const { name: path } = db.connection;
+  const wrap = (what: string): DataFolderError =>
+    new DataFolderError(`the database ${path} is damaged (${what}): ${RESTORE_ADVICE}`, { cause: error });
+  if (tellsDamage(error)) return wrap((error as Error).message.split(':', 1)[0] ?? '');
+  try {
+    const [damage] = damages(db);
+    return damage === undefined ? error : wrap(damage);
+  } catch (met) {
+    return tellsDamage(met) ? wrap((met as Error).message) : error;
+  }
+}
+
+function missingLogText(config: Config, path: string): string {
+  return `${settingPrefix(config, 'dataDir')}the database ${path} was not closed, and its log ${path}-wal is gone, with what was written last: put it back, or restore a backup with sallyport restore <backup> --force; to go on without it, remove ${path}-shm`;
+}
+
+type DatabaseOpening = Required<Pick<Opening, 'exclusive' | 'clock' | 'history'>> & { readonly log: Opening['log'] };
+
+async function openDatabase(
+  config: Config,
+  { exclusive, clock, log, history }: DatabaseOpening,
+): Promise<SqliteDatabase> {
+  if (!exclusive) requireDatabase(config);
+  const path = databasePath(config);
+  if (lacksLog(path)) throw new DataFolderError(missingLogText(config, path));
+  const db = explaining(
+    `${settingPrefix(config, 'dataDir')}the database ${path} cannot be opened`,
+    databaseFiles(config),
+    () => {
+      makePrivateFile(path);
+      return openSqlite(path);
+    },
+  );
+  try {
+    const verdict = explaining(`the database ${path} cannot be read`, [], () => examineSchema(db, history));
+    if (!verdict.ok) throw new DataFolderError(`the database ${path} cannot be used: ${verdict.description}`);
+    if (verdict.state !== 'empty' && !explaining(`the database ${path} cannot be read`, [], () => isOurs(db))) {
+      throw new DataFolderError(
+        `the database ${path} cannot be used: it is not a database of Sallyport; ${RESTORE_ADVICE}`,
+      );
+    }
+    const damage = exclusive ? explaining(`the database ${path} cannot be read`, [], () => damagesAtStart(db)) : [];
+    if (damage.length > 0) {
+      throw new DataFolderError(`the database ${path} is damaged (${damage.join('; ')}): ${RESTORE_ADVICE}`);
+    }
+    if (verdict.state === 'empty') {
+      if (!exclusive) throw notStarted(config);
+      createSchema(db, readAsset('schema.sql'));
+    } else if (verdict.state === 'older') {
+      if (!exclusive)
+        throw new DataFolderError(`the database ${path} is of an older version: start sallyport serve first`);
+      const copy = await explainingLater(
+        `the database ${path} cannot be migrated`,
+        migrateSchema(db, verdict, clock()),
+      );
+      const { version: from } = verdict;
+      log?.info({ database: path, from, to: history.version, copy }, MIGRATED);
+    }
+    return db;
+  } catch (error) {
+    await db.close();
+    throw error;
+  }
+}
+
+/** Throws `DataFolderError` where a command would have nothing to work on; for those that do not open the folder beside a server. */
+export function requireDatabase(config: Config): void {
+  if (!hasDatabase(config)) throw lostDatabase(config) ?? notStarted(config);
+}
+
+/** An empty file is what a first start leaves that was cut short before it wrote anything. */
+export function hasDatabase(config: Config): boolean {
+  const { dataDir } = config;
+  return explaining(`${settingPrefix(config, 'dataDir')}the data folder ${dataDir} cannot be used`, [dataDir], () => {
+    return (statSync(databasePath(config), { throwIfNoEntry: false })?.size ?? 0) > 0;
+  });
+}
+
+/** The files that SQLite must be able to write, and their folder. */
+export function databaseFiles(config: Pick<Config, 'dataDir'>): readonly string[] {
+  const path = databasePath(config);
+  return [path, `${path}-wal`, `${path}-shm`, config.dataDir];
+}
+
+async function checkMasterKey(config: Config, store: Store): Promise<void> {
+  try {
+    await store.settings.checkMasterKey();
+  } catch (cause) {
+    const where = `${masterKeyPrefix(config)}${masterKeyPath(config)}`;
+    throw new DataFolderError(`${where}: ${(cause as Error).message}`, { cause });
+  }
+}
+
+function notStarted(config: Config): DataFolderError {
+  return new DataFolderError(
+    `${settingPrefix(config, 'dataDir')}there is no data in ${config.dataDir} yet, or its first start was cut short: run sallyport init, or sallyport serve`,
+  );
+}
+
+/** Says of an error of the system or of SQLite what it came from, and which of these paths belongs to another user. */
+function explaining<T>(what: string, paths: readonly string[], work: () => T): T {
+  try {
+    return work();
+  } catch (cause) {
+    if (cause instanceof DataFolderError) throw cause;
+    const advice = tellsDamage(cause) ? `: ${RESTORE_ADVICE}` : '';
+    throw new DataFolderError(`${what}: ${(cause as Error).message}${strangerText(paths)}${advice}`, { cause });
+  }
+}
+
+async function explainingLater<T>(what: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (cause) {
+    return explaining(what, [], () => {
+      throw cause;
+    });
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * The first administrator and an application with every administration scope (wire.md §6), and what they sign in with.
+ *
+ * The credentials are kept, sealed, before anything is made with them, and forgotten once they were shown: dying between
+ * any two steps loses none, and the next start goes on and shows the same ones.
+ */
+import { auditedApplication } from '../access/applications.ts';
+import { ADMINISTRATION_SCOPES, BUILT_IN_SCOPES } from '../access/built-in.ts';
+import { hashCredential, mintCredential } from '../access/credential.ts';
+import { hashPassword, makePassword } from '../access/password.ts';
+import type { Ids } from '../kernel/ids.ts';
+import { TOKEN_VALIDITY_DEFAULT_SECONDS } from '../kernel/limits/limits.ts';
+import { SERVICE } from '../resources/acting.ts';
+import { type AuditEntry, type AuditedResource, changesBetween } from '../resources/audit.ts';
+import type { Application } from '../store/sqlite/access/applications.ts';
+import type { PendingCredentials } from '../store/sqlite/access/first-credentials.ts';
+import type { User } from '../store/sqlite/access/users.ts';
+import type { Data, FirstCredentials } from './data-folder.ts';
+
+const ADMIN_USER_NAME = 'admin';
+const APPLICATION_NAME = 'administration';
+
+type FirstStart = Pick<Data, 'dataDir' | 'store' | 'clock' | 'ids' | 'random' | 'firstCredentials'>;
+
+/** Makes what is missing and answers the credentials, the same ones until `firstCredentials.forget()`. */
+export async function makeFirstCredentials(data: FirstStart): Promise<FirstCredentials> {
+  const { firstCredentials, random } = data;
+  let pending = await firstCredentials.get();
+  if (pending === null) {
+    pending = {
+      adminPassword: makePassword(random),
+      clientId: mintCredential('spc', random),
+      clientSecret: mintCredential('sps', random),
+      made: false,
+    };
+    await firstCredentials.put(pending);
+  }
+  // Once made they may be changed or deleted by those who have the credentials, and must not come back.
+  if (!pending.made) {
+    await makeAdministrator(data, pending);
+    await makeApplication(data, pending);
+    await firstCredentials.put({ ...pending, made: true });
+  }
+  const { adminPassword, clientId, clientSecret } = pending;
+  return { dataDir: data.dataDir, adminUserName: ADMIN_USER_NAME, adminPassword, clientId, clientSecret };
+}
+
+async function makeAdministrator(
+  { store, clock, ids, random }: FirstStart,
+  pending: PendingCredentials,
+): Promise<void> {
+  if (!(await store.users.isEmpty())) return;
+  const now = clock();
+  const user: User = {
+    id: ids.uuid(),
+    userName: ADMIN_USER_NAME,
+    displayName: 'Administrator',
+    email: null,
+    active: true,
+    role: 'administrator',
+    permissions: BUILT_IN_SCOPES.toSorted(),
+    constraints: {},
+    passwordHash: await hashPassword(pending.adminPassword, random),
+    createdAt: now,
+    updatedAt: now,
+  };
+  await store.users.insert(user, creation('user', user, ids, now));
+}
+
+async function makeApplication({ store, clock, ids }: FirstStart, pending: PendingCredentials): Promise<void> {
+  const administrator = await store.users.getByName(ADMIN_USER_NAME);
+  if (administrator === null || (await store.applications.getClient(pending.clientId)) !== null) return;
+  const now = clock();
+  const application: Application = {
+    id: ids.uuid(),
+    name: APPLICATION_NAME,
+    userId: administrator.id,
+    clientId: pending.clientId,
+    secretHash: hashCredential(pending.clientSecret),
+    previousSecretHash: null,
+    previousSecretExpiresAt: null,
+    accessTokenValiditySeconds: TOKEN_VALIDITY_DEFAULT_SECONDS,
+    scopes: ADMINISTRATION_SCOPES.toSorted(),
+    active: true,
+    tokensRevokedThrough: 0,
+    createdAt: now,
+    updatedAt: now,
+  };
+  await store.applications.insert(application, creation('application', auditedApplication(application), ids, now));
+}
+
+function creation(
+  resource: AuditedResource,
+  record: Readonly<Record<string, unknown>>,
+  ids: Ids,
+  at: number,
+): AuditEntry {
+  return {
+    id: ids.uuid(),
+    at,
+    actor: SERVICE.actor,
+    action: `${resource}.create`,
+    target: `${resource}:${record.id}`,
+    changes: changesBetween(null, record),
+  };
+}

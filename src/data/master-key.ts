@@ -1,0 +1,43 @@
+/** The master key's file: 32 random bytes as Base64 text, readable by its owner alone (wire.md §6). */
+import { existsSync, readFileSync } from 'node:fs';
+import type { Random } from '../kernel/ids.ts';
+import { exposedMode, type Heir, strangerText, writePrivateFile } from '../kernel/private-file.ts';
+import { MASTER_KEY_BYTES } from '../kernel/vault.ts';
+
+export type MasterKeyVerdict =
+  | { readonly ok: true; readonly key: Uint8Array }
+  | {
+      readonly ok: false;
+      readonly code: 'missing' | 'exposed' | 'malformed' | 'unreadable';
+      readonly description: string;
+    };
+
+/** Reads the key. The description says what to do and shows nothing of the file's contents. */
+export function readMasterKey(path: string): MasterKeyVerdict {
+  if (!existsSync(path)) return { ok: false, code: 'missing', description: `there is no master key at ${path}` };
+  const mode = exposedMode(path);
+  if (mode !== null) {
+    const description = `the master key ${path} can be reached by others (mode ${mode}); run: chmod 600 ${path}`;
+    return { ok: false, code: 'exposed', description };
+  }
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8').trim();
+  } catch (error) {
+    const description = `the master key ${path} cannot be read: ${(error as NodeJS.ErrnoException).code}${strangerText([path])}`;
+    return { ok: false, code: 'unreadable', description };
+  }
+  const key = Buffer.from(text, 'base64');
+  if (key.length !== MASTER_KEY_BYTES || key.toString('base64') !== text) {
+    const description = `the master key ${path} is not ${MASTER_KEY_BYTES} bytes as Base64 text`;
+    return { ok: false, code: 'malformed', description };
+  }
+  return { ok: true, key };
+}
+
+/** Makes a new key, durable before it returns: what is sealed under a key that is gone would be lost. */
+export function makeMasterKey(path: string, random: Random, heir?: Heir): Uint8Array {
+  const key = random(MASTER_KEY_BYTES);
+  writePrivateFile(path, `${Buffer.from(key).toString('base64')}\n`, heir);
+  return key;
+}

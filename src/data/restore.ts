@@ -1,0 +1,121 @@
+/** A backup becomes the database of a data folder, which nobody may be using meanwhile. */
+import { linkSync, rmSync, statSync } from 'node:fs';
+import BetterSqlite3 from 'better-sqlite3';
+import type { Random } from '../kernel/ids.ts';
+import { moveFile } from '../kernel/private-file.ts';
+import { createVault } from '../kernel/vault.ts';
+import type { AuditEntry } from '../resources/audit.ts';
+import { auditStatement } from '../store/sqlite/audit.ts';
+import { copyPages, intoOneFile, writeWhole } from '../store/sqlite/driver/copy.ts';
+import { migrate } from '../store/sqlite/driver/migrations.ts';
+import { examineSchema, fileInstant, SCHEMA_HISTORY, type SchemaHistory } from '../store/sqlite/driver/schema.ts';
+import { openSqlite, type SqliteDatabase } from '../store/sqlite/driver/sqlite.ts';
+import { settingStore } from '../store/sqlite/settings.ts';
+import { type BackupFacts, examineBackup, masterKeyOf, unmark } from './backup.ts';
+
+type Restore = {
+  /** The opened backup. */
+  readonly from: SqliteDatabase;
+  /** When it was taken, by its manifest; null where it has none. */
+  readonly takenAt: number | null;
+  /** The database's file. */
+  readonly path: string;
+  readonly now: number;
+  /** Says in the audit log that what comes before it was brought back. */
+  readonly audit: AuditEntry;
+  readonly history?: SchemaHistory;
+};
+
+/** A database that cannot be restored or replaced; nothing was changed. */
+class RestoreError extends Error {
+  constructor(message: string, options: ErrorOptions = {}) {
+    super(message, options);
+    this.name = 'RestoreError';
+  }
+}
+
+export type Restored = {
+  readonly facts: BackupFacts;
+  /** Where the database that was there before is now; null where there was none. */
+  readonly replaced: string | null;
+};
+
+/**
+ * Copies the backup, migrates the copy if it is of an older version, checks all of it, and puts it in the database's place: at
+ * every moment the database's file is the old one, whole, or the new one. Throws `RestoreError`.
+ */
+export async function restoreDatabase({
+  from,
+  takenAt,
+  path,
+  now,
+  audit,
+  history = SCHEMA_HISTORY,
+}: Restore): Promise<Restored> {
+  let replaced: string | null = null;
+  const facts = await writeWhole(
+    path,
+    async (unfinished) => {
+      await copyPages(from, unfinished);
+      await bringUpToDate(unfinished, history, audit);
+      const verdict = await examineBackup(unfinished, history);
+      if (!verdict.ok) throw new RestoreError(verdict.description);
+      return { ...verdict.facts, takenAt, withMasterKey: masterKeyOf(from) !== null };
+    },
+    {
+      place: (unfinished) => {
+        replaced = replaceDatabase(unfinished, path, now);
+      },
+    },
+  );
+  return { facts, replaced };
+}
+
+/** Whether this is the key that the backup was made with. */
+export function opensWith(db: SqliteDatabase, masterKey: Uint8Array, random: Random): Promise<boolean> {
+  return settingStore(db, createVault(masterKey, random)).knowsMasterKey();
+}
+
+async function bringUpToDate(path: string, history: SchemaHistory, audit: AuditEntry): Promise<void> {
+  const db = openSqlite(path);
+  try {
+    const schema = examineSchema(db, history);
+    if (schema.ok && schema.state === 'older') migrate(db, schema.path);
+    unmark(db);
+    await db.commit([auditStatement(audit)]);
+  } finally {
+    await db.close();
+  }
+  intoOneFile(path);
+}
+
+function replaceDatabase(unfinished: string, path: string, now: number): string | null {
+  const kept = keep(path, `${path}.replaced.${fileInstant(now)}`);
+  // A log that is left here would be taken for the new database's.
+  for (const ending of ['-wal', '-shm']) rmSync(path + ending, { force: true });
+  moveFile(unfinished, path);
+  return kept;
+}
+
+/** Gives the old database another name too. One that is damaged keeps its log beside it, for whoever may want to repair it. */
+function keep(path: string, kept: string): string | null {
+  if (!hasContent(path)) return null;
+  const [log, keptLog] = [`${path}-wal`, `${kept}-wal`];
+  if (hasContent(log)) linkSync(log, keptLog);
+  try {
+    // Brings the log into the database, which takes having the database for oneself.
+    intoOneFile(path);
+    rmSync(keptLog, { force: true });
+  } catch (cause) {
+    if (cause instanceof BetterSqlite3.SqliteError && cause.code.startsWith('SQLITE_BUSY')) {
+      rmSync(keptLog, { force: true });
+      throw new RestoreError('another command has the database open: try again when it has ended', { cause });
+    }
+  }
+  linkSync(path, kept);
+  return kept;
+}
+
+function hasContent(path: string): boolean {
+  return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
+}

@@ -1,0 +1,78 @@
+/**
+ * Another master key: every secret that is sealed is sealed anew, in one transaction.
+ *
+ * The new key is written beside the old one first, then the transaction commits, then the new file takes the old one's
+ * place. Killed before the commit nothing has changed; killed after it the next start finds that the key beside is the one
+ * that the database knows, and finishes (`settleRotation`). At no moment is a key gone that something is sealed under.
+ */
+import { rmSync } from 'node:fs';
+import type { Random } from '../kernel/ids.ts';
+import { moveFile } from '../kernel/private-file.ts';
+import { createVault, type Vault } from '../kernel/vault.ts';
+import type { AuditEntry } from '../resources/audit.ts';
+import { resealReplies } from '../store/sqlite/access/kept-replies.ts';
+import { auditStatement } from '../store/sqlite/audit.ts';
+import type { Database, Statement } from '../store/sqlite/driver/database.ts';
+import { settingStore } from '../store/sqlite/settings.ts';
+import { endpointTable } from '../store/sqlite/webhooks/endpoints.ts';
+import { makeMasterKey, readMasterKey } from './master-key.ts';
+
+/** Rows of `setting` whose value is sealed to `setting.value:<name>`. */
+const SEALED_SETTINGS = ['master_key_check', 'first_credentials'];
+
+const SETTING = 'SELECT value FROM setting WHERE name = @name';
+const PUT_SETTING = 'UPDATE setting SET value = @value WHERE name = @name';
+
+type Rotation = {
+  readonly db: Database;
+  readonly vault: Vault;
+  /** The file of the key that is replaced. */
+  readonly path: string;
+  readonly random: Random;
+  readonly audit: AuditEntry;
+};
+
+/** Answers how many rows were sealed anew. No other process may have the database open with the old key. */
+export async function rotateMasterKey({ db, vault, path, random, audit }: Rotation): Promise<number> {
+  const next = createVault(makeMasterKey(nextPath(path), random, path), random);
+  const statements = await resealed(db, vault, next);
+  await db.commit([...statements, auditStatement(audit)]);
+  moveFile(nextPath(path), path);
+  return statements.length;
+}
+
+/** Finishes or forgets a rotation that was cut short, and answers the key that the database knows. */
+export async function settleRotation(
+  db: Database,
+  { path, current, random }: { readonly path: string; readonly current: Uint8Array; readonly random: Random },
+): Promise<Uint8Array> {
+  const next = readMasterKey(nextPath(path));
+  if (!next.ok) return current;
+  if (await settingStore(db, createVault(next.key, random)).knowsMasterKey()) {
+    moveFile(nextPath(path), path);
+    return next.key;
+  }
+  rmSync(nextPath(path), { force: true });
+  return current;
+}
+
+function nextPath(path: string): string {
+  return `${path}.next`;
+}
+
+async function resealed(db: Database, from: Vault, to: Vault): Promise<Statement[]> {
+  const statements: Statement[] = [];
+  for (const name of SEALED_SETTINGS) {
+    const row = await db.get(SETTING, { name });
+    if (row === undefined) continue;
+    const place = `setting.value:${name}`;
+    const value = to.seal(from.unseal(row.value as Uint8Array, place), place);
+    statements.push({ sql: PUT_SETTING, params: { name, value }, expectChanges: 1 });
+  }
+  const before = endpointTable(from);
+  const after = endpointTable(to);
+  for (const row of await db.all(`SELECT ${before.columns()} FROM endpoint`, {})) {
+    statements.push(after.update(before.read(row)));
+  }
+  return [...statements, ...(await resealReplies(db, from, to))];
+}

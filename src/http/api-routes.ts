@@ -1,0 +1,77 @@
+/** The routes of the API, put together of what they need. Those of the portal, of metrics and of OpenAPI are not among them. */
+import type { Gate } from '../access/gate.ts';
+import { createThrottle } from '../access/throttle.ts';
+import type { Composed } from '../compose.ts';
+import type { Dispatcher } from '../delivery/dispatcher.ts';
+import type { TestDelivery } from '../delivery/test-delivery.ts';
+import type { Log } from '../observe/log.ts';
+import { createClientAuthentication } from './client-authentication.ts';
+import { createOnce } from './once.ts';
+import type { Route } from './route.ts';
+import { accessRoutes } from './routes/access.ts';
+import { discoveryRoutes } from './routes/discovery.ts';
+import { employeeRoutes } from './routes/employees.ts';
+import { erasureRoutes } from './routes/erasure.ts';
+import { eventRoutes } from './routes/events.ts';
+import { forwardAuthRoutes } from './routes/forward-auth.ts';
+import { healthRoutes } from './routes/health.ts';
+import { introspectionRoutes } from './routes/introspection.ts';
+import { invitationRoutes } from './routes/invitations.ts';
+import { revocationRoutes } from './routes/revocation.ts';
+import { tokenRoutes } from './routes/token.ts';
+import { webhookRoutes } from './routes/webhooks.ts';
+
+/** Tokens, what they stand for, and who may come in: its throttle is of its own. */
+export function authorizationServer({
+  services: { tokens, invitations, products },
+  store,
+  clock,
+  gate,
+  issuer,
+  knownAddress,
+  ...page
+}: Composed & {
+  readonly gate: Gate;
+  readonly issuer: () => string;
+  /** The same; null where it is not known. */
+  readonly knownAddress: () => string | null;
+  readonly signInPath: () => string | null;
+  readonly stylesheet: string;
+}): Route[] {
+  const throttle = createThrottle();
+  const authentication = createClientAuthentication({ tokens, throttle, clock });
+  return [
+    ...tokenRoutes({ tokens, authentication }),
+    ...introspectionRoutes({ tokens, authentication, gate, users: store.users, issuer: knownAddress }),
+    ...revocationRoutes({ tokens, authentication }),
+    ...discoveryRoutes({ issuer, products }),
+    ...forwardAuthRoutes({ gate }),
+    ...invitationRoutes({
+      invitations,
+      throttle,
+      clock,
+      once: createOnce({ store, clock }),
+      publicUrl: issuer,
+      ...page,
+    }),
+  ];
+}
+
+type Doors = Composed & {
+  readonly dispatcher: Dispatcher;
+  readonly log: Log;
+  readonly testDelivery: TestDelivery;
+};
+
+/** What tokens give access to. */
+export function administration({ services, store, clock, dispatcher, log, testDelivery }: Doors): Route[] {
+  const once = createOnce({ store, clock });
+  return [
+    ...accessRoutes({ services, clock, once }),
+    ...webhookRoutes({ services, clock, testDelivery, once }),
+    ...eventRoutes({ services, store }),
+    ...erasureRoutes(services),
+    ...employeeRoutes({ ...services, once }),
+    ...healthRoutes({ store, dispatcher, clock, log }),
+  ];
+}

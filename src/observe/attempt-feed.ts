@@ -1,0 +1,71 @@
+/** Tells whoever listens of attempts as they are settled, for live tails. Nobody listening, it costs nothing; whoever is slow misses some, and is told. */
+import type { ObserveSettled } from '../delivery/settle.ts';
+import { FEED_BUFFERED } from '../kernel/limits/portal.ts';
+import type { AttemptRecord } from '../store/sqlite/delivery/attempts.ts';
+import type { BatchFate } from '../store/sqlite/delivery/settlement.ts';
+
+export type FeedItem = {
+  readonly webhookId: string;
+  readonly attempt: AttemptRecord;
+  /** What became of the records; null for a heartbeat or a test. */
+  readonly fate: BatchFate['kind'] | null;
+};
+
+/** What came since the piece before, oldest first, without those `dropped` before them. */
+export type FeedPiece = { readonly items: readonly FeedItem[]; readonly dropped: number };
+
+export type AttemptFeed = {
+  readonly observeSettled: ObserveSettled;
+  /** Of one webhook, or with null of all, from now on until the signal. */
+  subscribe(webhookId: string | null, signal: AbortSignal): AsyncIterable<FeedPiece>;
+};
+
+type Reader = { readonly webhookId: string | null; items: FeedItem[]; dropped: number; wake: () => void };
+
+export function createAttemptFeed(): AttemptFeed {
+  const readers = new Set<Reader>();
+
+  async function* read(reader: Reader, signal: AbortSignal): AsyncGenerator<FeedPiece> {
+    try {
+      while (!signal.aborted) {
+        const { items, dropped } = reader;
+        if (items.length > 0) {
+          reader.items = [];
+          reader.dropped = 0;
+          yield { items, dropped };
+        } else {
+          await new Promise<void>((resolve) => {
+            reader.wake = resolve;
+          });
+        }
+      }
+    } finally {
+      readers.delete(reader);
+    }
+  }
+
+  return {
+    observeSettled: (webhookId, { attempt, fate }) => {
+      if (readers.size === 0 || attempt === null) return;
+      for (const reader of readers) {
+        if (reader.webhookId !== null && reader.webhookId !== webhookId) continue;
+        reader.items.push({ webhookId, attempt, fate: fate?.kind ?? null });
+        if (reader.items.length > FEED_BUFFERED) {
+          reader.items.shift();
+          reader.dropped += 1;
+        }
+        reader.wake();
+      }
+    },
+    subscribe: (webhookId, signal) => {
+      const reader: Reader = { webhookId, items: [], dropped: 0, wake: () => undefined };
+      readers.add(reader);
+      // Also of one that is never read from.
+      signal.addEventListener('abort', () => {
+        readers.delete(reader);
+        reader.wake();
+      });
+      return read(reader, signal);
+    },
+  };
+}

@@ -1,0 +1,193 @@
+/**
+ * Figures over time, for charts: gathered in memory as things happen, and written twice a minute. A crash loses what was gathered since,
+ * half a minute of figures at most; what the figures are about is durable by itself.
+ */
+import type { ObserveSettled } from '../delivery/settle.ts';
+import type { Job } from '../housekeeping/scheduler.ts';
+import { TOKEN_PATH } from '../http/routes/token.ts';
+import type { ObserveRequest } from '../http/server.ts';
+import type { Clock } from '../kernel/ids.ts';
+import { FIGURE_WEBHOOKS_MAX, FIGURES_EVERY_MS } from '../kernel/limits/portal.ts';
+import {
+  addFigures,
+  beginningOf,
+  type FigureAt,
+  type FigureSpan,
+  type FigureStore,
+  type Figures,
+  noFigures,
+} from '../store/sqlite/figures.ts';
+import { GATE_REFUSALS } from './metrics.ts';
+
+/** What a chart may show: the last hour by minutes, the last day by tens of minutes, the last week by hours. */
+export type Period = 'hour' | 'day' | 'week';
+export const PERIODS: Readonly<Record<Period, { readonly spanSeconds: FigureSpan; readonly points: number }>> = {
+  hour: { spanSeconds: 60, points: 60 },
+  day: { spanSeconds: 600, points: 144 },
+  week: { spanSeconds: 3600, points: 168 },
+};
+
+export type Counts = Omit<Figures, 'latencies'> & {
+  /** Milliseconds that half of the attempts, and 95 of 100, took at most, to within a seventh; null without attempts. */
+  readonly p50Ms: number | null;
+  readonly p95Ms: number | null;
+  /** Of attempts that carried records, how many succeeded, from 0 to 1; null without attempts. */
+  readonly successRate: number | null;
+};
+
+/** One point for each stretch of the period, oldest first; the last one is not over yet. */
+export type Series = {
+  readonly period: Period;
+  readonly spanSeconds: number;
+  readonly points: readonly (Counts & { readonly at: number })[];
+  readonly total: Counts;
+};
+
+export type FigureKeeper = {
+  readonly observeRequest: ObserveRequest;
+  readonly observeSettled: ObserveSettled;
+  /** Of one webhook, or with number 0 of the whole service. */
+  series(period: Period, webhookNumber: number): Promise<Series>;
+  /** Writes what was gathered, and takes away what is kept no longer. */
+  readonly job: Job;
+  /** Writes all that was gathered: the last thing before the store is closed. */
+  flush(): Promise<void>;
+};
+
+type Dependencies = { readonly store: FigureStore; readonly clock: Clock };
+
+const SERVICE_NUMBER = 0;
+const GATHERED_SECONDS = 60;
+
+export function createFigures({ store, clock }: Dependencies): FigureKeeper {
+  let gathered = new Map<string, FigureAt>();
+  /** What is being written; each leaves when it is. */
+  const writing: FigureAt[] = [];
+
+  const figuresOf = (webhookNumber: number): Figures | null => {
+    const at = beginningOf(clock(), GATHERED_SECONDS);
+    const name = `${webhookNumber} ${at}`;
+    let entry = gathered.get(name);
+    if (entry === undefined) {
+      // However many webhooks there are, what is kept of them is bounded; the service's own figures count everything.
+      if (webhookNumber !== SERVICE_NUMBER && gathered.size > FIGURE_WEBHOOKS_MAX) return null;
+      entry = { webhookNumber, at, figures: noFigures() };
+      gathered.set(name, entry);
+    }
+    return entry.figures;
+  };
+
+  const takeOver = (): void => {
+    writing.push(...gathered.values());
+    gathered = new Map();
+  };
+
+  const writeSome = async (size: number): ReturnType<FigureStore['add']> => {
+    const some = writing.slice(0, size);
+    const result = await store.add(some);
+    writing.splice(0, some.length);
+    return result;
+  };
+
+  return {
+    observeRequest: ({ route, refusal }) => {
+      if (route === TOKEN_PATH) count(figuresOf(SERVICE_NUMBER), refusal === null ? 'tokensIssued' : 'tokensRefused');
+      else if (refusal !== null && GATE_REFUSALS.has(refusal) && route?.startsWith(API) === true)
+        count(figuresOf(SERVICE_NUMBER), 'callsRefused');
+    },
+    observeSettled: (_webhookId, settled) => {
+      const webhookNumber = settled.batch?.webhookNumber ?? settled.attempt?.webhookNumber;
+      if (webhookNumber === undefined) return;
+      for (const figures of [figuresOf(SERVICE_NUMBER), figuresOf(webhookNumber)]) observe(figures, settled);
+    },
+    series: async (period, webhookNumber) => {
+      const { spanSeconds, points } = PERIODS[period];
+      const spanMs = spanSeconds * 1000;
+      const last = beginningOf(clock(), spanSeconds);
+      const from = last - (points - 1) * spanMs;
+      const stretches = new Map(
+        Array.from({ length: points }, (_, n) => [from + n * spanMs, noFigures()] as [number, Figures]),
+      );
+      const unwritten = [...writing, ...gathered.values()].filter((one) => one.webhookNumber === webhookNumber);
+      for (const { at, figures } of [...unwritten, ...(await store.read(spanSeconds, webhookNumber, from, last + 1))]) {
+        const stretch = stretches.get(beginningOf(at, spanSeconds));
+        if (stretch !== undefined) addFigures(stretch, figures);
+      }
+      const total = noFigures();
+      for (const figures of stretches.values()) addFigures(total, figures);
+      const shown = [...stretches].map(([at, figures]) => ({ at, ...countsOf(figures) }));
+      return { period, spanSeconds, points: shown, total: countsOf(total) };
+    },
+    job: {
+      name: 'figures',
+      everyMs: FIGURES_EVERY_MS,
+      begin: (now) => {
+        takeOver();
+        return async (size) => {
+          // No rows: neither the log nor the metrics are told each time.
+          if (writing.length > 0) return { done: false, rows: 0, took: (await writeSome(size)).took };
+          const { done, took } = await store.purge(now, size);
+          return { done, rows: 0, took };
+        };
+      },
+    },
+    flush: async () => {
+      takeOver();
+      while (writing.length > 0) await writeSome(FIGURE_WEBHOOKS_MAX);
+    },
+  };
+}
+
+const API = '/services/api/';
+
+function count(figures: Figures | null, name: keyof Omit<Figures, 'latencies'>, by = 1): void {
+  if (figures !== null) figures[name] += by;
+}
+
+function observe(figures: Figures | null, { batch, fate, attempt }: Parameters<ObserveSettled>[1]): void {
+  if (figures === null) return;
+  const records = batch === null ? 0 : batch.lastOffset - batch.firstOffset + 1;
+  if (fate?.kind === 'delivered' || fate?.kind === 'dead') figures[fate.kind] += records;
+  if (fate?.kind === 'retry' || fate?.kind === 'halve') figures.retried += records;
+  if (attempt?.kind !== 'delivery') return;
+  figures.attempts += 1;
+  if (attempt.errorClass !== null) figures.failedAttempts += 1;
+  const { totalMs } = attempt.timings;
+  if (totalMs === null) return;
+  const bucket = bucketOf(totalMs);
+  figures.latencies.set(bucket, (figures.latencies.get(bucket) ?? 0) + 1);
+}
+
+function countsOf({ latencies, ...counts }: Figures): Counts {
+  const { attempts, failedAttempts } = counts;
+  return {
+    ...counts,
+    p50Ms: percentile(latencies, 0.5),
+    p95Ms: percentile(latencies, 0.95),
+    successRate: attempts === 0 ? null : 1 - failedAttempts / attempts,
+  };
+}
+
+/** Each bucket reaches 15 % further than the one before: two minutes, the longest attempt, lie in the 84th. */
+const BUCKET_RATIO = 1.15;
+
+/** Of a whole number of milliseconds. */
+export function bucketOf(ms: number): number {
+  return Math.floor(Math.log(ms + 1) / Math.log(BUCKET_RATIO));
+}
+
+/** The most whole milliseconds that fall into a bucket. */
+export function bucketEnd(bucket: number): number {
+  return Math.ceil(BUCKET_RATIO ** (bucket + 1)) - 2;
+}
+
+/** The end of the bucket that holds the one at this share of all; null when there are none. */
+export function percentile(latencies: ReadonlyMap<number, number>, share: number): number | null {
+  const all = [...latencies.values()].reduce((sum, attempts) => sum + attempts, 0);
+  let left = Math.ceil(all * share);
+  for (const [bucket, attempts] of [...latencies].sort(([a], [b]) => a - b)) {
+    left -= attempts;
+    if (left <= 0) return bucketEnd(bucket);
+  }
+  return null;
+}

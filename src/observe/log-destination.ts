@@ -1,0 +1,206 @@
+/**
+ * Where the lines of the log go. The event loop never waits for whoever reads them: what cannot be written now waits in a bounded
+ * buffer, and what finds no room there is dropped and counted.
+ */
+import { constants, fstatSync, openSync, readFileSync, write, writeSync } from 'node:fs';
+import { LOG_BUFFER_BYTES, LOG_CHUNK_BYTES, LOG_LAST_MS, LOG_RETRY_MS } from '../kernel/limits/limits.ts';
+
+export type LogDestination = {
+  write(line: string): void;
+  /** Resolves when everything is written, or after a second. */
+  drained(): Promise<void>;
+  /** How many lines were dropped so far. */
+  droppedLines(): number;
+};
+
+/**
+ * Writes to a descriptor. Lines of one turn of the event loop go out together at its end. A process that is killed loses those of its
+ * last turn; one that exits or crashes writes, within a second, all that its reader takes. Lines are dropped whole, and where there is
+ * room again a line says how many.
+ */
+export function createLogDestination(fd: number): LogDestination {
+  let sink: Sink | null = null;
+  /** Full chunks, oldest first, and the one that is being filled. */
+  const waiting: Buffer[] = [];
+  let waitingBytes = 0;
+  let chunk = Buffer.allocUnsafe(LOG_CHUNK_BYTES);
+  let used = 0;
+  /** Since the last line that was kept; and in all. */
+  let dropped = 0;
+  let droppedInAll = 0;
+  let isScheduled = false;
+  let isWriting = false;
+  let retry: NodeJS.Timeout | null = null;
+  let onDrained = (): void => {};
+  /** How long the end of the process waits: not once more for a reader that has had its time. */
+  let lastMs = LOG_LAST_MS;
+
+  const enqueue = (bytes: Buffer): void => {
+    waiting.push(bytes);
+    waitingBytes += bytes.length;
+  };
+  const seal = (): void => {
+    if (used === 0) return;
+    enqueue(chunk.subarray(0, used));
+    chunk = Buffer.allocUnsafe(LOG_CHUNK_BYTES);
+    used = 0;
+  };
+  const append = (line: string): void => {
+    // A UTF-16 unit is three bytes of UTF-8 at most.
+    if (used + line.length * 3 > LOG_CHUNK_BYTES) seal();
+    if (line.length * 3 > LOG_CHUNK_BYTES) enqueue(Buffer.from(line));
+    else used += chunk.write(line, used);
+  };
+  /** Half of the buffer has to be free again: otherwise such a line would stand before every other one. */
+  const tellDropped = (): void => {
+    if (dropped === 0 || waitingBytes + used > LOG_BUFFER_BYTES / 2) return;
+    append(droppedText(dropped));
+    dropped = 0;
+  };
+  const taken = (bytes: number): void => {
+    const [first] = waiting;
+    if (first === undefined) return;
+    waitingBytes -= bytes;
+    if (bytes === first.length) waiting.shift();
+    else waiting[0] = first.subarray(bytes);
+    tellDropped();
+  };
+
+  const flush = (): void => {
+    isScheduled = false;
+    if (isWriting) return;
+    seal();
+    for (let [first] = waiting; first !== undefined; [first] = waiting) {
+      sink ??= openSink(fd);
+      if (sink.blocks) {
+        writeByThread(sink.fd, first);
+        return;
+      }
+      const bytes = tryWrite(sink.fd, first);
+      if (typeof bytes !== 'number') {
+        later();
+        return;
+      }
+      taken(bytes);
+      seal();
+    }
+    onDrained();
+  };
+  /** One piece at a time. An error is no end: the disk may have room again. */
+  const writeByThread = (to: number, first: Buffer): void => {
+    isWriting = true;
+    write(to, first, 0, Math.min(first.length, PIECE_BYTES), (error, bytes) => {
+      isWriting = false;
+      if (error !== null) later();
+      else {
+        taken(bytes);
+        flush();
+      }
+    });
+  };
+  const later = (): void => {
+    if (retry !== null) return;
+    retry = setTimeout(() => {
+      retry = null;
+      flush();
+    }, LOG_RETRY_MS).unref();
+  };
+
+  /** The process ends. Where a thread is still writing nobody can say what of it was written: its piece is left to it. */
+  const finish = (): void => {
+    seal();
+    if (waiting.length === 0 || (isWriting && !isFile(fd))) return;
+    sink ??= openSink(fd);
+    const giveUpAt = performance.now() + lastMs;
+    if (isWriting) waiting.shift();
+    for (let [first] = waiting; first !== undefined; [first] = waiting) {
+      const bytes = tryWrite(sink.fd, first);
+      if (typeof bytes === 'number') {
+        taken(bytes);
+        seal();
+      } else {
+        if (bytes.code !== 'EAGAIN' || performance.now() >= giveUpAt) return;
+        Atomics.wait(PAUSE, 0, 0, 1);
+      }
+    }
+  };
+  process.once('exit', finish);
+  // Deno's process has no exit event when it crashes.
+  process.on('uncaughtExceptionMonitor', finish);
+
+  return {
+    write: (line) => {
+      if (dropped > 0 || waitingBytes + used + line.length * 3 > LOG_BUFFER_BYTES) {
+        dropped += 1;
+        droppedInAll += 1;
+      } else append(line);
+      if (isScheduled) return;
+      isScheduled = true;
+      setImmediate(flush);
+    },
+    drained: () =>
+      new Promise((resolve) => {
+        const patience = setTimeout(() => {
+          lastMs = 0;
+          resolve();
+        }, LOG_LAST_MS);
+        onDrained = () => {
+          clearTimeout(patience);
+          resolve();
+        };
+        flush();
+      }),
+    droppedLines: () => droppedInAll,
+  };
+}
+
+/** The log of the process. */
+export const standardError: LogDestination = createLogDestination(2);
+
+/** `blocks`: a write may wait, for a disk or for a reader, and is left to a thread. */
+type Sink = { readonly fd: number; readonly blocks: boolean };
+
+/**
+ * A pipe or terminal is opened once more, so that writes to it do not wait here and still do for whoever else has it. That leaves files,
+ * whose end others share, and what cannot be opened again.
+ */
+function openSink(fd: number): Sink {
+  try {
+    const stat = fstatSync(fd);
+    if (stat.isFile() || IS_DENO) return { fd, blocks: true };
+    const flags = /^flags:\s*([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8'))?.[1] ?? '0';
+    if ((Number.parseInt(flags, 8) & constants.O_NONBLOCK) !== 0) return { fd, blocks: false };
+    if (!stat.isFIFO() && !stat.isCharacterDevice()) return { fd, blocks: true };
+    const { O_WRONLY, O_NONBLOCK, O_NOCTTY } = constants;
+    return { fd: openSync(`/proc/self/fd/${fd}`, O_WRONLY | O_NONBLOCK | O_NOCTTY), blocks: false };
+  } catch {
+    return { fd, blocks: true };
+  }
+}
+
+function isFile(fd: number): boolean {
+  try {
+    return fstatSync(fd).isFile();
+  } catch {
+    return false;
+  }
+}
+
+/** How many of the bytes could be written, or why none. */
+function tryWrite(fd: number, bytes: Buffer): number | NodeJS.ErrnoException {
+  try {
+    return writeSync(fd, bytes, 0, Math.min(bytes.length, PIECE_BYTES));
+  } catch (error) {
+    return error as NodeJS.ErrnoException;
+  }
+}
+
+function droppedText(lines: number): string {
+  const time = new Date().toISOString();
+  return `{"level":40,"time":"${time}","lines":${lines},"msg":"lines of the log could not be written"}\n`;
+}
+
+const IS_DENO = 'deno' in process.versions;
+const PAUSE = new Int32Array(new SharedArrayBuffer(4));
+/** A pipe takes this much whole or not at all (PIPE_BUF). Of a larger piece that it took in part Deno does not say how much it was. */
+const PIECE_BYTES = IS_DENO ? 4096 : Number.POSITIVE_INFINITY;

@@ -1,0 +1,148 @@
+/** What the service counts and measures, in Prometheus's text format: one record per service, and one of the process for all in it. */
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { ObserveSettled } from '../delivery/settle.ts';
+import type { ObserveStep } from '../housekeeping/scheduler.ts';
+import { TOKEN_PATH } from '../http/routes/token.ts';
+import type { ObserveRequest } from '../http/server.ts';
+import type { Clock } from '../kernel/ids.ts';
+import { METRICS_WEBHOOKS_MAX } from '../kernel/limits/limits.ts';
+import { VERSION } from '../kernel/version.ts';
+import type { QueueStore } from '../store/sqlite/delivery/queues.ts';
+import type { SettledBatch } from '../store/sqlite/delivery/settlement.ts';
+import { standardError } from './log-destination.ts';
+import { COUNTERS, GAUGES, HISTOGRAMS } from './metric-names.ts';
+import { counterTally, histogramTally } from './tally.ts';
+
+export type Metrics = {
+  readonly contentType: string;
+  /** Everything as it is now. Costs one read of the webhooks' progress. */
+  render(): Promise<string>;
+  readonly observeRequest: ObserveRequest;
+  readonly observeSettled: ObserveSettled;
+  readonly observeStep: ObserveStep;
+};
+
+type Dependencies = { readonly queues: QueueStore; readonly clock: Clock };
+
+export function createMetrics({ queues, clock }: Dependencies): Metrics {
+  const own = new Registry();
+  const registers = [own];
+  const build = new Gauge({ ...GAUGES.build, registers });
+  build.set({ version: VERSION }, 1);
+
+  const requests = counterTally(own, COUNTERS.requests);
+  const requestSeconds = histogramTally(own, HISTOGRAMS.requestSeconds);
+  const tokens = counterTally(own, COUNTERS.tokens);
+  const refusals = counterTally(own, COUNTERS.refusals);
+  const deliveries = new Counter({ ...COUNTERS.deliveries, registers });
+  const attemptSeconds = histogramTally(own, HISTOGRAMS.attemptSeconds);
+  const attemptErrors = counterTally(own, COUNTERS.attemptErrors);
+  const stepSeconds = new Histogram({ ...HISTOGRAMS.stepSeconds, registers });
+  const housekeptRows = new Counter({ ...COUNTERS.housekeptRows, registers });
+  const webhooks = new Gauge({ ...GAUGES.webhooks, registers });
+  const queueRecords = new Gauge({ ...GAUGES.queueRecords, registers });
+  const oldestSeconds = new Gauge({ ...GAUGES.oldestSeconds, registers });
+  new Counter({
+    ...COUNTERS.droppedLogLines,
+    registers,
+    collect() {
+      this.reset();
+      this.inc(standardError.droppedLines());
+    },
+  });
+  ofProcess ??= measureProcess();
+  const registry = Registry.merge([ofProcess, own]);
+
+  /** Webhooks with a label of their own. However many there are, and come and go, the series stay bounded. */
+  const labelled = new Set<string>();
+  /** From nothing: Prometheus sees no increase in a series that is first told with its first dead record (`increase`). */
+  const beginAtNone = (webhook: string): void => {
+    for (const outcome of OUTCOMES) deliveries.inc({ webhook, outcome }, 0);
+  };
+  const labelOf = (webhookId: string): string => {
+    if (labelled.has(webhookId)) return webhookId;
+    if (labelled.size >= METRICS_WEBHOOKS_MAX) return OTHER;
+    labelled.add(webhookId);
+    beginAtNone(webhookId);
+    if (labelled.size === METRICS_WEBHOOKS_MAX) beginAtNone(OTHER);
+    return webhookId;
+  };
+
+  const readQueues = async (): Promise<void> => {
+    const now = clock();
+    const { queues: found, otherRecords } = await queues.read(METRICS_WEBHOOKS_MAX);
+    const known = new Set(found.map(({ webhookId }) => webhookId));
+    for (const webhook of labelled) {
+      if (known.has(webhook)) continue;
+      labelled.delete(webhook);
+      for (const outcome of OUTCOMES) deliveries.remove({ webhook, outcome });
+    }
+    for (const gauge of [webhooks, queueRecords, oldestSeconds]) gauge.reset();
+    for (const { webhookId, name, state, records, oldestAt } of found) {
+      const webhook = labelOf(webhookId);
+      webhooks.set({ webhook, name, state }, 1);
+      queueRecords.set({ webhook }, records);
+      oldestSeconds.set({ webhook }, records === 0 || oldestAt === null ? 0 : Math.max(0, now - oldestAt) / 1000);
+    }
+    if (otherRecords > 0) queueRecords.inc({ webhook: OTHER }, otherRecords);
+  };
+
+  return {
+    contentType: registry.contentType,
+    render: async () => {
+      await readQueues();
+      return registry.metrics();
+    },
+    observeRequest: ({ method, route, status, refusal, seconds }) => {
+      const path = route ?? 'unknown';
+      requests.add(path, METHODS.has(method) ? method : 'other', String(status));
+      requestSeconds.observe(seconds, path);
+      if (route === TOKEN_PATH) tokens.add(refusal ?? 'issued');
+      else if (refusal !== null && GATE_REFUSALS.has(refusal)) refusals.add(refusal);
+    },
+    observeSettled: (webhookId, { batch, fate, attempt }) => {
+      if (batch !== null && fate !== null) {
+        const webhook = labelOf(webhookId);
+        deliveries.inc({ webhook, outcome: fate.kind }, batch.lastOffset - batch.firstOffset + 1);
+      }
+      if (attempt === null) return;
+      const { kind, errorClass, timings } = attempt;
+      const outcome = errorClass === null ? 'delivered' : 'failed';
+      if (timings.totalMs !== null) attemptSeconds.observe(timings.totalMs / 1000, kind, outcome);
+      if (errorClass !== null) attemptErrors.add(errorClass);
+    },
+    observeStep: (job, { rows, took }) => {
+      housekeptRows.inc({ task: job }, rows);
+      stepSeconds.observe((took.statementsMs + took.commitMs) / 1000);
+    },
+  };
+}
+
+/** What measures the process cannot be ended: it is begun with the first service, and serves every other one. */
+let ofProcess: Registry | null = null;
+
+function measureProcess(): Registry {
+  const register = new Registry();
+  collectDefaultMetrics({ register });
+  // Gauges that are called as counters are, which `promtool check metrics` refuses; those without the suffix tell the same by type.
+  for (const kind of ['handles', 'requests', 'resources']) register.removeSingleMetric(`nodejs_active_${kind}_total`);
+  return register;
+}
+
+const OTHER = 'other';
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+export const GATE_REFUSALS: ReadonlySet<string> = new Set([
+  'unauthorized',
+  'invalid_token',
+  'insufficient_scope',
+  'insufficient_permission',
+]);
+/** What may become of a batch. */
+const OUTCOMES: readonly NonNullable<SettledBatch['fate']>['kind'][] = [
+  'delivered',
+  'retry',
+  'halve',
+  'release',
+  'dead',
+  'discarded',
+];

@@ -1,0 +1,143 @@
+/** `/applications/{id}`: what a program may do, as whom, and its credentials. */
+
+import { isAllowed, requireRightsOfApplication } from '../../access/containment.ts';
+import { type Html, html } from '../../http/html.ts';
+import type { Application } from '../../store/sqlite/access/applications.ts';
+import type { ApiProduct } from '../../store/sqlite/access/products.ts';
+import type { User } from '../../store/sqlite/access/users.ts';
+import type { PageCall, View } from '../call.ts';
+import { badge } from '../parts/badge.ts';
+import { actionButton, buttonRow, linkButton } from '../parts/button.ts';
+import { copyable } from '../parts/code.ts';
+import { definitionList } from '../parts/details.ts';
+import { pageHeader, section } from '../parts/header.ts';
+import { notice } from '../parts/notice.ts';
+import { opens } from '../parts/scope-choices.ts';
+import { emptyState, table } from '../parts/table.ts';
+import { relativeTime, spanText, time } from '../parts/time.ts';
+import { applicationBadges } from './list.ts';
+
+/** `user` is whom it acts as. */
+export function applicationView(
+  call: PageCall,
+  application: Application,
+  user: User | null,
+  products: readonly ApiProduct[],
+): View {
+  const { id, name, active } = application;
+  const userActive = user?.active === true;
+  const mayChange =
+    call.may('administrator') && isAllowed(() => requireRightsOfApplication(call.acting, application.scopes, user));
+  const verb = active ? 'deactivate' : 'activate';
+  const label = active ? 'Deactivate' : 'Activate';
+  const action = { action: `/applications/${id}/${verb}`, csrf: call.csrf, label, longLabel: `${label} ${name}` };
+  const content = html`${pageHeader({
+    title: name,
+    crumbs: [{ href: '/applications', label: 'Applications' }],
+    badges: applicationBadges(call.now, { ...application, userActive }),
+    actions: mayChange
+      ? [actionButton(action), linkButton({ href: `/applications/${id}/edit`, label: 'Change', icon: 'edit' })]
+      : [],
+  })}${call.may('administrator') && !mayChange ? notice({ tone: 'info', text: BEYOND }) : null}${
+    active && !userActive
+      ? notice({
+          tone: 'caution',
+          text: `The user that it acts as is not active: it gets no token, and those it has are refused.`,
+        })
+      : null
+  }${credentials(call, application, mayChange)}${identity(application, user)}${scopeSection(application, user, products)}${mayChange ? removal(application) : null}`;
+  return { title: name, content };
+}
+
+const BEYOND = 'This application has rights that you do not hold, so you cannot change it.';
+
+function credentials(call: PageCall, application: Application, mayChange: boolean): Html {
+  const { id, clientId, accessTokenValiditySeconds, previousSecretExpiresAt: until } = application;
+  const actions = mayChange
+    ? [
+        linkButton({ href: `/applications/${id}/regenerate-secret`, label: 'New secret', icon: 'replay' }),
+        linkButton({ href: `/applications/${id}/revoke-tokens`, label: 'Revoke all tokens' }),
+      ]
+    : [];
+  return section({
+    title: 'Credentials',
+    actions,
+    content: definitionList([
+      ['Client id', copyable(clientId, 'client id')],
+      [
+        'Client secret',
+        html`<span class="quiet">only a hash is kept</span>`,
+        'It was shown once. A lost one is replaced.',
+      ],
+      ...(until !== null && until > call.now
+        ? [['Secret before', html`good until ${time(until)} (${relativeTime(until, call.now)})`] as const]
+        : []),
+      ['Tokens are good for', spanText(accessTokenValiditySeconds * 1000)],
+    ]),
+  });
+}
+
+function identity({ id, createdAt, updatedAt }: Application, user: User | null): Html {
+  return section({
+    title: 'Who it acts as',
+    content: definitionList([
+      [
+        'User',
+        user === null ? null : html`<a href="/users/${user.id}">${user.userName}</a>`,
+        'The program can do what this user may, and no more than its scopes say.',
+      ],
+      ['Divisions', divisionsOf(user)],
+      ['Application id', copyable(id)],
+      ['Registered', time(createdAt)],
+      ['Changed', time(updatedAt)],
+    ]),
+  });
+}
+
+function divisionsOf(user: User | null): string | null {
+  const divisions = user?.constraints.divisions;
+  return divisions === undefined ? 'all' : divisions.join(', ') || 'none';
+}
+
+/** Each scope with what it opens, and whether the user may do it: a scope alone opens nothing. */
+function scopeSection({ id, scopes }: Application, user: User | null, products: readonly ApiProduct[]): Html {
+  const may = new Set(user?.permissions ?? []);
+  const rows = scopes.map((scope) => {
+    const product = products.find((one) => one.scopes.some(({ name }) => name === scope));
+    const rules = product?.rules.filter((rule) => rule.scope === scope) ?? [];
+    const lacks = [...new Set(rules.map(({ permission = scope }) => permission))].filter((name) => !may.has(name));
+    return [
+      html`<code>${scope}</code><span class="cell-hint">${product?.scopes.find(({ name }) => name === scope)?.description ?? ''}</span>`,
+      product === undefined ? null : html`<a href="/products/${product.id}" class="plain-link">${product.name}</a>`,
+      product === undefined ? null : opens(product, scope),
+      lacks.length === 0
+        ? badge('positive', 'may', 'check')
+        : html`${badge('caution', 'lacks')} <span class="cell-hint">${lacks.join(', ')}</span>`,
+    ];
+  });
+  return section({
+    title: 'Scopes',
+    lead: 'What it may ask for, and whether its user has the permission that goes with it.',
+    isPlain: true,
+    content: table({
+      caption: 'Scopes of the application',
+      columns: [{ label: 'Scope', kind: 'main' }, { label: 'API product' }, { label: 'Opens' }, { label: 'Its user' }],
+      rows,
+      empty: emptyState({
+        title: 'It has no scopes',
+        text: 'Without a scope its tokens open nothing.',
+        action: linkButton({ href: `/applications/${id}/edit`, label: 'Pick scopes' }),
+      }),
+    }),
+  });
+}
+
+function removal({ id }: Application): Html {
+  return section({
+    title: 'Delete',
+    lead: 'Its credentials and tokens are refused from then on.',
+    content: buttonRow([
+      linkButton({ href: `/applications/${id}/delete`, label: 'Delete the application', icon: 'trash' }),
+    ]),
+  });
+}

@@ -1,0 +1,143 @@
+/** Client secrets: shown when an application is registered, and when a new one is made in place of it. */
+import type { WithSecret } from '../../access/applications.ts';
+import { type Html, html } from '../../http/html.ts';
+import { TOKEN_PATH } from '../../http/routes/token.ts';
+import { SECRET_OVERLAP_MAX_SECONDS } from '../../kernel/limits/limits.ts';
+import { refuseField } from '../../kernel/refusal.ts';
+import type { Application } from '../../store/sqlite/access/applications.ts';
+import type { PageCall, View } from '../call.ts';
+import type { PageDependencies } from '../dependencies.ts';
+import { numberOf } from '../endpoints/input.ts';
+import type { PageRoute } from '../page.ts';
+import { linkButton } from '../parts/button.ts';
+import { checkbox, radioGroup } from '../parts/choices.ts';
+import { codePanels, copyable, secretBox } from '../parts/code.ts';
+import { definitionList } from '../parts/details.ts';
+import { form } from '../parts/form.ts';
+import { type FormState, newForm, refusedForm } from '../parts/form-state.ts';
+import { pageHeader, section } from '../parts/header.ts';
+
+export function secretPages({ pages, results, services: { applications }, publicUrl }: PageDependencies): PageRoute[] {
+  return pages.form('/applications/{id}/regenerate-secret', {
+    show: async (call) => askView(call, await applications.get(call.params.id ?? ''), newForm()),
+    respond: (call) =>
+      results.once(call, async () => {
+        const overlapSeconds = numberOf(call.form, 'overlapSeconds');
+        if (overlapSeconds === undefined)
+          throw refuseField('overlapSeconds', 'must be chosen: at once, or after an overlap');
+        const body = { overlapSeconds, revokeTokens: call.form.has('revokeTokens') };
+        const made = await applications.regenerateSecret(call.params.id ?? '', body, call.acting);
+        return () => secretView(made, publicUrl());
+      }),
+    invalid: async (call, refusal) =>
+      refusal.code === 'not_found'
+        ? null
+        : askView(call, await applications.get(call.params.id ?? ''), refusedForm(call.form, refusal)),
+  });
+}
+
+/** What the customer needs of an application that was just registered. */
+export function registeredView(made: WithSecret, publicUrl: string | null): View {
+  return shownView(made, publicUrl, `${made.application.name} is registered`);
+}
+
+function secretView(made: WithSecret, publicUrl: string | null): View {
+  return shownView(made, publicUrl, `New secret of ${made.application.name}`);
+}
+
+function shownView({ application, clientSecret }: WithSecret, publicUrl: string | null, title: string): View {
+  const { id, name, clientId, scopes } = application;
+  const url = `${publicUrl ?? 'https://…'}${TOKEN_PATH}`;
+  const content = html`${pageHeader({
+    title,
+    crumbs: crumbsTo(application),
+    lead: 'Give both to whoever runs the program. Only a hash of the secret is kept: it cannot be shown again, only replaced.',
+    actions: [linkButton({ href: `/applications/${id}`, label: `Go to ${name}`, kind: 'primary' })],
+  })}${section({
+    title: 'Credentials',
+    content: html`${definitionList([['Client id', copyable(clientId, 'client id')]])}${secretBox({
+      label: 'Client secret',
+      value: clientSecret,
+      note: 'Copy it now, into a place for secrets. It begins with sps_, so that scanners of source code find it where it should not be.',
+    })}`,
+  })}${section({
+    title: 'Get a token',
+    lead: 'The program asks for a token, calls with it until it expires, and asks for the next one.',
+    content: codePanels('Get a token', tokenExamples(url, clientId, scopes)),
+  })}`;
+  return { title, content };
+}
+
+/** The secret stands in none of them: what is copied out of a page ends up in tickets. */
+function tokenExamples(url: string, clientId: string, scopes: readonly string[]): { label: string; code: string }[] {
+  const scope = scopes.slice(0, 3).join(' ');
+  return [
+    {
+      label: 'curl',
+      code: `curl ${url} -u '${clientId}:'"$CLIENT_SECRET" \\\n  -d grant_type=client_credentials -d scope='${scope}'`,
+    },
+    {
+      label: 'JavaScript',
+      code: `const response = await fetch('${url}', {
+  method: 'POST',
+  headers: { Authorization: 'Basic ' + btoa('${clientId}:' + process.env.CLIENT_SECRET) },
+  body: new URLSearchParams({ grant_type: 'client_credentials', scope: '${scope}' }),
+});
+const { access_token, expires_in } = await response.json();`,
+    },
+    {
+      label: 'Python',
+      code: `import base64, json, os, urllib.parse, urllib.request
+
+credentials = base64.b64encode(f'${clientId}:{os.environ["CLIENT_SECRET"]}'.encode()).decode()
+form = urllib.parse.urlencode({'grant_type': 'client_credentials', 'scope': '${scope}'}).encode()
+request = urllib.request.Request('${url}', form, {'Authorization': f'Basic {credentials}'})
+token = json.load(urllib.request.urlopen(request))['access_token']`,
+    },
+    {
+      label: 'JSON',
+      code: `POST ${TOKEN_PATH}
+Content-Type: application/json
+
+${JSON.stringify({ clientId, clientSecret: '…', grantType: 'client_credentials', scope }, null, 2)}`,
+    },
+  ];
+}
+
+const OVERLAPS = [
+  {
+    value: '0',
+    label: 'At once',
+    hint: 'The program fails until it has the new one. Right if the old one has leaked.',
+  },
+  { value: '3600', label: 'In an hour' },
+  { value: '86400', label: 'In a day', hint: 'Both work meanwhile: put the new one in place without a gap.' },
+  { value: String(SECRET_OVERLAP_MAX_SECONDS), label: 'In a week' },
+];
+
+function askView({ csrf }: PageCall, application: Application, state: FormState): View {
+  const { id, name, previousSecretExpiresAt } = application;
+  const path = `/applications/${id}`;
+  const title = `New secret for ${name}`;
+  const content: Html = html`${pageHeader({
+    title,
+    crumbs: crumbsTo(application),
+    lead: `A new secret works at once.${previousSecretExpiresAt === null ? '' : ' At most two secrets are valid at a time: one that is still in its overlap ends now.'}`,
+  })}${form({
+    action: `${path}/regenerate-secret`,
+    csrf,
+    form: state,
+    content: html`${radioGroup(state, { name: 'overlapSeconds', label: 'When the old secret ends', choices: OVERLAPS })}${checkbox(state, { name: 'revokeTokens', label: 'Revoke all tokens too', hint: 'Those issued so far are refused from the next call on.' })}`,
+    submit: 'Make a new secret',
+    cancel: path,
+    labels: { overlapSeconds: 'When the old secret ends' },
+  })}`;
+  return { title, content };
+}
+
+function crumbsTo({ id, name }: Application) {
+  return [
+    { href: '/applications', label: 'Applications' },
+    { href: `/applications/${id}`, label: name },
+  ];
+}

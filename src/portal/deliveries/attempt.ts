@@ -1,0 +1,75 @@
+/** One attempt of a delivery: what was sent, what came, how long each step took, and what to do where it failed. */
+import { type Html, html } from '../../http/html.ts';
+import { RESPONSE_KEPT_BYTES } from '../../kernel/limits/limits.ts';
+import { adviceFor, type ErrorClass } from '../../outbound/outcome.ts';
+import type { AttemptRecord } from '../../store/sqlite/delivery/attempts.ts';
+import { badge } from '../parts/badge.ts';
+import { codeBlock } from '../parts/code.ts';
+import type { Moment } from '../parts/details.ts';
+import { countOf } from '../parts/number.ts';
+import { sentence } from '../parts/sentence.ts';
+import { spanText } from '../parts/time.ts';
+import { waterfall } from '../parts/waterfall.ts';
+
+/** As a moment of a story; `url` is where it went, as far as that is known now. The last one is unfolded. */
+export function attemptMoment(attempt: AttemptRecord, url: string | null, isUnfolded: boolean): Moment {
+  const { startedAt, attemptNumber, errorClass } = attempt;
+  return {
+    at: startedAt,
+    tone: errorClass === null ? 'positive' : 'negative',
+    title: html`Attempt ${attemptNumber} ${outcomeBadge(attempt)}`,
+    text: html`${errorClass === null ? null : failure(attempt, errorClass as ErrorClass)}<details class="attempt"${isUnfolded ? html` open` : null}><summary>${summaryOf(attempt)}</summary>${attemptDetails(attempt, url)}</details>`,
+  };
+}
+
+/** `200`, or the class of what went wrong. */
+export function outcomeBadge({
+  responseStatus,
+  errorClass,
+}: Pick<AttemptRecord, 'responseStatus' | 'errorClass'>): Html {
+  if (errorClass === null) return badge('positive', String(responseStatus), 'check');
+  const text =
+    errorClass === 'http_status' && responseStatus !== null ? String(responseStatus) : errorClass.replaceAll('_', ' ');
+  return badge('negative', text);
+}
+
+function failure({ errorMessage }: AttemptRecord, errorClass: ErrorClass): Html {
+  return html`<p><strong>${sentence(errorMessage ?? errorClass)}</strong> ${adviceFor(errorClass)}</p>`;
+}
+
+function summaryOf({ firstOffset, lastOffset, timings: { totalMs } }: AttemptRecord): Html {
+  const records = firstOffset === null || lastOffset === null ? 0 : lastOffset - firstOffset + 1;
+  const together =
+    records > 1 ? `with ${countOf(records - 1, 'other record')} (#${firstOffset} to #${lastOffset})` : 'alone';
+  return html`Sent ${together}${totalMs === null ? null : `, ${spanText(totalMs)}`}`;
+}
+
+/** What was sent and what came, with how long each step took. */
+export function attemptDetails(attempt: AttemptRecord, url: string | null): Html {
+  const { timings, errorClass } = attempt;
+  const drawn = waterfall(timings);
+  return html`<div class="stack">${drawn}${errorClass === null ? null : html`<p class="quiet">Error class <code>${errorClass}</code></p>`}<div class="columns">${codeBlock({ code: requestText(attempt, url), label: 'Request headers, secrets masked', isWrapped: true })}${answerBlock(attempt)}</div></div>`;
+}
+
+function requestText({ requestHeaders }: AttemptRecord, url: string | null): string {
+  const lines = headerLines(requestHeaders);
+  if (url === null) return lines.join('\n');
+  const { pathname, search, host } = new URL(url);
+  return [`POST ${pathname}${search}`, `host: ${host}`, ...lines].join('\n');
+}
+
+function answerBlock({ responseStatus, responseHeaders, responseBody }: AttemptRecord): Html {
+  if (responseStatus === null) return html`<p class="quiet">No answer came.</p>`;
+  if (responseHeaders === null) {
+    return html`<p class="quiet">It answered ${responseStatus}. The answer itself was erased along with the data that it was about.</p>`;
+  }
+  const body = responseBody === null ? '' : Buffer.from(responseBody).toString('utf8');
+  const isCut = responseBody !== null && responseBody.byteLength >= RESPONSE_KEPT_BYTES;
+  const head = [String(responseStatus), ...headerLines(responseHeaders)].join('\n');
+  const label = isCut ? 'Answer, the first 4 KiB of its body' : 'Answer';
+  return codeBlock({ code: body === '' ? `${head}\n\n(no body)` : `${head}\n\n${body}`, label, isWrapped: true });
+}
+
+function headerLines(headers: Readonly<Record<string, string>>): string[] {
+  return Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+}

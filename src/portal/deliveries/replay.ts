@@ -1,0 +1,130 @@
+/** `/deliveries/replay`: many records of a webhook sent again. First it is said how many they are, then they are. */
+import { type Html, html } from '../../http/html.ts';
+import { type Refusal, refuseBackwards, refuseField } from '../../kernel/refusal.ts';
+import { isoInstant } from '../../kernel/schemas.ts';
+import { type PageCall, type PageResult, redirectTo, type View } from '../call.ts';
+import type { PageDependencies } from '../dependencies.ts';
+import type { PageRoute } from '../page.ts';
+import { linkButton, submitButton } from '../parts/button.ts';
+import { selectField, textField } from '../parts/fields.ts';
+import { errorSummary } from '../parts/form.ts';
+import { type FormState, newForm, refusedForm } from '../parts/form-state.ts';
+import { pageHeader, section } from '../parts/header.ts';
+import { notice } from '../parts/notice.ts';
+import { countOf } from '../parts/number.ts';
+import { readChoice, readInstant, readText } from '../query.ts';
+import { DELIVERIES_PATH, webhookChoices } from './filter.ts';
+
+const PATH = `${DELIVERIES_PATH}/replay`;
+const NAMES = ['webhook', 'state', 'since', 'until'] as const;
+const LABELS = { webhook: 'Webhook', state: 'Which', since: 'From', until: 'Until' };
+
+/** What is asked for, as the use case takes it. */
+type AskedReplay = {
+  readonly webhookId: string;
+  readonly body: { readonly states: readonly string[]; readonly since?: string; readonly until?: string };
+};
+
+export function deliveryReplayPages({ pages, services, store }: PageDependencies): PageRoute[] {
+  const view = async (call: PageCall, fields: URLSearchParams, refusal: Refusal | null): Promise<View> => {
+    const state =
+      refusal === null
+        ? newForm(Object.fromEntries(NAMES.map((name) => [name, fields.get(name)])))
+        : refusedForm(fields, refusal);
+    const asked = refusal === null ? readReplay(fields) : null;
+    const count = asked === null ? null : await services.deliveries.countReplay(asked.webhookId, asked.body);
+    const choices = await webhookChoices(store, 'Choose one');
+    const name = choices.find(({ value }) => value === asked?.webhookId)?.label ?? '';
+    const content = html`${pageHeader({
+      title: 'Send many again',
+      lead: LEAD,
+      crumbs: [{ href: DELIVERIES_PATH, label: 'Deliveries' }],
+    })}${whichSection(state, choices)}${count === null ? null : countSection(call, fields, count, name)}`;
+    return { title: 'Send many again', content };
+  };
+  return [
+    pages.page({
+      method: 'GET',
+      path: PATH,
+      role: 'operator',
+      respond: (call) => view(call, call.query, null),
+      invalid: (call, refusal) => view(call, call.query, refusal),
+    }),
+    pages.page({
+      method: 'POST',
+      path: PATH,
+      role: 'operator',
+      respond: async ({ form, acting }): Promise<PageResult> => {
+        const asked = readReplay(form);
+        if (asked === null) throw refuseField('webhook', 'has to be chosen');
+        const { replayed } = await services.webhooks.replay(asked.webhookId, asked.body, acting);
+        const there = `${DELIVERIES_PATH}?${new URLSearchParams({ webhook: asked.webhookId })}`;
+        return redirectTo(there, `${countOf(replayed, 'record', 'No record')} will be sent again.`);
+      },
+      invalid: (call, refusal) => view(call, call.form, refusal),
+    }),
+  ];
+}
+
+const LEAD =
+  'Records that were given up, or that were delivered and lost behind the receiver. They keep their message ids, so a receiver that has had one drops it.';
+
+/** Null as long as no webhook is chosen. Throws 400 for times that make no sense, and for everything that was ever delivered. */
+function readReplay(fields: URLSearchParams): AskedReplay | null {
+  const webhookId = readText(fields, 'webhook');
+  if (webhookId === null) return null;
+  const which = readChoice(fields, 'state', ['dead', 'delivered', 'both'] as const) ?? 'dead';
+  const since = readInstant(fields, 'since');
+  const until = readInstant(fields, 'until');
+  if (which !== 'dead' && since === null) {
+    throw refuseField('since', 'has to be given, or everything that was ever delivered would go out again');
+  }
+  refuseBackwards(since, until, 'from');
+  const states = which === 'both' ? ['dead', 'delivered'] : [which];
+  return {
+    webhookId,
+    body: {
+      states,
+      ...(since !== null && { since: isoInstant(since) }),
+      ...(until !== null && { until: isoInstant(until) }),
+    },
+  };
+}
+
+type Choices = Awaited<ReturnType<typeof webhookChoices>>;
+
+function whichSection(state: FormState, choices: Choices): Html {
+  const fields = [
+    selectField(state, { name: 'webhook', label: LABELS.webhook, isRequired: true, choices }),
+    selectField(state, { name: 'state', label: LABELS.state, isRequired: true, choices: WHICH }),
+    textField(state, { name: 'since', label: 'From (UTC)', type: 'datetime-local', hint: 'When the event happened.' }),
+    textField(state, { name: 'until', label: 'Until (UTC)', type: 'datetime-local', hint: 'Without it, until now.' }),
+  ];
+  return section({
+    title: 'Which records',
+    content: html`<form method="get" action="${PATH}" class="form" novalidate data-leave-out-empty>${errorSummary(state, LABELS, 'That makes no range')}<div class="fields fields-pairs">${fields}</div><div class="buttons form-buttons">${submitButton({ label: 'Count them', kind: 'plain' })}</div></form>`,
+  });
+}
+
+const WHICH = [
+  { value: 'dead', label: 'Those that are dead' },
+  { value: 'delivered', label: 'Those that were delivered' },
+  { value: 'both', label: 'Both' },
+];
+
+function countSection({ csrf }: PageCall, fields: URLSearchParams, count: number, name: string): Html {
+  const found = countOf(count, 'record', 'No record');
+  if (count === 0)
+    return notice({
+      tone: 'info',
+      title: `${found} of ${name} is like that.`,
+      text: 'There is nothing to send again.',
+    });
+  const hidden = NAMES.map((field) => html`<input type="hidden" name="${field}" value="${fields.get(field) ?? ''}">`);
+  return section({
+    title: `${found} of ${name}`,
+    lead: 'They are due at once, and go out under the same rules as any other: in order where the webhook is ordered, within its rate, and only while it runs.',
+    id: 'count',
+    content: html`<form method="post" action="${PATH}" class="form" data-once>${csrf}${hidden}<div class="buttons form-buttons">${submitButton({ label: `Send ${countOf(count, 'record')} again`, kind: 'primary', icon: 'replay' })}${linkButton({ href: DELIVERIES_PATH, label: 'Cancel' })}</div></form>`,
+  });
+}

@@ -1,0 +1,141 @@
+/** The last challenge of an endpoint: what was sent, what was wanted and what came, side by side, and what to do about it. */
+import { type Html, html } from '../../http/html.ts';
+import { CHALLENGE_TIMEOUT_MS } from '../../kernel/limits/limits.ts';
+import { adviceFor, type ErrorClass } from '../../outbound/outcome.ts';
+import type { Endpoint, Verification } from '../../store/sqlite/webhooks/endpoints.ts';
+import { challengeBody } from '../../wire/challenge.ts';
+import { challengeHeader } from '../../wire/challenge-answer.ts';
+import { pathAndQuery } from '../../wire/signature.ts';
+import type { PageCall } from '../call.ts';
+import { badge } from '../parts/badge.ts';
+import { actionButton } from '../parts/button.ts';
+import { section } from '../parts/header.ts';
+import { notice } from '../parts/notice.ts';
+import { sentence } from '../parts/sentence.ts';
+import { time } from '../parts/time.ts';
+
+export function challengeSection(call: PageCall, endpoint: Endpoint): Html {
+  const { lastVerification } = endpoint;
+  return section({
+    id: 'challenge',
+    title: 'Challenge',
+    lead: 'The receiver signs what it is sent with the secret. A right answer proves that it is yours to send to.',
+    actions: [
+      call.may('operator') ? verifyButton(call, endpoint, endpoint.tokenChallenge && !endpoint.verified) : null,
+    ],
+    content:
+      lastVerification === null
+        ? html`<p class="quiet">It has not been challenged${endpoint.tokenChallenge ? '' : ', and does not have to be'}.</p>`
+        : verificationView(endpoint, lastVerification),
+  });
+}
+
+export function verifyButton({ csrf }: PageCall, { id, name }: Endpoint, isPrimary: boolean): Html {
+  return actionButton({
+    action: `/endpoints/${id}/verify`,
+    csrf,
+    label: 'Verify now',
+    longLabel: `Verify now: the endpoint ${name}`,
+    icon: 'check',
+    kind: isPrimary ? 'primary' : 'plain',
+  });
+}
+
+function verificationView(endpoint: Endpoint, verification: Verification): Html {
+  const { at, verified, error } = verification;
+  const verdict = verified
+    ? html`${badge('positive', 'answered rightly', 'check')} ${time(at)}`
+    : html`${badge('negative', 'failed')} ${time(at)}`;
+  const why =
+    error === null
+      ? null
+      : notice({ tone: 'negative', title: sentence(withoutCode(error)), text: challengeAdvice(error) });
+  return html`<div class="stack"><p class="badges">${verdict}</p>${why}${exchangeView(endpoint, verification)}</div>`;
+}
+
+/** Where the address was changed since, there is no verification to show: the exchange is always one with this address. */
+function exchangeView({ id, url }: Endpoint, { exchange, responseStatus, responseBody, verified }: Verification): Html {
+  const target = pathAndQuery(new URL(url));
+  const token = exchange?.token ?? '…';
+  const came = exchange?.came ?? null;
+  const isSigned = verified || (came !== null && came === exchange?.wanted);
+  return html`<div class="exchange">${column('Sent', [
+    line(`POST ${target}`),
+    line('content-type: application/json'),
+    line('x-api-key: the API key below'),
+    line(`${challengeHeader}: ${token}`),
+    line(''),
+    line(challengeBody(id)),
+  ])}${column('Wanted', [
+    line('200'),
+    line(`${challengeHeader}: ${exchange?.wanted ?? 'the signature'}`),
+    note('the Base64 HMAC-SHA256, under the secret, of'),
+    line(`POST${target}${token}`),
+  ])}${column('Came', cameLines({ responseStatus, responseBody, came, isSigned }))}</div>`;
+}
+
+type Came = {
+  readonly responseStatus: number | null;
+  readonly responseBody: string | null;
+  readonly came: string | null;
+  readonly isSigned: boolean;
+};
+
+function cameLines({ responseStatus, responseBody, came, isSigned }: Came): Html[] {
+  if (responseStatus === null) return [compared('no answer', false)];
+  return [
+    compared(String(responseStatus), responseStatus === 200),
+    compared(`${challengeHeader}: ${came ?? (isSigned ? 'the signature' : 'missing')}`, isSigned),
+    line(''),
+    responseBody === null || responseBody === '' ? note('without a body') : line(responseBody),
+  ];
+}
+
+function column(title: string, lines: readonly Html[]): Html {
+  return html`<div class="exchange-side"><h3>${title}</h3><div class="exchange-lines" tabindex="0" role="group" aria-label="${title}">${lines}</div></div>`;
+}
+
+function line(text: string): Html {
+  return html`<p class="exchange-line">${text}</p>`;
+}
+
+function note(text: string): Html {
+  return html`<p class="exchange-note">${text}</p>`;
+}
+
+/** A line of the answer, told by a word and not by its colour alone whether it is the one that was wanted. */
+function compared(text: string, isRight: boolean): Html {
+  return html`<p class="exchange-line ${isRight ? 'line-right' : 'line-wrong'}"><span class="visually-hidden">${isRight ? 'as wanted: ' : 'not as wanted: '}</span>${text}</p>`;
+}
+
+/** What to do about an error of a challenge, which begins with its code or says the status. */
+export function challengeAdvice(error: string): string {
+  const [code = ''] = error.split(':', 1);
+  return ADVICE[code] ?? statusAdvice(error) ?? adviceFor(code as ErrorClass);
+}
+
+const ADVICE: Readonly<Record<string, string>> = {
+  missing_answer: `The receiver has to put the signature of the challenge into the header ${challengeHeader} of its answer. The code that it needs is under “What the receiver needs”.`,
+  malformed_answer:
+    'The signature is 44 characters of Base64, of all 32 bytes. Hexadecimal digits, or the challenge itself, are not it.',
+  wrong_answer:
+    'Compare the secret at both sides; one that is Base64 has to be decoded before it is used. What is signed is POST, path and query as sent, and the challenge, one after the other with nothing between.',
+  timeout: `The receiver has ${CHALLENGE_TIMEOUT_MS / 1000} seconds to answer a challenge.`,
+};
+
+function statusAdvice(error: string): string | undefined {
+  const status = /answered (\d{3})/.exec(error)?.[1];
+  if (status === undefined) return undefined;
+  if (status === '401' || status === '403')
+    return 'Compare the API key at both sides, and look into the receiver’s log.';
+  if (status === '404' || status === '405')
+    return 'Check the path of the address, and that the receiver takes POST there.';
+  if (status.startsWith('3')) return 'Redirects are not followed: give the address that answers by itself.';
+  if (status.startsWith('2')) return 'A challenge is answered with 200 and nothing else.';
+  return 'Look into the receiver’s log for why it answered so.';
+}
+
+/** The code that an error begins with is for programs. */
+export function withoutCode(error: string): string {
+  return error.replace(/^[a-z_]+: /, '');
+}

@@ -1,0 +1,190 @@
+/** A new secret or a new API key for an endpoint, at once or at a time until which the receiver can take both. */
+import { type Html, html } from '../../http/html.ts';
+import type { Endpoint } from '../../store/sqlite/webhooks/endpoints.ts';
+import { type PageCall, pathId, redirectTo, type View } from '../call.ts';
+import type { PageDependencies } from '../dependencies.ts';
+import type { PageDefinition, PageRoute } from '../page.ts';
+import { linkButton } from '../parts/button.ts';
+import { secretBox } from '../parts/code.ts';
+import { selectField, textField } from '../parts/fields.ts';
+import { fieldGroup, form, moreFields } from '../parts/form.ts';
+import { type FormState, newForm, refusedForm } from '../parts/form-state.ts';
+import { pageHeader, section } from '../parts/header.ts';
+import { notice } from '../parts/notice.ts';
+import { time } from '../parts/time.ts';
+import { rotationBody } from './input.ts';
+import { waitsUntil } from './standing.ts';
+
+export function rotationPages({ pages, results, services: { endpoints } }: PageDependencies): PageRoute[] {
+  const secretDone: PageDefinition<PageCall>['respond'] = (call) =>
+    results.once(call, async () => {
+      const body = rotationBody(call.form, 'secret');
+      const { endpoint, newSecret } = await endpoints.rotateSecret(pathId(call), body, call.acting);
+      return (shownTo) => newSecretView(shownTo, endpoint, body.secret === undefined ? newSecret.reveal() : null);
+    });
+  const apiKeyDone: PageDefinition<PageCall>['respond'] = async (call) => {
+    const endpoint = await endpoints.rotateApiKey(pathId(call), rotationBody(call.form, 'apiKey'), call.acting);
+    const done =
+      waitsUntil(endpoint.nextApiKeyAt, call.now) === null
+        ? 'The new API key is sent from now on.'
+        : 'The new API key waits. Tell it to the receiver.';
+    return redirectTo(`/endpoints/${endpoint.id}#credentials`, done);
+  };
+  return (
+    [
+      [SECRET, secretDone],
+      [API_KEY, apiKeyDone],
+    ] as const
+  ).flatMap(([credential, respond]) => {
+    const view = async (call: PageCall, state: FormState): Promise<View> =>
+      rotationView(call, await endpoints.get(pathId(call)), credential, state);
+    return pages.form(`/endpoints/{id}/${credential.action}`, {
+      show: (call) => view(call, newForm({ activateAfterSeconds: DAY_SECONDS, overlapSeconds: 0 })),
+      respond,
+      invalid: async (call, refusal) =>
+        refusal.code === 'not_found' ? null : view(call, refusedForm(call.form, refusal)),
+    });
+  });
+}
+
+const DAY_SECONDS = 86_400;
+
+type Credential = {
+  readonly action: string;
+  readonly field: 'secret' | 'apiKey';
+  readonly noun: string;
+  readonly lead: string;
+  readonly own: Html | string;
+};
+
+const SECRET: Credential = {
+  action: 'rotate-secret',
+  field: 'secret',
+  noun: 'secret',
+  lead: 'The new one is shown once, now. Until it signs, the receiver puts it beside the old one and takes either.',
+  own: 'Base64, after whsec_ too, or any text. Left empty, 32 random bytes are made, which is better.',
+};
+const API_KEY: Credential = {
+  action: 'rotate-api-key',
+  field: 'apiKey',
+  noun: 'API key',
+  lead: 'Until the new one is sent, the receiver puts it beside the old one and takes either.',
+  own: '32 hexadecimal digits. Left empty, a key is made.',
+};
+
+function rotationView({ csrf, now }: PageCall, endpoint: Endpoint, credential: Credential, state: FormState): View {
+  const { id, name } = endpoint;
+  const { noun, field, action, lead, own } = credential;
+  const title = `New ${noun} for ${name}`;
+  const waits = waitsUntil(field === 'secret' ? endpoint.nextSecretAt : endpoint.nextApiKeyAt, now);
+  const crumbs = [
+    { href: '/endpoints', label: 'Endpoints' },
+    { href: `/endpoints/${id}`, label: name },
+  ];
+  const fields = html`${fieldGroup('When', null, [
+    selectField(state, {
+      name: 'activateAfterSeconds',
+      label: 'It is used',
+      isRequired: true,
+      choices: DELAYS,
+      hint: 'At once breaks deliveries until the receiver has it: for when the old one was seen by others.',
+    }),
+    ...(field === 'secret'
+      ? [
+          selectField(state, {
+            name: 'overlapSeconds',
+            label: 'The old one also signs',
+            isRequired: true,
+            choices: OVERLAPS,
+            hint: 'With Standard Webhooks, for receivers that hold one secret: until then requests carry the signatures of both.',
+          }),
+        ]
+      : []),
+  ])}${moreFields(
+    'Use one that you agreed on already',
+    state,
+    [field],
+    [
+      textField(state, {
+        name: field,
+        label: `New ${noun}`,
+        autocomplete: 'off',
+        hint: own,
+        ...(field === 'secret' ? { type: 'password' } : { isCode: true }),
+      }),
+    ],
+  )}`;
+  const pending =
+    waits === null
+      ? null
+      : notice({
+          tone: 'caution',
+          title: `Another ${noun} waits already.`,
+          text: html`It was to be used from ${time(waits)} on. The one made here takes its place, and it never will be.`,
+        });
+  const content = html`${pageHeader({ title, crumbs, lead })}${pending}${form({
+    action: `/endpoints/${id}/${action}`,
+    csrf,
+    form: state,
+    content: fields,
+    submit: `Make the new ${noun}`,
+    cancel: `/endpoints/${id}`,
+    labels: {
+      secret: 'New secret',
+      apiKey: 'New API key',
+      activateAfterSeconds: 'It is used',
+      overlapSeconds: 'The old one also signs',
+    },
+  })}`;
+  return { title, content };
+}
+
+const DELAYS = [
+  { value: '0', label: 'at once' },
+  { value: '3600', label: 'in an hour' },
+  { value: String(DAY_SECONDS), label: 'in a day' },
+  { value: String(3 * DAY_SECONDS), label: 'in 3 days' },
+  { value: String(7 * DAY_SECONDS), label: 'in 7 days' },
+];
+
+const OVERLAPS = [
+  { value: '0', label: 'no longer' },
+  { value: '3600', label: 'for another hour' },
+  { value: String(DAY_SECONDS), label: 'for another day' },
+  { value: String(7 * DAY_SECONDS), label: 'for another 7 days' },
+];
+
+/** `secret` is null for one that was given: whoever typed it has it. */
+function newSecretView({ now }: PageCall, { id, name, nextSecretAt }: Endpoint, secret: string | null): View {
+  const title = `New secret for ${name}`;
+  const waits = waitsUntil(nextSecretAt, now);
+  const from =
+    waits === null
+      ? notice({
+          tone: 'caution',
+          title: 'It signs from now on.',
+          text: 'Deliveries fail, and are tried again, until the receiver has it.',
+        })
+      : notice({
+          tone: 'info',
+          title: 'It waits.',
+          text: html`The old one signs until ${time(waits)}, the new one from then on. Give it to the receiver before.`,
+        });
+  const box =
+    secret === null
+      ? null
+      : section({
+          title: 'For whoever runs the receiver',
+          content: secretBox({
+            label: 'New secret',
+            value: secret,
+            note: 'It is kept sealed and cannot be shown again.',
+          }),
+        });
+  const content = html`${pageHeader({
+    title,
+    crumbs: [{ href: '/endpoints', label: 'Endpoints' }],
+    actions: [linkButton({ href: `/endpoints/${id}`, label: 'To the endpoint', kind: 'primary', icon: 'next' })],
+  })}${from}${box}`;
+  return { title, content };
+}

@@ -1,0 +1,195 @@
+/** The pages of PGP keys: the list, one key, importing, changing and deleting. */
+import { type Html, html } from '../../http/html.ts';
+import type { PgpKey } from '../../store/sqlite/webhooks/keys.ts';
+import type { Uses } from '../../store/sqlite/webhooks/uses.ts';
+import { type PageCall, pathId, redirectTo, type View } from '../call.ts';
+import type { PageDependencies } from '../dependencies.ts';
+import { linesOf } from '../endpoints/input.ts';
+import type { PageRoute } from '../page.ts';
+import { attempted } from '../parts/attempted.ts';
+import { linkButton } from '../parts/button.ts';
+import { codeBlock, copyable } from '../parts/code.ts';
+import { confirmPage } from '../parts/confirm.ts';
+import { definitionList } from '../parts/details.ts';
+import { textArea, textField } from '../parts/fields.ts';
+import { fieldGroup, form } from '../parts/form.ts';
+import { type FormState, newForm, refusedForm } from '../parts/form-state.ts';
+import { pageHeader, section } from '../parts/header.ts';
+import { notice } from '../parts/notice.ts';
+import { relativeTime, time } from '../parts/time.ts';
+import { stillUsedView, usesList } from '../webhooks/uses.ts';
+import { grouped, keyListPage } from './list.ts';
+import { expiryTone } from './timeline.ts';
+
+const LIST = { href: '/keys', label: 'Keys' };
+
+export function keyPages(dependencies: PageDependencies): PageRoute[] {
+  const { pages, services, store } = dependencies;
+  const { keys } = services;
+  const found = (call: PageCall): Promise<PgpKey> => keys.get(pathId(call));
+  const usesOf = async (name: string): Promise<Uses | null> => (await store.uses.ofKeys([name])).get(name) ?? null;
+  return [
+    keyListPage(dependencies),
+    ...pages.form('/keys/new', {
+      show: async (call) => formView(call, newForm(), null),
+      respond: async (call) => {
+        const { id, name } = await keys.create(keyBody(call.form), call.acting);
+        return redirectTo(`/keys/${id}`, `The key ${name} is imported. Webhooks can name it now.`);
+      },
+      invalid: async (call, refusal) => formView(call, refusedForm(withoutPrivateKey(call.form), refusal), null),
+    }),
+    pages.view('/keys/{id}', async (call) => {
+      const key = await found(call);
+      return keyView(call, key, await usesOf(key.name));
+    }),
+    ...pages.form('/keys/{id}/edit', {
+      show: async (call) => {
+        const key = await found(call);
+        return formView(call, newForm({ name: key.name, publicKey: key.publicKey }), key);
+      },
+      respond: async (call) => {
+        const { id, name } = await keys.patch((await found(call)).id, keyBody(call.form), call.acting);
+        return redirectTo(`/keys/${id}`, `The key ${name} is saved.`);
+      },
+      invalid: async (call, refusal) =>
+        refusal.code === 'not_found'
+          ? null
+          : formView(call, refusedForm(withoutPrivateKey(call.form), refusal), await found(call)),
+    }),
+    ...pages.form('/keys/{id}/delete', {
+      show: async (call) => {
+        const { id, name } = await found(call);
+        const path = `/keys/${id}`;
+        const uses = await usesOf(name);
+        const title = `Delete the key ${name}?`;
+        const crumbs = [LIST, { href: path, label: name }];
+        if (uses !== null) {
+          return stillUsedView({
+            title,
+            crumbs,
+            uses,
+            all: listOf(name),
+            back: path,
+            remedy: 'Have them encrypt for another key first, or delete them.',
+          });
+        }
+        return confirmPage({
+          ...{ title, crumbs, csrf: call.csrf, action: `${path}/delete`, submit: 'Delete the key', cancel: path },
+          text: 'Nothing can be encrypted for it any more. The customer, who has it, can give it to you again.',
+        });
+      },
+      respond: async (call) => {
+        const { id, name } = await found(call);
+        return attempted('/keys', `The key ${name} is deleted.`, () => keys.remove(id, call.acting), `/keys/${id}`);
+      },
+    }),
+  ];
+}
+
+function keyBody(form: URLSearchParams): Record<string, unknown> {
+  return { name: form.get('name')?.trim() ?? '', publicKey: linesOf(form, 'publicKey') ?? '' };
+}
+
+/** A private key that was pasted by mistake is in no page that comes back. */
+function withoutPrivateKey(typed: URLSearchParams): URLSearchParams {
+  const form = new URLSearchParams(typed);
+  if (form.get('publicKey')?.includes('PRIVATE KEY')) form.delete('publicKey');
+  return form;
+}
+
+function listOf(name: string): string {
+  return `/webhooks?key=${encodeURIComponent(name)}`;
+}
+
+function formView({ csrf }: PageCall, state: FormState, before: PgpKey | null): View {
+  const title = before === null ? 'Import a key' : `Change ${before.name}`;
+  const path = before === null ? '/keys' : `/keys/${before.id}`;
+  const fields = fieldGroup('The key', null, [
+    textField(state, {
+      name: 'name',
+      label: 'Name',
+      isRequired: true,
+      isCode: true,
+      placeholder: 'customer-2027',
+      hint: 'Webhooks refer to it, and receivers see it in X-PGP-Key-Name: letters, digits, dots, dashes, underscores.',
+    }),
+    textArea(state, {
+      name: 'publicKey',
+      label: 'Public key',
+      isRequired: true,
+      isCode: true,
+      rows: 12,
+      placeholder: '-----BEGIN PGP PUBLIC KEY BLOCK-----',
+      takesFile: '.asc,.pgp,.gpg,.txt',
+      hint:
+        before === null
+          ? 'In ASCII armor. It has to be able to encrypt; RSA needs 2048 bits or more.'
+          : 'The same key with a later end, or another one: retries are encrypted for what stands here.',
+    }),
+  ]);
+  const content = html`${pageHeader({
+    title,
+    crumbs: before === null ? [LIST] : [LIST, { href: path, label: before.name }],
+    lead:
+      before === null
+        ? 'The public half of a key pair that the customer made. The private half stays with the customer.'
+        : undefined,
+  })}${form({
+    action: before === null ? '/keys/new' : `${path}/edit`,
+    csrf,
+    form: state,
+    content: fields,
+    submit: before === null ? 'Import the key' : 'Save',
+    cancel: path,
+    labels: { name: 'Name', publicKey: 'Public key' },
+  })}`;
+  return { title, content };
+}
+
+function keyView(call: PageCall, key: PgpKey, uses: Uses | null): View {
+  const { id, name, fingerprint, algorithm, expiresAt, publicKey, createdAt } = key;
+  const manages = call.may('administrator');
+  const content = html`${pageHeader({
+    title: name,
+    crumbs: [LIST],
+    lead: 'A PGP public key. Compare the fingerprint with its owner, on another way than the key came.',
+    actions: manages
+      ? [
+          linkButton({ href: `/keys/${id}/delete`, label: 'Delete', icon: 'trash' }),
+          linkButton({ href: `/keys/${id}/edit`, label: 'Change', icon: 'edit' }),
+        ]
+      : [],
+  })}${expiryNotice(expiresAt, call.now, uses)}${section({
+    title: 'The key',
+    content: definitionList([
+      [
+        'Fingerprint',
+        html`<span class="fingerprint">${copyable(fingerprint, 'fingerprint', grouped(fingerprint))}</span>`,
+      ],
+      ['Algorithm', html`<code>${algorithm}</code>`],
+      ['Expires', expiresAt === null ? 'never' : html`${time(expiresAt)} (${relativeTime(expiresAt, call.now)})`],
+      [
+        'Webhooks',
+        uses === null ? html`<span class="quiet">none encrypts for it</span>` : usesList(uses, listOf(name)),
+      ],
+      ['Imported', time(createdAt)],
+    ]),
+  })}${codeBlock({ code: publicKey, label: 'Public key, in ASCII armor' })}`;
+  return { title: name, content };
+}
+
+function expiryNotice(expiresAt: number | null, now: number, uses: Uses | null): Html | null {
+  if (expiresAt === null || expiryTone(expiresAt, now) === 'positive') return null;
+  const remedy = 'Ask its owner for the key with a later end, or for another, and change this one or the webhooks.';
+  if (expiresAt > now)
+    return notice({
+      tone: 'caution',
+      title: 'It expires soon.',
+      text: `Webhooks that use it will stop then. ${remedy}`,
+    });
+  return notice({
+    tone: 'negative',
+    title: 'It has expired.',
+    text: `${uses === null ? 'Nothing can be encrypted for it.' : 'Webhooks that use it do not run.'} ${remedy}`,
+  });
+}

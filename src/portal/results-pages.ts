@@ -1,0 +1,31 @@
+/** `/results/{id}`: what a form made, as long as it is kept. */
+import { html } from '../http/html.ts';
+import { RESULT_MS } from '../kernel/limits/portal.ts';
+import type { PageDependencies } from './dependencies.ts';
+import type { PageRoute } from './page.ts';
+import { pageHeader } from './parts/header.ts';
+import { notice } from './parts/notice.ts';
+import { spanText } from './parts/time.ts';
+import { RESULTS_PATH } from './results.ts';
+
+export function resultPages({ pages, results }: PageDependencies): PageRoute[] {
+  return [
+    pages.page({
+      method: 'GET',
+      path: `${RESULTS_PATH}/{id}`,
+      role: 'administrator',
+      respond: async (call) => (await results.find(call)) ?? GONE,
+    }),
+  ];
+}
+
+const TITLE = 'No longer shown';
+
+const GONE = {
+  title: TITLE,
+  status: 404,
+  content: html`${pageHeader({ title: TITLE })}${notice({
+    tone: 'info',
+    text: `A page with a secret is shown for ${spanText(RESULT_MS)}, to the session that made it. Nothing was made again. If nobody copied the secret, make a new one.`,
+  })}`,
+};

@@ -1,0 +1,77 @@
+/** `/users/new`, and the change of a user: one form, and what comes of it. */
+import { html } from '../../http/html.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import type { User } from '../../store/sqlite/access/users.ts';
+import { type PageCall, redirectTo, type View } from '../call.ts';
+import type { PageDependencies } from '../dependencies.ts';
+import type { PageRoute } from '../page.ts';
+import { form } from '../parts/form.ts';
+import type { FormState } from '../parts/form-state.ts';
+import { pageHeader } from '../parts/header.ts';
+import { newUserForm, refusedUserForm, USER_LABELS, userBody, userFields, userForm } from './form.ts';
+
+const LIST = { href: '/users', label: 'Users' };
+
+export function userFormPages({ pages, services: { users }, store }: PageDependencies): PageRoute[] {
+  const newView = async ({ csrf }: PageCall, state: FormState): Promise<View> => {
+    const title = 'Add a user';
+    const content = html`${pageHeader({ title, crumbs: [LIST], lead: 'An invitation lets them set a password of their own: nobody else ever knows it.' })}${form(
+      {
+        action: '/users/new',
+        csrf,
+        form: state,
+        content: userFields(state, await store.products.all()),
+        submit: 'Add the user',
+        cancel: LIST.href,
+        labels: USER_LABELS,
+      },
+    )}`;
+    return { title, content };
+  };
+  const changeView = async ({ csrf }: PageCall, { id, userName }: User, state: FormState): Promise<View> => {
+    const title = `Change ${userName}`;
+    const path = `/users/${id}`;
+    const lead = 'What is taken away counts from the next request on, here and for its applications.';
+    const content = html`${pageHeader({ title, crumbs: [LIST, { href: path, label: userName }], lead })}${form({
+      action: `${path}/edit`,
+      csrf,
+      form: state,
+      content: userFields(state, await store.products.all()),
+      submit: 'Save',
+      cancel: path,
+      labels: USER_LABELS,
+    })}`;
+    return { title, content };
+  };
+  return [
+    ...pages.form('/users/new', {
+      show: async (call) => newView(call, newUserForm(call.session.constraints)),
+      respond: async ({ form: typed, acting }) => {
+        const { id, userName, role } = await users.create(userBody(typed, false), acting);
+        const next = role === 'service' ? 'Applications can act as it.' : 'Invite them to set a password.';
+        return redirectTo(`/users/${id}`, `${userName} is added. ${next}`);
+      },
+      invalid: async (call, refusal) => newView(call, refusedUserForm(call.form, refusal)),
+    }),
+    ...pages.form('/users/{id}/edit', {
+      show: async (call) => {
+        const user = await users.get(call.params.id ?? '');
+        return changeView(call, user, userForm(user));
+      },
+      respond: async ({ params, form: typed, acting, user: me }) => {
+        const { id, role } = await users.get(params.id ?? '');
+        const patch = userBody(typed, true);
+        if (id === me.id && patch.role !== role) {
+          const problem = 'is that of your own account: somebody else has to change it';
+          throw new Refusal('validation_failed', `role ${problem}`, { details: [{ field: 'role', problem }] });
+        }
+        const { userName } = await users.patch(id, patch, acting);
+        return redirectTo(`/users/${id}`, `${userName} is saved.`);
+      },
+      invalid: async (call, refusal) => {
+        if (refusal.code === 'not_found') return null;
+        return changeView(call, await users.get(call.params.id ?? ''), refusedUserForm(call.form, refusal));
+      },
+    }),
+  ];
+}

@@ -1,0 +1,130 @@
+/** Choosing the events of a webhook, and the rule that comes with some of them: what must be encrypted needs a key. */
+
+import { STATUS_CATEGORY } from '../../events/event-types.ts';
+import { attributes, type Html, html } from '../../http/html.ts';
+import type { EventType } from '../../store/sqlite/webhooks/event-types.ts';
+import type { PgpKey } from '../../store/sqlite/webhooks/keys.ts';
+import { encryptionNeed } from '../../webhooks/encryption-rule.ts';
+import { idOf, problemLine, selectField, textField } from '../parts/fields.ts';
+import { fieldGroup } from '../parts/form.ts';
+import type { FormState } from '../parts/form-state.ts';
+import { notice } from '../parts/notice.ts';
+
+const NAME = 'eventTypes';
+
+/** Boxes by category, each category as a whole above its types. What was subscribed to and has no box stands in the line below. */
+export function eventsStep(form: FormState, eventTypes: readonly EventType[]): Html {
+  const chosen = new Set(form.values(NAME));
+  let boxes = 0;
+  const box = (value: string, label: string | Html, hint: string | null): Html => {
+    boxes += 1;
+    const id = `${idOf(NAME)}-${boxes}`;
+    const input = attributes({
+      ...{ id, name: NAME, type: 'checkbox', value, checked: chosen.has(value) },
+      'aria-describedby': hint === null ? null : `${id}-hint`,
+    });
+    return html`<div class="choice"><input${input}><div><label for="${id}">${label}</label>${hint === null ? null : html`<p class="hint" id="${id}-hint">${hint}</p>`}</div></div>`;
+  };
+  const categories = [...byCategory(eventTypes)].sort(ownFirst);
+  const groups = categories.map(([category, types]) => {
+    const all = box(
+      `${category}.*`,
+      html`<code>${category}.*</code>`,
+      `All of ${category}, with those that are still to come.`,
+    );
+    const each = types.map(({ name, description, encryptionRequired }) =>
+      box(
+        name,
+        html`<code>${name}</code>`,
+        `${description}${encryptionRequired ? ' Encrypted only.' : ''}`.trim() || null,
+      ),
+    );
+    const boxes = html`${all}<div class="category-types">${each}</div>`;
+    if (`${category}.` !== STATUS_CATEGORY) return html`<div class="category">${boxes}</div>`;
+    const isChosen = [...chosen].some((pattern) => pattern.startsWith(STATUS_CATEGORY));
+    return html`<details class="category"${attributes({ open: isChosen })}><summary>What happens to webhooks themselves, for a watcher of yours</summary>${boxes}</details>`;
+  });
+  const problem = form.problem(NAME);
+  const described = attributes({
+    id: idOf(NAME),
+    'aria-describedby': problem === null ? null : `${idOf(NAME)}-problem`,
+  });
+  return fieldGroup(
+    '2. Which events',
+    'It gets what is published from its creation on. Nothing has to be started for that: what comes before the start waits.',
+    [
+      html`<fieldset class="field field-wide"${described}><legend class="visually-hidden">Events</legend>${problemLine(NAME, 'Events', problem)}<div class="categories">${groups}<div class="category">${box('*', html`<code>*</code>`, 'Everything that happens, with types that are still to come. Needs a key, for employee events are among it.')}</div></div></fieldset>`,
+      textField(form, {
+        name: 'morePatterns',
+        label: 'Others',
+        isCode: true,
+        placeholder: 'stock.* invoice.*',
+        hint: 'Categories that have no type yet, separated by spaces.',
+      }),
+    ],
+  );
+}
+
+function byCategory(eventTypes: readonly EventType[]): ReadonlyMap<string, readonly EventType[]> {
+  return Map.groupBy(eventTypes, ({ name }) => name.slice(0, name.indexOf('.')));
+}
+
+/** The company's own categories first, then those that are built in. */
+function ownFirst(a: readonly [string, readonly EventType[]], b: readonly [string, readonly EventType[]]): number {
+  const builtIn = ([, types]: readonly [string, readonly EventType[]]): number =>
+    Number(types.every((type) => type.builtIn));
+  return builtIn(a) - builtIn(b) || (a[0] < b[0] ? -1 : 1);
+}
+
+export function encryptionStep(
+  form: FormState,
+  patterns: readonly string[],
+  eventTypes: readonly EventType[],
+  keys: readonly PgpKey[],
+  now: number,
+): Html {
+  return fieldGroup('3. Encryption', null, [
+    ruleBox(patterns, form.value('encryptionKeyName') !== '', eventTypes),
+    selectField(form, {
+      name: 'encryptionKeyName',
+      label: 'Key',
+      choices: [
+        { value: '', label: 'None: bodies go out in clear, over TLS' },
+        ...keys.map(({ name, expiresAt }) => {
+          const isExpired = expiresAt !== null && expiresAt <= now;
+          return { value: name, label: isExpired ? `${name} (expired)` : name, isDisabled: isExpired };
+        }),
+      ],
+      hint:
+        keys.length === 0
+          ? html`There is no key yet. <a href="/keys/new">Import the customer’s</a>, then come back.`
+          : 'Every body is encrypted for its owner. Nothing is ever sent with an expired key, or in clear because encrypting failed.',
+    }),
+  ]);
+}
+
+/** The script asks for the rule anew whenever something is chosen; the server has the last word in any case. */
+function ruleBox(patterns: readonly string[], hasKey: boolean, eventTypes: readonly EventType[]): Html {
+  const refresh = attributes({
+    'hx-get': '/webhooks/new/rule',
+    'hx-trigger': "change from:'closest form'",
+    'hx-include': `[name="${NAME}"], [name="morePatterns"], [name="encryptionKeyName"]`,
+    'hx-sync': 'this:replace',
+  });
+  return html`<div aria-live="polite"${refresh}>${encryptionRule(patterns, hasKey, eventTypes)}</div>`;
+}
+
+/** What the chosen events ask for. */
+export function encryptionRule(patterns: readonly string[], hasKey: boolean, eventTypes: readonly EventType[]): Html {
+  const need = encryptionNeed(patterns, eventTypes);
+  if (need === null) {
+    return html`<p class="hint">Employee events, and event types marked “encrypted only”, need a key. So does <code>*</code>.</p>`;
+  }
+  return hasKey
+    ? notice({ tone: 'positive', text: `${capital(need)} must be encrypted, and they will be.` })
+    : notice({ tone: 'caution', text: `${capital(need)} must be encrypted: choose a key.` });
+}
+
+function capital(text: string): string {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
+}

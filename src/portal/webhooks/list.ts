@@ -1,0 +1,136 @@
+/** `/webhooks`: which events go where, and how that is going. */
+import { type Html, html } from '../../http/html.ts';
+import type { WebhookListing } from '../../store/sqlite/webhooks/directory.ts';
+import type { WebhookState } from '../../store/sqlite/webhooks/webhooks.ts';
+import { viewWebhook } from '../../webhooks/view.ts';
+import type { PageCall } from '../call.ts';
+import type { PageDependencies } from '../dependencies.ts';
+import type { PageRoute } from '../page.ts';
+import { stateBadge, tag } from '../parts/badge.ts';
+import { linkButton } from '../parts/button.ts';
+import { selectField, textField } from '../parts/fields.ts';
+import { newForm } from '../parts/form-state.ts';
+import { listView, readListed } from '../parts/list.ts';
+import { countText } from '../parts/number.ts';
+import { emptyState, nothingFound, table } from '../parts/table.ts';
+import { relativeTime } from '../parts/time.ts';
+import { readChoice, readText } from '../query.ts';
+import { isSetUp, readSetUp, setUpChecklist } from '../set-up.ts';
+
+const PATH = '/webhooks';
+const STATES = ['running', 'started', 'failing', 'failed', 'stopped'] as const satisfies readonly WebhookState[];
+const TYPES_SHOWN = 3;
+
+type Filter = { state: WebhookState | null; endpointId: string | null; keyName: string | null; text: string | null };
+
+export function webhookListPage({ pages, store, hasPage }: PageDependencies): PageRoute {
+  return pages.view(PATH, async (call) => {
+    const { query } = call;
+    const asked: Filter = {
+      state: readChoice(query, 'state', STATES),
+      endpointId: readText(query, 'endpoint'),
+      keyName: readText(query, 'key'),
+      text: readText(query, 'q'),
+    };
+    const filter = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== null));
+    const { items, cursor, nextCursor } = await readListed(
+      query,
+      (after, limit) => store.directory.webhooks(filter, after, limit),
+      ({ webhook }) => webhook.id,
+    );
+    const isEmpty = items.length === 0 && Object.keys(filter).length === 0 && cursor === null;
+    const empty = isEmpty ? await firstWebhook(call) : nothingFound(PATH, 'webhooks');
+    return listView({
+      title: 'Webhooks',
+      lead: 'Which events go to which endpoint, and how that is going.',
+      actions: [call.may('administrator') && !isEmpty ? newButton() : null],
+      ...{ path: PATH, query, nextCursor },
+      filters: isEmpty ? [] : await filters(asked),
+      results: webhookTable(call, items, empty),
+    });
+  });
+
+  async function filters(asked: Filter): Promise<Html[]> {
+    const counts = await store.directory.states();
+    const state = newForm({ q: asked.text, state: asked.state });
+    const states = STATES.map((name) => ({ value: name, label: `${name} (${countText(counts[name] ?? 0)})` }));
+    return [
+      textField(state, { name: 'q', label: 'Name', type: 'search' }),
+      selectField(state, { name: 'state', label: 'State', choices: [{ value: '', label: 'Any' }, ...states] }),
+      ...(asked.endpointId === null ? [] : [html`<input type="hidden" name="endpoint" value="${asked.endpointId}">`]),
+      ...(asked.keyName === null ? [] : [html`<input type="hidden" name="key" value="${asked.keyName}">`]),
+    ];
+  }
+
+  /** The way to the first delivery, which ends here. */
+  async function firstWebhook(call: PageCall): Promise<Html> {
+    const steps = await readSetUp(store);
+    const isGuided = !isSetUp(steps) && call.may('administrator');
+    return html`${emptyState({
+      title: 'Nothing is sent yet',
+      text: html`<p>A webhook subscribes an endpoint to events: by their types, by a category as a whole, or to all. From then on each event is sent until the receiver has it.</p>`,
+      action: isGuided
+        ? null
+        : call.may('administrator')
+          ? newButton()
+          : html`<p class="quiet">An administrator can create one.</p>`,
+    })}${isGuided ? setUpChecklist(steps, call.role, hasPage) : null}`;
+  }
+}
+
+function webhookTable(call: PageCall, listings: readonly WebhookListing[], empty: Html): Html {
+  return table({
+    caption: 'Webhooks',
+    columns: [
+      { label: 'Name and endpoint', kind: 'main' },
+      { label: 'State' },
+      { label: 'Events' },
+      { label: 'Waiting', kind: 'number' },
+      { label: 'Last attempt' },
+    ],
+    rows: listings.map((listing) => {
+      const { webhook, endpointName, pendingRecords } = listing;
+      const { id, name, endpointId, progress } = webhook;
+      return [
+        html`<a href="${PATH}/${id}">${name}</a><span class="cell-hint">to <a href="/endpoints/${endpointId}" class="plain-link">${endpointName}</a></span>`,
+        html`${stateBadge(progress.state)}${reasonHint(listing)}`,
+        typesCell(webhook.eventTypes),
+        pendingRecords === 0 ? html`<span class="quiet">0</span>` : countText(pendingRecords),
+        relativeTime(progress.sentAt, call.now),
+      ];
+    }),
+    empty,
+  });
+}
+
+/** Why it is not running, in as few words as the cell has room for; all of it is on its page. */
+function reasonHint({ webhook, endpointEnabled }: WebhookListing): Html | null {
+  const { stateReason } = viewWebhook(webhook);
+  if (stateReason !== null) {
+    const [code = ''] = stateReason.split(':', 1);
+    return html`<span class="cell-hint">${REASONS[code] ?? code.replaceAll('_', ' ')}</span>`;
+  }
+  return endpointEnabled ? null : html`<span class="cell-hint">its endpoint is off</span>`;
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  stopped_by_administrator: 'by an administrator',
+  http_status: 'the receiver answers with an error',
+  connect: 'no connection',
+  dns: 'its host name cannot be found',
+  tls_untrusted: 'its certificate is not trusted',
+  tls_expired: 'its certificate has expired',
+  tls_wrong_host: 'its certificate is for another name',
+  timeout: 'no answer in time',
+  oauth_token: 'no OAuth token',
+};
+
+function typesCell(patterns: readonly string[]): Html {
+  const more = patterns.length - TYPES_SHOWN;
+  const first = patterns.slice(0, TYPES_SHOWN).map(tag);
+  return html`<span class="tags">${first}${more > 0 ? html`<span class="quiet">+${countText(more)}</span>` : null}</span>`;
+}
+
+function newButton(): Html {
+  return linkButton({ href: `${PATH}/new`, label: 'New webhook', kind: 'primary', icon: 'plus' });
+}

@@ -1,0 +1,152 @@
+/** The pages of webhooks: the list, one webhook with what can be done with it, and its forms. */
+import { type Html, html } from '../../http/html.ts';
+import { DEAD_COUNTED_BATCHES, STATES_SHOWN } from '../../kernel/limits/portal.ts';
+import { Refusal } from '../../kernel/refusal.ts';
+import type { AttemptRecord } from '../../store/sqlite/delivery/attempts.ts';
+import type { WebhookListing } from '../../store/sqlite/webhooks/directory.ts';
+import { type PageCall, pathId, redirectTo, type View } from '../call.ts';
+import type { PageDependencies } from '../dependencies.ts';
+import { webhookActivity } from '../live/webhook.ts';
+import type { PageRoute } from '../page.ts';
+import { attempted, refusedTo } from '../parts/attempted.ts';
+import { linkButton } from '../parts/button.ts';
+import { confirmPage } from '../parts/confirm.ts';
+import { countOf } from '../parts/number.ts';
+import { testSection } from './attempt.ts';
+import {
+  type DeadRecords,
+  deadCount,
+  removalSection,
+  settingsSection,
+  statusRegion,
+  statusUpdate,
+  type WebhookFigures,
+  webhookHeader,
+} from './detail.ts';
+import { webhookListPage } from './list.ts';
+import { webhookFormPages } from './new.ts';
+import { historySection } from './state.ts';
+
+export function webhookPages(dependencies: PageDependencies): PageRoute[] {
+  const { pages, services, store, testDelivery, hasPage } = dependencies;
+  const { webhooks, endpoints } = services;
+
+  const found = async (call: PageCall): Promise<WebhookListing> => {
+    const listing = await store.directory.webhook(pathId(call));
+    if (listing === null) throw new Refusal('not_found', 'there is no such webhook');
+    return listing;
+  };
+
+  const switching = (verb: 'start' | 'stop'): PageRoute =>
+    pages.page({
+      method: 'POST',
+      path: `/webhooks/{id}/${verb}`,
+      role: 'operator',
+      respond: async (call) => {
+        const done = verb === 'start' ? 'Started: what waits is sent.' : 'Stopped: what happens from now on waits.';
+        return attempted(`/webhooks/${pathId(call)}`, done, () => webhooks[verb](pathId(call), call.acting));
+      },
+    });
+
+  return [
+    webhookListPage(dependencies),
+    ...webhookFormPages(dependencies),
+    pages.view('/webhooks/{id}', async (call) => {
+      const listing = await found(call);
+      const attempt = await testOf(call, listing);
+      const test =
+        attempt === null ? null : testSection(attempt, (await endpoints.get(listing.webhook.endpointId)).url);
+      return webhookView(call, listing, test);
+    }),
+    pages.page({
+      method: 'GET',
+      path: '/webhooks/{id}/status',
+      role: 'viewer',
+      isBackground: true,
+      respond: async (call) => {
+        const listing = await found(call);
+        const partial = statusUpdate(call, { listing, figures: await figuresOf(listing), hasPage });
+        return { title: listing.webhook.name, content: partial, partial };
+      },
+    }),
+    switching('start'),
+    switching('stop'),
+    pages.page({
+      method: 'POST',
+      path: '/webhooks/{id}/test',
+      role: 'operator',
+      respond: async (call) => {
+        const path = `/webhooks/${pathId(call)}`;
+        const attempt = await testDelivery(pathId(call), call.user.id);
+        if (!call.isPartial) return redirectTo(`${path}?test=${attempt.id}#test`);
+        const { url } = await endpoints.get((await webhooks.get(pathId(call))).endpointId);
+        const partial = testSection(attempt, url);
+        return { title: 'Test event', content: partial, partial };
+      },
+      invalid: async (call, refusal) =>
+        refusal.code === 'not_found' ? null : refusedTo(`/webhooks/${pathId(call)}`, refusal.message),
+    }),
+    ...pages.form('/webhooks/{id}/delete', {
+      show: async (call) => {
+        const listing = await found(call);
+        const { id, name } = listing.webhook;
+        const path = `/webhooks/${id}`;
+        return confirmPage({
+          title: `Delete the webhook ${name}?`,
+          crumbs: [
+            { href: '/webhooks', label: 'Webhooks' },
+            { href: path, label: name },
+          ],
+          text: await lossOf(listing),
+          ...{ csrf: call.csrf, action: `${path}/delete`, submit: 'Delete the webhook', cancel: path },
+        });
+      },
+      respond: async (call) => {
+        const { id, name } = await webhooks.get(pathId(call));
+        return attempted('/webhooks', `The webhook ${name} is deleted.`, () => webhooks.remove(id, call.acting));
+      },
+    }),
+  ];
+
+  /** The attempt that the address names, if it is a test of this webhook. */
+  async function testOf({ query }: PageCall, { webhook }: WebhookListing): Promise<AttemptRecord | null> {
+    const attempt = await store.attempts.get(query.get('test') ?? '');
+    return attempt?.kind === 'test' && attempt.webhookNumber === webhook.progress.webhookNumber ? attempt : null;
+  }
+
+  async function figuresOf(listing: WebhookListing): Promise<WebhookFigures> {
+    const [dead, oldestAt] = await Promise.all([
+      deadRecords(listing),
+      store.directory.oldestWaitingAt(listing.webhook.progress.webhookNumber),
+    ]);
+    return { dead, oldestAt };
+  }
+
+  /** `test` is what a test event met that was just sent. */
+  async function webhookView(call: PageCall, listing: WebhookListing, test: Html | null): Promise<View> {
+    const { webhook } = listing;
+    const { id, name, createdAt, encryptionKeyName } = webhook;
+    const [figures, activity, history, key] = await Promise.all([
+      figuresOf(listing),
+      webhookActivity(dependencies, call, webhook),
+      store.stateHistory.ofWebhook(id, STATES_SHOWN),
+      encryptionKeyName === null ? null : store.keys.getByName(encryptionKeyName),
+    ]);
+    const audit = linkButton({ href: `/audit?target=webhook:${id}`, label: 'Audit log', kind: 'quiet' });
+    const isWhole = history.length < STATES_SHOWN;
+    const content = html`${webhookHeader(call, listing)}${test ?? html`<div id="test" hidden></div>`}${statusRegion(call, { listing, figures, hasPage })}${activity}<div class="columns">${settingsSection(listing, key)}${historySection(history, isWhole, createdAt, audit)}</div>${call.may('administrator') ? removalSection(webhook) : null}`;
+    return { title: name, content, hasCharts: true };
+  }
+
+  function deadRecords({ webhook: { progress } }: WebhookListing): Promise<DeadRecords> {
+    return store.directory.deadRecords(progress.webhookNumber, DEAD_COUNTED_BATCHES);
+  }
+
+  /** What goes with it, and what stays. */
+  async function lossOf(listing: WebhookListing): Promise<Html> {
+    const dead = await deadRecords(listing);
+    const { pendingRecords } = listing;
+    const deadText = deadCount(dead);
+    return html`<div class="prose"><p>There is no way back. With it goes its log:</p><ul><li>${pendingRecords === 0 ? 'nothing that waits' : `${countOf(pendingRecords, 'record')} that ${pendingRecords === 1 ? 'waits' : 'wait'}, and will not be sent`},</li><li>${dead.records === 0 ? 'nothing that is dead' : `${deadText} that ${dead.records === 1 ? 'is' : 'are'} dead, and cannot be sent again`},</li><li>the list of what it delivered, with every attempt.</li></ul><p>Its endpoint, its key and the event types stay, and so do the same events at other webhooks, and the audit log. To keep all of it and send nothing, stop it instead.</p></div>`;
+  }
+}

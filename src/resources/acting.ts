@@ -1,0 +1,33 @@
+/** Who makes a change and with which rights: every use case that changes something takes an `Acting`. */
+
+import type { Constraints, Role } from '../store/sqlite/access/users.ts';
+import type { Actor } from './audit.ts';
+import type { IfMatch } from './entity-tag.ts';
+
+export type Acting = {
+  /** The name that the audit log keeps. */
+  readonly actor: Actor;
+  readonly authority: Authority;
+  /** What the change was decided on: it is refused with 412 once the resource has none of these tags. */
+  readonly ifMatch?: IfMatch | undefined;
+};
+
+/** `unlimited` is for those who have the data folder and the master key: the command line, an embedding program, the service itself. */
+export type Authority = 'unlimited' | Held;
+
+/** What a caller holds: its user's rights, and for a token its scopes. */
+export type Held = {
+  readonly through: 'token' | 'session';
+  readonly userName: string;
+  readonly role: Role;
+  readonly permissions: readonly string[];
+  readonly constraints: Constraints;
+  /** The scopes of the token; empty for a session. */
+  readonly scopes: readonly string[];
+};
+
+/** What Sallyport does by itself. */
+export const SERVICE: Acting = { actor: 'service', authority: 'unlimited' };
+export const COMMAND_LINE: Acting = { actor: 'command-line', authority: 'unlimited' };
+/** An embedding program that acts for its operator. */
+export const EMBEDDING_PROGRAM: Acting = { actor: 'embedding-program', authority: 'unlimited' };

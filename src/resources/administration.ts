@@ -1,0 +1,213 @@
+/**
+ * What is the same for every administered resource (wire.md §4): checked input, audited changes, merge patches, pages, and
+ * deletion only when nothing refers to it. What differs is said in a `Resource`.
+ */
+import type { z } from 'zod';
+import { type Clock, type Ids, isUuidV7 } from '../kernel/ids.ts';
+import { Refusal, refuseField } from '../kernel/refusal.ts';
+import { mergePatch, refuseDeep, refusePatch, validate } from '../kernel/validation.ts';
+import type { Filter } from '../store/sqlite/delivery/conditions.ts';
+import { ConstraintViolation, retryStale } from '../store/sqlite/driver/database.ts';
+import type { Administered, Beside, ResourceStore } from '../store/sqlite/resource.ts';
+import type { Acting } from './acting.ts';
+import { type AuditAction, type AuditEntry, type AuditedResource, changesBetween } from './audit.ts';
+import { refuseChanged } from './entity-tag.ts';
+
+export type Resource<Record extends Administered, Input> = {
+  /** Singular, as in audit actions and messages: `application`. */
+  readonly name: AuditedResource;
+  readonly store: ResourceStore<Record>;
+  readonly input: z.ZodType<Input>;
+  /** Why a field is refused although a reader knows it: set by the service, or only at creation. */
+  readonly reserved: { readonly create: Reserved; readonly patch: Reserved };
+  /** What a caller could have sent to make this record: the target that a patch merges into. */
+  writable(record: Record): unknown;
+  /**
+   * Applies the rules that bind beyond the schema and makes the record. `before` and `patch`, what a caller named of it, are null for
+   * a new one. Throws `Refusal`.
+   */
+  readonly build: Build<Record, Input>;
+  /** The record as a read answers it, of which its entity tag is made. */
+  shown(record: Record): unknown;
+  /** Names what refers to the record, to say why it stays. */
+  referrers(record: Record): Promise<readonly string[]>;
+  /** The field behind each unique column, such as `{'user_account.user_name': 'userName'}`. */
+  readonly unique: Readonly<{ [column: string]: string }>;
+  /** The record as the audit log compares it, its fields named as callers know them; secrets are `Secret` or end in `Hash`. */
+  audited(record: Record): Readonly<{ [field: string]: unknown }>;
+  /**
+   * Throws 401 where the change would grant, or take over, more than whoever acts holds, and 409 where it would leave nobody who can
+   * administer (wire.md §4). `before` is null for a new record, `after` for one to be deleted.
+   */
+  contain?(acting: Acting, before: Record | null, after: Record | null): Promise<void> | void;
+  /** Why the record may not be changed or deleted at all, or null. */
+  readOnly?(record: Record): string | null;
+};
+
+export type Build<Record, Input> = (
+  input: Input,
+  before: Record | null,
+  stamp: Stamp,
+  patch: Patch | null,
+) => Promise<Record>;
+
+/** A merge patch as it came (RFC 7396); the input that goes with it is what it made of the record. */
+export type Patch = Readonly<{ [field: string]: unknown }>;
+
+type Reserved = Readonly<{ [field: string]: string }>;
+
+/** Identity and instants of the record to be written. `updatedAt` is later than that of the one before, also within a millisecond. */
+export type Stamp = { readonly id: string; readonly createdAt: number; readonly updatedAt: number };
+
+export type Administration<Record, Input = unknown> = {
+  create(body: unknown, acting: Acting, more?: Creation<Record>): Promise<Record>;
+  get(id: string): Promise<Record>;
+  list(after: string, limit: number, filter?: Filter): Promise<Record[]>;
+  /**
+   * One that leaves everything as it is writes nothing (RFC 7396 §2): neither does `updatedAt` move, nor is it audited. `build` takes the
+   * place of the resource's own for this call: one that keeps what it did through the rounds of a stale write.
+   */
+  patch(id: string, patch: unknown, acting: Acting, build?: Build<Record, Input>): Promise<Record>;
+  /** Applies a change of the service's own and audits it under `action`. Nothing is written where `next` answers `before` itself. */
+  change(
+    id: string,
+    action: AuditAction,
+    acting: Acting,
+    next: (before: Record, stamp: Stamp) => Promise<Record> | Record,
+    beside?: Beside<Record>,
+  ): Promise<Record>;
+  remove(id: string, acting: Acting): Promise<void>;
+};
+
+export type Creation<Record> = {
+  /** Adds what only the caller knows, such as the hash of a secret that it will show. */
+  readonly complete?: (record: Record) => Record;
+  readonly beside?: Beside<Record> | undefined;
+};
+
+export function administer<Rec extends Administered & { readonly createdAt: number }, Input>(
+  resource: Resource<Rec, Input>,
+  { clock, ids }: { readonly clock: Clock; readonly ids: Ids },
+): Administration<Rec, Input> {
+  const { name, store } = resource;
+  const title = name.replace('-', ' ');
+
+  const entry = (
+    action: AuditAction,
+    acting: Acting,
+    before: Rec | null,
+    after: Rec | null,
+    at: number,
+  ): AuditEntry => ({
+    id: ids.uuid(),
+    at,
+    actor: acting.actor,
+    action,
+    target: `${name}:${(after ?? before)?.id}`,
+    changes: changesBetween(before && resource.audited(before), after && resource.audited(after)),
+  });
+
+  const get = async (id: string): Promise<Rec> => {
+    const record = isUuidV7(id) ? await store.get(id) : null;
+    if (record === null) throw new Refusal('not_found', `there is no ${title} ${id.slice(0, 64)}`);
+    return record;
+  };
+
+  const refuseReadOnly = (record: Rec): void => {
+    const reason = resource.readOnly?.(record) ?? null;
+    if (reason !== null) throw new Refusal('read_only', reason);
+  };
+
+  const change: Administration<Rec>['change'] = (id, action, acting, next, beside = nothing) =>
+    retryStale(async () => {
+      const before = await get(id);
+      refuseChanged(acting.ifMatch, resource.shown(before), title);
+      refuseReadOnly(before);
+      const updatedAt = Math.max(clock(), before.updatedAt + 1);
+      const after = await next(before, { id, createdAt: before.createdAt, updatedAt });
+      await resource.contain?.(acting, before, after);
+      if (after === before) return before;
+      await refusingDuplicates(
+        resource,
+        after,
+        store.update(after, before, entry(action, acting, before, after, updatedAt), beside(after)),
+      );
+      return after;
+    });
+
+  return {
+    get,
+    change,
+    list: (after, limit, filter) => store.list(after, limit, filter),
+    create: async (body, acting, { complete = (record: Rec) => record, beside = nothing } = {}) => {
+      refuseDeep(body);
+      const input = validate(resource.input, body, resource.reserved.create);
+      return retryStale(async () => {
+        const now = clock();
+        const record = complete(
+          await resource.build(input, null, { id: ids.uuid(), createdAt: now, updatedAt: now }, null),
+        );
+        await resource.contain?.(acting, null, record);
+        await refusingDuplicates(
+          resource,
+          record,
+          store.insert(record, entry(`${name}.create`, acting, null, record, now), beside(record)),
+        );
+        return record;
+      });
+    },
+    patch: async (id, patch, acting, build = resource.build) => {
+      refusePatch(resource.input, patch, resource.reserved.patch);
+      return change(id, `${name}.update`, acting, async (before, stamp) => {
+        const input = validate(resource.input, mergePatch(resource.writable(before), patch));
+        const after = await build(input, before, stamp, patch);
+        return isSame(before, after) ? before : after;
+      });
+    },
+    remove: (id, acting) =>
+      retryStale(async () => {
+        const record = await get(id);
+        refuseChanged(acting.ifMatch, resource.shown(record), title);
+        refuseReadOnly(record);
+        await resource.contain?.(acting, record, null);
+        const referrers = await resource.referrers(record);
+        if (referrers.length > 0) {
+          throw new Refusal('in_use', `the ${title} is used by ${referrers.join(', ')}`, {
+            details: referrers.map((referrer) => ({ field: 'id', problem: `is used by ${referrer}` })),
+          });
+        }
+        await store.remove(id, entry(`${name}.delete`, acting, record, null, clock()), record.updatedAt);
+      }),
+  };
+}
+
+function nothing(): readonly [] {
+  return [];
+}
+
+/** But for `updatedAt`. Of the whole record: some of what the audit log leaves out is to be written too. */
+function isSame(before: object, after: object): boolean {
+  return Object.keys(changesBetween({ ...before }, { ...after })).length === 0;
+}
+
+/** Waits for a write of `record` and turns the violation of a unique column into 409 with the field named and what stands in it. */
+export async function refusingDuplicates(
+  { name, unique }: Pick<Resource<never, never>, 'unique'> & { readonly name: string },
+  record: object,
+  write: Promise<void>,
+): Promise<void> {
+  try {
+    await write;
+  } catch (error) {
+    if (!(error instanceof ConstraintViolation) || error.kind !== 'unique') throw error;
+    const field = error.columns.map((column) => unique[column]).find((known) => known !== undefined);
+    if (field === undefined) throw error;
+    const taken = (record as Readonly<Record<string, unknown>>)[field];
+    throw refuseField(field, `is taken: another ${name.replace('-', ' ')} has ${JSON.stringify(taken)}`, 'conflict');
+  }
+}
+
+/** The reason given for fields that only the service sets. */
+export function setByService(...fields: readonly string[]): Reserved {
+  return Object.fromEntries(fields.map((field) => [field, 'is set by the service']));
+}

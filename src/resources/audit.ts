@@ -1,0 +1,77 @@
+/** What the audit log says of a change: who did what to which thing, and what differs, with every secret masked. */
+import { isoInstant } from '../kernel/schemas.ts';
+import type { Secret } from '../kernel/secret.ts';
+
+/** Who acts: `application:<id>`, `user:<id>`, `command-line`, `embedding-program` or `service`. */
+export type Actor = string;
+
+/** What is administered: created, changed and deleted. */
+export type AuditedResource = 'user' | 'application' | 'product' | 'endpoint' | 'key' | 'event-type' | 'webhook';
+
+/**
+ * All that is written down, as `<resource>.<verb>`. The portal has words for each: one that is added here does not compile without.
+ * What is read back may be another, of another version.
+ */
+export type AuditAction =
+  | `${AuditedResource}.${'create' | 'update' | 'delete'}`
+  | `user.${'invite' | 'set-password' | 'add-passkey' | 'remove-passkey' | 'refuse-passkey' | 'sign-in' | 'sign-out' | 'sign-out-everywhere'}`
+  | `application.${'regenerate-secret' | 'revoke-tokens'}`
+  | `endpoint.${'verify' | 'rotate-secret' | 'rotate-api-key'}`
+  | `webhook.${'start' | 'stop' | 'replay'}`
+  | 'delivery.replay'
+  | `event.${'erase' | 'erase-done'}`
+  | 'backup.download'
+  | 'database.restore'
+  | 'master-key.rotate';
+
+export type Change = { readonly from: unknown; readonly to: unknown };
+export type Changes = Readonly<Record<string, Change>>;
+
+export type AuditEntry = {
+  readonly id: string;
+  readonly at: number;
+  readonly actor: Actor;
+  readonly action: AuditAction;
+  /** `<resource>:<id>`. */
+  readonly target: string;
+  readonly changes: Changes;
+};
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * The fields that differ, as readers know them: instants in ISO 8601, and the hash of a secret under the name of the secret.
+ * `before` is null for what is new, `after` null for what is gone; instants of writing are left out.
+ */
+export function changesBetween(before: Fields | null, after: Fields | null): Changes {
+  const changes: Record<string, Change> = {};
+  for (const field of new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])) {
+    if (field === 'createdAt' || field === 'updatedAt') continue;
+    const from = before?.[field] ?? null;
+    const to = after?.[field] ?? null;
+    if (comparable(from) === comparable(to)) continue;
+    changes[field.replace(HASH, '')] = { from: shown(field, from), to: shown(field, to) };
+  }
+  return changes;
+}
+
+const HASH = /Hash$/;
+const INSTANT = /At$/;
+
+/** Secrets compare by what they are and show as `[secret]`; hashes of secrets are secrets too. */
+function shown(field: string, value: unknown): unknown {
+  if (value !== null && HASH.test(field)) return '[secret]';
+  return typeof value === 'number' && INSTANT.test(field) ? isoInstant(value) : value;
+}
+
+function comparable(value: unknown): string {
+  if (isSecret(value)) return `secret ${value.reveal()}`;
+  if (value !== null && typeof value === 'object' && !Array.isArray(value) && !(value instanceof Uint8Array)) {
+    return JSON.stringify(Object.entries(value).map(([name, member]) => [name, comparable(member)]));
+  }
+  return value instanceof Uint8Array ? Buffer.from(value).toString('hex') : JSON.stringify(value);
+}
+
+function isSecret(value: unknown): value is Secret {
+  return value !== null && typeof value === 'object' && 'reveal' in value && typeof value.reveal === 'function';
+}

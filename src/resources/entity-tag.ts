@@ -1,0 +1,28 @@
+/** Entity tags (RFC 9110 §8.8.3): what a reader saw, so that a change decided on it can be refused once that is no longer true. */
+import { contentHash } from '../kernel/content-hash.ts';
+import { Refusal } from '../kernel/refusal.ts';
+
+/** `If-Match` as it was sent: strong tags, quotes included, or any that there is. Weak tags are left out, for they never match. */
+export type IfMatch = '*' | readonly string[];
+
+/** The strong tag of a resource as a `GET` answers it. */
+export function entityTag(representation: unknown): string {
+  return `"${Buffer.from(contentHash(representation)).toString('base64url').slice(0, 22)}"`;
+}
+
+/** Throws 412 with the present tag where what a caller expects is another representation (RFC 9110 §13.1.1). */
+export function refuseChanged(expected: IfMatch | undefined, representation: unknown, title: string): void {
+  if (expected === undefined || expected === '*') return;
+  const ETag = entityTag(representation);
+  if (expected.includes(ETag)) return;
+  throw new Refusal('precondition_failed', `the ${title} has changed since: read it again`, { headers: { ETag } });
+}
+
+// RFC 9110 §8.8.3 and §5.6.1.1: empty elements of a list are ignored.
+const TAG = '(?:W/)?"[\\x21\\x23-\\x7e\\x80-\\xff]*"';
+const TAGS = new RegExp(`^[ \\t,]*${TAG}(?:[ \\t]*,[ \\t,]*${TAG})*[ \\t,]*$`);
+
+/** The tags of a list, weak ones with their `W/`; null where it is none. */
+export function parseEntityTags(text: string): readonly string[] | null {
+  return TAGS.test(text) ? (text.match(new RegExp(TAG, 'g')) ?? []) : null;
+}

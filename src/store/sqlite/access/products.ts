@@ -1,0 +1,67 @@
+/** API products: the catalogue that the gate reads (`product`). */
+import type { Rule } from '../../../access/catalogue.ts';
+import type { Database, Statement } from '../driver/database.ts';
+import { flag, json, number, table, text } from '../driver/table.ts';
+import { type ResourceStore, resourceStore } from '../resource.ts';
+
+export type ProductScope = { readonly name: string; readonly description: string };
+
+export type ApiProduct = {
+  readonly id: string;
+  readonly name: string;
+  readonly builtIn: boolean;
+  readonly scopes: readonly ProductScope[];
+  readonly rules: readonly Rule[];
+  readonly createdAt: number;
+  readonly updatedAt: number;
+};
+
+const PRODUCT = table<ApiProduct>('product', 'id', {
+  id: text,
+  name: text,
+  builtIn: flag,
+  scopes: json<readonly ProductScope[]>(),
+  rules: json<readonly Rule[]>(),
+  createdAt: number,
+  updatedAt: number,
+});
+
+const ALL = `SELECT ${PRODUCT.columns()} FROM product ORDER BY id`;
+// A change of any row makes the sum larger, also where the clock was set back; one row for another changes the last id. Served by product_updated.
+const VERSION = `SELECT count(*) || ' ' || coalesce(sum(updated_at), 0) || ' ' || coalesce(max(id), '') AS version FROM product`;
+const IS_VERSION = `SELECT 1 AS same FROM (${VERSION}) WHERE version = @version`;
+const FORGET_BUILT_IN = 'DELETE FROM product WHERE built_in = 1';
+
+export type ProductStore = ResourceStore<ApiProduct> & {
+  all(): Promise<ApiProduct[]>;
+  /** Another text after every change, whoever made it. */
+  version(): Promise<string>;
+  /**
+   * The product, which has been compared with all others at this version: `insert` and `update` throw `StaleWrite` at any other, so
+   * that no two that come at the same moment take the same paths or scopes.
+   */
+  onlyAt(product: ApiProduct, version: string): ApiProduct;
+  /** Replaces every built-in product by those of this version. */
+  replaceBuiltIn(products: readonly ApiProduct[]): Promise<void>;
+};
+
+export function productStore(db: Database): ProductStore {
+  const comparedAt = new WeakMap<ApiProduct, string>();
+  const guards = (product: ApiProduct): Statement[] => {
+    const version = comparedAt.get(product);
+    return version === undefined ? [] : [{ sql: IS_VERSION, params: { version }, expectChanges: 1 }];
+  };
+  return {
+    ...resourceStore(db, 'product', PRODUCT, { guards }),
+    all: async () => (await db.all(ALL, {})).map(PRODUCT.read),
+    version: async () => String((await db.get(VERSION, {}))?.version),
+    onlyAt: (product, version) => {
+      comparedAt.set(product, version);
+      return product;
+    },
+    replaceBuiltIn: async (products) => {
+      const forget: Statement = { sql: FORGET_BUILT_IN, params: {} };
+      await db.commit([forget, ...products.map(PRODUCT.insert)]);
+    },
+  };
+}

@@ -1,0 +1,63 @@
+/** Applications and users as people browse them: newest first, filtered, each with what a list shows beside it. Reads only. */
+
+import { conditions } from '../delivery/conditions.ts';
+import type { Database } from '../driver/database.ts';
+import { APPLICATION, type Application } from './applications.ts';
+import { type Role, USER, type User } from './users.ts';
+
+/** All that are given have to fit; `text` is looked for in names and client ids, without regard to case (ASCII). */
+export type ApplicationFilter = { readonly text?: string; readonly userId?: string; readonly scope?: string };
+export type UserFilter = { readonly text?: string; readonly role?: Role; readonly state?: 'active' };
+
+export type ApplicationListing = {
+  readonly application: Application;
+  readonly userName: string;
+  readonly userActive: boolean;
+};
+export type UserListing = { readonly user: User; readonly applications: number };
+
+// Applications and users are few, thousands at most: a filter goes through them.
+const APPLICATION_CONDITIONS: Readonly<Record<string, string>> = {
+  text: '(instr(lower(a.name), lower(@text)) > 0 OR instr(lower(a.client_id), lower(@text)) > 0)',
+  userId: 'a.user_id = @userId',
+  scope: 'EXISTS (SELECT 1 FROM json_each(a.scopes) AS held WHERE held.value = @scope)',
+  before: 'a.id < @before',
+};
+const USER_CONDITIONS: Readonly<Record<string, string>> = {
+  text: '(instr(lower(u.user_name), lower(@text)) > 0 OR instr(lower(u.display_name), lower(@text)) > 0)',
+  role: 'u.role = @role',
+  state: "u.active = (@state = 'active')",
+  before: 'u.id < @before',
+};
+const APPLICATIONS = `
+  SELECT ${APPLICATION.columns('a')}, u.user_name AS account_name, u.active AS account_active
+  FROM application AS a JOIN user_account AS u ON u.id = a.user_id`;
+// The count is served by application_user.
+const USERS = `
+  SELECT ${USER.columns('u')}, (SELECT count(*) FROM application AS a WHERE a.user_id = u.id) AS applications
+  FROM user_account AS u`;
+
+export type RegistryStore = {
+  /** `before` is the id of the last one of the page before; null begins with the newest. */
+  applications(filter: ApplicationFilter, before: string | null, limit: number): Promise<ApplicationListing[]>;
+  users(filter: UserFilter, before: string | null, limit: number): Promise<UserListing[]>;
+};
+
+export function registryStore(db: Database): RegistryStore {
+  return {
+    applications: async (filter, before, limit) => {
+      const { where, params } = conditions(APPLICATION_CONDITIONS, filter, before);
+      const rows = await db.all(`${APPLICATIONS} ${where} ORDER BY a.id DESC LIMIT @limit`, { ...params, limit });
+      return rows.map((row) => ({
+        application: APPLICATION.read(row),
+        userName: String(row.account_name),
+        userActive: row.account_active === 1,
+      }));
+    },
+    users: async (filter, before, limit) => {
+      const { where, params } = conditions(USER_CONDITIONS, filter, before);
+      const rows = await db.all(`${USERS} ${where} ORDER BY u.id DESC LIMIT @limit`, { ...params, limit });
+      return rows.map((row) => ({ user: USER.read(row), applications: Number(row.applications) }));
+    },
+  };
+}

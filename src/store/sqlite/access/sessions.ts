@@ -1,0 +1,142 @@
+/** Who is signed in to the portal (`session`). */
+
+import { SESSION_IDLE_MS, SESSIONS_PER_USER_MAX, SESSIONS_PURGED_AT_ONCE } from '../../../kernel/limits/portal.ts';
+import type { AuditEntry } from '../../../resources/audit.ts';
+import { auditStatement } from '../audit.ts';
+import type { Database, Row, Statement } from '../driver/database.ts';
+import { bytes, number, oneOf, type Table, table, text } from '../driver/table.ts';
+import type { AccessVersion } from './access-version.ts';
+import type { Constraints, Role, User } from './users.ts';
+
+/** What an account may do in the portal; `service` accounts do not sign in. */
+export type PortalRole = Exclude<Role, 'service'>;
+export type SignInMethod = 'password' | 'passkey';
+
+export type Session = {
+  readonly id: string;
+  readonly userId: string;
+  readonly tokenHash: Uint8Array;
+  readonly role: PortalRole;
+  readonly method: SignInMethod;
+  /** Where it began, and with which browser. */
+  readonly address: string;
+  readonly userAgent: string;
+  readonly createdAt: number;
+  readonly seenAt: number;
+  readonly expiresAt: number;
+};
+
+const SESSION: Table<Session> = table<Session>('session', 'id', {
+  id: text,
+  userId: text,
+  tokenHash: bytes,
+  role: oneOf<PortalRole>(),
+  method: oneOf<SignInMethod>(),
+  address: text,
+  userAgent: text,
+  createdAt: number,
+  seenAt: number,
+  expiresAt: number,
+});
+
+const IN_FORCE = 's.expires_at > @now AND s.seen_at > @idleSince AND u.active = 1 AND u.role = s.role';
+const FIND = `
+  SELECT ${SESSION.columns('s')}, u.user_name, u.display_name, u.permissions, u.constraints
+  FROM session AS s JOIN user_account AS u ON u.id = s.user_id
+  WHERE s.token_hash = @tokenHash AND ${IN_FORCE}`;
+const OF_USER = `
+  SELECT ${SESSION.columns('s')} FROM session AS s JOIN user_account AS u ON u.id = s.user_id
+  WHERE s.user_id = @userId AND ${IN_FORCE} ORDER BY s.seen_at DESC, s.id DESC`;
+// What the sign-in was decided on must still be so: an account switched off meanwhile gets no session.
+const UNCHANGED = 'UPDATE user_account SET updated_at = updated_at WHERE id = @id AND updated_at = @updatedAt';
+const TOUCH = 'UPDATE session SET seen_at = max(seen_at, @seenAt) WHERE id = @id';
+const END = 'DELETE FROM session WHERE id = @id AND user_id = @userId';
+const END_OTHERS = 'DELETE FROM session WHERE user_id = @userId AND id <> @keep';
+const END_OLDEST = `
+  DELETE FROM session WHERE id IN (
+    SELECT id FROM session WHERE user_id = @userId ORDER BY seen_at DESC, id DESC LIMIT -1 OFFSET ${SESSIONS_PER_USER_MAX})`;
+// Served by session_expiry.
+const PURGE = `
+  DELETE FROM session WHERE id IN (SELECT id FROM session WHERE expires_at <= @now LIMIT ${SESSIONS_PURGED_AT_ONCE})`;
+const SET_PASSWORD = `
+  UPDATE user_account SET password_hash = @passwordHash, updated_at = @updatedAt
+  WHERE id = @id AND updated_at = @before AND active = 1`;
+
+/** The session with its user as it is now. */
+export type SignedIn = Session & Pick<User, 'userName' | 'displayName' | 'permissions' | 'constraints'>;
+
+export type SessionStore = {
+  /** Begins a session of `user` as it was read, and takes some expired ones away. Throws `StaleWrite` where the user has changed. */
+  begin(session: Session, user: User, audit: AuditEntry): Promise<void>;
+  /** The session that is in force with this token. */
+  find(tokenHash: Uint8Array, now: number): Promise<SignedIn | null>;
+  /** A user's sessions that are in force, the one used last first. */
+  ofUser(userId: string, now: number): Promise<Session[]>;
+  /** While this stays the same number, a session that was found is in force until it runs out. Read it before. */
+  version(): number;
+  /** Calls back whenever this process may have ended a session. Returns the way to stop that. */
+  subscribe(onEnded: () => void): () => void;
+  /** Notes that the session was used. */
+  touch(id: string, seenAt: number): Promise<void>;
+  end(session: Pick<Session, 'id' | 'userId'>, audit: AuditEntry): Promise<void>;
+  /** Ends all of a user's sessions; but for `keep`, where that is given. */
+  endAll(userId: string, keep: string | null, audit: AuditEntry): Promise<void>;
+  /** Writes a new password and ends every session but `keep`. Throws `StaleWrite` where the user has changed since `before` was read. */
+  setPassword(
+    change: { readonly before: User; readonly passwordHash: string; readonly updatedAt: number; readonly keep: string },
+    audit: AuditEntry,
+  ): Promise<void>;
+};
+
+/** Part of whatever takes an account's access away: it is signed out everywhere, but for the session `keep`. */
+export function endSessions(userId: string, keep = ''): Statement {
+  return { sql: END_OTHERS, params: { userId, keep } };
+}
+
+export function sessionStore(db: Database, access: Pick<AccessVersion, 'current' | 'subscribe'>): SessionStore {
+  return {
+    version: access.current,
+    subscribe: access.subscribe,
+    begin: async (session, { id, updatedAt }, audit) => {
+      await db.commit([
+        { sql: UNCHANGED, params: { id, updatedAt }, expectChanges: 1 },
+        { sql: PURGE, params: { now: session.createdAt } },
+        SESSION.insert(session),
+        { sql: END_OLDEST, params: { userId: id } },
+        auditStatement(audit),
+      ]);
+    },
+    find: async (tokenHash, now) => {
+      const row = await db.get(FIND, { tokenHash, ...inForceAt(now) });
+      return row === undefined ? null : readSignedIn(row);
+    },
+    ofUser: async (userId, now) => (await db.all(OF_USER, { userId, ...inForceAt(now) })).map(SESSION.read),
+    touch: async (id, seenAt) => void (await db.commit([{ sql: TOUCH, params: { id, seenAt } }])),
+    end: async ({ id, userId }, audit) =>
+      void (await db.commit([{ sql: END, params: { id, userId } }, auditStatement(audit)])),
+    endAll: async (userId, keep, audit) =>
+      void (await db.commit([endSessions(userId, keep ?? ''), auditStatement(audit)])),
+    setPassword: async ({ before, passwordHash, updatedAt, keep }, audit) => {
+      const { id } = before;
+      await db.commit([
+        { sql: SET_PASSWORD, params: { id, passwordHash, updatedAt, before: before.updatedAt }, expectChanges: 1 },
+        endSessions(id, keep),
+        auditStatement(audit),
+      ]);
+    },
+  };
+}
+
+function inForceAt(now: number): { now: number; idleSince: number } {
+  return { now, idleSince: now - SESSION_IDLE_MS };
+}
+
+function readSignedIn(row: Row): SignedIn {
+  return {
+    ...SESSION.read(row),
+    userName: String(row.user_name),
+    displayName: row.display_name as string | null,
+    permissions: JSON.parse(String(row.permissions)) as readonly string[],
+    constraints: JSON.parse(String(row.constraints)) as Constraints,
+  };
+}

@@ -1,0 +1,115 @@
+/** Issued access tokens (`access_token`), and all that the gate needs to know of one in a single look-up. */
+import { firstRowKeyAt } from '../../../kernel/ids.ts';
+import type { Database } from '../driver/database.ts';
+import type { Constraints, Role } from './users.ts';
+
+export type AccessToken = {
+  /** Row key, ordered by time: the first 8 bytes of the token carry it. It proves nothing. */
+  readonly key: number;
+  readonly hash: Uint8Array;
+  readonly applicationId: string;
+  /** Granted scopes, sorted, space-delimited. */
+  readonly scope: string;
+  readonly expiresAt: number;
+};
+
+/** A token with its application and bound user as they are now. */
+export type TokenGrant = AccessToken & {
+  readonly clientId: string;
+  readonly applicationActive: boolean;
+  readonly tokensRevokedThrough: number;
+  readonly userId: string;
+  readonly userName: string;
+  readonly userActive: boolean;
+  readonly role: Role;
+  readonly permissions: readonly string[];
+  readonly constraints: Constraints;
+};
+
+const INSERT = `
+  INSERT INTO access_token (key, hash, application_id, scope, expires_at)
+  SELECT @key, @hash, a.id, @scope, @expiresAt
+  FROM application AS a JOIN user_account AS u ON u.id = a.user_id
+  WHERE a.id = @applicationId AND a.active = 1 AND u.active = 1 AND a.tokens_revoked_through = @tokensRevokedThrough`;
+const GET = `
+  SELECT t.key, t.hash, t.application_id, t.scope, t.expires_at, a.client_id, a.active AS application_active, a.scopes,
+         a.tokens_revoked_through, u.id AS user_id, u.user_name, u.active AS user_active, u.role, u.permissions, u.constraints
+  FROM access_token AS t
+  JOIN application AS a ON a.id = t.application_id
+  JOIN user_account AS u ON u.id = a.user_id
+  WHERE t.key = @key`;
+const REVOKE = 'DELETE FROM access_token WHERE key = @key AND application_id = @applicationId';
+// Walks the primary key from its old end, so that no index on expiry is paid for at every issue.
+const PURGE = `
+  DELETE FROM access_token WHERE key IN (
+    SELECT key FROM access_token WHERE key > @after ORDER BY key LIMIT @limit) AND expires_at <= @now`;
+const NEXT = `
+  SELECT max(key) AS last, count(*) AS seen, coalesce(sum(expires_at <= @now), 0) AS expired
+  FROM (SELECT key, expires_at FROM access_token WHERE key > @after ORDER BY key LIMIT @limit)`;
+
+export type TokenStore = {
+  /**
+   * Throws `StaleWrite` when the application or its user was switched off, or its tokens were revoked, since
+   * `tokensRevokedThrough` was read: nothing is issued past a revocation. The key is to be above that, or the token is refused from
+   * birth.
+   */
+  issue(token: AccessToken & Pick<TokenGrant, 'tokensRevokedThrough'>): Promise<void>;
+  find(key: number): Promise<TokenGrant | null>;
+  /** While this stays the same number, what `find` answered still holds, but for the token's end. Read it before. */
+  version(): number;
+  /** Forgets one token of an application; no error when there is none. */
+  revoke(key: number, applicationId: string): Promise<void>;
+};
+
+export function tokenStore(db: Database, version: () => number): TokenStore {
+  return {
+    version,
+    issue: async (token) => void (await db.commit([{ sql: INSERT, params: token, expectChanges: 1 }])),
+    find: async (key) => {
+      const row = await db.get(GET, { key });
+      if (row === undefined) return null;
+      return {
+        key,
+        hash: row.hash as Uint8Array,
+        applicationId: String(row.application_id),
+        scope: stillHeld(String(row.scope), JSON.parse(String(row.scopes)) as readonly string[]),
+        expiresAt: Number(row.expires_at),
+        clientId: String(row.client_id),
+        applicationActive: row.application_active === 1,
+        tokensRevokedThrough: Number(row.tokens_revoked_through),
+        userId: String(row.user_id),
+        userName: String(row.user_name),
+        userActive: row.user_active === 1,
+        role: row.role as Role,
+        permissions: JSON.parse(String(row.permissions)) as readonly string[],
+        constraints: JSON.parse(String(row.constraints)) as Constraints,
+      };
+    },
+    revoke: async (key, applicationId) => void (await db.commit([{ sql: REVOKE, params: { key, applicationId } }])),
+  };
+}
+
+/**
+ * One step of the sweep of expired tokens: looks at up to `limit` rows after `after` and deletes those expired.
+ * Answers where the next step begins, or null at the end of the table.
+ */
+export async function purgeTokens(
+  db: Database,
+  after: number,
+  limit: number,
+  now: number,
+): Promise<{ readonly next: number | null; readonly purged: number }> {
+  const seen = await db.get(NEXT, { after, limit, now });
+  if (seen === undefined || seen.seen === 0) return { next: null, purged: 0 };
+  const [result] = seen.expired === 0 ? [] : await db.commit([{ sql: PURGE, params: { after, limit, now } }]);
+  const atEnd = Number(seen.seen) < limit || Number(seen.last) >= firstRowKeyAt(now);
+  return { next: atEnd ? null : Number(seen.last), purged: result?.changes ?? 0 };
+}
+
+/** A scope that was taken from the application counts no longer, also in tokens issued before. */
+function stillHeld(scope: string, held: readonly string[]): string {
+  return scope
+    .split(' ')
+    .filter((name) => held.includes(name))
+    .join(' ');
+}

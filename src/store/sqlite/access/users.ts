@@ -1,0 +1,146 @@
+/** Portal accounts (`user_account`). */
+
+import { userNameKey } from '../../../access/user-name-key.ts';
+import type { Ids } from '../../../kernel/ids.ts';
+import type { Database, Statement } from '../driver/database.ts';
+import { flag, json, number, oneOf, type Table, table, text, textOrNull } from '../driver/table.ts';
+import { type ResourceStore, readOne, resourceStore } from '../resource.ts';
+import { endTokensOfUser } from './applications.ts';
+import { endSessions } from './sessions.ts';
+
+export type Role = 'administrator' | 'operator' | 'viewer' | 'service';
+/** What a user is limited to; a name that is absent limits nothing. */
+export type Constraints = { readonly divisions?: readonly string[] };
+
+export type User = {
+  readonly id: string;
+  readonly userName: string;
+  readonly displayName: string | null;
+  readonly email: string | null;
+  readonly active: boolean;
+  readonly role: Role;
+  readonly permissions: readonly string[];
+  readonly constraints: Constraints;
+  readonly passwordHash: string | null;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+};
+
+const CODECS = {
+  id: text,
+  userName: text,
+  displayName: textOrNull,
+  email: textOrNull,
+  active: flag,
+  role: oneOf<Role>(),
+  permissions: json<readonly string[]>(),
+  constraints: json<Constraints>(),
+  passwordHash: textOrNull,
+  createdAt: number,
+  updatedAt: number,
+} as const;
+const ROW = table<User & { readonly userNameKey: string }>('user_account', 'id', { ...CODECS, userNameKey: text });
+const withKey = (user: User): User & { readonly userNameKey: string } => ({
+  ...user,
+  userNameKey: userNameKey(user.userName),
+});
+
+/** Its key is written with the name, and never read. */
+export const USER: Table<User> = {
+  ...table<User>('user_account', 'id', CODECS),
+  insert: (user) => ROW.insert(withKey(user)),
+  update: (user) => ROW.update(withKey(user)),
+};
+
+const GET_BY_NAME = `SELECT ${USER.columns()} FROM user_account WHERE user_name_key = @key`;
+const IS_EMPTY = 'SELECT NOT EXISTS (SELECT 1 FROM user_account) AS empty';
+
+/**
+ * An active administrator is active and has the role, with which the portal lets it do everything. Whether it has a password yet does
+ * not matter. The last one may neither lose that, nor the permissions by which rights are given.
+ */
+function isActiveAdministrator({ active, role }: User): boolean {
+  return active && role === 'administrator';
+}
+
+export type LostAdministration = 'all' | 'permissions';
+
+/** What the change, or the deletion where `after` is null, takes from an active administrator. */
+export function lostAdministration(before: User, after: User | null): LostAdministration | null {
+  if (!isActiveAdministrator(before)) return null;
+  if (after === null || !isActiveAdministrator(after)) return 'all';
+  return givesRights(before) && !givesRights(after) ? 'permissions' : null;
+}
+
+const GIVING_RIGHTS: readonly string[] = ['users:manage', 'applications:manage', 'catalogue:manage'];
+
+function givesRights({ permissions }: User): boolean {
+  return GIVING_RIGHTS.every((name) => permissions.includes(name));
+}
+
+// Of permissions another administrator must have them; else the role is enough. One seek per administrator: there are few users.
+const ANOTHER = `
+  EXISTS (
+    SELECT 1 FROM user_account AS other WHERE other.id <> @id AND other.active = 1 AND other.role = 'administrator'
+    AND NOT EXISTS (
+      SELECT 1 FROM json_each(@needed) AS needed WHERE needed.value NOT IN (SELECT value FROM json_each(other.permissions))))`;
+const HAS_ANOTHER = `SELECT ${ANOTHER} AS found`;
+// What was decided on may have changed since: two administrators may take the rights from each other at once.
+const REQUIRE_ANOTHER = `UPDATE user_account SET updated_at = updated_at WHERE id = @id AND ${ANOTHER}`;
+const REQUIRE_ANOTHER_OF_ADMINISTRATOR = `
+  UPDATE user_account SET updated_at = updated_at
+  WHERE id = @id AND (active = 0 OR role <> 'administrator' OR ${ANOTHER})`;
+
+function anotherThan(id: string, lost: LostAdministration): { readonly id: string; readonly needed: string } {
+  return { id, needed: JSON.stringify(lost === 'all' ? [] : GIVING_RIGHTS) };
+}
+
+export type UserStore = ResourceStore<User> & {
+  /** Whether an active administrator remains if this one loses so much. */
+  hasOtherAdministrator(id: string, lost: LostAdministration): Promise<boolean>;
+  /** Whatever the case and the form of its characters. */
+  getByName(userName: string): Promise<User | null>;
+  isEmpty(): Promise<boolean>;
+};
+
+// A user that is switched off takes its tokens, its invitation and its sessions along for good: switching it on again does not
+// bring them back.
+const END_INVITATION = 'DELETE FROM invitation WHERE user_id = @userId';
+
+function requireAnother(user: User, before: User): Statement[] {
+  const lost = lostAdministration(before, user);
+  return lost === null ? [] : [{ sql: REQUIRE_ANOTHER, params: anotherThan(user.id, lost), expectChanges: 1 }];
+}
+
+// The unique index on user_name serves the first; users are thousands at most, and the others go through them.
+const FILTERS = {
+  userName: 'user_name = @userName',
+  role: 'role = @role',
+  active: "active = (@active = 'true')",
+};
+
+export function userStore(db: Database, ids: Ids): UserStore {
+  const switchOff = ({ id: userId, updatedAt }: User, before: User): Statement[] => [
+    // Of one that was off already nothing can have been issued since.
+    ...(before.active ? [endTokensOfUser(userId, ids.rowKey(), updatedAt)] : []),
+    { sql: END_INVITATION, params: { userId } },
+    endSessions(userId),
+  ];
+  return {
+    ...resourceStore(db, 'user_account', USER, {
+      filters: FILTERS,
+      onUpdate: (user, before) => [
+        ...requireAnother(user, before),
+        ...(user.active ? [] : switchOff(user, before)),
+        // It was made for an account of the old role: whoever has the link may not take over one of a higher role.
+        ...(user.role === before.role ? [] : [{ sql: END_INVITATION, params: { userId: user.id } }]),
+      ],
+      beforeRemove: (id) => [
+        { sql: REQUIRE_ANOTHER_OF_ADMINISTRATOR, params: anotherThan(id, 'all'), expectChanges: 1 },
+      ],
+    }),
+    hasOtherAdministrator: async (id, lost) => (await db.get(HAS_ANOTHER, anotherThan(id, lost)))?.found === 1,
+    getByName: async (userName) => readOne(USER, await db.get(GET_BY_NAME, { key: userNameKey(userName) })),
+    isEmpty: async () => (await db.get(IS_EMPTY, {}))?.empty === 1,
+  };
+}

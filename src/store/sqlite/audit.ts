@@ -1,0 +1,167 @@
+/** The audit log: appended in the transaction of the change itself, each entry chained to the one before by its hash. */
+import { createHash } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { AUDIT_EXAMINED_AT_ONCE } from '../../kernel/limits/log.ts';
+import type { AuditEntry, Changes } from '../../resources/audit.ts';
+import type { Database, Row, Statement } from './driver/database.ts';
+
+/** An entry as it is kept. */
+export type AuditRecord = Omit<AuditEntry, 'action'> & { readonly action: string; readonly number: number };
+
+// The hash is computed where the entry's place in the chain is decided: inside the transaction.
+const APPEND = `
+  INSERT INTO audit (number, id, at, actor, action, target, changes, previous_hash, hash)
+  SELECT last.number + 1, @id, @at, @actor, @action, @target, @changes, last.hash, sha256_hex(last.hash || @content)
+  FROM (SELECT 0 AS number, '' AS hash UNION ALL SELECT * FROM (SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1)
+        ORDER BY number DESC LIMIT 1) AS last`;
+const COLUMNS = 'number, id, at, actor, action, target, changes';
+const GET = `SELECT ${COLUMNS} FROM audit WHERE id = @id`;
+const NUMBER_OF = 'SELECT number FROM audit WHERE id = @id';
+/** Each condition of a list. Actions and targets by how they begin: `webhook.`, `webhook:`. */
+const CONDITIONS: { readonly [Name in keyof AuditFilter]-?: string } = {
+  actor: 'actor = @actor',
+  action: 'substr(action, 1, length(@action)) = @action',
+  target: 'target >= @target AND target < @target || char(1114111)',
+  exactAction: 'action = @exactAction',
+  exactTarget: 'target = @exactTarget',
+  since: 'at >= @since',
+  until: 'at < @until',
+};
+const LAST_NUMBER = 'SELECT max(number) AS number FROM audit';
+const HEAD = 'SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1';
+const HAS_HEAD = 'SELECT 1 FROM audit WHERE number = @entries AND hash = @hash';
+const CHAIN = `SELECT ${COLUMNS}, previous_hash, hash FROM audit WHERE number > @after ORDER BY number LIMIT 1000`;
+
+export function auditStatement(entry: AuditEntry): Statement {
+  const changes = JSON.stringify(entry.changes);
+  const { id, at, actor, action, target } = entry;
+  return {
+    sql: APPEND,
+    params: { id, at, actor, action, target, changes, content: chainedContent({ ...entry, changesJson: changes }) },
+    expectChanges: 1,
+  };
+}
+
+/** Which entries. `action` and `target` are how those begin; `since` is included, `until` is not. */
+export type AuditFilter = {
+  readonly actor?: string;
+  readonly action?: string;
+  readonly target?: string;
+  readonly exactAction?: string;
+  readonly exactTarget?: string;
+  readonly since?: number;
+  readonly until?: number;
+};
+
+/**
+ * The end of the chain: how many entries there are, and the hash of the last one, which stands for all of them. Written as
+ * `<entries>:<hash>`.
+ */
+export type AuditHead = { readonly entries: number; readonly hash: string };
+
+export function headText({ entries, hash }: AuditHead): string {
+  return `${entries}:${hash}`;
+}
+
+/** Null for what is no head. */
+export function parseHead(text: string): AuditHead | null {
+  const [, entries, hash] = /^([1-9]\d{0,14}):([0-9a-f]{64})$/.exec(text) ?? [];
+  return entries === undefined || hash === undefined ? null : { entries: Number(entries), hash };
+}
+
+export type AuditStore = {
+  /** Of something that changed no row, such as a backup that was downloaded. */
+  append(entry: AuditEntry): Promise<void>;
+  get(id: string): Promise<AuditRecord | null>;
+  /** Newest first; `before` is the id of the last entry of the page before, or null. */
+  list(before: string | null, limit: number, filter?: AuditFilter): Promise<AuditRecord[]>;
+  /** The number of the first entry that does not fit its chain, or null when all do. Entries cut from the end leave a chain that fits. */
+  firstBroken(): Promise<number | null>;
+  /** Null while the log is empty. */
+  head(): Promise<AuditHead | null>;
+  /** Whether the log has, or once ended in, this entry. */
+  hasHead(head: AuditHead): Promise<boolean>;
+};
+
+export function auditStore(db: Database): AuditStore {
+  return {
+    append: async (entry) => {
+      await db.commit([auditStatement(entry)]);
+    },
+    get: async (id) => {
+      const row = await db.get(GET, { id });
+      return row === undefined ? null : read(row);
+    },
+    head: async () => {
+      const row = await db.get(HEAD, {});
+      return row === undefined ? null : { entries: Number(row.number), hash: String(row.hash) };
+    },
+    hasHead: async (head) => (await db.get(HAS_HEAD, head)) !== undefined,
+    list: (before, limit, filter = {}) => list(db, { before, limit, filter }),
+    firstBroken: async () => {
+      let after = 0;
+      let previous = '';
+      for (;;) {
+        const rows = await db.all(CHAIN, { after });
+        if (rows.length === 0) return null;
+        for (const row of rows) {
+          const content = chainedContent({ ...readPlain(row), changesJson: String(row.changes) });
+          const hash = createHash('sha256')
+            .update(previous + content)
+            .digest('hex');
+          if (row.number !== after + 1 || row.previous_hash !== previous || row.hash !== hash)
+            return Number(row.number);
+          previous = hash;
+          after += 1;
+        }
+      }
+    },
+  };
+}
+
+type Page = { readonly before: string | null; readonly limit: number; readonly filter: AuditFilter };
+
+/** Where few entries fit, a page goes through the whole log: in stretches, for each of which everybody else waits a millisecond. */
+async function list(db: Database, { before, limit, filter }: Page): Promise<AuditRecord[]> {
+  const names = Object.keys(filter) as (keyof AuditFilter)[];
+  const where = ['number BETWEEN @from AND @through', ...names.map((name) => CONDITIONS[name])].join(' AND ');
+  const sql = `SELECT ${COLUMNS} FROM audit WHERE ${where} ORDER BY number DESC LIMIT @limit`;
+  const found: AuditRecord[] = [];
+  let through = await lastNumber(db, before);
+  while (found.length < limit && through > 0) {
+    // What is told of one thing has an index.
+    const isIndexed = filter.target !== undefined || filter.exactTarget !== undefined;
+    const from = !isIndexed ? through - AUDIT_EXAMINED_AT_ONCE + 1 : 0;
+    const rows = await db.all(sql, { ...filter, from, through, limit: limit - found.length });
+    found.push(...rows.map(read));
+    through = from - 1;
+    if (found.length < limit && through > 0) await nextTurn();
+  }
+  return found;
+}
+
+/** The newest number that a page may have; 0: none. */
+async function lastNumber(db: Database, before: string | null): Promise<number> {
+  if (before === null) return Number((await db.get(LAST_NUMBER, {}))?.number ?? 0);
+  return Number((await db.get(NUMBER_OF, { id: before }))?.number ?? 1) - 1;
+}
+
+function chainedContent(entry: Omit<AuditRecord, 'changes' | 'number'> & { readonly changesJson: string }): string {
+  return JSON.stringify([entry.id, entry.at, entry.actor, entry.action, entry.target, entry.changesJson]);
+}
+
+function read(row: Row): AuditRecord {
+  return { ...readPlain(row), changes: JSON.parse(String(row.changes)) as Changes };
+}
+
+/** All but the changes, whose text is checked as it stands: once tampered with, it may not be JSON any more. */
+function readPlain(row: Row): Omit<AuditRecord, 'changes'> {
+  return {
+    number: Number(row.number),
+    id: String(row.id),
+    at: Number(row.at),
+    actor: String(row.actor),
+    action: String(row.action),
+    target: String(row.target),
+  };
+}

@@ -1,0 +1,109 @@
+/**
+ * What was written by a clock that has been set since (`batch`, `webhook_progress`). Where it is known by how much the clock was set,
+ * instants move with it; what else lies further ahead than any rule can put it is taken for now. In steps, however much it is.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { CLOCK_BEHIND_MAX_MS, CLOCK_STEP_MS, RETRY_AFTER_MAX_MS } from '../../kernel/limits/limits.ts';
+import { FIRST_SIZE, measured, nextSize, type StepResult } from '../steps.ts';
+import { makeDue } from './delivery/resume.ts';
+import { IS_RUNNABLE, wokenBy } from './delivery/wake.ts';
+import type { Database } from './driver/database.ts';
+
+// Served by batch_due: a look for each webhook where there is nothing. What is under way is its lease's.
+const HELD_UP = `
+  SELECT b.webhook_number, b.first_offset FROM webhook AS w
+  CROSS JOIN batch AS b INDEXED BY batch_due
+    ON b.webhook_number = w.number AND b.state = 'pending' AND b.next_attempt_at > @latest
+  WHERE b.lease_owner IS NULL LIMIT @limit`;
+const WAKE = `
+  UPDATE webhook_progress SET wake_at = ${wokenBy('@now')}
+  WHERE ${IS_RUNNABLE} AND webhook_number IN (SELECT webhook_number FROM (${HELD_UP}))`;
+const MAKE_DUE = `
+  UPDATE batch SET next_attempt_at = @now WHERE (webhook_number, first_offset) IN (${HELD_UP})`;
+// Webhooks are few: no index. Heartbeats, the session and the end of failing are reckoned from what was, which is never ahead.
+const PROGRESS = `
+  UPDATE webhook_progress
+  SET state_at = min(state_at, @now), session_at = min(session_at, @now), sent_at = min(sent_at, @now),
+      failing_since_at = min(failing_since_at, @now),
+      probe_at = CASE WHEN probe_at > @latest THEN @now ELSE probe_at END,
+      wake_at = CASE WHEN ${IS_RUNNABLE} THEN @now END
+  WHERE max(state_at, coalesce(session_at, 0), coalesce(sent_at, 0), coalesce(failing_since_at, 0)) > @recorded
+    OR probe_at > @latest OR wake_at > @latestLook`;
+
+// A clock that was set forward makes work due early, which delays nothing; but no time has passed in which attempts failed.
+const SET_FORWARD = `
+  UPDATE webhook_progress SET failing_since_at = failing_since_at + @byMs WHERE failing_since_at IS NOT NULL`;
+const SET_BACK = `
+  UPDATE webhook_progress
+  SET state_at = min(state_at, @now), session_at = session_at - @byMs, sent_at = sent_at - @byMs,
+      failing_since_at = failing_since_at - @byMs, probe_at = probe_at - @byMs, wake_at = wake_at - @byMs`;
+const WAITING = `SELECT webhook_number FROM webhook_progress WHERE pending_records > 0`;
+const LATEST_ATTEMPT = 'SELECT max(sent_at) AS at FROM webhook_progress';
+// Nothing is known of the time in which no process ran: what counts is the time from the first failed attempt to the last.
+const FAILING_UNTIL_STOPPED = `
+  UPDATE webhook_progress
+  SET failing_since_at = @now - max(0, coalesce(sent_at, failing_since_at) - failing_since_at)
+  WHERE failing_since_at IS NOT NULL`;
+
+export type ClockLeadStore = {
+  /** The clock was set by `byMs` and shows `now`: moves what is kept of webhooks with it. */
+  moveWebhooks(byMs: number, now: number): Promise<void>;
+  /** The clock was set back by `byMs`: what waits for a retry is due that much earlier. Takes long where much waits. */
+  moveRetries(byMs: number, now: number): Promise<void>;
+  /** At start: a clock that shows less than the latest attempt was set back at least by that; and time without attempts is no failure. */
+  resume(now: number): Promise<void>;
+  /** Takes about `size` batches back from where the clock was ahead, and all webhooks. */
+  step(now: number, size: number): Promise<StepResult>;
+  /** All of it. */
+  take(now: number): Promise<void>;
+};
+
+export function clockLeadStore(database: Database): ClockLeadStore {
+  const step: ClockLeadStore['step'] = (now, size) =>
+    measured(database, async (db) => {
+      // The longest that a batch or a webhook is made to wait, by a clock that is behind by a little; what its policy has it wait is 12
+      // hours at most.
+      const latest = now + RETRY_AFTER_MAX_MS + CLOCK_BEHIND_MAX_MS;
+      // A heartbeat or the session's renewal is a day away at most, a slow rate's next record 28 hours.
+      const latestLook = now + 2 * RETRY_AFTER_MAX_MS;
+      const heldUp = { now, latest, limit: size };
+      const [, batches, webhooks] = await db.commit([
+        { sql: WAKE, params: heldUp },
+        { sql: MAKE_DUE, params: heldUp },
+        { sql: PROGRESS, params: { now, latest, latestLook, recorded: now + CLOCK_BEHIND_MAX_MS } },
+      ]);
+      const due = batches?.changes ?? 0;
+      return { done: due < size, rows: due + (webhooks?.changes ?? 0) };
+    });
+  const moveWebhooks: ClockLeadStore['moveWebhooks'] = async (byMs, now) => {
+    const sql = byMs > 0 ? SET_FORWARD : SET_BACK;
+    await database.commit([{ sql, params: byMs > 0 ? { byMs } : { byMs: -byMs, now } }]);
+  };
+  const moveRetries: ClockLeadStore['moveRetries'] = async (byMs, now) => {
+    for (const { webhook_number: number } of await database.all(WAITING, {})) {
+      await makeDue(database, Number(number), now, byMs);
+    }
+  };
+  return {
+    moveWebhooks,
+    moveRetries,
+    resume: async (now) => {
+      const row = await database.get(LATEST_ATTEMPT, {});
+      const aheadMs = Number(row?.at ?? 0) - now;
+      if (aheadMs >= CLOCK_STEP_MS) {
+        await moveWebhooks(-aheadMs, now);
+        await moveRetries(aheadMs, now);
+      }
+      await database.commit([{ sql: FAILING_UNTIL_STOPPED, params: { now } }]);
+    },
+    step,
+    take: async (now) => {
+      let size = FIRST_SIZE;
+      for (let done = false; !done; await nextTurn()) {
+        const result = await step(now, size);
+        size = nextSize(size, result.took);
+        done = result.done;
+      }
+    },
+  };
+}

@@ -1,0 +1,151 @@
+/** Attempts (`attempt`): every request that was sent for a webhook, and what came of it. */
+
+import { firstRowKeyAt, isUuidV7, rowKeyOf, rowKeyTime } from '../../../kernel/ids.ts';
+import { ATTEMPTS_LOOKED_THROUGH, BATCH_BEGUN_MS } from '../../../kernel/limits/log.ts';
+import type { Timings } from '../../../outbound/outcome.ts';
+import type { Database, Row, Statement } from '../driver/database.ts';
+import { CARRIED_ERASED } from '../erasure.ts';
+
+export type AttemptKind = 'delivery' | 'heartbeat' | 'test';
+
+export type AttemptRecord = {
+  readonly id: string;
+  readonly webhookNumber: number;
+  readonly kind: AttemptKind;
+  readonly batchId: string | null;
+  readonly firstOffset: number | null;
+  readonly lastOffset: number | null;
+  readonly attemptNumber: number;
+  readonly startedAt: number;
+  /** As sent, secrets masked. */
+  readonly requestHeaders: Readonly<Record<string, string>>;
+  readonly responseStatus: number | null;
+  readonly responseHeaders: Readonly<Record<string, string>> | null;
+  readonly responseBody: Uint8Array | null;
+  /** Null: delivered. */
+  readonly errorClass: string | null;
+  readonly errorMessage: string | null;
+  readonly timings: Timings;
+};
+
+const INSERT = `
+  INSERT INTO attempt (key, id, webhook_number, kind, batch_id, first_offset, last_offset, attempt_number, started_at,
+    request_headers, response_status, response_headers, response_body, error_class, error_message, timings)
+  SELECT @key, @id, @webhookNumber, @kind, @batchId, @firstOffset, @lastOffset, @attemptNumber, @startedAt, @requestHeaders,
+    @responseStatus, iif(erased, NULL, @responseHeaders), iif(erased, NULL, @responseBody), @errorClass, @errorMessage, @timings
+  FROM (SELECT ${CARRIED_ERASED} AS erased)`;
+const GET = 'SELECT * FROM attempt WHERE key = @key AND id = @id';
+// Served by attempt_record: a batch has at most 1000 records, so one that covers the offset begins at most 999 before it. What was sent
+// after the record's data had been erased did not carry it.
+const OF_RECORD = `
+  SELECT * FROM attempt
+  WHERE webhook_number = @webhookNumber AND first_offset BETWEEN @offset - 999 AND @offset AND last_offset >= @offset AND started_at < coalesce((
+    SELECT e.erased_at FROM outbox AS o CROSS JOIN event AS e ON e.key = o.event_key
+    WHERE o.webhook_number = @webhookNumber AND o.record_offset = @offset), started_at + 1)
+  ORDER BY key DESC LIMIT @limit`;
+// The newest of all, and of one webhook those among them: where it sends much, these are enough.
+const LATEST = 'SELECT * FROM attempt ORDER BY key DESC LIMIT @limit';
+const LATEST_OF = `
+  SELECT key FROM (SELECT key, webhook_number FROM attempt ORDER BY key DESC LIMIT ${ATTEMPTS_LOOKED_THROUGH})
+  WHERE webhook_number = @webhookNumber ORDER BY key DESC LIMIT @limit`;
+// Served by attempt_record. Those of the newest records, and of heartbeats and tests: where it sends little, the newest are among these.
+const OF_NEWEST_RECORDS = `
+  SELECT key FROM attempt WHERE webhook_number = @webhookNumber AND first_offset IS NOT NULL ORDER BY first_offset DESC LIMIT @limit`;
+const WITHOUT_RECORDS = `
+  SELECT key FROM attempt INDEXED BY attempt_record WHERE webhook_number = @webhookNumber AND first_offset IS NULL AND last_offset IS NULL
+  ORDER BY key DESC LIMIT @limit`;
+// A batch's first attempt is over within some minutes of its claim, whose instant is in its id.
+const OF_BATCH = `
+  SELECT webhook_number, first_offset, last_offset FROM (
+    SELECT batch_id, webhook_number, first_offset, last_offset FROM attempt WHERE key >= @from AND key < @to
+    ORDER BY key LIMIT ${ATTEMPTS_LOOKED_THROUGH})
+  WHERE batch_id = @batchId AND first_offset IS NOT NULL LIMIT 1`;
+const WITH_KEYS = 'SELECT * FROM attempt WHERE key IN (SELECT value FROM json_each(@keys)) ORDER BY key DESC';
+
+export function attemptStatement(attempt: AttemptRecord): Statement {
+  const { responseHeaders, requestHeaders, timings, ...plain } = attempt;
+  return {
+    sql: INSERT,
+    params: {
+      ...plain,
+      key: rowKeyOf(attempt.id),
+      requestHeaders: JSON.stringify(requestHeaders),
+      responseHeaders: responseHeaders === null ? null : JSON.stringify(responseHeaders),
+      timings: JSON.stringify(timings),
+    },
+  };
+}
+
+export type AttemptStore = {
+  insert(attempt: AttemptRecord): Promise<void>;
+  get(id: string): Promise<AttemptRecord | null>;
+  /** The last attempts that carried a record, oldest first. */
+  ofRecord(webhookNumber: number, offset: number, limit: number): Promise<AttemptRecord[]>;
+  /**
+   * The records that travelled as the batch with this id, which receivers of Standard Webhooks know as `msg_<id>`; null where there
+   * is none, or where so much was sent in the minutes after it was made that they cannot be gone through.
+   */
+  batch(id: string): Promise<{ readonly webhookNumber: number; readonly first: number; readonly last: number } | null>;
+  /** The last attempts of all, newest first. */
+  latest(limit: number): Promise<AttemptRecord[]>;
+  /**
+   * The last attempts of a webhook, newest first. Of one that has made few of late, an old record's attempt may be missing: all of
+   * them cannot be gone through.
+   */
+  latestOf(webhookNumber: number, limit: number): Promise<AttemptRecord[]>;
+};
+
+export function attemptStore(db: Database): AttemptStore {
+  return {
+    insert: async (attempt) => void (await db.commit([attemptStatement(attempt)])),
+    get: async (id) => {
+      const row = isUuidV7(id) ? await db.get(GET, { key: rowKeyOf(id), id }) : undefined;
+      return row === undefined ? null : read(row);
+    },
+    ofRecord: async (webhookNumber, offset, limit) =>
+      (await db.all(OF_RECORD, { webhookNumber, offset, limit })).map(read).reverse(),
+    batch: async (id) => {
+      if (!isUuidV7(id)) return null;
+      const from = rowKeyOf(id);
+      const to = firstRowKeyAt(rowKeyTime(from) + BATCH_BEGUN_MS);
+      const row = await db.get(OF_BATCH, { batchId: id, from, to });
+      if (row === undefined) return null;
+      return {
+        webhookNumber: Number(row.webhook_number),
+        first: Number(row.first_offset),
+        last: Number(row.last_offset),
+      };
+    },
+    latest: async (limit) => (await db.all(LATEST, { limit })).map(read),
+    latestOf: async (webhookNumber, limit) => {
+      const params = { webhookNumber, limit };
+      let rows = await db.all(LATEST_OF, params);
+      if (rows.length < limit) {
+        rows = [...rows, ...(await db.all(OF_NEWEST_RECORDS, params)), ...(await db.all(WITHOUT_RECORDS, params))];
+      }
+      const keys = [...new Set(rows.map(({ key }) => Number(key)))].sort((a, b) => b - a).slice(0, limit);
+      return (await db.all(WITH_KEYS, { keys: JSON.stringify(keys) })).map(read);
+    },
+  };
+}
+
+function read(row: Row): AttemptRecord {
+  return {
+    id: String(row.id),
+    webhookNumber: Number(row.webhook_number),
+    kind: row.kind as AttemptKind,
+    batchId: row.batch_id as string | null,
+    firstOffset: row.first_offset as number | null,
+    lastOffset: row.last_offset as number | null,
+    attemptNumber: Number(row.attempt_number),
+    startedAt: Number(row.started_at),
+    requestHeaders: JSON.parse(String(row.request_headers)) as Record<string, string>,
+    responseStatus: row.response_status as number | null,
+    responseHeaders:
+      row.response_headers === null ? null : (JSON.parse(String(row.response_headers)) as Record<string, string>),
+    responseBody: row.response_body as Uint8Array | null,
+    errorClass: row.error_class as string | null,
+    errorMessage: row.error_message as string | null,
+    timings: JSON.parse(String(row.timings)) as Timings,
+  };
+}

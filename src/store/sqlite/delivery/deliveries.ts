@@ -1,0 +1,255 @@
+/** Deliveries as people see them: a record of a webhook's log with the state of its batch. Reads only. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import {
+  type DeliveryAddress,
+  deliveryId,
+  firstRowKeyAt,
+  isUuidV7,
+  rowKeyOf,
+  rowKeyTime,
+} from '../../../kernel/ids.ts';
+import { DELIVERIES_EXAMINED_AT_ONCE, DELIVERIES_EXAMINED_MAX } from '../../../kernel/limits/log.ts';
+import type { Database, Row } from '../driver/database.ts';
+import type { WebhookState } from '../webhooks/webhooks.ts';
+import { placesInState, placesInStateOfAll } from './delivery-merge.ts';
+import {
+  addressOf,
+  comparePlaces,
+  type EventKind,
+  FIRST_PLACE,
+  type KeyRange,
+  type Place,
+  type Places,
+  placesInAllLogs,
+  placesInLog,
+  placesOfEvents,
+} from './delivery-places.ts';
+import { type FoundOffsets, offsetsAround, offsetsWithin } from './log-search.ts';
+
+export type DeliveryState = 'pending' | 'delivered' | 'dead' | 'discarded';
+
+export type Delivery = {
+  readonly id: string;
+  readonly webhookNumber: number;
+  readonly webhookId: string;
+  readonly webhookName: string;
+  readonly webhookState: WebhookState;
+  readonly eventId: string;
+  readonly eventType: string;
+  readonly subject: string | null;
+  readonly offset: number;
+  readonly state: DeliveryState;
+  readonly attemptCount: number;
+  readonly nextAttemptAt: number | null;
+  readonly createdAt: number;
+  readonly settledAt: number | null;
+  /** When its data was. */
+  readonly erasedAt: number | null;
+};
+
+/** All that are given have to fit. */
+export type DeliveryFilter = {
+  readonly webhookNumber?: number;
+  readonly state?: DeliveryState;
+  readonly eventType?: string;
+  /** Instants of the event: from `since` on, before `until`. */
+  readonly since?: number;
+  readonly until?: number;
+  /** Receivers know it as `messageId`. */
+  readonly eventId?: string;
+  /** Whom the event is about. */
+  readonly subject?: string;
+  /** Of a webhook's log, both included; without `webhookNumber` of no use. */
+  readonly offsets?: { readonly first: number; readonly last: number };
+};
+
+/** What a record carries. */
+export type DeliveryContent = Pick<Delivery, 'erasedAt'> & {
+  /** The event's data as it goes out; null once erased. */
+  readonly dataJson: string | null;
+  readonly correlationId: string;
+  readonly actorId: string | null;
+};
+
+/** `next` is where the page after this one begins, as an id for `deliveryAddress`; null on the last one. A page may be short, or empty, and have one. */
+export type DeliveryPage = { readonly items: readonly Delivery[]; readonly next: string | null };
+
+// A record that was erased before its batch was settled did not go out with the others, nor in what was attempted since: that was the
+// end of it. Its batch is the last one that begins at or before it, if it reaches that far.
+const UNSENT = 'e.erased_at < coalesce(b.settled_at, e.erased_at + 1)';
+const SENT_SINCE = `
+  SELECT count(*) FROM attempt AS a WHERE a.webhook_number = o.webhook_number AND a.started_at >= e.erased_at
+    AND a.first_offset BETWEEN o.record_offset - 999 AND o.record_offset AND a.last_offset >= o.record_offset`;
+const READ = `
+  SELECT o.webhook_number, o.record_offset, o.event_key, w.id AS webhook_id, w.name AS webhook_name, p.state AS webhook_state,
+         e.id AS event_id, e.type, e.subject, e.created_at,
+         e.erased_at, iif(${UNSENT}, 'discarded', coalesce(b.state, 'pending')) AS state,
+         max(0, coalesce(b.attempt_count, 0) - iif(${UNSENT}, (${SENT_SINCE}), 0)) AS attempt_count,
+         iif(e.erased_at IS NULL, b.next_attempt_at, NULL) AS next_attempt_at,
+         iif(${UNSENT}, e.erased_at, b.settled_at) AS settled_at
+  FROM json_each(@places) AS place
+  CROSS JOIN outbox AS o ON o.webhook_number = place.value ->> 0 AND o.record_offset = place.value ->> 1
+  CROSS JOIN event AS e ON e.key = o.event_key
+  CROSS JOIN webhook AS w ON w.number = o.webhook_number
+  CROSS JOIN webhook_progress AS p ON p.webhook_number = o.webhook_number
+  LEFT JOIN batch AS b ON b.webhook_number = o.webhook_number AND b.last_offset >= o.record_offset AND b.first_offset =
+    (SELECT max(first_offset) FROM batch WHERE webhook_number = o.webhook_number AND first_offset <= o.record_offset)`;
+const CONTENT = `
+  SELECT e.data, e.erased_at, e.correlation_id, e.actor_id FROM outbox AS o CROSS JOIN event AS e ON e.key = o.event_key
+  WHERE o.webhook_number = @webhookNumber AND o.record_offset = @offset`;
+const EVENT_KEY = 'SELECT event_key FROM outbox WHERE webhook_number = @webhookNumber AND record_offset = @offset';
+
+export type DeliveryStore = {
+  get(address: DeliveryAddress): Promise<Delivery | null>;
+  /** The same, by its place alone. */
+  at(webhookNumber: number, offset: number): Promise<Delivery | null>;
+  /**
+   * Newest event first; within one webhook in the order of its log. `before` is where the page before ended. Looks at a bounded
+   * number of records, whatever the size of the logs.
+   */
+  list(filter: DeliveryFilter, before: DeliveryAddress | null, limit: number): Promise<DeliveryPage>;
+  content(webhookNumber: number, offset: number): Promise<DeliveryContent | null>;
+  /** The offsets of a webhook's records whose events happened from `since` on and before `until`, or null when there are none. */
+  offsetsBetween(webhookNumber: number, since: number, until: number | null): Promise<FoundOffsets | null>;
+};
+
+export function deliveryStore(db: Database): DeliveryStore {
+  return {
+    get: async (address) => {
+      const delivery = await readOne(db, address.webhookNumber, address.offset);
+      return delivery?.id === deliveryId(address) ? delivery : null;
+    },
+    at: (webhookNumber, offset) => readOne(db, webhookNumber, offset),
+    list: (filter, before, limit) => list(db, filter, before, limit),
+    content: async (webhookNumber, offset) => {
+      const row = await db.get(CONTENT, { webhookNumber, offset });
+      if (row === undefined) return null;
+      return {
+        dataJson: row.data as string | null,
+        erasedAt: row.erased_at as number | null,
+        correlationId: String(row.correlation_id),
+        actorId: row.actor_id as string | null,
+      };
+    },
+    offsetsBetween: (webhookNumber, since, until) => offsetsWithin(db, webhookNumber, { since, until }),
+  };
+}
+
+async function list(
+  db: Database,
+  filter: DeliveryFilter,
+  before: DeliveryAddress | null,
+  limit: number,
+): Promise<DeliveryPage> {
+  const source = await placesFor(db, filter, before);
+  const items: Delivery[] = [];
+  let examined = 0;
+  for (let size = limit + 1; ; size = Math.min(2 * size, DELIVERIES_EXAMINED_AT_ONCE)) {
+    const places = await source(size);
+    const found = await readAll(db, places);
+    for (const place of places) {
+      const delivery = found.get(nameOf(place));
+      if (delivery === undefined || !fits(delivery, place, filter)) continue;
+      if (items.length === limit) return { items, next: items.at(-1)?.id ?? null };
+      items.push(delivery);
+    }
+    const last = places.at(-1);
+    if (last === undefined) return { items, next: null };
+    examined += places.length;
+    if (examined >= DELIVERIES_EXAMINED_MAX) return { items, next: deliveryId(addressOf(last)) };
+    // So many rows hold up everybody else for a few milliseconds.
+    await nextTurn();
+  }
+}
+
+/** Where records that may fit lie: by what parts them best. Everything else is left to `fits`. */
+async function placesFor(db: Database, filter: DeliveryFilter, before: DeliveryAddress | null): Promise<Places> {
+  const { webhookNumber, state, eventId, subject, eventType, offsets: named } = filter;
+  const inLog = webhookNumber ?? null;
+  if (eventId !== undefined) {
+    const key = isUuidV7(eventId) ? rowKeyOf(eventId) : 0;
+    return placesInAllLogs(db, await keyRange(db, { since: key, until: key + 1 }, before));
+  }
+  const keys = (): Promise<KeyRange> => keyRange(db, keysOf(filter), before);
+  const events = async (kind: EventKind, value: string | null): Promise<Places> =>
+    placesOfEvents(db, { kind, value, inLog }, await keys());
+  if (subject !== undefined) return events('subject', subject);
+  if (state === 'discarded') return events('erased', null);
+  const narrow = state === 'dead' || state === 'pending' ? state : null;
+  if (eventType !== undefined && narrow === null) return events('type', eventType);
+  if (webhookNumber === undefined) {
+    return narrow === null ? placesInAllLogs(db, await keys()) : placesInStateOfAll(db, narrow, await keys());
+  }
+  const offsets =
+    named === undefined ? await offsetsAround(db, webhookNumber, filter) : { from: named.first, below: named.last + 1 };
+  const page = before === null ? offsets : { ...offsets, below: Math.min(offsets.below, before.offset) };
+  return state === undefined ? placesInLog(db, webhookNumber, page) : placesInState(db, state, webhookNumber, page);
+}
+
+type Keys = { readonly since: number; readonly until: number };
+
+function keysOf({ since, until }: DeliveryFilter): Keys {
+  return {
+    since: since === undefined ? 0 : firstRowKeyAt(since),
+    until: until === undefined ? FIRST_PLACE.key : firstRowKeyAt(until),
+  };
+}
+
+async function keyRange(db: Database, { since, until }: Keys, before: DeliveryAddress | null): Promise<KeyRange> {
+  const end: Place = until === FIRST_PLACE.key ? FIRST_PLACE : { key: until, webhookNumber: -1, offset: -1 };
+  const place = before === null ? FIRST_PLACE : await placeOf(db, before);
+  return { from: since, before: comparePlaces(place, end) > 0 ? place : end };
+}
+
+async function placeOf(db: Database, { createdAt, webhookNumber, offset }: DeliveryAddress): Promise<Place> {
+  if (webhookNumber === 0) return { key: firstRowKeyAt(createdAt) + offset, webhookNumber, offset };
+  const record = await db.get(EVENT_KEY, { webhookNumber, offset });
+  // Where housekeeping has taken the record meanwhile, the page begins anew at its millisecond: rather twice than not at all.
+  return { key: Number(record?.event_key ?? firstRowKeyAt(createdAt + 1)), webhookNumber, offset };
+}
+
+async function readOne(db: Database, webhookNumber: number, offset: number): Promise<Delivery | null> {
+  const [delivery = null] = (await readAll(db, [{ key: 0, webhookNumber, offset }])).values();
+  return delivery;
+}
+
+async function readAll(db: Database, places: readonly Place[]): Promise<Map<string, Delivery>> {
+  if (places.length === 0) return new Map();
+  const wanted = places.map(({ webhookNumber, offset }) => [webhookNumber, offset]);
+  const rows = await db.all(READ, { places: JSON.stringify(wanted) });
+  return new Map(rows.map(read).map((delivery) => [nameOf(delivery), delivery]));
+}
+
+function nameOf({ webhookNumber, offset }: Pick<Place, 'webhookNumber' | 'offset'>): string {
+  return `${webhookNumber} ${offset}`;
+}
+
+function fits(delivery: Delivery, { key }: Place, filter: DeliveryFilter): boolean {
+  const { since, until, offsets, ...equal } = filter;
+  if (offsets !== undefined && (delivery.offset < offsets.first || delivery.offset > offsets.last)) return false;
+  if (since !== undefined && key < firstRowKeyAt(since)) return false;
+  if (until !== undefined && key >= firstRowKeyAt(until)) return false;
+  return Object.entries(equal).every(([name, value]) => delivery[name as keyof typeof equal] === value);
+}
+
+function read(row: Row): Delivery {
+  const webhookNumber = Number(row.webhook_number);
+  const offset = Number(row.record_offset);
+  return {
+    id: deliveryId({ createdAt: rowKeyTime(Number(row.event_key)), webhookNumber, offset }),
+    webhookNumber,
+    webhookId: String(row.webhook_id),
+    webhookName: String(row.webhook_name),
+    webhookState: row.webhook_state as WebhookState,
+    eventId: String(row.event_id),
+    eventType: String(row.type),
+    subject: row.subject as string | null,
+    offset,
+    state: row.state as DeliveryState,
+    attemptCount: Number(row.attempt_count),
+    nextAttemptAt: row.next_attempt_at as number | null,
+    createdAt: Number(row.created_at),
+    settledAt: row.settled_at as number | null,
+    erasedAt: row.erased_at as number | null,
+  };
+}

@@ -1,0 +1,52 @@
+/** How much waits at each webhook, for the metrics: from its progress and one index look-up, whatever the size of its log. */
+import type { Database } from '../driver/database.ts';
+
+export type Queue = {
+  readonly webhookId: string;
+  readonly name: string;
+  readonly state: string;
+  /** Records that wait, and those in batches that are under way or wait for a retry. */
+  readonly records: number;
+  /** When the oldest of them happened; null when there is none. */
+  readonly oldestAt: number | null;
+};
+
+/** Of a `webhook_progress AS p`: its `Queue.records`. */
+export const RECORDS_WAITING = 'p.next_offset - p.cursor_offset + p.pending_records';
+/** The same of its `Queue.oldestAt`: the first record that waits is that of the first pending batch (batch_pending), or the one at the cursor. */
+export const OLDEST_WAITING_AT = `
+  (SELECT e.created_at FROM outbox AS o CROSS JOIN event AS e ON e.key = o.event_key
+   WHERE o.webhook_number = p.webhook_number AND o.record_offset = coalesce(
+     (SELECT min(first_offset) FROM batch INDEXED BY batch_pending
+      WHERE batch.webhook_number = p.webhook_number AND batch.state = 'pending'), p.cursor_offset))`;
+const QUEUES = `
+  SELECT w.id, w.name, p.state, ${RECORDS_WAITING} AS records, ${OLDEST_WAITING_AT} AS oldest_at
+  FROM webhook_progress AS p CROSS JOIN webhook AS w ON w.number = p.webhook_number
+  ORDER BY p.webhook_number LIMIT @limit`;
+const REST = `
+  SELECT coalesce(sum(next_offset - cursor_offset + pending_records), 0) AS records FROM (
+    SELECT next_offset, cursor_offset, pending_records FROM webhook_progress ORDER BY webhook_number LIMIT -1 OFFSET @limit)`;
+
+export type QueueStore = {
+  /** The queues of the first `limit` webhooks in order of creation, and the records that wait at all the others. */
+  read(limit: number): Promise<{ readonly queues: readonly Queue[]; readonly otherRecords: number }>;
+};
+
+export function queueStore(db: Database): QueueStore {
+  return {
+    read: async (limit) => {
+      const rows = await db.all(QUEUES, { limit });
+      const rest = rows.length < limit ? undefined : await db.get(REST, { limit });
+      return {
+        queues: rows.map((row) => ({
+          webhookId: String(row.id),
+          name: String(row.name),
+          state: String(row.state),
+          records: Number(row.records),
+          oldestAt: row.oldest_at === null ? null : Number(row.oldest_at),
+        })),
+        otherRecords: Number(rest?.records ?? 0),
+      };
+    },
+  };
+}

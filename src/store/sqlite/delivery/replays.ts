@@ -1,0 +1,193 @@
+/**
+ * Sending again (`batch`): settled records become pending, in steps, so that a replay of millions holds up nobody for long. Those whose
+ * data was erased stay as they are: there is nothing of them to send, and that they were delivered is not forgotten.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { firstRowKeyAt } from '../../../kernel/ids.ts';
+import { LOG_DISORDER_MS, REPLAY_COUNTED_AT_ONCE } from '../../../kernel/limits/log.ts';
+import type { AuditEntry } from '../../../resources/audit.ts';
+import { FIRST_SIZE, measured, nextSize } from '../../steps.ts';
+import { auditStatement } from '../audit.ts';
+import type { Database, Statement } from '../driver/database.ts';
+import { IS_RUNNABLE } from './wake.ts';
+
+/** What can be sent again: pending ones are under way, discarded ones are gone. */
+export type ReplayableState = 'delivered' | 'dead';
+
+/** Which records of a webhook; the ends are offsets, both included. */
+export type ReplayRange = {
+  readonly webhookNumber: number;
+  readonly first: number;
+  readonly last: number;
+  readonly states: readonly ReplayableState[];
+};
+
+export type Replay = ReplayRange & {
+  readonly now: number;
+  /** Ids for both parts that a batch falls into where the range cuts it: receivers know its own with all of its records. */
+  readonly newId: () => string;
+};
+
+const SPLIT_RIGHT = `
+  INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, settled_at)
+  SELECT webhook_number, @at, last_offset, @id, state, attempt_count, content_refusals, settled_at FROM batch
+  WHERE webhook_number = @webhookNumber AND state <> 'pending' AND last_offset >= @at
+    AND first_offset = (SELECT max(first_offset) FROM batch WHERE webhook_number = @webhookNumber AND first_offset < @at)
+    AND first_offset < @at`;
+const SPLIT_LEFT = `
+  UPDATE batch SET last_offset = @at - 1, id = @id
+  WHERE webhook_number = @webhookNumber AND state <> 'pending' AND last_offset >= @at
+    AND first_offset = (SELECT max(first_offset) FROM batch WHERE webhook_number = @webhookNumber AND first_offset < @at)`;
+// From the end of the erased ones: they are few. A log is in the order of its keys but for those of two processes that published at the
+// same moment (log-search.ts), so the keys are looked for a little beyond those of both ends, and the offsets say which belong to it.
+// Served by event_erased_key and outbox_event.
+const ERASED = `
+  SELECT o.record_offset FROM event AS e INDEXED BY event_erased_key
+  CROSS JOIN outbox AS o ON o.event_key = e.key AND o.webhook_number = @webhookNumber
+    AND o.record_offset BETWEEN @first AND @last
+  WHERE e.erased_at IS NOT NULL AND e.key BETWEEN
+    (SELECT event_key FROM outbox
+      WHERE webhook_number = @webhookNumber AND record_offset >= @first ORDER BY record_offset LIMIT 1) - @disorder
+    AND (SELECT event_key FROM outbox
+      WHERE webhook_number = @webhookNumber AND record_offset <= @last ORDER BY record_offset DESC LIMIT 1) + @disorder`;
+/** Of row keys. */
+const DISORDER: number = firstRowKeyAt(LOG_DISORDER_MS);
+const WAKE = `
+  UPDATE webhook_progress SET wake_at = @now, probe_at = NULL
+  WHERE webhook_number = @webhookNumber AND ${IS_RUNNABLE}`;
+
+/** `batches`: the table; `seen`: what a step goes through; `wanted`: what of it is sent again. */
+function statementsOf(batches: string, seen: string, wanted: string) {
+  const range = 'webhook_number = @webhookNumber AND first_offset BETWEEN @first AND @last';
+  return {
+    // The first of them may begin before the range.
+    next: `
+      SELECT first_offset, last_offset, state FROM ${batches}
+      WHERE webhook_number = @webhookNumber AND ${seen} AND first_offset <= @last AND last_offset >= @first
+        AND first_offset >= coalesce((
+          SELECT max(first_offset) FROM ${batches}
+          WHERE webhook_number = @webhookNumber AND ${seen} AND first_offset <= @first), 0)
+      ORDER BY first_offset LIMIT @limit`,
+    countPending: `
+      UPDATE webhook_progress SET pending_records = pending_records + coalesce((
+        SELECT sum(last_offset - first_offset + 1) FROM ${batches} WHERE ${range} AND ${wanted}), 0)
+      WHERE webhook_number = @webhookNumber`,
+    replay: `
+      UPDATE ${batches}
+      SET state = 'pending', attempt_count = 0, content_refusals = 0, next_attempt_at = @now, settled_at = NULL
+      WHERE ${range} AND ${wanted} RETURNING first_offset, last_offset`,
+  } as const;
+}
+
+const OF_STATES = statementsOf('batch', 'true', 'state IN (SELECT value FROM json_each(@states))');
+// Dead ones alone may be few among many.
+const OF_DEAD = statementsOf('batch INDEXED BY batch_dead', "state = 'dead'", "state = 'dead'");
+
+export type ReplayStore = {
+  /** How many records `replay` would send again. */
+  count(range: ReplayRange): Promise<number>;
+  /** Makes settled records pending again, due at once; answers how many. The entry is written with the first of them. */
+  replay(replay: Replay, audit: AuditEntry): Promise<number>;
+};
+
+export function replayStore(database: Database): ReplayStore {
+  return {
+    count: async (range) => {
+      const { last } = range;
+      const states: readonly string[] = range.states;
+      let records = 0;
+      for (let first = range.first; first <= last; await nextTurn()) {
+        const batches = await nextBatches(database, { ...range, first }, REPLAY_COUNTED_AT_ONCE);
+        const through = endOf(batches, REPLAY_COUNTED_AT_ONCE, last);
+        const wanted = batches.filter(({ state }) => states.includes(state));
+        const erased = await erasedOffsets(database, { ...range, first, last: through });
+        let at = 0;
+        for (const batch of wanted) {
+          const [from, to] = [Math.max(batch.first, first), Math.min(batch.last, last)];
+          while ((erased[at] ?? to) < from) at += 1;
+          const before = at;
+          while ((erased[at] ?? to + 1) <= to) at += 1;
+          records += to - from + 1 - (at - before);
+        }
+        first = through + 1;
+      }
+      return records;
+    },
+    replay: async (replay, audit) => {
+      const { last } = replay;
+      let replayed = 0;
+      let size = FIRST_SIZE;
+      let entry: AuditEntry | null = audit;
+      for (let first = replay.first; first <= last; await nextTurn()) {
+        const { through, records, took } = await measured(database, async (db) => {
+          const through = endOf(await nextBatches(db, { ...replay, first }, size), size, last);
+          let records = 0;
+          for (const part of await partsOf(db, { ...replay, first, last: through })) {
+            records += await replayStretch(db, { ...replay, ...part }, entry);
+            entry = null;
+          }
+          return { through, records };
+        });
+        replayed += records;
+        first = through + 1;
+        size = nextSize(size, took);
+      }
+      if (entry !== null) await database.commit([auditStatement(entry)]);
+      return replayed;
+    },
+  };
+}
+
+/** What of a stretch lies between records whose data was erased. */
+async function partsOf(db: Database, range: ReplayRange): Promise<Pick<ReplayRange, 'first' | 'last'>[]> {
+  const { first, last } = range;
+  const ends = [first - 1, ...(await erasedOffsets(db, range)), last + 1];
+  const parts = ends.slice(1).map((end, at) => ({ first: (ends[at] as number) + 1, last: end - 1 }));
+  return parts.filter((part) => part.first <= part.last);
+}
+
+/** In order. */
+async function erasedOffsets(db: Database, { webhookNumber, first, last }: ReplayRange): Promise<number[]> {
+  const rows = await db.all(ERASED, { webhookNumber, first, last, disorder: DISORDER });
+  return rows.map((row) => Number(row.record_offset)).toSorted((a, b) => a - b);
+}
+
+type FoundBatch = { readonly first: number; readonly last: number; readonly state: string };
+
+async function nextBatches(db: Database, range: ReplayRange, limit: number): Promise<FoundBatch[]> {
+  const { webhookNumber, first, last } = range;
+  return (await db.all(sqlFor(range).next, { webhookNumber, first, last, limit })).map((row) => ({
+    first: Number(row.first_offset),
+    last: Number(row.last_offset),
+    state: String(row.state),
+  }));
+}
+
+/** How far a step gets that takes these batches, of at most `limit`: fewer of them are the last ones. */
+function endOf(batches: readonly FoundBatch[], limit: number, last: number): number {
+  return batches.length < limit ? last : Math.min(last, batches.at(-1)?.last ?? last);
+}
+
+function sqlFor({ states }: ReplayRange): typeof OF_STATES | typeof OF_DEAD {
+  return states.length === 1 && states[0] === 'dead' ? OF_DEAD : OF_STATES;
+}
+
+async function replayStretch(db: Database, replay: Replay, audit: AuditEntry | null): Promise<number> {
+  const { webhookNumber, first, last, states, now, newId } = replay;
+  const split = (at: number): Statement[] => [
+    { sql: SPLIT_RIGHT, params: { webhookNumber, at, id: newId() } },
+    { sql: SPLIT_LEFT, params: { webhookNumber, at, id: newId() } },
+  ];
+  const { countPending, replay: makePending } = sqlFor(replay);
+  const stretch = { webhookNumber, first, last, states: JSON.stringify(states) };
+  const results = await db.commit([
+    ...split(first),
+    ...split(last + 1),
+    { sql: countPending, params: stretch },
+    { sql: makePending, params: { ...stretch, now } },
+    { sql: WAKE, params: { webhookNumber, now } },
+    ...(audit === null ? [] : [auditStatement(audit)]),
+  ]);
+  const replayed = results[5]?.rows ?? [];
+  return replayed.reduce((sum, row) => sum + Number(row.last_offset) - Number(row.first_offset) + 1, 0);
+}

@@ -1,0 +1,64 @@
+/** What waits for a retry (`batch`) becomes due, or due earlier, in steps: however much waits, nobody is held up for long. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { FIRST_SIZE, measured, nextSize } from '../../steps.ts';
+import type { Database, Statement } from '../driver/database.ts';
+import { wakeStatement } from './wake.ts';
+
+// Served by batch_pending.
+const STRETCH = `
+  SELECT max(first_offset) AS last, count(*) AS batches FROM (
+    SELECT first_offset FROM batch INDEXED BY batch_pending
+    WHERE webhook_number = @webhookNumber AND state = 'pending' AND first_offset >= @from ORDER BY first_offset LIMIT @limit)`;
+const DUE = `
+  UPDATE batch INDEXED BY batch_pending SET next_attempt_at = max(@now, next_attempt_at - @earlierMs)
+  WHERE webhook_number = @webhookNumber AND state = 'pending' AND first_offset BETWEEN @from AND @last
+    AND next_attempt_at > @now AND lease_owner IS NULL`;
+
+const BEGIN = 'UPDATE webhook_progress SET resume_at = @now WHERE webhook_number = @webhookNumber';
+const END = `
+  UPDATE webhook_progress SET resume_at = NULL WHERE webhook_number = @webhookNumber AND resume_at <= @now`;
+const UNFINISHED = 'SELECT webhook_number FROM webhook_progress WHERE resume_at IS NOT NULL';
+
+/** For the transaction of the change after which nothing of a webhook waits for its retry: `resume` is called behind it. */
+export function resumeStatement(webhookNumber: number, now: number): Statement {
+  return { sql: BEGIN, params: { webhookNumber, now } };
+}
+
+/** Makes due what waits for a retry; a process that dies meanwhile leaves the rest to the next start. */
+export async function resume(database: Database, webhookNumber: number, now: number): Promise<void> {
+  await makeDue(database, webhookNumber, now);
+  await database.commit([{ sql: END, params: { webhookNumber, now } }]);
+}
+
+/** At start: finishes what a process that died had begun. */
+export async function finishResuming(database: Database, now: number): Promise<void> {
+  for (const { webhook_number: number } of await database.all(UNFINISHED, {}))
+    await resume(database, Number(number), now);
+}
+
+/**
+ * Every batch of the webhook that is neither due nor on its way is due `earlierMs` earlier, but not before `now`; at `now` where that
+ * is left out. One that fails meanwhile may be made due once more than its retry policy has it.
+ */
+export async function makeDue(
+  database: Database,
+  webhookNumber: number,
+  now: number,
+  earlierMs: number = Number.MAX_SAFE_INTEGER,
+): Promise<void> {
+  let size = FIRST_SIZE;
+  for (let from = 0, done = false; !done; await nextTurn()) {
+    const step = await measured(database, async (db) => {
+      const stretch = await db.get(STRETCH, { webhookNumber, from, limit: size });
+      const last = Number(stretch?.last ?? from);
+      await db.commit([
+        { sql: DUE, params: { webhookNumber, from, last, now, earlierMs } },
+        wakeStatement(webhookNumber, now),
+      ]);
+      return { last, done: Number(stretch?.batches ?? 0) < size };
+    });
+    from = step.last + 1;
+    done = step.done;
+    size = nextSize(size, step.took);
+  }
+}

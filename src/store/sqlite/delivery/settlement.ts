@@ -1,0 +1,172 @@
+/** What becomes of batches and of their webhook after attempts, written in one transaction with the attempts themselves. */
+import type { AuditEntry } from '../../../resources/audit.ts';
+import { auditStatement } from '../audit.ts';
+import type { Database, Statement } from '../driver/database.ts';
+import { type StateChange, stateStatements, type WebhookState } from '../webhooks/webhooks.ts';
+import { type AttemptRecord, attemptStatement } from './attempts.ts';
+import { type Batch, type Claim, claimStatements } from './dispatch.ts';
+import { IS_RUNNABLE, wakeStatement } from './wake.ts';
+
+/** What becomes of a batch. A released one was not tried after all: the attempt is not counted. */
+export type BatchFate =
+  | { readonly kind: 'delivered' | 'dead' | 'discarded'; readonly at: number }
+  | { readonly kind: 'retry'; readonly at: number; readonly contentRefusals: number }
+  | { readonly kind: 'release'; readonly at: number }
+  | { readonly kind: 'halve'; readonly at: number; readonly halfIds: readonly [string, string] };
+
+/** The part of a webhook's progress that every outcome may change. */
+export type Health = {
+  readonly stateReason: string | null;
+  readonly stateDetail: string | null;
+  readonly sentAt: number | null;
+  readonly failingSinceAt: number | null;
+  readonly failureStreak: number;
+  readonly probeAt: number | null;
+  readonly deadStreak: number;
+};
+
+/** `batch` and `fate` are null for a heartbeat, `attempt` for a batch that was not sent. */
+export type SettledBatch = {
+  readonly batch: Batch | null;
+  readonly fate: BatchFate | null;
+  readonly attempt: AttemptRecord | null;
+};
+
+export type Settlement = {
+  readonly webhookNumber: number;
+  /** Who holds the leases on the batches. */
+  readonly owner: string;
+  readonly batches: readonly SettledBatch[];
+  /** The changes of state, each from where the one before led. */
+  readonly changes: readonly StateChange[];
+  /** Of a stop among the changes. */
+  readonly audit: AuditEntry | null;
+  /** Where the attempts leave the webhook, given that its state is `state` after these; null: as the changes left it. */
+  readonly health: (Health & { readonly state: WebhookState }) | null;
+  /** When the dispatcher looks next at the latest; null: when it was going to anyway. */
+  readonly wakeAt: number | null;
+  /** The webhook's next work, claimed in the same transaction, so that one commit lies between two batches; null: none. */
+  readonly next: Claim | null;
+};
+
+// A lease is one attempt's: a process that lost it and took the batch again does not settle it for the attempt before.
+const LEASED = `webhook_number = @webhookNumber AND first_offset = @firstOffset AND id = @id AND lease_owner = @owner
+  AND attempt_count = @attemptNumber`;
+const SETTLE = `
+  UPDATE batch SET state = @state, next_attempt_at = NULL, lease_owner = NULL, settled_at = @at WHERE ${LEASED}`;
+// Most of what is settled was delivered, many batches at a time: 4.7 µs each, 6.9 with a statement for each.
+const DELIVERED = `
+  UPDATE batch SET state = 'delivered', next_attempt_at = NULL, lease_owner = NULL, settled_at = @at
+  WHERE webhook_number = @webhookNumber AND first_offset IN (SELECT value FROM json_each(@firstOffsets))
+    AND id IN (SELECT value FROM json_each(@ids)) AND lease_owner = @owner AND attempt_count = @attemptNumber`;
+const SETTLED = `
+  UPDATE webhook_progress SET pending_records = pending_records - @records WHERE webhook_number = @webhookNumber`;
+const RETRY = `
+  UPDATE batch SET next_attempt_at = @at, lease_owner = NULL, content_refusals = @contentRefusals WHERE ${LEASED}`;
+const RELEASE = `
+  UPDATE batch SET next_attempt_at = @at, lease_owner = NULL, attempt_count = attempt_count - 1 WHERE ${LEASED}`;
+const TAKE_APART = `DELETE FROM batch WHERE ${LEASED}`;
+// A half goes on where the whole stopped: the next answer that speaks of its content halves it again.
+const ADD_HALF = `
+  INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at)
+  VALUES (@webhookNumber, @firstOffset, @lastOffset, @id, 'pending', 0, 1, @at)`;
+const IS_LEASED = `SELECT 1 FROM batch WHERE ${LEASED}`;
+// The beginning of a failure moves when the clock is set, also behind the outcome that was judged by the former one.
+const HEALTH = `
+  UPDATE webhook_progress
+  SET state_reason = @stateReason, state_detail = @stateDetail, sent_at = @sentAt,
+      failing_since_at = iif(@failingSinceAt IS NULL, NULL, coalesce(failing_since_at, @failingSinceAt)),
+      failure_streak = @failureStreak, probe_at = @probeAt, dead_streak = @deadStreak
+  WHERE webhook_number = @webhookNumber AND state = @state AND ${IS_RUNNABLE}`;
+
+export type SettlementStore = {
+  /**
+   * Writes what became of attempts of one webhook, and claims its next work where `next` says so. Throws `StaleWrite` if one of the
+   * leases was lost, the webhook's state is another by now, or its next work was claimed by somebody else; nothing is written then.
+   */
+  settle(settlement: Settlement): Promise<void>;
+  /** Whether the lease under which this attempt was made still stands. */
+  isLeased(batch: Batch, owner: string): Promise<boolean>;
+};
+
+export function settlementStore(db: Database): SettlementStore {
+  return {
+    settle: async ({ webhookNumber, owner, batches, health, changes, audit, wakeAt, next }) => {
+      const records = batches.reduce((sum, one) => sum + settledRecords(one), 0);
+      await db.commit([
+        ...deliveredStatements(batches, owner),
+        ...batches.flatMap((settled) => batchStatements(settled, owner)),
+        ...(records === 0 ? [] : [{ sql: SETTLED, params: { webhookNumber, records } }]),
+        ...changes.flatMap(stateStatements),
+        ...(audit === null ? [] : [auditStatement(audit)]),
+        ...(health === null ? [] : [{ sql: HEALTH, params: { ...health, webhookNumber }, expectChanges: 1 }]),
+        ...(wakeAt === null ? [] : [wakeStatement(webhookNumber, wakeAt)]),
+        // Last: it also sets when the webhook is looked at next, given all of the above.
+        ...(next === null ? [] : claimStatements(next)),
+      ]);
+    },
+    isLeased: async (batch, owner) => (await db.get(IS_LEASED, leased(batch, owner))) !== undefined,
+  };
+}
+
+function batchStatements({ batch, fate, attempt }: SettledBatch, owner: string): Statement[] {
+  return [
+    ...(batch === null || fate === null || fate.kind === 'delivered' ? [] : fateStatements(batch, fate, owner)),
+    ...(attempt === null ? [] : [attemptStatement(attempt)]),
+  ];
+}
+
+/** One statement for all that were delivered by the same attempt, their first, second, … */
+function deliveredStatements(batches: readonly SettledBatch[], owner: string): Statement[] {
+  const byAttempt = new Map<number, { readonly at: number; readonly batches: Batch[] }>();
+  for (const { batch, fate } of batches) {
+    if (batch === null || fate?.kind !== 'delivered') continue;
+    const same = byAttempt.get(batch.attemptNumber) ?? { at: fate.at, batches: [] };
+    same.batches.push(batch);
+    byAttempt.set(batch.attemptNumber, same);
+  }
+  return Array.from(byAttempt, ([attemptNumber, { at, batches: delivered }]) => ({
+    sql: DELIVERED,
+    params: {
+      ...{ webhookNumber: delivered[0]?.webhookNumber ?? 0, owner, attemptNumber, at },
+      firstOffsets: JSON.stringify(delivered.map(({ firstOffset }) => firstOffset)),
+      ids: JSON.stringify(delivered.map(({ id }) => id)),
+    },
+    expectChanges: delivered.length,
+  }));
+}
+
+/** Records that do not wait any more. */
+function settledRecords({ batch, fate }: SettledBatch): number {
+  const isSettled = fate?.kind === 'delivered' || fate?.kind === 'dead' || fate?.kind === 'discarded';
+  return batch !== null && isSettled ? batch.lastOffset - batch.firstOffset + 1 : 0;
+}
+
+type Leased = Pick<Batch, 'webhookNumber' | 'firstOffset' | 'id' | 'attemptNumber'> & { readonly owner: string };
+
+function leased({ webhookNumber, firstOffset, id, attemptNumber }: Batch, owner: string): Leased {
+  return { webhookNumber, firstOffset, id, attemptNumber, owner };
+}
+
+function fateStatements(batch: Batch, fate: BatchFate, owner: string): Statement[] {
+  const { webhookNumber, firstOffset, lastOffset } = batch;
+  const row = leased(batch, owner);
+  const { at } = fate;
+  switch (fate.kind) {
+    case 'retry':
+      return [{ sql: RETRY, params: { ...row, at, contentRefusals: fate.contentRefusals }, expectChanges: 1 }];
+    case 'release':
+      return [{ sql: RELEASE, params: { ...row, at }, expectChanges: 1 }];
+    case 'halve': {
+      const middle = firstOffset + Math.floor((lastOffset - firstOffset) / 2);
+      const [left, right] = fate.halfIds;
+      return [
+        { sql: TAKE_APART, params: row, expectChanges: 1 },
+        { sql: ADD_HALF, params: { webhookNumber, firstOffset, lastOffset: middle, id: left, at } },
+        { sql: ADD_HALF, params: { webhookNumber, firstOffset: middle + 1, lastOffset, id: right, at } },
+      ];
+    }
+    default:
+      return [{ sql: SETTLE, params: { ...row, state: fate.kind, at }, expectChanges: 1 }];
+  }
+}

@@ -1,0 +1,81 @@
+/** Which schema a database has: made where there is none, brought up to date where it is older, refused where it is newer. */
+import { rmSync } from 'node:fs';
+import { VERSION } from '../../../kernel/version.ts';
+import { copyDatabase } from './copy.ts';
+import { MIGRATIONS, type Migration, migrate, migrationPath } from './migrations.ts';
+import type { SqliteDatabase } from './sqlite.ts';
+
+/** `PRAGMA user_version` of schema.sql. */
+export const SCHEMA_VERSION = 1;
+
+/** The version that this program works with, and the steps by which it gets there from earlier ones. */
+export type SchemaHistory = { readonly version: number; readonly steps: readonly Migration[] };
+
+export const SCHEMA_HISTORY: SchemaHistory = { version: SCHEMA_VERSION, steps: MIGRATIONS };
+
+export type SchemaVerdict =
+  | { readonly ok: true; readonly state: 'empty' | 'current' }
+  | { readonly ok: true; readonly state: 'older'; readonly version: number; readonly path: readonly Migration[] }
+  | { readonly ok: false; readonly description: string };
+
+/** What there is in the database, before anything is written to it. */
+export function examineSchema(
+  { connection }: Pick<SqliteDatabase, 'connection'>,
+  history: SchemaHistory = SCHEMA_HISTORY,
+): SchemaVerdict {
+  const version = Number(connection.pragma('user_version', { simple: true }));
+  if (version === history.version) return { ok: true, state: 'current' };
+  if (version > history.version) {
+    const description = `its schema is version ${version}, and Sallyport ${VERSION} knows version ${history.version}: run the newer Sallyport that wrote it`;
+    return { ok: false, description };
+  }
+  const { tables } = connection.prepare('SELECT count(*) AS tables FROM sqlite_master').get() as { tables: number };
+  if (version === 0 && tables === 0) return { ok: true, state: 'empty' };
+  const path = migrationPath(history.steps, version, history.version);
+  if (path !== null) return { ok: true, state: 'older', version, path };
+  const description = `its schema is version ${version}, which Sallyport ${VERSION} cannot migrate to version ${history.version}`;
+  return { ok: false, description };
+}
+
+/** Whether a database of the current version is one of Sallyport's: other programs count their versions too. */
+export function isOurs({ connection }: Pick<SqliteDatabase, 'connection'>): boolean {
+  const tables = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ('setting', 'audit', 'batch')";
+  return connection.prepare(tables).pluck().get() === 3;
+}
+
+/** Runs the schema on an empty database in one transaction: dying in the middle leaves it empty. */
+export function createSchema({ connection }: SqliteDatabase, schema: string): void {
+  connection.exec('BEGIN IMMEDIATE');
+  try {
+    connection.exec(schema);
+    connection.exec('COMMIT');
+  } catch (error) {
+    if (connection.inTransaction) connection.exec('ROLLBACK');
+    throw error;
+  }
+}
+
+/**
+ * Copies an older database to `<its file>.v<version>.<instant>` beside it and then migrates it. Answers the copy's path; it is
+ * kept, unless the migration fails, which leaves the database as it was and would leave another copy at every try.
+ */
+export async function migrateSchema(
+  db: SqliteDatabase,
+  { version, path }: Extract<SchemaVerdict, { readonly state: 'older' }>,
+  now: number,
+): Promise<string> {
+  const copy = `${db.connection.name}.v${version}.${fileInstant(now)}`;
+  await copyDatabase(db, copy);
+  try {
+    migrate(db, path);
+  } catch (error) {
+    rmSync(copy);
+    throw error;
+  }
+  return copy;
+}
+
+/** An instant as it may stand in a file's name: `20261121T050000Z`. */
+export function fileInstant(at: number): string {
+  return new Date(at).toISOString().replace(/[-:]|\.\d+/g, '');
+}

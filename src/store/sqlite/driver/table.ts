@@ -1,0 +1,102 @@
+/** How the fields of a record become the columns of a row and back: `createdAt` is `created_at`, and each field has a codec. */
+import { type Secret, secret } from '../../../kernel/secret.ts';
+import type { Vault } from '../../../kernel/vault.ts';
+import type { Row, SqlValue, Statement } from './database.ts';
+
+/** Turns one field into a column value and back. `place` names table, column and row, for what is sealed to its place. */
+export type Codec<T> = {
+  write(value: T, place: string): SqlValue;
+  read(value: SqlValue, place: string): T;
+};
+
+export type Table<T> = {
+  /** The columns, comma-separated, for a SELECT. With an alias they are qualified: `columns('e')`. */
+  columns(alias?: string): string;
+  insert(record: T): Statement;
+  /** Writes every column of the row with the record's key; exactly one row must change. */
+  update(record: T): Statement;
+  read(row: Row): T;
+};
+
+const asIs: Codec<never> = { write: (value: SqlValue) => value, read: (value: SqlValue) => value as never };
+export const text: Codec<string> = asIs as Codec<string>;
+export const textOrNull: Codec<string | null> = asIs as Codec<string | null>;
+export const number: Codec<number> = asIs as Codec<number>;
+export const numberOrNull: Codec<number | null> = asIs as Codec<number | null>;
+export const bytes: Codec<Uint8Array> = asIs as Codec<Uint8Array>;
+export const bytesOrNull: Codec<Uint8Array | null> = asIs as Codec<Uint8Array | null>;
+export const flag: Codec<boolean> = { write: (value) => (value ? 1 : 0), read: (value) => value === 1 };
+
+/** What reads a value without asking where it stands. */
+const PLAIN: readonly unknown[] = [asIs, flag];
+
+/** A text column whose CHECK lists what it may hold. */
+export function oneOf<T extends string | null>(): Codec<T> {
+  return asIs as Codec<unknown> as Codec<T>;
+}
+
+/** JSON text; null is SQL's null. */
+export function json<T>(): Codec<T> {
+  return {
+    write: (value) => (value === null ? null : JSON.stringify(value)),
+    read: (value) => (value === null ? null : JSON.parse(String(value))) as T,
+  };
+}
+
+export function sealed(vault: Vault): Codec<Secret> {
+  return {
+    write: (value, place) => vault.seal(value.reveal(), place),
+    read: (value, place) => secret(vault.unseal(value as Uint8Array, place)),
+  };
+}
+
+export function sealedOrNull(vault: Vault): Codec<Secret | null> {
+  const codec = sealed(vault);
+  return {
+    write: (value, place) => (value === null ? null : codec.write(value, place)),
+    read: (value, place) => (value === null ? null : codec.read(value, place)),
+  };
+}
+
+/** Describes a table once. `key` is the field that `update` finds the row by, and that sealed values are bound to. */
+export function table<T extends Record<string, unknown>>(
+  name: string,
+  key: keyof T & string,
+  codecs: { readonly [Field in keyof T & string]: Codec<T[Field]> },
+): Table<T> {
+  const fields = Object.keys(codecs) as (keyof T & string)[];
+  const column = new Map(fields.map((field) => [field, snakeCase(field)]));
+  const list = fields.map((field) => column.get(field)).join(', ');
+  const insertSql = `INSERT INTO ${name} (${list}) VALUES (${fields.map((field) => `@${field}`).join(', ')})`;
+  const assignments = fields.filter((field) => field !== key).map((field) => `${column.get(field)} = @${field}`);
+  const updateSql = `UPDATE ${name} SET ${assignments.join(', ')} WHERE ${column.get(key)} = @${key}`;
+  const place = (field: string, id: unknown): string => `${name}.${column.get(field)}:${String(id)}`;
+  const keyColumn = column.get(key) as string;
+  // The place of a value is told to those codecs alone that may want it: put together for every field it took longer than all else.
+  const readers = fields.map((field) => {
+    const codec = codecs[field];
+    return { field, codec, name: column.get(field) as string, isPlain: PLAIN.includes(codec) };
+  });
+  const parametersOf = (record: T): Record<string, SqlValue> => {
+    const params: Record<string, SqlValue> = {};
+    for (const field of fields) params[field] = codecs[field].write(record[field], place(field, record[key]));
+    return params;
+  };
+  return {
+    columns: (alias) =>
+      alias === undefined ? list : fields.map((field) => `${alias}.${column.get(field)}`).join(', '),
+    insert: (record) => ({ sql: insertSql, params: parametersOf(record) }),
+    update: (record) => ({ sql: updateSql, params: parametersOf(record), expectChanges: 1 }),
+    read: (row) => {
+      const record: Partial<T> = {};
+      for (const { field, name, codec, isPlain } of readers) {
+        record[field] = codec.read(row[name] ?? null, isPlain ? '' : place(field, row[keyColumn]));
+      }
+      return record as T;
+    },
+  };
+}
+
+function snakeCase(field: string): string {
+  return field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}

@@ -1,0 +1,114 @@
+/**
+ * Many lists of statements in one transaction, hence one fsync (group commit); each list is undone alone where it is refused.
+ */
+import { COMMIT_STATEMENTS_MS, LISTS_PER_COMMIT } from '../../../kernel/limits/database.ts';
+import { type Connection, type Prepared, portError } from './connection.ts';
+import { type Row, type SqlValue, StaleWrite, type StatementResult } from './database.ts';
+import type { FileCheck } from './database-files.ts';
+
+/** A statement ready to run: its values in the order of its places. */
+export type Bound = {
+  readonly prepared: Prepared;
+  readonly values: readonly SqlValue[];
+  readonly expectChanges: number | undefined;
+};
+
+/** What became of one list. A refused one left nothing behind. */
+export type ListOutcome =
+  | { readonly ok: true; readonly results: readonly StatementResult[]; readonly statementsMs: number }
+  | { readonly ok: false; readonly error: unknown };
+
+/** The lists that were dealt with: the first so many of those handed over. */
+export type Committed = { readonly outcomes: readonly ListOutcome[]; readonly commitMs: number };
+
+/**
+ * Commits as many of `lists` as one commit takes, and answers what became of each. `bind` may throw: that refuses its list. Throws
+ * when all of them failed together, with nothing of them kept: the file is held by another process, the disk is full. Throws too when
+ * the files turn out to be gone once they are committed: what was written to a file that nobody can open must not be acknowledged.
+ */
+export type CommitLists<List> = (lists: readonly List[]) => Committed;
+
+export function createCommitLists<List>(
+  connection: Connection,
+  files: FileCheck,
+  bind: (list: List) => readonly Bound[],
+): CommitLists<List> {
+  const begin = connection.prepare('BEGIN IMMEDIATE');
+  const commit = connection.prepare('COMMIT');
+  const rollback = connection.prepare('ROLLBACK');
+  const save = connection.prepare('SAVEPOINT list');
+  const release = connection.prepare('RELEASE list');
+  const undo = connection.prepare('ROLLBACK TO list');
+
+  /** A list that may have to be undone while others stay is a savepoint of its own: 1 µs, and a copy of each page that it changes. */
+  const runSaved = (list: readonly Bound[]): StatementResult[] => {
+    save.run();
+    try {
+      const results = list.map(runStatement);
+      release.run();
+      return results;
+    } catch (error) {
+      // After a full disk or an I/O error the whole transaction is gone, and the savepoint with it.
+      if (connection.inTransaction) {
+        undo.run();
+        release.run();
+      }
+      throw error;
+    }
+  };
+
+  const runList = (list: List): ListOutcome => {
+    try {
+      const bound = bind(list);
+      const startedAt = performance.now();
+      const results = undoesItself(bound) ? bound.map(runStatement) : runSaved(bound);
+      return { ok: true, results, statementsMs: performance.now() - startedAt };
+    } catch (error) {
+      // An error that ended the whole transaction leaves nothing to go on with.
+      if (!connection.inTransaction) throw error;
+      return { ok: false, error: portError(error) };
+    }
+  };
+
+  return (lists) => {
+    begin.run();
+    try {
+      files.before();
+      const outcomes: ListOutcome[] = [];
+      const startedAt = performance.now();
+      let at = startedAt;
+      for (const list of lists) {
+        if (outcomes.length === LISTS_PER_COMMIT || at - startedAt > COMMIT_STATEMENTS_MS) break;
+        outcomes.push(runList(list));
+        at = performance.now();
+      }
+      commit.run();
+      files.after();
+      return { outcomes, commitMs: performance.now() - at };
+    } catch (error) {
+      if (connection.inTransaction) rollback.run();
+      throw error;
+    }
+  };
+}
+
+/** SQLite undoes a single statement that it refuses; only we undo one that changed another number of rows than expected. */
+function undoesItself(list: readonly Bound[]): boolean {
+  return list.length === 1 && list[0]?.expectChanges === undefined;
+}
+
+function runStatement({ prepared: { sql, statement }, values, expectChanges }: Bound): StatementResult {
+  let result: StatementResult;
+  if (statement.reader) {
+    const rows = statement.all(values) as Row[];
+    result = { changes: rows.length, rows };
+  } else {
+    result = { changes: statement.run(values).changes, rows: NO_ROWS };
+  }
+  if (expectChanges !== undefined && result.changes !== expectChanges) {
+    throw new StaleWrite(sql, expectChanges, result.changes);
+  }
+  return result;
+}
+
+const NO_ROWS: readonly Row[] = [];

@@ -1,0 +1,87 @@
+/** Employees (`employee`): each change is one transaction with its event. */
+
+import { type Filter, filtered } from './delivery/conditions.ts';
+import type { Database, Statement } from './driver/database.ts';
+import { flag, number, table, text, textOrNull } from './driver/table.ts';
+import type { NewEvent } from './events.ts';
+import { publishStatements } from './events.ts';
+import { readOne } from './resource.ts';
+
+export type Employee = {
+  readonly userId: string;
+  readonly externalId: string | null;
+  readonly userName: string;
+  readonly firstName: string;
+  readonly lastName: string;
+  readonly email: string;
+  readonly division: string;
+  readonly managerId: string | null;
+  readonly hireDate: string | null;
+  readonly active: boolean;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+};
+
+const EMPLOYEE = table<Employee>('employee', 'userId', {
+  userId: text,
+  externalId: textOrNull,
+  userName: text,
+  firstName: text,
+  lastName: text,
+  email: text,
+  division: text,
+  managerId: textOrNull,
+  hireDate: textOrNull,
+  active: flag,
+  createdAt: number,
+  updatedAt: number,
+});
+
+const GET = `SELECT ${EMPLOYEE.columns()} FROM employee WHERE user_id = @userId`;
+// Served by the primary key, by the unique indexes on user_name and external_id where one of them is given, or by employee_division,
+// one range per division; the divisions of a constraint are few.
+const CONDITIONS = {
+  divisions: 'division IN (SELECT value FROM json_each(@divisions))',
+  userName: 'user_name = @userName',
+  externalId: 'external_id = @externalId',
+};
+const list = (filter: Filter): string => `
+  SELECT ${EMPLOYEE.columns()} FROM employee
+  WHERE user_id > @after${filtered(CONDITIONS, filter)} ORDER BY user_id LIMIT @limit`;
+const UNCHANGED = 'UPDATE employee SET updated_at = updated_at WHERE user_id = @userId AND updated_at = @updatedAt';
+
+export type EmployeeStore = {
+  get(userId: string): Promise<Employee | null>;
+  /** In order of creation; `divisions` null: of every division. */
+  list(page: {
+    divisions: readonly string[] | null;
+    after: string;
+    limit: number;
+    filter?: Filter;
+  }): Promise<Employee[]>;
+  /** `first` is written before it in the same transaction. */
+  insert(employee: Employee, event: NewEvent, first?: readonly Statement[]): Promise<void>;
+  /** Throws `StaleWrite` when the row is no longer as `before` was read. */
+  update(employee: Employee, before: Employee, event: NewEvent): Promise<void>;
+};
+
+export function employeeStore(db: Database): EmployeeStore {
+  return {
+    get: async (userId) => readOne(EMPLOYEE, await db.get(GET, { userId })),
+    list: async ({ divisions, after, limit, filter = {} }) => {
+      const all = { ...filter, ...(divisions !== null && { divisions: JSON.stringify(divisions) }) };
+      return (await db.all(list(all), { ...all, after, limit })).map(EMPLOYEE.read);
+    },
+    insert: async (employee, event, first = []) => {
+      await db.commit([...first, EMPLOYEE.insert(employee), ...publishStatements(event)]);
+    },
+    update: async (employee, before, event) => {
+      const { userId, updatedAt } = before;
+      await db.commit([
+        { sql: UNCHANGED, params: { userId, updatedAt }, expectChanges: 1 },
+        EMPLOYEE.update(employee),
+        ...publishStatements(event),
+      ]);
+    },
+  };
+}

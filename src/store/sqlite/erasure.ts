@@ -1,0 +1,164 @@
+/** Erasure of one person's data (`event`, `attempt`): overwritten in place, in steps, with nothing of it left in the file. */
+
+import { ERASURE_UNDER_WAY_MS } from '../../kernel/limits/housekeeping.ts';
+import type { AuditEntry } from '../../resources/audit.ts';
+import { measured, type StepResult } from '../steps.ts';
+import { auditStatement } from './audit.ts';
+import type { Database, Row } from './driver/database.ts';
+import { overwriteLeftovers, type RowLayout } from './driver/leftovers.ts';
+
+const EVENT: RowLayout = {
+  table: 'event',
+  columns: ['id', 'type', 'data', 'subject', 'correlation_id', 'actor_id', 'created_at', 'erased_at', 'content_hash'],
+};
+const ATTEMPT: RowLayout = {
+  table: 'attempt',
+  columns: [
+    ...['id', 'webhook_number', 'kind', 'batch_id', 'first_offset', 'last_offset', 'attempt_number', 'started_at'],
+    ...[
+      'request_headers',
+      'response_status',
+      'response_headers',
+      'response_body',
+      'error_class',
+      'error_message',
+      'timings',
+    ],
+  ],
+};
+
+// Served by event_subject. Those erased before are gone over again, for the sake of attempts that were under way then.
+const EVENTS = `
+  SELECT key, erased_at FROM event WHERE subject = @subject AND key > @after AND key <= @through ORDER BY key LIMIT @limit`;
+// What was published by now is meant, and nothing later. Events of a person lie at the end of event_subject.
+const BEGIN = `
+  INSERT INTO erasure (id, subject, actor, through_key, after_key, started_at)
+  SELECT @id, @subject, @actor, coalesce(max(key), -1), -1, @startedAt FROM event WHERE subject = @subject`;
+const COLUMNS =
+  'id, subject, actor, through_key, after_key, events, deliveries_discarded, attempts, started_at, finished_at';
+const GET = `SELECT ${COLUMNS} FROM erasure WHERE id = @id`;
+// Served by erasure_open.
+const OPEN = `SELECT id, subject FROM erasure INDEXED BY erasure_open WHERE finished_at IS NULL ORDER BY started_at, id`;
+const FINISH = 'UPDATE erasure SET finished_at = @at WHERE id = @id AND finished_at IS NULL';
+// A record without a batch waits; one whose batch is pending does too. Of a batch that was settled since the erasure began it was left out.
+const COUNT_DISCARDED = `
+  SELECT count(*)
+  FROM event AS e CROSS JOIN outbox AS o ON o.event_key = e.key
+  LEFT JOIN batch AS b ON b.webhook_number = o.webhook_number AND b.last_offset >= o.record_offset AND b.first_offset =
+    (SELECT max(first_offset) FROM batch WHERE webhook_number = o.webhook_number AND first_offset <= o.record_offset)
+  WHERE e.key IN (SELECT value FROM json_each(@keys)) AND e.erased_at IS NULL
+    AND (coalesce(b.state, 'pending') = 'pending' OR b.settled_at > @at)`;
+const COUNT_EVENTS = `
+  SELECT count(*) FROM event WHERE key IN (SELECT value FROM json_each(@keys)) AND erased_at IS NULL`;
+const ERASE = `
+  UPDATE event SET data = NULL, content_hash = NULL, erased_at = @at
+  WHERE key IN (SELECT value FROM json_each(@keys)) AND erased_at IS NULL`;
+// Served by attempt_record: a batch has at most 1000 records, so one that covers the offset begins at most 999 before it.
+const ANSWERED = `
+  SELECT a.key
+  FROM json_each(@keys) AS erased CROSS JOIN outbox AS o ON o.event_key = erased.value
+  CROSS JOIN attempt AS a ON a.webhook_number = o.webhook_number
+    AND a.first_offset BETWEEN o.record_offset - 999 AND o.record_offset AND a.last_offset >= o.record_offset
+  WHERE a.response_body IS NOT NULL OR a.response_headers IS NOT NULL`;
+// Counted before it is done. Two processes may work on one erasure: whoever comes second finds another `after_key`, and does nothing.
+const COUNT = `
+  UPDATE erasure SET after_key = @reached, events = events + (${COUNT_EVENTS}),
+    deliveries_discarded = deliveries_discarded + (${COUNT_DISCARDED}),
+    attempts = attempts + (SELECT count(*) FROM attempt WHERE key IN (${ANSWERED}))
+  WHERE id = @id AND after_key = @after AND finished_at IS NULL`;
+const ERASE_ANSWERS = `
+  UPDATE attempt SET response_body = NULL, response_headers = NULL WHERE key IN (${ANSWERED})`;
+
+/**
+ * Whether an attempt that is being written carried an event that was erased after its records had been read: its answer, which may
+ * repeat them, is not kept then. Named parameters as in the insertion of an attempt. Served by event_erased.
+ */
+export const CARRIED_ERASED = `
+  EXISTS (SELECT 1 FROM event AS e CROSS JOIN outbox AS o ON o.event_key = e.key
+    WHERE e.erased_at >= @startedAt - ${ERASURE_UNDER_WAY_MS}
+      AND o.webhook_number = @webhookNumber AND o.record_offset BETWEEN @firstOffset AND @lastOffset)`;
+
+/** An erasure as it is kept. */
+export type Erasure = {
+  readonly id: string;
+  readonly subject: string;
+  readonly actor: string;
+  readonly through: number;
+  readonly after: number;
+  /** What it has erased so far: events, records of them that will not be sent, attempts with an answer. */
+  readonly events: number;
+  readonly deliveriesDiscarded: number;
+  readonly attempts: number;
+  readonly startedAt: number;
+  readonly finishedAt: number | null;
+};
+
+export type NewErasure = Pick<Erasure, 'id' | 'subject' | 'actor' | 'startedAt'>;
+
+export type ErasureStore = {
+  /** Once it is durable, no event of the subject that was published by then is read for a delivery any more. */
+  begin(erasure: NewErasure, audit: AuditEntry): Promise<void>;
+  get(id: string): Promise<Erasure | null>;
+  /** Those that are not finished, oldest first. */
+  open(): Promise<Pick<Erasure, 'id' | 'subject'>[]>;
+  /** Overwrites up to `limit` further events. Throws `StaleWrite` where another process did. */
+  step(erasure: Erasure, limit: number): Promise<StepResult>;
+  /** Throws `StaleWrite` where another process finished it. */
+  finish(id: string, at: number, audit: AuditEntry): Promise<void>;
+  /** Lets go of every copy that the database keeps beside its tables. False: another process is reading it, and it is to be tried again. */
+  forgetCopies(): Promise<boolean>;
+};
+
+export function erasureStore(database: Database): ErasureStore {
+  return {
+    begin: async (erasure, audit) =>
+      void (await database.commit([{ sql: BEGIN, params: erasure }, auditStatement(audit)])),
+    get: async (id) => {
+      const row = await database.get(GET, { id });
+      return row === undefined ? null : read(row);
+    },
+    open: async () =>
+      (await database.all(OPEN, {})).map(({ id, subject }) => ({ id: String(id), subject: String(subject) })),
+    step: (erasure, limit) => measured(database, (db) => step(db, erasure, limit)),
+    finish: async (id, at, audit) =>
+      void (await database.commit([{ sql: FINISH, params: { id, at }, expectChanges: 1 }, auditStatement(audit)])),
+    forgetCopies: async () => database.forgetOverwritten(),
+  };
+}
+
+async function step(
+  db: Database,
+  { id, subject, after, through, startedAt: at }: Erasure,
+  limit: number,
+): Promise<Omit<StepResult, 'took'>> {
+  const found = await db.all(EVENTS, { subject, after, through, limit });
+  const keys = found.map(({ key }) => Number(key));
+  const done = keys.length < limit;
+  const params = { keys: JSON.stringify(keys) };
+  const answered = (await db.all(ANSWERED, params)).map(({ key }) => Number(key));
+  const erased = found.filter(({ erased_at }) => erased_at === null).map(({ key }) => Number(key));
+  const reached = done ? through : (keys.at(-1) ?? through);
+  await db.commit([
+    { sql: COUNT, params: { ...params, id, after, reached, at }, expectChanges: 1 },
+    { sql: ERASE, params: { ...params, at } },
+    { sql: ERASE_ANSWERS, params },
+    ...(await overwriteLeftovers(db, EVENT, erased, { data: null, content_hash: null, erased_at: at })),
+    ...(await overwriteLeftovers(db, ATTEMPT, answered, { response_headers: null, response_body: null })),
+  ]);
+  return { done, rows: keys.length };
+}
+
+function read(row: Row): Erasure {
+  return {
+    id: String(row.id),
+    subject: String(row.subject),
+    actor: String(row.actor),
+    through: Number(row.through_key),
+    after: Number(row.after_key),
+    events: Number(row.events),
+    deliveriesDiscarded: Number(row.deliveries_discarded),
+    attempts: Number(row.attempts),
+    startedAt: Number(row.started_at),
+    finishedAt: row.finished_at === null ? null : Number(row.finished_at),
+  };
+}

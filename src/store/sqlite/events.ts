@@ -1,0 +1,183 @@
+/** Publishing (`event`, `outbox`): the statements that append an event and its records to every subscribed webhook's log. */
+import { rowKeyOf } from '../../kernel/ids.ts';
+import { IS_RUNNABLE, wokenBy } from './delivery/wake.ts';
+import { type Database, StaleWrite, type Statement } from './driver/database.ts';
+
+/** An event on its way in. */
+export type NewEvent = {
+  readonly id: string;
+  readonly type: string;
+  /** JSON text, as it will go out. */
+  readonly dataJson: string;
+  readonly subject: string | null;
+  readonly correlationId: string;
+  readonly actorId: string | null;
+  readonly createdAt: number;
+  readonly idempotency: Idempotency | null;
+};
+
+export type Idempotency = {
+  readonly publisher: string;
+  readonly key: string;
+  readonly expiresAt: number;
+  /** SHA-256 of all that the publisher said of the event: the same key with another one is refused. */
+  readonly contentHash: Uint8Array;
+};
+
+/** An event as accepted: its id, or that of the earlier one which the same idempotency key stands for. */
+export type Accepted = { readonly id: string; readonly duplicate: boolean };
+
+// Takes the key if it is free or has expired; otherwise it keeps standing for the earlier event.
+const TAKE_KEY = `
+  INSERT INTO idempotency (publisher, key, event_id, event_key, expires_at) VALUES (@publisher, @key, @eventId, @eventKey, @expiresAt)
+  ON CONFLICT (publisher, key) DO UPDATE
+  SET event_id = excluded.event_id, event_key = excluded.event_key, expires_at = excluded.expires_at
+  WHERE idempotency.expires_at <= @now`;
+const INSERT = `
+  INSERT INTO event (key, id, type, data, subject, correlation_id, actor_id, created_at)
+  VALUES (@key, @id, @type, @data, @subject, @correlationId, @actorId, @createdAt)`;
+const INSERT_ONCE = `
+  INSERT INTO event (key, id, type, data, subject, correlation_id, actor_id, created_at, content_hash)
+  SELECT @key, @id, @type, @data, @subject, @correlationId, @actorId, @createdAt, @contentHash
+  WHERE EXISTS (SELECT 1 FROM idempotency WHERE publisher = @publisher AND key = @idempotencyKey AND event_id = @id)`;
+// An erased event has no hash to compare with: a repeat of it publishes nothing, whatever it says.
+const IS_SAME = '(e.content_hash IS NULL OR e.content_hash = @contentHash)';
+const HOLDER = `
+  SELECT i.event_id FROM idempotency AS i LEFT JOIN event AS e ON e.key = i.event_key
+  WHERE i.publisher = @publisher AND i.key = @key AND ${IS_SAME}`;
+const OTHER_HOLDER = `
+  SELECT i.event_id FROM idempotency AS i LEFT JOIN event AS e ON e.key = i.event_key
+  WHERE i.publisher = @publisher AND i.key = @key AND i.expires_at > @now AND NOT ${IS_SAME}`;
+
+const SUBSCRIBED = `
+  SELECT webhook_number FROM subscription WHERE pattern IN (@type, @category, '*')`;
+// A duplicate was not inserted, so it fans out to nobody.
+const FAN_OUT = `
+  INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes)
+  SELECT p.webhook_number, p.next_offset, e.key, octet_length(e.data)
+  FROM event AS e CROSS JOIN webhook_progress AS p
+  WHERE e.key = @key AND e.id = @id AND p.webhook_number IN (${SUBSCRIBED})`;
+// An ordered webhook sends nothing new before what is pending is delivered or dead, and who settles that looks for more: to wake it
+// would cost a look and a commit for each event.
+const WAKE_AT = `CASE WHEN ${IS_RUNNABLE} THEN
+        CASE WHEN pending_records > 0 AND (SELECT ordered FROM webhook WHERE number = webhook_progress.webhook_number) THEN wake_at
+          ELSE ${wokenBy('@createdAt')} END
+      END`;
+const ADVANCE = `
+  UPDATE webhook_progress
+  SET next_offset = next_offset + 1,
+      wake_at = ${WAKE_AT}
+  WHERE webhook_number IN (${SUBSCRIBED}) AND EXISTS (SELECT 1 FROM event WHERE key = @key AND id = @id)`;
+
+// The same for all events of a request: a log is gone to once, and not once for each event. What was inserted, by key and id.
+const INSERTED = 'json_each(@inserted) AS j CROSS JOIN event AS e ON e.key = j.value ->> 0 AND e.id = j.value ->> 1';
+const FAN_OUT_ALL = `
+  WITH fresh AS MATERIALIZED (SELECT e.key, e.type, octet_length(e.data) AS data_bytes FROM ${INSERTED}),
+    wanted AS MATERIALIZED (
+      SELECT DISTINCT t.type, s.webhook_number FROM (SELECT DISTINCT type FROM fresh) AS t
+      CROSS JOIN subscription AS s ON s.pattern IN (t.type, substr(t.type, 1, instr(t.type, '.')) || '*', '*'))
+  INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes)
+  SELECT w.webhook_number, p.next_offset + row_number() OVER (PARTITION BY w.webhook_number ORDER BY f.key) - 1, f.key, f.data_bytes
+  FROM wanted AS w CROSS JOIN webhook_progress AS p ON p.webhook_number = w.webhook_number
+  CROSS JOIN fresh AS f ON f.type = w.type`;
+const ADVANCE_ALL = `
+  UPDATE webhook_progress
+  SET next_offset = next_offset + added.records,
+      wake_at = ${WAKE_AT}
+  FROM (SELECT o.webhook_number, count(*) AS records FROM ${INSERTED} CROSS JOIN outbox AS o ON o.event_key = e.key
+    GROUP BY o.webhook_number) AS added
+  WHERE webhook_progress.webhook_number = added.webhook_number`;
+
+/** Appends one event. Part of the transaction of the change that caused it (wire.md §3), or of a publish request. */
+export function publishStatements(event: NewEvent): Statement[] {
+  const { id, type, createdAt } = event;
+  const wanted = { key: rowKeyOf(id), id, type, category: categoryPattern(type) };
+  return [
+    ...insertStatements(event),
+    { sql: FAN_OUT, params: wanted },
+    { sql: ADVANCE, params: { ...wanted, createdAt } },
+  ];
+}
+
+/** Appends several, in their order; keys are drawn in ascending order. */
+function publishAllStatements(events: readonly NewEvent[]): Statement[] {
+  const [first] = events;
+  if (first === undefined || events.length === 1) return events.flatMap(publishStatements);
+  const inserted = JSON.stringify(events.map(({ id }) => [rowKeyOf(id), id]));
+  return [
+    ...events.flatMap(insertStatements),
+    { sql: FAN_OUT_ALL, params: { inserted } },
+    { sql: ADVANCE_ALL, params: { inserted, createdAt: first.createdAt } },
+  ];
+}
+
+function insertStatements(event: NewEvent): Statement[] {
+  const { id, type, dataJson: data, subject, correlationId, actorId, createdAt, idempotency } = event;
+  const row = { key: rowKeyOf(id), id, type, data, subject, correlationId, actorId, createdAt };
+  if (idempotency === null) return [{ sql: INSERT, params: row }];
+  const { publisher, key: idempotencyKey, expiresAt, contentHash } = idempotency;
+  const taken = { publisher, key: idempotencyKey, eventId: id, eventKey: row.key, expiresAt, now: createdAt };
+  return [
+    { sql: TAKE_KEY, params: taken },
+    { sql: INSERT_ONCE, params: { ...row, contentHash, publisher, idempotencyKey } },
+  ];
+}
+
+/** The pattern that takes every event of the type's category: `employee.*`. */
+export function categoryPattern(type: string): string {
+  return `${type.slice(0, type.indexOf('.'))}.*`;
+}
+
+export type EventStore = {
+  /**
+   * Appends all of them in one transaction, durable when it resolves (wire.md §4). Throws `KeyConflict`, with nothing kept, when an
+   * idempotency key stands for an event with other content.
+   */
+  publish(events: readonly NewEvent[]): Promise<Accepted[]>;
+};
+
+/** The idempotency keys of the events at these places already stand for events with other content. */
+export class KeyConflict extends Error {
+  readonly at: readonly number[];
+  constructor(at: readonly number[]) {
+    super('an idempotency key stands for an event with other content');
+    this.name = 'KeyConflict';
+    this.at = at;
+  }
+}
+
+export function eventStore(db: Database): EventStore {
+  return {
+    publish: async (events) => {
+      const keyed = events.filter((event) => event.idempotency !== null);
+      const holders = keyed.map(({ idempotency }): Statement => {
+        const { publisher, key, contentHash } = idempotency as Idempotency;
+        return { sql: HOLDER, params: { publisher, key, contentHash }, expectChanges: 1 };
+      });
+      const results = await db.commit([...publishAllStatements(events), ...holders]).catch(async (error: unknown) => {
+        const conflicts = error instanceof StaleWrite && error.sql === HOLDER ? await conflictsOf(db, events) : [];
+        // Without any the key has expired since, or its event was erased: the caller decides again.
+        throw conflicts.length === 0 ? error : new KeyConflict(conflicts);
+      });
+      const heldBy = new Map(
+        results
+          .slice(results.length - holders.length)
+          .map((result, n) => [keyed[n]?.id, String(result.rows[0]?.event_id)]),
+      );
+      return events.map(({ id }) => {
+        const holder = heldBy.get(id) ?? id;
+        return { id: holder, duplicate: holder !== id };
+      });
+    },
+  };
+}
+
+async function conflictsOf(db: Database, events: readonly NewEvent[]): Promise<number[]> {
+  const found: number[] = [];
+  for (const [at, { idempotency, createdAt }] of events.entries()) {
+    if (idempotency === null) continue;
+    const { publisher, key, contentHash } = idempotency;
+    if ((await db.get(OTHER_HOLDER, { publisher, key, contentHash, now: createdAt })) !== undefined) found.push(at);
+  }
+  return found;
+}

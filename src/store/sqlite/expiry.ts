@@ -1,0 +1,110 @@
+/** PGP keys and client certificates that expire soon, and which warnings were given (`pgp_key`, `endpoint`). */
+import type { Database, Row, Statement } from './driver/database.ts';
+import { type NewEvent, publishStatements } from './events.ts';
+
+/** What expires. `webhookIds` are the first 1,000 of those that use it. */
+export type Expiring = {
+  readonly kind: 'key' | 'certificate';
+  /** Of the key, or of the endpoint whose certificate it is. */
+  readonly id: string;
+  readonly name: string;
+  readonly expiresAt: number;
+  readonly webhookIds: readonly string[];
+  /** As the row was read: another write makes a warning stale. */
+  readonly updatedAt: number;
+};
+
+export type Expiry = Pick<Expiring, 'kind' | 'id' | 'name' | 'expiresAt'>;
+
+const TABLES = {
+  key: {
+    table: 'pgp_key',
+    expiresAt: 'expires_at',
+    warnedDays: 'warned_days',
+    users: 'encryption_key_name = expiring.name',
+  },
+  certificate: {
+    table: 'endpoint',
+    expiresAt: 'client_certificate_expires_at',
+    warnedDays: 'client_certificate_warned_days',
+    users: 'endpoint_id = expiring.id',
+  },
+} as const;
+
+// Keys and endpoints are few: no index by expiry. `thresholds` are days, with the instant up to which what expires has reached them.
+function dueSql(kind: Expiring['kind']): string {
+  const { table, expiresAt, warnedDays, users } = TABLES[kind];
+  return `
+    SELECT id, name, ${expiresAt} AS expires_at, updated_at,
+      (SELECT json_group_array(id) FROM (SELECT id FROM webhook WHERE ${users} ORDER BY number LIMIT 1000)) AS webhook_ids
+    FROM ${table} AS expiring
+    WHERE ${expiresAt} > @now AND EXISTS (
+      SELECT 1 FROM json_each(@thresholds) AS threshold
+      WHERE ${expiresAt} <= threshold.value ->> 'until' AND coalesce(${warnedDays}, 1000000) > threshold.value ->> 'days')
+    ORDER BY ${expiresAt} LIMIT 1`;
+}
+
+// `updated_at` grows, so that a change of the row that was decided on before starts over and keeps the mark.
+function warnSql(kind: Expiring['kind']): string {
+  const { table, warnedDays } = TABLES[kind];
+  return `
+    UPDATE ${table} SET ${warnedDays} = @days, updated_at = max(updated_at + 1, @now)
+    WHERE id = @id AND updated_at = @updatedAt`;
+}
+
+const ALL = (['key', 'certificate'] as const)
+  .map((kind) => {
+    const { table, expiresAt } = TABLES[kind];
+    return `SELECT '${kind}' AS kind, id, name, ${expiresAt} AS expires_at FROM ${table} WHERE ${expiresAt} IS NOT NULL`;
+  })
+  .join(' UNION ALL ');
+
+export type ExpiryStore = {
+  /** Keys and certificates that expire, or have expired, by when. */
+  all(limit: number): Promise<Expiry[]>;
+  /** One that has come as near to its expiry as one of the thresholds, in days, and was not warned of since; null when there is none. */
+  next(now: number, thresholdDays: readonly number[]): Promise<Expiring | null>;
+  /** Marks the threshold as warned of and publishes the event. Throws `StaleWrite` when the row was changed meanwhile. */
+  warn(expiring: Expiring, days: number, event: NewEvent): Promise<void>;
+};
+
+const DAY_MS = 86_400_000;
+
+export function expiryStore(db: Database): ExpiryStore {
+  return {
+    all: async (limit) =>
+      (await db.all(`${ALL} ORDER BY expires_at, id LIMIT @limit`, { limit })).map((row) => ({
+        kind: row.kind as Expiry['kind'],
+        id: String(row.id),
+        name: String(row.name),
+        expiresAt: Number(row.expires_at),
+      })),
+    next: async (now, thresholdDays) => {
+      const thresholds = JSON.stringify(thresholdDays.map((days) => ({ days, until: now + days * DAY_MS })));
+      for (const kind of ['key', 'certificate'] as const) {
+        const row = await db.get(dueSql(kind), { now, thresholds });
+        if (row !== undefined) return read(kind, row);
+      }
+      return null;
+    },
+    warn: async ({ kind, id, updatedAt }, days, event) => {
+      const mark: Statement = {
+        sql: warnSql(kind),
+        params: { id, days, updatedAt, now: event.createdAt },
+        expectChanges: 1,
+      };
+      await db.commit([mark, ...publishStatements(event)]);
+    },
+  };
+}
+
+function read(kind: Expiring['kind'], row: Row): Expiring {
+  return {
+    kind,
+    id: String(row.id),
+    name: String(row.name),
+    expiresAt: Number(row.expires_at),
+    webhookIds: JSON.parse(String(row.webhook_ids)) as string[],
+    updatedAt: Number(row.updated_at),
+  };
+}

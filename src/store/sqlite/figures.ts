@@ -1,0 +1,157 @@
+/** What happened in a stretch of time (`figure`), for charts: added up in stretches of three lengths, the longer ones kept for longer. */
+
+import { measured, type StepResult } from '../steps.ts';
+import type { Database, Row, Statement } from './driver/database.ts';
+
+/** Counts of one stretch. Records by what an attempt made of them, attempts that carried records, and what came in. */
+export type Figures = {
+  delivered: number;
+  retried: number;
+  dead: number;
+  attempts: number;
+  failedAttempts: number;
+  tokensIssued: number;
+  tokensRefused: number;
+  callsRefused: number;
+  /** How many attempts took how long: by bucket. */
+  readonly latencies: Map<number, number>;
+};
+
+/** `webhookNumber` 0 is the whole service; `at` is where the stretch begins. */
+export type FigureAt = { readonly webhookNumber: number; readonly at: number; readonly figures: Figures };
+
+/** The lengths, and for how long stretches of each are kept. */
+export const FIGURE_SPANS = [
+  { seconds: 60, keptMs: 2 * 3_600_000 },
+  { seconds: 600, keptMs: 25 * 3_600_000 },
+  { seconds: 3600, keptMs: 8 * 86_400_000 },
+] as const;
+export type FigureSpan = (typeof FIGURE_SPANS)[number]['seconds'];
+
+const COUNTS = [
+  'delivered',
+  'retried',
+  'dead',
+  'attempts',
+  'failedAttempts',
+  'tokensIssued',
+  'tokensRefused',
+  'callsRefused',
+] as const;
+const COLUMNS: Readonly<Record<(typeof COUNTS)[number] | 'latencies', string>> = {
+  delivered: 'delivered',
+  retried: 'retried',
+  dead: 'dead',
+  attempts: 'attempts',
+  failedAttempts: 'failed_attempts',
+  tokensIssued: 'tokens_issued',
+  tokensRefused: 'tokens_refused',
+  callsRefused: 'calls_refused',
+  latencies: 'latencies',
+};
+
+const READ = `
+  SELECT at, ${Object.values(COLUMNS).join(', ')} FROM figure
+  WHERE span_seconds = @spanSeconds AND webhook_number = @webhookNumber AND at >= @from AND at < @to ORDER BY at`;
+const WRITE = `
+  INSERT INTO figure (span_seconds, webhook_number, at, ${Object.values(COLUMNS).join(', ')})
+  VALUES (@spanSeconds, @webhookNumber, @at, ${Object.keys(COLUMNS)
+    .map((name) => `@${name}`)
+    .join(', ')})
+  ON CONFLICT (span_seconds, webhook_number, at) DO UPDATE
+  SET ${Object.values(COLUMNS)
+    .map((column) => `${column} = excluded.${column}`)
+    .join(', ')}`;
+const PURGE = `
+  DELETE FROM figure WHERE (span_seconds, webhook_number, at) IN (
+    SELECT span_seconds, webhook_number, at FROM figure WHERE span_seconds = @spanSeconds AND at < @before
+    ORDER BY at LIMIT @limit)`;
+
+export type FigureStore = {
+  /** The stretches of one length that begin from `from` on and before `to` and in which anything happened, oldest first. */
+  read(spanSeconds: FigureSpan, webhookNumber: number, from: number, to: number): Promise<FigureAt[]>;
+  /** Adds what was gathered to the stretches it falls into. For the one process that gathers: reads, adds and writes. */
+  add(gathered: readonly FigureAt[]): Promise<StepResult>;
+  /** Takes up to `limit` of those away that are kept no longer. */
+  purge(now: number, limit: number): Promise<StepResult>;
+};
+
+export function noFigures(): Figures {
+  return { ...NONE, latencies: new Map() };
+}
+
+const NONE = {
+  delivered: 0,
+  retried: 0,
+  dead: 0,
+  attempts: 0,
+  failedAttempts: 0,
+  tokensIssued: 0,
+  tokensRefused: 0,
+  callsRefused: 0,
+};
+
+export function addFigures(to: Figures, more: Figures): void {
+  for (const name of COUNTS) to[name] += more[name];
+  for (const [bucket, attempts] of more.latencies) to.latencies.set(bucket, (to.latencies.get(bucket) ?? 0) + attempts);
+}
+
+/** Where the stretch of a length begins that an instant falls into. */
+export function beginningOf(at: number, spanSeconds: number): number {
+  return at - (at % (spanSeconds * 1000));
+}
+
+export function figureStore(database: Database): FigureStore {
+  const readStretches: FigureStore['read'] = async (spanSeconds, webhookNumber, from, to) =>
+    (await database.all(READ, { spanSeconds, webhookNumber, from, to })).map((row) => read(row, webhookNumber));
+  return {
+    read: readStretches,
+    add: (gathered) =>
+      measured(database, async (db) => {
+        const statements: Statement[] = [];
+        for (const { seconds: spanSeconds } of FIGURE_SPANS) {
+          const sums = new Map<string, FigureAt>();
+          for (const { webhookNumber, at: gatheredAt, figures } of gathered) {
+            const at = beginningOf(gatheredAt, spanSeconds);
+            const name = `${webhookNumber} ${at}`;
+            const [before] = sums.has(name)
+              ? [sums.get(name)]
+              : await readStretches(spanSeconds, webhookNumber, at, at + 1);
+            const sum = before ?? { webhookNumber, at, figures: noFigures() };
+            addFigures(sum.figures, figures);
+            sums.set(name, sum);
+          }
+          for (const sum of sums.values()) statements.push({ sql: WRITE, params: { spanSeconds, ...columnsOf(sum) } });
+        }
+        if (statements.length > 0) await db.commit(statements);
+        return { done: true, rows: gathered.length };
+      }),
+    purge: (now, limit) =>
+      measured(database, async (db) => {
+        const taken = await db.commit(
+          FIGURE_SPANS.map(({ seconds, keptMs }) => ({
+            sql: PURGE,
+            params: { spanSeconds: seconds, before: beginningOf(now, seconds) - keptMs, limit },
+          })),
+        );
+        const rows = taken.reduce((sum, { changes }) => sum + changes, 0);
+        return { done: taken.every(({ changes }) => changes < limit), rows };
+      }),
+  };
+}
+
+function columnsOf({
+  webhookNumber,
+  at,
+  figures: { latencies, ...counts },
+}: FigureAt): Record<string, string | number> {
+  return { webhookNumber, at, ...counts, latencies: JSON.stringify([...latencies].flat()) };
+}
+
+function read(row: Row, webhookNumber: number): FigureAt {
+  const figures = noFigures();
+  for (const name of COUNTS) figures[name] = Number(row[COLUMNS[name]]);
+  const flat = JSON.parse(String(row.latencies)) as number[];
+  for (let at = 0; at < flat.length; at += 2) figures.latencies.set(Number(flat[at]), Number(flat[at + 1]));
+  return { webhookNumber, at: Number(row.at), figures };
+}

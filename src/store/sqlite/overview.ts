@@ -1,0 +1,111 @@
+/** How the service is, as the overview tells it: what waits, what fails, what was given up. Reads only. */
+
+import { OLDEST_WAITING_AT, RECORDS_WAITING } from './delivery/queues.ts';
+import type { Database, Row } from './driver/database.ts';
+import type { WebhookState } from './webhooks/webhooks.ts';
+
+type Named = { readonly id: string; readonly name: string };
+
+/** A webhook with records that wait: those of `Queue`, and when the oldest of them happened. */
+export type Waiting = Named & {
+  readonly state: WebhookState;
+  readonly records: number;
+  readonly oldestAt: number | null;
+};
+
+export type Backlog = {
+  /** Records that wait, of all webhooks, those under way and those waiting for a retry included. */
+  readonly records: number;
+  readonly oldestAt: number | null;
+  readonly webhooks: number;
+  /** Those with the most. */
+  readonly longest: readonly Waiting[];
+};
+
+/** A webhook that does not deliver, and not because somebody stopped it. */
+export type Ailing = Named & {
+  readonly endpointId: string;
+  readonly endpointName: string;
+  readonly state: WebhookState;
+  readonly reason: string | null;
+  readonly detail: string | null;
+  /** Since when attempts fail, or since when it is stopped. */
+  readonly since: number;
+  readonly waiting: number;
+};
+
+export type DeadLetters = {
+  readonly records: number;
+  /** There are more than could be counted. */
+  readonly more: boolean;
+};
+
+// Webhooks are few, thousands at most, and those with records that wait are fewer: three look-ups for each of these.
+const WAITING = `
+  SELECT p.webhook_number, p.state, ${RECORDS_WAITING} AS records, ${OLDEST_WAITING_AT} AS oldest_at
+  FROM webhook_progress AS p WHERE p.next_offset > p.cursor_offset OR p.pending_records > 0`;
+const BACKLOG = `
+  SELECT coalesce(sum(records), 0) AS records, min(oldest_at) AS oldest_at, count(*) AS webhooks FROM (${WAITING})`;
+const LONGEST = `
+  SELECT w.id, w.name, q.state, q.records, q.oldest_at FROM (${WAITING}) AS q CROSS JOIN webhook AS w ON w.number = q.webhook_number
+  ORDER BY q.records DESC, w.number LIMIT @limit`;
+const AILING = `
+  SELECT w.id, w.name, e.id AS endpoint_id, e.name AS endpoint_name, p.state, p.state_reason, p.state_detail,
+    coalesce(p.failing_since_at, p.state_at) AS since, ${RECORDS_WAITING} AS waiting
+  FROM webhook_progress AS p
+  CROSS JOIN webhook AS w ON w.number = p.webhook_number
+  CROSS JOIN endpoint AS e ON e.id = w.endpoint_id
+  WHERE p.state IN ('failing', 'failed') OR (p.state = 'stopped' AND p.state_reason <> 'stopped_by_administrator')
+  ORDER BY since DESC LIMIT @limit`;
+const DEAD = `
+  SELECT coalesce(sum(records), 0) AS records, count(*) AS batches FROM (
+    SELECT last_offset - first_offset + 1 AS records FROM batch INDEXED BY batch_dead WHERE state = 'dead' LIMIT @limit)`;
+
+/** Batches that are counted at most. */
+const DEAD_COUNTED = 10_000;
+
+export type OverviewStore = {
+  backlog(longest: number): Promise<Backlog>;
+  /** The latest first. */
+  ailing(limit: number): Promise<Ailing[]>;
+  dead(): Promise<DeadLetters>;
+};
+
+export function overviewStore(db: Database): OverviewStore {
+  return {
+    backlog: async (limit) => {
+      const all = await db.get(BACKLOG, {});
+      const longest = (await db.all(LONGEST, { limit })).map((row) => ({
+        ...named(row),
+        state: row.state as WebhookState,
+        records: Number(row.records),
+        oldestAt: row.oldest_at as number | null,
+      }));
+      return {
+        records: Number(all?.records),
+        oldestAt: (all?.oldest_at ?? null) as number | null,
+        webhooks: Number(all?.webhooks),
+        longest,
+      };
+    },
+    ailing: async (limit) =>
+      (await db.all(AILING, { limit })).map((row) => ({
+        ...named(row),
+        endpointId: String(row.endpoint_id),
+        endpointName: String(row.endpoint_name),
+        state: row.state as WebhookState,
+        reason: row.state_reason as string | null,
+        detail: row.state_detail as string | null,
+        since: Number(row.since),
+        waiting: Number(row.waiting),
+      })),
+    dead: async () => {
+      const row = await db.get(DEAD, { limit: DEAD_COUNTED });
+      return { records: Number(row?.records), more: Number(row?.batches) === DEAD_COUNTED };
+    },
+  };
+}
+
+function named({ id, name }: Row): Named {
+  return { id: String(id), name: String(name) };
+}

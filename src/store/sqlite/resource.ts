@@ -1,0 +1,86 @@
+/** The verbs that every administered table has: one row by id, a page in order of creation, and audited changes. */
+import type { AuditEntry } from '../../resources/audit.ts';
+import { auditStatement } from './audit.ts';
+import { type Filter, filtered } from './delivery/conditions.ts';
+import type { Database, Row, Statement } from './driver/database.ts';
+import type { Table } from './driver/table.ts';
+
+export type ResourceStore<T> = {
+  get(id: string): Promise<T | null>;
+  /** Up to `limit` rows whose id comes after `after` (the empty text is before all), in order of creation. */
+  list(after: string, limit: number, filter?: Filter): Promise<T[]>;
+  /** `first` is written before it in the same transaction, here and below: the reply that is kept of it (`keptReplies.keep`). */
+  insert(record: T, audit: AuditEntry, first?: readonly Statement[]): Promise<void>;
+  /** Writes the row if it is still as `before` was read; throws `StaleWrite` when another write came between. */
+  update(record: T, before: T, audit: AuditEntry, first?: readonly Statement[]): Promise<void>;
+  /** Throws `StaleWrite` when there is no such row, or it has been written since `updatedAt`. */
+  remove(id: string, audit: AuditEntry, updatedAt?: number): Promise<void>;
+};
+
+/** What is to be written together with something that is made or changed, once that is known. */
+export type Beside<Made> = (made: Made) => readonly Statement[];
+
+/** What a record needs to be administered. `updatedAt` grows with every write and so tells a stale one. */
+export type Administered = { readonly id: string; readonly updatedAt: number };
+
+export function resourceStore<T extends Administered>(
+  db: Database,
+  name: string,
+  table: Table<T>,
+  /** What must hold before a record is written, and rows of other tables that live and die with this one. */
+  beside: {
+    readonly guards?: (record: T) => Statement[];
+    readonly onInsert?: (record: T) => Statement[];
+    readonly onUpdate?: (record: T, before: T) => Statement[];
+    readonly beforeRemove?: (id: string) => Statement[];
+    /** The condition of each name that a list may be filtered by. */
+    readonly filters?: Readonly<Record<string, string>>;
+  } = {},
+): ResourceStore<T> & { updateStatements(record: T, before: T, audit: AuditEntry): Statement[] } {
+  const getSql = `SELECT ${table.columns()} FROM ${name} WHERE id = @id`;
+  const listSql = (filter: Filter): string =>
+    `SELECT ${table.columns()} FROM ${name} WHERE id > @after${filtered(beside.filters ?? {}, filter)} ORDER BY id LIMIT @limit`;
+  const removeSql = `DELETE FROM ${name} WHERE id = @id AND updated_at = coalesce(@updatedAt, updated_at)`;
+  const unchangedSql = `UPDATE ${name} SET updated_at = updated_at WHERE id = @id AND updated_at = @updatedAt`;
+  const unchanged = ({ id, updatedAt }: T): Statement => ({
+    sql: unchangedSql,
+    params: { id, updatedAt },
+    expectChanges: 1,
+  });
+  const updateStatements = (record: T, before: T, audit: AuditEntry): Statement[] => [
+    unchanged(before),
+    ...(beside.guards?.(record) ?? []),
+    table.update(record),
+    ...(beside.onUpdate?.(record, before) ?? []),
+    auditStatement(audit),
+  ];
+  return {
+    get: async (id) => readOne(table, await db.get(getSql, { id })),
+    list: async (after, limit, filter = {}) =>
+      (await db.all(listSql(filter), { ...filter, after, limit })).map(table.read),
+    insert: async (record, audit, first = []) => {
+      await db.commit([
+        ...first,
+        ...(beside.guards?.(record) ?? []),
+        table.insert(record),
+        ...(beside.onInsert?.(record) ?? []),
+        auditStatement(audit),
+      ]);
+    },
+    update: async (record, before, audit, first = []) => {
+      await db.commit([...first, ...updateStatements(record, before, audit)]);
+    },
+    updateStatements,
+    remove: async (id, audit, updatedAt) => {
+      await db.commit([
+        ...(beside.beforeRemove?.(id) ?? []),
+        { sql: removeSql, params: { id, updatedAt: updatedAt ?? null }, expectChanges: 1 },
+        auditStatement(audit),
+      ]);
+    },
+  };
+}
+
+export function readOne<T>(table: Table<T>, row: Row | undefined): T | null {
+  return row === undefined ? null : table.read(row);
+}

@@ -1,0 +1,201 @@
+/**
+ * What is kept no longer: each verb is one small step. A record goes together with its part of the batch and with the attempts that
+ * carried no other, and an event with the last record of it; tokens and idempotency keys go when they have expired.
+ */
+
+import { firstRowKeyAt, rowKeyTime } from '../../kernel/ids.ts';
+import { STEP_PAYLOAD_BYTES } from '../../kernel/limits/housekeeping.ts';
+import { measured, type StepResult } from '../steps.ts';
+import { purgeTokens } from './access/tokens.ts';
+import { type Database, StaleWrite, type Statement } from './driver/database.ts';
+
+/** `next` is where the next step begins, as this one began with `after` or `from`; null at the end. */
+export type SweepStep = StepResult & { readonly next: number | null };
+
+/** Records of a webhook from `from` on whose batch was delivered by `deliveredBy`, or dead or discarded by `deadBy`; null: kept for ever. */
+export type RecordSweep = {
+  readonly webhookNumber: number;
+  readonly from: number;
+  readonly deliveredBy: number | null;
+  readonly deadBy: number | null;
+};
+
+// The log is gone through in its own order, not through an index by age, so that settling a batch pays for none.
+const BATCHES = `
+  SELECT first_offset, last_offset, state, settled_at FROM batch
+  WHERE webhook_number = @webhookNumber AND first_offset >= @from ORDER BY first_offset LIMIT @limit`;
+const EVENT_KEY =
+  'SELECT event_key FROM outbox WHERE webhook_number = @webhookNumber AND record_offset >= @offset ORDER BY record_offset LIMIT 1';
+const SIZES = `
+  SELECT o.record_offset, coalesce(octet_length(e.data), 0) AS bytes FROM outbox AS o LEFT JOIN event AS e ON e.key = o.event_key
+  WHERE o.webhook_number = @webhookNumber AND o.record_offset BETWEEN @first AND @last ORDER BY o.record_offset LIMIT @limit`;
+const TAKE_BATCHES = `
+  DELETE FROM batch WHERE webhook_number = @webhookNumber AND first_offset BETWEEN @first AND @last AND last_offset <= @last AND state <> 'pending'`;
+const SHORTEN_BATCH = `
+  UPDATE batch SET first_offset = @last + 1
+  WHERE webhook_number = @webhookNumber AND first_offset BETWEEN @first AND @last AND last_offset > @last AND state <> 'pending'`;
+// Served by outbox_event.
+const TAKE_EVENTS = `
+  DELETE FROM event
+  WHERE key IN (SELECT event_key FROM outbox WHERE webhook_number = @webhookNumber AND record_offset BETWEEN @first AND @last)
+    AND NOT EXISTS (SELECT 1 FROM outbox AS o WHERE o.event_key = event.key AND o.webhook_number <> @webhookNumber)`;
+const TAKE_RECORDS =
+  'DELETE FROM outbox WHERE webhook_number = @webhookNumber AND record_offset BETWEEN @first AND @last';
+// Served by attempt_record. An attempt may begin before the stretch and end behind it: it goes when no record of its is left.
+const ATTEMPTS_OF = `
+  SELECT key FROM attempt AS a
+  WHERE webhook_number = @webhookNumber AND first_offset BETWEEN @first - 999 AND @last AND last_offset >= @first
+    AND NOT EXISTS (SELECT 1 FROM outbox WHERE webhook_number = @webhookNumber AND record_offset BETWEEN a.first_offset AND @first - 1)
+    AND NOT EXISTS (SELECT 1 FROM outbox WHERE webhook_number = @webhookNumber AND record_offset BETWEEN @last + 1 AND a.last_offset)
+  LIMIT @limit`;
+const TAKE_ATTEMPTS_OF = `DELETE FROM attempt WHERE key IN (${ATTEMPTS_OF})`;
+const NEXT_WEBHOOK = 'SELECT min(webhook_number) AS number FROM webhook_progress WHERE webhook_number > @after';
+const OLD_ATTEMPTS =
+  'DELETE FROM attempt WHERE key IN (SELECT key FROM attempt WHERE key < @before ORDER BY key LIMIT @limit)';
+const OLD_EVENTS = `
+  SELECT key, coalesce(octet_length(data), 0) AS bytes, EXISTS (SELECT 1 FROM outbox AS o WHERE o.event_key = event.key) AS wanted
+  FROM event WHERE key > @after AND key < @before ORDER BY key LIMIT @limit`;
+const TAKE_UNWANTED = `
+  DELETE FROM event
+  WHERE key IN (SELECT value FROM json_each(@keys)) AND NOT EXISTS (SELECT 1 FROM outbox AS o WHERE o.event_key = event.key)`;
+// Served by erasure_finished.
+const OLD_ERASURES = `
+  DELETE FROM erasure WHERE id IN (SELECT id FROM erasure WHERE finished_at < @before LIMIT @limit)`;
+const OLD_KEYS = `
+  DELETE FROM idempotency WHERE (publisher, key) IN (
+    SELECT publisher, key FROM idempotency WHERE expires_at <= @now ORDER BY expires_at LIMIT @limit)`;
+
+const OLD_REPLIES = `
+  DELETE FROM kept_reply WHERE rowid IN (SELECT rowid FROM kept_reply WHERE expires_at <= @now ORDER BY expires_at LIMIT @limit)`;
+
+export type RetentionStore = {
+  /** The webhook whose number comes next, or null. */
+  nextWebhook(after: number): Promise<number | null>;
+  records(sweep: RecordSweep, limit: number): Promise<SweepStep>;
+  /** Attempts of any kind that were written before `before`. */
+  attempts(before: number, limit: number): Promise<StepResult>;
+  /** Events older than `before` that are in no log: nobody subscribed to them. `after` is an event's key. */
+  unwantedEvents(after: number, before: number, limit: number): Promise<SweepStep>;
+  /** Access tokens with keys after `after` that have expired; `limit` of them are looked at. */
+  tokens(after: number, now: number, limit: number): Promise<SweepStep>;
+  /** Idempotency keys that have expired. */
+  idempotencyKeys(now: number, limit: number): Promise<StepResult>;
+  /** Erasures that were finished before this. */
+  erasures(before: number, limit: number): Promise<StepResult>;
+  /** Kept replies that have expired. */
+  keptReplies(now: number, limit: number): Promise<StepResult>;
+};
+
+export function retentionStore(database: Database): RetentionStore {
+  const take = (sql: string, params: Readonly<Record<string, number>>, limit: number): Promise<StepResult> =>
+    measured(database, async (db) => {
+      const [taken] = await db.commit([{ sql, params: { ...params, limit } }]);
+      const rows = taken?.changes ?? 0;
+      return { done: rows < limit, rows };
+    });
+  return {
+    nextWebhook: async (after) => {
+      const row = await database.get(NEXT_WEBHOOK, { after });
+      return row?.number == null ? null : Number(row.number);
+    },
+    records: (sweep, limit) => measured(database, (db) => sweepRecords(db, sweep, limit)),
+    attempts: (before, limit) => take(OLD_ATTEMPTS, { before: firstRowKeyAt(before) }, limit),
+    unwantedEvents: (after, before, limit) =>
+      measured(database, async (db) => {
+        const seen = await db.all(OLD_EVENTS, { after, before: firstRowKeyAt(before), limit });
+        const within = seen.slice(0, withinBytes(seen.map(({ wanted, bytes }) => (wanted === 1 ? 0 : Number(bytes)))));
+        const keys = within.filter(({ wanted }) => wanted === 0).map(({ key }) => Number(key));
+        const [taken] =
+          keys.length === 0 ? [] : await db.commit([{ sql: TAKE_UNWANTED, params: { keys: JSON.stringify(keys) } }]);
+        const done = within.length < limit && within.length === seen.length;
+        return { done, next: done ? null : Number(within.at(-1)?.key), rows: taken?.changes ?? 0 };
+      }),
+    tokens: (after, now, limit) =>
+      measured(database, async (db) => {
+        const { next, purged } = await purgeTokens(db, after, limit, now);
+        return { done: next === null, next, rows: purged };
+      }),
+    idempotencyKeys: (now, limit) => take(OLD_KEYS, { now }, limit),
+    erasures: (before, limit) => take(OLD_ERASURES, { before }, limit),
+    keptReplies: (now, limit) => take(OLD_REPLIES, { now }, limit),
+  };
+}
+
+type Swept = Omit<SweepStep, 'took'>;
+
+/** Takes the first stretch of records that are due at or after `from`, as far as this step reaches. */
+async function sweepRecords(db: Database, sweep: RecordSweep, limit: number): Promise<Swept> {
+  const { webhookNumber, from, deliveredBy, deadBy } = sweep;
+  const seen = (await db.all(BATCHES, { webhookNumber, from, limit })).map((row) => ({
+    first: Number(row.first_offset),
+    last: Number(row.last_offset),
+    due:
+      row.settled_at !== null && Number(row.settled_at) <= ((row.state === 'delivered' ? deliveredBy : deadBy) ?? -1),
+  }));
+  const [head] = seen;
+  if (head === undefined) return END;
+  // What happened since cannot have been settled before; where clocks were set the next sweep finds the rest.
+  const eventKey = (await db.get(EVENT_KEY, { webhookNumber, offset: head.first }))?.event_key ?? 0;
+  if (rowKeyTime(Number(eventKey)) > Math.max(deliveredBy ?? -1, deadBy ?? -1)) return END;
+  const beginning = seen.findIndex(({ due }) => due);
+  if (beginning === -1) return { done: false, next: (seen.at(-1)?.last ?? from) + 1, rows: 0 };
+  const ending = seen.findIndex(({ due }, at) => at > beginning && !due);
+  const batches = seen.slice(beginning, ending === -1 ? undefined : ending);
+  return takeStretch(db, webhookNumber, batches, limit);
+}
+
+const END: Swept = { done: true, next: null, rows: 0 };
+
+type Stretch = { readonly first: number; readonly last: number };
+
+async function takeStretch(
+  db: Database,
+  webhookNumber: number,
+  batches: readonly Stretch[],
+  limit: number,
+): Promise<Swept> {
+  const first = batches[0]?.first ?? 0;
+  const sizes = await db.all(SIZES, { webhookNumber, first, last: batches.at(-1)?.last ?? 0, limit });
+  const last = Number(sizes[withinBytes(sizes.map(({ bytes }) => Number(bytes))) - 1]?.record_offset ?? first);
+  const stretch = { webhookNumber, first, last };
+  const attempts = (await db.all(ATTEMPTS_OF, { ...stretch, limit })).length;
+  const takeAttempts: Statement = { sql: TAKE_ATTEMPTS_OF, params: { ...stretch, limit } };
+  try {
+    if (attempts === limit) {
+      // So many that they are work enough; the records come when fewer are left.
+      await db.commit([takeAttempts]);
+      return { done: false, next: first, rows: attempts };
+    }
+    const whole = batches.filter((batch) => batch.last <= last).length;
+    const cut = batches.some((batch) => batch.first <= last && batch.last > last) ? 1 : 0;
+    await db.commit([
+      // Otherwise a replay came between: the records are wanted again.
+      { sql: TAKE_BATCHES, params: stretch, expectChanges: whole },
+      { sql: SHORTEN_BATCH, params: stretch, expectChanges: cut },
+      ...(attempts === 0 ? [] : [takeAttempts]),
+      ...recordStatements(stretch),
+    ]);
+    return { done: false, next: last + 1, rows: last - first + 1 };
+  } catch (error) {
+    if (!(error instanceof StaleWrite)) throw error;
+    return { done: false, next: first, rows: 0 };
+  }
+}
+
+/** Takes records, and the events that are in no other log. */
+export function recordStatements(params: { readonly webhookNumber: number } & Stretch): Statement[] {
+  return [
+    { sql: TAKE_EVENTS, params },
+    { sql: TAKE_RECORDS, params },
+  ];
+}
+
+/** How many of these, from the first on and at least one, are no more payload than a step may take. */
+export function withinBytes(sizes: readonly number[]): number {
+  let sum = 0;
+  const beyond = sizes.findIndex((size, at) => {
+    sum += size;
+    return at > 0 && sum > STEP_PAYLOAD_BYTES;
+  });
+  return beyond === -1 ? sizes.length : beyond;
+}

@@ -1,0 +1,40 @@
+/** Customers' PGP public keys (`pgp_key`). */
+import type { Database } from '../driver/database.ts';
+import { number, numberOrNull, type Table, table, text } from '../driver/table.ts';
+import { type ResourceStore, readOne, resourceStore } from '../resource.ts';
+
+export type PgpKey = {
+  readonly id: string;
+  readonly name: string;
+  readonly publicKey: string;
+  readonly fingerprint: string;
+  readonly algorithm: string;
+  readonly expiresAt: number | null;
+  /** The last warning given before expiry: 30, 7 or 1 days. */
+  readonly warnedDays: number | null;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+};
+
+export const PGP_KEY: Table<PgpKey> = table<PgpKey>('pgp_key', 'id', {
+  id: text,
+  name: text,
+  publicKey: text,
+  fingerprint: text,
+  algorithm: text,
+  expiresAt: numberOrNull,
+  warnedDays: numberOrNull,
+  createdAt: number,
+  updatedAt: number,
+});
+
+const GET_BY_NAME = `SELECT ${PGP_KEY.columns()} FROM pgp_key WHERE name = @name`;
+
+export type KeyStore = ResourceStore<PgpKey> & { getByName(name: string): Promise<PgpKey | null> };
+
+export function keyStore(db: Database): KeyStore {
+  return {
+    ...resourceStore(db, 'pgp_key', PGP_KEY),
+    getByName: async (name) => readOne(PGP_KEY, await db.get(GET_BY_NAME, { name })),
+  };
+}

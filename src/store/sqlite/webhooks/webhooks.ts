@@ -1,0 +1,249 @@
+/** Webhooks (`webhook`, `subscription`) and where the service is with each (`webhook_progress`). */
+import type { AuditEntry } from '../../../resources/audit.ts';
+import type { CustomHeader } from '../../../wire/signature.ts';
+import { auditStatement } from '../audit.ts';
+import { type Filter, filtered } from '../delivery/conditions.ts';
+import { resume, resumeStatement } from '../delivery/resume.ts';
+import type { Database, Row, Statement } from '../driver/database.ts';
+import { flag, json, number, numberOrNull, oneOf, type Table, table, text, textOrNull } from '../driver/table.ts';
+import { categoryPattern, type NewEvent, publishStatements } from '../events.ts';
+import { afterChangedSettings, changedSettingsStatement } from './changed-settings.ts';
+
+export type WebhookState = 'stopped' | 'started' | 'running' | 'failing' | 'failed';
+
+export type WebhookConfiguration = {
+  readonly id: string;
+  readonly name: string;
+  readonly endpointId: string;
+  readonly eventTypes: readonly string[];
+  readonly customHeaders: readonly CustomHeader[];
+  readonly encryptionKeyName: string | null;
+  readonly ordered: boolean;
+  readonly maxBatchRecords: number;
+  readonly maxRecordsPerSecond: number | null;
+  readonly retryPolicy: 'exponential' | 'linear';
+  readonly maxAttempts: number;
+  readonly standardWebhooks: boolean;
+  readonly heartbeatSeconds: number;
+  readonly timeoutSeconds: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+};
+
+export type Progress = {
+  readonly webhookNumber: number;
+  readonly state: WebhookState;
+  readonly stateReason: string | null;
+  readonly stateDetail: string | null;
+  readonly stateAt: number;
+  readonly sessionId: string | null;
+  readonly sessionAt: number | null;
+  /** The offset that the next record will get. */
+  readonly nextOffset: number;
+  /** Records from here on belong to no batch yet. */
+  readonly cursorOffset: number;
+  readonly wakeAt: number | null;
+  readonly sentAt: number | null;
+  readonly failingSinceAt: number | null;
+  readonly failureStreak: number;
+  readonly probeAt: number | null;
+  readonly deadStreak: number;
+};
+
+export type Webhook = WebhookConfiguration & { readonly progress: Progress };
+
+export const WEBHOOK: Table<WebhookConfiguration> = table<WebhookConfiguration>('webhook', 'id', {
+  id: text,
+  name: text,
+  endpointId: text,
+  eventTypes: json<readonly string[]>(),
+  customHeaders: json<readonly CustomHeader[]>(),
+  encryptionKeyName: textOrNull,
+  ordered: flag,
+  maxBatchRecords: number,
+  maxRecordsPerSecond: numberOrNull,
+  retryPolicy: oneOf<'exponential' | 'linear'>(),
+  maxAttempts: number,
+  standardWebhooks: flag,
+  heartbeatSeconds: number,
+  timeoutSeconds: number,
+  createdAt: number,
+  updatedAt: number,
+});
+
+export const PROGRESS: Table<Progress> = table<Progress>('webhook_progress', 'webhookNumber', {
+  webhookNumber: number,
+  state: oneOf<WebhookState>(),
+  stateReason: textOrNull,
+  stateDetail: textOrNull,
+  stateAt: number,
+  sessionId: textOrNull,
+  sessionAt: numberOrNull,
+  nextOffset: number,
+  cursorOffset: number,
+  wakeAt: numberOrNull,
+  sentAt: numberOrNull,
+  failingSinceAt: numberOrNull,
+  failureStreak: number,
+  probeAt: numberOrNull,
+  deadStreak: number,
+});
+
+const SELECT = `
+  SELECT ${WEBHOOK.columns('w')}, ${PROGRESS.columns('p')}
+  FROM webhook AS w JOIN webhook_progress AS p ON p.webhook_number = w.number`;
+const GET = `${SELECT} WHERE w.id = @id`;
+const list = (filter: Filter): string =>
+  `${SELECT} WHERE w.id > @after${filtered(FILTERS, filter)} ORDER BY w.id LIMIT @limit`;
+// webhook_endpoint and the primary key of subscription serve two of them; webhooks are thousands at most, and a state goes through them.
+const FILTERS = {
+  endpointId: 'w.endpoint_id = @endpointId',
+  state: 'p.state = @state',
+  eventType: 'EXISTS (SELECT 1 FROM subscription AS s WHERE s.pattern = @eventType AND s.webhook_number = w.number)',
+};
+const OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId ORDER BY w.number LIMIT 10`;
+const STANDARD_OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId AND w.standard_webhooks = 1 ORDER BY w.number LIMIT 1`;
+const STOPPED_WITH_ENDPOINT = `
+  ${SELECT} WHERE w.endpoint_id = @endpointId AND p.state = 'stopped' AND p.state_reason = 'endpoint_disabled' ORDER BY w.number`;
+const OF_KEY = `${SELECT} WHERE w.encryption_key_name = @name ORDER BY w.number LIMIT 10`;
+const OF_PATTERN = `${SELECT} WHERE w.number IN (SELECT webhook_number FROM subscription WHERE pattern = @pattern) LIMIT 10`;
+
+// Webhooks are few: no index by state. `wake_at` is before any attempt that is due, and before the end of any lease.
+const FAILING_SINCE = `
+  ${SELECT} WHERE p.state = 'failing' AND p.failing_since_at <= @since AND p.wake_at > @quietUntil
+  ORDER BY p.failing_since_at LIMIT @limit`;
+
+const UNENCRYPTED = `${SELECT}
+  WHERE w.encryption_key_name IS NULL
+    AND w.number IN (SELECT webhook_number FROM subscription WHERE pattern IN (@type, @category, '*')) LIMIT 10`;
+
+const BEGIN_PROGRESS = `
+  INSERT INTO webhook_progress (webhook_number, state, state_at, next_offset, cursor_offset, failure_streak, dead_streak)
+  SELECT number, 'stopped', created_at, 0, 0, 0, 0 FROM webhook WHERE id = @id`;
+const UNSUBSCRIBE = 'DELETE FROM subscription WHERE webhook_number = (SELECT number FROM webhook WHERE id = @id)';
+const SUBSCRIBE = `
+  INSERT INTO subscription (pattern, webhook_number)
+  SELECT pattern.value, w.number FROM webhook AS w, json_each(w.event_types) AS pattern WHERE w.id = @id`;
+const UNCHANGED = 'UPDATE webhook SET updated_at = updated_at WHERE id = @id AND updated_at = @updatedAt';
+// Its log stays for housekeeping to take away: it may be of any size.
+const REMEMBER_NUMBER = 'INSERT INTO removed_webhook (number) SELECT number FROM webhook WHERE id = @id';
+// A webhook that is stopped behind the change that enables its endpoint would never be started by it.
+const STILL_DISABLED = 'UPDATE endpoint SET enabled = enabled WHERE id = @endpointId AND enabled = 0';
+const REMOVE = 'DELETE FROM webhook WHERE id = @id AND updated_at = coalesce(@updatedAt, updated_at)';
+const SET_STATE = `
+  UPDATE webhook_progress
+  SET state = @state, state_reason = @stateReason, state_detail = @stateDetail, state_at = @stateAt,
+      session_id = @sessionId, session_at = @sessionAt, wake_at = @wakeAt, failing_since_at = @failingSinceAt,
+      sent_at = @sentAt, failure_streak = @failureStreak, probe_at = @probeAt, dead_streak = @deadStreak
+  WHERE webhook_number = @webhookNumber AND state = @stateBefore`;
+export type WebhookStore = {
+  get(id: string): Promise<Webhook | null>;
+  list(after: string, limit: number, filter?: Filter): Promise<Webhook[]>;
+  /** The first few webhooks that use an endpoint, a key, or a pattern of event types. */
+  ofEndpoint(endpointId: string): Promise<Webhook[]>;
+  /** The first one of an endpoint with `standardWebhooks`, or none. */
+  standardOfEndpoint(endpointId: string): Promise<Webhook[]>;
+  ofKey(name: string): Promise<Webhook[]>;
+  /** All webhooks that the service stopped because this endpoint was not enabled. */
+  stoppedWithEndpoint(endpointId: string): Promise<Webhook[]>;
+  ofPattern(pattern: string): Promise<Webhook[]>;
+  /** The first few webhooks that get events of this type and have no key to encrypt them. */
+  unencryptedOf(type: string): Promise<Webhook[]>;
+  /** Webhooks whose attempts have failed since `since` or earlier, and that have none to make, or under way, before `quietUntil`. */
+  failingSince(since: number, quietUntil: number, limit: number): Promise<Webhook[]>;
+  insert(webhook: WebhookConfiguration, audit: AuditEntry, first?: readonly Statement[]): Promise<void>;
+  /** Throws `StaleWrite` when the row is no longer as `before` was read. */
+  update(webhook: WebhookConfiguration, before: WebhookConfiguration, audit: AuditEntry): Promise<void>;
+  remove(id: string, audit: AuditEntry, updatedAt?: number): Promise<void>;
+  /**
+   * Starts or stops: writes the state with the event that tells of it. Throws `StaleWrite` if the state was another by then, or the
+   * configuration is no longer `unchanged`.
+   */
+  setState(change: StateChange, audit: AuditEntry, unchanged?: WebhookConfiguration): Promise<void>;
+  /** Stops because the endpoint is not enabled. Throws `StaleWrite` also if the endpoint was enabled by then. */
+  stopWithEndpoint(change: StateChange, audit: AuditEntry, endpointId: string): Promise<void>;
+  /** Behind the change that starts a webhook: what waits for a retry is due now. */
+  resume(webhookNumber: number, now: number): Promise<void>;
+};
+
+/** `progress` as it shall be, given that its state still is `stateBefore`; `event` tells subscribers, unless it is null. */
+export type StateChange = {
+  readonly progress: Progress;
+  readonly stateBefore: WebhookState;
+  readonly event: NewEvent | null;
+};
+
+/** The statements of a state change, for the transaction of what caused it. */
+export function stateStatements({ progress, stateBefore, event }: StateChange): Statement[] {
+  const { nextOffset, cursorOffset, ...written } = progress;
+  const told = event === null ? [] : publishStatements(event);
+  const { webhookNumber, state, stateAt } = progress;
+  const resumed = state === 'started' && stateBefore !== state ? [resumeStatement(webhookNumber, stateAt)] : [];
+  return [{ sql: SET_STATE, params: { ...written, stateBefore }, expectChanges: 1 }, ...resumed, ...told];
+}
+
+export function webhookStore(db: Database): WebhookStore {
+  const many = async (sql: string, params: Readonly<Record<string, string | number>>): Promise<Webhook[]> =>
+    (await db.all(sql, params)).map(readWebhook);
+  return {
+    get: async (id) => (await many(GET, { id }))[0] ?? null,
+    list: (after, limit, filter = {}) => many(list(filter), { ...filter, after, limit }),
+    ofEndpoint: (endpointId) => many(OF_ENDPOINT, { endpointId }),
+    standardOfEndpoint: (endpointId) => many(STANDARD_OF_ENDPOINT, { endpointId }),
+    ofKey: (name) => many(OF_KEY, { name }),
+    stoppedWithEndpoint: (endpointId) => many(STOPPED_WITH_ENDPOINT, { endpointId }),
+    ofPattern: (pattern) => many(OF_PATTERN, { pattern }),
+    unencryptedOf: (type) => many(UNENCRYPTED, { type, category: categoryPattern(type) }),
+    failingSince: (since, quietUntil, limit) => many(FAILING_SINCE, { since, quietUntil, limit }),
+    insert: async (webhook, audit, first = []) => {
+      const { id } = webhook;
+      await db.commit([
+        ...first,
+        WEBHOOK.insert(webhook),
+        { sql: BEGIN_PROGRESS, params: { id } },
+        { sql: SUBSCRIBE, params: { id } },
+        auditStatement(audit),
+      ]);
+    },
+    update: async (webhook, before, audit) => {
+      const { id, endpointId, updatedAt: at } = webhook;
+      const change = { of: 'webhook', id, at, isMoved: endpointId !== before.endpointId } as const;
+      await db.commit([
+        { sql: UNCHANGED, params: { id, updatedAt: before.updatedAt }, expectChanges: 1 },
+        WEBHOOK.update(webhook),
+        { sql: UNSUBSCRIBE, params: { id } },
+        { sql: SUBSCRIBE, params: { id } },
+        changedSettingsStatement(change),
+        auditStatement(audit),
+      ]);
+      await afterChangedSettings(db, change);
+    },
+    remove: async (id, audit, updatedAt) => {
+      await db.commit([
+        { sql: REMEMBER_NUMBER, params: { id } },
+        { sql: REMOVE, params: { id, updatedAt: updatedAt ?? null }, expectChanges: 1 },
+        auditStatement(audit),
+      ]);
+    },
+    setState: async (change, audit, unchanged) => {
+      const { id, updatedAt } = unchanged ?? {};
+      const guards =
+        id === undefined || updatedAt === undefined
+          ? []
+          : [{ sql: UNCHANGED, params: { id, updatedAt }, expectChanges: 1 }];
+      await db.commit([...guards, ...stateStatements(change), auditStatement(audit)]);
+    },
+    stopWithEndpoint: async (change, audit, endpointId) => {
+      await db.commit([
+        { sql: STILL_DISABLED, params: { endpointId }, expectChanges: 1 },
+        ...stateStatements(change),
+        auditStatement(audit),
+      ]);
+    },
+    resume: (webhookNumber, now) => resume(db, webhookNumber, now),
+  };
+}
+
+export function readWebhook(row: Row): Webhook {
+  return { ...WEBHOOK.read(row), progress: PROGRESS.read(row) };
+}

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { ADMINISTRATION_SCOPES, BUILT_IN_SCOPES } from '../../src/access/built-in.ts';
+import { hashCredential } from '../../src/access/credential.ts';
+import { verifyPassword } from '../../src/access/password.ts';
+import { createTokens } from '../../src/access/tokens.ts';
+import { defaultConfig } from '../../src/config/config.ts';
+import { type Data, openData } from '../../src/data/data-folder.ts';
+import { makeFirstCredentials } from '../../src/data/first-start.ts';
+import { firstCredentialStore } from '../../src/store/sqlite/access/first-credentials.ts';
+import type { Database } from '../../src/store/sqlite/driver/database.ts';
+import { createStore } from '../../src/store/sqlite/store.ts';
+import { cleanUp } from '../support/cleanup.ts';
+import { unusedFolder } from '../support/command.ts';
+
+async function newFolder(t: TestContext): Promise<Data> {
+  const data = await openData({ ...defaultConfig(), dataDir: unusedFolder(t) }, { exclusive: true });
+  cleanUp(t, () => data.close());
+  return data;
+}
+
+/** The same data, on a database that does `commits` more commits and then none, as if the process had died. */
+function dyingAfter(data: Data, commits: number): Data {
+  let left = commits;
+  const db: Database = {
+    ...data.db,
+    commit: (statements) => {
+      left -= 1;
+      return left < 0 ? Promise.reject(new Error('died')) : data.db.commit(statements);
+    },
+  };
+  const store = createStore(db, data.vault, data.ids);
+  return { ...data, store, firstCredentials: firstCredentialStore(db, data.vault) };
+}
+
+test('the first administrator may do everything, and the first application administer everything', async (t) => {
+  const data = await newFolder(t);
+  const credentials = await makeFirstCredentials(data);
+  assert.equal(credentials.dataDir, data.dataDir);
+  assert.equal(credentials.adminUserName, 'admin');
+  const user = await data.store.users.getByName('admin');
+  assert.equal(user?.role, 'administrator');
+  assert.deepEqual(user?.permissions, BUILT_IN_SCOPES.toSorted());
+  assert.deepEqual(user?.constraints, {});
+  assert.equal(await verifyPassword(credentials.adminPassword, user?.passwordHash ?? null), true);
+  const client = await data.store.applications.getClient(credentials.clientId);
+  assert.equal(client?.name, 'administration');
+  assert.equal(client?.userId, user?.id);
+  assert.deepEqual(client?.scopes, ADMINISTRATION_SCOPES.toSorted());
+  assert.deepEqual(Buffer.from(client?.secretHash ?? []), hashCredential(credentials.clientSecret));
+
+  const { authenticate, issue } = createTokens(data);
+  const token = await issue(await authenticate(credentials), undefined);
+  assert.equal(token.scope, ADMINISTRATION_SCOPES.toSorted().join(' '));
+});
+
+test('the audit log has both, without a secret', async (t) => {
+  const data = await newFolder(t);
+  const { adminPassword, clientSecret } = await makeFirstCredentials(data);
+  const entries = await data.store.audit.list(null, 10);
+  assert.deepEqual(
+    entries.map(({ actor, action }) => [actor, action]),
+    [
+      ['service', 'application.create'],
+      ['service', 'user.create'],
+    ],
+  );
+  const text = JSON.stringify(entries);
+  for (const hidden of [adminPassword, clientSecret, '$scrypt$']) assert(!text.includes(hidden), hidden);
+  assert.equal(await data.store.audit.firstBroken(), null);
+});
+
+test('until they were shown the same credentials come again, and nothing is made twice', async (t) => {
+  const data = await newFolder(t);
+  const credentials = await makeFirstCredentials(data);
+  assert.deepEqual(await makeFirstCredentials(data), credentials);
+  assert.equal((await data.store.users.list('', 10)).length, 1);
+  assert.equal((await data.store.applications.list('', 10)).length, 1);
+});
+
+test('a user or application that was deleted or renamed before they were shown does not come back', async (t) => {
+  const data = await newFolder(t);
+  await makeFirstCredentials(data);
+  data.db.connection.exec(
+    "DELETE FROM application; UPDATE user_account SET user_name = 'root', user_name_key = 'root'",
+  );
+  await makeFirstCredentials(data);
+  assert.deepEqual(await data.store.applications.list('', 10), []);
+  assert.equal(await data.store.users.getByName('admin'), null);
+});
+
+for (const commits of [0, 1, 2, 3]) {
+  test(`dying after ${commits} of the four commits loses nothing: the next start goes on`, async (t) => {
+    const data = await newFolder(t);
+    await assert.rejects(makeFirstCredentials(dyingAfter(data, commits)), /died/);
+    const pending = await data.firstCredentials.get();
+    const credentials = await makeFirstCredentials(data);
+    // From the first commit on they are settled.
+    if (commits === 0) assert.equal(pending, null);
+    else assert.equal(pending?.clientSecret, credentials.clientSecret);
+    const [user, ...otherUsers] = await data.store.users.list('', 10);
+    const [application, ...otherApplications] = await data.store.applications.list('', 10);
+    assert.deepEqual([otherUsers, otherApplications], [[], []]);
+    assert.equal(await verifyPassword(credentials.adminPassword, user?.passwordHash ?? null), true);
+    assert.equal(application?.clientId, credentials.clientId);
+    assert.equal(application?.userId, user?.id);
+    assert.equal((await data.firstCredentials.get())?.made, true);
+  });
+}
+
+test('the credentials wait sealed, and are gone once they were shown', async (t) => {
+  const data = await newFolder(t);
+  const { adminPassword, clientSecret } = await makeFirstCredentials(data);
+  const settings = (): string =>
+    data.db.connection
+      .prepare('SELECT name, value FROM setting ORDER BY name')
+      .all()
+      .map((row) => Object.values(row as object).join(' '))
+      .join('\n');
+  assert.match(settings(), /first_credentials/);
+  for (const hidden of [adminPassword, clientSecret]) assert(!settings().includes(hidden));
+  await data.firstCredentials.forget();
+  assert.doesNotMatch(settings(), /first_credentials/);
+  assert.equal(await data.firstCredentials.get(), null);
+});

@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import {
+  createIds,
+  deliveryAddress,
+  deliveryId,
+  firstRowKeyAt,
+  isUuidV7,
+  rowKeyOf,
+  rowKeyTime,
+} from '../../src/kernel/ids.ts';
+import { randomBytes } from '../../src/kernel/random.ts';
+
+/** Until the year 2109, when row keys would reach 2⁵³. */
+const instants = fc.integer({ min: 1, max: 2 ** 42 - 1 });
+
+describe('row keys and UUIDs', () => {
+  it('makes UUIDs of version 7 in lower case, whose first 48 bits are the time', () => {
+    fc.assert(
+      fc.property(instants, (at) => {
+        const uuid = createIds(() => at, randomBytes).uuid();
+        assert.match(uuid, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+        assert.ok(isUuidV7(uuid));
+        assert.equal(Number.parseInt(uuid.replaceAll('-', '').slice(0, 12), 16), at);
+      }),
+    );
+  });
+
+  it('reads from a UUID the row key that it was made with', () => {
+    fc.assert(
+      fc.property(instants, fc.uint8Array({ minLength: 8, maxLength: 8 }), (at, bytes) => {
+        const random = (size: number): Uint8Array => bytes.slice(0, size);
+        const key = createIds(() => at, random).rowKey();
+        const uuid = createIds(() => at, random).uuid();
+        assert.equal(rowKeyOf(uuid), key);
+        assert.ok(Number.isSafeInteger(key));
+        assert.equal(rowKeyTime(key), at);
+        assert.ok(key >= firstRowKeyAt(at) && key < firstRowKeyAt(at + 1));
+      }),
+    );
+  });
+
+  it('goes on after the largest key that is in use, also when the clock was set back', () => {
+    const ids = createIds(() => 1_800_000_000_000, randomBytes, firstRowKeyAt(1_900_000_000_000));
+    assert.equal(ids.rowKey(), firstRowKeyAt(1_900_000_000_000) + 1);
+  });
+
+  it('goes on above a key that somebody else has drawn, where that is larger', () => {
+    const ids = createIds(() => 1_800_000_000_000, randomBytes);
+    const first = ids.rowKey();
+    assert.equal(ids.rowKey(first + 5000), first + 5001);
+    assert.equal(ids.rowKey(first), first + 5002);
+    assert.equal(ids.rowKey(), first + 5003);
+  });
+
+  it('makes every key larger than the one before and every UUID later in order, whatever the clock does', () => {
+    const steps = fc.array(fc.integer({ min: -5000, max: 50 }), { minLength: 1, maxLength: 200 });
+    fc.assert(
+      fc.property(steps, (moves) => {
+        let now = 1_800_000_000_000;
+        const ids = createIds(() => now, randomBytes);
+        let before = ids.uuid();
+        for (const move of moves) {
+          now += move;
+          const key = ids.rowKey();
+          const uuid = ids.uuid();
+          assert.ok(key > rowKeyOf(before));
+          assert.ok(rowKeyOf(uuid) > key);
+          assert.ok(uuid > before);
+          before = uuid;
+        }
+      }),
+    );
+  });
+
+  it('borrows from the next milliseconds when one is used up, and comes back to the clock once that is ahead', () => {
+    let now = 1_800_000_000_000;
+    const ids = createIds(() => now, randomBytes);
+    const keys = Array.from({ length: 5000 }, () => ids.rowKey());
+    assert.equal(new Set(keys).size, 5000);
+    assert.deepEqual(
+      keys,
+      keys.toSorted((a, b) => a - b),
+    );
+    const ahead = rowKeyTime(keys.at(-1) ?? 0) - now;
+    assert.ok(ahead >= 2 && ahead <= 3, `${ahead} ms ahead`);
+    now += 10;
+    assert.equal(rowKeyTime(ids.rowKey()), now);
+  });
+
+  it('starts a millisecond at a random place in the lower half, so that two processes rarely meet', () => {
+    const starts = Array.from({ length: 200 }, () => createIds(() => 1000, randomBytes).rowKey() - firstRowKeyAt(1000));
+    assert.ok(starts.every((start) => start >= 0 && start < 1024));
+    assert.ok(new Set(starts).size > 100);
+  });
+
+  const noIds = {
+    'the empty text': '',
+    'another version': '0193a1f0-0000-4000-8000-000000000001',
+    'another variant': '0193a1f0-0000-7000-c000-000000000001',
+    'upper case': '0193A1F0-0000-7000-8000-000000000001',
+    braces: '{0193a1f0-0000-7000-8000-000000000001}',
+    'a line feed after it': '0193a1f0-0000-7000-8000-000000000001\n',
+    'no dashes': '0193a1f0000070008000000000000001',
+  };
+  for (const [what, text] of Object.entries(noIds)) {
+    it(`takes ${what} for no id`, () => {
+      assert.equal(isUuidV7(text), false);
+      assert.equal(deliveryAddress(text), null);
+    });
+  }
+});
+
+describe('delivery ids', () => {
+  const addresses = fc.record(
+    {
+      createdAt: fc.integer({ min: 0, max: 2 ** 48 - 1 }),
+      webhookNumber: fc.oneof(fc.integer({ min: 1, max: 2 ** 26 - 1 }), fc.constantFrom(1, 16383, 16384, 2 ** 26 - 1)),
+      offset: fc.oneof(fc.integer({ min: 0, max: 2 ** 48 - 1 }), fc.constantFrom(0, 2 ** 32, 2 ** 48 - 1)),
+    },
+    { noNullPrototype: true },
+  );
+
+  it('say where the delivery stands, over the full range of each part', () => {
+    fc.assert(
+      fc.property(addresses, (address) => {
+        const id = deliveryId(address);
+        assert.ok(isUuidV7(id), id);
+        assert.deepEqual(deliveryAddress(id), address);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it('are those of exactly one address each', () => {
+    fc.assert(
+      fc.property(addresses, addresses, (one, other) => {
+        const same = JSON.stringify(one) === JSON.stringify(other);
+        assert.equal(deliveryId(one) === deliveryId(other), same);
+      }),
+    );
+  });
+
+  it('make an address of any UUIDv7, and the same UUIDv7 of that address', () => {
+    fc.assert(
+      fc.property(fc.uuid({ version: 7 }), (uuid) => {
+        const address = deliveryAddress(uuid);
+        assert.ok(address !== null);
+        assert.equal(deliveryId(address), uuid);
+      }),
+    );
+  });
+});

@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import {
+  BUSY_GIVE_UP_MS,
+  BUSY_PAUSE_MS,
+  BYTES_WAITING_MAX,
+  LISTS_WAITING_MAX,
+} from '../../../src/kernel/limits/database.ts';
+import type { Statement } from '../../../src/store/sqlite/driver/database.ts';
+import { DatabaseUnavailable } from '../../../src/store/unavailable.ts';
+import { holdLock } from '../../support/lock-holder.ts';
+import { openTestDatabase } from '../../support/store.ts';
+
+const write = (name: string): Statement => ({
+  sql: 'INSERT INTO setting (name, value) VALUES (@name, @value)',
+  params: { name, value: Buffer.from(name) },
+});
+const OTHER = "INSERT INTO setting VALUES ('other', x'00')";
+const NAMES = 'SELECT name FROM setting ORDER BY name';
+
+describe('while another process holds the file', () => {
+  it('writes wait and then go on, reads go on meanwhile, and the event loop never stops', async (t) => {
+    const { path, database } = openTestDatabase(t);
+    const holder = await holdLock(t, path, OTHER);
+    let done = 0;
+    const commits = ['a', 'b', 'c'].map((name) => database.commit([write(name)]).then(() => (done += 1)));
+    // Only a loop that turns can do this, and only then is the other process told to let go.
+    for (let turns = 0; turns < 50; turns++) {
+      await turn();
+      assert.deepEqual(database.all(NAMES, {}), []);
+    }
+    commits.push(database.commit([write('d')]).then(() => (done += 1)));
+    assert.equal(done, 0);
+    await holder.release();
+    await Promise.all(commits);
+    assert.deepEqual(
+      (database.all(NAMES, {}) as { name: string }[]).map(({ name }) => name),
+      ['a', 'b', 'c', 'd', 'other'],
+    );
+  });
+
+  it('a try takes only a few milliseconds of the event loop, which has its turns until the next one', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const { path, database } = openTestDatabase(t);
+    const holder = await holdLock(t, path);
+    // What SQLite itself would wait at each try; longer waits belong to timers.
+    assert.ok(Number(database.connection.pragma('busy_timeout', { simple: true })) <= 10);
+    let isDone = false;
+    const commit = database.commit([write('a')]).then(() => {
+      isDone = true;
+    });
+    const turns = async (): Promise<void> => {
+      for (let n = 0; n < 20; n += 1) await turn();
+      assert.equal(isDone, false);
+    };
+    for (let tries = 0; tries < 5; tries += 1) {
+      await turns();
+      t.mock.timers.tick(BUSY_PAUSE_MS);
+    }
+    await holder.release();
+    // Not every turn of the loop is a try.
+    await turns();
+    t.mock.timers.tick(BUSY_PAUSE_MS);
+    await commit;
+    assert.deepEqual(database.all(NAMES, {}), [{ name: 'a' }]);
+  });
+
+  it('writes are refused after four seconds of that, with nothing of them kept, and later ones go on', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    // The clock does not say so: it was set back.
+    t.mock.method(Date, 'now', () => 0);
+    let elapsedMs = 0;
+    t.mock.method(performance, 'now', () => elapsedMs);
+    const tick = (ms: number): void => {
+      elapsedMs += ms;
+      t.mock.timers.tick(ms);
+    };
+    const { path, database } = openTestDatabase(t);
+    const holder = await holdLock(t, path, OTHER);
+    const refused = assert.rejects(
+      database.commit([write('a')]),
+      (error) => error instanceof DatabaseUnavailable && error.reason === 'locked' && error.status === 503,
+    );
+    await turn();
+    await turn();
+    tick(BUSY_GIVE_UP_MS - 10);
+    tick(30);
+    await refused;
+    t.mock.reset();
+    t.mock.timers.reset();
+    const later = database.commit([write('b')]);
+    await holder.release();
+    await later;
+    assert.deepEqual(database.all(NAMES, {}), [{ name: 'b' }, { name: 'other' }]);
+  });
+
+  it('closing does not wait for it: what still waits is refused', async (t) => {
+    const { path, database } = openTestDatabase(t);
+    const holder = await holdLock(t, path, OTHER);
+    const refused = assert.rejects(database.commit([write('a')]), /the database was closed/);
+    await database.close();
+    await refused;
+    await holder.release();
+  });
+
+  it('no more may wait than fits: what comes then is refused at once, and what waits is written', async (t) => {
+    const { path, database } = openTestDatabase(t);
+    const holder = await holdLock(t, path);
+    const large = { ...write('large'), params: { name: 'large', value: Buffer.alloc(BYTES_WAITING_MAX) } };
+    const alone = assert.rejects(database.commit([large]), /the database was closed|string or blob too big|locked/);
+    const tooMuch = await database.commit([write('more')]).catch((error: unknown) => error);
+    assert.ok(tooMuch instanceof DatabaseUnavailable);
+    assert.deepEqual([tooMuch.reason, tooMuch.status], ['overloaded', 503]);
+    await database.close();
+    await alone;
+    await holder.release();
+  });
+
+  it('nor more lists than a bound', async (t) => {
+    const { path, database } = openTestDatabase(t);
+    const holder = await holdLock(t, path);
+    const commits = Array.from({ length: LISTS_WAITING_MAX }, (_, n) => database.commit([write(`list ${n}`)]));
+    const refused = await database.commit([write('one more')]).catch((error: unknown) => error);
+    assert.ok(refused instanceof DatabaseUnavailable && refused.reason === 'overloaded');
+    const closed = Promise.allSettled(commits);
+    await database.close();
+    assert.ok((await closed).every(({ status }) => status === 'rejected'));
+    await holder.release();
+    await assert.rejects(database.commit([write('later')]), /not open/);
+  });
+});

@@ -1,0 +1,237 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import BetterSqlite3 from 'better-sqlite3';
+import { ConstraintViolation, StaleWrite, type Statement } from '../../../src/store/sqlite/driver/database.ts';
+import { openSqlite, type SqliteDatabase } from '../../../src/store/sqlite/driver/sqlite.ts';
+import { cleanUp } from '../../support/cleanup.ts';
+import { temporaryFolder } from '../../support/store.ts';
+
+const WRITERS = ['the event loop', 'a thread'] as const;
+type Writer = (typeof WRITERS)[number];
+
+async function open(t: TestContext, writer: Writer = 'the event loop'): Promise<{ path: string; db: SqliteDatabase }> {
+  const path = join(temporaryFolder(t), 'test.db');
+  const db = openSqlite(path);
+  cleanUp(t, () => db.close());
+  db.connection.exec(`
+    CREATE TABLE parent (id INTEGER PRIMARY KEY) STRICT;
+    CREATE TABLE thing (
+      id INTEGER PRIMARY KEY,
+      name TEXT UNIQUE,
+      size INTEGER CHECK (size < 100),
+      parent INTEGER REFERENCES parent (id),
+      late INTEGER REFERENCES parent (id) DEFERRABLE INITIALLY DEFERRED,
+      UNIQUE (size, parent)
+    ) STRICT;`);
+  if (writer === 'a thread') await db.startThreads((error) => assert.fail(error));
+  return { path, db };
+}
+
+const insert = (id: number, more: Readonly<Record<string, string | number>> = {}): Statement => ({
+  sql: 'INSERT INTO thing (id, name, size, parent, late) VALUES (@id, @name, @size, @parent, @late)',
+  params: { id, name: `thing ${id}`, size: null, parent: null, late: null, ...more },
+});
+const named = (db: SqliteDatabase): unknown[] =>
+  (db.all('SELECT name FROM thing ORDER BY id', {}) as { name: string }[]).map(({ name }) => name);
+
+/** What another process sees: only what was committed. */
+function countSeenElsewhere(path: string): unknown {
+  const other = new BetterSqlite3(path, { readonly: true });
+  try {
+    return other.prepare('SELECT count(*) FROM thing').pluck().get();
+  } finally {
+    other.close();
+  }
+}
+
+/** Settles each and says how: the error, or null. */
+async function outcomes(work: readonly Promise<unknown>[]): Promise<unknown[]> {
+  const settled = await Promise.allSettled(work);
+  return settled.map((one) => (one.status === 'rejected' ? one.reason : null));
+}
+
+for (const writer of WRITERS) {
+  describe(`group commit, written by ${writer}`, () => {
+    it('commits what is asked for in one turn together, durable when it resolves, in the order of asking', async (t) => {
+      const { path, db } = await open(t, writer);
+      // A commit ends after a few milliseconds of statements, so that one of them may take fewer on a busy machine.
+      let isTogether = false;
+      for (let last = 0; !isTogether && last < 1000; last += 20) {
+        let seen = 0;
+        const commits = Array.from({ length: 20 }, (_, n) =>
+          db.commit([insert(last + n)]).then(() => {
+            if (n === 0) seen = Number(countSeenElsewhere(path));
+          }),
+        );
+        assert.equal(countSeenElsewhere(path), last);
+        await Promise.all(commits);
+        assert.ok(seen > last);
+        assert.deepEqual(
+          named(db),
+          Array.from({ length: last + 20 }, (_, id) => `thing ${id}`),
+        );
+        isTogether = seen === last + 20;
+      }
+      assert.ok(isTogether);
+    });
+
+    it('lets more than one commit’s worth wait for the next, and forgets none', async (t) => {
+      const { path, db } = await open(t, writer);
+      await Promise.all(Array.from({ length: 2000 }, (_, id) => db.commit([insert(id)])));
+      assert.equal(countSeenElsewhere(path), 2000);
+    });
+
+    it('refuses only the list that broke a constraint, and undoes all of it', async (t) => {
+      const { path, db } = await open(t, writer);
+      const [first, second, third] = await outcomes([
+        db.commit([insert(1)]),
+        db.commit([insert(2), insert(3), insert(4, { name: 'thing 1' })]),
+        db.commit([insert(5)]),
+      ]);
+      assert.equal(first, null);
+      assert.ok(second instanceof ConstraintViolation);
+      assert.equal(third, null);
+      assert.deepEqual(named(db), ['thing 1', 'thing 5']);
+      assert.equal(countSeenElsewhere(path), 2);
+    });
+
+    it('refuses only the list that changed another number of rows than expected', async (t) => {
+      const { db } = await open(t, writer);
+      await db.commit([insert(1)]);
+      const rename = (id: number, name: string): Statement => ({
+        sql: 'UPDATE thing SET name = @name WHERE id = @id',
+        params: { id, name },
+        expectChanges: 1,
+      });
+      const [first, second] = await outcomes([
+        db.commit([rename(1, 'a')]),
+        db.commit([rename(1, 'b'), rename(7, 'c')]),
+        db.commit([insert(2)]),
+      ]);
+      assert.equal(first, null);
+      assert.ok(second instanceof StaleWrite);
+      assert.equal(second.message, 'expected 1 changed rows, got 0: UPDATE thing SET name = @name WHERE id = @id');
+      assert.deepEqual(named(db), ['a', 'thing 2']);
+    });
+
+    it('refuses only the list that is no SQL, or lacks a parameter', async (t) => {
+      const { db } = await open(t, writer);
+      const [first, second, third] = await outcomes([
+        db.commit([insert(1), { sql: 'INSERT INTO nowhere VALUES (1)', params: {} }]),
+        db.commit([insert(2), { sql: 'DELETE FROM thing WHERE id = @id', params: {} }]),
+        db.commit([insert(3)]),
+      ]);
+      assert.match(String(first), /no such table: nowhere/);
+      assert.match(String(second), /Missing named parameter "id"/);
+      assert.equal(third, null);
+      assert.deepEqual(named(db), ['thing 3']);
+    });
+
+    it('lets a later list of the same commit see what the earlier ones wrote', async (t) => {
+      const { db } = await open(t, writer);
+      const [, second] = await Promise.all([
+        db.commit([insert(1)]),
+        db.commit([
+          { sql: "UPDATE thing SET name = 'seen' WHERE id = 1 RETURNING id, name", params: {}, expectChanges: 1 },
+        ]),
+      ]);
+      assert.deepEqual(second, [{ changes: 1, rows: [{ id: 1, name: 'seen' }] }]);
+    });
+
+    it('gives the changes and rows of each statement of a list', async (t) => {
+      const { db } = await open(t, writer);
+      const results = await db.commit([
+        insert(1),
+        insert(2),
+        { sql: 'DELETE FROM thing', params: {} },
+        { sql: 'SELECT 5 AS five', params: {} },
+      ]);
+      assert.deepEqual(results, [
+        { changes: 1, rows: [] },
+        { changes: 1, rows: [] },
+        { changes: 2, rows: [] },
+        { changes: 1, rows: [{ five: 5 }] },
+      ]);
+    });
+  });
+
+  describe(`what a constraint refuses, written by ${writer}`, () => {
+    const table: readonly [what: string, statement: Statement, kind: string, columns: readonly string[]][] = [
+      ['a taken primary key', insert(1), 'unique', ['thing.id']],
+      ['a taken unique column', insert(2, { name: 'thing 1' }), 'unique', ['thing.name']],
+      ['a taken pair of columns', insert(2, { size: 5, parent: 1 }), 'unique', ['thing.size', 'thing.parent']],
+      ['a value that a CHECK forbids', insert(2, { size: 100 }), 'check', ['size < 100']],
+      ['a reference to nothing', insert(2, { parent: 9 }), 'foreign_key', []],
+      ['the deletion of what is referred to', { sql: 'DELETE FROM parent', params: {} }, 'foreign_key', []],
+    ];
+    for (const [what, statement, kind, columns] of table) {
+      it(`is told as ${kind}: ${what}`, async (t) => {
+        const { db } = await open(t, writer);
+        await db.commit([{ sql: 'INSERT INTO parent VALUES (1)', params: {} }, insert(1, { size: 5, parent: 1 })]);
+        const [error] = await outcomes([db.commit([statement])]);
+        assert.ok(error instanceof ConstraintViolation, String(error));
+        assert.deepEqual([error.kind, error.columns], [kind, columns]);
+        assert.deepEqual(named(db), ['thing 1']);
+      });
+    }
+  });
+
+  describe(`a commit that fails as a whole, written by ${writer}`, () => {
+    it('rejects every list in it, keeps nothing, and the next commit goes on', async (t) => {
+      const { path, db } = await open(t, writer);
+      // A deferred reference to nothing is found at COMMIT, when each list for itself has passed.
+      const errors = await outcomes([
+        db.commit([insert(1)]),
+        db.commit([insert(2, { late: 9 })]),
+        db.commit([insert(3)]),
+      ]);
+      for (const error of errors) assert.match(String(error), /FOREIGN KEY constraint failed/);
+      assert.equal(db.connection.inTransaction, false);
+      assert.equal(countSeenElsewhere(path), 0);
+      await db.commit([insert(4)]);
+      assert.deepEqual(named(db), ['thing 4']);
+    });
+  });
+
+  describe(`closing, written by ${writer}`, () => {
+    it('writes what was asked for before, and refuses what comes after', async (t) => {
+      const { path, db } = await open(t, writer);
+      const commits = Array.from({ length: 600 }, (_, id) => db.commit([insert(id)]));
+      await db.close();
+      await Promise.all(commits);
+      assert.equal(countSeenElsewhere(path), 600);
+      await assert.rejects(db.commit([insert(1000)]), /not open/);
+    });
+  });
+}
+
+describe('a full disk', () => {
+  it('says that the disk is full where that ended the transaction, keeps nothing, and goes on once there is room', async (t) => {
+    const { path, db } = await open(t);
+    await db.commit([insert(1)]);
+    const pages = Number(db.connection.pragma('page_count', { simple: true }));
+    db.connection.pragma(`max_page_count = ${pages}`);
+    const errors = await outcomes([
+      db.commit([insert(2)]),
+      db.commit([insert(3, { name: 'x'.repeat(100_000) })]),
+      db.commit([insert(4)]),
+    ]);
+    for (const error of errors) assert.match(String(error), /the disk is full/);
+    assert.equal(countSeenElsewhere(path), 1);
+    db.connection.pragma(`max_page_count = ${pages + 1000}`);
+    await db.commit([insert(5)]);
+    assert.deepEqual(named(db), ['thing 1', 'thing 5']);
+  });
+});
+
+describe('the connection', () => {
+  it('is durable and strict: WAL, fsync at every commit, foreign keys, no functions for the schema', async (t) => {
+    const { connection } = (await open(t)).db;
+    const pragmas = ['journal_mode', 'synchronous', 'foreign_keys', 'trusted_schema'];
+    assert.deepEqual(
+      pragmas.map((pragma) => connection.pragma(pragma, { simple: true })),
+      ['wal', 2, 1, 0],
+    );
+  });
+});

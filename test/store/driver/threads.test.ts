@@ -1,0 +1,289 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, renameSync, rmdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import fc from 'fast-check';
+import {
+  CHECKPOINT_PAGES,
+  LISTS_HANDED_EARLY,
+  LOG_FILE_BYTES,
+  THREAD_RESTART_MS,
+} from '../../../src/kernel/limits/database.ts';
+import type { SqlValue, Statement } from '../../../src/store/sqlite/driver/database.ts';
+import { createPacking, type PackedValue, unpackedValue } from '../../../src/store/sqlite/driver/packing.ts';
+import { openSqlite, type SqliteDatabase } from '../../../src/store/sqlite/driver/sqlite.ts';
+import { startThread } from '../../../src/store/sqlite/driver/thread-handle.ts';
+import { cleanUp } from '../../support/cleanup.ts';
+import { deferred } from '../../support/deferred.ts';
+import type { FullFile } from '../../support/full-file.ts';
+import { holdLock } from '../../support/lock-holder.ts';
+import { temporaryFolder } from '../../support/store.ts';
+
+async function open(t: TestContext): Promise<{ path: string; db: SqliteDatabase }> {
+  const path = join(temporaryFolder(t), 'test.db');
+  const db = openSqlite(path);
+  cleanUp(t, () => db.close());
+  db.connection.exec('CREATE TABLE kept (value ANY) STRICT');
+  return { path, db };
+}
+
+const startThreads = (db: SqliteDatabase): Promise<void> => db.startThreads((error) => assert.fail(error));
+const insert = (value: SqlValue): Statement => ({
+  sql: 'INSERT INTO kept VALUES (@value) RETURNING value, typeof(value) AS type',
+  params: { value },
+});
+const count = (db: SqliteDatabase): number => Number((db.get('SELECT count(*) AS n FROM kept', {}) as { n: number }).n);
+
+const bytes = fc.uint8Array({ maxLength: 300 });
+const value: fc.Arbitrary<SqlValue> = fc.oneof(
+  ...[fc.constant(null), fc.integer(), fc.maxSafeInteger(), fc.double({ noNaN: true }), fc.string({ unit: 'binary' })],
+  ...[fc.string({ minLength: 190, maxLength: 5000 }), fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })],
+  ...[bytes, bytes.map((some) => Buffer.concat([Buffer.from('a pool'), some]).subarray(6))],
+);
+
+describe('values between the event loop and a thread', () => {
+  it('come out as they went in, whatever is beside them', () => {
+    fc.assert(
+      fc.property(fc.array(value), (values) => {
+        const packing = createPacking();
+        const { json, asides } = packing.end(values.map(packing.value));
+        const unpacked = (JSON.parse(json) as PackedValue[]).map((packed) =>
+          unpackedValue(packed, structuredClone(asides)),
+        );
+        const plain = (one: SqlValue): unknown => (one instanceof Uint8Array ? Buffer.from(one).toString('hex') : one);
+        assert.deepEqual(
+          unpacked.map(plain),
+          values.map((one) => plain(one)),
+        );
+      }),
+    );
+  });
+
+  it('are written as the event loop would write them, and rows come back alike', async (t) => {
+    const [here, there] = [await open(t), await open(t)];
+    await startThreads(there.db);
+    await fc.assert(
+      fc.asyncProperty(fc.array(value, { minLength: 1, maxLength: 5 }), async (values) => {
+        const [one, other] = await Promise.all([here, there].map(({ db }) => db.commit(values.map(insert))));
+        assert.deepEqual(plainRows(other), plainRows(one));
+      }),
+    );
+    const all = 'SELECT value, typeof(value) AS type FROM kept ORDER BY rowid';
+    assert.deepEqual(there.db.all(all, {}), here.db.all(all, {}));
+  });
+});
+
+const PATIENCE_MS = 60_000;
+
+const FLAGS = 'deno' in process.versions ? ['run', '--allow-all'] : ['--disable-warning=ExperimentalWarning'];
+
+/** Bytes come as a Buffer from here, as plain bytes from there. */
+function plainRows(results: Awaited<ReturnType<SqliteDatabase['commit']>> | undefined): unknown {
+  return results?.map(({ changes, rows }) => [
+    changes,
+    rows.map((row) => (row.value instanceof Uint8Array ? Buffer.from(row.value).toString('hex') : row.value)),
+    rows.map(({ type }) => type),
+  ]);
+}
+
+describe('the threads of a database', () => {
+  it('take over between two commits: nothing is lost, and the order is that of asking', async (t) => {
+    const { db } = await open(t);
+    const commits = Array.from({ length: 200 }, (_, n) => db.commit([insert(n)]));
+    const started = startThreads(db);
+    for (let n = 200; n < 2000; n += 1) {
+      commits.push(db.commit([insert(n)]));
+      if (n % 100 === 0) await turn();
+    }
+    await started;
+    commits.push(db.commit([insert(2000)]));
+    await Promise.all(commits);
+    const values = (db.all('SELECT value FROM kept ORDER BY rowid', {}) as { value: number }[]).map((row) => row.value);
+    assert.deepEqual(values, [...Array(2001).keys()]);
+  });
+
+  it('let the event loop read and turn while another process holds the file, and write when it lets go', async (t) => {
+    const { path, db } = await open(t);
+    await startThreads(db);
+    const holder = await holdLock(t, path);
+    let isDone = false;
+    const commit = db.commit([insert(1)]).then(() => {
+      isDone = true;
+    });
+    for (let turns = 0; turns < 50; turns += 1) {
+      await turn();
+      assert.equal(count(db), 0);
+    }
+    assert.equal(isDone, false);
+    await holder.release();
+    await commit;
+    assert.equal(count(db), 1);
+  });
+
+  it('keep the log short however much is written, and empty it when asked to', async (t) => {
+    const { path, db } = await open(t);
+    await startThreads(db);
+    const pageBytes = 4096;
+    for (let n = 0; n < 30; n += 1) {
+      await Promise.all(Array.from({ length: 50 }, () => db.commit([insert('x'.repeat(pageBytes * 4))])));
+    }
+    const written = 30 * 50 * 4 * pageBytes;
+    const logBytes = statSync(`${path}-wal`).size;
+    assert.ok(logBytes < LOG_FILE_BYTES && LOG_FILE_BYTES < written, `${logBytes} of ${written} bytes`);
+    assert.ok(logBytes > (pageBytes * CHECKPOINT_PAGES) / 4, `${logBytes} bytes: it is not emptied at every commit`);
+    assert.equal(await db.forgetOverwritten(), true);
+    assert.equal(statSync(`${path}-wal`).size, 0);
+  });
+
+  it('are read beside: whoever hears of a commit sees it at once, also where something was read in the same turn', async (t) => {
+    const { db } = await open(t);
+    await startThreads(db);
+    for (let n = 0; n < 300; n += 1) {
+      assert.equal(count(db), n);
+      // Reads go on in every turn, so that some are in the one in which the answer comes.
+      let isDone = false;
+      const readOn = (): void => {
+        if (isDone) return;
+        count(db);
+        setImmediate(readOn);
+      };
+      readOn();
+      await db.commit([insert(n)]);
+      assert.equal(count(db), n + 1);
+      isDone = true;
+    }
+  });
+
+  it('are read beside: all that a turn reads is of one state, the next turn’s of the latest', async (t) => {
+    const { path, db } = await open(t);
+    await startThreads(db);
+    const other = openSqlite(path);
+    cleanUp(t, () => other.close());
+    assert.equal(count(db), 0);
+    other.connection.exec('INSERT INTO kept VALUES (1)');
+    assert.equal(count(db), 0);
+    await turn();
+    assert.equal(count(db), 1);
+  });
+
+  it('write the first of many while the turn that asks for them goes on, and the rest with its end', async (t) => {
+    const { path, db } = await open(t);
+    await startThreads(db);
+    const other = openSqlite(path);
+    cleanUp(t, () => other.close());
+    const commits = Array.from({ length: LISTS_HANDED_EARLY + 8 }, (_, n) => db.commit([insert(n)]));
+    const giveUpAt = performance.now() + PATIENCE_MS;
+    while (count(other) < LISTS_HANDED_EARLY)
+      assert.ok(performance.now() < giveUpAt, 'they were not written before the turn ended');
+    assert.equal(count(other), LISTS_HANDED_EARLY);
+    await Promise.all(commits);
+    assert.equal(count(db), commits.length);
+  });
+
+  it('say at once that a reader keeps the log from being emptied, and go on writing', async (t) => {
+    const { path, db } = await open(t);
+    await startThreads(db);
+    await db.commit([insert(1)]);
+    const reader = openSqlite(path);
+    cleanUp(t, () => reader.close());
+    reader.connection.exec('BEGIN');
+    assert.equal(count(reader), 1);
+    await db.commit([insert(2)]);
+    assert.equal(await db.forgetOverwritten(), false);
+    await db.commit([insert(3)]);
+    reader.connection.exec('COMMIT');
+    assert.equal(await db.forgetOverwritten(), true);
+    assert.equal(count(db), 3);
+  });
+
+  it('are done without where they cannot begin: it is told, and the event loop writes', async (t) => {
+    const { path, db } = await open(t);
+    const moved = `${path}.moved`;
+    renameSync(path, moved);
+    mkdirSync(path);
+    const told = deferred<Error>();
+    await db.startThreads(told.resolve);
+    assert.match((await told.promise).message, /other files are in their place/);
+    rmdirSync(path);
+    renameSync(moved, path);
+    await db.commit([insert(1)]);
+    assert.equal(count(db), 1);
+    assert.equal(await db.forgetOverwritten(), true);
+  });
+
+  it('may not even be had: whoever starts one is told in a later turn, and nobody waits for it', async () => {
+    const cannotBeHandedOver = (() => '') as unknown as string;
+    const faults: string[] = [];
+    const thread = startThread({ path: cannotBeHandedOver, files: [] }, ({ message }) => void faults.push(message));
+    assert.deepEqual([thread.isReady(), faults], [false, []]);
+    await thread.begun;
+    await assert.rejects(thread.checkpoint('PASSIVE'), /could not be cloned/);
+    const rejected: unknown[] = [];
+    const list = { statements: [], since: 0, resolve: () => assert.fail(), onWritten: undefined };
+    thread.commit([{ ...list, reject: (error) => void rejected.push(error) }]);
+    assert.equal(rejected.length, 1);
+    await thread.close();
+    await turn();
+    assert.equal(faults.length, 1);
+  });
+
+  it('are begun again a while later: until then the event loop writes, and not after', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const { path, db } = await open(t);
+    const moved = `${path}.moved`;
+    renameSync(path, moved);
+    mkdirSync(path);
+    const faults: string[] = [];
+    await db.startThreads(({ message }) => void faults.push(message));
+    rmdirSync(path);
+    renameSync(moved, path);
+    const writtenHere = (): number => Number(db.connection.prepare('SELECT total_changes()').pluck().get());
+    const before = writtenHere();
+    t.mock.timers.tick(THREAD_RESTART_MS - 1);
+    await db.commit([insert(1)]);
+    assert.equal(writtenHere(), before + 1);
+    t.mock.timers.tick(1);
+    let written = 1;
+    for (let here = before; here < writtenHere(); written += 1) {
+      here = writtenHere();
+      await db.commit([insert(1)]);
+    }
+    await db.commit([insert(1)]);
+    assert.equal(count(db), written + 1);
+    assert.equal(faults.length, 1);
+  });
+
+  it('go on where the log cannot be copied: it is told once, and nothing that is committed is refused', async (t) => {
+    const program = fileURLToPath(new URL('../../support/full-file.ts', import.meta.url));
+    const path = join(temporaryFolder(t), 'test.db');
+    // No file may be larger than this: the database's reaches it, the log does not. In blocks of 512 bytes.
+    const script = 'trap \'\' XFSZ; ulimit -f 32768; exec "$@"';
+    const { stdout, stderr } = spawnSync('sh', ['-c', script, 'sh', process.execPath, ...FLAGS, program, path], {
+      encoding: 'utf8',
+    });
+    assert.notEqual(stdout, '', stderr);
+    const { commits, ...told } = JSON.parse(stdout) as FullFile;
+    assert.ok(commits > 100, `${commits} commits`);
+    assert.deepEqual(told, {
+      faults: ['the log could not be copied: disk I/O error'],
+      emptied: false,
+      later: 60,
+      writtenHere: 0,
+    });
+  });
+
+  it('end with the database, and only when everything that was asked is written', async (t) => {
+    const { path, db } = await open(t);
+    await startThreads(db);
+    const commits = Array.from({ length: 3000 }, (_, n) => db.commit([insert(n)]));
+    await db.close();
+    await Promise.all(commits);
+    const again = openSqlite(path);
+    cleanUp(t, () => again.close());
+    assert.equal(count(again), 3000);
+    await assert.rejects(db.commit([insert(1)]), /not open/);
+  });
+});
