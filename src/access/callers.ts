@@ -3,9 +3,9 @@
 import { CALLERS_CACHED, CALLERS_SHARED_BYTES } from '../kernel/limits/limits.ts';
 import type { Acting } from '../resources/acting.ts';
 import type { Actor } from '../resources/audit.ts';
-import type { TokenGrant } from '../store/sqlite/access/tokens.ts';
-import type { Constraints, Role } from '../store/sqlite/access/users.ts';
 import { bytesOfTexts } from './known.ts';
+import type { TokenGrant } from './token.ts';
+import type { Constraints, Role } from './user.ts';
 
 /** An application that called with a valid token, and the user it acts as. */
 export type Caller = {

@@ -5,9 +5,9 @@
 
 import type { FieldProblem } from '../kernel/refusal.ts';
 import type { Acting, Held } from '../resources/acting.ts';
-import type { Role, User } from '../store/sqlite/access/users.ts';
 import { ADMINISTRATION_SCOPES } from './built-in.ts';
 import { insufficientPermission } from './gate.ts';
+import type { Role, User } from './user.ts';
 
 /** What a user may do, by itself and through its applications. */
 export type UserRights = Pick<User, 'role' | 'permissions' | 'constraints'>;

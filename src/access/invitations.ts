@@ -6,14 +6,14 @@ import { Refusal, refuseField } from '../kernel/refusal.ts';
 import type { Acting } from '../resources/acting.ts';
 import { type Actor, type AuditAction, type AuditEntry, changesBetween } from '../resources/audit.ts';
 import { refuseChanged } from '../resources/entity-tag.ts';
-import type { User } from '../store/sqlite/access/users.ts';
-import { retryStale } from '../store/sqlite/driver/database.ts';
+import { retryStale } from '../store/errors.ts';
 import type { Beside } from '../store/sqlite/resource.ts';
 import type { Store } from '../store/sqlite/store.ts';
 import { requireRightsOfUser } from './containment.ts';
 import { credentialBytes, hashCredential, mintCredential } from './credential.ts';
 import { hashPassword } from './password.ts';
 import { passwordProblem } from './password-rules.ts';
+import type { User } from './user.ts';
 import { viewUser } from './users.ts';
 
 /** The token is in the clear this once; whoever has it can set the user's password. */

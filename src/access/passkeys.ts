@@ -8,11 +8,11 @@ import { PASSKEY_NAME_MAX_LENGTH, PASSKEYS_PER_USER_MAX } from '../kernel/limits
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { isObject } from '../kernel/validation.ts';
 import type { Actor, AuditAction, AuditEntry } from '../resources/audit.ts';
-import type { Passkey } from '../store/sqlite/access/passkeys.ts';
-import type { User } from '../store/sqlite/access/users.ts';
-import { ConstraintViolation, retryStale, StaleWrite } from '../store/sqlite/driver/database.ts';
+import { ConstraintViolation, retryStale, StaleWrite } from '../store/errors.ts';
 import type { Store } from '../store/sqlite/store.ts';
+import type { Passkey } from './passkey.ts';
 import { createChallenges } from './passkey-challenges.ts';
+import type { User } from './user.ts';
 
 /** Where the browser is: its origin, checked to be ours. `visitor` is the secret that its forms are bound to. */
 export type Place = { readonly origin: string; readonly visitor: string };

@@ -5,7 +5,6 @@ import { RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../kernel/limits/
 import { type FieldProblem, Refusal, refuseFields } from '../kernel/refusal.ts';
 import { displayName, id, instant, isoInstant, text } from '../kernel/schemas.ts';
 import { type Administration, administer, setByService } from '../resources/administration.ts';
-import type { ApiProduct } from '../store/sqlite/access/products.ts';
 import type { Store } from '../store/sqlite/store.ts';
 import { BUILT_IN_PREFIXES, BUILT_IN_PRODUCTS } from './built-in.ts';
 import {
@@ -18,6 +17,7 @@ import {
   problemsOf,
 } from './catalogue.ts';
 import { requireRightsOfRules } from './catalogue-containment.ts';
+import type { ApiProduct } from './product.ts';
 import { scopeName } from './scope-schema.ts';
 
 /** Of `parsePattern`, as far as a pattern can say it: names that come twice, and dots for segments, are refused besides. */

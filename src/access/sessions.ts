@@ -9,9 +9,7 @@ import { SESSION_MS, SESSION_SEEN_EVERY_MS, USER_AGENT_KEPT_LENGTH } from '../ke
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import type { Acting } from '../resources/acting.ts';
 import { type Actor, type AuditAction, type AuditEntry, changesBetween } from '../resources/audit.ts';
-import type { PortalRole, Session, SignedIn, SignInMethod } from '../store/sqlite/access/sessions.ts';
-import type { User } from '../store/sqlite/access/users.ts';
-import { retryStale } from '../store/sqlite/driver/database.ts';
+import { retryStale } from '../store/errors.ts';
 import type { Store } from '../store/sqlite/store.ts';
 import { DatabaseUnavailable } from '../store/unavailable.ts';
 import { requireRightsOfUser } from './containment.ts';
@@ -19,6 +17,8 @@ import { hashCredential } from './credential.ts';
 import type { ChosenPassword } from './invitations.ts';
 import { hashPassword, verifyPassword } from './password.ts';
 import { passwordProblem } from './password-rules.ts';
+import type { PortalRole, Session, SignedIn, SignInMethod } from './session.ts';
+import type { User } from './user.ts';
 
 /** Where a session begins. */
 export type Visitor = { readonly address: string; readonly userAgent: string };

@@ -3,14 +3,14 @@ import { timingSafeEqual } from 'node:crypto';
 import { type Clock, type Ids, type Random, rowKeyTime } from '../kernel/ids.ts';
 import { CLIENTS_CACHED, CLIENTS_CACHED_BYTES } from '../kernel/limits/limits.ts';
 import { Refusal } from '../kernel/refusal.ts';
-import type { Client } from '../store/sqlite/access/applications.ts';
-import type { Constraints } from '../store/sqlite/access/users.ts';
-import { retryStale, StaleWrite } from '../store/sqlite/driver/database.ts';
+import { retryStale, StaleWrite } from '../store/errors.ts';
 import type { Store } from '../store/sqlite/store.ts';
+import type { Client } from './application.ts';
 import { credentialBytes, hashCredential, mintToken } from './credential.ts';
 import { findGrant } from './gate.ts';
 import { bytesOfTexts, createKnown } from './known.ts';
 import { grantScope, parseScope } from './scope.ts';
+import type { Constraints } from './user.ts';
 
 export type ClientCredentials = { readonly clientId: string; readonly clientSecret: string };
 export type IssuedToken = { readonly accessToken: string; readonly expiresInSeconds: number; readonly scope: string };

@@ -1,11 +1,13 @@
 /** `sallyport application …`: registered applications and their client credentials. */
+
+import type { Application } from '../access/application.ts';
 import { viewApplication } from '../access/applications.ts';
 import type { Composed } from '../compose.ts';
 import { isUuidV7 } from '../kernel/ids.ts';
 import { definedFields } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
-import type { Application } from '../store/sqlite/access/applications.ts';
-import { CommandError, type CommandGroup, type Operand } from './command.ts';
+import type { CommandGroup, Operand } from './command.ts';
+import { CommandError } from './errors.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
 import { printRecord } from './output.ts';
 import { listCommand, removeCommand, showCommand, updateCommand } from './resource.ts';

@@ -2,7 +2,8 @@
 import { databasePath, requireDatabase } from '../data/data-folder.ts';
 import { auditStore, headText, parseHead } from '../store/sqlite/audit.ts';
 import { openSqlite } from '../store/sqlite/driver/sqlite.ts';
-import { CommandError, type CommandGroup, UsageError } from './command.ts';
+import type { CommandGroup } from './command.ts';
+import { CommandError, UsageError } from './errors.ts';
 import { printRecord } from './output.ts';
 
 export const auditCommands: CommandGroup = [

@@ -13,7 +13,8 @@ import { createVault } from '../kernel/vault.ts';
 import { RESTORE_ADVICE, tellsDamage } from '../store/sqlite/damage.ts';
 import { openSqlite, type SqliteDatabase } from '../store/sqlite/driver/sqlite.ts';
 import { settingStore } from '../store/sqlite/settings.ts';
-import { CommandError, type CommandGroup } from './command.ts';
+import type { CommandGroup } from './command.ts';
+import { CommandError } from './errors.ts';
 import { DATA_SETTINGS } from './open.ts';
 import { printRecord } from './output.ts';
 

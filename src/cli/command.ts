@@ -1,7 +1,9 @@
 /** What a command is, and how its arguments become what it is called with. */
+
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import type { Config } from '../config/config.ts';
 import { SETTINGS, type SettingName } from '../config/names.ts';
+import { UsageError } from './errors.ts';
 import type { Terminal } from './terminal.ts';
 
 /** 0 done, 1 failed; 2, wrong usage or settings, is thrown as `UsageError` (wire.md §6). */
@@ -51,25 +53,6 @@ export type Invocation = {
   /** Throws `ConfigurationError`. */
   config(): Promise<Config>;
 };
-
-/** A command line that cannot be run: the message says what is wrong with it. */
-export class UsageError extends Error {
-  /** What to ask help about: `application create`, or nothing for the command as a whole. */
-  readonly topic: string;
-  constructor(message: string, topic: string) {
-    super(message);
-    this.name = 'UsageError';
-    this.topic = topic;
-  }
-}
-
-/** A command that could not do what it was asked for; the message says why. */
-export class CommandError extends Error {
-  constructor(message: string, options: ErrorOptions = {}) {
-    super(message, options);
-    this.name = 'CommandError';
-  }
-}
 
 /** The options of a command with those that come by themselves: settings, `--json`, `--help`. */
 export function allOptions({ options = {}, settings = [], json }: Command): Readonly<Record<string, Option>> {

@@ -3,9 +3,10 @@
 import { NOT_A_MOMENT, parseMoment } from '../kernel/schemas.ts';
 import { definedFields } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
-import type { DeliveryState } from '../store/sqlite/delivery/deliveries.ts';
 import { viewAttempt, viewDelivery } from '../webhooks/deliveries.ts';
-import { type CommandGroup, type Invocation, type Operand, UsageError } from './command.ts';
+import type { DeliveryState } from '../webhooks/delivery.ts';
+import type { CommandGroup, Invocation, Operand } from './command.ts';
+import { UsageError } from './errors.ts';
 import { PAGE_OPTIONS, readPageOptions } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
 import { printPage, printRecord, recordText, tableText } from './output.ts';

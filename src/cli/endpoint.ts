@@ -2,8 +2,8 @@
 
 import { definedFields } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
-import type { Endpoint } from '../store/sqlite/webhooks/endpoints.ts';
 import { OWN_SETTINGS } from '../webhooks/advice.ts';
+import type { Endpoint } from '../webhooks/endpoint.ts';
 import { viewEndpoint } from '../webhooks/endpoint-schema.ts';
 import type { CommandGroup, Invocation, Operand, Option } from './command.ts';
 import { readJsonObject, readText } from './input.ts';

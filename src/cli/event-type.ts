@@ -1,10 +1,11 @@
 /** `sallyport event-type …`: the kinds of event that webhooks subscribe to. */
 
+import type { EventType } from '../events/event-type.ts';
 import { viewEventType } from '../events/event-types.ts';
 import { definedFields } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
-import type { EventType } from '../store/sqlite/webhooks/event-types.ts';
-import { CommandError, type CommandGroup } from './command.ts';
+import type { CommandGroup } from './command.ts';
+import { CommandError } from './errors.ts';
 import { readJsonObject } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
 import { printRecord } from './output.ts';

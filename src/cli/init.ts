@@ -1,5 +1,6 @@
 /** `sallyport init`. */
-import { CommandError, type CommandGroup } from './command.ts';
+import type { CommandGroup } from './command.ts';
+import { CommandError } from './errors.ts';
 import { firstCredentialsText } from './first-credentials.ts';
 import { DATA_SETTINGS } from './open.ts';
 

@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs';
 import { isUuidV7 } from '../kernel/ids.ts';
 import { EVENT_REQUEST_BYTES, PAGE_DEFAULT, PAGE_MAX } from '../kernel/limits/limits.ts';
 import { isObject } from '../kernel/validation.ts';
-import { CommandError, type Invocation, type Option, UsageError } from './command.ts';
+import type { Invocation, Option } from './command.ts';
+import { CommandError, UsageError } from './errors.ts';
 
 /** The text itself, of the file behind `@<file>`, or of standard input for `-`. */
 export async function readText({ terminal }: Invocation, given: string): Promise<string> {

@@ -3,9 +3,10 @@
 import type { Composed } from '../compose.ts';
 import { definedFields } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
-import type { PgpKey } from '../store/sqlite/webhooks/keys.ts';
+import type { PgpKey } from '../webhooks/key.ts';
 import { viewKey } from '../webhooks/keys.ts';
-import { CommandError, type CommandGroup, type Invocation } from './command.ts';
+import type { CommandGroup, Invocation } from './command.ts';
+import { CommandError } from './errors.ts';
 import { readFileOrInput } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
 import { printRecord } from './output.ts';

@@ -1,7 +1,8 @@
 /** Commands work on the data folder itself, beside a server that may be running on it. */
 import type { Composed } from '../compose.ts';
 import type { SettingName } from '../config/names.ts';
-import { CommandError, type ExitCode, type Invocation } from './command.ts';
+import type { ExitCode, Invocation } from './command.ts';
+import { CommandError } from './errors.ts';
 
 /** Where the data is: what every command that works on it takes as flags. */
 export const DATA_SETTINGS: readonly SettingName[] = ['dataDir', 'masterKeyFile'];

@@ -17,7 +17,8 @@ import type { AuditEntry } from '../resources/audit.ts';
 import { examineSchema } from '../store/sqlite/driver/schema.ts';
 import { openSqlite, type SqliteDatabase } from '../store/sqlite/driver/sqlite.ts';
 import { backupRecord, requireAuthentic } from './backup.ts';
-import { CommandError, type CommandGroup } from './command.ts';
+import type { CommandGroup } from './command.ts';
+import { CommandError } from './errors.ts';
 import { DATA_SETTINGS } from './open.ts';
 import { printRecord } from './output.ts';
 

@@ -1,7 +1,8 @@
 /** Finds the command that was asked for, runs it, and turns what it throws into a message and an exit status. */
 
 import { standardError } from '../observe/log-destination.ts';
-import { type Command, type CommandGroup, parseInvocation, UsageError } from './command.ts';
+import { type Command, type CommandGroup, parseInvocation } from './command.ts';
+import { UsageError } from './errors.ts';
 import { FORMER_NAMES, GROUPS, type GroupEntry } from './groups.ts';
 import { commandHelp, groupHelp, overviewHelp } from './help.ts';
 import type { Terminal } from './terminal.ts';

@@ -1,6 +1,6 @@
 /** What a command sees of the process it runs in. */
 import { SETTINGS } from '../config/names.ts';
-import { CommandError } from './command.ts';
+import { CommandError } from './errors.ts';
 
 export type Terminal = {
   readonly env: Readonly<Record<string, string | undefined>>;

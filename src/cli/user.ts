@@ -1,14 +1,15 @@
 /** `sallyport user …`: the portal accounts that applications act as. */
 import { invitationUrl } from '../access/invitations.ts';
 import { hashPassword, makePassword } from '../access/password.ts';
+import type { User } from '../access/user.ts';
 import { viewUser } from '../access/users.ts';
 import { listeningUrl } from '../config/config.ts';
 import { isoInstant } from '../kernel/schemas.ts';
 import { definedFields } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
-import type { User } from '../store/sqlite/access/users.ts';
 import { userId } from './application.ts';
-import { CommandError, type CommandGroup, type Invocation, type Operand, UsageError } from './command.ts';
+import type { CommandGroup, Invocation, Operand } from './command.ts';
+import { CommandError, UsageError } from './errors.ts';
 import { ADDRESS_SETTINGS, DATA_SETTINGS, withData } from './open.ts';
 import { printRecord } from './output.ts';
 import { listCommand, removeCommand, showCommand, updateCommand } from './resource.ts';

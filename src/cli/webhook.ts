@@ -2,9 +2,10 @@
 
 import { definedFields } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
-import type { Webhook } from '../store/sqlite/webhooks/webhooks.ts';
 import { viewWebhook } from '../webhooks/view.ts';
-import { type Command, type CommandGroup, type Invocation, type Operand, UsageError } from './command.ts';
+import type { Webhook } from '../webhooks/webhook.ts';
+import type { Command, CommandGroup, Invocation, Operand } from './command.ts';
+import { UsageError } from './errors.ts';
 import { readJsonObject } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
 import { printRecord } from './output.ts';

@@ -4,17 +4,18 @@
  * The credentials are kept, sealed, before anything is made with them, and forgotten once they were shown: dying between
  * any two steps loses none, and the next start goes on and shows the same ones.
  */
+
+import type { Application } from '../access/application.ts';
 import { auditedApplication } from '../access/applications.ts';
 import { ADMINISTRATION_SCOPES, BUILT_IN_SCOPES } from '../access/built-in.ts';
 import { hashCredential, mintCredential } from '../access/credential.ts';
 import { hashPassword, makePassword } from '../access/password.ts';
+import type { User } from '../access/user.ts';
 import type { Ids } from '../kernel/ids.ts';
 import { TOKEN_VALIDITY_DEFAULT_SECONDS } from '../kernel/limits/limits.ts';
 import { SERVICE } from '../resources/acting.ts';
 import { type AuditEntry, type AuditedResource, changesBetween } from '../resources/audit.ts';
-import type { Application } from '../store/sqlite/access/applications.ts';
 import type { PendingCredentials } from '../store/sqlite/access/first-credentials.ts';
-import type { User } from '../store/sqlite/access/users.ts';
 import type { Data, FirstCredentials } from './data-folder.ts';
 
 const ADMIN_USER_NAME = 'admin';

@@ -1,8 +1,7 @@
 /** The body of a delivery as it is sent (wire.md §5): from the records of its batch to bytes with their headers. */
 
 import { type Failure, failure } from '../outbound/outcome.ts';
-import type { DeliveryTarget } from '../store/sqlite/delivery/delivery-targets.ts';
-import type { LogRecord, ReadRecords } from '../store/sqlite/delivery/records.ts';
+import type { ReadRecords } from '../store/sqlite/delivery/records.ts';
 import type { EventTypeStore } from '../store/sqlite/webhooks/event-types.ts';
 import { DatabaseUnavailable } from '../store/unavailable.ts';
 import { encryptionNeed } from '../webhooks/encryption-rule.ts';
@@ -11,6 +10,8 @@ import type { EnvelopeRecord } from '../wire/envelope.ts';
 import { type EnvelopeToEncode, encodeEnvelope } from '../wire/envelope-encoding.ts';
 import { encodePayload, type PayloadEncoding } from '../wire/payload.ts';
 import { keyErrorCode } from '../wire/pgp.ts';
+import type { LogRecord } from './batch.ts';
+import type { DeliveryTarget } from './target.ts';
 
 /** What it is made of besides records. `now` is the moment of the attempt, in epoch milliseconds. Plain values: a thread may be asked. */
 export type BodyRequest = Omit<EnvelopeToEncode, 'records'> & Omit<PayloadEncoding, 'now'>;

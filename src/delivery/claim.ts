@@ -6,11 +6,11 @@
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { FULL_PAUSE_MS, LEASE_MARGIN_MS, WAITING_READ_MAX } from '../kernel/limits/delivery.ts';
 import type { Log } from '../observe/log.ts';
-import type { DeliveryTarget } from '../store/sqlite/delivery/delivery-targets.ts';
-import { type Batch, type Claim, NEVER } from '../store/sqlite/delivery/dispatch.ts';
+import { NEVER } from '../store/sqlite/delivery/dispatch.ts';
 import type { Store } from '../store/sqlite/store.ts';
-import type { WebhookConfiguration } from '../store/sqlite/webhooks/webhooks.ts';
 import { isRunnable, SESSION_MS } from '../webhooks/lifecycle.ts';
+import type { WebhookConfiguration } from '../webhooks/webhook.ts';
+import type { Batch, Claim } from './batch.ts';
 import { attemptMs, type Job } from './job.ts';
 import type { Manner } from './lanes.ts';
 import {
@@ -27,6 +27,7 @@ import {
   withinAllowance,
 } from './plan.ts';
 import { stopByService } from './stop.ts';
+import type { DeliveryTarget } from './target.ts';
 
 /** Jobs under a lease, in what manner, and when the webhook is looked at again. */
 export type Claimed = { readonly jobs: readonly Job[]; readonly manner: Manner; readonly next: NextLook };

@@ -2,14 +2,14 @@
 
 import type { Ids } from '../kernel/ids.ts';
 import type { AuditEntry } from '../resources/audit.ts';
-import type { SettledBatch, Settlement } from '../store/sqlite/delivery/settlement.ts';
-import type { Progress, StateChange, Webhook } from '../store/sqlite/webhooks/webhooks.ts';
 import { isRunnable, nextState, stoppedProgress } from '../webhooks/lifecycle.ts';
 import { serviceStopEntry } from '../webhooks/service-stop.ts';
 import { stateChange } from '../webhooks/status-event.ts';
+import type { Progress, StateChange, Webhook } from '../webhooks/webhook.ts';
 import type { Finished, Job, Result } from './job.ts';
 import { healthOf, type Judgement, judge, judgeBrokenOff, judgeElsewhere, judgeUnreadable } from './judge.ts';
 import { attemptRecord, type Sent } from './send.ts';
+import type { SettledBatch, Settlement } from './settlement.ts';
 
 export type Conclusion = {
   readonly batches: readonly SettledBatch[];

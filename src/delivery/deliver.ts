@@ -5,10 +5,9 @@ import { LARGE_BODY_BYTES, MESSAGE_OVERHEAD_BYTES } from '../kernel/limits/deliv
 import { heavyTurns } from '../kernel/turns.ts';
 import type { Log } from '../observe/log.ts';
 import { failure } from '../outbound/outcome.ts';
-import type { DeliveryTarget } from '../store/sqlite/delivery/delivery-targets.ts';
-import type { Batch } from '../store/sqlite/delivery/dispatch.ts';
 import type { Store } from '../store/sqlite/store.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
+import type { Batch } from './batch.ts';
 import {
   type BatchBody,
   type BodyOrFailure,
@@ -27,6 +26,7 @@ import { stopReason } from './plan.ts';
 import { createQuota } from './quota.ts';
 import type { Send, Sent } from './send.ts';
 import { stopByService } from './stop.ts';
+import type { DeliveryTarget } from './target.ts';
 
 export type Deliver = {
   /** Never throws. */

@@ -20,12 +20,10 @@ import {
 import { DRAIN_MS } from '../kernel/limits/limits.ts';
 import type { CheckClock } from '../observe/clock-watch.ts';
 import type { Log } from '../observe/log.ts';
-import type { DeliveryTarget } from '../store/sqlite/delivery/delivery-targets.ts';
-import type { SettledBatch } from '../store/sqlite/delivery/settlement.ts';
-import { StaleWrite } from '../store/sqlite/driver/database.ts';
+import { StaleWrite } from '../store/errors.ts';
 import type { Store } from '../store/sqlite/store.ts';
-import type { Webhook } from '../store/sqlite/webhooks/webhooks.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
+import type { Webhook } from '../webhooks/webhook.ts';
 import { type Claimed, createClaimWork, type PlannedClaim, planClaim } from './claim.ts';
 import { createDeliver } from './deliver.ts';
 import { type Finished, type Job, recordsOf } from './job.ts';
@@ -37,6 +35,8 @@ import { createRateLimiter } from './rate.ts';
 import { createRequests } from './requests.ts';
 import type { Send } from './send.ts';
 import { createSettle, type Next, type ObserveSettled } from './settle.ts';
+import type { SettledBatch } from './settlement.ts';
+import type { DeliveryTarget } from './target.ts';
 
 export type Dispatcher = {
   start(): Promise<void>;

@@ -1,11 +1,11 @@
 /** What an outcome means for the batch, the webhook's health and its state (wire.md §5). Pure. */
 import { FAULT_PAUSE_MS, PROBE_FIRST_MS, PROBE_MAX_MS, PROBES_UNPACED } from '../kernel/limits/delivery.ts';
 import type { Outcome } from '../outbound/outcome.ts';
-import type { Batch } from '../store/sqlite/delivery/dispatch.ts';
-import type { BatchFate, Health } from '../store/sqlite/delivery/settlement.ts';
-import type { WebhookConfiguration } from '../store/sqlite/webhooks/webhooks.ts';
 import { giveUpReason, type LifecycleEvent, type StopReason } from '../webhooks/lifecycle.ts';
+import type { WebhookConfiguration } from '../webhooks/webhook.ts';
+import type { Batch } from './batch.ts';
 import { nextDelayMs, parseRetryAfter } from './retry.ts';
+import type { BatchFate, Health } from './settlement.ts';
 
 export type Judgement = {
   /** Null for a heartbeat, which carries no records. */

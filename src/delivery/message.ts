@@ -2,9 +2,9 @@
 import type { KeyObject } from 'node:crypto';
 import type { Secret } from '../kernel/secret.ts';
 import { USER_AGENT } from '../kernel/version.ts';
-import type { Endpoint } from '../store/sqlite/webhooks/endpoints.ts';
-import { currentApiKey, signingSecret, standardWebhookSecrets } from '../store/sqlite/webhooks/endpoints.ts';
-import type { WebhookConfiguration } from '../store/sqlite/webhooks/webhooks.ts';
+import type { Endpoint } from '../webhooks/endpoint.ts';
+import { currentApiKey, signingSecret, standardWebhookSecrets } from '../webhooks/endpoint.ts';
+import type { WebhookConfiguration } from '../webhooks/webhook.ts';
 import { signDelivery, signingKey } from '../wire/delivery-signature.ts';
 import { standardWebhookHeaders } from '../wire/standard-webhooks.ts';
 import type { Body } from './body.ts';

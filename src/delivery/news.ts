@@ -3,8 +3,8 @@
  * another event, with every answer: without a bound as many as the network carries, for ever.
  */
 import { STATE_NEWS_PER_MINUTE, STATE_NEWS_WEBHOOKS } from '../kernel/limits/delivery.ts';
-import type { StateChange } from '../store/sqlite/webhooks/webhooks.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
+import type { StateChange } from '../webhooks/webhook.ts';
 
 export type News = {
   /** The changes, those that are too many for the minute before `now` without their event. A stop is always told. */

@@ -4,7 +4,7 @@ import { OAUTH_TIMEOUT_MS } from '../kernel/limits/delivery.ts';
 import { USER_AGENT } from '../kernel/version.ts';
 import type { Answer, Outcome } from '../outbound/outcome.ts';
 import type { Transport } from '../outbound/transport.ts';
-import type { Endpoint } from '../store/sqlite/webhooks/endpoints.ts';
+import type { Endpoint } from '../webhooks/endpoint.ts';
 
 export type TokenReply =
   | {

@@ -7,7 +7,7 @@ import type { Clock } from '../kernel/ids.ts';
 import { OAUTH_ANSWER_SHOWN_LENGTH, OAUTH_CACHED, OAUTH_EARLY_MS } from '../kernel/limits/delivery.ts';
 import { type Failure, failure } from '../outbound/outcome.ts';
 import type { Transport } from '../outbound/transport.ts';
-import type { Endpoint } from '../store/sqlite/webhooks/endpoints.ts';
+import type { Endpoint } from '../webhooks/endpoint.ts';
 import { requestToken, type TokenReply } from './oauth-request.ts';
 
 export type BearerToken = { readonly ok: true; readonly token: string } | Failure;

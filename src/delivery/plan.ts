@@ -1,11 +1,11 @@
 /** What may be claimed of a webhook now (wire.md §5). Pure: the dispatcher reads, asks here, and writes. */
 import { FULL_PAUSE_MS } from '../kernel/limits/delivery.ts';
 import { BATCH_BYTES } from '../kernel/limits/limits.ts';
-import type { DeliveryTarget } from '../store/sqlite/delivery/delivery-targets.ts';
-import type { Batch } from '../store/sqlite/delivery/dispatch.ts';
 import { NEVER } from '../store/sqlite/delivery/dispatch.ts';
-import type { Progress, WebhookConfiguration } from '../store/sqlite/webhooks/webhooks.ts';
 import { SESSION_MS, type StopReason } from '../webhooks/lifecycle.ts';
+import type { Progress, WebhookConfiguration } from '../webhooks/webhook.ts';
+import type { Batch } from './batch.ts';
+import type { DeliveryTarget } from './target.ts';
 
 /** What keeps a webhook from sending anything at all, or null. Asked before every claim and again before every attempt. */
 export function stopReason({ endpoint, key, webhook }: DeliveryTarget, now: number): StopReason | null {

@@ -9,17 +9,17 @@ import {
 } from '../kernel/limits/delivery.ts';
 import type { CheckClock } from '../observe/clock-watch.ts';
 import type { Log } from '../observe/log.ts';
-import type { AttemptRecord } from '../store/sqlite/delivery/attempts.ts';
-import type { DeliveryTarget } from '../store/sqlite/delivery/delivery-targets.ts';
-import type { SettledBatch } from '../store/sqlite/delivery/settlement.ts';
-import { ConstraintViolation, StaleWrite } from '../store/sqlite/driver/database.ts';
+import { ConstraintViolation, StaleWrite } from '../store/errors.ts';
 import type { Store } from '../store/sqlite/store.ts';
-import type { StateChange, Webhook } from '../store/sqlite/webhooks/webhooks.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
+import type { StateChange, Webhook } from '../webhooks/webhook.ts';
+import type { AttemptRecord } from './attempt.ts';
 import type { PlannedClaim } from './claim.ts';
 import { conclude } from './conclude.ts';
 import type { Finished } from './job.ts';
 import { createNews, type News } from './news.ts';
+import type { SettledBatch } from './settlement.ts';
+import type { DeliveryTarget } from './target.ts';
 
 export type Settle = {
   /**

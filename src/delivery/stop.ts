@@ -1,12 +1,12 @@
 /** Stops a webhook for a reason that the service found: its records wait, and everybody who should know of it does. */
 import type { Ids } from '../kernel/ids.ts';
 import type { Log } from '../observe/log.ts';
-import type { DeliveryTarget } from '../store/sqlite/delivery/delivery-targets.ts';
-import { StaleWrite } from '../store/sqlite/driver/database.ts';
+import { StaleWrite } from '../store/errors.ts';
 import type { Store } from '../store/sqlite/store.ts';
 import { type StopReason, stoppedProgress } from '../webhooks/lifecycle.ts';
 import { serviceStopEntry } from '../webhooks/service-stop.ts';
 import { stateChange } from '../webhooks/status-event.ts';
+import type { DeliveryTarget } from './target.ts';
 
 type Dependencies = { readonly store: Pick<Store, 'webhooks'>; readonly ids: Ids; readonly log: Log };
 

@@ -6,14 +6,14 @@ import { TEST_DELIVERIES_IN_FLIGHT, TEST_DELIVERIES_RETRY_SECONDS } from '../ker
 import { Refusal } from '../kernel/refusal.ts';
 import { isoInstant } from '../kernel/schemas.ts';
 import type { Administration } from '../resources/administration.ts';
-import type { AttemptRecord } from '../store/sqlite/delivery/attempts.ts';
-import type { DeliveryTarget } from '../store/sqlite/delivery/delivery-targets.ts';
 import type { Store } from '../store/sqlite/store.ts';
-import type { Webhook } from '../store/sqlite/webhooks/webhooks.ts';
 import { STATE_REASONS } from '../webhooks/lifecycle.ts';
+import type { Webhook } from '../webhooks/webhook.ts';
+import type { AttemptRecord } from './attempt.ts';
 import { bodyRequest, makeBody } from './body.ts';
 import { stopReason } from './plan.ts';
 import { attemptRecord, type Send } from './send.ts';
+import type { DeliveryTarget } from './target.ts';
 
 /** `actorId` is what the record's header says. */
 export type TestDelivery = (webhookId: string, actorId: string) => Promise<AttemptRecord>;

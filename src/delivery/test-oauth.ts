@@ -7,7 +7,7 @@ import { isObject } from '../kernel/validation.ts';
 import { adviceFor, type Timings } from '../outbound/outcome.ts';
 import type { Transport } from '../outbound/transport.ts';
 import type { Administration } from '../resources/administration.ts';
-import type { Endpoint } from '../store/sqlite/webhooks/endpoints.ts';
+import type { Endpoint } from '../webhooks/endpoint.ts';
 import { parseJson, requestToken } from './oauth-request.ts';
 
 export type OauthTest = {

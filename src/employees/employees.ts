@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { type Caller, insufficientPermission } from '../access/gate.ts';
+import type { NewEvent } from '../events/event.ts';
 import { makeEvent } from '../events/event.ts';
 import { type Clock, type Ids, isUuidV7 } from '../kernel/ids.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
@@ -9,12 +10,11 @@ import { emailAddress, id, instant, isoInstant, plainText } from '../kernel/sche
 import { validate, validatePatch } from '../kernel/validation.ts';
 import { refusingDuplicates } from '../resources/administration.ts';
 import { type IfMatch, refuseChanged } from '../resources/entity-tag.ts';
+import { retryStale } from '../store/errors.ts';
 import type { Filter } from '../store/sqlite/delivery/conditions.ts';
-import { retryStale } from '../store/sqlite/driver/database.ts';
-import type { Employee } from '../store/sqlite/employees.ts';
-import type { NewEvent } from '../store/sqlite/events.ts';
 import type { Beside } from '../store/sqlite/resource.ts';
 import type { Store } from '../store/sqlite/store.ts';
+import type { Employee } from './employee.ts';
 
 const personName = plainText(200);
 const reference = plainText(128);

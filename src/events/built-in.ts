@@ -1,7 +1,7 @@
 /** The event types of Sallyport itself (wire.md §4): read-only, rewritten at every start. */
 
 import type { Store } from '../store/sqlite/store.ts';
-import type { EventType } from '../store/sqlite/webhooks/event-types.ts';
+import type { EventType } from './event-type.ts';
 import { EMPLOYEE_CATEGORY } from './event-types.ts';
 
 type BuiltInEventType = Pick<EventType, 'id' | 'name' | 'description' | 'encryptionRequired'>;

@@ -4,8 +4,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { EVENT_TYPE_SCHEMAS_CACHED, SCHEMA_CHECK_MS, SCHEMA_COMPILE_MS } from '../kernel/limits/limits.ts';
 import { type FieldProblem, refuseField } from '../kernel/refusal.ts';
 import { fieldName } from '../kernel/validation.ts';
-import type { EventType } from '../store/sqlite/webhooks/event-types.ts';
 import { endsWithin } from './bounded-check.ts';
+import type { EventType } from './event-type.ts';
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 

@@ -22,7 +22,7 @@ import { validate } from '../kernel/validation.ts';
 import type { Log } from '../observe/log.ts';
 import type { Acting } from '../resources/acting.ts';
 import type { AuditAction, AuditEntry, Changes } from '../resources/audit.ts';
-import { StaleWrite } from '../store/sqlite/driver/database.ts';
+import { StaleWrite } from '../store/errors.ts';
 import type { Erasure } from '../store/sqlite/erasure.ts';
 import type { Store } from '../store/sqlite/store.ts';
 import { nextSize } from '../store/steps.ts';

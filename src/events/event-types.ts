@@ -5,8 +5,8 @@ import { type FieldProblem, Refusal, refuseField } from '../kernel/refusal.ts';
 import { EVENT_TYPE_NAME, id, instant, isoInstant, text } from '../kernel/schemas.ts';
 import { type Administration, administer, setByService } from '../resources/administration.ts';
 import type { Store } from '../store/sqlite/store.ts';
-import type { EventType } from '../store/sqlite/webhooks/event-types.ts';
 import { createDataSchemas, type DataCheck } from './data-schema.ts';
+import type { EventType } from './event-type.ts';
 
 export const eventTypeInput = z
   .strictObject({

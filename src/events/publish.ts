@@ -13,10 +13,9 @@ import { type FieldProblem, refuseFields } from '../kernel/refusal.ts';
 import { EVENT_TYPE_NAME, text } from '../kernel/schemas.ts';
 import { isDeeperThan, isObject, validate } from '../kernel/validation.ts';
 import type { Acting } from '../resources/acting.ts';
-import { retryStale } from '../store/sqlite/driver/database.ts';
-import { type Accepted, KeyConflict, type NewEvent } from '../store/sqlite/events.ts';
+import { KeyConflict, retryStale } from '../store/errors.ts';
 import type { Store } from '../store/sqlite/store.ts';
-import { makeEvent } from './event.ts';
+import { type Accepted, makeEvent, type NewEvent } from './event.ts';
 import type { EventTypes } from './event-types.ts';
 
 export const reference: z.ZodType<string> = text(1, 200);

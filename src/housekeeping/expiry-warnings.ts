@@ -4,7 +4,7 @@ import type { Ids } from '../kernel/ids.ts';
 import { EXPIRY_LOOK_EVERY_MS, EXPIRY_WARNING_DAYS } from '../kernel/limits/housekeeping.ts';
 import { isoInstant } from '../kernel/schemas.ts';
 import type { Log } from '../observe/log.ts';
-import { StaleWrite } from '../store/sqlite/driver/database.ts';
+import { StaleWrite } from '../store/errors.ts';
 import type { Expiring, ExpiryStore } from '../store/sqlite/expiry.ts';
 import { NO_TIME } from '../store/steps.ts';
 import type { Job } from './scheduler.ts';

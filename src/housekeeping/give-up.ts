@@ -7,7 +7,7 @@ import type { Clock, Ids } from '../kernel/ids.ts';
 import { GIVE_UP_EVERY_MS, GIVE_UP_QUIET_MS } from '../kernel/limits/housekeeping.ts';
 import type { CheckClock } from '../observe/clock-watch.ts';
 import type { Log } from '../observe/log.ts';
-import { StaleWrite } from '../store/sqlite/driver/database.ts';
+import { StaleWrite } from '../store/errors.ts';
 import type { WebhookStore } from '../store/sqlite/webhooks/webhooks.ts';
 import { NO_TIME } from '../store/steps.ts';
 import { FAILING_LIMIT_MS, giveUpReason, stoppedProgress } from '../webhooks/lifecycle.ts';

@@ -2,13 +2,14 @@
  * Who calls an OAuth endpoint: client credentials from the `Authorization` header or from the body, never both (RFC 6749 §2.3.1),
  * checked behind the throttle (wire.md §2 "Brute force").
  */
+
+import type { Client } from '../access/application.ts';
 import { credentialBytes } from '../access/credential.ts';
 import { type Attempt, refuseBlocked, type Throttle } from '../access/throttle.ts';
 import type { ClientCredentials, Tokens } from '../access/tokens.ts';
 import type { Clock } from '../kernel/ids.ts';
 import { AUTHORIZATION_BYTES } from '../kernel/limits/limits.ts';
 import { Refusal } from '../kernel/refusal.ts';
-import type { Client } from '../store/sqlite/access/applications.ts';
 import { decodeFormText } from './form.ts';
 import { BASIC_CHALLENGE } from './oauth-error.ts';
 import { isForm, type Parameters } from './oauth-parameters.ts';

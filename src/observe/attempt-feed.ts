@@ -1,8 +1,9 @@
 /** Tells whoever listens of attempts as they are settled, for live tails. Nobody listening, it costs nothing; whoever is slow misses some, and is told. */
+
+import type { AttemptRecord } from '../delivery/attempt.ts';
 import type { ObserveSettled } from '../delivery/settle.ts';
+import type { BatchFate } from '../delivery/settlement.ts';
 import { FEED_BUFFERED } from '../kernel/limits/portal.ts';
-import type { AttemptRecord } from '../store/sqlite/delivery/attempts.ts';
-import type { BatchFate } from '../store/sqlite/delivery/settlement.ts';
 
 export type FeedItem = {
   readonly webhookId: string;

@@ -1,6 +1,7 @@
 /** What the service counts and measures, in Prometheus's text format: one record per service, and one of the process for all in it. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { ObserveSettled } from '../delivery/settle.ts';
+import type { SettledBatch } from '../delivery/settlement.ts';
 import type { ObserveStep } from '../housekeeping/scheduler.ts';
 import { TOKEN_PATH } from '../http/routes/token.ts';
 import type { ObserveRequest } from '../http/server.ts';
@@ -8,7 +9,6 @@ import type { Clock } from '../kernel/ids.ts';
 import { METRICS_WEBHOOKS_MAX } from '../kernel/limits/limits.ts';
 import { VERSION } from '../kernel/version.ts';
 import type { QueueStore } from '../store/sqlite/delivery/queues.ts';
-import type { SettledBatch } from '../store/sqlite/delivery/settlement.ts';
 import { standardError } from './log-destination.ts';
 import { COUNTERS, GAUGES, HISTOGRAMS } from './metric-names.ts';
 import { counterTally, histogramTally } from './tally.ts';

@@ -5,9 +5,10 @@ import type { LookupFunction } from 'node:net';
 import { type SecureContext, type TLSSocket, connect as tlsConnect } from 'node:tls';
 import { ADDRESS_ATTEMPT_MS } from '../kernel/limits/limits.ts';
 import { certificateWanted, classifyError, deliveryError } from './classify.ts';
-import { type EgressPolicy, guardedLookup, isLiteral, type Resolve, resolveChecked } from './egress.ts';
+import { type EgressPolicy, guardedLookup, isLiteral, resolveChecked } from './egress.ts';
 import { isExhausted } from './exhausted.ts';
 import { type ConnectProxy, openTunnel } from './proxy.ts';
+import type { Resolve } from './resolve.ts';
 import { lacksCertificate, tlsOptions } from './tls.ts';
 
 /** How requests leave this machine, the same for every receiver. */

@@ -8,7 +8,7 @@ import type { LookupAddress, LookupOptions } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { carriedIpv4, rangeOf } from './address-ranges.ts';
 import { type Cidr, cidrContains, formatAddress, parseAddress, unmapped } from './ip-address.ts';
-import { systemResolve } from './resolve.ts';
+import { type Resolve, systemResolve } from './resolve.ts';
 
 /** What may be connected to although it is not public (`SALLYPORT_EGRESS_ALLOW`). */
 export type EgressPolicy = { readonly allow: readonly Cidr[] };
@@ -17,9 +17,6 @@ export type EgressPolicy = { readonly allow: readonly Cidr[] };
 export type EgressVerdict =
   | { readonly ok: true }
   | { readonly ok: false; readonly range: string; readonly description: string };
-
-/** Every address of a name, or a rejection with the DNS error's `code`. */
-export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>;
 
 /** The `code` of the error that `guardedLookup` and `resolveChecked` fail with when an address is refused. */
 export const EGRESS_REFUSED = 'EGRESS_REFUSED';

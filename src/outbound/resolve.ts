@@ -4,6 +4,8 @@
  * once for everybody who asks meanwhile, and so many at a time: those that were quick the last time, those that were slow, and those
  * of which nothing is known yet have places of their own.
  */
+
+import type { LookupAddress } from 'node:dns';
 import { promises as dns } from 'node:dns';
 import { open } from 'node:fs/promises';
 import { devNull } from 'node:os';
@@ -14,7 +16,6 @@ import {
   NAMES_REMEMBERED,
   SLOW_LOOKUP_MS,
 } from '../kernel/limits/limits.ts';
-import type { Resolve } from './egress.ts';
 import { isExhausted } from './exhausted.ts';
 
 type Options = {
@@ -107,3 +108,6 @@ function createLane(places: number): Lane {
     },
   };
 }
+
+/** Every address of a name, or a rejection with the DNS error's `code`. */
+export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>;

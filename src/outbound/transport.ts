@@ -10,9 +10,10 @@ import { attempt } from './attempt.ts';
 import { classifyError, deliveryError } from './classify.ts';
 import type { Destination } from './connect.ts';
 import { type Connections, createConnections } from './connections.ts';
-import { bareHost, type EgressPolicy, hostVerdict, type Resolve } from './egress.ts';
+import { bareHost, type EgressPolicy, hostVerdict } from './egress.ts';
 import { failure, type Outcome } from './outcome.ts';
 import { parseProxyUrl } from './proxy.ts';
+import type { Resolve } from './resolve.ts';
 import { type ClientCertificate, makeSecureContext, readAuthorities } from './tls.ts';
 
 export type TransportOptions = {

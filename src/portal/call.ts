@@ -1,9 +1,9 @@
 /** What a page is asked, and what it answers. */
 import type { IncomingMessage } from 'node:http';
+import type { PortalRole, SignedIn } from '../access/session.ts';
 import { type Html, html } from '../http/html.ts';
 import type { Reply } from '../http/route.ts';
 import type { Acting } from '../resources/acting.ts';
-import type { PortalRole, SignedIn } from '../store/sqlite/access/sessions.ts';
 import { FORGERY_FIELD } from './forgery.ts';
 
 /** Set by hand, or as the system has it. */

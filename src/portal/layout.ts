@@ -1,7 +1,8 @@
 /** The frame of every page: head, navigation, account menu, message, and the page itself. Without a session the last two alone. */
+
+import type { SignedIn } from '../access/session.ts';
 import { attributes, type Html, html } from '../http/html.ts';
 import { VERSION } from '../kernel/version.ts';
-import type { SignedIn } from '../store/sqlite/access/sessions.ts';
 import type { AssetUrls } from './asset-routes.ts';
 import type { Flash, Theme, View } from './call.ts';
 import { isCurrent, type NavigationGroup } from './navigation.ts';

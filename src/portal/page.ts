@@ -4,13 +4,13 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
+import type { PortalRole, SignedIn } from '../access/session.ts';
 import type { SessionWatch } from '../access/session-watch.ts';
 import type { Sessions } from '../access/sessions.ts';
 import type { Method, Reply, Route } from '../http/route.ts';
 import type { Clock, Random } from '../kernel/ids.ts';
 import { ADMIN_REQUEST_BYTES } from '../kernel/limits/limits.ts';
 import { Refusal } from '../kernel/refusal.ts';
-import type { PortalRole, SignedIn } from '../store/sqlite/access/sessions.ts';
 import { mayAct, type OpenCall, type PageCall, type PageResult, type Redirect, type View } from './call.ts';
 import { FLASH_COOKIE, readCookie, SESSION_COOKIE, setCookie, VISIT_COOKIE } from './cookies.ts';
 import { eventStream, type StreamEvent, signedOutStream } from './event-stream.ts';

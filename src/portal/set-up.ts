@@ -1,7 +1,8 @@
 /** The way to the first delivery, for the newcomer: what is done, what is next, and where. */
+
+import type { PortalRole } from '../access/session.ts';
 import { type Html, html } from '../http/html.ts';
 import { PAGE_MAX } from '../kernel/limits/limits.ts';
-import type { PortalRole } from '../store/sqlite/access/sessions.ts';
 import type { Store } from '../store/sqlite/store.ts';
 import { mayAct } from './call.ts';
 import { linkButton } from './parts/button.ts';

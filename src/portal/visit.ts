@@ -1,8 +1,8 @@
 /** A request as it comes to a page: who sends it, which secret its forms are bound to, and how the browser wants to be answered. */
 import type { IncomingMessage } from 'node:http';
+import type { SignedIn } from '../access/session.ts';
 import { actingInPortal } from '../access/sessions.ts';
 import type { Call } from '../http/route.ts';
-import type { SignedIn } from '../store/sqlite/access/sessions.ts';
 import { forgeryField, mayAct, type OpenCall, ownPath, type PageCall, type Redirect } from './call.ts';
 import { readCookie, THEME_COOKIE } from './cookies.ts';
 import { formToken } from './forgery.ts';

@@ -1,6 +1,6 @@
 /** Who makes a change and with which rights: every use case that changes something takes an `Acting`. */
 
-import type { Constraints, Role } from '../store/sqlite/access/users.ts';
+import type { Constraints, Role } from '../access/user.ts';
 import type { Actor } from './audit.ts';
 import type { IfMatch } from './entity-tag.ts';
 

@@ -3,7 +3,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { refuseField } from '../kernel/refusal.ts';
 import { secret } from '../kernel/secret.ts';
 import type { ClientCertificate } from '../outbound/tls.ts';
-import type { Endpoint } from '../store/sqlite/webhooks/endpoints.ts';
+import type { Endpoint } from './endpoint.ts';
 import type { EndpointInput } from './endpoint-schema.ts';
 
 export function clientCertificateOf({ clientCertificate, clientPrivateKey }: Endpoint): ClientCertificate | null {

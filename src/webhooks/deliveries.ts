@@ -1,5 +1,6 @@
 /** Deliveries as resources (wire.md §4): read, and sent again. */
 import { z } from 'zod';
+import type { AttemptRecord } from '../delivery/attempt.ts';
 import { type Clock, deliveryAddress, type Ids } from '../kernel/ids.ts';
 import { ATTEMPTS_SHOWN } from '../kernel/limits/limits.ts';
 import { Refusal } from '../kernel/refusal.ts';
@@ -7,9 +8,9 @@ import { id, instant, isoInstant } from '../kernel/schemas.ts';
 import { adviceFor, type ErrorClass } from '../outbound/outcome.ts';
 import type { Acting } from '../resources/acting.ts';
 import type { AuditEntry } from '../resources/audit.ts';
-import type { AttemptRecord } from '../store/sqlite/delivery/attempts.ts';
-import type { Delivery, DeliveryContent, DeliveryFilter, DeliveryPage } from '../store/sqlite/delivery/deliveries.ts';
+import type { DeliveryContent, DeliveryFilter, DeliveryPage } from '../store/sqlite/delivery/deliveries.ts';
 import type { Store } from '../store/sqlite/store.ts';
+import type { Delivery } from './delivery.ts';
 import { askedReplay, isReplayable } from './replay.ts';
 import { REPLAYABLE } from './webhook-schema.ts';
 

@@ -1,5 +1,5 @@
 /** Which subscriptions must be encrypted (wire.md §4): employee events, and every type that says so. Pure. */
-import type { EventType } from '../store/sqlite/webhooks/event-types.ts';
+import type { EventType } from '../events/event-type.ts';
 
 type Named = Pick<EventType, 'name' | 'encryptionRequired'>;
 

@@ -5,8 +5,8 @@ import { refuseField } from '../kernel/refusal.ts';
 import { type Secret, secret } from '../kernel/secret.ts';
 import { isObject } from '../kernel/validation.ts';
 import type { Patch } from '../resources/administration.ts';
-import { currentApiKey, type Endpoint } from '../store/sqlite/webhooks/endpoints.ts';
 import { givenSecret } from '../wire/given-secret.ts';
+import { currentApiKey, type Endpoint } from './endpoint.ts';
 import type { EndpointInput } from './endpoint-schema.ts';
 
 export function madeApiKey(random: Random): string {

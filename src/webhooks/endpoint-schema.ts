@@ -9,8 +9,8 @@ import {
   URL_MAX_LENGTH,
 } from '../kernel/limits/limits.ts';
 import { displayName, id, instant, isoInstant, withoutControls } from '../kernel/schemas.ts';
-import { currentApiKey, type Endpoint, type Verification } from '../store/sqlite/webhooks/endpoints.ts';
 import { givenSecret } from '../wire/given-secret.ts';
+import { currentApiKey, type Endpoint, type Verification } from './endpoint.ts';
 
 const apiKey = z.string().regex(/^[0-9a-fA-F]{32}$/, 'must be 32 hexadecimal digits');
 const sharedSecret = z

@@ -9,9 +9,10 @@ import type { Acting } from '../resources/acting.ts';
 import { type Administration, administer, type Build, setByService } from '../resources/administration.ts';
 import type { Beside } from '../store/sqlite/resource.ts';
 import type { Store } from '../store/sqlite/store.ts';
-import { currentApiKey, type Endpoint, signingSecret, type WebhookStart } from '../store/sqlite/webhooks/endpoints.ts';
+import type { WebhookStart } from '../store/sqlite/webhooks/endpoints.ts';
 import { howToVerify } from './advice.ts';
 import { certificateColumns, NO_CERTIFICATE } from './client-certificate.ts';
+import { currentApiKey, type Endpoint, signingSecret } from './endpoint.ts';
 import { apiKeyColumns, madeApiKey, oauthColumns, refuseSecretElsewhere, secretOf } from './endpoint-credentials.ts';
 import {
   auditedEndpoint,

@@ -6,8 +6,8 @@ import { refuseField } from '../kernel/refusal.ts';
 import { id, instant, isoInstant } from '../kernel/schemas.ts';
 import { type Administration, administer, setByService } from '../resources/administration.ts';
 import type { Store } from '../store/sqlite/store.ts';
-import type { PgpKey } from '../store/sqlite/webhooks/keys.ts';
 import { inspectPublicKey } from '../wire/pgp.ts';
+import type { PgpKey } from './key.ts';
 
 /** It is the value of a header. */
 const keyName = z

@@ -3,7 +3,7 @@
 import type { Ids } from '../kernel/ids.ts';
 import { SERVICE } from '../resources/acting.ts';
 import type { AuditAction, AuditEntry } from '../resources/audit.ts';
-import type { Progress, Webhook } from '../store/sqlite/webhooks/webhooks.ts';
+import type { Progress, Webhook } from './webhook.ts';
 
 /** For the transaction of the change to `after`, which happens at its `stateAt`. */
 export function serviceStopEntry(webhook: Webhook, after: Progress, ids: Ids): AuditEntry {

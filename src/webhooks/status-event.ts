@@ -1,10 +1,11 @@
 /** The events that tell subscribers of a webhook's own changes (wire.md §5): `webhook.started`, `.running`, `.stopped`, … */
+
+import type { NewEvent } from '../events/event.ts';
 import { makeEvent } from '../events/event.ts';
 import type { Ids } from '../kernel/ids.ts';
 import { isoInstant } from '../kernel/schemas.ts';
-import type { NewEvent } from '../store/sqlite/events.ts';
-import type { Progress, StateChange, Webhook } from '../store/sqlite/webhooks/webhooks.ts';
 import { toldReason } from './view.ts';
+import type { Progress, StateChange, Webhook } from './webhook.ts';
 
 /** The change to `after` with its event, ready for the transaction that causes it. */
 export function stateChange(webhook: Webhook, after: Progress, ids: Ids): StateChange {

@@ -6,11 +6,11 @@ import { Refusal } from '../kernel/refusal.ts';
 import { USER_AGENT } from '../kernel/version.ts';
 import type { Outcome } from '../outbound/outcome.ts';
 import type { Transport } from '../outbound/transport.ts';
-import { currentApiKey, type Endpoint, signingSecret, type Verification } from '../store/sqlite/webhooks/endpoints.ts';
 import { challengeAnswer, challengeBody, newChallengeToken, verifyChallengeAnswer } from '../wire/challenge.ts';
 import { challengeHeader } from '../wire/challenge-answer.ts';
 import { pathAndQuery } from '../wire/signature.ts';
 import { clientCertificateOf } from './client-certificate.ts';
+import { currentApiKey, type Endpoint, signingSecret, type Verification } from './endpoint.ts';
 
 export type Challenge = (endpoint: Endpoint) => Promise<Verification>;
 

@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { id, instant, isoInstant } from '../kernel/schemas.ts';
 import { adviceFor, type ErrorClass } from '../outbound/outcome.ts';
-import type { Progress, Webhook } from '../store/sqlite/webhooks/webhooks.ts';
 import { STATE_REASONS, type StopReason } from './lifecycle.ts';
+import type { Progress, Webhook } from './webhook.ts';
 
 export const webhookView = z
   .object({

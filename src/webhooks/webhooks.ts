@@ -7,9 +7,8 @@ import type { Acting } from '../resources/acting.ts';
 import { type Administration, administer, type Stamp, setByService } from '../resources/administration.ts';
 import type { AuditEntry } from '../resources/audit.ts';
 import { refuseChanged } from '../resources/entity-tag.ts';
-import { retryStale } from '../store/sqlite/driver/database.ts';
+import { retryStale } from '../store/errors.ts';
 import type { Store } from '../store/sqlite/store.ts';
-import type { Progress, Webhook } from '../store/sqlite/webhooks/webhooks.ts';
 import { howToVerify } from './advice.ts';
 import { encryptionNeed, matchingTypes } from './encryption-rule.ts';
 import { isExpired } from './keys.ts';
@@ -18,6 +17,7 @@ import { askedReplay } from './replay.ts';
 import { standardWebhooksProblems } from './standard-webhooks-rule.ts';
 import { stateChange } from './status-event.ts';
 import { viewWebhook } from './view.ts';
+import type { Progress, Webhook } from './webhook.ts';
 import { type WebhookInput, webhookInput } from './webhook-schema.ts';
 
 export type Webhooks = Administration<Webhook> & {

@@ -1,7 +1,7 @@
 /** Whether a PGP key can be used to encrypt at some moment, and if not, which of the reasons to tell (wire.md §4, `/keys`). */
 import type { AlgorithmInfo, Key, Subkey } from 'openpgp';
 import { PGP_KEY_BYTES, PGP_RSA_MIN_BITS } from '../kernel/limits/limits.ts';
-import type { KeyFailureCode, KeyVerdict } from './pgp.ts';
+import type { Verdict } from './verdict.ts';
 import { type Failure, failure } from './verdict.ts';
 
 /** Key flags 0x04 and 0x08: encrypt communications, encrypt storage (RFC 9580 §5.2.3.29). */
@@ -95,3 +95,20 @@ function algorithmName({ algorithm, bits, curve }: AlgorithmInfo): string {
   if (curve !== undefined) return curve.replace(/Legacy$/, '').toLowerCase();
   return algorithm.startsWith('rsa') ? `rsa${bits}` : algorithm.toLowerCase();
 }
+
+export type KeyFailureCode =
+  | 'private_key'
+  | 'expired_key'
+  | 'revoked_key'
+  | 'cannot_encrypt'
+  | 'weak_key'
+  | 'malformed_key';
+
+/**
+ * `fingerprint` in upper-case hex; `algorithm` of the part that encrypts, such as `rsa4096` or `curve25519`;
+ * `expiresAt` in epoch milliseconds, the earlier of the key's and its encryption subkey's, null for never.
+ */
+export type KeyVerdict = Verdict<
+  KeyFailureCode,
+  { readonly fingerprint: string; readonly algorithm: string; readonly expiresAt: number | null }
+>;

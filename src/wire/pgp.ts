@@ -2,28 +2,12 @@
  * PGP on the wire (wire.md §5 "Encodings"), the sender's side: judging a public key and encrypting for it. The receiver's is
  * pgp-decryption.ts. The OpenPGP library takes 40 ms and 20 MB to load, so it is loaded when the first of these is called.
  */
+
 import type { Key } from 'openpgp';
 import { heavyTurns } from '../kernel/turns.ts';
-import { firstLine, judgeKey, refuseArmor, refusePrivate } from './pgp-key.ts';
+import { firstLine, judgeKey, type KeyFailureCode, type KeyVerdict, refuseArmor, refusePrivate } from './pgp-key.ts';
 import { recall, remember } from './pgp-key-cache.ts';
-import { type Failure, failure, type Verdict } from './verdict.ts';
-
-export type KeyFailureCode =
-  | 'private_key'
-  | 'expired_key'
-  | 'revoked_key'
-  | 'cannot_encrypt'
-  | 'weak_key'
-  | 'malformed_key';
-
-/**
- * `fingerprint` in upper-case hex; `algorithm` of the part that encrypts, such as `rsa4096` or `curve25519`;
- * `expiresAt` in epoch milliseconds, the earlier of the key's and its encryption subkey's, null for never.
- */
-export type KeyVerdict = Verdict<
-  KeyFailureCode,
-  { readonly fingerprint: string; readonly algorithm: string; readonly expiresAt: number | null }
->;
+import { type Failure, failure } from './verdict.ts';
 
 /** What `encryptBinary` throws for a key that must not be used: an Error whose `code` says why. */
 export type KeyError = Error & { readonly code: KeyFailureCode };

@@ -1,11 +1,11 @@
 /** What passkeys are refused for before any signature is looked at; test/portal/passkeys.test.ts has a browser with real ones. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { Passkey } from '../../src/access/passkey.ts';
 import { createChallenges } from '../../src/access/passkey-challenges.ts';
 import { CHALLENGE_MS, PASSKEYS_PER_USER_MAX } from '../../src/kernel/limits/portal.ts';
 import { randomBytes } from '../../src/kernel/random.ts';
 import { SERVICE } from '../../src/resources/acting.ts';
-import type { Passkey } from '../../src/store/sqlite/access/passkeys.ts';
 import { refused } from '../support/refusals.ts';
 import { makeUser, openTestServices, type TestServices } from '../support/services.ts';
 

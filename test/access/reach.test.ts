@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
+import type { Application } from '../../src/access/application.ts';
 import { type Reach, reachOf } from '../../src/access/reach.ts';
 import { REACH_PAGE } from '../../src/kernel/limits/limits.ts';
-import type { Application } from '../../src/store/sqlite/access/applications.ts';
 import { ACTOR, makeApplication, makeUser, openTestServices, type TestServices } from '../support/services.ts';
 
 type Opened = { readonly s: TestServices; ask(method: string, path: string): Promise<Reach> };

@@ -1,11 +1,11 @@
 /** A revocation ends every token that there is when it is written, whoever writes beside it, and no credentials. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
+import type { Application } from '../../src/access/application.ts';
 import { hashCredential, mintToken } from '../../src/access/credential.ts';
 import type { ClientCredentials } from '../../src/access/tokens.ts';
 import { randomBytes } from '../../src/kernel/random.ts';
-import type { Application } from '../../src/store/sqlite/access/applications.ts';
-import { StaleWrite } from '../../src/store/sqlite/driver/database.ts';
+import { StaleWrite } from '../../src/store/errors.ts';
 import { holdLock } from '../support/lock-holder.ts';
 import { refused } from '../support/refusals.ts';
 import { ACTOR, makeApplication, openTestServices, type TestServices } from '../support/services.ts';

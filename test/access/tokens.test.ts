@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { Client } from '../../src/access/application.ts';
 import { hashCredential, mintCredential, mintToken, tokenRowKey } from '../../src/access/credential.ts';
 import { createGate } from '../../src/access/gate.ts';
 import { createTokens } from '../../src/access/tokens.ts';
 import { rowKeyTime } from '../../src/kernel/ids.ts';
 import { randomBytes } from '../../src/kernel/random.ts';
-import type { Client } from '../../src/store/sqlite/access/applications.ts';
 import type { Store } from '../../src/store/sqlite/store.ts';
 import { refused } from '../support/refusals.ts';
 import { ACTOR, makeApplication, makeUser, openTestServices, type TestServices, tokenOf } from '../support/services.ts';

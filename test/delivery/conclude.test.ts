@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { Batch } from '../../src/delivery/batch.ts';
 import { type Conclusion, conclude } from '../../src/delivery/conclude.ts';
 import type { Finished, Job } from '../../src/delivery/job.ts';
 import { createIds } from '../../src/kernel/ids.ts';
 import { randomBytes } from '../../src/kernel/random.ts';
 import { failure, type Outcome } from '../../src/outbound/outcome.ts';
-import type { Batch } from '../../src/store/sqlite/delivery/dispatch.ts';
-import type { Progress, Webhook } from '../../src/store/sqlite/webhooks/webhooks.ts';
+import type { Progress, Webhook } from '../../src/webhooks/webhook.ts';
 import { answered, batchOf, progressOf } from '../support/attempts.ts';
 import { NOW } from '../support/store.ts';
 

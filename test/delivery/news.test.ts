@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createNews } from '../../src/delivery/news.ts';
 import { STATE_NEWS_PER_MINUTE, STATE_NEWS_WEBHOOKS } from '../../src/kernel/limits/delivery.ts';
-import type { StateChange, WebhookState } from '../../src/store/sqlite/webhooks/webhooks.ts';
+import type { StateChange, WebhookState } from '../../src/webhooks/webhook.ts';
 import { progressOf } from '../support/attempts.ts';
 import { isDrained, openDispatching, until } from '../support/dispatching.ts';
 import { NOW } from '../support/store.ts';

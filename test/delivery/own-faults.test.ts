@@ -6,7 +6,7 @@ import type { Dispatcher } from '../../src/delivery/dispatcher.ts';
 import { createOauthTokens } from '../../src/delivery/oauth.ts';
 import { createSend } from '../../src/delivery/send.ts';
 import { FAULT_PAUSE_MS } from '../../src/kernel/limits/delivery.ts';
-import type { Resolve } from '../../src/outbound/egress.ts';
+import type { Resolve } from '../../src/outbound/resolve.ts';
 import {
   type Connected,
   type Dispatching,

@@ -11,10 +11,10 @@ import {
   stopReason,
   withinAllowance,
 } from '../../src/delivery/plan.ts';
+import type { DeliveryTarget } from '../../src/delivery/target.ts';
 import { BATCH_BYTES } from '../../src/kernel/limits/limits.ts';
-import type { DeliveryTarget } from '../../src/store/sqlite/delivery/delivery-targets.ts';
 import { NEVER } from '../../src/store/sqlite/delivery/dispatch.ts';
-import type { WebhookState } from '../../src/store/sqlite/webhooks/webhooks.ts';
+import type { WebhookState } from '../../src/webhooks/webhook.ts';
 import { batchOf, progressOf } from '../support/attempts.ts';
 import { NOW } from '../support/store.ts';
 

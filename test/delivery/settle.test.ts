@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { Settlement } from '../../src/delivery/settlement.ts';
 import { FULL_PAUSE_MS } from '../../src/kernel/limits/delivery.ts';
-import type { Settlement, SettlementStore } from '../../src/store/sqlite/delivery/settlement.ts';
-import { StaleWrite } from '../../src/store/sqlite/driver/database.ts';
+import { StaleWrite } from '../../src/store/errors.ts';
+import type { SettlementStore } from '../../src/store/sqlite/delivery/settlement.ts';
 import type { Store } from '../../src/store/sqlite/store.ts';
 import { batchOf } from '../support/attempts.ts';
 import { deferred } from '../support/deferred.ts';

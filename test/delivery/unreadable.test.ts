@@ -1,7 +1,7 @@
 /** A record that is damaged where it is kept goes nowhere, and takes no other with it. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { LogRecord } from '../../src/store/sqlite/delivery/records.ts';
+import type { LogRecord } from '../../src/delivery/batch.ts';
 import { DatabaseUnavailable } from '../../src/store/unavailable.ts';
 import { type Dispatching, offsets, openDispatching, until } from '../support/dispatching.ts';
 

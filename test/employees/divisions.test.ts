@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Caller } from '../../src/access/gate.ts';
-import type { Employee } from '../../src/store/sqlite/employees.ts';
+import type { Employee } from '../../src/employees/employee.ts';
 import { refused } from '../support/refusals.ts';
 import { makeCaller, openTestServices, type TestServices } from '../support/services.ts';
 import { leavingNothing } from '../support/store.ts';

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { DATABASE_FILE } from '../../src/data/data-folder.ts';
 import { GIVE_UP_QUIET_MS } from '../../src/kernel/limits/housekeeping.ts';
 import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
-import type { Progress } from '../../src/store/sqlite/webhooks/webhooks.ts';
+import type { Progress } from '../../src/webhooks/webhook.ts';
 import { claimNext, publishMany, run, settleBatch } from '../support/batches.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { subscribe } from '../support/events.ts';

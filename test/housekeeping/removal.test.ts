@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { StaleWrite } from '../../src/store/sqlite/driver/database.ts';
+import { StaleWrite } from '../../src/store/errors.ts';
 import { attemptOf, checkLog, claimNext, publishMany, run, settleBatch, settleNext } from '../support/batches.ts';
 import { newEvent, subscribe } from '../support/events.ts';
 import { count, keepHouse } from '../support/housekeeping.ts';

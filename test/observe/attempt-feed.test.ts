@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { SettledBatch } from '../../src/delivery/settlement.ts';
 import { createIds } from '../../src/kernel/ids.ts';
 import { FEED_BUFFERED } from '../../src/kernel/limits/portal.ts';
 import { randomBytes } from '../../src/kernel/random.ts';
 import { createAttemptFeed, type FeedPiece } from '../../src/observe/attempt-feed.ts';
-import type { SettledBatch } from '../../src/store/sqlite/delivery/settlement.ts';
 import { batchOf } from '../support/attempts.ts';
 import { attemptOf } from '../support/batches.ts';
 

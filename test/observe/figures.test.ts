@@ -5,6 +5,7 @@ import { describe, it, type TestContext } from 'node:test';
 import Database from 'better-sqlite3';
 import fc from 'fast-check';
 import { DATABASE_FILE } from '../../src/data/data-folder.ts';
+import type { BatchFate, SettledBatch } from '../../src/delivery/settlement.ts';
 import { FIGURE_WEBHOOKS_MAX } from '../../src/kernel/limits/portal.ts';
 import {
   bucketEnd,
@@ -15,7 +16,6 @@ import {
   percentile,
 } from '../../src/observe/figures.ts';
 import { NO_TIMINGS } from '../../src/outbound/outcome.ts';
-import type { BatchFate, SettledBatch } from '../../src/store/sqlite/delivery/settlement.ts';
 import { batchOf } from '../support/attempts.ts';
 import { attemptOf } from '../support/batches.ts';
 import { TOKEN } from '../support/client.ts';

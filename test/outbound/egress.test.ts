@@ -6,10 +6,10 @@ import {
   type EgressPolicy,
   guardedLookup,
   hostVerdict,
-  type Resolve,
   resolveChecked,
 } from '../../src/outbound/egress.ts';
 import { parseCidr } from '../../src/outbound/ip-address.ts';
+import type { Resolve } from '../../src/outbound/resolve.ts';
 
 const NOTHING: EgressPolicy = { allow: [] };
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { test } from 'node:test';
-import type { Resolve } from '../../src/outbound/egress.ts';
+import type { Resolve } from '../../src/outbound/resolve.ts';
 import { deferred } from '../support/deferred.ts';
 import { startHttpsServer, startRawTlsServer, startTcpServer } from '../support/https-server.ts';
 import { makeCertificates } from '../support/tls.ts';

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
+import type { PortalRole } from '../../src/access/session.ts';
 import { DATABASE_FILE } from '../../src/data/data-folder.ts';
 import { ADMIN_REQUEST_BYTES } from '../../src/kernel/limits/limits.ts';
 import { FORM_FIELDS_MAX, SMALL_FORM_BYTES } from '../../src/kernel/limits/portal.ts';
 import { mayAct } from '../../src/portal/call.ts';
 import { SESSION_COOKIE } from '../../src/portal/cookies.ts';
-import type { PortalRole } from '../../src/store/sqlite/access/sessions.ts';
 import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { filledPath, portalPages } from '../support/portal-pages.ts';

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { Refusal } from '../../src/kernel/refusal.ts';
 import { COMMAND_LINE } from '../../src/resources/acting.ts';
 import { refusingDuplicates } from '../../src/resources/administration.ts';
-import { ConstraintViolation } from '../../src/store/sqlite/driver/database.ts';
+import { ConstraintViolation } from '../../src/store/errors.ts';
 import { refused } from '../support/refusals.ts';
 import { ACTOR, actingAs, makeApplication, makeEndpoint, makeUser, openTestServices } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Application } from '../../src/store/sqlite/access/applications.ts';
-import { ConstraintViolation } from '../../src/store/sqlite/driver/database.ts';
+import type { Application } from '../../src/access/application.ts';
+import { ConstraintViolation } from '../../src/store/errors.ts';
 import { ACTOR, makeApplication, makeUser, openTestServices } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
 

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { AttemptRecord } from '../../src/delivery/attempt.ts';
 import { ATTEMPTS_LOOKED_THROUGH } from '../../src/kernel/limits/log.ts';
 import { NO_TIMINGS } from '../../src/outbound/outcome.ts';
-import { type AttemptRecord, attemptStatement } from '../../src/store/sqlite/delivery/attempts.ts';
-import { ConstraintViolation } from '../../src/store/sqlite/driver/database.ts';
+import { ConstraintViolation } from '../../src/store/errors.ts';
+import { attemptStatement } from '../../src/store/sqlite/delivery/attempts.ts';
 import { subscribe } from '../support/events.ts';
 import { leavingNothing, NOW, openTestStore, type TestStore } from '../support/store.ts';
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { AUDIT_EXAMINED_AT_ONCE } from '../../src/kernel/limits/log.ts';
 import type { AuditEntry } from '../../src/resources/audit.ts';
+import { ConstraintViolation } from '../../src/store/errors.ts';
 import { auditStatement, auditStore } from '../../src/store/sqlite/audit.ts';
-import { ConstraintViolation } from '../../src/store/sqlite/driver/database.ts';
 import { openTestStore, type TestStore } from '../support/store.ts';
 import { countTurns } from '../support/turns.ts';
 

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { deliveryAddress } from '../../src/kernel/ids.ts';
 import { DELIVERIES_EXAMINED_AT_ONCE, DELIVERIES_EXAMINED_MAX } from '../../src/kernel/limits/log.ts';
-import { type DeliveryFilter, type DeliveryState, deliveryStore } from '../../src/store/sqlite/delivery/deliveries.ts';
+import { type DeliveryFilter, deliveryStore } from '../../src/store/sqlite/delivery/deliveries.ts';
 import { replayStore } from '../../src/store/sqlite/delivery/replays.ts';
 import type { Row } from '../../src/store/sqlite/driver/database.ts';
+import type { DeliveryState } from '../../src/webhooks/delivery.ts';
 import { at, ERASED, EVENTS, eventId, type LargeLog, openLargeLog, RARE, SECOND_MS } from '../support/large-log.ts';
 
 const LIMIT = 50;

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { deliveryId } from '../../src/kernel/ids.ts';
-import type { DeliveryState } from '../../src/store/sqlite/delivery/deliveries.ts';
 import type { ReplayableState } from '../../src/store/sqlite/delivery/replays.ts';
+import type { DeliveryState } from '../../src/webhooks/delivery.ts';
 import { newEvent, subscribe } from '../support/events.ts';
 import { NOW, openTestStore, type TestStore } from '../support/store.ts';
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { RECORD_OVERHEAD_BYTES } from '../../src/kernel/limits/delivery.ts';
-import { StaleWrite } from '../../src/store/sqlite/driver/database.ts';
+import { StaleWrite } from '../../src/store/errors.ts';
 import { batchOf } from '../support/attempts.ts';
 import { claimNext } from '../support/batches.ts';
 import { openDispatching } from '../support/dispatching.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { ConstraintViolation } from '../../src/store/sqlite/driver/database.ts';
-import type { NewEvent } from '../../src/store/sqlite/events.ts';
+import type { NewEvent } from '../../src/events/event.ts';
+import { ConstraintViolation } from '../../src/store/errors.ts';
 import { publishStatements } from '../../src/store/sqlite/events.ts';
 import { idempotency, logs, newEvent, subscribe } from '../support/events.ts';
 import { leavingNothing, openTestStore } from '../support/store.ts';

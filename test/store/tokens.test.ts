@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import type { Application } from '../../src/access/application.ts';
 import { firstRowKeyAt } from '../../src/kernel/ids.ts';
-import type { Application } from '../../src/store/sqlite/access/applications.ts';
+import { ConstraintViolation, StaleWrite } from '../../src/store/errors.ts';
 import { purgeTokens } from '../../src/store/sqlite/access/tokens.ts';
-import { ConstraintViolation, StaleWrite } from '../../src/store/sqlite/driver/database.ts';
 import { ACTOR, makeApplication, makeUser, openTestServices, type TestServices } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { User } from '../../src/store/sqlite/access/users.ts';
-import { ConstraintViolation, StaleWrite } from '../../src/store/sqlite/driver/database.ts';
+import type { User } from '../../src/access/user.ts';
+import { ConstraintViolation, StaleWrite } from '../../src/store/errors.ts';
 import { ACTOR, makeApplication, openTestServices } from '../support/services.ts';
 import { leavingNothing, NOW, openTestStore } from '../support/store.ts';
 

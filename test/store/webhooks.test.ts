@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { STEP_ROWS_FIRST } from '../../src/kernel/limits/housekeeping.ts';
+import { StaleWrite } from '../../src/store/errors.ts';
 import { makeDue } from '../../src/store/sqlite/delivery/resume.ts';
-import { StaleWrite } from '../../src/store/sqlite/driver/database.ts';
-import type { Progress, Webhook } from '../../src/store/sqlite/webhooks/webhooks.ts';
+import type { Progress, Webhook } from '../../src/webhooks/webhook.ts';
 import { logs, newEvent, subscribe } from '../support/events.ts';
 import { leavingNothing, NOW, openTestStore, type TestStore } from '../support/store.ts';
 

@@ -1,8 +1,9 @@
 /** Outcomes, batches and the health of webhooks as the pure rules of delivery are asked about them. */
+
+import type { Batch } from '../../src/delivery/batch.ts';
+import type { Health } from '../../src/delivery/settlement.ts';
 import { type ErrorClass, failure, NO_TIMINGS, type Outcome } from '../../src/outbound/outcome.ts';
-import type { Batch } from '../../src/store/sqlite/delivery/dispatch.ts';
-import type { Health } from '../../src/store/sqlite/delivery/settlement.ts';
-import type { Progress } from '../../src/store/sqlite/webhooks/webhooks.ts';
+import type { Progress } from '../../src/webhooks/webhook.ts';
 import { NOW } from './store.ts';
 
 /** Every class of error but `http_status`. */

@@ -1,10 +1,10 @@
 /** The log of a webhook cut into batches, and what became of them, through the verbs that the dispatcher uses. */
 
+import type { AttemptRecord } from '../../src/delivery/attempt.ts';
+import type { Batch } from '../../src/delivery/batch.ts';
+import type { BatchFate } from '../../src/delivery/settlement.ts';
+import type { NewEvent } from '../../src/events/event.ts';
 import { NO_TIMINGS } from '../../src/outbound/outcome.ts';
-import type { AttemptRecord } from '../../src/store/sqlite/delivery/attempts.ts';
-import type { Batch } from '../../src/store/sqlite/delivery/dispatch.ts';
-import type { BatchFate } from '../../src/store/sqlite/delivery/settlement.ts';
-import type { NewEvent } from '../../src/store/sqlite/events.ts';
 import { batchOf } from './attempts.ts';
 import { newEvent } from './events.ts';
 import type { TestStore } from './store.ts';

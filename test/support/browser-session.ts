@@ -1,8 +1,8 @@
 /** A session of the portal without its form: what a browser is given to be signed in. */
 import assert from 'node:assert/strict';
+import type { PortalRole } from '../../src/access/session.ts';
 import { SESSION_COOKIE } from '../../src/portal/cookies.ts';
 import { COMMAND_LINE } from '../../src/resources/acting.ts';
-import type { PortalRole } from '../../src/store/sqlite/access/sessions.ts';
 import type { ServiceInProcess } from './service.ts';
 
 let accounts = 0;

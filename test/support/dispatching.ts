@@ -10,7 +10,7 @@ import type { AcceptedView } from '../../src/events/publish.ts';
 import { createClockWatch } from '../../src/observe/clock-watch.ts';
 import { createLog } from '../../src/observe/log.ts';
 import type { Transport, TransportRequest } from '../../src/outbound/transport.ts';
-import type { Webhook } from '../../src/store/sqlite/webhooks/webhooks.ts';
+import type { Webhook } from '../../src/webhooks/webhook.ts';
 import { cleanUp } from './cleanup.ts';
 import { sharedCertificates } from './journey.ts';
 import { createLogReader, type LogReader } from './log-reader.ts';

@@ -1,6 +1,6 @@
 /** Events as they come into the store, and webhooks subscribed to them, without what the use cases above ask for. */
-import type { Idempotency, NewEvent } from '../../src/store/sqlite/events.ts';
-import type { WebhookConfiguration } from '../../src/store/sqlite/webhooks/webhooks.ts';
+import type { Idempotency, NewEvent } from '../../src/events/event.ts';
+import type { WebhookConfiguration } from '../../src/webhooks/webhook.ts';
 import type { TestStore } from './store.ts';
 
 export function newEvent({ ids, clock }: TestStore, type: string, more: Partial<NewEvent> = {}): NewEvent {

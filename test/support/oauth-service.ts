@@ -3,6 +3,7 @@
 import { connect, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import { createThrottle } from '../../src/access/throttle.ts';
+import type { User } from '../../src/access/user.ts';
 import { createClientAuthentication } from '../../src/http/client-authentication.ts';
 import { createListener } from '../../src/http/listener.ts';
 import { createRemoteAddress } from '../../src/http/remote-address.ts';
@@ -14,7 +15,6 @@ import { tokenRoutes } from '../../src/http/routes/token.ts';
 import { createRequestHandler } from '../../src/http/server.ts';
 import { createLog } from '../../src/observe/log.ts';
 import { parseCidr } from '../../src/outbound/ip-address.ts';
-import type { User } from '../../src/store/sqlite/access/users.ts';
 import { makeApplication, makeUser, openTestServices, type TestServices } from './services.ts';
 
 export const TOKEN = '/services/api/oauth2/token';

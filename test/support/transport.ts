@@ -1,9 +1,10 @@
 /** A transport that may reach this machine's loopback addresses, and short ways to use it in tests. */
 
 import type { TestContext } from 'node:test';
-import type { EgressPolicy, Resolve } from '../../src/outbound/egress.ts';
+import type { EgressPolicy } from '../../src/outbound/egress.ts';
 import { parseCidr } from '../../src/outbound/ip-address.ts';
 import type { ErrorClass, Failure, Outcome } from '../../src/outbound/outcome.ts';
+import type { Resolve } from '../../src/outbound/resolve.ts';
 import {
   createTransport,
   type Transport,

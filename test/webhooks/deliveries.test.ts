@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { AttemptRecord } from '../../src/delivery/attempt.ts';
 import { NO_TIMINGS } from '../../src/outbound/outcome.ts';
-import type { AttemptRecord } from '../../src/store/sqlite/delivery/attempts.ts';
-import type { Delivery, DeliveryState } from '../../src/store/sqlite/delivery/deliveries.ts';
 import { viewAttempt, viewDelivery } from '../../src/webhooks/deliveries.ts';
+import type { Delivery, DeliveryState } from '../../src/webhooks/delivery.ts';
 import { refused } from '../support/refusals.ts';
 import {
   ACTOR,

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Progress, WebhookState } from '../../src/store/sqlite/webhooks/webhooks.ts';
 import {
   DEAD_STREAK_LIMIT,
   FAILING_LIMIT_MS,
@@ -12,6 +11,7 @@ import {
   startedProgress,
   stoppedProgress,
 } from '../../src/webhooks/lifecycle.ts';
+import type { Progress, WebhookState } from '../../src/webhooks/webhook.ts';
 import { NOW } from '../support/store.ts';
 
 const EVENTS = ['start', 'stop', 'succeeded', 'failed', 'gave_up'] as const satisfies readonly LifecycleEvent[];

@@ -3,7 +3,7 @@ import { before, describe, it, type TestContext } from 'node:test';
 import { RESPONSE_KEPT_BYTES } from '../../src/kernel/limits/limits.ts';
 import { randomBytes } from '../../src/kernel/random.ts';
 import { COMMAND_LINE } from '../../src/resources/acting.ts';
-import type { Verification } from '../../src/store/sqlite/webhooks/endpoints.ts';
+import type { Verification } from '../../src/webhooks/endpoint.ts';
 import { viewEndpoint } from '../../src/webhooks/endpoint-schema.ts';
 import { createChallenge } from '../../src/webhooks/verification.ts';
 import { challengeAnswer } from '../../src/wire/challenge.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { makePrivateFolder } from '../../kernel/folder.ts';
 import { LISTEN_CERTIFICATE_DAYS } from '../../kernel/limits/listen.ts';
 import { writePrivateFile } from '../../kernel/private-file.ts';
-import { CommandError } from '../command.ts';
+import { CommandError } from '../errors.ts';
 import { type Identity, makeCertificate } from './self-signed.ts';
 
 /** `certificateFile` is what a sender trusts (SALLYPORT_CA_FILE). */

@@ -6,7 +6,8 @@ import { ambiguityOf } from '../../outbound/plain-url.ts';
 import type { VerifyOptions } from '../../receiver/index.ts';
 import { givenSecret } from '../../wire/given-secret.ts';
 import { decryptBinary } from '../../wire/pgp-decryption.ts';
-import { type Invocation, UsageError } from '../command.ts';
+import type { Invocation } from '../command.ts';
+import { UsageError } from '../errors.ts';
 import { readFileOrInput, readText } from '../input.ts';
 import type { AnswerPlan } from './answer.ts';
 

@@ -4,7 +4,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { statusOf } from '../../receiver/refusals.ts';
 import { challengeHeader } from '../../wire/challenge-answer.ts';
-import { CommandError } from '../command.ts';
+import { CommandError } from '../errors.ts';
 import type { Answered } from './answer.ts';
 import type { Arrival } from './arrival.ts';
 import type { Identity } from './self-signed.ts';

@@ -1,7 +1,8 @@
 /** The employees API (wire.md §3). */
+
+import type { Employee } from '../../employees/employee.ts';
 import { type Employees, employeeInput, employeeView, viewEmployee } from '../../employees/employees.ts';
 import { page } from '../../kernel/schemas.ts';
-import type { Employee } from '../../store/sqlite/employees.ts';
 import { changed, ETAG, IF_MATCH, IF_NONE_MATCH, NOT_MODIFIED, read, readIfMatch } from '../conditional.ts';
 import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
 import { type Filters, PAGE_QUERY, pageReply, readFilter, readPageQuery, textFilter } from '../paging.ts';

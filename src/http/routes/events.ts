@@ -9,7 +9,6 @@ import { id, instant, isoInstant, moment, NOT_A_MOMENT, page } from '../../kerne
 import { validate } from '../../kernel/validation.ts';
 import type { Services } from '../../services.ts';
 import type { AuditFilter, AuditRecord } from '../../store/sqlite/audit.ts';
-import type { DeliveryState } from '../../store/sqlite/delivery/deliveries.ts';
 import type { Store } from '../../store/sqlite/store.ts';
 import {
   type DeliverySearch,
@@ -18,6 +17,7 @@ import {
   viewAttempt,
   viewDelivery,
 } from '../../webhooks/deliveries.ts';
+import type { DeliveryState } from '../../webhooks/delivery.ts';
 import { ETAG, IF_NONE_MATCH, NOT_MODIFIED, read, requireMatch } from '../conditional.ts';
 import { type Filters, PAGE_QUERY, pageReply, readFilter, readPageQuery, textFilter } from '../paging.ts';
 import { actionRoute, EDGE, idOf, ok } from '../resource-routes.ts';

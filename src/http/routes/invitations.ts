@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { INVITATIONS_PATH, type Invitations, invitationUrl, type NewInvitation } from '../../access/invitations.ts';
 import { type Attempt, refuseBlocked, type Throttle } from '../../access/throttle.ts';
+import type { User } from '../../access/user.ts';
 import type { Clock } from '../../kernel/ids.ts';
 import {
   CHOSEN_PASSWORD_MAX_LENGTH,
@@ -12,7 +13,6 @@ import {
 import { type FieldProblem, Refusal } from '../../kernel/refusal.ts';
 import { instant, isoInstant } from '../../kernel/schemas.ts';
 import { validate } from '../../kernel/validation.ts';
-import type { User } from '../../store/sqlite/access/users.ts';
 import { type Html, html } from '../html.ts';
 import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
 import { createPageReply, type PageReply } from '../page.ts';

@@ -4,9 +4,8 @@ import { eventTypeInput, eventTypePatch, eventTypeView, viewEventType } from '..
 import type { Clock } from '../../kernel/ids.ts';
 import { validate } from '../../kernel/validation.ts';
 import type { Services } from '../../services.ts';
-import type { Endpoint } from '../../store/sqlite/webhooks/endpoints.ts';
-import type { PgpKey } from '../../store/sqlite/webhooks/keys.ts';
 import { attemptView, viewAttempt } from '../../webhooks/deliveries.ts';
+import type { Endpoint } from '../../webhooks/endpoint.ts';
 import {
   endpointInput,
   endpointPatch,
@@ -17,6 +16,7 @@ import {
   viewEndpoint,
 } from '../../webhooks/endpoint-schema.ts';
 import type { WithNewSecret } from '../../webhooks/endpoints.ts';
+import type { PgpKey } from '../../webhooks/key.ts';
 import { keyInput, keyView, viewKey } from '../../webhooks/keys.ts';
 import { viewWebhook, webhookView } from '../../webhooks/view.ts';
 import { replayedView, replayInput, webhookInput } from '../../webhooks/webhook-schema.ts';

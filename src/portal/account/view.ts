@@ -1,8 +1,9 @@
 /** The page of one's own account. */
+
+import type { Passkey } from '../../access/passkey.ts';
+import type { Session } from '../../access/session.ts';
 import { type Html, html } from '../../http/html.ts';
 import { CHOSEN_PASSWORD_MAX_LENGTH, CHOSEN_PASSWORD_MIN_LENGTH } from '../../kernel/limits/limits.ts';
-import type { Passkey } from '../../store/sqlite/access/passkeys.ts';
-import type { Session } from '../../store/sqlite/access/sessions.ts';
 import type { PageCall, View } from '../call.ts';
 import { badge } from '../parts/badge.ts';
 import { actionButton, linkButton, submitButton } from '../parts/button.ts';

@@ -1,10 +1,10 @@
 /** `/applications/{id}`: what a program may do, as whom, and its credentials. */
 
+import type { Application } from '../../access/application.ts';
 import { isAllowed, requireRightsOfApplication } from '../../access/containment.ts';
+import type { ApiProduct } from '../../access/product.ts';
+import type { User } from '../../access/user.ts';
 import { type Html, html } from '../../http/html.ts';
-import type { Application } from '../../store/sqlite/access/applications.ts';
-import type { ApiProduct } from '../../store/sqlite/access/products.ts';
-import type { User } from '../../store/sqlite/access/users.ts';
 import type { PageCall, View } from '../call.ts';
 import { badge } from '../parts/badge.ts';
 import { actionButton, buttonRow, linkButton } from '../parts/button.ts';

@@ -1,4 +1,8 @@
 /** The fields of an application, what they send, and what an application has now. */
+
+import type { Application } from '../../access/application.ts';
+import type { ApiProduct } from '../../access/product.ts';
+import type { User } from '../../access/user.ts';
 import { type Html, html } from '../../http/html.ts';
 import {
   TOKEN_VALIDITY_DEFAULT_SECONDS,
@@ -6,9 +10,6 @@ import {
   TOKEN_VALIDITY_MIN_SECONDS,
 } from '../../kernel/limits/limits.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import type { Application } from '../../store/sqlite/access/applications.ts';
-import type { ApiProduct } from '../../store/sqlite/access/products.ts';
-import type { User } from '../../store/sqlite/access/users.ts';
 import { numberOf } from '../endpoints/input.ts';
 import { radioGroup } from '../parts/choices.ts';
 import { numberField, textField } from '../parts/fields.ts';

@@ -1,10 +1,11 @@
 /** `/applications/new`, and the change of an application: one form, and what comes of it. */
+
+import type { Application } from '../../access/application.ts';
+import type { ApiProduct } from '../../access/product.ts';
+import type { User } from '../../access/user.ts';
 import { html } from '../../http/html.ts';
 import { CHOICES_MAX } from '../../kernel/limits/portal.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import type { Application } from '../../store/sqlite/access/applications.ts';
-import type { ApiProduct } from '../../store/sqlite/access/products.ts';
-import type { User } from '../../store/sqlite/access/users.ts';
 import { type PageCall, redirectTo, type View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';

@@ -1,10 +1,11 @@
 /** Client secrets: shown when an application is registered, and when a new one is made in place of it. */
+
+import type { Application } from '../../access/application.ts';
 import type { WithSecret } from '../../access/applications.ts';
 import { type Html, html } from '../../http/html.ts';
 import { TOKEN_PATH } from '../../http/routes/token.ts';
 import { SECRET_OVERLAP_MAX_SECONDS } from '../../kernel/limits/limits.ts';
 import { refuseField } from '../../kernel/refusal.ts';
-import type { Application } from '../../store/sqlite/access/applications.ts';
 import type { PageCall, View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import { numberOf } from '../endpoints/input.ts';

@@ -1,8 +1,9 @@
 /** One attempt of a delivery: what was sent, what came, how long each step took, and what to do where it failed. */
+
+import type { AttemptRecord } from '../../delivery/attempt.ts';
 import { type Html, html } from '../../http/html.ts';
 import { RESPONSE_KEPT_BYTES } from '../../kernel/limits/limits.ts';
 import { adviceFor, type ErrorClass } from '../../outbound/outcome.ts';
-import type { AttemptRecord } from '../../store/sqlite/delivery/attempts.ts';
 import { badge } from '../parts/badge.ts';
 import { codeBlock } from '../parts/code.ts';
 import type { Moment } from '../parts/details.ts';

@@ -1,11 +1,13 @@
 /** `/deliveries/{id}`: the story of one delivery, from what happened to where it stands, and what it carries. */
+
+import type { AttemptRecord } from '../../delivery/attempt.ts';
 import { type Html, html } from '../../http/html.ts';
 import { ATTEMPTS_SHOWN } from '../../kernel/limits/limits.ts';
-import type { AttemptRecord } from '../../store/sqlite/delivery/attempts.ts';
-import type { Delivery, DeliveryContent } from '../../store/sqlite/delivery/deliveries.ts';
-import type { Endpoint } from '../../store/sqlite/webhooks/endpoints.ts';
-import type { Webhook } from '../../store/sqlite/webhooks/webhooks.ts';
+import type { DeliveryContent } from '../../store/sqlite/delivery/deliveries.ts';
+import type { Delivery } from '../../webhooks/delivery.ts';
+import type { Endpoint } from '../../webhooks/endpoint.ts';
 import { isReplayable } from '../../webhooks/replay.ts';
+import type { Webhook } from '../../webhooks/webhook.ts';
 import type { PageCall } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';

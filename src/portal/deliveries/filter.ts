@@ -2,9 +2,9 @@
 import type { Html } from '../../http/html.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
 import { CHOICES_MAX } from '../../kernel/limits/portal.ts';
-import type { DeliveryState } from '../../store/sqlite/delivery/deliveries.ts';
 import type { Store } from '../../store/sqlite/store.ts';
 import type { DeliverySearch } from '../../webhooks/deliveries.ts';
+import type { DeliveryState } from '../../webhooks/delivery.ts';
 import { selectField, textField } from '../parts/fields.ts';
 import { newForm } from '../parts/form-state.ts';
 import { readChoice, readInstant, readText } from '../query.ts';

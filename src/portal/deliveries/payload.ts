@@ -1,7 +1,8 @@
 /** What a delivery carries: the event's data, and the record as its receiver reads it once it is decrypted and unzipped. */
 import { type Html, html } from '../../http/html.ts';
-import type { Delivery, DeliveryContent } from '../../store/sqlite/delivery/deliveries.ts';
-import type { Webhook } from '../../store/sqlite/webhooks/webhooks.ts';
+import type { DeliveryContent } from '../../store/sqlite/delivery/deliveries.ts';
+import type { Delivery } from '../../webhooks/delivery.ts';
+import type { Webhook } from '../../webhooks/webhook.ts';
 import { encodeEnvelope } from '../../wire/envelope-encoding.ts';
 import { codePanels } from '../parts/code.ts';
 import { section } from '../parts/header.ts';

@@ -1,10 +1,11 @@
 /** Where a delivery stands, in a sentence, and what to do where something has to be done. */
+
+import type { AttemptRecord } from '../../delivery/attempt.ts';
 import { type Html, html } from '../../http/html.ts';
 import { adviceFor, type ErrorClass } from '../../outbound/outcome.ts';
-import type { AttemptRecord } from '../../store/sqlite/delivery/attempts.ts';
-import type { Delivery } from '../../store/sqlite/delivery/deliveries.ts';
-import type { Webhook } from '../../store/sqlite/webhooks/webhooks.ts';
+import type { Delivery } from '../../webhooks/delivery.ts';
 import { isRunnable } from '../../webhooks/lifecycle.ts';
+import type { Webhook } from '../../webhooks/webhook.ts';
 import { notice } from '../parts/notice.ts';
 import { sentence } from '../parts/sentence.ts';
 import { spanText } from '../parts/time.ts';

@@ -2,7 +2,7 @@
 import { type Html, html } from '../../http/html.ts';
 import { CHALLENGE_TIMEOUT_MS } from '../../kernel/limits/limits.ts';
 import { adviceFor, type ErrorClass } from '../../outbound/outcome.ts';
-import type { Endpoint, Verification } from '../../store/sqlite/webhooks/endpoints.ts';
+import type { Endpoint, Verification } from '../../webhooks/endpoint.ts';
 import { challengeBody } from '../../wire/challenge.ts';
 import { challengeHeader } from '../../wire/challenge-answer.ts';
 import { pathAndQuery } from '../../wire/signature.ts';

@@ -1,6 +1,6 @@
 /** The fields of an endpoint, for its creation and for a change: what everybody needs first, the rest folded away. */
 import { attributes, type Html, html } from '../../http/html.ts';
-import type { Endpoint } from '../../store/sqlite/webhooks/endpoints.ts';
+import type { Endpoint } from '../../webhooks/endpoint.ts';
 import { checkbox, radioGroup } from '../parts/choices.ts';
 import { idOf, numberField, textArea, textField } from '../parts/fields.ts';
 import { fieldGroup, moreFields } from '../parts/form.ts';

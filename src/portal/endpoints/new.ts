@@ -1,6 +1,6 @@
 /** `/endpoints/new`, and the change of an endpoint: one form, and what comes of it. */
 import { html } from '../../http/html.ts';
-import type { Endpoint } from '../../store/sqlite/webhooks/endpoints.ts';
+import type { Endpoint } from '../../webhooks/endpoint.ts';
 import { type PageCall, pathId, redirectTo, type View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';

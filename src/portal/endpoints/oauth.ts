@@ -1,7 +1,7 @@
 /** The OAuth settings of an endpoint, and what came when they were tried. */
 import type { OauthTest } from '../../delivery/test-oauth.ts';
 import { type Html, html } from '../../http/html.ts';
-import type { Endpoint } from '../../store/sqlite/webhooks/endpoints.ts';
+import type { Endpoint } from '../../webhooks/endpoint.ts';
 import type { PageCall } from '../call.ts';
 import { badge } from '../parts/badge.ts';
 import { submitButton } from '../parts/button.ts';

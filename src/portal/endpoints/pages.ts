@@ -1,6 +1,6 @@
 /** The pages of endpoints: the list, one endpoint with what can be done with it, and its forms. */
 import { html } from '../../http/html.ts';
-import type { Endpoint } from '../../store/sqlite/webhooks/endpoints.ts';
+import type { Endpoint } from '../../webhooks/endpoint.ts';
 import { pathId, redirectTo } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';

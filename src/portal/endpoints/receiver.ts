@@ -1,6 +1,6 @@
 /** What the customer has to be told: address, API key, secret, and code that checks what comes. */
 import { type Html, html } from '../../http/html.ts';
-import { currentApiKey, type Endpoint } from '../../store/sqlite/webhooks/endpoints.ts';
+import { currentApiKey, type Endpoint } from '../../webhooks/endpoint.ts';
 import { type PageCall, pathId } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';

@@ -1,6 +1,6 @@
 /** A new secret or a new API key for an endpoint, at once or at a time until which the receiver can take both. */
 import { type Html, html } from '../../http/html.ts';
-import type { Endpoint } from '../../store/sqlite/webhooks/endpoints.ts';
+import type { Endpoint } from '../../webhooks/endpoint.ts';
 import { type PageCall, pathId, redirectTo, type View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageDefinition, PageRoute } from '../page.ts';

@@ -1,6 +1,7 @@
 /** `/event-types`: what may happen, by category, and who is told. */
+
+import type { EventType } from '../../events/event-type.ts';
 import { type Html, html } from '../../http/html.ts';
-import type { EventType } from '../../store/sqlite/webhooks/event-types.ts';
 import { NO_USES, type Uses } from '../../store/sqlite/webhooks/uses.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';

@@ -1,7 +1,8 @@
 /** The pages of event types: the list, one of them with how it is published and arrives, and its forms. */
+
+import type { EventType } from '../../events/event-type.ts';
 import { type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import type { EventType } from '../../store/sqlite/webhooks/event-types.ts';
 import { NO_USES, type Uses } from '../../store/sqlite/webhooks/uses.ts';
 import { eventTypeKey } from '../../wire/envelope.ts';
 import { type PageCall, pathId, redirectTo, type View } from '../call.ts';

@@ -1,8 +1,8 @@
 /** `/keys`: the PGP keys that deliveries are encrypted for, and when they and the client certificates expire. */
 import { type Html, html } from '../../http/html.ts';
 import { EXPIRIES_SHOWN } from '../../kernel/limits/portal.ts';
-import type { PgpKey } from '../../store/sqlite/webhooks/keys.ts';
 import { NO_USES, type Uses } from '../../store/sqlite/webhooks/uses.ts';
+import type { PgpKey } from '../../webhooks/key.ts';
 import type { PageCall } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';

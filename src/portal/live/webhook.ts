@@ -3,7 +3,7 @@
 import { type Html, html } from '../../http/html.ts';
 import { TAIL_BEGINS_WITH } from '../../kernel/limits/portal.ts';
 import type { Series } from '../../observe/figures.ts';
-import type { Webhook } from '../../store/sqlite/webhooks/webhooks.ts';
+import type { Webhook } from '../../webhooks/webhook.ts';
 import type { PageCall } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import { section } from '../parts/header.ts';

@@ -1,6 +1,7 @@
 /** Permissions as people pick them: those that rules of the API catalogue ask for, and others by their name. */
+
+import type { ApiProduct } from '../../access/product.ts';
 import type { Html } from '../../http/html.ts';
-import type { ApiProduct } from '../../store/sqlite/access/products.ts';
 import { checkboxGroup } from './choices.ts';
 import { textField } from './fields.ts';
 import type { FormState } from './form-state.ts';

@@ -1,6 +1,7 @@
 /** Scopes as people pick them: by API product, each with what it is for and what it opens. */
+
+import type { ApiProduct } from '../../access/product.ts';
 import { type Html, html } from '../../http/html.ts';
-import type { ApiProduct } from '../../store/sqlite/access/products.ts';
 import { checkboxGroup } from './choices.ts';
 import type { FormState } from './form-state.ts';
 

@@ -1,7 +1,8 @@
 /** `/products/{id}`: an API with its scopes and rules, and who holds them. */
+
+import type { Application } from '../../access/application.ts';
+import type { ApiProduct } from '../../access/product.ts';
 import { type Html, html } from '../../http/html.ts';
-import type { Application } from '../../store/sqlite/access/applications.ts';
-import type { ApiProduct } from '../../store/sqlite/access/products.ts';
 import type { PageCall, View } from '../call.ts';
 import { badge, stateBadge } from '../parts/badge.ts';
 import { buttonRow, linkButton } from '../parts/button.ts';

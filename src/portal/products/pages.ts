@@ -1,6 +1,7 @@
 /** The pages of API products: what scopes there are, and which request takes which. */
+
+import type { ApiProduct } from '../../access/product.ts';
 import { html } from '../../http/html.ts';
-import type { ApiProduct } from '../../store/sqlite/access/products.ts';
 import { type PageCall, redirectTo, type View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';

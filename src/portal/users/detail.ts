@@ -1,9 +1,9 @@
 /** `/users/{id}`: an account, what its applications may do, and how its owner gets in. */
 
+import type { Application } from '../../access/application.ts';
 import { isAllowed, requireRightsOfUser } from '../../access/containment.ts';
+import type { User } from '../../access/user.ts';
 import { type Html, html } from '../../http/html.ts';
-import type { Application } from '../../store/sqlite/access/applications.ts';
-import type { User } from '../../store/sqlite/access/users.ts';
 import type { PageCall, View } from '../call.ts';
 import { stateBadge, tags } from '../parts/badge.ts';
 import { actionButton, buttonRow, linkButton } from '../parts/button.ts';

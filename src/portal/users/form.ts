@@ -1,8 +1,9 @@
 /** The fields of a user, what they send, and what a user has now. */
+
+import type { ApiProduct } from '../../access/product.ts';
+import type { Constraints, User } from '../../access/user.ts';
 import { type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import type { ApiProduct } from '../../store/sqlite/access/products.ts';
-import type { Constraints, User } from '../../store/sqlite/access/users.ts';
 import { radioGroup } from '../parts/choices.ts';
 import { textArea, textField } from '../parts/fields.ts';
 import { fieldGroup } from '../parts/form.ts';

@@ -1,7 +1,8 @@
 /** `/users`: who may sign in, and the accounts that applications act as. */
+
+import type { Role, User } from '../../access/user.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { UserListing } from '../../store/sqlite/access/registry.ts';
-import type { Role, User } from '../../store/sqlite/access/users.ts';
 import type { PageCall } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';

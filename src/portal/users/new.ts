@@ -1,7 +1,8 @@
 /** `/users/new`, and the change of a user: one form, and what comes of it. */
+
+import type { User } from '../../access/user.ts';
 import { html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import type { User } from '../../store/sqlite/access/users.ts';
 import { type PageCall, redirectTo, type View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';

@@ -1,7 +1,8 @@
 /** The answer to “send a test event”: whether it arrived, what was sent and what came, and what to do about it. */
+
+import type { AttemptRecord } from '../../delivery/attempt.ts';
 import { type Html, html } from '../../http/html.ts';
 import { adviceFor, type ErrorClass } from '../../outbound/outcome.ts';
-import type { AttemptRecord } from '../../store/sqlite/delivery/attempts.ts';
 import { attemptDetails } from '../deliveries/attempt.ts';
 import { section } from '../parts/header.ts';
 import { notice } from '../parts/notice.ts';

@@ -1,10 +1,10 @@
 /** Choosing the events of a webhook, and the rule that comes with some of them: what must be encrypted needs a key. */
 
+import type { EventType } from '../../events/event-type.ts';
 import { STATUS_CATEGORY } from '../../events/event-types.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
-import type { EventType } from '../../store/sqlite/webhooks/event-types.ts';
-import type { PgpKey } from '../../store/sqlite/webhooks/keys.ts';
 import { encryptionNeed } from '../../webhooks/encryption-rule.ts';
+import type { PgpKey } from '../../webhooks/key.ts';
 import { idOf, problemLine, selectField, textField } from '../parts/fields.ts';
 import { fieldGroup } from '../parts/form.ts';
 import type { FormState } from '../parts/form-state.ts';

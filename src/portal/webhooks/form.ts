@@ -1,4 +1,6 @@
 /** The fields of a webhook, in the order in which one thinks of them; each rule is said where it bites. */
+
+import type { EventType } from '../../events/event-type.ts';
 import { type Html, html } from '../../http/html.ts';
 import {
   ATTEMPT_TIMEOUT_MAX_SECONDS,
@@ -7,9 +9,8 @@ import {
   CUSTOM_HEADERS_MAX,
 } from '../../kernel/limits/limits.ts';
 import type { EndpointName } from '../../store/sqlite/webhooks/directory.ts';
-import type { EventType } from '../../store/sqlite/webhooks/event-types.ts';
-import type { PgpKey } from '../../store/sqlite/webhooks/keys.ts';
-import type { Webhook } from '../../store/sqlite/webhooks/webhooks.ts';
+import type { PgpKey } from '../../webhooks/key.ts';
+import type { Webhook } from '../../webhooks/webhook.ts';
 import { checkbox, radioGroup, repeatableRows } from '../parts/choices.ts';
 import { numberField, selectField, textField } from '../parts/fields.ts';
 import { fieldGroup, moreFields } from '../parts/form.ts';

@@ -2,7 +2,7 @@
 import { html } from '../../http/html.ts';
 import { CHOICES_MAX } from '../../kernel/limits/portal.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import type { Webhook } from '../../store/sqlite/webhooks/webhooks.ts';
+import type { Webhook } from '../../webhooks/webhook.ts';
 import { type PageCall, pathId, type Redirect, redirectTo, type View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';

@@ -1,8 +1,9 @@
 /** The pages of webhooks: the list, one webhook with what can be done with it, and its forms. */
+
+import type { AttemptRecord } from '../../delivery/attempt.ts';
 import { type Html, html } from '../../http/html.ts';
 import { DEAD_COUNTED_BATCHES, STATES_SHOWN } from '../../kernel/limits/portal.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import type { AttemptRecord } from '../../store/sqlite/delivery/attempts.ts';
 import type { WebhookListing } from '../../store/sqlite/webhooks/directory.ts';
 import { type PageCall, pathId, redirectTo, type View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';

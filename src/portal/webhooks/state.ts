@@ -1,10 +1,9 @@
 /** The state of a webhook in sentences, and the states it was in before. */
 import { type Html, html } from '../../http/html.ts';
 import { adviceFor, type ErrorClass } from '../../outbound/outcome.ts';
-import type { PastState } from '../../store/sqlite/webhooks/state-history.ts';
-import type { Webhook, WebhookState } from '../../store/sqlite/webhooks/webhooks.ts';
 import { FAILING_LIMIT_MS, STATE_REASONS, type StopReason } from '../../webhooks/lifecycle.ts';
 import { viewWebhook } from '../../webhooks/view.ts';
+import type { PastState, Webhook, WebhookState } from '../../webhooks/webhook.ts';
 import { stateBadge } from '../parts/badge.ts';
 import { timeline } from '../parts/details.ts';
 import { section } from '../parts/header.ts';

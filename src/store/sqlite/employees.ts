@@ -1,26 +1,12 @@
 /** Employees (`employee`): each change is one transaction with its event. */
 
+import type { Employee } from '../../employees/employee.ts';
+import type { NewEvent } from '../../events/event.ts';
 import { type Filter, filtered } from './delivery/conditions.ts';
 import type { Database, Statement } from './driver/database.ts';
 import { flag, number, table, text, textOrNull } from './driver/table.ts';
-import type { NewEvent } from './events.ts';
 import { publishStatements } from './events.ts';
 import { readOne } from './resource.ts';
-
-export type Employee = {
-  readonly userId: string;
-  readonly externalId: string | null;
-  readonly userName: string;
-  readonly firstName: string;
-  readonly lastName: string;
-  readonly email: string;
-  readonly division: string;
-  readonly managerId: string | null;
-  readonly hireDate: string | null;
-  readonly active: boolean;
-  readonly createdAt: number;
-  readonly updatedAt: number;
-};
 
 const EMPLOYEE = table<Employee>('employee', 'userId', {
   userId: text,

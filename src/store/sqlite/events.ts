@@ -1,31 +1,10 @@
 /** Publishing (`event`, `outbox`): the statements that append an event and its records to every subscribed webhook's log. */
+
+import type { Accepted, Idempotency, NewEvent } from '../../events/event.ts';
 import { rowKeyOf } from '../../kernel/ids.ts';
+import { KeyConflict, StaleWrite } from '../errors.ts';
 import { IS_RUNNABLE, wokenBy } from './delivery/wake.ts';
-import { type Database, StaleWrite, type Statement } from './driver/database.ts';
-
-/** An event on its way in. */
-export type NewEvent = {
-  readonly id: string;
-  readonly type: string;
-  /** JSON text, as it will go out. */
-  readonly dataJson: string;
-  readonly subject: string | null;
-  readonly correlationId: string;
-  readonly actorId: string | null;
-  readonly createdAt: number;
-  readonly idempotency: Idempotency | null;
-};
-
-export type Idempotency = {
-  readonly publisher: string;
-  readonly key: string;
-  readonly expiresAt: number;
-  /** SHA-256 of all that the publisher said of the event: the same key with another one is refused. */
-  readonly contentHash: Uint8Array;
-};
-
-/** An event as accepted: its id, or that of the earlier one which the same idempotency key stands for. */
-export type Accepted = { readonly id: string; readonly duplicate: boolean };
+import type { Database, Statement } from './driver/database.ts';
 
 // Takes the key if it is free or has expired; otherwise it keeps standing for the earlier event.
 const TAKE_KEY = `
@@ -135,16 +114,6 @@ export type EventStore = {
    */
   publish(events: readonly NewEvent[]): Promise<Accepted[]>;
 };
-
-/** The idempotency keys of the events at these places already stand for events with other content. */
-export class KeyConflict extends Error {
-  readonly at: readonly number[];
-  constructor(at: readonly number[]) {
-    super('an idempotency key stands for an event with other content');
-    this.name = 'KeyConflict';
-    this.at = at;
-  }
-}
 
 export function eventStore(db: Database): EventStore {
   return {

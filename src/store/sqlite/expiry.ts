@@ -1,6 +1,8 @@
 /** PGP keys and client certificates that expire soon, and which warnings were given (`pgp_key`, `endpoint`). */
+
+import type { NewEvent } from '../../events/event.ts';
 import type { Database, Row, Statement } from './driver/database.ts';
-import { type NewEvent, publishStatements } from './events.ts';
+import { publishStatements } from './events.ts';
 
 /** What expires. `webhookIds` are the first 1,000 of those that use it. */
 export type Expiring = {

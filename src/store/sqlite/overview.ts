@@ -1,8 +1,8 @@
 /** How the service is, as the overview tells it: what waits, what fails, what was given up. Reads only. */
 
+import type { WebhookState } from '../../webhooks/webhook.ts';
 import { OLDEST_WAITING_AT, RECORDS_WAITING } from './delivery/queues.ts';
 import type { Database, Row } from './driver/database.ts';
-import type { WebhookState } from './webhooks/webhooks.ts';
 
 type Named = { readonly id: string; readonly name: string };
 

@@ -5,9 +5,10 @@
 
 import { firstRowKeyAt, rowKeyTime } from '../../kernel/ids.ts';
 import { STEP_PAYLOAD_BYTES } from '../../kernel/limits/housekeeping.ts';
+import { StaleWrite } from '../errors.ts';
 import { measured, type StepResult } from '../steps.ts';
 import { purgeTokens } from './access/tokens.ts';
-import { type Database, StaleWrite, type Statement } from './driver/database.ts';
+import type { Database, Statement } from './driver/database.ts';
 
 /** `next` is where the next step begins, as this one began with `after` or `from`; null at the end. */
 export type SweepStep = StepResult & { readonly next: number | null };

@@ -1,6 +1,7 @@
 /** What pages say of deliveries and attempts, case by case. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { AttemptRecord } from '../../../src/delivery/attempt.ts';
 import { type Html, html } from '../../../src/http/html.ts';
 import { createIds } from '../../../src/kernel/ids.ts';
 import { RESPONSE_KEPT_BYTES } from '../../../src/kernel/limits/limits.ts';
@@ -14,10 +15,9 @@ import { standing } from '../../../src/portal/deliveries/standing.ts';
 import { tail, tailEvents } from '../../../src/portal/live/tail.ts';
 import { attentionSection } from '../../../src/portal/overview/attention.ts';
 import { waterfall } from '../../../src/portal/parts/waterfall.ts';
-import type { AttemptRecord } from '../../../src/store/sqlite/delivery/attempts.ts';
-import type { Delivery } from '../../../src/store/sqlite/delivery/deliveries.ts';
 import type { Ailing } from '../../../src/store/sqlite/overview.ts';
-import type { WebhookState } from '../../../src/store/sqlite/webhooks/webhooks.ts';
+import type { Delivery } from '../../../src/webhooks/delivery.ts';
+import type { WebhookState } from '../../../src/webhooks/webhook.ts';
 import { batchOf, progressOf } from '../../support/attempts.ts';
 import { attemptOf } from '../../support/batches.ts';
 import { NOW } from '../../support/store.ts';

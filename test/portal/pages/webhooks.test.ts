@@ -5,7 +5,7 @@ import { NO_TIMINGS } from '../../../src/outbound/outcome.ts';
 import { testSection } from '../../../src/portal/webhooks/attempt.ts';
 import { encryptionRule } from '../../../src/portal/webhooks/events.ts';
 import { historySection, stateNotice, stateSentence } from '../../../src/portal/webhooks/state.ts';
-import type { Progress, Webhook } from '../../../src/store/sqlite/webhooks/webhooks.ts';
+import type { Progress, Webhook } from '../../../src/webhooks/webhook.ts';
 import { makeEventType, makeWebhook, openTestServices } from '../../support/services.ts';
 
 type Stage = { readonly now: number; readonly webhook: (progress: Partial<Progress>) => Webhook };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ConstraintViolation, retryStale, StaleWrite } from '../../../src/store/sqlite/driver/database.ts';
+import { ConstraintViolation, retryStale, StaleWrite } from '../../../src/store/errors.ts';
 
 /** Fails so often, then gives how often it was asked. */
 function failing(error: Error, times: number): () => Promise<number> {

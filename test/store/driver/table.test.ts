@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { randomBytes } from '../../../src/kernel/random.ts';
 import { type Secret, secret } from '../../../src/kernel/secret.ts';
 import { createVault } from '../../../src/kernel/vault.ts';
-import { StaleWrite } from '../../../src/store/sqlite/driver/database.ts';
+import { StaleWrite } from '../../../src/store/errors.ts';
 import type { SqliteDatabase } from '../../../src/store/sqlite/driver/sqlite.ts';
 import {
   bytes,

@@ -1,30 +1,8 @@
 /** Registered applications (`application`). */
+import type { Application, Client, ScopeHolder } from '../../../access/application.ts';
 import type { Database, Statement } from '../driver/database.ts';
 import { bytes, bytesOrNull, flag, json, number, numberOrNull, type Table, table, text } from '../driver/table.ts';
 import { type ResourceStore, readOne, resourceStore } from '../resource.ts';
-
-export type Application = {
-  readonly id: string;
-  readonly name: string;
-  readonly userId: string;
-  readonly clientId: string;
-  readonly secretHash: Uint8Array;
-  readonly previousSecretHash: Uint8Array | null;
-  readonly previousSecretExpiresAt: number | null;
-  readonly accessTokenValiditySeconds: number;
-  readonly scopes: readonly string[];
-  readonly active: boolean;
-  /**
-   * Tokens whose row key is not above this one are refused: one write revokes them all. A larger one than before revokes what there is
-   * when it is written, also tokens whose keys were drawn later than it.
-   */
-  readonly tokensRevokedThrough: number;
-  readonly createdAt: number;
-  readonly updatedAt: number;
-};
-
-/** An application as the token endpoint needs it. */
-export type Client = Application & { readonly userActive: boolean };
 
 export const APPLICATION: Table<Application> = table<Application>('application', 'id', {
   id: text,
@@ -75,18 +53,6 @@ const END_TOKENS_OF_USER = `
 export function endTokensOfUser(userId: string, through: number, now: number): Statement {
   return { sql: END_TOKENS_OF_USER, params: { userId, through, now } };
 }
-
-/** An application that holds a scope, and whether anything keeps it from using it. */
-export type ScopeHolder = {
-  readonly id: string;
-  readonly name: string;
-  readonly clientId: string;
-  readonly active: boolean;
-  readonly userName: string;
-  readonly userActive: boolean;
-  /** The user has the permission that was asked about. */
-  readonly permitted: boolean;
-};
 
 export type ApplicationStore = ResourceStore<Application> & {
   getClient(clientId: string): Promise<Client | null>;

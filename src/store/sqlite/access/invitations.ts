@@ -1,17 +1,12 @@
 /** One-time links by which users set their passwords (`invitation`). */
+import type { Invitation } from '../../../access/invitation.ts';
+import type { User } from '../../../access/user.ts';
 import type { AuditEntry } from '../../../resources/audit.ts';
 import { auditStatement } from '../audit.ts';
 import type { Database, Statement } from '../driver/database.ts';
 import { readOne } from '../resource.ts';
 import { endSessions } from './sessions.ts';
-import { USER, type User } from './users.ts';
-
-export type Invitation = {
-  readonly userId: string;
-  readonly tokenHash: Uint8Array;
-  readonly createdAt: number;
-  readonly expiresAt: number;
-};
+import { USER } from './users.ts';
 
 // Of an active user only: one that is switched off meanwhile leaves nothing behind that could be used later.
 const PUT = `

@@ -1,23 +1,10 @@
 /** Passkeys of portal accounts (`passkey`). */
+import type { Passkey } from '../../../access/passkey.ts';
 import type { AuditEntry } from '../../../resources/audit.ts';
 import { auditStatement } from '../audit.ts';
 import type { Database } from '../driver/database.ts';
 import { bytes, number, numberOrNull, type Table, table, text } from '../driver/table.ts';
 import { readOne } from '../resource.ts';
-
-export type Passkey = {
-  readonly id: string;
-  readonly userId: string;
-  readonly credentialId: Uint8Array;
-  /** COSE (RFC 9052). */
-  readonly publicKey: Uint8Array;
-  /** The host name that it signs for. */
-  readonly host: string;
-  readonly name: string;
-  readonly counter: number;
-  readonly createdAt: number;
-  readonly usedAt: number | null;
-};
 
 const PASSKEY: Table<Passkey> = table<Passkey>('passkey', 'id', {
   id: text,

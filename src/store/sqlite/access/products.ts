@@ -1,20 +1,10 @@
 /** API products: the catalogue that the gate reads (`product`). */
+
 import type { Rule } from '../../../access/catalogue.ts';
+import type { ApiProduct, ProductScope } from '../../../access/product.ts';
 import type { Database, Statement } from '../driver/database.ts';
 import { flag, json, number, table, text } from '../driver/table.ts';
 import { type ResourceStore, resourceStore } from '../resource.ts';
-
-export type ProductScope = { readonly name: string; readonly description: string };
-
-export type ApiProduct = {
-  readonly id: string;
-  readonly name: string;
-  readonly builtIn: boolean;
-  readonly scopes: readonly ProductScope[];
-  readonly rules: readonly Rule[];
-  readonly createdAt: number;
-  readonly updatedAt: number;
-};
 
 const PRODUCT = table<ApiProduct>('product', 'id', {
   id: text,

@@ -1,9 +1,11 @@
 /** Applications and users as people browse them: newest first, filtered, each with what a list shows beside it. Reads only. */
 
+import type { Application } from '../../../access/application.ts';
+import type { Role, User } from '../../../access/user.ts';
 import { conditions } from '../delivery/conditions.ts';
 import type { Database } from '../driver/database.ts';
-import { APPLICATION, type Application } from './applications.ts';
-import { type Role, USER, type User } from './users.ts';
+import { APPLICATION } from './applications.ts';
+import { USER } from './users.ts';
 
 /** All that are given have to fit; `text` is looked for in names and client ids, without regard to case (ASCII). */
 export type ApplicationFilter = { readonly text?: string; readonly userId?: string; readonly scope?: string };

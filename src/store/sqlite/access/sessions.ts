@@ -1,30 +1,13 @@
 /** Who is signed in to the portal (`session`). */
 
+import type { PortalRole, Session, SignedIn, SignInMethod } from '../../../access/session.ts';
+import type { Constraints, User } from '../../../access/user.ts';
 import { SESSION_IDLE_MS, SESSIONS_PER_USER_MAX, SESSIONS_PURGED_AT_ONCE } from '../../../kernel/limits/portal.ts';
 import type { AuditEntry } from '../../../resources/audit.ts';
 import { auditStatement } from '../audit.ts';
 import type { Database, Row, Statement } from '../driver/database.ts';
 import { bytes, number, oneOf, type Table, table, text } from '../driver/table.ts';
 import type { AccessVersion } from './access-version.ts';
-import type { Constraints, Role, User } from './users.ts';
-
-/** What an account may do in the portal; `service` accounts do not sign in. */
-export type PortalRole = Exclude<Role, 'service'>;
-export type SignInMethod = 'password' | 'passkey';
-
-export type Session = {
-  readonly id: string;
-  readonly userId: string;
-  readonly tokenHash: Uint8Array;
-  readonly role: PortalRole;
-  readonly method: SignInMethod;
-  /** Where it began, and with which browser. */
-  readonly address: string;
-  readonly userAgent: string;
-  readonly createdAt: number;
-  readonly seenAt: number;
-  readonly expiresAt: number;
-};
 
 const SESSION: Table<Session> = table<Session>('session', 'id', {
   id: text,
@@ -61,9 +44,6 @@ const PURGE = `
 const SET_PASSWORD = `
   UPDATE user_account SET password_hash = @passwordHash, updated_at = @updatedAt
   WHERE id = @id AND updated_at = @before AND active = 1`;
-
-/** The session with its user as it is now. */
-export type SignedIn = Session & Pick<User, 'userName' | 'displayName' | 'permissions' | 'constraints'>;
 
 export type SessionStore = {
   /** Begins a session of `user` as it was read, and takes some expired ones away. Throws `StaleWrite` where the user has changed. */

@@ -1,30 +1,8 @@
 /** Issued access tokens (`access_token`), and all that the gate needs to know of one in a single look-up. */
+import type { AccessToken, TokenGrant } from '../../../access/token.ts';
+import type { Constraints, Role } from '../../../access/user.ts';
 import { firstRowKeyAt } from '../../../kernel/ids.ts';
 import type { Database } from '../driver/database.ts';
-import type { Constraints, Role } from './users.ts';
-
-export type AccessToken = {
-  /** Row key, ordered by time: the first 8 bytes of the token carry it. It proves nothing. */
-  readonly key: number;
-  readonly hash: Uint8Array;
-  readonly applicationId: string;
-  /** Granted scopes, sorted, space-delimited. */
-  readonly scope: string;
-  readonly expiresAt: number;
-};
-
-/** A token with its application and bound user as they are now. */
-export type TokenGrant = AccessToken & {
-  readonly clientId: string;
-  readonly applicationActive: boolean;
-  readonly tokensRevokedThrough: number;
-  readonly userId: string;
-  readonly userName: string;
-  readonly userActive: boolean;
-  readonly role: Role;
-  readonly permissions: readonly string[];
-  readonly constraints: Constraints;
-};
 
 const INSERT = `
   INSERT INTO access_token (key, hash, application_id, scope, expires_at)

@@ -1,5 +1,13 @@
 /** Portal accounts (`user_account`). */
 
+import {
+  type Constraints,
+  GIVING_RIGHTS,
+  type LostAdministration,
+  lostAdministration,
+  type Role,
+  type User,
+} from '../../../access/user.ts';
 import { userNameKey } from '../../../access/user-name-key.ts';
 import type { Ids } from '../../../kernel/ids.ts';
 import type { Database, Statement } from '../driver/database.ts';
@@ -7,24 +15,6 @@ import { flag, json, number, oneOf, type Table, table, text, textOrNull } from '
 import { type ResourceStore, readOne, resourceStore } from '../resource.ts';
 import { endTokensOfUser } from './applications.ts';
 import { endSessions } from './sessions.ts';
-
-export type Role = 'administrator' | 'operator' | 'viewer' | 'service';
-/** What a user is limited to; a name that is absent limits nothing. */
-export type Constraints = { readonly divisions?: readonly string[] };
-
-export type User = {
-  readonly id: string;
-  readonly userName: string;
-  readonly displayName: string | null;
-  readonly email: string | null;
-  readonly active: boolean;
-  readonly role: Role;
-  readonly permissions: readonly string[];
-  readonly constraints: Constraints;
-  readonly passwordHash: string | null;
-  readonly createdAt: number;
-  readonly updatedAt: number;
-};
 
 const CODECS = {
   id: text,
@@ -54,29 +44,6 @@ export const USER: Table<User> = {
 
 const GET_BY_NAME = `SELECT ${USER.columns()} FROM user_account WHERE user_name_key = @key`;
 const IS_EMPTY = 'SELECT NOT EXISTS (SELECT 1 FROM user_account) AS empty';
-
-/**
- * An active administrator is active and has the role, with which the portal lets it do everything. Whether it has a password yet does
- * not matter. The last one may neither lose that, nor the permissions by which rights are given.
- */
-function isActiveAdministrator({ active, role }: User): boolean {
-  return active && role === 'administrator';
-}
-
-export type LostAdministration = 'all' | 'permissions';
-
-/** What the change, or the deletion where `after` is null, takes from an active administrator. */
-export function lostAdministration(before: User, after: User | null): LostAdministration | null {
-  if (!isActiveAdministrator(before)) return null;
-  if (after === null || !isActiveAdministrator(after)) return 'all';
-  return givesRights(before) && !givesRights(after) ? 'permissions' : null;
-}
-
-const GIVING_RIGHTS: readonly string[] = ['users:manage', 'applications:manage', 'catalogue:manage'];
-
-function givesRights({ permissions }: User): boolean {
-  return GIVING_RIGHTS.every((name) => permissions.includes(name));
-}
 
 // Of permissions another administrator must have them; else the role is enough. One seek per administrator: there are few users.
 const ANOTHER = `

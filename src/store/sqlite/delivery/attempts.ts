@@ -1,32 +1,11 @@
 /** Attempts (`attempt`): every request that was sent for a webhook, and what came of it. */
 
+import type { AttemptKind, AttemptRecord } from '../../../delivery/attempt.ts';
 import { firstRowKeyAt, isUuidV7, rowKeyOf, rowKeyTime } from '../../../kernel/ids.ts';
 import { ATTEMPTS_LOOKED_THROUGH, BATCH_BEGUN_MS } from '../../../kernel/limits/log.ts';
 import type { Timings } from '../../../outbound/outcome.ts';
 import type { Database, Row, Statement } from '../driver/database.ts';
 import { CARRIED_ERASED } from '../erasure.ts';
-
-export type AttemptKind = 'delivery' | 'heartbeat' | 'test';
-
-export type AttemptRecord = {
-  readonly id: string;
-  readonly webhookNumber: number;
-  readonly kind: AttemptKind;
-  readonly batchId: string | null;
-  readonly firstOffset: number | null;
-  readonly lastOffset: number | null;
-  readonly attemptNumber: number;
-  readonly startedAt: number;
-  /** As sent, secrets masked. */
-  readonly requestHeaders: Readonly<Record<string, string>>;
-  readonly responseStatus: number | null;
-  readonly responseHeaders: Readonly<Record<string, string>> | null;
-  readonly responseBody: Uint8Array | null;
-  /** Null: delivered. */
-  readonly errorClass: string | null;
-  readonly errorMessage: string | null;
-  readonly timings: Timings;
-};
 
 const INSERT = `
   INSERT INTO attempt (key, id, webhook_number, kind, batch_id, first_offset, last_offset, attempt_number, started_at,

@@ -1,4 +1,5 @@
 /** Deliveries as people see them: a record of a webhook's log with the state of its batch. Reads only. */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   type DeliveryAddress,
@@ -9,8 +10,9 @@ import {
   rowKeyTime,
 } from '../../../kernel/ids.ts';
 import { DELIVERIES_EXAMINED_AT_ONCE, DELIVERIES_EXAMINED_MAX } from '../../../kernel/limits/log.ts';
+import type { Delivery, DeliveryState } from '../../../webhooks/delivery.ts';
+import type { WebhookState } from '../../../webhooks/webhook.ts';
 import type { Database, Row } from '../driver/database.ts';
-import type { WebhookState } from '../webhooks/webhooks.ts';
 import { placesInState, placesInStateOfAll } from './delivery-merge.ts';
 import {
   addressOf,
@@ -25,27 +27,6 @@ import {
   placesOfEvents,
 } from './delivery-places.ts';
 import { type FoundOffsets, offsetsAround, offsetsWithin } from './log-search.ts';
-
-export type DeliveryState = 'pending' | 'delivered' | 'dead' | 'discarded';
-
-export type Delivery = {
-  readonly id: string;
-  readonly webhookNumber: number;
-  readonly webhookId: string;
-  readonly webhookName: string;
-  readonly webhookState: WebhookState;
-  readonly eventId: string;
-  readonly eventType: string;
-  readonly subject: string | null;
-  readonly offset: number;
-  readonly state: DeliveryState;
-  readonly attemptCount: number;
-  readonly nextAttemptAt: number | null;
-  readonly createdAt: number;
-  readonly settledAt: number | null;
-  /** When its data was. */
-  readonly erasedAt: number | null;
-};
 
 /** All that are given have to fit. */
 export type DeliveryFilter = {

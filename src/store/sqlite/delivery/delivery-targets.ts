@@ -1,12 +1,14 @@
 /** A webhook with all that a delivery needs to know of it, read anew for every attempt and yet cheap. */
+import type { DeliveryTarget } from '../../../delivery/target.ts';
 import { TARGETS_CACHED } from '../../../kernel/limits/delivery.ts';
 import type { Vault } from '../../../kernel/vault.ts';
+import type { Endpoint } from '../../../webhooks/endpoint.ts';
+import type { PgpKey } from '../../../webhooks/key.ts';
+import type { WebhookConfiguration } from '../../../webhooks/webhook.ts';
 import type { Database } from '../driver/database.ts';
-import { type Endpoint, endpointTable } from '../webhooks/endpoints.ts';
-import { PGP_KEY, type PgpKey } from '../webhooks/keys.ts';
-import { PROGRESS, WEBHOOK, type Webhook, type WebhookConfiguration } from '../webhooks/webhooks.ts';
-
-export type DeliveryTarget = { readonly webhook: Webhook; readonly endpoint: Endpoint; readonly key: PgpKey | null };
+import { endpointTable } from '../webhooks/endpoints.ts';
+import { PGP_KEY } from '../webhooks/keys.ts';
+import { PROGRESS, WEBHOOK } from '../webhooks/webhooks.ts';
 
 /** What administrators set, with its secrets unsealed; `version` changes whenever any of it does. */
 type Settings = {

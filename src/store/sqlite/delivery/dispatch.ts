@@ -1,43 +1,15 @@
 /** What the dispatcher reads, and its claims: due webhooks, due batches, the records in them. */
 
+import type { Batch, Claim } from '../../../delivery/batch.ts';
+import type { DeliveryTarget } from '../../../delivery/target.ts';
 import { RECORD_OVERHEAD_BYTES } from '../../../kernel/limits/delivery.ts';
 import type { Vault } from '../../../kernel/vault.ts';
 import { clockLeadStore } from '../clock-lead.ts';
 import type { Database, Row, Statement } from '../driver/database.ts';
-import { type DeliveryTarget, targetReader } from './delivery-targets.ts';
+import { targetReader } from './delivery-targets.ts';
 import { type ReadRecords, recordReader } from './records.ts';
 import { finishResuming } from './resume.ts';
 import { IS_RUNNABLE, wakeStatement, wokenBy } from './wake.ts';
-
-/** Records that travel together, claimed or about to be. `attemptNumber` is the attempt that the claim begins. */
-export type Batch = {
-  readonly webhookNumber: number;
-  readonly id: string;
-  readonly firstOffset: number;
-  readonly lastOffset: number;
-  /** Of the records as they were published, with what goes around each. */
-  readonly bytes: number;
-  readonly attemptNumber: number;
-  readonly contentRefusals: number;
-};
-
-export type Claim = {
-  readonly webhookNumber: number;
-  readonly owner: string;
-  readonly leaseExpiresAt: number;
-  readonly now: number;
-  /** Batches that existed and are due; their attempt numbers are already counted up. */
-  readonly retries: readonly Batch[];
-  /** New ones, cut from the log between `cursorBefore` and `cursorAfter`; this is the first attempt of each. */
-  readonly fresh: readonly Batch[];
-  readonly cursorBefore: number;
-  readonly cursorAfter: number;
-  /** The webhook is not looked at again before this, whatever waits. */
-  readonly notBefore: number;
-  /** When it is next looked at though no record waits: a heartbeat or the session's renewal. */
-  readonly idleAt: number;
-  readonly session: { readonly id: string; readonly at: number };
-};
 
 /** Later than any instant: what never comes. */
 export const NEVER = 9_000_000_000_000;

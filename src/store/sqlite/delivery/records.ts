@@ -1,14 +1,7 @@
 /** The records of a log with their payload. */
 
-import type { EnvelopeRecord } from '../../../wire/envelope.ts';
+import type { LogRecord } from '../../../delivery/batch.ts';
 import type { Database, Row } from '../driver/database.ts';
-
-/** A record of the log with its payload. `dataJson` is null from the moment when its erasure was asked for. */
-export type LogRecord = Omit<EnvelopeRecord, 'dataJson'> & {
-  readonly dataJson: string | null;
-  /** The person that it is about. */
-  readonly subject: string | null;
-};
 
 /** Records by offset, both ends included. */
 export type ReadRecords = (webhookNumber: number, first: number, last: number) => Promise<LogRecord[]>;

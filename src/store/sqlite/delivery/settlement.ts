@@ -1,53 +1,13 @@
 /** What becomes of batches and of their webhook after attempts, written in one transaction with the attempts themselves. */
-import type { AuditEntry } from '../../../resources/audit.ts';
+
+import type { Batch } from '../../../delivery/batch.ts';
+import type { BatchFate, SettledBatch, Settlement } from '../../../delivery/settlement.ts';
 import { auditStatement } from '../audit.ts';
 import type { Database, Statement } from '../driver/database.ts';
-import { type StateChange, stateStatements, type WebhookState } from '../webhooks/webhooks.ts';
-import { type AttemptRecord, attemptStatement } from './attempts.ts';
-import { type Batch, type Claim, claimStatements } from './dispatch.ts';
+import { stateStatements } from '../webhooks/webhooks.ts';
+import { attemptStatement } from './attempts.ts';
+import { claimStatements } from './dispatch.ts';
 import { IS_RUNNABLE, wakeStatement } from './wake.ts';
-
-/** What becomes of a batch. A released one was not tried after all: the attempt is not counted. */
-export type BatchFate =
-  | { readonly kind: 'delivered' | 'dead' | 'discarded'; readonly at: number }
-  | { readonly kind: 'retry'; readonly at: number; readonly contentRefusals: number }
-  | { readonly kind: 'release'; readonly at: number }
-  | { readonly kind: 'halve'; readonly at: number; readonly halfIds: readonly [string, string] };
-
-/** The part of a webhook's progress that every outcome may change. */
-export type Health = {
-  readonly stateReason: string | null;
-  readonly stateDetail: string | null;
-  readonly sentAt: number | null;
-  readonly failingSinceAt: number | null;
-  readonly failureStreak: number;
-  readonly probeAt: number | null;
-  readonly deadStreak: number;
-};
-
-/** `batch` and `fate` are null for a heartbeat, `attempt` for a batch that was not sent. */
-export type SettledBatch = {
-  readonly batch: Batch | null;
-  readonly fate: BatchFate | null;
-  readonly attempt: AttemptRecord | null;
-};
-
-export type Settlement = {
-  readonly webhookNumber: number;
-  /** Who holds the leases on the batches. */
-  readonly owner: string;
-  readonly batches: readonly SettledBatch[];
-  /** The changes of state, each from where the one before led. */
-  readonly changes: readonly StateChange[];
-  /** Of a stop among the changes. */
-  readonly audit: AuditEntry | null;
-  /** Where the attempts leave the webhook, given that its state is `state` after these; null: as the changes left it. */
-  readonly health: (Health & { readonly state: WebhookState }) | null;
-  /** When the dispatcher looks next at the latest; null: when it was going to anyway. */
-  readonly wakeAt: number | null;
-  /** The webhook's next work, claimed in the same transaction, so that one commit lies between two batches; null: none. */
-  readonly next: Claim | null;
-};
 
 // A lease is one attempt's: a process that lost it and took the batch again does not settle it for the attempt before.
 const LEASED = `webhook_number = @webhookNumber AND first_offset = @firstOffset AND id = @id AND lease_owner = @owner

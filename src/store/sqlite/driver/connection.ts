@@ -7,8 +7,9 @@ import {
   LOG_FILE_BYTES,
   PAGES_KEPT_KIB,
 } from '../../../kernel/limits/database.ts';
+import { ConstraintViolation } from '../../errors.ts';
 import { DatabaseUnavailable, unavailableReason } from '../../unavailable.ts';
-import { ConstraintViolation, type Parameters, type SqlValue } from './database.ts';
+import type { Parameters, SqlValue } from './database.ts';
 import { type FileIdentities, filesProblem, identitiesOf, identityOf } from './database-files.ts';
 
 export type Connection = BetterSqlite3.Database;

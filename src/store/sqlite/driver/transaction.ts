@@ -2,8 +2,9 @@
  * Many lists of statements in one transaction, hence one fsync (group commit); each list is undone alone where it is refused.
  */
 import { COMMIT_STATEMENTS_MS, LISTS_PER_COMMIT } from '../../../kernel/limits/database.ts';
+import { StaleWrite } from '../../errors.ts';
 import { type Connection, type Prepared, portError } from './connection.ts';
-import { type Row, type SqlValue, StaleWrite, type StatementResult } from './database.ts';
+import type { Row, SqlValue, StatementResult } from './database.ts';
 import type { FileCheck } from './database-files.ts';
 
 /** A statement ready to run: its values in the order of its places. */

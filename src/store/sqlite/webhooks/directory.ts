@@ -1,11 +1,13 @@
 /** Webhooks and endpoints as people browse them: newest first, filtered, each with what a list shows beside it. Reads only. */
 
 import type { Vault } from '../../../kernel/vault.ts';
+import type { Endpoint } from '../../../webhooks/endpoint.ts';
+import type { Webhook, WebhookState } from '../../../webhooks/webhook.ts';
 import { conditions } from '../delivery/conditions.ts';
 import { OLDEST_WAITING_AT, RECORDS_WAITING } from '../delivery/queues.ts';
 import type { Database, Row } from '../driver/database.ts';
-import { type Endpoint, endpointTable } from './endpoints.ts';
-import { PROGRESS, readWebhook, WEBHOOK, type Webhook, type WebhookState } from './webhooks.ts';
+import { endpointTable } from './endpoints.ts';
+import { PROGRESS, readWebhook, WEBHOOK } from './webhooks.ts';
 
 /** All that are given have to fit; `text` is looked for in names, and in the URLs of endpoints, without regard to case (ASCII). */
 export type WebhookFilter = {

@@ -1,19 +1,8 @@
 /** The kinds of event that may be published (`event_type`). */
+import type { EventType } from '../../../events/event-type.ts';
 import type { Database } from '../driver/database.ts';
 import { flag, json, number, table, text } from '../driver/table.ts';
 import { type ResourceStore, readOne, resourceStore } from '../resource.ts';
-
-export type EventType = {
-  readonly id: string;
-  readonly name: string;
-  readonly description: string;
-  readonly encryptionRequired: boolean;
-  readonly builtIn: boolean;
-  /** A JSON Schema that the data of such an event must satisfy. */
-  readonly dataSchema: Readonly<Record<string, unknown>> | null;
-  readonly createdAt: number;
-  readonly updatedAt: number;
-};
 
 const EVENT_TYPE = table<EventType>('event_type', 'id', {
   id: text,

@@ -1,20 +1,8 @@
 /** Customers' PGP public keys (`pgp_key`). */
+import type { PgpKey } from '../../../webhooks/key.ts';
 import type { Database } from '../driver/database.ts';
 import { number, numberOrNull, type Table, table, text } from '../driver/table.ts';
 import { type ResourceStore, readOne, resourceStore } from '../resource.ts';
-
-export type PgpKey = {
-  readonly id: string;
-  readonly name: string;
-  readonly publicKey: string;
-  readonly fingerprint: string;
-  readonly algorithm: string;
-  readonly expiresAt: number | null;
-  /** The last warning given before expiry: 30, 7 or 1 days. */
-  readonly warnedDays: number | null;
-  readonly createdAt: number;
-  readonly updatedAt: number;
-};
 
 export const PGP_KEY: Table<PgpKey> = table<PgpKey>('pgp_key', 'id', {
   id: text,

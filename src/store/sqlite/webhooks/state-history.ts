@@ -1,14 +1,7 @@
 /** The states that a webhook has been in, from the events that told of them (`event`), as long as those are kept. Reads only. */
-import type { Database } from '../driver/database.ts';
-import type { WebhookState } from './webhooks.ts';
 
-export type PastState = {
-  readonly state: WebhookState;
-  readonly previousState: WebhookState;
-  /** The code of what the webhook's state was then the result of; with the status, where the endpoint had answered one. */
-  readonly reason: string | null;
-  readonly at: number;
-};
+import type { PastState, WebhookState } from '../../../webhooks/webhook.ts';
+import type { Database } from '../driver/database.ts';
 
 // Served by event_of_webhook, which takes both terms as they stand here.
 const OF_WEBHOOK = `

@@ -1,6 +1,7 @@
 /** Which webhooks use an endpoint or a key, or get a type of event: for many of them at once, as lists show them. Reads only. */
+
+import type { WebhookState } from '../../../webhooks/webhook.ts';
 import type { Database } from '../driver/database.ts';
-import type { WebhookState } from './webhooks.ts';
 
 export type Use = { readonly id: string; readonly name: string; readonly state: WebhookState };
 

@@ -1,56 +1,15 @@
 /** Webhooks (`webhook`, `subscription`) and where the service is with each (`webhook_progress`). */
+
 import type { AuditEntry } from '../../../resources/audit.ts';
+import type { Progress, StateChange, Webhook, WebhookConfiguration, WebhookState } from '../../../webhooks/webhook.ts';
 import type { CustomHeader } from '../../../wire/signature.ts';
 import { auditStatement } from '../audit.ts';
 import { type Filter, filtered } from '../delivery/conditions.ts';
 import { resume, resumeStatement } from '../delivery/resume.ts';
 import type { Database, Row, Statement } from '../driver/database.ts';
 import { flag, json, number, numberOrNull, oneOf, type Table, table, text, textOrNull } from '../driver/table.ts';
-import { categoryPattern, type NewEvent, publishStatements } from '../events.ts';
+import { categoryPattern, publishStatements } from '../events.ts';
 import { afterChangedSettings, changedSettingsStatement } from './changed-settings.ts';
-
-export type WebhookState = 'stopped' | 'started' | 'running' | 'failing' | 'failed';
-
-export type WebhookConfiguration = {
-  readonly id: string;
-  readonly name: string;
-  readonly endpointId: string;
-  readonly eventTypes: readonly string[];
-  readonly customHeaders: readonly CustomHeader[];
-  readonly encryptionKeyName: string | null;
-  readonly ordered: boolean;
-  readonly maxBatchRecords: number;
-  readonly maxRecordsPerSecond: number | null;
-  readonly retryPolicy: 'exponential' | 'linear';
-  readonly maxAttempts: number;
-  readonly standardWebhooks: boolean;
-  readonly heartbeatSeconds: number;
-  readonly timeoutSeconds: number;
-  readonly createdAt: number;
-  readonly updatedAt: number;
-};
-
-export type Progress = {
-  readonly webhookNumber: number;
-  readonly state: WebhookState;
-  readonly stateReason: string | null;
-  readonly stateDetail: string | null;
-  readonly stateAt: number;
-  readonly sessionId: string | null;
-  readonly sessionAt: number | null;
-  /** The offset that the next record will get. */
-  readonly nextOffset: number;
-  /** Records from here on belong to no batch yet. */
-  readonly cursorOffset: number;
-  readonly wakeAt: number | null;
-  readonly sentAt: number | null;
-  readonly failingSinceAt: number | null;
-  readonly failureStreak: number;
-  readonly probeAt: number | null;
-  readonly deadStreak: number;
-};
-
-export type Webhook = WebhookConfiguration & { readonly progress: Progress };
 
 export const WEBHOOK: Table<WebhookConfiguration> = table<WebhookConfiguration>('webhook', 'id', {
   id: text,
@@ -164,13 +123,6 @@ export type WebhookStore = {
   stopWithEndpoint(change: StateChange, audit: AuditEntry, endpointId: string): Promise<void>;
   /** Behind the change that starts a webhook: what waits for a retry is due now. */
   resume(webhookNumber: number, now: number): Promise<void>;
-};
-
-/** `progress` as it shall be, given that its state still is `stateBefore`; `event` tells subscribers, unless it is null. */
-export type StateChange = {
-  readonly progress: Progress;
-  readonly stateBefore: WebhookState;
-  readonly event: NewEvent | null;
 };
 
 /** The statements of a state change, for the transaction of what caused it. */

@@ -1,0 +1,61 @@
+/** A webhook: its configuration, and how far it has come. */
+import type { NewEvent } from '../events/event.ts';
+import type { CustomHeader } from '../wire/signature.ts';
+
+export type WebhookState = 'stopped' | 'started' | 'running' | 'failing' | 'failed';
+
+export type WebhookConfiguration = {
+  readonly id: string;
+  readonly name: string;
+  readonly endpointId: string;
+  readonly eventTypes: readonly string[];
+  readonly customHeaders: readonly CustomHeader[];
+  readonly encryptionKeyName: string | null;
+  readonly ordered: boolean;
+  readonly maxBatchRecords: number;
+  readonly maxRecordsPerSecond: number | null;
+  readonly retryPolicy: 'exponential' | 'linear';
+  readonly maxAttempts: number;
+  readonly standardWebhooks: boolean;
+  readonly heartbeatSeconds: number;
+  readonly timeoutSeconds: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+};
+
+export type Progress = {
+  readonly webhookNumber: number;
+  readonly state: WebhookState;
+  readonly stateReason: string | null;
+  readonly stateDetail: string | null;
+  readonly stateAt: number;
+  readonly sessionId: string | null;
+  readonly sessionAt: number | null;
+  /** The offset that the next record will get. */
+  readonly nextOffset: number;
+  /** Records from here on belong to no batch yet. */
+  readonly cursorOffset: number;
+  readonly wakeAt: number | null;
+  readonly sentAt: number | null;
+  readonly failingSinceAt: number | null;
+  readonly failureStreak: number;
+  readonly probeAt: number | null;
+  readonly deadStreak: number;
+};
+
+export type Webhook = WebhookConfiguration & { readonly progress: Progress };
+
+/** `progress` as it shall be, given that its state still is `stateBefore`; `event` tells subscribers, unless it is null. */
+export type StateChange = {
+  readonly progress: Progress;
+  readonly stateBefore: WebhookState;
+  readonly event: NewEvent | null;
+};
+
+export type PastState = {
+  readonly state: WebhookState;
+  readonly previousState: WebhookState;
+  /** The code of what the webhook's state was then the result of; with the status, where the endpoint had answered one. */
+  readonly reason: string | null;
+  readonly at: number;
+};
