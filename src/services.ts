@@ -14,7 +14,7 @@ import type { Clock, Ids, Random } from './kernel/ids.ts';
 import type { Log } from './observe/log.ts';
 import type { EgressPolicy } from './outbound/egress.ts';
 import type { Transport } from './outbound/transport.ts';
-import type { Store } from './store/sqlite/store.ts';
+import type { Store } from './store/store.ts';
 import { createDeliveries, type Deliveries } from './webhooks/deliveries.ts';
 import { createEndpoints, type Endpoints } from './webhooks/endpoints.ts';
 import { createKeys, type Keys } from './webhooks/keys.ts';

@@ -13,8 +13,8 @@ import { displayName, distinct, id, idInput, instant, isoInstant } from '../kern
 import { validate } from '../kernel/validation.ts';
 import type { Acting } from '../resources/acting.ts';
 import { type Administration, administer, type Stamp, setByService } from '../resources/administration.ts';
-import type { Beside } from '../store/sqlite/resource.ts';
-import type { Store } from '../store/sqlite/store.ts';
+import type { Beside } from '../store/resource.ts';
+import type { Store } from '../store/store.ts';
 import type { Application } from './application.ts';
 import { requireRightsOfApplication } from './containment.ts';
 import { hashCredential, mintCredential } from './credential.ts';

@@ -9,7 +9,7 @@ import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { isObject } from '../kernel/validation.ts';
 import type { Actor, AuditAction, AuditEntry } from '../resources/audit.ts';
 import { ConstraintViolation, retryStale, StaleWrite } from '../store/errors.ts';
-import type { Store } from '../store/sqlite/store.ts';
+import type { Store } from '../store/store.ts';
 import type { Passkey } from './passkey.ts';
 import { createChallenges } from './passkey-challenges.ts';
 import type { User } from './user.ts';

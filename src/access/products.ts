@@ -5,7 +5,7 @@ import { RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../kernel/limits/
 import { type FieldProblem, Refusal, refuseFields } from '../kernel/refusal.ts';
 import { displayName, id, instant, isoInstant, text } from '../kernel/schemas.ts';
 import { type Administration, administer, setByService } from '../resources/administration.ts';
-import type { Store } from '../store/sqlite/store.ts';
+import type { Store } from '../store/store.ts';
 import { BUILT_IN_PREFIXES, BUILT_IN_PRODUCTS } from './built-in.ts';
 import {
   type Catalogue,

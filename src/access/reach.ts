@@ -1,6 +1,6 @@
 /** Who could make a request now: the rule that names it, and the applications that hold the rule's scope. */
 import { REACH_PAGE } from '../kernel/limits/limits.ts';
-import type { Store } from '../store/sqlite/store.ts';
+import type { Store } from '../store/store.ts';
 import type { ScopeHolder } from './application.ts';
 import { type Catalogue, matchRule, type RuleMatch } from './catalogue.ts';
 import { canonicalPath } from './path.ts';

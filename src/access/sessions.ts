@@ -10,7 +10,7 @@ import { Refusal, refuseField } from '../kernel/refusal.ts';
 import type { Acting } from '../resources/acting.ts';
 import { type Actor, type AuditAction, type AuditEntry, changesBetween } from '../resources/audit.ts';
 import { retryStale } from '../store/errors.ts';
-import type { Store } from '../store/sqlite/store.ts';
+import type { Store } from '../store/store.ts';
 import { DatabaseUnavailable } from '../store/unavailable.ts';
 import { requireRightsOfUser } from './containment.ts';
 import { hashCredential } from './credential.ts';

@@ -4,7 +4,7 @@ import { type Clock, type Ids, type Random, rowKeyTime } from '../kernel/ids.ts'
 import { CLIENTS_CACHED, CLIENTS_CACHED_BYTES } from '../kernel/limits/limits.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { retryStale, StaleWrite } from '../store/errors.ts';
-import type { Store } from '../store/sqlite/store.ts';
+import type { Store } from '../store/store.ts';
 import type { Client } from './application.ts';
 import { credentialBytes, hashCredential, mintToken } from './credential.ts';
 import { findGrant } from './gate.ts';

@@ -5,7 +5,7 @@ import { PERMISSIONS_MAX } from '../kernel/limits/limits.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { displayName, distinct, emailAddress, id, instant, isoInstant, text, word } from '../kernel/schemas.ts';
 import { type Administration, administer, setByService } from '../resources/administration.ts';
-import type { Store } from '../store/sqlite/store.ts';
+import type { Store } from '../store/store.ts';
 import { requireRightsOfUser } from './containment.ts';
 import { lostAdministration, type User } from './user.ts';
 import { userNameProblem } from './user-name.ts';

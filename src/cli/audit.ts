@@ -1,6 +1,7 @@
 /** `sallyport audit …`: whether the audit log is as it was written. */
 import { databasePath, requireDatabase } from '../data/data-folder.ts';
-import { auditStore, headText, parseHead } from '../store/sqlite/audit.ts';
+import { headText, parseHead } from '../store/audit.ts';
+import { auditStore } from '../store/sqlite/audit.ts';
 import { openSqlite } from '../store/sqlite/driver/sqlite.ts';
 import type { CommandGroup } from './command.ts';
 import { CommandError, UsageError } from './errors.ts';

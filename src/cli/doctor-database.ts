@@ -12,7 +12,8 @@ import { damages, RESTORE_ADVICE, tellsDamage } from '../store/sqlite/damage.ts'
 import { brokenReferences } from '../store/sqlite/driver/migrations.ts';
 import { examineSchema } from '../store/sqlite/driver/schema.ts';
 import { openSqlite, type SqliteDatabase } from '../store/sqlite/driver/sqlite.ts';
-import { createStore, type Store } from '../store/sqlite/store.ts';
+import { createStore } from '../store/sqlite/store.ts';
+import type { Store } from '../store/store.ts';
 import { judgeExpiry } from './doctor-files.ts';
 import { type Finding, finding, findings, ok, problem, warning } from './doctor-finding.ts';
 

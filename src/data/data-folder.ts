@@ -15,7 +15,8 @@ import { randomBytes } from '../kernel/random.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { createVault, type Vault } from '../kernel/vault.ts';
 import type { Log } from '../observe/log.ts';
-import { type FirstCredentialStore, firstCredentialStore } from '../store/sqlite/access/first-credentials.ts';
+import type { FirstCredentialStore } from '../store/first-credentials.ts';
+import { firstCredentialStore } from '../store/sqlite/access/first-credentials.ts';
 import { damages, damagesAtStart, lacksLog, RESTORE_ADVICE, tellsDamage } from '../store/sqlite/damage.ts';
 import {
   createSchema,
@@ -27,7 +28,8 @@ import {
 } from '../store/sqlite/driver/schema.ts';
 import { openSqlite, type SqliteDatabase } from '../store/sqlite/driver/sqlite.ts';
 import { largestRowKey } from '../store/sqlite/row-keys.ts';
-import { createStore, type Store } from '../store/sqlite/store.ts';
+import { createStore } from '../store/sqlite/store.ts';
+import type { Store } from '../store/store.ts';
 import { removeDownload } from './download.ts';
 import { type FolderLock, LOCK_FILE, lockFolder } from './folder-lock.ts';
 import { makeMasterKey, readMasterKey } from './master-key.ts';

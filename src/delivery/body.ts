@@ -1,8 +1,8 @@
 /** The body of a delivery as it is sent (wire.md §5): from the records of its batch to bytes with their headers. */
 
 import { type Failure, failure } from '../outbound/outcome.ts';
-import type { ReadRecords } from '../store/sqlite/delivery/records.ts';
-import type { EventTypeStore } from '../store/sqlite/webhooks/event-types.ts';
+import type { EventTypeStore } from '../store/event-types.ts';
+import type { ReadRecords } from '../store/records.ts';
 import { DatabaseUnavailable } from '../store/unavailable.ts';
 import { encryptionNeed } from '../webhooks/encryption-rule.ts';
 import { type ContentHeaders, contentHeaders } from '../wire/delivery-signature.ts';

@@ -6,8 +6,8 @@
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { FULL_PAUSE_MS, LEASE_MARGIN_MS, WAITING_READ_MAX } from '../kernel/limits/delivery.ts';
 import type { Log } from '../observe/log.ts';
-import { NEVER } from '../store/sqlite/delivery/dispatch.ts';
-import type { Store } from '../store/sqlite/store.ts';
+import { NEVER } from '../store/dispatch.ts';
+import type { Store } from '../store/store.ts';
 import { isRunnable, SESSION_MS } from '../webhooks/lifecycle.ts';
 import type { WebhookConfiguration } from '../webhooks/webhook.ts';
 import type { Batch, Claim } from './batch.ts';

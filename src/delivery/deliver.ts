@@ -5,7 +5,7 @@ import { LARGE_BODY_BYTES, MESSAGE_OVERHEAD_BYTES } from '../kernel/limits/deliv
 import { heavyTurns } from '../kernel/turns.ts';
 import type { Log } from '../observe/log.ts';
 import { failure } from '../outbound/outcome.ts';
-import type { Store } from '../store/sqlite/store.ts';
+import type { Store } from '../store/store.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
 import type { Batch } from './batch.ts';
 import {

@@ -21,7 +21,7 @@ import { DRAIN_MS } from '../kernel/limits/limits.ts';
 import type { CheckClock } from '../observe/clock-watch.ts';
 import type { Log } from '../observe/log.ts';
 import { StaleWrite } from '../store/errors.ts';
-import type { Store } from '../store/sqlite/store.ts';
+import type { Store } from '../store/store.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
 import type { Webhook } from '../webhooks/webhook.ts';
 import { type Claimed, createClaimWork, type PlannedClaim, planClaim } from './claim.ts';

@@ -8,7 +8,7 @@ import { threadProgram } from '../kernel/assets.ts';
 import { THREAD_RESTART_MS } from '../kernel/limits/database.ts';
 import { LARGE_BODIES_IDLE_MS, LARGE_BODY_ANSWER_MS } from '../kernel/limits/delivery.ts';
 import { createTurns } from '../kernel/turns.ts';
-import type { Store } from '../store/sqlite/store.ts';
+import type { Store } from '../store/store.ts';
 import { type BatchBody, type BatchBodyRequest, encryptionLookup, makeBatchBody } from './body.ts';
 import type { BodyAnswer, BodyQuestion, BodyThreadNotice, BodyThreadStart } from './large-bodies-messages.ts';
 

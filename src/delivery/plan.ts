@@ -1,7 +1,7 @@
 /** What may be claimed of a webhook now (wire.md §5). Pure: the dispatcher reads, asks here, and writes. */
 import { FULL_PAUSE_MS } from '../kernel/limits/delivery.ts';
 import { BATCH_BYTES } from '../kernel/limits/limits.ts';
-import { NEVER } from '../store/sqlite/delivery/dispatch.ts';
+import { NEVER } from '../store/dispatch.ts';
 import { SESSION_MS, type StopReason } from '../webhooks/lifecycle.ts';
 import type { Progress, WebhookConfiguration } from '../webhooks/webhook.ts';
 import type { Batch } from './batch.ts';

@@ -10,7 +10,7 @@ import {
 import type { CheckClock } from '../observe/clock-watch.ts';
 import type { Log } from '../observe/log.ts';
 import { ConstraintViolation, StaleWrite } from '../store/errors.ts';
-import type { Store } from '../store/sqlite/store.ts';
+import type { Store } from '../store/store.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
 import type { StateChange, Webhook } from '../webhooks/webhook.ts';
 import type { AttemptRecord } from './attempt.ts';

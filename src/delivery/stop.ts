@@ -2,7 +2,7 @@
 import type { Ids } from '../kernel/ids.ts';
 import type { Log } from '../observe/log.ts';
 import { StaleWrite } from '../store/errors.ts';
-import type { Store } from '../store/sqlite/store.ts';
+import type { Store } from '../store/store.ts';
 import { type StopReason, stoppedProgress } from '../webhooks/lifecycle.ts';
 import { serviceStopEntry } from '../webhooks/service-stop.ts';
 import { stateChange } from '../webhooks/status-event.ts';

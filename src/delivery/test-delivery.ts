@@ -6,7 +6,7 @@ import { TEST_DELIVERIES_IN_FLIGHT, TEST_DELIVERIES_RETRY_SECONDS } from '../ker
 import { Refusal } from '../kernel/refusal.ts';
 import { isoInstant } from '../kernel/schemas.ts';
 import type { Administration } from '../resources/administration.ts';
-import type { Store } from '../store/sqlite/store.ts';
+import type { Store } from '../store/store.ts';
 import { STATE_REASONS } from '../webhooks/lifecycle.ts';
 import type { Webhook } from '../webhooks/webhook.ts';
 import type { AttemptRecord } from './attempt.ts';

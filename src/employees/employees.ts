@@ -10,10 +10,10 @@ import { emailAddress, id, instant, isoInstant, plainText } from '../kernel/sche
 import { validate, validatePatch } from '../kernel/validation.ts';
 import { refusingDuplicates } from '../resources/administration.ts';
 import { type IfMatch, refuseChanged } from '../resources/entity-tag.ts';
+import type { Filter } from '../store/conditions.ts';
 import { retryStale } from '../store/errors.ts';
-import type { Filter } from '../store/sqlite/delivery/conditions.ts';
-import type { Beside } from '../store/sqlite/resource.ts';
-import type { Store } from '../store/sqlite/store.ts';
+import type { Beside } from '../store/resource.ts';
+import type { Store } from '../store/store.ts';
 import type { Employee } from './employee.ts';
 
 const personName = plainText(200);

@@ -1,6 +1,6 @@
 /** The event types of Sallyport itself (wire.md §4): read-only, rewritten at every start. */
 
-import type { Store } from '../store/sqlite/store.ts';
+import type { Store } from '../store/store.ts';
 import type { EventType } from './event-type.ts';
 import { EMPLOYEE_CATEGORY } from './event-types.ts';
 

@@ -22,10 +22,10 @@ import { validate } from '../kernel/validation.ts';
 import type { Log } from '../observe/log.ts';
 import type { Acting } from '../resources/acting.ts';
 import type { AuditAction, AuditEntry, Changes } from '../resources/audit.ts';
+import type { Erasure } from '../store/erasure.ts';
 import { StaleWrite } from '../store/errors.ts';
-import type { Erasure } from '../store/sqlite/erasure.ts';
-import type { Store } from '../store/sqlite/store.ts';
 import { nextSize } from '../store/steps.ts';
+import type { Store } from '../store/store.ts';
 import { reference } from './publish.ts';
 
 export const eraseInput = z

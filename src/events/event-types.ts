@@ -4,7 +4,7 @@ import type { Clock, Ids } from '../kernel/ids.ts';
 import { type FieldProblem, Refusal, refuseField } from '../kernel/refusal.ts';
 import { EVENT_TYPE_NAME, id, instant, isoInstant, text } from '../kernel/schemas.ts';
 import { type Administration, administer, setByService } from '../resources/administration.ts';
-import type { Store } from '../store/sqlite/store.ts';
+import type { Store } from '../store/store.ts';
 import { createDataSchemas, type DataCheck } from './data-schema.ts';
 import type { EventType } from './event-type.ts';
 

@@ -14,7 +14,7 @@ import { EVENT_TYPE_NAME, text } from '../kernel/schemas.ts';
 import { isDeeperThan, isObject, validate } from '../kernel/validation.ts';
 import type { Acting } from '../resources/acting.ts';
 import { KeyConflict, retryStale } from '../store/errors.ts';
-import type { Store } from '../store/sqlite/store.ts';
+import type { Store } from '../store/store.ts';
 import { type Accepted, makeEvent, type NewEvent } from './event.ts';
 import type { EventTypes } from './event-types.ts';
 

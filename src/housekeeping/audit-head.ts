@@ -4,7 +4,7 @@
  */
 import { AUDIT_HEAD_EVERY_MS } from '../kernel/limits/housekeeping.ts';
 import type { Log } from '../observe/log.ts';
-import { type AuditStore, headText } from '../store/sqlite/audit.ts';
+import { type AuditStore, headText } from '../store/audit.ts';
 import { NO_TIME } from '../store/steps.ts';
 import type { Job } from './scheduler.ts';
 

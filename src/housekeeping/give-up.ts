@@ -8,8 +8,8 @@ import { GIVE_UP_EVERY_MS, GIVE_UP_QUIET_MS } from '../kernel/limits/housekeepin
 import type { CheckClock } from '../observe/clock-watch.ts';
 import type { Log } from '../observe/log.ts';
 import { StaleWrite } from '../store/errors.ts';
-import type { WebhookStore } from '../store/sqlite/webhooks/webhooks.ts';
 import { NO_TIME } from '../store/steps.ts';
+import type { WebhookStore } from '../store/webhooks.ts';
 import { FAILING_LIMIT_MS, giveUpReason, stoppedProgress } from '../webhooks/lifecycle.ts';
 import { serviceStopEntry } from '../webhooks/service-stop.ts';
 import { stateChange } from '../webhooks/status-event.ts';

@@ -2,7 +2,7 @@
 
 import type { Ids } from '../kernel/ids.ts';
 import type { CheckClock } from '../observe/clock-watch.ts';
-import type { Store } from '../store/sqlite/store.ts';
+import type { Store } from '../store/store.ts';
 import { auditHeadJob } from './audit-head.ts';
 import { clockSetBackJob } from './clock-set-back.ts';
 import { expiredJobs } from './expired.ts';

@@ -1,7 +1,7 @@
 /** The jobs that take away what is kept no longer: records, attempts, events, and the logs of deleted webhooks. */
 import { REMOVAL_EVERY_MS, RETENTION_EVERY_MS } from '../kernel/limits/housekeeping.ts';
-import type { Store } from '../store/sqlite/store.ts';
 import { NO_TIME, type StepResult } from '../store/steps.ts';
+import type { Store } from '../store/store.ts';
 import type { Job } from './scheduler.ts';
 
 /**

@@ -4,7 +4,7 @@ import { isUuidV7 } from '../kernel/ids.ts';
 import { PAGE_DEFAULT, PAGE_MAX } from '../kernel/limits/limits.ts';
 import { refuseField } from '../kernel/refusal.ts';
 import { idInput } from '../kernel/schemas.ts';
-import type { Filter } from '../store/sqlite/delivery/conditions.ts';
+import type { Filter } from '../store/conditions.ts';
 import type { Reply, Route } from './route.ts';
 
 export type PageQuery = { readonly limit: number; readonly cursor: string | null };

@@ -5,7 +5,7 @@
  */
 import type { Clock } from '../kernel/ids.ts';
 import { CLOCK_STEP_MS } from '../kernel/limits/limits.ts';
-import type { ClockLeadStore } from '../store/sqlite/clock-lead.ts';
+import type { ClockLeadStore } from '../store/clock-lead.ts';
 import type { Log } from './log.ts';
 
 /** To be awaited before anything is judged by the clock. Resolves at once unless the clock was set since the last call. */

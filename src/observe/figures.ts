@@ -16,7 +16,7 @@ import {
   type FigureStore,
   type Figures,
   noFigures,
-} from '../store/sqlite/figures.ts';
+} from '../store/figures.ts';
 import { GATE_REFUSALS } from './metrics.ts';
 
 /** What a chart may show: the last hour by minutes, the last day by tens of minutes, the last week by hours. */

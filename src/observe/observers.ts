@@ -4,7 +4,7 @@ import type { ObserveSettled } from '../delivery/settle.ts';
 import type { TestDelivery } from '../delivery/test-delivery.ts';
 import type { ObserveRequest } from '../http/server.ts';
 import type { Clock } from '../kernel/ids.ts';
-import type { Store } from '../store/sqlite/store.ts';
+import type { Store } from '../store/store.ts';
 import { type AttemptFeed, createAttemptFeed } from './attempt-feed.ts';
 import { createFigures, type FigureKeeper } from './figures.ts';
 import { createMetrics, type Metrics } from './metrics.ts';

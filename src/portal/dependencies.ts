@@ -12,7 +12,7 @@ import type { Log } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { Services } from '../services.ts';
 import type { SqliteDatabase } from '../store/sqlite/driver/sqlite.ts';
-import type { Store } from '../store/sqlite/store.ts';
+import type { Store } from '../store/store.ts';
 import type { Pages } from './page.ts';
 import type { Results } from './results.ts';
 

@@ -3,7 +3,7 @@
 import type { PortalRole } from '../access/session.ts';
 import { type Html, html } from '../http/html.ts';
 import { PAGE_MAX } from '../kernel/limits/limits.ts';
-import type { Store } from '../store/sqlite/store.ts';
+import type { Store } from '../store/store.ts';
 import { mayAct } from './call.ts';
 import { linkButton } from './parts/button.ts';
 import { section } from './parts/header.ts';

@@ -1,7 +1,7 @@
 /** Who and what the audit log names: `user:<id>` as a person knows it, with a link where there is a page. */
 import { type Html, html } from '../http/html.ts';
 import { isUuidV7 } from '../kernel/ids.ts';
-import type { Store } from '../store/sqlite/store.ts';
+import type { Store } from '../store/store.ts';
 import { copyable } from './parts/code.ts';
 
 export type Thing = {

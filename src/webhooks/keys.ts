@@ -5,7 +5,7 @@ import { PGP_KEY_BYTES } from '../kernel/limits/limits.ts';
 import { refuseField } from '../kernel/refusal.ts';
 import { id, instant, isoInstant } from '../kernel/schemas.ts';
 import { type Administration, administer, setByService } from '../resources/administration.ts';
-import type { Store } from '../store/sqlite/store.ts';
+import type { Store } from '../store/store.ts';
 import { inspectPublicKey } from '../wire/pgp.ts';
 import type { PgpKey } from './key.ts';
 

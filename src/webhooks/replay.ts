@@ -1,8 +1,8 @@
 /** Sending a stretch of a webhook's log again: what is asked for, and which records that means. */
 import { refuseBackwards } from '../kernel/refusal.ts';
 import { validate } from '../kernel/validation.ts';
-import type { ReplayableState, ReplayRange } from '../store/sqlite/delivery/replays.ts';
-import type { Store } from '../store/sqlite/store.ts';
+import type { ReplayableState, ReplayRange } from '../store/replays.ts';
+import type { Store } from '../store/store.ts';
 import type { Delivery } from './delivery.ts';
 import type { Webhook } from './webhook.ts';
 import { REPLAYABLE, replayInput } from './webhook-schema.ts';

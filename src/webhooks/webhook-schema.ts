@@ -14,7 +14,7 @@ import {
   RECORDS_PER_SECOND_MAX,
 } from '../kernel/limits/limits.ts';
 import { displayName, distinct, idInput, moment } from '../kernel/schemas.ts';
-import type { ReplayableState } from '../store/sqlite/delivery/replays.ts';
+import type { ReplayableState } from '../store/replays.ts';
 
 /** Set by the service itself on every request, so no custom header may have these names. */
 const SERVICE_HEADERS: ReadonlySet<string> = new Set([

@@ -8,7 +8,7 @@ import { type Administration, administer, type Stamp, setByService } from '../re
 import type { AuditEntry } from '../resources/audit.ts';
 import { refuseChanged } from '../resources/entity-tag.ts';
 import { retryStale } from '../store/errors.ts';
-import type { Store } from '../store/sqlite/store.ts';
+import type { Store } from '../store/store.ts';
 import { howToVerify } from './advice.ts';
 import { encryptionNeed, matchingTypes } from './encryption-rule.ts';
 import { isExpired } from './keys.ts';

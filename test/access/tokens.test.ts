@@ -6,7 +6,7 @@ import { createGate } from '../../src/access/gate.ts';
 import { createTokens } from '../../src/access/tokens.ts';
 import { rowKeyTime } from '../../src/kernel/ids.ts';
 import { randomBytes } from '../../src/kernel/random.ts';
-import type { Store } from '../../src/store/sqlite/store.ts';
+import type { Store } from '../../src/store/store.ts';
 import { refused } from '../support/refusals.ts';
 import { ACTOR, makeApplication, makeUser, openTestServices, type TestServices, tokenOf } from '../support/services.ts';
 import { leavingNothing, NOW } from '../support/store.ts';

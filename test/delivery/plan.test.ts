@@ -13,7 +13,7 @@ import {
 } from '../../src/delivery/plan.ts';
 import type { DeliveryTarget } from '../../src/delivery/target.ts';
 import { BATCH_BYTES } from '../../src/kernel/limits/limits.ts';
-import { NEVER } from '../../src/store/sqlite/delivery/dispatch.ts';
+import { NEVER } from '../../src/store/dispatch.ts';
 import type { WebhookState } from '../../src/webhooks/webhook.ts';
 import { batchOf, progressOf } from '../support/attempts.ts';
 import { NOW } from '../support/store.ts';

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import type { Settlement } from '../../src/delivery/settlement.ts';
 import { FULL_PAUSE_MS } from '../../src/kernel/limits/delivery.ts';
 import { StaleWrite } from '../../src/store/errors.ts';
-import type { SettlementStore } from '../../src/store/sqlite/delivery/settlement.ts';
-import type { Store } from '../../src/store/sqlite/store.ts';
+import type { SettlementStore } from '../../src/store/settlement.ts';
+import type { Store } from '../../src/store/store.ts';
 import { batchOf } from '../support/attempts.ts';
 import { deferred } from '../support/deferred.ts';
 import {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import fc from 'fast-check';
 import { type DeliveryAddress, deliveryAddress, firstRowKeyAt } from '../../src/kernel/ids.ts';
-import type { DeliveryFilter } from '../../src/store/sqlite/delivery/deliveries.ts';
+import type { DeliveryFilter } from '../../src/store/deliveries.ts';
 import { subscribe } from '../support/events.ts';
 import { NOW, openTestStore, type TestStore } from '../support/store.ts';
 

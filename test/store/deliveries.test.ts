@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import fc from 'fast-check';
 import { createIds, type DeliveryAddress, deliveryAddress, deliveryId } from '../../src/kernel/ids.ts';
-import type { DeliveryFilter } from '../../src/store/sqlite/delivery/deliveries.ts';
+import type { DeliveryFilter } from '../../src/store/deliveries.ts';
 import type { Delivery } from '../../src/webhooks/delivery.ts';
 import { newEvent, subscribe } from '../support/events.ts';
 import { NOW, openTestStore, type TestStore } from '../support/store.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import type { WebhookFilter } from '../../src/store/sqlite/webhooks/directory.ts';
+import type { WebhookFilter } from '../../src/store/directory.ts';
 import { publishMany, settleNext } from '../support/batches.ts';
 import { ACTOR, makeEndpoint, makeEventType, makeKey, makeWebhook, openTestServices } from '../support/services.ts';
 

@@ -13,7 +13,8 @@ import type { AuditEntry } from '../../src/resources/audit.ts';
 import type { Row } from '../../src/store/sqlite/driver/database.ts';
 import { createSchema } from '../../src/store/sqlite/driver/schema.ts';
 import { openSqlite, type SqliteDatabase } from '../../src/store/sqlite/driver/sqlite.ts';
-import { createStore, type Store } from '../../src/store/sqlite/store.ts';
+import { createStore } from '../../src/store/sqlite/store.ts';
+import type { Store } from '../../src/store/store.ts';
 
 /** When the tests' clock starts: the moment at which the PGP keys in test/vectors are what their names say. */
 export const NOW: number = Date.parse('2026-11-21T05:00:00.000Z');

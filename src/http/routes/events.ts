@@ -8,8 +8,8 @@ import { Refusal, refuseBackwards, refuseField } from '../../kernel/refusal.ts';
 import { id, instant, isoInstant, moment, NOT_A_MOMENT, page } from '../../kernel/schemas.ts';
 import { validate } from '../../kernel/validation.ts';
 import type { Services } from '../../services.ts';
-import type { AuditFilter, AuditRecord } from '../../store/sqlite/audit.ts';
-import type { Store } from '../../store/sqlite/store.ts';
+import type { AuditFilter, AuditRecord } from '../../store/audit.ts';
+import type { Store } from '../../store/store.ts';
 import {
   type DeliverySearch,
   deliveryView,

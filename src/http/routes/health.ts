@@ -5,7 +5,7 @@ import type { Clock } from '../../kernel/ids.ts';
 import { READY_MS } from '../../kernel/limits/limits.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import type { Log } from '../../observe/log.ts';
-import type { Store } from '../../store/sqlite/store.ts';
+import type { Store } from '../../store/store.ts';
 import { ok } from '../resource-routes.ts';
 import type { Route } from '../route.ts';
 

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { type Caller, type Gate, requireScope } from '../../access/gate.ts';
 import type { Tokens } from '../../access/tokens.ts';
-import type { UserStore } from '../../store/sqlite/access/users.ts';
+import type { UserStore } from '../../store/users.ts';
 import { type ClientAuthentication, credentialPlace } from '../client-authentication.ts';
 import { refuseInDialect } from '../oauth-error.ts';
 import { type Parameters, parametersOf } from '../oauth-parameters.ts';

@@ -1,6 +1,6 @@
 /** The audit log: who did what to which thing, and what differs since. */
 import { type Html, html } from '../../http/html.ts';
-import type { AuditFilter, AuditRecord } from '../../store/sqlite/audit.ts';
+import type { AuditFilter, AuditRecord } from '../../store/audit.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';
 import { differences } from '../parts/differences.ts';

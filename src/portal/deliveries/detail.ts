@@ -3,7 +3,7 @@
 import type { AttemptRecord } from '../../delivery/attempt.ts';
 import { type Html, html } from '../../http/html.ts';
 import { ATTEMPTS_SHOWN } from '../../kernel/limits/limits.ts';
-import type { DeliveryContent } from '../../store/sqlite/delivery/deliveries.ts';
+import type { DeliveryContent } from '../../store/deliveries.ts';
 import type { Delivery } from '../../webhooks/delivery.ts';
 import type { Endpoint } from '../../webhooks/endpoint.ts';
 import { isReplayable } from '../../webhooks/replay.ts';

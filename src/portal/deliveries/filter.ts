@@ -2,7 +2,7 @@
 import type { Html } from '../../http/html.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
 import { CHOICES_MAX } from '../../kernel/limits/portal.ts';
-import type { Store } from '../../store/sqlite/store.ts';
+import type { Store } from '../../store/store.ts';
 import type { DeliverySearch } from '../../webhooks/deliveries.ts';
 import type { DeliveryState } from '../../webhooks/delivery.ts';
 import { selectField, textField } from '../parts/fields.ts';

@@ -3,7 +3,7 @@ import { type Html, html } from '../../http/html.ts';
 import { readPageQuery } from '../../http/paging.ts';
 import { deliveryAddress } from '../../kernel/ids.ts';
 import { DELIVERIES_EXAMINED_MAX } from '../../kernel/limits/log.ts';
-import type { DeliveryPage } from '../../store/sqlite/delivery/deliveries.ts';
+import type { DeliveryPage } from '../../store/deliveries.ts';
 import type { Delivery } from '../../webhooks/delivery.ts';
 import { isRunnable } from '../../webhooks/lifecycle.ts';
 import { isReplayable } from '../../webhooks/replay.ts';

@@ -1,6 +1,6 @@
 /** What a delivery carries: the event's data, and the record as its receiver reads it once it is decrypted and unzipped. */
 import { type Html, html } from '../../http/html.ts';
-import type { DeliveryContent } from '../../store/sqlite/delivery/deliveries.ts';
+import type { DeliveryContent } from '../../store/deliveries.ts';
 import type { Delivery } from '../../webhooks/delivery.ts';
 import type { Webhook } from '../../webhooks/webhook.ts';
 import { encodeEnvelope } from '../../wire/envelope-encoding.ts';

@@ -3,7 +3,7 @@
 import type { EventType } from '../../events/event-type.ts';
 import { type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import { NO_USES, type Uses } from '../../store/sqlite/webhooks/uses.ts';
+import { NO_USES, type Uses } from '../../store/uses.ts';
 import { eventTypeKey } from '../../wire/envelope.ts';
 import { type PageCall, pathId, redirectTo, type View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';

@@ -1,6 +1,6 @@
 /** The pages of PGP keys: the list, one key, importing, changing and deleting. */
 import { type Html, html } from '../../http/html.ts';
-import type { Uses } from '../../store/sqlite/webhooks/uses.ts';
+import type { Uses } from '../../store/uses.ts';
 import type { PgpKey } from '../../webhooks/key.ts';
 import { type PageCall, pathId, redirectTo, type View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';

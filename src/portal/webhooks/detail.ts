@@ -3,7 +3,7 @@
 import { attemptMs } from '../../delivery/job.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { STATUS_EVERY_SECONDS, TEST_MARGIN_MS } from '../../kernel/limits/portal.ts';
-import type { WebhookListing } from '../../store/sqlite/webhooks/directory.ts';
+import type { WebhookListing } from '../../store/directory.ts';
 import type { PgpKey } from '../../webhooks/key.ts';
 import { isRunnable } from '../../webhooks/lifecycle.ts';
 import type { Webhook } from '../../webhooks/webhook.ts';

@@ -8,7 +8,7 @@ import {
   BATCH_RECORDS_MAX,
   CUSTOM_HEADERS_MAX,
 } from '../../kernel/limits/limits.ts';
-import type { EndpointName } from '../../store/sqlite/webhooks/directory.ts';
+import type { EndpointName } from '../../store/directory.ts';
 import type { PgpKey } from '../../webhooks/key.ts';
 import type { Webhook } from '../../webhooks/webhook.ts';
 import { checkbox, radioGroup, repeatableRows } from '../parts/choices.ts';

@@ -1,6 +1,6 @@
 /** `/webhooks`: which events go where, and how that is going. */
 import { type Html, html } from '../../http/html.ts';
-import type { WebhookListing } from '../../store/sqlite/webhooks/directory.ts';
+import type { WebhookListing } from '../../store/directory.ts';
 import { viewWebhook } from '../../webhooks/view.ts';
 import type { WebhookState } from '../../webhooks/webhook.ts';
 import type { PageCall } from '../call.ts';

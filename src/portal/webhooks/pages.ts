@@ -4,7 +4,7 @@ import type { AttemptRecord } from '../../delivery/attempt.ts';
 import { type Html, html } from '../../http/html.ts';
 import { DEAD_COUNTED_BATCHES, STATES_SHOWN } from '../../kernel/limits/portal.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import type { WebhookListing } from '../../store/sqlite/webhooks/directory.ts';
+import type { WebhookListing } from '../../store/directory.ts';
 import { type PageCall, pathId, redirectTo, type View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import { webhookActivity } from '../live/webhook.ts';

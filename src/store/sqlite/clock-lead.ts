@@ -2,9 +2,11 @@
  * What was written by a clock that has been set since (`batch`, `webhook_progress`). Where it is known by how much the clock was set,
  * instants move with it; what else lies further ahead than any rule can put it is taken for now. In steps, however much it is.
  */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { CLOCK_BEHIND_MAX_MS, CLOCK_STEP_MS, RETRY_AFTER_MAX_MS } from '../../kernel/limits/limits.ts';
-import { FIRST_SIZE, measured, nextSize, type StepResult } from '../steps.ts';
+import type { ClockLeadStore } from '../clock-lead.ts';
+import { FIRST_SIZE, measured, nextSize } from '../steps.ts';
 import { makeDue } from './delivery/resume.ts';
 import { IS_RUNNABLE, wokenBy } from './delivery/wake.ts';
 import type { Database } from './driver/database.ts';
@@ -44,19 +46,6 @@ const FAILING_UNTIL_STOPPED = `
   UPDATE webhook_progress
   SET failing_since_at = @now - max(0, coalesce(sent_at, failing_since_at) - failing_since_at)
   WHERE failing_since_at IS NOT NULL`;
-
-export type ClockLeadStore = {
-  /** The clock was set by `byMs` and shows `now`: moves what is kept of webhooks with it. */
-  moveWebhooks(byMs: number, now: number): Promise<void>;
-  /** The clock was set back by `byMs`: what waits for a retry is due that much earlier. Takes long where much waits. */
-  moveRetries(byMs: number, now: number): Promise<void>;
-  /** At start: a clock that shows less than the latest attempt was set back at least by that; and time without attempts is no failure. */
-  resume(now: number): Promise<void>;
-  /** Takes about `size` batches back from where the clock was ahead, and all webhooks. */
-  step(now: number, size: number): Promise<StepResult>;
-  /** All of it. */
-  take(now: number): Promise<void>;
-};
 
 export function clockLeadStore(database: Database): ClockLeadStore {
   const step: ClockLeadStore['step'] = (now, size) =>

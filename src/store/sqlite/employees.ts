@@ -1,9 +1,10 @@
 /** Employees (`employee`): each change is one transaction with its event. */
 
 import type { Employee } from '../../employees/employee.ts';
-import type { NewEvent } from '../../events/event.ts';
-import { type Filter, filtered } from './delivery/conditions.ts';
-import type { Database, Statement } from './driver/database.ts';
+import type { Filter } from '../conditions.ts';
+import type { EmployeeStore } from '../employees.ts';
+import { filtered } from './delivery/conditions.ts';
+import type { Database } from './driver/database.ts';
 import { flag, number, table, text, textOrNull } from './driver/table.ts';
 import { publishStatements } from './events.ts';
 import { readOne } from './resource.ts';
@@ -35,21 +36,6 @@ const list = (filter: Filter): string => `
   SELECT ${EMPLOYEE.columns()} FROM employee
   WHERE user_id > @after${filtered(CONDITIONS, filter)} ORDER BY user_id LIMIT @limit`;
 const UNCHANGED = 'UPDATE employee SET updated_at = updated_at WHERE user_id = @userId AND updated_at = @updatedAt';
-
-export type EmployeeStore = {
-  get(userId: string): Promise<Employee | null>;
-  /** In order of creation; `divisions` null: of every division. */
-  list(page: {
-    divisions: readonly string[] | null;
-    after: string;
-    limit: number;
-    filter?: Filter;
-  }): Promise<Employee[]>;
-  /** `first` is written before it in the same transaction. */
-  insert(employee: Employee, event: NewEvent, first?: readonly Statement[]): Promise<void>;
-  /** Throws `StaleWrite` when the row is no longer as `before` was read. */
-  update(employee: Employee, before: Employee, event: NewEvent): Promise<void>;
-};
 
 export function employeeStore(db: Database): EmployeeStore {
   return {

@@ -1,8 +1,9 @@
 /** Publishing (`event`, `outbox`): the statements that append an event and its records to every subscribed webhook's log. */
 
-import type { Accepted, Idempotency, NewEvent } from '../../events/event.ts';
+import type { Idempotency, NewEvent } from '../../events/event.ts';
 import { rowKeyOf } from '../../kernel/ids.ts';
 import { KeyConflict, StaleWrite } from '../errors.ts';
+import type { EventStore } from '../events.ts';
 import { IS_RUNNABLE, wokenBy } from './delivery/wake.ts';
 import type { Database, Statement } from './driver/database.ts';
 
@@ -106,14 +107,6 @@ function insertStatements(event: NewEvent): Statement[] {
 export function categoryPattern(type: string): string {
   return `${type.slice(0, type.indexOf('.'))}.*`;
 }
-
-export type EventStore = {
-  /**
-   * Appends all of them in one transaction, durable when it resolves (wire.md §4). Throws `KeyConflict`, with nothing kept, when an
-   * idempotency key stands for an event with other content.
-   */
-  publish(events: readonly NewEvent[]): Promise<Accepted[]>;
-};
 
 export function eventStore(db: Database): EventStore {
   return {

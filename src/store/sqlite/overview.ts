@@ -1,44 +1,9 @@
 /** How the service is, as the overview tells it: what waits, what fails, what was given up. Reads only. */
 
 import type { WebhookState } from '../../webhooks/webhook.ts';
+import type { Named, OverviewStore } from '../overview.ts';
 import { OLDEST_WAITING_AT, RECORDS_WAITING } from './delivery/queues.ts';
 import type { Database, Row } from './driver/database.ts';
-
-type Named = { readonly id: string; readonly name: string };
-
-/** A webhook with records that wait: those of `Queue`, and when the oldest of them happened. */
-export type Waiting = Named & {
-  readonly state: WebhookState;
-  readonly records: number;
-  readonly oldestAt: number | null;
-};
-
-export type Backlog = {
-  /** Records that wait, of all webhooks, those under way and those waiting for a retry included. */
-  readonly records: number;
-  readonly oldestAt: number | null;
-  readonly webhooks: number;
-  /** Those with the most. */
-  readonly longest: readonly Waiting[];
-};
-
-/** A webhook that does not deliver, and not because somebody stopped it. */
-export type Ailing = Named & {
-  readonly endpointId: string;
-  readonly endpointName: string;
-  readonly state: WebhookState;
-  readonly reason: string | null;
-  readonly detail: string | null;
-  /** Since when attempts fail, or since when it is stopped. */
-  readonly since: number;
-  readonly waiting: number;
-};
-
-export type DeadLetters = {
-  readonly records: number;
-  /** There are more than could be counted. */
-  readonly more: boolean;
-};
 
 // Webhooks are few, thousands at most, and those with records that wait are fewer: three look-ups for each of these.
 const WAITING = `
@@ -63,13 +28,6 @@ const DEAD = `
 
 /** Batches that are counted at most. */
 const DEAD_COUNTED = 10_000;
-
-export type OverviewStore = {
-  backlog(longest: number): Promise<Backlog>;
-  /** The latest first. */
-  ailing(limit: number): Promise<Ailing[]>;
-  dead(): Promise<DeadLetters>;
-};
 
 export function overviewStore(db: Database): OverviewStore {
   return {

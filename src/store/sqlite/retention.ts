@@ -6,20 +6,10 @@
 import { firstRowKeyAt, rowKeyTime } from '../../kernel/ids.ts';
 import { STEP_PAYLOAD_BYTES } from '../../kernel/limits/housekeeping.ts';
 import { StaleWrite } from '../errors.ts';
+import type { RecordSweep, RetentionStore, SweepStep } from '../retention.ts';
 import { measured, type StepResult } from '../steps.ts';
 import { purgeTokens } from './access/tokens.ts';
 import type { Database, Statement } from './driver/database.ts';
-
-/** `next` is where the next step begins, as this one began with `after` or `from`; null at the end. */
-export type SweepStep = StepResult & { readonly next: number | null };
-
-/** Records of a webhook from `from` on whose batch was delivered by `deliveredBy`, or dead or discarded by `deadBy`; null: kept for ever. */
-export type RecordSweep = {
-  readonly webhookNumber: number;
-  readonly from: number;
-  readonly deliveredBy: number | null;
-  readonly deadBy: number | null;
-};
 
 // The log is gone through in its own order, not through an index by age, so that settling a batch pays for none.
 const BATCHES = `
@@ -68,24 +58,6 @@ const OLD_KEYS = `
 
 const OLD_REPLIES = `
   DELETE FROM kept_reply WHERE rowid IN (SELECT rowid FROM kept_reply WHERE expires_at <= @now ORDER BY expires_at LIMIT @limit)`;
-
-export type RetentionStore = {
-  /** The webhook whose number comes next, or null. */
-  nextWebhook(after: number): Promise<number | null>;
-  records(sweep: RecordSweep, limit: number): Promise<SweepStep>;
-  /** Attempts of any kind that were written before `before`. */
-  attempts(before: number, limit: number): Promise<StepResult>;
-  /** Events older than `before` that are in no log: nobody subscribed to them. `after` is an event's key. */
-  unwantedEvents(after: number, before: number, limit: number): Promise<SweepStep>;
-  /** Access tokens with keys after `after` that have expired; `limit` of them are looked at. */
-  tokens(after: number, now: number, limit: number): Promise<SweepStep>;
-  /** Idempotency keys that have expired. */
-  idempotencyKeys(now: number, limit: number): Promise<StepResult>;
-  /** Erasures that were finished before this. */
-  erasures(before: number, limit: number): Promise<StepResult>;
-  /** Kept replies that have expired. */
-  keptReplies(now: number, limit: number): Promise<StepResult>;
-};
 
 export function retentionStore(database: Database): RetentionStore {
   const take = (sql: string, params: Readonly<Record<string, number>>, limit: number): Promise<StepResult> =>

@@ -1,6 +1,7 @@
 /** Facts about this database itself (`setting`). */
 
 import type { Vault } from '../../kernel/vault.ts';
+import type { SettingStore } from '../settings.ts';
 import type { Database } from './driver/database.ts';
 
 const GET = 'SELECT value FROM setting WHERE name = @name';
@@ -11,18 +12,6 @@ const WORD = 'sallyport';
 const PROVE = `
   INSERT INTO setting (name, value) VALUES ('written_at', @value)
   ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
-
-export type SettingStore = {
-  /** Writes and syncs a small row: rejects when the database cannot be written. */
-  proveWritable(now: number): Promise<void>;
-  /**
-   * On a new database remembers the master key by a sealed word; on any other checks the key against it.
-   * Throws when the key is another one: nothing sealed could be read, and what were sealed anew could not be read later.
-   */
-  checkMasterKey(): Promise<void>;
-  /** Whether this is the key that the database remembers. */
-  knowsMasterKey(): Promise<boolean>;
-};
 
 export function settingStore(db: Database, vault: Vault): SettingStore {
   const place = `setting.value:${MASTER_KEY_CHECK}`;

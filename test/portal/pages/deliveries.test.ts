@@ -15,7 +15,7 @@ import { standing } from '../../../src/portal/deliveries/standing.ts';
 import { tail, tailEvents } from '../../../src/portal/live/tail.ts';
 import { attentionSection } from '../../../src/portal/overview/attention.ts';
 import { waterfall } from '../../../src/portal/parts/waterfall.ts';
-import type { Ailing } from '../../../src/store/sqlite/overview.ts';
+import type { Ailing } from '../../../src/store/overview.ts';
 import type { Delivery } from '../../../src/webhooks/delivery.ts';
 import type { WebhookState } from '../../../src/webhooks/webhook.ts';
 import { batchOf, progressOf } from '../../support/attempts.ts';

@@ -1,8 +1,10 @@
 /** Registered applications (`application`). */
-import type { Application, Client, ScopeHolder } from '../../../access/application.ts';
+
+import type { Application } from '../../../access/application.ts';
+import type { ApplicationStore } from '../../applications.ts';
 import type { Database, Statement } from '../driver/database.ts';
 import { bytes, bytesOrNull, flag, json, number, numberOrNull, type Table, table, text } from '../driver/table.ts';
-import { type ResourceStore, readOne, resourceStore } from '../resource.ts';
+import { readOne, resourceStore } from '../resource.ts';
 
 export const APPLICATION: Table<Application> = table<Application>('application', 'id', {
   id: text,
@@ -53,20 +55,6 @@ const END_TOKENS_OF_USER = `
 export function endTokensOfUser(userId: string, through: number, now: number): Statement {
   return { sql: END_TOKENS_OF_USER, params: { userId, through, now } };
 }
-
-export type ApplicationStore = ResourceStore<Application> & {
-  getClient(clientId: string): Promise<Client | null>;
-  /** The first few applications bound to a user, to name those that keep it from being deleted. */
-  ofUser(userId: string): Promise<Application[]>;
-  /** The first few applications that hold any of these scopes. */
-  holding(scopes: readonly string[]): Promise<Application[]>;
-  /** Every application that holds a scope, a page at a time: up to `limit` whose id comes after `after`. */
-  holders(
-    needed: { readonly scope: string; readonly permission: string },
-    after: string,
-    limit: number,
-  ): Promise<ScopeHolder[]>;
-};
 
 // The unique index on client_id and application_user serve two of them; applications are thousands at most, and the others go through them.
 const FILTERS = {

@@ -1,15 +1,8 @@
 /** The credentials of the first start, sealed, from before anything is made with them until they were shown (`setting`). */
 
 import type { Vault } from '../../../kernel/vault.ts';
+import type { FirstCredentialStore, PendingCredentials } from '../../first-credentials.ts';
 import type { Database } from '../driver/database.ts';
-
-export type PendingCredentials = {
-  readonly adminPassword: string;
-  readonly clientId: string;
-  readonly clientSecret: string;
-  /** The user and the application that they belong to exist. */
-  readonly made: boolean;
-};
 
 const NAME = 'first_credentials';
 const PLACE = `setting.value:${NAME}`;
@@ -18,12 +11,6 @@ const PUT = `
   INSERT INTO setting (name, value) VALUES (@name, @value)
   ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
 const FORGET = 'DELETE FROM setting WHERE name = @name';
-
-export type FirstCredentialStore = {
-  get(): Promise<PendingCredentials | null>;
-  put(credentials: PendingCredentials): Promise<void>;
-  forget(): Promise<void>;
-};
 
 export function firstCredentialStore(db: Database, vault: Vault): FirstCredentialStore {
   return {

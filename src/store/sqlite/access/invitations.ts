@@ -1,9 +1,7 @@
 /** One-time links by which users set their passwords (`invitation`). */
-import type { Invitation } from '../../../access/invitation.ts';
-import type { User } from '../../../access/user.ts';
-import type { AuditEntry } from '../../../resources/audit.ts';
+import type { InvitationStore } from '../../invitations.ts';
 import { auditStatement } from '../audit.ts';
-import type { Database, Statement } from '../driver/database.ts';
+import type { Database } from '../driver/database.ts';
 import { readOne } from '../resource.ts';
 import { endSessions } from './sessions.ts';
 import { USER } from './users.ts';
@@ -23,19 +21,6 @@ const USE = `UPDATE invitation SET used_at = @now WHERE ${USABLE} AND user_id = 
 const SET_PASSWORD = `
   UPDATE user_account SET password_hash = @passwordHash, updated_at = @updatedAt
   WHERE id = @userId AND updated_at = @before AND active = 1`;
-
-export type InvitationStore = {
-  /** Takes the place of the user's earlier one. Throws `StaleWrite` where the user has changed since it was read, or is not active. */
-  put(invitation: Invitation, user: User, audit: AuditEntry, first?: readonly Statement[]): Promise<void>;
-  /** The user whose invitation can be used now. */
-  find(tokenHash: Uint8Array, now: number): Promise<User | null>;
-  /** Uses the invitation up, writes the password and ends the user's sessions. Throws `StaleWrite` when it was used, or the user changed, since `before` was read. */
-  use(
-    invitation: { readonly tokenHash: Uint8Array; readonly now: number },
-    change: { readonly before: User; readonly passwordHash: string; readonly updatedAt: number },
-    audit: AuditEntry,
-  ): Promise<void>;
-};
 
 export function invitationStore(db: Database): InvitationStore {
   return {

@@ -1,19 +1,8 @@
 /** Replies to requests with an Idempotency-Key (`kept_reply`, wire.md §4). They are sealed: some show a secret. */
 
 import type { Vault } from '../../../kernel/vault.ts';
+import type { KeptReply, KeptReplyStore, ReplyKey } from '../../kept-replies.ts';
 import type { Database, Row, Statement } from '../driver/database.ts';
-
-/** Whose key it is: two applications may use the same one. */
-export type ReplyKey = { readonly applicationId: string; readonly key: string };
-
-export type KeptReply = {
-  /** The hash of the request that it answers, in hex. */
-  readonly requestHash: string;
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string | string[]>>;
-  /** JSON text, as it was sent. */
-  readonly body: string;
-};
 
 const FIND = `
   SELECT application_id, key, reply FROM kept_reply
@@ -24,15 +13,6 @@ const INSERT =
   'INSERT INTO kept_reply (application_id, key, reply, expires_at) VALUES (@applicationId, @key, @reply, @expiresAt)';
 const ALL = 'SELECT application_id, key, reply FROM kept_reply';
 const RESEAL = 'UPDATE kept_reply SET reply = @reply WHERE application_id = @applicationId AND key = @key';
-
-export type KeptReplyStore = {
-  find(owner: ReplyKey, now: number): Promise<KeptReply | null>;
-  /**
-   * Keeps the reply until `expiresAt`, in the transaction of what it is the reply to. Put first there: of two with the same key the
-   * second is then refused for its key, and not for a name that the first has just taken.
-   */
-  keep(owner: ReplyKey, reply: KeptReply, span: { readonly now: number; readonly expiresAt: number }): Statement[];
-};
 
 export function keptReplyStore(db: Database, vault: Vault): KeptReplyStore {
   return {

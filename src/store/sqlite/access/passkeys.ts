@@ -1,6 +1,7 @@
 /** Passkeys of portal accounts (`passkey`). */
+
 import type { Passkey } from '../../../access/passkey.ts';
-import type { AuditEntry } from '../../../resources/audit.ts';
+import type { PasskeyStore } from '../../passkeys.ts';
 import { auditStatement } from '../audit.ts';
 import type { Database } from '../driver/database.ts';
 import { bytes, number, numberOrNull, type Table, table, text } from '../driver/table.ts';
@@ -22,16 +23,6 @@ const FIND = `SELECT ${PASSKEY.columns()} FROM passkey WHERE credential_id = @cr
 const OF_USER = `SELECT ${PASSKEY.columns()} FROM passkey WHERE user_id = @userId ORDER BY id`;
 const USE = 'UPDATE passkey SET counter = @counter, used_at = @usedAt WHERE id = @id AND counter = @before';
 const REMOVE = 'DELETE FROM passkey WHERE id = @id AND user_id = @userId';
-
-export type PasskeyStore = {
-  add(passkey: Passkey, audit: AuditEntry): Promise<void>;
-  find(credentialId: Uint8Array): Promise<Passkey | null>;
-  ofUser(userId: string): Promise<Passkey[]>;
-  /** Notes a signature. Throws `StaleWrite` where another one was noted since `before` was read. */
-  use(before: Passkey, counter: number, usedAt: number): Promise<void>;
-  /** Throws `StaleWrite` where it is gone. */
-  remove(passkey: Pick<Passkey, 'id' | 'userId'>, audit: AuditEntry): Promise<void>;
-};
 
 export function passkeyStore(db: Database): PasskeyStore {
   return {

@@ -2,9 +2,10 @@
 
 import type { Rule } from '../../../access/catalogue.ts';
 import type { ApiProduct, ProductScope } from '../../../access/product.ts';
+import type { ProductStore } from '../../products.ts';
 import type { Database, Statement } from '../driver/database.ts';
 import { flag, json, number, table, text } from '../driver/table.ts';
-import { type ResourceStore, resourceStore } from '../resource.ts';
+import { resourceStore } from '../resource.ts';
 
 const PRODUCT = table<ApiProduct>('product', 'id', {
   id: text,
@@ -21,19 +22,6 @@ const ALL = `SELECT ${PRODUCT.columns()} FROM product ORDER BY id`;
 const VERSION = `SELECT count(*) || ' ' || coalesce(sum(updated_at), 0) || ' ' || coalesce(max(id), '') AS version FROM product`;
 const IS_VERSION = `SELECT 1 AS same FROM (${VERSION}) WHERE version = @version`;
 const FORGET_BUILT_IN = 'DELETE FROM product WHERE built_in = 1';
-
-export type ProductStore = ResourceStore<ApiProduct> & {
-  all(): Promise<ApiProduct[]>;
-  /** Another text after every change, whoever made it. */
-  version(): Promise<string>;
-  /**
-   * The product, which has been compared with all others at this version: `insert` and `update` throw `StaleWrite` at any other, so
-   * that no two that come at the same moment take the same paths or scopes.
-   */
-  onlyAt(product: ApiProduct, version: string): ApiProduct;
-  /** Replaces every built-in product by those of this version. */
-  replaceBuiltIn(products: readonly ApiProduct[]): Promise<void>;
-};
 
 export function productStore(db: Database): ProductStore {
   const comparedAt = new WeakMap<ApiProduct, string>();

@@ -1,22 +1,10 @@
 /** Applications and users as people browse them: newest first, filtered, each with what a list shows beside it. Reads only. */
 
-import type { Application } from '../../../access/application.ts';
-import type { Role, User } from '../../../access/user.ts';
+import type { RegistryStore } from '../../registry.ts';
 import { conditions } from '../delivery/conditions.ts';
 import type { Database } from '../driver/database.ts';
 import { APPLICATION } from './applications.ts';
 import { USER } from './users.ts';
-
-/** All that are given have to fit; `text` is looked for in names and client ids, without regard to case (ASCII). */
-export type ApplicationFilter = { readonly text?: string; readonly userId?: string; readonly scope?: string };
-export type UserFilter = { readonly text?: string; readonly role?: Role; readonly state?: 'active' };
-
-export type ApplicationListing = {
-  readonly application: Application;
-  readonly userName: string;
-  readonly userActive: boolean;
-};
-export type UserListing = { readonly user: User; readonly applications: number };
 
 // Applications and users are few, thousands at most: a filter goes through them.
 const APPLICATION_CONDITIONS: Readonly<Record<string, string>> = {
@@ -38,12 +26,6 @@ const APPLICATIONS = `
 const USERS = `
   SELECT ${USER.columns('u')}, (SELECT count(*) FROM application AS a WHERE a.user_id = u.id) AS applications
   FROM user_account AS u`;
-
-export type RegistryStore = {
-  /** `before` is the id of the last one of the page before; null begins with the newest. */
-  applications(filter: ApplicationFilter, before: string | null, limit: number): Promise<ApplicationListing[]>;
-  users(filter: UserFilter, before: string | null, limit: number): Promise<UserListing[]>;
-};
 
 export function registryStore(db: Database): RegistryStore {
   return {

@@ -1,9 +1,9 @@
 /** Who is signed in to the portal (`session`). */
 
 import type { PortalRole, Session, SignedIn, SignInMethod } from '../../../access/session.ts';
-import type { Constraints, User } from '../../../access/user.ts';
+import type { Constraints } from '../../../access/user.ts';
 import { SESSION_IDLE_MS, SESSIONS_PER_USER_MAX, SESSIONS_PURGED_AT_ONCE } from '../../../kernel/limits/portal.ts';
-import type { AuditEntry } from '../../../resources/audit.ts';
+import type { SessionStore } from '../../sessions.ts';
 import { auditStatement } from '../audit.ts';
 import type { Database, Row, Statement } from '../driver/database.ts';
 import { bytes, number, oneOf, type Table, table, text } from '../driver/table.ts';
@@ -44,29 +44,6 @@ const PURGE = `
 const SET_PASSWORD = `
   UPDATE user_account SET password_hash = @passwordHash, updated_at = @updatedAt
   WHERE id = @id AND updated_at = @before AND active = 1`;
-
-export type SessionStore = {
-  /** Begins a session of `user` as it was read, and takes some expired ones away. Throws `StaleWrite` where the user has changed. */
-  begin(session: Session, user: User, audit: AuditEntry): Promise<void>;
-  /** The session that is in force with this token. */
-  find(tokenHash: Uint8Array, now: number): Promise<SignedIn | null>;
-  /** A user's sessions that are in force, the one used last first. */
-  ofUser(userId: string, now: number): Promise<Session[]>;
-  /** While this stays the same number, a session that was found is in force until it runs out. Read it before. */
-  version(): number;
-  /** Calls back whenever this process may have ended a session. Returns the way to stop that. */
-  subscribe(onEnded: () => void): () => void;
-  /** Notes that the session was used. */
-  touch(id: string, seenAt: number): Promise<void>;
-  end(session: Pick<Session, 'id' | 'userId'>, audit: AuditEntry): Promise<void>;
-  /** Ends all of a user's sessions; but for `keep`, where that is given. */
-  endAll(userId: string, keep: string | null, audit: AuditEntry): Promise<void>;
-  /** Writes a new password and ends every session but `keep`. Throws `StaleWrite` where the user has changed since `before` was read. */
-  setPassword(
-    change: { readonly before: User; readonly passwordHash: string; readonly updatedAt: number; readonly keep: string },
-    audit: AuditEntry,
-  ): Promise<void>;
-};
 
 /** Part of whatever takes an account's access away: it is signed out everywhere, but for the session `keep`. */
 export function endSessions(userId: string, keep = ''): Statement {

@@ -10,9 +10,10 @@ import {
 } from '../../../access/user.ts';
 import { userNameKey } from '../../../access/user-name-key.ts';
 import type { Ids } from '../../../kernel/ids.ts';
+import type { UserStore } from '../../users.ts';
 import type { Database, Statement } from '../driver/database.ts';
 import { flag, json, number, oneOf, type Table, table, text, textOrNull } from '../driver/table.ts';
-import { type ResourceStore, readOne, resourceStore } from '../resource.ts';
+import { readOne, resourceStore } from '../resource.ts';
 import { endTokensOfUser } from './applications.ts';
 import { endSessions } from './sessions.ts';
 
@@ -61,14 +62,6 @@ const REQUIRE_ANOTHER_OF_ADMINISTRATOR = `
 function anotherThan(id: string, lost: LostAdministration): { readonly id: string; readonly needed: string } {
   return { id, needed: JSON.stringify(lost === 'all' ? [] : GIVING_RIGHTS) };
 }
-
-export type UserStore = ResourceStore<User> & {
-  /** Whether an active administrator remains if this one loses so much. */
-  hasOtherAdministrator(id: string, lost: LostAdministration): Promise<boolean>;
-  /** Whatever the case and the form of its characters. */
-  getByName(userName: string): Promise<User | null>;
-  isEmpty(): Promise<boolean>;
-};
 
 // A user that is switched off takes its tokens, its invitation and its sessions along for good: switching it on again does not
 // bring them back.

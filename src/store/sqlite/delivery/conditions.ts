@@ -1,4 +1,5 @@
 /** The WHERE of a list that people filter. */
+import type { Filter } from '../../conditions.ts';
 import type { SqlValue } from '../driver/database.ts';
 
 /**
@@ -14,9 +15,6 @@ export function conditions(
   const terms = Object.keys(params).map((name) => known[name] as string);
   return { where: terms.length === 0 ? '' : `WHERE ${terms.join(' AND ')}`, params };
 }
-
-/** What a list is filtered by: all that is given has to fit. */
-export type Filter = Readonly<Record<string, string>>;
 
 /** The conditions of a filter, to be added to a WHERE; `known` has that of each name. */
 export function filtered(known: Readonly<Record<string, string>>, filter: Filter): string {

@@ -12,6 +12,7 @@ import {
 import { DELIVERIES_EXAMINED_AT_ONCE, DELIVERIES_EXAMINED_MAX } from '../../../kernel/limits/log.ts';
 import type { Delivery, DeliveryState } from '../../../webhooks/delivery.ts';
 import type { WebhookState } from '../../../webhooks/webhook.ts';
+import type { DeliveryFilter, DeliveryPage, DeliveryStore } from '../../deliveries.ts';
 import type { Database, Row } from '../driver/database.ts';
 import { placesInState, placesInStateOfAll } from './delivery-merge.ts';
 import {
@@ -26,34 +27,7 @@ import {
   placesInLog,
   placesOfEvents,
 } from './delivery-places.ts';
-import { type FoundOffsets, offsetsAround, offsetsWithin } from './log-search.ts';
-
-/** All that are given have to fit. */
-export type DeliveryFilter = {
-  readonly webhookNumber?: number;
-  readonly state?: DeliveryState;
-  readonly eventType?: string;
-  /** Instants of the event: from `since` on, before `until`. */
-  readonly since?: number;
-  readonly until?: number;
-  /** Receivers know it as `messageId`. */
-  readonly eventId?: string;
-  /** Whom the event is about. */
-  readonly subject?: string;
-  /** Of a webhook's log, both included; without `webhookNumber` of no use. */
-  readonly offsets?: { readonly first: number; readonly last: number };
-};
-
-/** What a record carries. */
-export type DeliveryContent = Pick<Delivery, 'erasedAt'> & {
-  /** The event's data as it goes out; null once erased. */
-  readonly dataJson: string | null;
-  readonly correlationId: string;
-  readonly actorId: string | null;
-};
-
-/** `next` is where the page after this one begins, as an id for `deliveryAddress`; null on the last one. A page may be short, or empty, and have one. */
-export type DeliveryPage = { readonly items: readonly Delivery[]; readonly next: string | null };
+import { offsetsAround, offsetsWithin } from './log-search.ts';
 
 // A record that was erased before its batch was settled did not go out with the others, nor in what was attempted since: that was the
 // end of it. Its batch is the last one that begins at or before it, if it reaches that far.
@@ -79,20 +53,6 @@ const CONTENT = `
   SELECT e.data, e.erased_at, e.correlation_id, e.actor_id FROM outbox AS o CROSS JOIN event AS e ON e.key = o.event_key
   WHERE o.webhook_number = @webhookNumber AND o.record_offset = @offset`;
 const EVENT_KEY = 'SELECT event_key FROM outbox WHERE webhook_number = @webhookNumber AND record_offset = @offset';
-
-export type DeliveryStore = {
-  get(address: DeliveryAddress): Promise<Delivery | null>;
-  /** The same, by its place alone. */
-  at(webhookNumber: number, offset: number): Promise<Delivery | null>;
-  /**
-   * Newest event first; within one webhook in the order of its log. `before` is where the page before ended. Looks at a bounded
-   * number of records, whatever the size of the logs.
-   */
-  list(filter: DeliveryFilter, before: DeliveryAddress | null, limit: number): Promise<DeliveryPage>;
-  content(webhookNumber: number, offset: number): Promise<DeliveryContent | null>;
-  /** The offsets of a webhook's records whose events happened from `since` on and before `until`, or null when there are none. */
-  offsetsBetween(webhookNumber: number, since: number, until: number | null): Promise<FoundOffsets | null>;
-};
 
 export function deliveryStore(db: Database): DeliveryStore {
   return {

@@ -5,8 +5,10 @@
  * same moment may write in another order than they drew their keys in. So whoever needs every record of a stretch of time looks
  * a little beyond its ends, too.
  */
+
 import { firstRowKeyAt } from '../../../kernel/ids.ts';
 import { LOG_DISORDER_RECORDS } from '../../../kernel/limits/log.ts';
+import type { FoundOffsets } from '../../log-search.ts';
 import type { Database } from '../driver/database.ts';
 
 /** Offsets of a log: from `from` on, and before `below`. */
@@ -49,9 +51,6 @@ export async function offsetsAround(db: Database, webhookNumber: number, { since
       until === undefined ? BEYOND : (await splitAt(db, webhookNumber, firstRowKeyAt(until))) + LOG_DISORDER_RECORDS,
   };
 }
-
-/** Both included. */
-export type FoundOffsets = { readonly first: number; readonly last: number };
 
 /** The first and the last record of the stretch, or null when there is none. `until` null: to the end of the log as it is now. */
 export async function offsetsWithin(

@@ -1,15 +1,6 @@
 /** How much waits at each webhook, for the metrics: from its progress and one index look-up, whatever the size of its log. */
+import type { QueueStore } from '../../queues.ts';
 import type { Database } from '../driver/database.ts';
-
-export type Queue = {
-  readonly webhookId: string;
-  readonly name: string;
-  readonly state: string;
-  /** Records that wait, and those in batches that are under way or wait for a retry. */
-  readonly records: number;
-  /** When the oldest of them happened; null when there is none. */
-  readonly oldestAt: number | null;
-};
 
 /** Of a `webhook_progress AS p`: its `Queue.records`. */
 export const RECORDS_WAITING = 'p.next_offset - p.cursor_offset + p.pending_records';
@@ -26,11 +17,6 @@ const QUEUES = `
 const REST = `
   SELECT coalesce(sum(next_offset - cursor_offset + pending_records), 0) AS records FROM (
     SELECT next_offset, cursor_offset, pending_records FROM webhook_progress ORDER BY webhook_number LIMIT -1 OFFSET @limit)`;
-
-export type QueueStore = {
-  /** The queues of the first `limit` webhooks in order of creation, and the records that wait at all the others. */
-  read(limit: number): Promise<{ readonly queues: readonly Queue[]; readonly otherRecords: number }>;
-};
 
 export function queueStore(db: Database): QueueStore {
   return {

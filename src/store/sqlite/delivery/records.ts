@@ -1,10 +1,8 @@
 /** The records of a log with their payload. */
 
 import type { LogRecord } from '../../../delivery/batch.ts';
+import type { ReadRecords } from '../../records.ts';
 import type { Database, Row } from '../driver/database.ts';
-
-/** Records by offset, both ends included. */
-export type ReadRecords = (webhookNumber: number, first: number, last: number) => Promise<LogRecord[]>;
 
 // The subquery is served by erasure_open, and asked only about events that have a subject.
 const RECORDS = `

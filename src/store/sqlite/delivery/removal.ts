@@ -1,6 +1,7 @@
 /** The logs of deleted webhooks (`removed_webhook`): taken away in steps, however large they are. */
 
-import { measured, type StepResult } from '../../steps.ts';
+import type { RemovalStore } from '../../removal.ts';
+import { measured } from '../../steps.ts';
 import type { Database, Statement } from '../driver/database.ts';
 import { recordStatements, withinBytes } from '../retention.ts';
 
@@ -16,11 +17,6 @@ const SIZES = `
   SELECT o.record_offset, coalesce(octet_length(e.data), 0) AS bytes FROM outbox AS o LEFT JOIN event AS e ON e.key = o.event_key
   WHERE o.webhook_number = @webhookNumber ORDER BY o.record_offset LIMIT @limit`;
 const FORGET = 'DELETE FROM removed_webhook WHERE number = @webhookNumber';
-
-export type RemovalStore = {
-  /** Takes up to `limit` rows of the log of a deleted webhook, and its number when nothing else is left. */
-  step(limit: number): Promise<StepResult>;
-};
 
 export function removalStore(database: Database): RemovalStore {
   return {

@@ -2,31 +2,16 @@
  * Sending again (`batch`): settled records become pending, in steps, so that a replay of millions holds up nobody for long. Those whose
  * data was erased stay as they are: there is nothing of them to send, and that they were delivered is not forgotten.
  */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { firstRowKeyAt } from '../../../kernel/ids.ts';
 import { LOG_DISORDER_MS, REPLAY_COUNTED_AT_ONCE } from '../../../kernel/limits/log.ts';
 import type { AuditEntry } from '../../../resources/audit.ts';
+import type { Replay, ReplayRange, ReplayStore } from '../../replays.ts';
 import { FIRST_SIZE, measured, nextSize } from '../../steps.ts';
 import { auditStatement } from '../audit.ts';
 import type { Database, Statement } from '../driver/database.ts';
 import { IS_RUNNABLE } from './wake.ts';
-
-/** What can be sent again: pending ones are under way, discarded ones are gone. */
-export type ReplayableState = 'delivered' | 'dead';
-
-/** Which records of a webhook; the ends are offsets, both included. */
-export type ReplayRange = {
-  readonly webhookNumber: number;
-  readonly first: number;
-  readonly last: number;
-  readonly states: readonly ReplayableState[];
-};
-
-export type Replay = ReplayRange & {
-  readonly now: number;
-  /** Ids for both parts that a batch falls into where the range cuts it: receivers know its own with all of its records. */
-  readonly newId: () => string;
-};
 
 const SPLIT_RIGHT = `
   INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, settled_at)
@@ -82,13 +67,6 @@ function statementsOf(batches: string, seen: string, wanted: string) {
 const OF_STATES = statementsOf('batch', 'true', 'state IN (SELECT value FROM json_each(@states))');
 // Dead ones alone may be few among many.
 const OF_DEAD = statementsOf('batch INDEXED BY batch_dead', "state = 'dead'", "state = 'dead'");
-
-export type ReplayStore = {
-  /** How many records `replay` would send again. */
-  count(range: ReplayRange): Promise<number>;
-  /** Makes settled records pending again, due at once; answers how many. The entry is written with the first of them. */
-  replay(replay: Replay, audit: AuditEntry): Promise<number>;
-};
 
 export function replayStore(database: Database): ReplayStore {
   return {

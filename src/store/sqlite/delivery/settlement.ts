@@ -1,7 +1,8 @@
 /** What becomes of batches and of their webhook after attempts, written in one transaction with the attempts themselves. */
 
 import type { Batch } from '../../../delivery/batch.ts';
-import type { BatchFate, SettledBatch, Settlement } from '../../../delivery/settlement.ts';
+import type { BatchFate, SettledBatch } from '../../../delivery/settlement.ts';
+import type { SettlementStore } from '../../settlement.ts';
 import { auditStatement } from '../audit.ts';
 import type { Database, Statement } from '../driver/database.ts';
 import { stateStatements } from '../webhooks/webhooks.ts';
@@ -38,16 +39,6 @@ const HEALTH = `
       failing_since_at = iif(@failingSinceAt IS NULL, NULL, coalesce(failing_since_at, @failingSinceAt)),
       failure_streak = @failureStreak, probe_at = @probeAt, dead_streak = @deadStreak
   WHERE webhook_number = @webhookNumber AND state = @state AND ${IS_RUNNABLE}`;
-
-export type SettlementStore = {
-  /**
-   * Writes what became of attempts of one webhook, and claims its next work where `next` says so. Throws `StaleWrite` if one of the
-   * leases was lost, the webhook's state is another by now, or its next work was claimed by somebody else; nothing is written then.
-   */
-  settle(settlement: Settlement): Promise<void>;
-  /** Whether the lease under which this attempt was made still stands. */
-  isLeased(batch: Batch, owner: string): Promise<boolean>;
-};
 
 export function settlementStore(db: Database): SettlementStore {
   return {

@@ -1,11 +1,10 @@
 /** Customers' endpoints (`endpoint`). */
 
 import type { Vault } from '../../../kernel/vault.ts';
-import type { AuditEntry } from '../../../resources/audit.ts';
 import type { Endpoint, Verification } from '../../../webhooks/endpoint.ts';
-import type { StateChange } from '../../../webhooks/webhook.ts';
+import type { EndpointStore } from '../../endpoints.ts';
 import { auditStatement } from '../audit.ts';
-import type { Database, Statement } from '../driver/database.ts';
+import type { Database } from '../driver/database.ts';
 import {
   flag,
   json,
@@ -19,7 +18,7 @@ import {
   text,
   textOrNull,
 } from '../driver/table.ts';
-import { type ResourceStore, resourceStore } from '../resource.ts';
+import { resourceStore } from '../resource.ts';
 import { afterChangedSettings, type ChangedSettings, changedSettingsStatement } from './changed-settings.ts';
 import { stateStatements } from './webhooks.ts';
 
@@ -54,22 +53,6 @@ export function endpointTable(vault: Vault): Table<Endpoint> {
     updatedAt: number,
   });
 }
-
-/** A webhook that starts with a change of its endpoint, and what the audit log says of it. */
-export type WebhookStart = { readonly change: StateChange; readonly audit: AuditEntry };
-
-export type EndpointStore = Omit<ResourceStore<Endpoint>, 'update'> & {
-  /**
-   * Writes the row, and with it the starts of its webhooks, if all of them are still as they were read; throws `StaleWrite` otherwise.
-   */
-  update(
-    endpoint: Endpoint,
-    before: Endpoint,
-    audit: AuditEntry,
-    first?: readonly Statement[],
-    starts?: readonly WebhookStart[],
-  ): Promise<void>;
-};
 
 // Endpoints are thousands at most: a filter goes through them.
 const FILTERS = { name: 'name = @name', url: 'url = @url', enabled: "enabled = (@enabled = 'true')" };

@@ -1,8 +1,10 @@
 /** The kinds of event that may be published (`event_type`). */
+
 import type { EventType } from '../../../events/event-type.ts';
+import type { EventTypeStore } from '../../event-types.ts';
 import type { Database } from '../driver/database.ts';
 import { flag, json, number, table, text } from '../driver/table.ts';
-import { type ResourceStore, readOne, resourceStore } from '../resource.ts';
+import { readOne, resourceStore } from '../resource.ts';
 
 const EVENT_TYPE = table<EventType>('event_type', 'id', {
   id: text,
@@ -21,17 +23,6 @@ const MUST_BE_ENCRYPTED = 'SELECT name FROM event_type WHERE name = @name AND en
 const IN_LOG = 'SELECT key FROM event WHERE type = @name AND erased_at IS NULL LIMIT 1';
 const ALL = `SELECT ${EVENT_TYPE.columns()} FROM event_type ORDER BY id`;
 const FORGET_BUILT_IN = 'DELETE FROM event_type WHERE built_in = 1';
-
-export type EventTypeStore = ResourceStore<EventType> & {
-  getByName(name: string): Promise<EventType | null>;
-  /** Those of the names whose events go out encrypted or not at all. One look-up each: asked before every attempt without a key. */
-  requiringEncryption(names: Iterable<string>): Promise<Pick<EventType, 'name' | 'encryptionRequired'>[]>;
-  /** Whether the log has an event of the type whose data was not erased. */
-  isInLog(name: string): Promise<boolean>;
-  all(): Promise<EventType[]>;
-  /** Replaces every built-in event type by those of this version. */
-  replaceBuiltIn(eventTypes: readonly EventType[]): Promise<void>;
-};
 
 export function eventTypeStore(db: Database): EventTypeStore {
   return {

@@ -1,8 +1,10 @@
 /** Customers' PGP public keys (`pgp_key`). */
+
 import type { PgpKey } from '../../../webhooks/key.ts';
+import type { KeyStore } from '../../keys.ts';
 import type { Database } from '../driver/database.ts';
 import { number, numberOrNull, type Table, table, text } from '../driver/table.ts';
-import { type ResourceStore, readOne, resourceStore } from '../resource.ts';
+import { readOne, resourceStore } from '../resource.ts';
 
 export const PGP_KEY: Table<PgpKey> = table<PgpKey>('pgp_key', 'id', {
   id: text,
@@ -17,8 +19,6 @@ export const PGP_KEY: Table<PgpKey> = table<PgpKey>('pgp_key', 'id', {
 });
 
 const GET_BY_NAME = `SELECT ${PGP_KEY.columns()} FROM pgp_key WHERE name = @name`;
-
-export type KeyStore = ResourceStore<PgpKey> & { getByName(name: string): Promise<PgpKey | null> };
 
 export function keyStore(db: Database): KeyStore {
   return {

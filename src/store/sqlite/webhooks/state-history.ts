@@ -1,6 +1,7 @@
 /** The states that a webhook has been in, from the events that told of them (`event`), as long as those are kept. Reads only. */
 
-import type { PastState, WebhookState } from '../../../webhooks/webhook.ts';
+import type { WebhookState } from '../../../webhooks/webhook.ts';
+import type { StateHistoryStore } from '../../state-history.ts';
 import type { Database } from '../driver/database.ts';
 
 // Served by event_of_webhook, which takes both terms as they stand here.
@@ -9,11 +10,6 @@ const OF_WEBHOOK = `
   FROM event INDEXED BY event_of_webhook
   WHERE type GLOB 'webhook.*' AND data ->> 'webhookId' = @webhookId AND data ->> 'state' IS NOT NULL
   ORDER BY key DESC LIMIT @limit`;
-
-export type StateHistoryStore = {
-  /** The changes of state, newest first. */
-  ofWebhook(webhookId: string, limit: number): Promise<PastState[]>;
-};
 
 export function stateHistoryStore(db: Database): StateHistoryStore {
   return {

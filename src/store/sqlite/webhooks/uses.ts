@@ -1,14 +1,8 @@
 /** Which webhooks use an endpoint or a key, or get a type of event: for many of them at once, as lists show them. Reads only. */
 
 import type { WebhookState } from '../../../webhooks/webhook.ts';
+import type { Use, UseStore, Uses } from '../../uses.ts';
 import type { Database } from '../driver/database.ts';
-
-export type Use = { readonly id: string; readonly name: string; readonly state: WebhookState };
-
-/** How many webhooks there are, and the first few of them in order of creation. */
-export type Uses = { readonly count: number; readonly first: readonly Use[] };
-
-export const NO_USES: Uses = { count: 0, first: [] };
 
 const FIRST = 3;
 
@@ -31,15 +25,6 @@ function usesSql(pairs: string): string {
       JOIN webhook AS w ON w.number = u.number JOIN webhook_progress AS p ON p.webhook_number = u.number)
     WHERE place <= ${FIRST} ORDER BY used, place`;
 }
-
-export type UseStore = {
-  /** By the id of each endpoint that is used at all. */
-  ofEndpoints(ids: readonly string[]): Promise<ReadonlyMap<string, Uses>>;
-  /** By the name of each key. */
-  ofKeys(names: readonly string[]): Promise<ReadonlyMap<string, Uses>>;
-  /** By the name of each event type; a webhook with a wildcard gets every type that fits. */
-  ofEventTypes(names: readonly string[]): Promise<ReadonlyMap<string, Uses>>;
-};
 
 export function useStore(db: Database): UseStore {
   const read =

@@ -1,0 +1,20 @@
+/** Employees (`employee`): each change is one transaction with its event. */
+import type { Employee } from '../employees/employee.ts';
+import type { NewEvent } from '../events/event.ts';
+import type { Filter } from './conditions.ts';
+import type { Statement } from './sqlite/driver/database.ts';
+
+export type EmployeeStore = {
+  get(userId: string): Promise<Employee | null>;
+  /** In order of creation; `divisions` null: of every division. */
+  list(page: {
+    divisions: readonly string[] | null;
+    after: string;
+    limit: number;
+    filter?: Filter;
+  }): Promise<Employee[]>;
+  /** `first` is written before it in the same transaction. */
+  insert(employee: Employee, event: NewEvent, first?: readonly Statement[]): Promise<void>;
+  /** Throws `StaleWrite` when the row is no longer as `before` was read. */
+  update(employee: Employee, before: Employee, event: NewEvent): Promise<void>;
+};
