@@ -58,7 +58,7 @@ export type Sallyport = Embedding & {
   /** A one-time link by which the first administrator sets a password of its own; null where there are no first credentials. */
   firstInvitation(): Promise<string | null>;
   /**
-   * Publishes one event, or several with `{events: […]}`, all or none (wire.md §4). Durable when it resolves. Dates go out as their ISO
+   * Publishes one event, or several with `{events: […]}`, all or none (contract §4). Durable when it resolves. Dates go out as their ISO
    * text. Rejects with a `Refusal` that names the field of what JSON cannot carry, and with `StoppedError` once `stop` was called.
    */
   publish(input: PublishInput): ReturnType<Services['publish']>;

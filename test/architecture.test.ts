@@ -1,4 +1,4 @@
-/** Holds the house as the README draws it: which room may import which, and how large a file may be. */
+/** Holds the layout that docs/architecture.md draws: which room may import which, and how large rooms and files may be. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize, relative } from 'node:path';
@@ -8,76 +8,97 @@ import { fileURLToPath } from 'node:url';
 const src = fileURLToPath(new URL('../src/', import.meta.url));
 
 /**
- * Rooms, from the middle outwards: each may import itself and those named. The files at the top of src are no room: those
- * of `FOUNDATION` serve everyone, the others put rooms together and are imported by the doors alone.
+ * What each room imports beside itself, from the middle outwards. A room that stands in the second list is imported for its types
+ * alone: they vanish when the program runs.
  */
-const ALLOWED: Readonly<Record<string, readonly string[]>> = {
-  wire: [],
-  outbound: [],
-  store: [],
-  access: ['store'],
-  events: ['store'],
-  employees: ['access', 'events', 'store'],
-  webhooks: ['events', 'outbound', 'store', 'wire'],
-  delivery: ['events', 'outbound', 'store', 'webhooks', 'wire'],
-  housekeeping: ['events', 'store', 'webhooks'],
-  http: ['access', 'delivery', 'employees', 'events', 'housekeeping', 'outbound', 'store', 'webhooks', 'wire'],
-  portal: ['access', 'delivery', 'employees', 'events', 'http', 'outbound', 'store', 'webhooks', 'wire'],
-  cli: ['access', 'delivery', 'events', 'housekeeping', 'outbound', 'receiver', 'store', 'webhooks', 'wire'],
-  receiver: ['wire'],
+const ROOMS: Readonly<Record<string, readonly [imports: string, types: string]>> = {
+  kernel: ['', ''],
+  wire: ['kernel', ''],
+  receiver: ['kernel wire', ''],
+  outbound: ['kernel', ''],
+  store: ['access kernel webhooks', 'delivery employees events outbound resources wire'],
+  resources: ['kernel store', 'access'],
+  access: ['kernel resources store', ''],
+  events: ['kernel resources store', 'observe'],
+  employees: ['access events kernel resources store', ''],
+  webhooks: ['events kernel outbound resources store wire', 'delivery'],
+  delivery: ['events kernel outbound store webhooks wire', 'observe resources'],
+  housekeeping: ['events kernel store webhooks', 'observe'],
+  observe: ['http kernel store', 'delivery housekeeping'],
+  config: ['kernel observe outbound', ''],
+  data: ['access config events kernel resources store', 'observe'],
+  http: ['access config employees events kernel outbound resources store webhooks', 'delivery housekeeping observe'],
+  portal: ['access config data delivery events http kernel observe outbound store webhooks wire', 'resources'],
+  cli: ['access config data delivery events kernel observe outbound receiver resources store webhooks wire', ''],
 };
+/** The rooms that know the database behind the store: they open, copy and examine its file. */
+const KNOW_SQLITE = ['store', 'data', 'cli'];
+/** A thread opens a connection of its own, and the settings page shows the version of the schema. */
+const KNOW_SQLITE_TOO = ['delivery/large-bodies-thread.ts', 'portal/settings/pages.ts'];
 
-/** Types may also come from here: the store keeps what these rooms say a rule, an outcome or a record is. */
-const TYPES_ALLOWED: Readonly<Record<string, readonly string[]>> = { store: ['access', 'outbound', 'wire'] };
-
-const FOUNDATION = [
-  'acting.ts',
-  'administration.ts',
-  'assets.ts',
-  'audit.ts',
-  'content-hash.ts',
-  'database-limits.ts',
-  'delivery-limits.ts',
-  'entity-tag.ts',
-  'housekeeping-limits.ts',
-  'ids.ts',
-  'limits.ts',
-  'log.ts',
-  'log-limits.ts',
-  'portal-limits.ts',
-  'random.ts',
-  'refusal.ts',
-  'schemas.ts',
-  'secret.ts',
-  'validation.ts',
-  'version.ts',
-];
-const DOORS = ['cli', 'http', 'portal'];
-
+const ROOT_FILES_MAX = 6;
+const FOLDER_FILES_MAX = 45;
 const LINES_MAX = 400;
 
-type Import = { readonly to: string; readonly typeOnly: boolean };
+type Import = { readonly from: string; readonly to: string; readonly typeOnly: boolean };
 
-const files = (readdirSync(src, { recursive: true }) as string[]).filter((file) => file.endsWith('.ts')).sort();
+const files = readdirSync(src, { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.ts'))
+  .sort();
 const sources = new Map(files.map((file) => [file, readFileSync(join(src, file), 'utf8')]));
+const imports = [...sources].flatMap(([file, source]) => importsOf(file, source));
 
-describe('the house', () => {
-  for (const [file, source] of sources) {
-    const room = roomOf(file);
-    it(`${file} imports only towards the middle`, () => {
-      assert.ok(room === null || room in ALLOWED, `${room} is no room that is drawn`);
-      for (const { to, typeOnly } of importsOf(file, source)) {
-        assert.ok(sources.has(to), `${file} imports ${to}, which is not there`);
-        const target = roomOf(to);
-        if (room === null || target === room) continue;
-        if (target === null) assert.ok(FOUNDATION.includes(to) || DOORS.includes(room), `${file} imports ${to}`);
-        else {
-          const allowed = [...(ALLOWED[room] ?? []), ...(typeOnly ? (TYPES_ALLOWED[room] ?? []) : [])];
-          assert.ok(allowed.includes(target), `${file} imports ${to}${typeOnly ? ' (types)' : ''}`);
-        }
-      }
+describe('the layout of src/', () => {
+  it('has no room that the table lacks', () => {
+    const rooms = new Set(files.map(roomOf).filter((room) => room !== null));
+    assert.deepEqual([...rooms].sort(), Object.keys(ROOMS).sort());
+  });
+
+  it('lets each room import only what the table allows', () => {
+    const refused = imports.filter(({ from, to, typeOnly }) => {
+      const [room, target] = [roomOf(from), roomOf(to)];
+      if (room === null || room === target) return false;
+      // The files beside the rooms compose them. The outermost rooms, which are composed last, may ask for what they compose.
+      if (target === null) return !['http', 'portal', 'cli', 'data'].includes(room);
+      const [values = '', types = ''] = ROOMS[room] ?? [];
+      return !`${values} ${typeOnly ? types : ''}`.split(' ').includes(target);
     });
-  }
+    assert.deepEqual(refused.map(shown), []);
+  });
+
+  it('lets only those import what is of SQLite that have its file in their hands', () => {
+    const refused = imports.filter(({ from, to, typeOnly }) => {
+      const room = roomOf(from);
+      if (!to.startsWith('store/sqlite/') || typeOnly || room === null) return false;
+      return !KNOW_SQLITE.includes(room) && !KNOW_SQLITE_TOO.includes(from);
+    });
+    assert.deepEqual(refused.map(shown), []);
+  });
+
+  it('names no import in the table that nothing uses', () => {
+    const used = new Set(imports.map(({ from, to }) => `${roomOf(from)} ${roomOf(to)}`));
+    const unused = Object.entries(ROOMS).flatMap(([room, [values, types]]) =>
+      `${values} ${types}`.split(' ').filter((target) => target !== '' && !used.has(`${room} ${target}`)),
+    );
+    assert.deepEqual(unused, []);
+  });
+
+  it('has no circle of files', () => {
+    assert.deepEqual(circles(), []);
+  });
+
+  it('imports only files that exist', () => {
+    assert.deepEqual(imports.filter(({ to }) => !sources.has(to)).map(shown), []);
+  });
+
+  it('has few files beside the rooms, and no crowded folder', () => {
+    const counts = new Map<string, number>();
+    for (const file of files) counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1);
+    const crowded = [...counts].filter(
+      ([folder, count]) => count > (folder === '.' ? ROOT_FILES_MAX : FOLDER_FILES_MAX),
+    );
+    assert.deepEqual(crowded, []);
+  });
 
   it('has no file of more than 400 lines', () => {
     const long = [...sources].filter(([, source]) => source.split('\n').length - 1 > LINES_MAX).map(([file]) => file);
@@ -85,6 +106,11 @@ describe('the house', () => {
   });
 });
 
+function shown({ from, to, typeOnly }: Import): string {
+  return `${from} imports ${to}${typeOnly ? ' (types)' : ''}`;
+}
+
+/** Null for the files at the top of src/. */
 function roomOf(file: string): string | null {
   return file.includes('/') ? (file.split('/')[0] as string) : null;
 }
@@ -93,22 +119,44 @@ function roomOf(file: string): string | null {
 function importsOf(file: string, source: string): Import[] {
   const found: Import[] = [];
   for (const [statement, , path = ''] of source.matchAll(/^(import|export)\b[^;'"`]*?\bfrom\s+'(\.[^']+)';/gm)) {
-    const names =
-      /\{([^}]*)\}/
-        .exec(statement)?.[1]
-        ?.split(',')
-        .map((name) => name.trim()) ?? [];
-    const allTypes = names.filter((name) => name !== '').every((name) => name.startsWith('type '));
+    const names = (/\{([^}]*)\}/.exec(statement)?.[1] ?? '').split(',').map((name) => name.trim());
+    const named = names.filter((name) => name !== '');
+    const allTypes = named.length > 0 && named.every((name) => name.startsWith('type '));
     found.push({
+      from: file,
       to: resolved(file, path),
-      typeOnly: /^(import|export) type\b/.test(statement) || (names.length > 0 && allTypes),
+      typeOnly: /^(import|export) type\b/.test(statement) || allTypes,
     });
   }
-  for (const [, path = ''] of source.matchAll(/\bimport\('(\.[^']+)'\)/g))
-    found.push({ to: resolved(file, path), typeOnly: false });
+  for (const [, called, bare] of source.matchAll(/\bimport\('(\.[^']+)'\)|^import '(\.[^']+)';/gm)) {
+    found.push({ from: file, to: resolved(file, called ?? bare ?? ''), typeOnly: false });
+  }
   return found;
 }
 
 function resolved(file: string, path: string): string {
   return relative(src, join(src, normalize(join(dirname(file), path))));
+}
+
+/** The files that import each other in a circle, by Tarjan's strongly connected components. */
+function circles(): string[][] {
+  const targets = Map.groupBy(imports, ({ from }) => from);
+  const index = new Map<string, number>();
+  const low = new Map<string, number>();
+  const stack: string[] = [];
+  const found: string[][] = [];
+  const visit = (file: string): void => {
+    index.set(file, index.size);
+    low.set(file, index.get(file) ?? 0);
+    stack.push(file);
+    for (const { to } of targets.get(file) ?? []) {
+      if (!index.has(to)) visit(to);
+      if (stack.includes(to)) low.set(file, Math.min(low.get(file) ?? 0, low.get(to) ?? 0));
+    }
+    if (low.get(file) !== index.get(file)) return;
+    const circle = stack.splice(stack.indexOf(file));
+    if (circle.length > 1) found.push(circle);
+  };
+  for (const file of files) if (!index.has(file)) visit(file);
+  return found;
 }

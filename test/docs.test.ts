@@ -120,8 +120,8 @@ describe('the map in README.md', () => {
     assert.deepEqual(drawn.sort(), entries.sort());
   });
 
-  it('says where subjects live, and there they do', () => {
-    for (const [, where = ''] of tableOf(readme, 'subject')) {
+  it('leads to a page that says where subjects live, and there they do', () => {
+    for (const [, where = ''] of tableOf(page('docs/architecture.md'), 'subject')) {
       for (const [, path = ''] of where.matchAll(/`([^`]+)`/g)) assert.ok(existsSync(join(root, 'src', path)), path);
     }
   });

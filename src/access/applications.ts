@@ -1,4 +1,4 @@
-/** Registered applications: their credentials, their scopes, and the user they act as (wire.md §2, §4). */
+/** Registered applications: their credentials, their scopes, and the user they act as (contract §2, §4). */
 import { z } from 'zod';
 import { type Clock, type Ids, type Random, rowKeyTime } from '../kernel/ids.ts';
 import {

@@ -1,6 +1,6 @@
 /**
  * Base62 of fixed width: the bytes are one big-endian number, written in the digits 0-9A-Za-z with leading zeros, so
- * that bytes and text stand one to one and text sorts as bytes do. Used by credentials (wire.md §2 "Formats").
+ * that bytes and text stand one to one and text sorts as bytes do. Used by credentials (contract §2 "Formats").
  *
  * Every token that is issued or checked passes here, so the number is held in 32-bit limbs and three digits are taken at
  * a time: limb × 62³ stays below 2⁵⁰, where doubles are exact, and 40 bytes cost 0.6 to 0.8 µs each way (with BigInt, seven times that).

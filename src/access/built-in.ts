@@ -1,4 +1,4 @@
-/** The API products that Sallyport itself is (wire.md §3, §4): read-only, rewritten at every start. */
+/** The API products that Sallyport itself is (contract §3, §4): read-only, rewritten at every start. */
 import type { Product } from './catalogue.ts';
 
 const EDGE = '/services/api/x/edge/v1';

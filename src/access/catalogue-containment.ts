@@ -1,5 +1,5 @@
 /**
- * Nobody opens an API that they cannot call (wire.md §4). Whoever may change the catalogue decides which scope and permission open a
+ * Nobody opens an API that they cannot call (contract §4). Whoever may change the catalogue decides which scope and permission open a
  * path, and could so hand a path to scopes that they hold. A change of rules therefore may not give a request that the caller could not
  * make to a scope that some application holds. Scopes that nobody holds yet may be given anything: only who holds everything can grant
  * them.

@@ -1,4 +1,4 @@
-/** The path of a rule, `/services/api/x/{name}/{rest*}`: read into segments, and compared by shape (wire.md §3). */
+/** The path of a rule, `/services/api/x/{name}/{rest*}`: read into segments, and compared by shape (contract §3). */
 import { PATTERN_SEGMENTS_MAX, REQUEST_TARGET_BYTES } from '../kernel/limits/limits.ts';
 import { canonicalPath, rawReserved } from './path.ts';
 

@@ -1,5 +1,5 @@
 /**
- * The API catalogue: which scope and permission a request needs (wire.md §3). It is closed: what no rule names is refused.
+ * The API catalogue: which scope and permission a request needs (contract §3). It is closed: what no rule names is refused.
  * "The longest literal match wins" decides between rules that match one path (`indexPatterns`); rules that match exactly
  * the same paths are conflicts, to be found by `conflictsOf` before a product is stored.
  */

@@ -1,5 +1,5 @@
 /**
- * Nobody grants more than they hold (wire.md §4). Whoever creates, changes, takes over or deletes a user or an application must hold
+ * Nobody grants more than they hold (contract §4). Whoever creates, changes, takes over or deletes a user or an application must hold
  * all that it holds, before the change and after it. Products: `catalogue-containment.ts`.
  */
 

@@ -1,5 +1,5 @@
 /**
- * Client ids, client secrets and access tokens (wire.md §2 "Formats"): `<prefix>_<base62 of the bytes><checksum>`.
+ * Client ids, client secrets and access tokens (contract §2 "Formats"): `<prefix>_<base62 of the bytes><checksum>`.
  * The prefix lets secret scanners find them; the checksum, six base62 digits of the CRC-32 over everything before it
  * (`<prefix>_<base62>`), lets a mistyped, cut or made-up one be refused without touching the database. It proves nothing
  * else. CRC-32 finds every error within 32 neighbouring bits, so a change of up to four neighbouring characters never passes.
@@ -53,7 +53,7 @@ export function tokenRowKey(text: unknown): number | null {
   return Number.isSafeInteger(rowKey) && rowKey > 0 ? rowKey : null;
 }
 
-/** What is stored and compared: SHA-256 of the text in UTF-8. 256 random bits need no slow hash (wire.md §2). */
+/** What is stored and compared: SHA-256 of the text in UTF-8. 256 random bits need no slow hash (contract §2). */
 export function hashCredential(text: string): Buffer {
   // By way of text, since memory of its own would cost as much as the hash: 0.8 µs instead of 1.7.
   return Buffer.from(hash('sha256', text, 'binary'), 'binary');

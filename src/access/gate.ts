@@ -1,5 +1,5 @@
 /**
- * The gate (wire.md §3): who calls, and may they. A revoked token, a switched-off application or user, or a lost permission counts
+ * The gate (contract §3): who calls, and may they. A revoked token, a switched-off application or user, or a lost permission counts
  * from the next call on: who a token stands for is kept only until anything is written that grants are made of, and what the caller
  * may do is decided anew for every call.
  */
@@ -81,7 +81,7 @@ export function insufficientScope(description: string): Refusal {
   return unauthorized('insufficient_scope', description, {});
 }
 
-/** For an API that finds that the user's constraints exclude the object (wire.md §3), and for rights that a caller would exceed. */
+/** For an API that finds that the user's constraints exclude the object (contract §3), and for rights that a caller would exceed. */
 export function insufficientPermission(description: string, details?: readonly FieldProblem[]): Refusal {
   return unauthorized('insufficient_permission', description, {}, details);
 }

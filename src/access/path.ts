@@ -1,7 +1,7 @@
 /**
  * One reading of a request's path. The gate decides on the path that it reads, and another server behind it serves the path
  * that *it* reads; a target that the two could read differently is refused here, before any rule is looked up
- * (wire.md §3 "Forward auth": proxies hand on `..` and `%2e%2e` raw).
+ * (contract §3 "Forward auth": proxies hand on `..` and `%2e%2e` raw).
  *
  * After that every character has one spelling: what RFC 3986 lets stand raw in a segment stands raw, all else is
  * percent-encoded in upper case. Only `! $ & ' ( ) * + , : = @` keep two, because §2.2 makes `%40` and `@` different paths

@@ -1,4 +1,4 @@
-/** The API catalogue as a resource, and the compiled form of it that the gate asks (wire.md §3, §4). */
+/** The API catalogue as a resource, and the compiled form of it that the gate asks (contract §3, §4). */
 import { z } from 'zod';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../kernel/limits/limits.ts';

@@ -1,5 +1,5 @@
 /**
- * Scopes: what a token request asks for, and whether it gets it (RFC 6749 §3.3, wire.md §2). All or nothing: a token never
+ * Scopes: what a token request asks for, and whether it gets it (RFC 6749 §3.3, contract §2). All or nothing: a token never
  * has fewer scopes than were named. Descriptions keep to the characters of `error_description` (RFC 6749 §5.2).
  */
 import { NAMED_SCOPES_MAX, SCOPE_NAME_LENGTH_MAX, SCOPE_TEXT_LENGTH_MAX } from '../kernel/limits/limits.ts';

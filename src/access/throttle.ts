@@ -1,5 +1,5 @@
 /**
- * Brute force (wire.md §2): failed authentications of the last minute, by the network they came from. Ten of one client id, or a
+ * Brute force (contract §2): failed authentications of the last minute, by the network they came from. Ten of one client id, or a
  * hundred of any, close the door to that client id, or to everyone, from that network and from nowhere else.
  *
  * One log per network serves both bounds. A closed door records nothing, so a log never holds more than a hundred failures; nor

@@ -1,4 +1,4 @@
-/** The client credentials grant (RFC 6749 §4.4, wire.md §2): who asks, for which scopes, and the token that is issued. */
+/** The client credentials grant (RFC 6749 §4.4, contract §2): who asks, for which scopes, and the token that is issued. */
 import { timingSafeEqual } from 'node:crypto';
 import { type Clock, type Ids, type Random, rowKeyTime } from '../kernel/ids.ts';
 import { CLIENTS_CACHED, CLIENTS_CACHED_BYTES } from '../kernel/limits/limits.ts';
@@ -15,7 +15,7 @@ import type { Constraints } from './user.ts';
 export type ClientCredentials = { readonly clientId: string; readonly clientSecret: string };
 export type IssuedToken = { readonly accessToken: string; readonly expiresInSeconds: number; readonly scope: string };
 
-/** RFC 7662 §2.2, the members that a token of ours has, and wire.md §2. */
+/** RFC 7662 §2.2, the members that a token of ours has, and contract §2. */
 export type Introspection =
   | { readonly active: false }
   | {

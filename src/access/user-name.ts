@@ -1,4 +1,4 @@
-/** Which characters a user name may have: none that cannot be seen, and none that make it look like another (wire.md §4). */
+/** Which characters a user name may have: none that cannot be seen, and none that make it look like another (contract §4). */
 
 /** Format characters, fillers, variation selectors, private use, unassigned code points and halves of surrogate pairs. */
 const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Co}\p{Cn}\p{Cs}\u2800]/u;

@@ -1,4 +1,4 @@
-/** A portal account (wire.md §3 "Users"). */
+/** A portal account (contract §3 "Users"). */
 export type Role = 'administrator' | 'operator' | 'viewer' | 'service';
 
 /** What a user is limited to; a name that is absent limits nothing. */

@@ -1,4 +1,4 @@
-/** Portal accounts as resources: who they are, and what their applications may do (wire.md §3, §4). */
+/** Portal accounts as resources: who they are, and what their applications may do (contract §3, §4). */
 import { z } from 'zod';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { PERMISSIONS_MAX } from '../kernel/limits/limits.ts';
@@ -108,7 +108,7 @@ export function viewUser({ passwordHash, createdAt, updatedAt, ...user }: User):
   };
 }
 
-/** Throws 409 where no active administrator would remain to give the rights back (wire.md §4). */
+/** Throws 409 where no active administrator would remain to give the rights back (contract §4). */
 async function refuseLastAdministrator(store: Store, before: User, after: User | null): Promise<void> {
   const lost = lostAdministration(before, after);
   if (lost === null || (await store.users.hasOtherAdministrator(before.id, lost))) return;

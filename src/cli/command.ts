@@ -6,7 +6,7 @@ import { SETTINGS, type SettingName } from '../config/names.ts';
 import { UsageError } from './errors.ts';
 import type { Terminal } from './terminal.ts';
 
-/** 0 done, 1 failed; 2, wrong usage or settings, is thrown as `UsageError` (wire.md §6). */
+/** 0 done, 1 failed; 2, wrong usage or settings, is thrown as `UsageError` (contract §6). */
 export type ExitCode = 0 | 1;
 
 export type Operand = { readonly name: string; readonly description: string };

@@ -10,7 +10,7 @@ export async function printRecord({ terminal, json }: Invocation, record: Shown,
   );
 }
 
-/** A page of a list, as the administration API answers one (wire.md §1). */
+/** A page of a list, as the administration API answers one (contract §1). */
 type Page = { readonly items: readonly Shown[]; readonly nextCursor: string | null };
 
 /** Prints a page; people see these columns of it. */

@@ -7,7 +7,7 @@ import { FORMER_NAMES, GROUPS, type GroupEntry } from './groups.ts';
 import { commandHelp, groupHelp, overviewHelp } from './help.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Runs `sallyport <words…>`. Answers the exit status: 0 done, 1 failed, 2 wrong usage or settings (wire.md §6). */
+/** Runs `sallyport <words…>`. Answers the exit status: 0 done, 1 failed, 2 wrong usage or settings (contract §6). */
 export async function run(words: readonly string[], terminal: Terminal): Promise<number> {
   try {
     return await dispatch(words, terminal);

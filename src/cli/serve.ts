@@ -57,7 +57,7 @@ async function announce(
   const known = url === address ? '' : ` (known as ${url})`;
   const listening = `Sallyport ${VERSION} listens on ${address}${known}\n`;
   if (credentials === null) return terminal.out(listening);
-  // A person gets lines to read; a program that reads this, the object of wire.md §6 on a line of its own.
+  // A person gets lines to read; a program that reads this, the object of contract §6 on a line of its own.
   const shown = terminal.isInteractive
     ? firstCredentialsText(credentials, await firstInvitation())
     : `${JSON.stringify(credentials)}\n`;

@@ -1,4 +1,4 @@
-/** What an operator may set (wire.md §6): the `SALLYPORT_` variables, and the flags of the same meaning, as a `Config`. */
+/** What an operator may set (contract §6): the `SALLYPORT_` variables, and the flags of the same meaning, as a `Config`. */
 import { readFileSync } from 'node:fs';
 import { inspect } from 'node:util';
 import type { Secret } from '../kernel/secret.ts';

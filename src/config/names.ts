@@ -1,5 +1,5 @@
 /**
- * The names of what an operator may set (wire.md §6): a `SALLYPORT_` variable and the flag of the same meaning. Apart from
+ * The names of what an operator may set (contract §6): a `SALLYPORT_` variable and the flag of the same meaning. Apart from
  * how they are read, because help needs the names alone.
  */
 

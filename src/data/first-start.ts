@@ -1,5 +1,5 @@
 /**
- * The first administrator and an application with every administration scope (wire.md §6), and what they sign in with.
+ * The first administrator and an application with every administration scope (contract §6), and what they sign in with.
  *
  * The credentials are kept, sealed, before anything is made with them, and forgotten once they were shown: dying between
  * any two steps loses none, and the next start goes on and shows the same ones.

@@ -1,4 +1,4 @@
-/** The master key's file: 32 random bytes as Base64 text, readable by its owner alone (wire.md §6). */
+/** The master key's file: 32 random bytes as Base64 text, readable by its owner alone (contract §6). */
 import { existsSync, readFileSync } from 'node:fs';
 import type { Random } from '../kernel/ids.ts';
 import { exposedMode, type Heir, strangerText, writePrivateFile } from '../kernel/private-file.ts';

@@ -1,4 +1,4 @@
-/** The body of a delivery as it is sent (wire.md §5): from the records of its batch to bytes with their headers. */
+/** The body of a delivery as it is sent (contract §5): from the records of its batch to bytes with their headers. */
 
 import { type Failure, failure } from '../outbound/outcome.ts';
 import type { EventTypeStore } from '../store/event-types.ts';

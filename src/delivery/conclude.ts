@@ -1,4 +1,4 @@
-/** What follows from jobs of one webhook that ended, one after the other (wire.md §5). Pure but for the ids it draws. */
+/** What follows from jobs of one webhook that ended, one after the other (contract §5). Pure but for the ids it draws. */
 
 import type { Ids } from '../kernel/ids.ts';
 import type { AuditEntry } from '../resources/audit.ts';

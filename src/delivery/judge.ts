@@ -1,4 +1,4 @@
-/** What an outcome means for the batch, the webhook's health and its state (wire.md §5). Pure. */
+/** What an outcome means for the batch, the webhook's health and its state (contract §5). Pure. */
 import { FAULT_PAUSE_MS, PROBE_FIRST_MS, PROBE_MAX_MS, PROBES_UNPACED } from '../kernel/limits/delivery.ts';
 import type { Outcome } from '../outbound/outcome.ts';
 import { giveUpReason, type LifecycleEvent, type StopReason } from '../webhooks/lifecycle.ts';

@@ -1,4 +1,4 @@
-/** The request that carries a body (wire.md §5): signature or bearer, and every header. */
+/** The request that carries a body (contract §5): signature or bearer, and every header. */
 import type { KeyObject } from 'node:crypto';
 import type { Secret } from '../kernel/secret.ts';
 import { USER_AGENT } from '../kernel/version.ts';

@@ -1,4 +1,4 @@
-/** One token request to a customer's authorization server (wire.md §5, RFC 6749 §4.4), and what its answer amounts to. */
+/** One token request to a customer's authorization server (contract §5, RFC 6749 §4.4), and what its answer amounts to. */
 import { z } from 'zod';
 import { OAUTH_TIMEOUT_MS } from '../kernel/limits/delivery.ts';
 import { USER_AGENT } from '../kernel/version.ts';
@@ -57,7 +57,7 @@ export async function requestToken(transport: Transport, endpoint: Endpoint): Pr
   return { ok: true, token, expiresInSeconds, outcome };
 }
 
-/** Basic of `clientId:clientSecret` as they are, in UTF-8, not form-encoded first (wire.md §5 differs from RFC 6749 §2.3.1 here). */
+/** Basic of `clientId:clientSecret` as they are, in UTF-8, not form-encoded first (contract §5 differs from RFC 6749 §2.3.1 here). */
 function tokenRequest(endpoint: Endpoint): Parameters<Transport['post']>[0] {
   const form = new URLSearchParams({ grant_type: 'client_credentials' });
   if (endpoint.oauthScopes !== null) form.set('scope', endpoint.oauthScopes);

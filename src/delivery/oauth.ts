@@ -1,5 +1,5 @@
 /**
- * Bearer tokens from a customer's authorization server (wire.md §5, RFC 6749 §4.4): one request at a time per endpoint, kept
+ * Bearer tokens from a customer's authorization server (contract §5, RFC 6749 §4.4): one request at a time per endpoint, kept
  * until shortly before they expire.
  */
 

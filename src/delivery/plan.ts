@@ -1,4 +1,4 @@
-/** What may be claimed of a webhook now (wire.md §5). Pure: the dispatcher reads, asks here, and writes. */
+/** What may be claimed of a webhook now (contract §5). Pure: the dispatcher reads, asks here, and writes. */
 import { FULL_PAUSE_MS } from '../kernel/limits/delivery.ts';
 import { BATCH_BYTES } from '../kernel/limits/limits.ts';
 import { NEVER } from '../store/dispatch.ts';

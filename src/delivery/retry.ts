@@ -1,4 +1,4 @@
-/** When a failed delivery is tried again (wire.md §5). Pure: the clock and the jitter are arguments. */
+/** When a failed delivery is tried again (contract §5). Pure: the clock and the jitter are arguments. */
 
 import { BACKOFF_FIRST_MS, BACKOFF_MAX_MS, LINEAR_STEP_MS, RETRY_AFTER_MAX_MS } from '../kernel/limits/limits.ts';
 

@@ -47,7 +47,7 @@ export function createSend({ transport, oauth, onFault }: Dependencies): Send {
       clientCertificate: clientCertificateOf(parts.endpoint),
     });
 
-  /** A 401 drops the token that was sent and is tried once more with a fresh one (wire.md §5). */
+  /** A 401 drops the token that was sent and is tried once more with a fresh one (contract §5). */
   const postWithBearer = async (
     message: Message,
     parts: Parts,

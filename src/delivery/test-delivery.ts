@@ -1,4 +1,4 @@
-/** `POST /webhooks/{id}/test` (wire.md §4): sends one `webhook.test` record now, outside the webhook's log. */
+/** `POST /webhooks/{id}/test` (contract §4): sends one `webhook.test` record now, outside the webhook's log. */
 
 import { makeEvent } from '../events/event.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
@@ -18,7 +18,7 @@ import type { DeliveryTarget } from './target.ts';
 /** `actorId` is what the record's header says. */
 export type TestDelivery = (webhookId: string, actorId: string) => Promise<AttemptRecord>;
 
-/** A test record stands in no log and takes up no offset; a receiver holds every record to an integer from 0 (wire.md §1). */
+/** A test record stands in no log and takes up no offset; a receiver holds every record to an integer from 0 (contract §1). */
 const TEST_OFFSET = 0;
 
 type Dependencies = {

@@ -1,4 +1,4 @@
-/** The employees API (wire.md §3): a guarded API whose every change queues its event in the same transaction. */
+/** The employees API (contract §3): a guarded API whose every change queues its event in the same transaction. */
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { type Caller, insufficientPermission } from '../access/gate.ts';

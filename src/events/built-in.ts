@@ -1,4 +1,4 @@
-/** The event types of Sallyport itself (wire.md §4): read-only, rewritten at every start. */
+/** The event types of Sallyport itself (contract §4): read-only, rewritten at every start. */
 
 import type { Store } from '../store/store.ts';
 import type { EventType } from './event-type.ts';

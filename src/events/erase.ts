@@ -1,5 +1,5 @@
 /**
- * Erasure (wire.md §4): the data of one person's events is overwritten wherever the service keeps it. Asking for it is one commit,
+ * Erasure (contract §4): the data of one person's events is overwritten wherever the service keeps it. Asking for it is one commit,
  * from which on no delivery reads those events any more. Overwriting them takes small steps, so that nobody else waits; what a stop
  * or a kill cuts short goes on at the next start.
  *

@@ -1,4 +1,4 @@
-/** The kinds of event (wire.md §4), built-in and the company's own, and what an event of each must hold. */
+/** The kinds of event (contract §4), built-in and the company's own, and what an event of each must hold. */
 import { z } from 'zod';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { type FieldProblem, Refusal, refuseField } from '../kernel/refusal.ts';

@@ -22,7 +22,7 @@ export function makeEvent(draft: EventDraft, { ids, now }: { readonly ids: Ids; 
   };
 }
 
-/** Employee events are about the employee, whoever publishes them (wire.md §4). */
+/** Employee events are about the employee, whoever publishes them (contract §4). */
 function subjectOf({ type, data }: EventDraft): string | null {
   return type.startsWith('employee.') && typeof data.userId === 'string' ? data.userId : null;
 }

@@ -13,7 +13,7 @@ export type JsonValue =
   | readonly JsonValue[]
   | { readonly [member: string]: JsonValue };
 
-/** One event (wire.md §4). */
+/** One event (contract §4). */
 export type EventInput = {
   /** The name of an event type. */
   readonly type: string;

@@ -1,4 +1,4 @@
-/** Ingest (wire.md §4): events from outside are checked whole, then appended all or none, durable before the answer. */
+/** Ingest (contract §4): events from outside are checked whole, then appended all or none, durable before the answer. */
 import { z } from 'zod';
 import { contentHash } from '../kernel/content-hash.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';

@@ -1,4 +1,4 @@
-/** The job that warns 30, 7 and 1 days before a PGP key or a client certificate expires (wire.md §5): logged, and sent as an event. */
+/** The job that warns 30, 7 and 1 days before a PGP key or a client certificate expires (contract §5): logged, and sent as an event. */
 import { makeEvent } from '../events/event.ts';
 import type { Ids } from '../kernel/ids.ts';
 import { EXPIRY_LOOK_EVERY_MS, EXPIRY_WARNING_DAYS } from '../kernel/limits/housekeeping.ts';

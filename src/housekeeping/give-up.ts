@@ -1,5 +1,5 @@
 /**
- * The job that gives up webhooks which have been failing for too long and send nothing that would show it (wire.md §5): the last batch
+ * The job that gives up webhooks which have been failing for too long and send nothing that would show it (contract §5): the last batch
  * is dead or waits for hours, and heartbeats are off. The others are left to their next attempt, which may be the one that succeeds.
  */
 

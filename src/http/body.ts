@@ -1,4 +1,4 @@
-/** Reads a request's body: bounded in bytes and time, of a media type that is taken, and parsed (wire.md §1). */
+/** Reads a request's body: bounded in bytes and time, of a media type that is taken, and parsed (contract §1). */
 import { isAscii } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { REQUEST_BODY_MS } from '../kernel/limits/limits.ts';

@@ -1,6 +1,6 @@
 /**
  * Who calls an OAuth endpoint: client credentials from the `Authorization` header or from the body, never both (RFC 6749 §2.3.1),
- * checked behind the throttle (wire.md §2 "Brute force").
+ * checked behind the throttle (contract §2 "Brute force").
  */
 
 import type { Client } from '../access/application.ts';
@@ -60,7 +60,7 @@ export function createClientAuthentication({ tokens, throttle, clock }: Dependen
 
 /**
  * Where the credentials of a call are. Throws 400 `invalid_request` for a repeated header, and for credentials in the body beside
- * one; but a form may repeat the `client_id` that Basic carries (wire.md §2): RFC 6749 §3.2.1 lets clients send it, and stock ones do.
+ * one; but a form may repeat the `client_id` that Basic carries (contract §2): RFC 6749 §3.2.1 lets clients send it, and stock ones do.
  */
 export function credentialPlace({ request, mediaType }: Call, parameters: Parameters): 'header' | 'body' {
   if (request.headers.authorization === undefined) return 'body';

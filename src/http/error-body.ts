@@ -1,4 +1,4 @@
-/** The error body of wire.md §1: the one form that every refusal and fault of the API takes. */
+/** The error body of contract §1: the one form that every refusal and fault of the API takes. */
 import { z } from 'zod';
 import type { Refusal } from '../kernel/refusal.ts';
 import type { Reply } from './route.ts';

@@ -1,4 +1,4 @@
-/** The server on its socket: time-outs, malformed requests, and a stop that lets what is under way finish (wire.md §6). */
+/** The server on its socket: time-outs, malformed requests, and a stop that lets what is under way finish (contract §6). */
 import { randomUUID } from 'node:crypto';
 import {
   createServer as createHttpServer,
@@ -114,7 +114,7 @@ export function createListener({ handler, tls, clock, log, drainMs = DRAIN_MS }:
   };
 }
 
-/** Of wire.md §5, on this side too. */
+/** Of contract §5, on this side too. */
 const TLS_VERSIONS = { minVersion: 'TLSv1.2' } as const;
 
 type Connections = {

@@ -1,4 +1,4 @@
-/** Refusals of the OAuth endpoints in the dialect of the request: the error body to JSON, RFC 6749 §5.2 to a form (wire.md §2). */
+/** Refusals of the OAuth endpoints in the dialect of the request: the error body to JSON, RFC 6749 §5.2 to a form (contract §2). */
 import type { IncomingMessage } from 'node:http';
 import { Refusal, type RefusalCode } from '../kernel/refusal.ts';
 import { isForm } from './oauth-parameters.ts';

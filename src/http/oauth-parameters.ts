@@ -1,4 +1,4 @@
-/** Parameters of the OAuth endpoints, whichever dialect they came in: JSON or form (wire.md §2). */
+/** Parameters of the OAuth endpoints, whichever dialect they came in: JSON or form (contract §2). */
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { isObject } from '../kernel/validation.ts';
 import type { Call } from './route.ts';

@@ -1,5 +1,5 @@
 /**
- * `Idempotency-Key` (wire.md §4): a client that does not know whether its request arrived sends it again under the same key, and gets
+ * `Idempotency-Key` (contract §4): a client that does not know whether its request arrived sends it again under the same key, and gets
  * the reply to the first one. The reply is kept in the transaction of what it tells of, so that there is never one without the other.
  */
 import { z } from 'zod';

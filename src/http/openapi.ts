@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document of the service (wire.md §4), made from the routes and the schemas that validate requests. */
+/** The OpenAPI 3.1 document of the service (contract §4), made from the routes and the schemas that validate requests. */
 import { compileCatalogue, matchRule, type Product } from '../access/catalogue.ts';
 import { VERSION } from '../kernel/version.ts';
 import { exampleOf } from './openapi-examples.ts';

@@ -1,4 +1,4 @@
-/** Lists (wire.md §1): `?limit=` and `?cursor=`, and the reply around a page. A cursor is the id of the page's last item. */
+/** Lists (contract §1): `?limit=` and `?cursor=`, and the reply around a page. A cursor is the id of the page's last item. */
 import { z } from 'zod';
 import { isUuidV7 } from '../kernel/ids.ts';
 import { PAGE_DEFAULT, PAGE_MAX } from '../kernel/limits/limits.ts';

@@ -1,4 +1,4 @@
-/** Where a request came from. `X-Forwarded-For` counts only as far as proxies that are trusted wrote it (wire.md §6). */
+/** Where a request came from. `X-Forwarded-For` counts only as far as proxies that are trusted wrote it (contract §6). */
 import type { IncomingMessage } from 'node:http';
 import { PEERS_CACHED } from '../kernel/limits/limits.ts';
 import { type Cidr, cidrContains, formatAddress, parseAddress, unmapped } from '../outbound/ip-address.ts';

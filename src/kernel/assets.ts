@@ -51,14 +51,14 @@ export function assetFile(name: AssetName): URL | string {
   const place = ASSETS[name];
   // Packages may lie further up than beside this one.
   if (place.startsWith(PACKAGE)) return createRequire(import.meta.url).resolve(place.slice(PACKAGE.length));
-  return new URL(`../${place}`, import.meta.url);
+  return new URL(`../../${place}`, import.meta.url);
 }
 
 const PACKAGE = 'npm:';
 
 /** The programs of threads: where the source of each is, without its ending. */
 export const THREAD_PROGRAMS = {
-  database: 'store/sqlite-thread',
+  database: 'store/sqlite/driver/thread',
   largeBodies: 'delivery/large-bodies-thread',
 } as const;
 
@@ -74,5 +74,5 @@ export function threadProgram(name: ThreadProgram): string | URL {
   const sea = process.getBuiltinModule('node:sea') as typeof import('node:sea') | undefined;
   if (sea?.isSea() === true) return sea.getAsset(threadAsset(name), 'utf8');
   const ending = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-  return new URL(`./${THREAD_PROGRAMS[name]}.${ending}`, import.meta.url);
+  return new URL(`../${THREAD_PROGRAMS[name]}.${ending}`, import.meta.url);
 }

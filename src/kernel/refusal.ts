@@ -1,5 +1,5 @@
 /**
- * An expected refusal of a request: the one error class that reaches a caller as itself (wire.md §1).
+ * An expected refusal of a request: the one error class that reaches a caller as itself (contract §1).
  * Everything else that is thrown is a fault: answered 500, logged, nothing of it leaked.
  */
 

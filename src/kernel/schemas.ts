@@ -94,7 +94,7 @@ export const instant: z.ZodType<string> = z
   .string()
   .meta({ format: 'date-time', description: 'ISO 8601 UTC with milliseconds', examples: ['2026-11-21T05:00:00.000Z'] });
 
-/** The same instant for those who write it (wire.md §1). */
+/** The same instant for those who write it (contract §1). */
 export function isoInstant(at: number): string;
 export function isoInstant(at: number | null): string | null;
 export function isoInstant(at: number | null): string | null {
@@ -139,7 +139,7 @@ export function distinct<Item extends string>(item: z.ZodType<Item>, max: number
     .meta({ uniqueItems: true });
 }
 
-/** `GET` of a list (wire.md §1). */
+/** `GET` of a list (contract §1). */
 export function page<Item>(item: z.ZodType<Item>): z.ZodType<{ items: Item[]; nextCursor: string | null }> {
   const nextCursor = z
     .string()

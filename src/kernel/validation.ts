@@ -1,4 +1,4 @@
-/** Turns what a schema finds wrong into a refusal that names each field (wire.md §1). */
+/** Turns what a schema finds wrong into a refusal that names each field (contract §1). */
 import type { z } from 'zod';
 import { JSON_DEPTH_MAX } from './limits/limits.ts';
 import { type FieldProblem, PROBLEMS_MAX, type Refusal, refuseField, refuseFields } from './refusal.ts';

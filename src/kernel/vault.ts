@@ -1,5 +1,5 @@
 /**
- * Secrets at rest (wire.md §1): AES-256-GCM under the master key.
+ * Secrets at rest (contract §1): AES-256-GCM under the master key.
  * Layout of what is sealed: version byte 1, 12-byte nonce, 16-byte tag, ciphertext. The place it belongs to
  * (`table.column:id`) is authenticated with it, so that a sealed value cannot be moved to another row.
  */

@@ -1,5 +1,5 @@
 /**
- * The egress guard (wire.md §5): nothing is sent to an address that is not public unless the operator allowed it.
+ * The egress guard (contract §5): nothing is sent to an address that is not public unless the operator allowed it.
  * The verdicts are pure; `guardedLookup` puts them between DNS and the connection, so that an answer that changes
  * between check and connection (rebinding) changes nothing: only checked addresses are handed on.
  */

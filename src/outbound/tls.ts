@@ -1,4 +1,4 @@
-/** How TLS is spoken to receivers (wire.md §5): 1.2 or newer, the certificate always verified. No option weakens it. */
+/** How TLS is spoken to receivers (contract §5): 1.2 or newer, the certificate always verified. No option weakens it. */
 
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import tls, { type ConnectionOptions, type SecureContext, type TLSSocket } from 'node:tls';

@@ -1,5 +1,5 @@
 /**
- * Sends requests to receivers: HTTPS only, addresses guarded, every step bounded in time and bytes (wire.md §5).
+ * Sends requests to receivers: HTTPS only, addresses guarded, every step bounded in time and bytes (contract §5).
  * Whatever happens comes back as an outcome.
  */
 
@@ -36,7 +36,7 @@ export type TransportRequest = {
   readonly timeoutMs: number;
   readonly clientCertificate?: ClientCertificate | null | undefined;
   /**
-   * The status decides as soon as the head of the answer has been read, whatever becomes of the body (wire.md §5 "Outcome"). The body
+   * The status decides as soon as the head of the answer has been read, whatever becomes of the body (contract §5 "Outcome"). The body
    * then gets at most `BODY_AFTER_HEAD_MS` more; the answer has what came of it, and its connection is closed unless it came whole.
    */
   readonly headDecides?: boolean | undefined;

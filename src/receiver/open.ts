@@ -1,6 +1,6 @@
 /**
  * From a request to what it brings, or to the reason why it is refused: who sent it, by its headers alone; then its bytes; then
- * what they say (wire.md §5). Nothing of a body is read, let alone hashed, before the headers hold.
+ * what they say (contract §5). Nothing of a body is read, let alone hashed, before the headers hold.
  */
 import { answerChallenge, challengeHeader } from '../wire/challenge-answer.ts';
 import { readContentHeaders, verifyContent, verifyHead } from '../wire/delivery-verification.ts';

@@ -1,5 +1,5 @@
 /**
- * What is the same for every administered resource (wire.md §4): checked input, audited changes, merge patches, pages, and
+ * What is the same for every administered resource (contract §4): checked input, audited changes, merge patches, pages, and
  * deletion only when nothing refers to it. What differs is said in a `Resource`.
  */
 import type { z } from 'zod';
@@ -37,7 +37,7 @@ export type Resource<Record extends Administered, Input> = {
   audited(record: Record): Readonly<{ [field: string]: unknown }>;
   /**
    * Throws 401 where the change would grant, or take over, more than whoever acts holds, and 409 where it would leave nobody who can
-   * administer (wire.md §4). `before` is null for a new record, `after` for one to be deleted.
+   * administer (contract §4). `before` is null for a new record, `after` for one to be deleted.
    */
   contain?(acting: Acting, before: Record | null, after: Record | null): Promise<void> | void;
   /** Why the record may not be changed or deleted at all, or null. */

@@ -3,7 +3,7 @@ import type { Accepted, NewEvent } from '../events/event.ts';
 
 export type EventStore = {
   /**
-   * Appends all of them in one transaction, durable when it resolves (wire.md §4). Throws `KeyConflict`, with nothing kept, when an
+   * Appends all of them in one transaction, durable when it resolves (contract §4). Throws `KeyConflict`, with nothing kept, when an
    * idempotency key stands for an event with other content.
    */
   publish(events: readonly NewEvent[]): Promise<Accepted[]>;

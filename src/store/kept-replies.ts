@@ -1,4 +1,4 @@
-/** Replies to requests with an Idempotency-Key (`kept_reply`, wire.md §4). They are sealed: some show a secret. */
+/** Replies to requests with an Idempotency-Key (`kept_reply`, contract §4). They are sealed: some show a secret. */
 import type { Statement } from './sqlite/driver/database.ts';
 
 /** Whose key it is: two applications may use the same one. */

@@ -1,4 +1,4 @@
-/** The one error of a database that cannot be read or written for now (wire.md §6). */
+/** The one error of a database that cannot be read or written for now (contract §6). */
 import { DATABASE_RETRY_SECONDS } from '../kernel/limits/database.ts';
 import { Refusal } from '../kernel/refusal.ts';
 

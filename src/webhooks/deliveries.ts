@@ -1,4 +1,4 @@
-/** Deliveries as resources (wire.md §4): read, and sent again. */
+/** Deliveries as resources (contract §4): read, and sent again. */
 import { z } from 'zod';
 import type { AttemptRecord } from '../delivery/attempt.ts';
 import { type Clock, deliveryAddress, type Ids } from '../kernel/ids.ts';

@@ -1,4 +1,4 @@
-/** Which subscriptions must be encrypted (wire.md §4): employee events, and every type that says so. Pure. */
+/** Which subscriptions must be encrypted (contract §4): employee events, and every type that says so. Pure. */
 import type { EventType } from '../events/event-type.ts';
 
 type Named = Pick<EventType, 'name' | 'encryptionRequired'>;

@@ -1,4 +1,4 @@
-/** What may be said of an endpoint, and what a reader sees of it (wire.md §4). */
+/** What may be said of an endpoint, and what a reader sees of it (contract §4). */
 import { z } from 'zod';
 import {
   CERTIFICATE_BYTES,
@@ -32,7 +32,7 @@ const oauthInput = z.strictObject({
   clientId: visible
     .refine((text) => !text.includes(':'), 'must not hold a colon, which ends it in HTTP Basic')
     .meta({ pattern: '^[ -9;-~]{1,512}$' }),
-  // Sent as UTF-8 (wire.md §5): there are servers that issue more than RFC 6749 allows.
+  // Sent as UTF-8 (contract §5): there are servers that issue more than RFC 6749 allows.
   clientSecret: withoutControls(512),
   tokenUrl: httpsUrl,
   tokenExpirationMinutes: z.int().min(1).max(OAUTH_TOKEN_EXPIRATION_MAX_MINUTES).default(60),

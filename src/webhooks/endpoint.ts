@@ -1,7 +1,7 @@
 /** An endpoint, and the result of its last verification. */
 import type { Secret } from '../kernel/secret.ts';
 
-/** What the last ownership challenge brought (wire.md §5). */
+/** What the last ownership challenge brought (contract §5). */
 export type Verification = {
   readonly at: number;
   readonly verified: boolean;

@@ -1,4 +1,4 @@
-/** Endpoints (wire.md §4): what binds beyond their fields, their verification, and the rotation of their secret. */
+/** Endpoints (contract §4): what binds beyond their fields, their verification, and the rotation of their secret. */
 
 import type { Clock, Ids, Random } from '../kernel/ids.ts';
 import { checkAll, refuseField, refuseFields } from '../kernel/refusal.ts';
@@ -32,7 +32,7 @@ import { type Challenge, challengeOnce } from './verification.ts';
 export type Endpoints = Administration<Endpoint, EndpointInput> & {
   /**
    * Challenges the endpoint now and keeps the result in `lastVerification`. A success enables it unless `enabled: false` was asked for; a
-   * failure changes nothing else of an endpoint that is verified (wire.md §4).
+   * failure changes nothing else of an endpoint that is verified (contract §4).
    */
   verify(id: string, acting: Acting): Promise<Endpoint>;
   /** A new secret, given or made; it is in the reply alone and signs after `activateAfterSeconds`. */
@@ -111,7 +111,7 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
       return challengeAndEnable(challenge, endpoint, wanted, due);
     };
 
-  /** The webhooks that the service stopped because the endpoint was off start with the change that switches it on (wire.md §4). */
+  /** The webhooks that the service stopped because the endpoint was off start with the change that switches it on (contract §4). */
   const startsOf = async (endpoint: Endpoint, before: Endpoint): Promise<WebhookStart[]> => {
     if (before.enabled || !endpoint.enabled) return [];
     const now = clock();

@@ -1,4 +1,4 @@
-/** Key management (wire.md §4): only keys that can encrypt are taken, each other one refused with its own message. */
+/** Key management (contract §4): only keys that can encrypt are taken, each other one refused with its own message. */
 import { z } from 'zod';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { PGP_KEY_BYTES } from '../kernel/limits/limits.ts';

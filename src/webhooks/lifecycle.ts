@@ -1,4 +1,4 @@
-/** The states of a webhook (wire.md §5) as a pure state machine, and the closed list of reasons for them. */
+/** The states of a webhook (contract §5) as a pure state machine, and the closed list of reasons for them. */
 import type { Progress, WebhookState } from './webhook.ts';
 
 export type LifecycleEvent = 'start' | 'stop' | 'succeeded' | 'failed' | 'gave_up';

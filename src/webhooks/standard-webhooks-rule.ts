@@ -1,5 +1,5 @@
 /**
- * What the libraries of Standard Webhooks can verify (wire.md §5): a body that is text, and a secret that is Base64 of 24 to 64 bytes.
+ * What the libraries of Standard Webhooks can verify (contract §5): a body that is text, and a secret that is Base64 of 24 to 64 bytes.
  * Whatever else is configured is refused, on whichever side it is changed. Pure.
  */
 import type { FieldProblem } from '../kernel/refusal.ts';

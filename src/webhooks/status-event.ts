@@ -1,4 +1,4 @@
-/** The events that tell subscribers of a webhook's own changes (wire.md §5): `webhook.started`, `.running`, `.stopped`, … */
+/** The events that tell subscribers of a webhook's own changes (contract §5): `webhook.started`, `.running`, `.stopped`, … */
 
 import type { NewEvent } from '../events/event.ts';
 import { makeEvent } from '../events/event.ts';

@@ -1,4 +1,4 @@
-/** Which URLs the service will send to (wire.md §4): `https:`, no credentials, no fragment, nothing that parsers read differently, and no address that is refused on sight. */
+/** Which URLs the service will send to (contract §4): `https:`, no credentials, no fragment, nothing that parsers read differently, and no address that is refused on sight. */
 
 import { URL_MAX_LENGTH } from '../kernel/limits/limits.ts';
 import { refuseField } from '../kernel/refusal.ts';

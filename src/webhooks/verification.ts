@@ -1,4 +1,4 @@
-/** The token challenge (wire.md §5): proves that whoever answers at an endpoint holds its secret. */
+/** The token challenge (contract §5): proves that whoever answers at an endpoint holds its secret. */
 
 import type { Clock, Random } from '../kernel/ids.ts';
 import { CHALLENGE_ANSWER_SHOWN_LENGTH, CHALLENGE_TIMEOUT_MS, RESPONSE_KEPT_BYTES } from '../kernel/limits/limits.ts';

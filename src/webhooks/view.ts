@@ -1,4 +1,4 @@
-/** A webhook as readers see it (wire.md §4). */
+/** A webhook as readers see it (contract §4). */
 import { z } from 'zod';
 import { id, instant, isoInstant } from '../kernel/schemas.ts';
 import { adviceFor, type ErrorClass } from '../outbound/outcome.ts';

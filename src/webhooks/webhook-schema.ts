@@ -1,4 +1,4 @@
-/** What may be said of a webhook (wire.md §4). */
+/** What may be said of a webhook (contract §4). */
 import { z } from 'zod';
 import {
   ATTEMPT_TIMEOUT_DEFAULT_SECONDS,

@@ -1,4 +1,4 @@
-/** Webhooks (wire.md §4, §5): which events go where, the key rule, starting, stopping, and replaying a stretch of the log. */
+/** Webhooks (contract §4, §5): which events go where, the key rule, starting, stopping, and replaying a stretch of the log. */
 import { isDeepStrictEqual } from 'node:util';
 import { noSuchType } from '../events/event-types.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';

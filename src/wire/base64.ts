@@ -11,7 +11,7 @@ export function encodeBase64Url(bytes: Uint8Array): string {
 }
 
 /**
- * Decodes Base64 as wire.md §5 means it, or answers null: standard alphabet, padded, a length that is a multiple of 4.
+ * Decodes Base64 as contract §5 means it, or answers null: standard alphabet, padded, a length that is a multiple of 4.
  * Unused bits of the last letter are ignored (RFC 4648 §3.5 leaves that to the decoder), so several texts give the same
  * bytes: compare encoded texts, never decoded ones. The empty text is null: an empty secret is no Base64.
  */

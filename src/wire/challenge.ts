@@ -1,5 +1,5 @@
 /**
- * The token challenge: an endpoint proves that it holds the secret (wire.md §5 "Token challenge"). The sender's side, which
+ * The token challenge: an endpoint proves that it holds the secret (contract §5 "Token challenge"). The sender's side, which
  * asks and compares; the receiver's is `challenge-answer.ts`.
  */
 import { CHALLENGE_TOKEN_BYTES } from '../kernel/limits/limits.ts';

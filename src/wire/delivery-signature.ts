@@ -1,4 +1,4 @@
-/** Signs a delivery (wire.md §5 "HMAC"). Its inverse is `delivery-verification.ts`; the layout of both is in `signature.ts`. */
+/** Signs a delivery (contract §5 "HMAC"). Its inverse is `delivery-verification.ts`; the layout of both is in `signature.ts`. */
 import type { KeyObject } from 'node:crypto';
 import { formatImfFixdate } from './date.ts';
 import { hmacKey, hmacSha256Base64, sha256Base64 } from './hash.ts';

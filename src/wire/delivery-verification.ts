@@ -1,5 +1,5 @@
 /**
- * Says who sent a delivery (wire.md §5 "HMAC"): the inverse of `delivery-signature.ts`, on any runtime that has WebCrypto. All
+ * Says who sent a delivery (contract §5 "HMAC"): the inverse of `delivery-signature.ts`, on any runtime that has WebCrypto. All
  * but the content hash is judged before the body is needed, so that a forged request costs no more than its headers.
  */
 import { SIGNATURE_TOLERANCE_SECONDS } from '../kernel/limits/limits.ts';

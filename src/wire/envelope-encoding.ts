@@ -1,4 +1,4 @@
-/** Writes the JSON body of a delivery (wire.md §5 "Body"). Its inverse is in `envelope.ts`. */
+/** Writes the JSON body of a delivery (contract §5 "Body"). Its inverse is in `envelope.ts`. */
 import { type EnvelopeRecord, eventTypeKey } from './envelope.ts';
 import { joinText } from './join-text.ts';
 

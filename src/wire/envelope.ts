@@ -1,4 +1,4 @@
-/** The JSON body of a delivery: the records of one webhook in one attempt (wire.md §5 "Body"). Read here, written in envelope-encoding.ts. */
+/** The JSON body of a delivery: the records of one webhook in one attempt (contract §5 "Body"). Read here, written in envelope-encoding.ts. */
 import { type Failure, failure, type Verdict } from './verdict.ts';
 
 /** One event as it lies in the outbox; `dataJson` is its data as JSON text and goes out as it is. */

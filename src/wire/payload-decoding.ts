@@ -1,5 +1,5 @@
 /**
- * Undoes the encodings of a body as its headers announce them (wire.md §5 "Encodings"): decrypt, then decompress. The inverse
+ * Undoes the encodings of a body as its headers announce them (contract §5 "Encodings"): decrypt, then decompress. The inverse
  * of `payload.ts`, on any runtime that has `DecompressionStream`.
  */
 import { gunzip } from './gunzip.ts';

@@ -1,4 +1,4 @@
-/** Encodes a body and says so in headers (wire.md §5 "Encodings"): compress, then encrypt. The inverse is `payload-decoding.ts`. */
+/** Encodes a body and says so in headers (contract §5 "Encodings"): compress, then encrypt. The inverse is `payload-decoding.ts`. */
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { GZIPS_AT_ONCE } from '../kernel/limits/limits.ts';

@@ -1,5 +1,5 @@
 /**
- * PGP on the wire (wire.md §5 "Encodings"), the receiver's side: decrypting what `encryptBinary` of pgp.ts made, on any
+ * PGP on the wire (contract §5 "Encodings"), the receiver's side: decrypting what `encryptBinary` of pgp.ts made, on any
  * JavaScript runtime that has WebCrypto. The OpenPGP library is loaded at the first call.
  */
 import type { PrivateKey } from 'openpgp';

@@ -1,4 +1,4 @@
-/** Whether a PGP key can be used to encrypt at some moment, and if not, which of the reasons to tell (wire.md §4, `/keys`). */
+/** Whether a PGP key can be used to encrypt at some moment, and if not, which of the reasons to tell (contract §4, `/keys`). */
 import type { AlgorithmInfo, Key, Subkey } from 'openpgp';
 import { PGP_KEY_BYTES, PGP_RSA_MIN_BITS } from '../kernel/limits/limits.ts';
 import type { Verdict } from './verdict.ts';

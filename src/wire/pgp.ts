@@ -1,5 +1,5 @@
 /**
- * PGP on the wire (wire.md §5 "Encodings"), the sender's side: judging a public key and encrypting for it. The receiver's is
+ * PGP on the wire (contract §5 "Encodings"), the sender's side: judging a public key and encrypting for it. The receiver's is
  * pgp-decryption.ts. The OpenPGP library takes 40 ms and 20 MB to load, so it is loaded when the first of these is called.
  */
 

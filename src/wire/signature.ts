@@ -1,5 +1,5 @@
 /**
- * The layout of the HMAC signature (wire.md §5 "HMAC"): what is signed, with which bytes as the key, and how the
+ * The layout of the HMAC signature (contract §5 "HMAC"): what is signed, with which bytes as the key, and how the
  * `Authorization` header is written and read. No hashing here and nothing of Node's, so any JavaScript runtime has it.
  */
 import { AUTHORIZATION_BYTES, SIGNED_HEADERS_MAX } from '../kernel/limits/limits.ts';

@@ -1,5 +1,5 @@
 /**
- * Signs as Standard Webhooks has it (its specification, "Signature scheme"), beside the service's own (wire.md §5). The inverse
+ * Signs as Standard Webhooks has it (its specification, "Signature scheme"), beside the service's own (contract §5). The inverse
  * is `standard-webhooks-verification.ts`.
  */
 import { hmacSha256Base64 } from './hash.ts';

@@ -1,4 +1,4 @@
-/** User names that look alike are one name, and none has characters that deceive (wire.md §4). */
+/** User names that look alike are one name, and none has characters that deceive (contract §4). */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { userNameProblem } from '../../src/access/user-name.ts';

@@ -1,4 +1,4 @@
-/** What every kind of route answers while the database cannot be written, and that all of it comes back by itself (wire.md §6). */
+/** What every kind of route answers while the database cannot be written, and that all of it comes back by itself (contract §6). */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, renameSync, rmSync } from 'node:fs';

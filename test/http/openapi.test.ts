@@ -199,7 +199,7 @@ describe('who may call', () => {
     }
   });
 
-  it('is who has the scope that wire.md names', async (t) => {
+  it('is who has the scope that the contract names', async (t) => {
     const { document } = await startDescribedService(t);
     for (const [id, scope] of [
       ['listEventTypes', 'webhooks:view'],

@@ -1,4 +1,4 @@
-/** The official Python and Go libraries of Standard Webhooks verify what the service sends, throughout a rotation (wire.md §5). */
+/** The official Python and Go libraries of Standard Webhooks verify what the service sends, throughout a rotation (contract §5). */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { it } from 'node:test';

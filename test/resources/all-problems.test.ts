@@ -1,4 +1,4 @@
-/** What is wrong with a request is told all at once: `details` names every field (wire.md §1), also where it takes the store to know. */
+/** What is wrong with a request is told all at once: `details` names every field (contract §1), also where it takes the store to know. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { checkAll, Refusal, refuseBackwards, refuseField } from '../../src/kernel/refusal.ts';

@@ -10,7 +10,7 @@ export type ApiReply<T> = {
   readonly body: T;
 };
 
-/** The error body of wire.md §1. */
+/** The error body of contract §1. */
 export type ErrorBody = {
   readonly status: string;
   readonly timeStamp: string;
@@ -109,7 +109,7 @@ export async function succeeded<T>(sent: Promise<ApiReply<unknown>>): Promise<T>
   return body as T;
 }
 
-/** The error of a reply that has to be a refusal of this status, its body held to the letter of wire.md §1. */
+/** The error of a reply that has to be a refusal of this status, its body held to the letter of contract §1. */
 export async function refusalOf(sent: Promise<ApiReply<unknown>>, status: number): Promise<ErrorBody['error']> {
   const reply = await sent;
   assert.equal(reply.status, status, JSON.stringify(reply.body));

@@ -1,4 +1,4 @@
-/** What holds behind every proxy that asks Sallyport before it lets a request through (wire.md §3 "Forward auth"). */
+/** What holds behind every proxy that asks Sallyport before it lets a request through (contract §3 "Forward auth"). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-/** What Standard Webhooks' libraries cannot verify is refused when it is configured (wire.md §5), on whichever side it is changed. */
+/** What Standard Webhooks' libraries cannot verify is refused when it is configured (contract §5), on whichever side it is changed. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { standardWebhookSecrets } from '../../src/webhooks/endpoint.ts';

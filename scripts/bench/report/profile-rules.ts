@@ -39,7 +39,8 @@ const CALLERS: readonly Rule[] = [
     url: /^node:(buffer|fs|url|zlib|internal\/(buffer|encoding|errors|event_target|perf\/.+|url|util(\/.+)?|validators))$/,
   },
 ];
-const MESSAGES = /^(node:internal\/(worker|per_context\/messageport)|src\/store\/sqlite-(packing|messages)\.ts$)/;
+const MESSAGES =
+  /^(node:internal\/(worker|per_context\/messageport)|src\/store\/sqlite\/driver\/(packing|messages)\.ts$)/;
 
 export const LOOP_RULES: readonly Rule[] = [
   GARBAGE,
@@ -50,16 +51,16 @@ export const LOOP_RULES: readonly Rule[] = [
   { what: 'handing statements to the writing thread', url: MESSAGES },
   {
     what: 'handing statements to the writing thread',
-    url: /^src\/store\/(sqlite-(thread-handle|threads)|checkpoints)\.ts$/,
+    url: /^src\/store\/sqlite\/driver\/(thread-handle|threads|checkpoints)\.ts$/,
   },
   { what: 'hashes and signatures', url: /^(node:(internal\/)?crypto(\/|$)|src\/wire\/(web-)?hash\.ts$)/ },
   { what: "Node's http, net, streams and timers", url: /^node:/ },
   { what: 'undici', url: /^(node_modules\/undici\/|wasm:)/ },
   { what: 'metrics and log', url: /^node_modules\/(prom-client|pino[^/]*|sonic-boom)\// },
-  { what: 'metrics and log', url: /^src\/(metrics|figures|observers|log|attempt-feed)\.ts$/ },
-  { what: null, url: /^(node_modules\/|src\/((ids|random|secret)|wire\/(bytes|base64))\.ts$)/ },
-  { what: 'reading from SQLite', url: /^src\/store\/sqlite\.ts$/, name: /^(get|all)$/ },
-  { what: 'reading from SQLite', url: /^src\/store\/sqlite-snapshot\.ts$/ },
+  { what: 'metrics and log', url: /^src\/observe\// },
+  { what: null, url: /^(node_modules\/|src\/(kernel\/(ids|random|secret)|wire\/(bytes|base64))\.ts$)/ },
+  { what: 'reading from SQLite', url: /^src\/store\/sqlite\/driver\/sqlite\.ts$/, name: /^(get|all)$/ },
+  { what: 'reading from SQLite', url: /^src\/store\/sqlite\/driver\/snapshot\.ts$/ },
   { what: 'statements and rows', url: /^src\/store\// },
   { what: 'delivery: claim, judge, settle', url: /^src\/delivery\// },
   { what: "the envelope's and the signature's text", url: /^src\/wire\// },
@@ -82,9 +83,9 @@ export const WRITER_RULES: readonly Rule[] = [
   { what: "the event loop's messages", url: MESSAGES },
   ...CALLERS,
   // What begins and commits a transaction has no name; the thread stands still in it until the disk has answered.
-  { what: 'commit, with its fsync', url: /^src\/store\/sqlite-transaction\.ts$/, name: /^$/ },
-  { what: 'statements', url: /^src\/store\/sqlite-transaction\.ts$/ },
-  { what: 'copying the log into the file', url: /^src\/store\/sqlite-thread\.ts$/, name: /^checkpoint$/ },
-  { what: "the event loop's messages", url: /^src\/store\/sqlite-thread\.ts$/ },
+  { what: 'commit, with its fsync', url: /^src\/store\/sqlite\/driver\/transaction\.ts$/, name: /^$/ },
+  { what: 'statements', url: /^src\/store\/sqlite\/driver\/transaction\.ts$/ },
+  { what: 'copying the log into the file', url: /^src\/store\/sqlite\/driver\/thread\.ts$/, name: /^checkpoint$/ },
+  { what: "the event loop's messages", url: /^src\/store\/sqlite\/driver\/thread\.ts$/ },
   { what: null, url: /^(node_modules\/|src\/)/ },
 ];

@@ -1,4 +1,4 @@
-/** Users, API products and applications (wire.md §4). */
+/** Users, API products and applications (contract §4). */
 import {
   applicationInput,
   applicationView,

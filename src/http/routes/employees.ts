@@ -1,4 +1,4 @@
-/** The employees API (wire.md §3). */
+/** The employees API (contract §3). */
 
 import type { Employee } from '../../employees/employee.ts';
 import { type Employees, employeeInput, employeeView, viewEmployee } from '../../employees/employees.ts';

@@ -1,4 +1,4 @@
-/** Erasing one person's events, and how far that is (wire.md §4). */
+/** Erasing one person's events, and how far that is (contract §4). */
 import { actingOf } from '../../access/callers.ts';
 import { type Erasures, erasedView, eraseInput } from '../../events/erase.ts';
 import { ETAG, IF_NONE_MATCH, NOT_MODIFIED, read } from '../conditional.ts';

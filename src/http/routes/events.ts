@@ -1,4 +1,4 @@
-/** Events, deliveries and the audit log (wire.md §4). */
+/** Events, deliveries and the audit log (contract §4). */
 
 import { z } from 'zod';
 import { actingOf } from '../../access/callers.ts';

@@ -1,5 +1,5 @@
 /**
- * Forward auth (wire.md §3): a proxy asks whether a request may pass, and gets the caller's identity in headers to hand on to the
+ * Forward auth (contract §3): a proxy asks whether a request may pass, and gets the caller's identity in headers to hand on to the
  * API behind it.
  */
 import type { IncomingMessage } from 'node:http';

@@ -1,4 +1,4 @@
-/** `/livez` and `/readyz` (wire.md §6). */
+/** `/livez` and `/readyz` (contract §6). */
 import { z } from 'zod';
 import type { Dispatcher } from '../../delivery/dispatcher.ts';
 import type { Clock } from '../../kernel/ids.ts';

@@ -1,4 +1,4 @@
-/** Token introspection (RFC 7662): what a token is worth now, told only to applications that may ask (wire.md §2). */
+/** Token introspection (RFC 7662): what a token is worth now, told only to applications that may ask (contract §2). */
 import { z } from 'zod';
 import { type Caller, type Gate, requireScope } from '../../access/gate.ts';
 import type { Tokens } from '../../access/tokens.ts';

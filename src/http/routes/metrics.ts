@@ -1,4 +1,4 @@
-/** `GET /metrics` (wire.md §6): for Prometheus on this machine, or for whoever has a token that holds `edge:metrics`. */
+/** `GET /metrics` (contract §6): for Prometheus on this machine, or for whoever has a token that holds `edge:metrics`. */
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';

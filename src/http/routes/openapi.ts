@@ -1,4 +1,4 @@
-/** `GET /services/api/openapi.json`: the API as it describes itself (wire.md §4). */
+/** `GET /services/api/openapi.json`: the API as it describes itself (contract §4). */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { BUILT_IN_PRODUCTS } from '../../access/built-in.ts';

@@ -1,4 +1,4 @@
-/** The token endpoint (RFC 6749 §4.4, wire.md §2): the client credentials grant, in JSON and as a form. */
+/** The token endpoint (RFC 6749 §4.4, contract §2): the client credentials grant, in JSON and as a form. */
 import { z } from 'zod';
 import type { Tokens } from '../../access/tokens.ts';
 import { TOKEN_REQUEST_BYTES } from '../../kernel/limits/limits.ts';

@@ -1,4 +1,4 @@
-/** Endpoints, keys, event types and webhooks (wire.md §4). */
+/** Endpoints, keys, event types and webhooks (contract §4). */
 import type { TestDelivery } from '../../delivery/test-delivery.ts';
 import { eventTypeInput, eventTypePatch, eventTypeView, viewEventType } from '../../events/event-types.ts';
 import type { Clock } from '../../kernel/ids.ts';

@@ -8,7 +8,7 @@ export const COMMIT_STATEMENTS_MS = 4;
  * loop works on. With 64 token requests at once it took the rate up by 11 to 23 %; fewer cost the event loop more than they gain.
  */
 export const LISTS_HANDED_EARLY = 32;
-/** How long a writer in another process may hold the file before what waits here is refused: the reply is due within 5 s (wire.md §6). */
+/** How long a writer in another process may hold the file before what waits here is refused: the reply is due within 5 s (contract §6). */
 export const BUSY_GIVE_UP_MS = 4000;
 /** How long SQLite itself waits at each try, while nothing else can be done. */
 export const BUSY_WAIT_MS = 5;

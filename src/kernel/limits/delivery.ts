@@ -1,4 +1,4 @@
-/** The bounds of deliveries (wire.md §5): what departs, what is claimed and settled, and the tokens of customers' authorization servers. */
+/** The bounds of deliveries (contract §5): what departs, what is claimed and settled, and the tokens of customers' authorization servers. */
 
 /** What a record adds to a batch beside its data: ids, names and punctuation, never more than this. */
 export const RECORD_OVERHEAD_BYTES = 1024;
@@ -69,7 +69,7 @@ export const LARGE_BODY_ANSWER_MS = 30_000;
 /** A look for work that takes longer than this has died. */
 export const LOOK_LIMIT_MS = 30_000;
 
-// Tokens from customers' authorization servers (wire.md §5).
+// Tokens from customers' authorization servers (contract §5).
 export const OAUTH_TIMEOUT_MS = 10_000;
 /** A token is renewed this long before its end, or a tenth of its lifetime before if that is less. */
 export const OAUTH_EARLY_MS = 60_000;

@@ -4,7 +4,7 @@
  * not use.
  */
 
-// Requests that come in (wire.md §1).
+// Requests that come in (contract §1).
 export const TOKEN_REQUEST_BYTES: number = 16 * 1024;
 export const ADMIN_REQUEST_BYTES: number = 1024 * 1024;
 export const EVENT_REQUEST_BYTES: number = 8 * 1024 * 1024;
@@ -20,7 +20,7 @@ export const JSON_DEPTH_MAX = 100;
 export const PAGE_DEFAULT = 50;
 export const PAGE_MAX = 200;
 
-// Tokens (wire.md §2).
+// Tokens (contract §2).
 export const NAMED_SCOPES_MAX = 20;
 export const SCOPE_NAME_LENGTH_MAX = 128;
 /** Room for 20 names of full length, thrice over. */
@@ -46,14 +46,14 @@ export const CALLERS_SHARED_BYTES: number = 16 * 1024 * 1024;
 export const CLIENTS_CACHED = 5000;
 export const CLIENTS_CACHED_BYTES: number = 16 * 1024 * 1024;
 
-// Paths and the rules that name them (wire.md §3).
+// Paths and the rules that name them (contract §3).
 export const REQUEST_TARGET_BYTES: number = 8 * 1024;
 export const PATTERN_SEGMENTS_MAX = 32;
 export const RULES_PER_PRODUCT_MAX = 1000;
 /** Applications read at a time to say who may call a path. */
 export const REACH_PAGE = 500;
 
-// Webhooks (wire.md §4).
+// Webhooks (contract §4).
 export const CUSTOM_HEADERS_MAX = 4;
 export const BATCH_RECORDS_MAX = 1000;
 export const BATCH_RECORDS_DEFAULT = 100;
@@ -65,7 +65,7 @@ export const ATTEMPT_TIMEOUT_MAX_SECONDS = 60;
 export const ATTEMPTS_DEFAULT = 20;
 export const ATTEMPTS_MAX = 100;
 
-// What is read of a receiver's answer, and what is kept of it (wire.md §5).
+// What is read of a receiver's answer, and what is kept of it (contract §5).
 export const RESPONSE_READ_BYTES: number = 64 * 1024;
 export const RESPONSE_KEPT_BYTES: number = 4 * 1024;
 export const RETRY_AFTER_MAX_MS = 86_400_000;
@@ -73,7 +73,7 @@ export const BACKOFF_FIRST_MS = 5000;
 export const BACKOFF_MAX_MS: number = 12 * 3_600_000;
 export const LINEAR_STEP_MS = 30_000;
 
-// What both sides of the wire hold to (wire.md §5); receivers use these too.
+// What both sides of the wire hold to (contract §5); receivers use these too.
 /** Names in `SignedHeaders` a receiver accepts; the service signs at most six. */
 export const SIGNED_HEADERS_MAX = 16;
 /** How far a signed date may be from the receiver's clock, either way. */
@@ -91,13 +91,13 @@ export const PGP_UNPACKED_BYTES: number = 64 * 1024 * 1024;
 /** Unzipped at a time: with gzip's 1:1032 at worst 16 MiB come of it at once. */
 export const GUNZIP_SLICE_BYTES: number = 16 * 1024;
 
-// The receiver that customers use (wire.md §5), where it is not told otherwise.
+// The receiver that customers use (contract §5), where it is not told otherwise.
 /** A body, as received and once it is decoded. Batches stop at 1 MiB before encoding; a single event may be a little over its 256 KiB. */
 export const RECEIVED_BODY_BYTES: number = 4 * 1024 * 1024;
 /** Message ids remembered in memory, about 10 MB at most; the oldest go first. */
 export const MESSAGES_SEEN = 50_000;
 
-// Connections to receivers (wire.md §5).
+// Connections to receivers (contract §5).
 export const RESPONSE_HEADER_BYTES: number = 16 * 1024;
 /** Interim answers (1xx) that are passed over before the attempt fails, and the bytes of their heads. */
 export const INTERIM_ANSWERS_MAX = 16;
@@ -126,7 +126,7 @@ export const LOOKUPS_SLOW = 8;
 export const SLOW_LOOKUP_MS = 1000;
 export const NAMES_REMEMBERED = 10_000;
 
-// Administered resources (wire.md §4).
+// Administered resources (contract §4).
 export const SCOPES_PER_PRODUCT_MAX = 1000;
 export const PERMISSIONS_MAX = 1000;
 export const SCOPES_PER_APPLICATION_MAX = 1000;
@@ -138,7 +138,7 @@ export const INVITATION_MS: number = 72 * 3_600_000;
 /** Two passwords of full length, every byte of them percent-encoded. */
 export const INVITATION_REQUEST_BYTES: number = 8 * 1024;
 
-// Events (wire.md §4).
+// Events (contract §4).
 export const IDEMPOTENCY_MS: number = 24 * 3_600_000;
 export const IDEMPOTENCY_KEY_MAX_LENGTH = 255;
 export const EVENT_TYPE_SCHEMAS_CACHED = 500;
@@ -146,7 +146,7 @@ export const EVENT_TYPE_SCHEMAS_CACHED = 500;
 export const SCHEMA_COMPILE_MS = 2000;
 export const SCHEMA_CHECK_MS = 500;
 
-// The server (wire.md §1, §6).
+// The server (contract §1, §6).
 export const REQUEST_HEADER_BYTES: number = 16 * 1024;
 /** How long the headers of a request may take to arrive, its body, and the whole of it. */
 export const HEADERS_MS = 10_000;
@@ -170,7 +170,7 @@ export const LOG_LAST_MS = 1000;
 /** Addresses of clients whose canonical text is kept. */
 export const PEERS_CACHED = 1000;
 
-// Endpoints (wire.md §4).
+// Endpoints (contract §4).
 export const URL_MAX_LENGTH = 2048;
 export const SHARED_SECRET_MAX_LENGTH = 512;
 export const CERTIFICATE_BYTES: number = 64 * 1024;
@@ -191,10 +191,10 @@ export const GZIPS_AT_ONCE = 4;
 // A stop.
 /** How long a stop waits for requests and deliveries under way. */
 export const DRAIN_MS = 8000;
-/** How long it takes in all, whatever hangs: the process ends within 10 s (wire.md §6). */
+/** How long it takes in all, whatever hangs: the process ends within 10 s (contract §6). */
 export const STOP_MS = 9500;
 
-// What `sallyport doctor` finds worth a word (wire.md §6).
+// What `sallyport doctor` finds worth a word (contract §6).
 /** Keys and certificates that expire sooner than this. */
 export const EXPIRY_WARNING_MS: number = 30 * 86_400_000;
 /** Free space of the data folder's disk: a warning below the first, a problem below the second. */

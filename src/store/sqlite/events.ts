@@ -68,7 +68,7 @@ const ADVANCE_ALL = `
     GROUP BY o.webhook_number) AS added
   WHERE webhook_progress.webhook_number = added.webhook_number`;
 
-/** Appends one event. Part of the transaction of the change that caused it (wire.md §3), or of a publish request. */
+/** Appends one event. Part of the transaction of the change that caused it (contract §3), or of a publish request. */
 export function publishStatements(event: NewEvent): Statement[] {
   const { id, type, createdAt } = event;
   const wanted = { key: rowKeyOf(id), id, type, category: categoryPattern(type) };

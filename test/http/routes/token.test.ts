@@ -32,7 +32,7 @@ function issuedTokens({ rows }: OAuthService): number {
   return rows('SELECT * FROM access_token').length;
 }
 
-/** The error body of wire.md §1 to the letter, and the request's line in the log. */
+/** The error body of contract §1 to the letter, and the request's line in the log. */
 function assertErrorBody({ logged }: OAuthService, answer: Answer, status: number, code: string, says: RegExp): void {
   assert.equal(answer.status, status, answer.text);
   assert.equal(answer.headers.get('content-type'), 'application/json;charset=UTF-8');
