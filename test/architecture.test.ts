@@ -28,7 +28,7 @@ const ROOMS: Readonly<Record<string, readonly [imports: string, types: string]>>
   config: ['kernel observe outbound', ''],
   data: ['access config events kernel resources store', 'observe'],
   http: ['access config employees events kernel outbound resources store webhooks', 'delivery housekeeping observe'],
-  portal: ['access config data delivery events http kernel observe outbound store webhooks wire', 'resources'],
+  portal: ['access config data delivery events http kernel observe outbound resources store webhooks wire', ''],
   cli: ['access config data delivery events kernel observe outbound receiver resources store webhooks wire', ''],
 };
 /** The rooms that know the database behind the store: they open, copy and examine its file. */

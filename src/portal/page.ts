@@ -37,7 +37,7 @@ export type PageDefinition<C> = {
 };
 
 /** `show` asks, `respond` does what was sent, `invalid` asks again where that was refused. */
-type FormDefinition = Pick<PageDefinition<PageCall>, 'respond' | 'invalid'> & {
+export type FormDefinition = Pick<PageDefinition<PageCall>, 'respond' | 'invalid'> & {
   show(call: PageCall): Promise<PageResult>;
 };
 

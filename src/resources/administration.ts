@@ -63,6 +63,8 @@ export type Administration<Record, Input = unknown> = {
   create(body: unknown, acting: Acting, more?: Creation<Record>): Promise<Record>;
   get(id: string): Promise<Record>;
   list(after: string, limit: number, filter?: Filter): Promise<Record[]>;
+  /** The record as a read answers it, of which its entity tag is made. */
+  shown(record: Record): unknown;
   /**
    * One that leaves everything as it is writes nothing (RFC 7396 §2): neither does `updatedAt` move, nor is it audited. `build` takes the
    * place of the resource's own for this call: one that keeps what it did through the rounds of a stale write.
@@ -138,6 +140,7 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
   return {
     get,
     change,
+    shown: resource.shown,
     list: (after, limit, filter) => store.list(after, limit, filter),
     create: async (body, acting, { complete = (record: Rec) => record, beside = nothing } = {}) => {
       refuseDeep(body);

@@ -28,7 +28,7 @@ type PortalRequest = {
   /** The token of a session; nobody's where absent. */
   readonly token?: string | undefined;
   /** Fields of a form; the form's token is added unless it is given. */
-  readonly form?: Readonly<Record<string, string>>;
+  readonly form?: Readonly<Record<string, string>> | URLSearchParams;
   readonly headers?: Readonly<Record<string, string>>;
 };
 
@@ -37,8 +37,9 @@ export async function request(
   url: string,
   { method, token, form, headers = {} }: PortalRequest = {},
 ): Promise<PortalReply> {
-  const fields = form === undefined ? null : { [FORGERY_FIELD]: token === undefined ? '' : formToken(token), ...form };
-  const body = fields === null ? '' : new URLSearchParams(fields).toString();
+  const fields = form === undefined ? null : new URLSearchParams(form);
+  if (fields?.has(FORGERY_FIELD) === false) fields.set(FORGERY_FIELD, token === undefined ? '' : formToken(token));
+  const body = fields?.toString() ?? '';
   const sent = httpRequest(url, {
     method: method ?? (form === undefined ? 'GET' : 'POST'),
     headers: {

@@ -12,6 +12,7 @@ import type { PageRoute } from '../page.ts';
 import { form } from '../parts/form.ts';
 import type { FormState } from '../parts/form-state.ts';
 import { pageHeader } from '../parts/header.ts';
+import { recordForm } from '../record-form.ts';
 import {
   APPLICATION_LABELS,
   applicationBody,
@@ -117,23 +118,21 @@ export function applicationFormPages({ pages, results, services, store, publicUr
         }),
       invalid: async (call, refusal) => newView(call, refusedApplicationForm(call.form, refusal)),
     }),
-    ...pages.form('/applications/{id}/edit', {
-      show: async (call) => {
-        const application = await applications.get(call.params.id ?? '');
-        const user = await users.get(application.userId);
-        return changeView(call, application, applicationForm(application, user.userName));
-      },
-      respond: async ({ params, form: typed, acting }) => {
-        const patch = applicationBody(typed, await userIdOf(typed));
-        const { id, name } = await applications.patch(params.id ?? '', patch, acting);
-        return redirectTo(`/applications/${id}`, `${name} is saved.`);
-      },
-      invalid: async (call, refusal) => {
-        if (refusal.code === 'not_found') return null;
-        const application = await applications.get(call.params.id ?? '');
-        return changeView(call, application, refusedApplicationForm(call.form, refusal));
-      },
-    }),
+    ...pages.form(
+      '/applications/{id}/edit',
+      recordForm({
+        administration: applications,
+        fill: async (application) => applicationForm(application, (await users.get(application.userId)).userName),
+        view: changeView,
+        refused: refusedApplicationForm,
+        compared: (fields) => applicationBody(fields, fields.get('userId')?.trim() ?? ''),
+        respond: async ({ form: typed, acting }, before) => {
+          const patch = applicationBody(typed, await userIdOf(typed));
+          const { id, name } = await applications.patch(before.id, patch, acting);
+          return redirectTo(`/applications/${id}`, `${name} is saved.`);
+        },
+      }),
+    ),
   ];
 }
 

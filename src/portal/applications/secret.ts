@@ -15,26 +15,27 @@ import { checkbox, radioGroup } from '../parts/choices.ts';
 import { codePanels, copyable, secretBox } from '../parts/code.ts';
 import { definitionList } from '../parts/details.ts';
 import { form } from '../parts/form.ts';
-import { type FormState, newForm, refusedForm } from '../parts/form-state.ts';
+import type { FormState } from '../parts/form-state.ts';
 import { pageHeader, section } from '../parts/header.ts';
+import { recordForm } from '../record-form.ts';
 
 export function secretPages({ pages, results, services: { applications }, publicUrl }: PageDependencies): PageRoute[] {
-  return pages.form('/applications/{id}/regenerate-secret', {
-    show: async (call) => askView(call, await applications.get(call.params.id ?? ''), newForm()),
-    respond: (call) =>
-      results.once(call, async () => {
-        const overlapSeconds = numberOf(call.form, 'overlapSeconds');
-        if (overlapSeconds === undefined)
-          throw refuseField('overlapSeconds', 'must be chosen: at once, or after an overlap');
-        const body = { overlapSeconds, revokeTokens: call.form.has('revokeTokens') };
-        const made = await applications.regenerateSecret(call.params.id ?? '', body, call.acting);
-        return () => secretView(made, publicUrl());
-      }),
-    invalid: async (call, refusal) =>
-      refusal.code === 'not_found'
-        ? null
-        : askView(call, await applications.get(call.params.id ?? ''), refusedForm(call.form, refusal)),
-  });
+  return pages.form(
+    '/applications/{id}/regenerate-secret',
+    recordForm({
+      administration: applications,
+      view: askView,
+      respond: (call) =>
+        results.once(call, async () => {
+          const overlapSeconds = numberOf(call.form, 'overlapSeconds');
+          if (overlapSeconds === undefined)
+            throw refuseField('overlapSeconds', 'must be chosen: at once, or after an overlap');
+          const body = { overlapSeconds, revokeTokens: call.form.has('revokeTokens') };
+          const made = await applications.regenerateSecret(call.params.id ?? '', body, call.acting);
+          return () => secretView(made, publicUrl());
+        }),
+    }),
+  );
 }
 
 /** What the customer needs of an application that was just registered. */

@@ -34,6 +34,13 @@ export function rotationBody(form: URLSearchParams, field: 'secret' | 'apiKey'):
   });
 }
 
+/** What was typed, as the page may show it again. */
+export function withoutSecrets(typed: URLSearchParams): URLSearchParams {
+  const form = new URLSearchParams(typed);
+  for (const name of ['secret', 'oauth.clientSecret', 'clientCertificate.privateKey']) form.delete(name);
+  return form;
+}
+
 function addressOf(form: URLSearchParams): Body {
   return {
     name: form.get('name') ?? '',

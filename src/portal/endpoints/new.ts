@@ -1,18 +1,18 @@
 /** `/endpoints/new`, and the change of an endpoint: one form, and what comes of it. */
 import { html } from '../../http/html.ts';
 import type { Endpoint } from '../../webhooks/endpoint.ts';
-import { type PageCall, pathId, redirectTo, type View } from '../call.ts';
+import { type PageCall, redirectTo, type View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';
 import { form } from '../parts/form.ts';
 import { type FormState, refusedForm } from '../parts/form-state.ts';
 import { pageHeader } from '../parts/header.ts';
+import { recordForm } from '../record-form.ts';
 import { ENDPOINT_LABELS, endpointFields, endpointForm, newEndpointForm } from './form.ts';
-import { endpointBody, endpointPatchOf } from './input.ts';
+import { endpointBody, endpointPatchOf, withoutSecrets } from './input.ts';
 import { createdView } from './receiver.ts';
 
 export function endpointFormPages({ pages, results, services: { endpoints } }: PageDependencies): PageRoute[] {
-  const found = (call: PageCall): Promise<Endpoint> => endpoints.get(pathId(call));
   return [
     ...pages.form('/endpoints/new', {
       show: async (call) => newView(call, newEndpointForm()),
@@ -24,39 +24,31 @@ export function endpointFormPages({ pages, results, services: { endpoints } }: P
         }),
       invalid: async (call, refusal) => newView(call, refusedForm(withoutSecrets(call.form), refusal)),
     }),
-    ...pages.form('/endpoints/{id}/edit', {
-      show: async (call) => {
-        const endpoint = await found(call);
-        return changeView(call, endpoint, endpointForm(endpoint));
-      },
-      respond: async (call) => {
-        const before = await found(call);
-        const { id, name, url, verified, tokenChallenge } = await endpoints.patch(
-          before.id,
-          endpointPatchOf(call.form),
-          call.acting,
-        );
-        const isUnproved = tokenChallenge && !verified && (url !== before.url || !before.tokenChallenge);
-        return redirectTo(
-          `/endpoints/${id}`,
-          isUnproved
-            ? `${name} is saved. It did not answer the challenge and is off until it does.`
-            : `${name} is saved.`,
-        );
-      },
-      invalid: async (call, refusal) =>
-        refusal.code === 'not_found'
-          ? null
-          : changeView(call, await found(call), refusedForm(withoutSecrets(call.form), refusal)),
-    }),
+    ...pages.form(
+      '/endpoints/{id}/edit',
+      recordForm({
+        administration: endpoints,
+        fill: endpointForm,
+        view: changeView,
+        refused: (typed, refusal) => refusedForm(withoutSecrets(typed), refusal),
+        compared: endpointPatchOf,
+        respond: async (call, before) => {
+          const { id, name, url, verified, tokenChallenge } = await endpoints.patch(
+            before.id,
+            endpointPatchOf(call.form),
+            call.acting,
+          );
+          const isUnproved = tokenChallenge && !verified && (url !== before.url || !before.tokenChallenge);
+          return redirectTo(
+            `/endpoints/${id}`,
+            isUnproved
+              ? `${name} is saved. It did not answer the challenge and is off until it does.`
+              : `${name} is saved.`,
+          );
+        },
+      }),
+    ),
   ];
-}
-
-/** What was typed, as the page may show it again. Passwords are never put back; a key in a text field is not either. */
-function withoutSecrets(typed: URLSearchParams): URLSearchParams {
-  const form = new URLSearchParams(typed);
-  form.delete('clientCertificate.privateKey');
-  return form;
 }
 
 function newView({ csrf }: PageCall, state: FormState): View {

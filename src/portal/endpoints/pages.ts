@@ -7,6 +7,7 @@ import type { PageRoute } from '../page.ts';
 import { attempted } from '../parts/attempted.ts';
 import { confirmPage } from '../parts/confirm.ts';
 import { sentence } from '../parts/sentence.ts';
+import { recordForm } from '../record-form.ts';
 import { stillUsedView } from '../webhooks/uses.ts';
 import { withoutCode } from './challenge.ts';
 import { endpointView } from './detail.ts';
@@ -64,41 +65,42 @@ export function endpointPages(dependencies: PageDependencies): PageRoute[] {
     }),
     enabling('enable'),
     enabling('disable'),
-    ...pages.form('/endpoints/{id}/delete', {
-      show: async (call) => {
-        const { id, name } = await endpoints.get(pathId(call));
-        const path = `/endpoints/${id}`;
-        const uses = await usesOf(id);
-        const title = `Delete the endpoint ${name}?`;
-        const crumbs = [
-          { href: '/endpoints', label: 'Endpoints' },
-          { href: path, label: name },
-        ];
-        if (uses !== null) {
-          return stillUsedView({
-            title,
-            crumbs,
-            uses,
-            all: `/webhooks?endpoint=${id}`,
-            back: path,
-            remedy: 'Delete them first, or have them send elsewhere.',
+    ...pages.form(
+      '/endpoints/{id}/delete',
+      recordForm({
+        administration: endpoints,
+        view: async ({ csrf }, { id, name }, form) => {
+          const path = `/endpoints/${id}`;
+          const uses = await usesOf(id);
+          const title = `Delete the endpoint ${name}?`;
+          const crumbs = [
+            { href: '/endpoints', label: 'Endpoints' },
+            { href: path, label: name },
+          ];
+          if (uses !== null) {
+            return stillUsedView({
+              title,
+              crumbs,
+              uses,
+              all: `/webhooks?endpoint=${id}`,
+              back: path,
+              remedy: 'Delete them first, or have them send elsewhere.',
+            });
+          }
+          return confirmPage({
+            ...{ title, crumbs, form, csrf, action: `${path}/delete`, submit: 'Delete the endpoint', cancel: path },
+            text: 'Its address, API key, secret and settings are deleted, and there is no way back. The audit log keeps what was done with it.',
           });
-        }
-        return confirmPage({
-          ...{ title, crumbs, csrf: call.csrf, action: `${path}/delete`, submit: 'Delete the endpoint', cancel: path },
-          text: 'Its address, API key, secret and settings are deleted, and there is no way back. The audit log keeps what was done with it.',
-        });
-      },
-      respond: async (call) => {
-        const { id, name } = await endpoints.get(pathId(call));
-        return attempted(
-          '/endpoints',
-          `The endpoint ${name} is deleted.`,
-          () => endpoints.remove(id, call.acting),
-          `/endpoints/${id}`,
-        );
-      },
-    }),
+        },
+        respond: async ({ acting }, { id, name }) =>
+          attempted(
+            '/endpoints',
+            `The endpoint ${name} is deleted.`,
+            () => endpoints.remove(id, acting),
+            `/endpoints/${id}`,
+          ),
+      }),
+    ),
   ];
 }
 

@@ -12,7 +12,8 @@ import { type FormState, newForm, refusedForm } from '../parts/form-state.ts';
 import { pageHeader, section } from '../parts/header.ts';
 import { notice } from '../parts/notice.ts';
 import { time } from '../parts/time.ts';
-import { rotationBody } from './input.ts';
+import { recordForm } from '../record-form.ts';
+import { rotationBody, withoutSecrets } from './input.ts';
 import { waitsUntil } from './standing.ts';
 
 export function rotationPages({ pages, results, services: { endpoints } }: PageDependencies): PageRoute[] {
@@ -36,14 +37,16 @@ export function rotationPages({ pages, results, services: { endpoints } }: PageD
       [API_KEY, apiKeyDone],
     ] as const
   ).flatMap(([credential, respond]) => {
-    const view = async (call: PageCall, state: FormState): Promise<View> =>
-      rotationView(call, await endpoints.get(pathId(call)), credential, state);
-    return pages.form(`/endpoints/{id}/${credential.action}`, {
-      show: (call) => view(call, newForm({ activateAfterSeconds: DAY_SECONDS, overlapSeconds: 0 })),
-      respond,
-      invalid: async (call, refusal) =>
-        refusal.code === 'not_found' ? null : view(call, refusedForm(call.form, refusal)),
-    });
+    return pages.form(
+      `/endpoints/{id}/${credential.action}`,
+      recordForm({
+        administration: endpoints,
+        fill: () => newForm({ activateAfterSeconds: DAY_SECONDS, overlapSeconds: 0 }),
+        view: (call, endpoint, state) => rotationView(call, endpoint, credential, state),
+        refused: (typed, refusal) => refusedForm(withoutSecrets(typed), refusal),
+        respond,
+      }),
+    );
   });
 }
 

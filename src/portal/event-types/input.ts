@@ -16,6 +16,15 @@ export function eventTypeBody(form: URLSearchParams): Body & { readonly dataSche
   };
 }
 
+/** What a form sends, with the schema as it was typed. */
+export function comparedEventType(form: URLSearchParams): Body {
+  return {
+    description: form.get('description')?.trim() ?? '',
+    encryptionRequired: form.has('encryptionRequired'),
+    dataSchema: linesOf(form, 'dataSchema') ?? null,
+  };
+}
+
 /** The merge patch (RFC 7396) that leads from `before` to what was typed. */
 export function eventTypePatchOf(form: URLSearchParams, before: { readonly dataSchema: Schema }): Body {
   const body = eventTypeBody(form);

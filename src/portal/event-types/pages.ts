@@ -19,8 +19,9 @@ import { fieldGroup, form } from '../parts/form.ts';
 import { type FormState, newForm, refusedForm } from '../parts/form-state.ts';
 import { pageHeader, section } from '../parts/header.ts';
 import { time } from '../parts/time.ts';
+import { recordForm } from '../record-form.ts';
 import { stillUsedView, usesList } from '../webhooks/uses.ts';
-import { eventTypeBody, eventTypePatchOf } from './input.ts';
+import { comparedEventType, eventTypeBody, eventTypePatchOf } from './input.ts';
 import { eventTypeBadges, eventTypeListPage } from './list.ts';
 
 const LIST = { href: '/event-types', label: 'Event types' };
@@ -45,57 +46,57 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute[] {
       const uses = (await store.uses.ofEventTypes([eventType.name])).get(eventType.name) ?? NO_USES;
       return eventTypeView(call, eventType, uses);
     }),
-    ...pages.form('/event-types/{id}/edit', {
-      show: async (call) => {
-        const eventType = await found(call);
-        const { name, description, encryptionRequired, dataSchema, builtIn } = eventType;
-        if (builtIn) throw new Refusal('read_only', `the event type ${name} is built in and stays as it is`);
-        const schema = dataSchema === null ? '' : JSON.stringify(dataSchema, null, 2);
-        return formView(call, newForm({ description, encryptionRequired, dataSchema: schema }), eventType);
-      },
-      respond: async (call) => {
-        const before = await found(call);
-        const { id, name } = await eventTypes.patch(before.id, eventTypePatchOf(call.form, before), call.acting);
-        return redirectTo(`/event-types/${id}`, `${name} is saved.`);
-      },
-      invalid: async (call, refusal) =>
-        refusal.code === 'not_found' ? null : formView(call, refusedForm(call.form, refusal), await found(call)),
-    }),
-    ...pages.form('/event-types/{id}/delete', {
-      show: async (call) => {
-        const { id, name } = await found(call);
-        const path = `/event-types/${id}`;
-        const title = `Delete the event type ${name}?`;
-        const crumbs = [LIST, { href: path, label: name }];
-        // Only those that name it keep it: a category goes on without it.
-        const naming = (await store.webhooks.ofPattern(name)).map((webhook) => ({ ...webhook, ...webhook.progress }));
-        if (naming.length > 0) {
-          const uses = { count: naming.length, first: naming };
-          const remedy = 'Take it out of their events first.';
-          return stillUsedView({ title, crumbs, uses, all: '/webhooks', back: path, remedy });
-        }
-        return confirmPage({
-          ...{
-            title,
-            crumbs,
-            csrf: call.csrf,
-            action: `${path}/delete`,
-            submit: 'Delete the event type',
-            cancel: path,
-          },
-          text: 'Nothing can be published under this name any more. What was published stays, and is still delivered.',
-        });
-      },
-      respond: async (call) => {
-        const { id, name } = await found(call);
-        return attempted(
-          '/event-types',
-          `The event type ${name} is deleted.`,
-          () => eventTypes.remove(id, call.acting),
-          `/event-types/${id}`,
-        );
-      },
-    }),
+    ...pages.form(
+      '/event-types/{id}/edit',
+      recordForm({
+        administration: eventTypes,
+        fill: ({ name, description, encryptionRequired, dataSchema, builtIn }) => {
+          if (builtIn) throw new Refusal('read_only', `the event type ${name} is built in and stays as it is`);
+          const schema = dataSchema === null ? '' : JSON.stringify(dataSchema, null, 2);
+          return newForm({ description, encryptionRequired, dataSchema: schema });
+        },
+        view: (call, eventType, state) => formView(call, state, eventType),
+        compared: comparedEventType,
+        respond: async (call, before) => {
+          const { id, name } = await eventTypes.patch(before.id, eventTypePatchOf(call.form, before), call.acting);
+          return redirectTo(`/event-types/${id}`, `${name} is saved.`);
+        },
+      }),
+    ),
+    ...pages.form(
+      '/event-types/{id}/delete',
+      recordForm({
+        administration: eventTypes,
+        view: async ({ csrf }, { id, name }, form) => {
+          const path = `/event-types/${id}`;
+          const title = `Delete the event type ${name}?`;
+          const crumbs = [LIST, { href: path, label: name }];
+          // Only those that name it keep it: a category goes on without it.
+          const naming = (await store.webhooks.ofPattern(name)).map((webhook) => ({ ...webhook, ...webhook.progress }));
+          if (naming.length > 0) {
+            const uses = { count: naming.length, first: naming };
+            const remedy = 'Take it out of their events first.';
+            return stillUsedView({ title, crumbs, uses, all: '/webhooks', back: path, remedy });
+          }
+          return confirmPage({
+            ...{
+              ...{ title, crumbs, form, csrf },
+              action: `${path}/delete`,
+              submit: 'Delete the event type',
+              cancel: path,
+            },
+            text: 'Nothing can be published under this name any more. What was published stays, and is still delivered.',
+          });
+        },
+        respond: async ({ acting }, { id, name }) =>
+          attempted(
+            '/event-types',
+            `The event type ${name} is deleted.`,
+            () => eventTypes.remove(id, acting),
+            `/event-types/${id}`,
+          ),
+      }),
+    ),
   ];
 }
 

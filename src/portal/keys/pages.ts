@@ -17,6 +17,7 @@ import { type FormState, newForm, refusedForm } from '../parts/form-state.ts';
 import { pageHeader, section } from '../parts/header.ts';
 import { notice } from '../parts/notice.ts';
 import { relativeTime, time } from '../parts/time.ts';
+import { recordForm } from '../record-form.ts';
 import { stillUsedView, usesList } from '../webhooks/uses.ts';
 import { grouped, keyListPage } from './list.ts';
 import { expiryTone } from './timeline.ts';
@@ -42,47 +43,48 @@ export function keyPages(dependencies: PageDependencies): PageRoute[] {
       const key = await found(call);
       return keyView(call, key, await usesOf(key.name));
     }),
-    ...pages.form('/keys/{id}/edit', {
-      show: async (call) => {
-        const key = await found(call);
-        return formView(call, newForm({ name: key.name, publicKey: key.publicKey }), key);
-      },
-      respond: async (call) => {
-        const { id, name } = await keys.patch((await found(call)).id, keyBody(call.form), call.acting);
-        return redirectTo(`/keys/${id}`, `The key ${name} is saved.`);
-      },
-      invalid: async (call, refusal) =>
-        refusal.code === 'not_found'
-          ? null
-          : formView(call, refusedForm(withoutPrivateKey(call.form), refusal), await found(call)),
-    }),
-    ...pages.form('/keys/{id}/delete', {
-      show: async (call) => {
-        const { id, name } = await found(call);
-        const path = `/keys/${id}`;
-        const uses = await usesOf(name);
-        const title = `Delete the key ${name}?`;
-        const crumbs = [LIST, { href: path, label: name }];
-        if (uses !== null) {
-          return stillUsedView({
-            title,
-            crumbs,
-            uses,
-            all: listOf(name),
-            back: path,
-            remedy: 'Have them encrypt for another key first, or delete them.',
+    ...pages.form(
+      '/keys/{id}/edit',
+      recordForm({
+        administration: keys,
+        fill: ({ name, publicKey }) => newForm({ name, publicKey }),
+        view: (call, key, state) => formView(call, state, key),
+        refused: (typed, refusal) => refusedForm(withoutPrivateKey(typed), refusal),
+        compared: keyBody,
+        respond: async ({ form: typed, acting }, before) => {
+          const { id, name } = await keys.patch(before.id, keyBody(typed), acting);
+          return redirectTo(`/keys/${id}`, `The key ${name} is saved.`);
+        },
+      }),
+    ),
+    ...pages.form(
+      '/keys/{id}/delete',
+      recordForm({
+        administration: keys,
+        view: async ({ csrf }, { id, name }, form) => {
+          const path = `/keys/${id}`;
+          const uses = await usesOf(name);
+          const title = `Delete the key ${name}?`;
+          const crumbs = [LIST, { href: path, label: name }];
+          if (uses !== null) {
+            return stillUsedView({
+              title,
+              crumbs,
+              uses,
+              all: listOf(name),
+              back: path,
+              remedy: 'Have them encrypt for another key first, or delete them.',
+            });
+          }
+          return confirmPage({
+            ...{ title, crumbs, form, csrf, action: `${path}/delete`, submit: 'Delete the key', cancel: path },
+            text: 'Nothing can be encrypted for it any more. The customer, who has it, can give it to you again.',
           });
-        }
-        return confirmPage({
-          ...{ title, crumbs, csrf: call.csrf, action: `${path}/delete`, submit: 'Delete the key', cancel: path },
-          text: 'Nothing can be encrypted for it any more. The customer, who has it, can give it to you again.',
-        });
-      },
-      respond: async (call) => {
-        const { id, name } = await found(call);
-        return attempted('/keys', `The key ${name} is deleted.`, () => keys.remove(id, call.acting), `/keys/${id}`);
-      },
-    }),
+        },
+        respond: async ({ acting }, { id, name }) =>
+          attempted('/keys', `The key ${name} is deleted.`, () => keys.remove(id, acting), `/keys/${id}`),
+      }),
+    ),
   ];
 }
 

@@ -2,7 +2,9 @@
 import { type Html, html } from '../../http/html.ts';
 import type { View } from '../call.ts';
 import { linkButton, submitButton } from './button.ts';
+import type { FormState } from './form-state.ts';
 import { type PageHeader, pageHeader } from './header.ts';
+import { overtakenNotice, seenField } from './overtaken.ts';
 
 export type Confirmation = {
   /** The question: `Delete the endpoint shop?` */
@@ -10,6 +12,8 @@ export type Confirmation = {
   readonly crumbs?: PageHeader['crumbs'];
   /** What will be so afterwards, and that there is no way back. */
   readonly text: string | Html;
+  /** Of the record that the question is about. */
+  readonly form?: FormState | undefined;
   /** Further fields of the form. */
   readonly fields?: Html | undefined;
   /** What is posted to; what asks and what does may have the same path. */
@@ -20,7 +24,7 @@ export type Confirmation = {
   readonly cancel: string;
 };
 
-export function confirmPage({ title, crumbs, text, fields, action, csrf, submit, cancel }: Confirmation): View {
-  const content = html`${pageHeader({ title, crumbs })}<div class="section confirm"><div class="section-body"><div class="confirm-text">${text}</div><form method="post" action="${action}" class="form" data-once>${csrf}${fields ?? null}<div class="buttons form-buttons">${submitButton({ label: submit, kind: 'danger' })}${linkButton({ href: cancel, label: 'Cancel' })}</div></form></div></div>`;
+export function confirmPage({ title, crumbs, text, form, fields, action, csrf, submit, cancel }: Confirmation): View {
+  const content = html`${pageHeader({ title, crumbs })}<div class="section confirm"><div class="section-body">${form === undefined ? null : overtakenNotice(form)}<div class="confirm-text">${text}</div><form method="post" action="${action}" class="form" data-once>${csrf}${form === undefined ? null : seenField(form)}${fields ?? null}<div class="buttons form-buttons">${submitButton({ label: submit, kind: 'danger' })}${linkButton({ href: cancel, label: 'Cancel' })}</div></form></div></div>`;
   return { title, content };
 }

@@ -39,7 +39,8 @@ function fieldLabel(name: string): string {
 /** Longer values, such as keys, are folded up. */
 const VALUE_SHOWN_LENGTH = 160;
 
-function value(of: unknown): Html {
+/** One value in words. */
+export function value(of: unknown): Html {
   const text = valueText(of);
   if (text.length <= VALUE_SHOWN_LENGTH) return html`${text}`;
   return html`<details class="long-value"><summary>${text.slice(0, 60)}…</summary>${text}</details>`;

@@ -4,6 +4,7 @@ import { type ButtonKind, linkButton, submitButton } from './button.ts';
 import { idOf } from './fields.ts';
 import type { FormState } from './form-state.ts';
 import { icon } from './icon.ts';
+import { overtakenNotice, seenField } from './overtaken.ts';
 import { sentence } from './sentence.ts';
 
 export type Form = {
@@ -34,7 +35,7 @@ export function form({
   labels = {},
 }: Form): Html {
   const back = cancel === undefined ? null : linkButton({ href: cancel, label: 'Cancel' });
-  return html`<form method="post" action="${action}" class="form" novalidate data-once>${csrf}${errorSummary(state, labels, title)}${content}<div class="buttons form-buttons">${submitButton({ label: submit, kind })}${back}</div></form>`;
+  return html`<form method="post" action="${action}" class="form" novalidate data-once>${csrf}${seenField(state)}${overtakenNotice(state, labels)}${errorSummary(state, labels, title)}${content}<div class="buttons form-buttons">${submitButton({ label: submit, kind })}${back}</div></form>`;
 }
 
 /** What was wrong, each with a link to its field. It takes the focus, so that it is read first. */

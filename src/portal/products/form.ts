@@ -24,7 +24,7 @@ export function productForm({ name, scopes, rules }: ApiProduct): FormState {
 }
 
 /** The body that the use cases take: a creation, or a merge patch of all that the form has. */
-export function productBody(form: URLSearchParams): Readonly<Record<string, unknown>> {
+export function productBody(form: URLSearchParams) {
   const read = (name: string): readonly string[] => form.getAll(name);
   return {
     name: form.get('name') ?? '',
@@ -38,6 +38,18 @@ export function productBody(form: URLSearchParams): Readonly<Record<string, unkn
       scope: ruleScope,
       ...(rulePermission && { permission: rulePermission }),
     })),
+  };
+}
+
+/** What a form sends, with a line for each scope and rule. */
+export function comparedProduct(form: URLSearchParams): Readonly<Record<string, unknown>> {
+  const { name, scopes, rules } = productBody(form);
+  return {
+    name,
+    scopes: scopes.map((scope) => `${scope.name}: ${scope.description}`),
+    rules: rules.map(({ methods, path, scope, permission }) =>
+      [methods.join(' '), path, scope, ...(permission === undefined ? [] : [`(${permission})`])].join(' '),
+    ),
   };
 }
 

@@ -13,8 +13,9 @@ import { type FormState, newForm, refusedForm } from '../parts/form-state.ts';
 import { pageHeader } from '../parts/header.ts';
 import { table } from '../parts/table.ts';
 import { time } from '../parts/time.ts';
+import { recordForm } from '../record-form.ts';
 import { builtInBadge, productView } from './detail.ts';
-import { productBody, productFields, productForm, productLabels } from './form.ts';
+import { comparedProduct, productBody, productFields, productForm, productLabels } from './form.ts';
 
 const LIST = { href: '/products', label: 'API products' };
 
@@ -37,36 +38,36 @@ export function productPages(dependencies: PageDependencies): PageRoute[] {
       const scopes = product.scopes.map(({ name }) => name);
       return productView(call, product, scopes.length === 0 ? [] : await store.applications.holding(scopes));
     }),
-    ...pages.form('/products/{id}/edit', {
-      show: async (call) => {
-        const product = await found(call);
-        return formView(call, productForm(product), product);
-      },
-      respond: async ({ params, form: typed, acting }) => {
-        const { id, name } = await products.patch(params.id ?? '', productBody(typed), acting);
-        return redirectTo(`/products/${id}`, `${name} is saved. The rules count from the next request on.`);
-      },
-      invalid: async (call, refusal) =>
-        ['not_found', 'read_only'].includes(refusal.code)
-          ? null
-          : formView(call, refusedForm(call.form, refusal), await found(call)),
-    }),
-    ...pages.form('/products/{id}/delete', {
-      show: async (call) => {
-        const { id, name } = await found(call);
-        const path = `/products/${id}`;
-        return confirmPage({
-          title: `Delete the API product ${name}?`,
-          crumbs: [LIST, { href: path, label: name }],
-          text: 'Its rules open nothing from the next request on, and its scopes are gone. There is no way back.',
-          ...{ csrf: call.csrf, action: `${path}/delete`, submit: 'Delete the product', cancel: path },
-        });
-      },
-      respond: async (call) => {
-        const { id, name } = await found(call);
-        return attempted(LIST.href, `${name} is deleted.`, () => products.remove(id, call.acting), `/products/${id}`);
-      },
-    }),
+    ...pages.form(
+      '/products/{id}/edit',
+      recordForm({
+        administration: products,
+        fill: productForm,
+        view: (call, product, state) => formView(call, state, product),
+        compared: comparedProduct,
+        respond: async ({ form: typed, acting }, before) => {
+          const { id, name } = await products.patch(before.id, productBody(typed), acting);
+          return redirectTo(`/products/${id}`, `${name} is saved. The rules count from the next request on.`);
+        },
+      }),
+    ),
+    ...pages.form(
+      '/products/{id}/delete',
+      recordForm({
+        administration: products,
+        view: ({ csrf }, { id, name }, form) => {
+          const path = `/products/${id}`;
+          return confirmPage({
+            title: `Delete the API product ${name}?`,
+            crumbs: [LIST, { href: path, label: name }],
+            text: 'Its rules open nothing from the next request on, and its scopes are gone. There is no way back.',
+            ...{ form, csrf, action: `${path}/delete`, submit: 'Delete the product', cancel: path },
+          });
+        },
+        respond: async ({ acting }, { id, name }) =>
+          attempted(LIST.href, `${name} is deleted.`, () => products.remove(id, acting), `/products/${id}`),
+      }),
+    ),
   ];
 }
 

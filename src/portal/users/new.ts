@@ -9,6 +9,7 @@ import type { PageRoute } from '../page.ts';
 import { form } from '../parts/form.ts';
 import type { FormState } from '../parts/form-state.ts';
 import { pageHeader } from '../parts/header.ts';
+import { recordForm } from '../record-form.ts';
 import { newUserForm, refusedUserForm, USER_LABELS, userBody, userFields, userForm } from './form.ts';
 
 const LIST = { href: '/users', label: 'Users' };
@@ -54,25 +55,24 @@ export function userFormPages({ pages, services: { users }, store }: PageDepende
       },
       invalid: async (call, refusal) => newView(call, refusedUserForm(call.form, refusal)),
     }),
-    ...pages.form('/users/{id}/edit', {
-      show: async (call) => {
-        const user = await users.get(call.params.id ?? '');
-        return changeView(call, user, userForm(user));
-      },
-      respond: async ({ params, form: typed, acting, user: me }) => {
-        const { id, role } = await users.get(params.id ?? '');
-        const patch = userBody(typed, true);
-        if (id === me.id && patch.role !== role) {
-          const problem = 'is that of your own account: somebody else has to change it';
-          throw new Refusal('validation_failed', `role ${problem}`, { details: [{ field: 'role', problem }] });
-        }
-        const { userName } = await users.patch(id, patch, acting);
-        return redirectTo(`/users/${id}`, `${userName} is saved.`);
-      },
-      invalid: async (call, refusal) => {
-        if (refusal.code === 'not_found') return null;
-        return changeView(call, await users.get(call.params.id ?? ''), refusedUserForm(call.form, refusal));
-      },
-    }),
+    ...pages.form(
+      '/users/{id}/edit',
+      recordForm({
+        administration: users,
+        fill: userForm,
+        view: changeView,
+        refused: refusedUserForm,
+        compared: (fields) => userBody(fields, true),
+        respond: async ({ form: typed, acting, user: me }, { id, role }) => {
+          const patch = userBody(typed, true);
+          if (id === me.id && patch.role !== role) {
+            const problem = 'is that of your own account: somebody else has to change it';
+            throw new Refusal('validation_failed', `role ${problem}`, { details: [{ field: 'role', problem }] });
+          }
+          const { userName } = await users.patch(id, patch, acting);
+          return redirectTo(`/users/${id}`, `${userName} is saved.`);
+        },
+      }),
+    ),
   ];
 }

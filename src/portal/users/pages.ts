@@ -12,6 +12,7 @@ import { confirmPage } from '../parts/confirm.ts';
 import { pageHeader, section } from '../parts/header.ts';
 import { notice } from '../parts/notice.ts';
 import { relativeTime } from '../parts/time.ts';
+import { recordForm } from '../record-form.ts';
 import { userView } from './detail.ts';
 import { userListPage } from './list.ts';
 import { userFormPages } from './new.ts';
@@ -74,23 +75,25 @@ export function userPages(dependencies: PageDependencies): PageRoute[] {
         return attempted(`/users/${id}`, done, () => sessions.endAll(id, acting));
       },
     }),
-    ...pages.form('/users/{id}/delete', {
-      show: async ({ params, csrf }) => {
-        const { id, userName } = await users.get(params.id ?? '');
-        const path = `/users/${id}`;
-        return confirmPage({
-          title: `Delete the user ${userName}?`,
-          crumbs: [LIST, { href: path, label: userName }],
-          text: 'The account is gone, with its password and its sessions, and there is no way back. The audit log keeps what it did. An account that applications act as is not deleted: deactivate it instead.',
-          ...{ csrf, action: `${path}/delete`, submit: 'Delete the user', cancel: path },
-        });
-      },
-      respond: async (call) => {
-        const { id, userName } = await users.get(call.params.id ?? '');
-        if (id === call.user.id) return refused(id, 'Nobody can delete their own account.');
-        return attempted('/users', `${userName} is deleted.`, () => users.remove(id, call.acting), `/users/${id}`);
-      },
-    }),
+    ...pages.form(
+      '/users/{id}/delete',
+      recordForm({
+        administration: users,
+        view: ({ csrf }, { id, userName }, form) => {
+          const path = `/users/${id}`;
+          return confirmPage({
+            title: `Delete the user ${userName}?`,
+            crumbs: [LIST, { href: path, label: userName }],
+            text: 'The account is gone, with its password and its sessions, and there is no way back. The audit log keeps what it did. An account that applications act as is not deleted: deactivate it instead.',
+            ...{ form, csrf, action: `${path}/delete`, submit: 'Delete the user', cancel: path },
+          });
+        },
+        respond: async (call, { id, userName }) => {
+          if (id === call.user.id) return refused(id, 'Nobody can delete their own account.');
+          return attempted('/users', `${userName} is deleted.`, () => users.remove(id, call.acting), `/users/${id}`);
+        },
+      }),
+    ),
   ];
 }
 

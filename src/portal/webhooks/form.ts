@@ -10,6 +10,7 @@ import {
 } from '../../kernel/limits/limits.ts';
 import type { EndpointName } from '../../store/directory.ts';
 import type { PgpKey } from '../../webhooks/key.ts';
+import { viewWebhook } from '../../webhooks/view.ts';
 import type { Webhook } from '../../webhooks/webhook.ts';
 import { checkbox, radioGroup, repeatableRows } from '../parts/choices.ts';
 import { numberField, selectField, textField } from '../parts/fields.ts';
@@ -64,6 +65,12 @@ export function webhookForm(webhook: Webhook, eventTypes: readonly EventType[]):
     heartbeatSeconds: webhook.heartbeatSeconds,
     timeoutSeconds: webhook.timeoutSeconds,
   });
+}
+
+/** Without its state, which moves by itself while a person fills in the form. */
+export function webhookSettings(webhook: Webhook): unknown {
+  const { state, stateReason, stateDescription, stateChangedAt, sessionId, ...settings } = viewWebhook(webhook);
+  return settings;
 }
 
 export function webhookFields(

@@ -12,7 +12,7 @@ export function webhookBody(form: URLSearchParams): Body {
 }
 
 /** The merge patch of a change: numbers that were emptied go back to their defaults. */
-export function webhookPatchOf(form: URLSearchParams): Body {
+export function webhookPatchOf(form: URLSearchParams) {
   const { retry, ...fields } = fieldsOf(form);
   return { ...nulled(fields), retry: nulled(retry) };
 }
@@ -48,6 +48,10 @@ export function chosenPatterns(ticked: readonly string[], typed: string): string
   return [...new Set([...ticked, ...typed.split(/[\s,]+/).filter((pattern) => pattern !== '')])];
 }
 
-function nulled(members: Body): Body {
-  return Object.fromEntries(Object.entries(members).map(([name, value]) => [name, value ?? null]));
+function nulled<Members extends Body>(members: Members): Nulled<Members> {
+  return Object.fromEntries(Object.entries(members).map(([name, value]) => [name, value ?? null])) as Nulled<Members>;
 }
+
+type Nulled<Members> = {
+  [Name in keyof Members]: undefined extends Members[Name] ? NonNullable<Members[Name]> | null : Members[Name];
+};

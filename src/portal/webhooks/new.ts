@@ -3,7 +3,7 @@ import { html } from '../../http/html.ts';
 import { CHOICES_MAX } from '../../kernel/limits/portal.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import type { Webhook } from '../../webhooks/webhook.ts';
-import { type PageCall, pathId, type Redirect, redirectTo, type View } from '../call.ts';
+import { type PageCall, type Redirect, redirectTo, type View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';
 import { checkbox } from '../parts/choices.ts';
@@ -11,8 +11,16 @@ import { form } from '../parts/form.ts';
 import { type FormState, refusedForm } from '../parts/form-state.ts';
 import { pageHeader } from '../parts/header.ts';
 import { sentence } from '../parts/sentence.ts';
+import { recordForm } from '../record-form.ts';
 import { encryptionRule } from './events.ts';
-import { newWebhookForm, WEBHOOK_LABELS, type WebhookChoices, webhookFields, webhookForm } from './form.ts';
+import {
+  newWebhookForm,
+  WEBHOOK_LABELS,
+  type WebhookChoices,
+  webhookFields,
+  webhookForm,
+  webhookSettings,
+} from './form.ts';
 import { chosenPatterns, patternsOf, webhookBody, webhookPatchOf } from './input.ts';
 
 export function webhookFormPages({ pages, services: { webhooks, keys }, store }: PageDependencies): PageRoute[] {
@@ -24,7 +32,12 @@ export function webhookFormPages({ pages, services: { webhooks, keys }, store }:
     ]);
     return { endpoints, eventTypes, keys: allKeys };
   };
-  const found = (call: PageCall): Promise<Webhook> => webhooks.get(pathId(call));
+  const compared = async (fields: URLSearchParams) => {
+    const { endpointId, ...patch } = webhookPatchOf(fields);
+    const endpoint = (await store.directory.endpointNames(CHOICES_MAX)).find(({ id }) => id === endpointId);
+    const customHeaders = patch.customHeaders.map(({ name, value }) => `${name}: ${value}`);
+    return { ...patch, endpointId: endpoint?.name ?? endpointId, customHeaders };
+  };
 
   /** Created it is in any case; what keeps it from starting is said on its page. */
   const started = async (call: PageCall, { id, name }: Webhook): Promise<Redirect> => {
@@ -63,21 +76,20 @@ export function webhookFormPages({ pages, services: { webhooks, keys }, store }:
         return { title, content: html`${pageHeader({ title })}${partial}`, partial };
       },
     }),
-    ...pages.form('/webhooks/{id}/edit', {
-      show: async (call) => {
-        const webhook = await found(call);
-        const choices = await readChoices();
-        return changeView(call, webhook, webhookForm(webhook, choices.eventTypes), choices);
-      },
-      respond: async (call) => {
-        const { id, name } = await webhooks.patch((await found(call)).id, webhookPatchOf(call.form), call.acting);
-        return redirectTo(`/webhooks/${id}`, `${name} is saved.`);
-      },
-      invalid: async (call, refusal) =>
-        refusal.code === 'not_found'
-          ? null
-          : changeView(call, await found(call), refusedForm(call.form, refusal), await readChoices()),
-    }),
+    ...pages.form(
+      '/webhooks/{id}/edit',
+      recordForm({
+        administration: webhooks,
+        settings: webhookSettings,
+        fill: async (webhook) => webhookForm(webhook, await store.eventTypes.all()),
+        view: async (call, webhook, state) => changeView(call, webhook, state, await readChoices()),
+        compared,
+        respond: async ({ form: typed, acting }, before) => {
+          const { id, name } = await webhooks.patch(before.id, webhookPatchOf(typed), acting);
+          return redirectTo(`/webhooks/${id}`, `${name} is saved.`);
+        },
+      }),
+    ),
   ];
 }
 

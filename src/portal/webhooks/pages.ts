@@ -13,6 +13,7 @@ import { attempted, refusedTo } from '../parts/attempted.ts';
 import { linkButton } from '../parts/button.ts';
 import { confirmPage } from '../parts/confirm.ts';
 import { countOf } from '../parts/number.ts';
+import { recordForm } from '../record-form.ts';
 import { testSection } from './attempt.ts';
 import {
   type DeadRecords,
@@ -24,6 +25,7 @@ import {
   type WebhookFigures,
   webhookHeader,
 } from './detail.ts';
+import { webhookSettings } from './form.ts';
 import { webhookListPage } from './list.ts';
 import { webhookFormPages } from './new.ts';
 import { historySection } from './state.ts';
@@ -87,26 +89,28 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
       invalid: async (call, refusal) =>
         refusal.code === 'not_found' ? null : refusedTo(`/webhooks/${pathId(call)}`, refusal.message),
     }),
-    ...pages.form('/webhooks/{id}/delete', {
-      show: async (call) => {
-        const listing = await found(call);
-        const { id, name } = listing.webhook;
-        const path = `/webhooks/${id}`;
-        return confirmPage({
-          title: `Delete the webhook ${name}?`,
-          crumbs: [
-            { href: '/webhooks', label: 'Webhooks' },
-            { href: path, label: name },
-          ],
-          text: await lossOf(listing),
-          ...{ csrf: call.csrf, action: `${path}/delete`, submit: 'Delete the webhook', cancel: path },
-        });
-      },
-      respond: async (call) => {
-        const { id, name } = await webhooks.get(pathId(call));
-        return attempted('/webhooks', `The webhook ${name} is deleted.`, () => webhooks.remove(id, call.acting));
-      },
-    }),
+    ...pages.form(
+      '/webhooks/{id}/delete',
+      recordForm({
+        administration: webhooks,
+        settings: webhookSettings,
+        view: async (call, { id, name }, form) => {
+          const listing = await found(call);
+          const path = `/webhooks/${id}`;
+          return confirmPage({
+            title: `Delete the webhook ${name}?`,
+            crumbs: [
+              { href: '/webhooks', label: 'Webhooks' },
+              { href: path, label: name },
+            ],
+            text: await lossOf(listing),
+            ...{ form, csrf: call.csrf, action: `${path}/delete`, submit: 'Delete the webhook', cancel: path },
+          });
+        },
+        respond: async ({ acting }, { id, name }) =>
+          attempted('/webhooks', `The webhook ${name} is deleted.`, () => webhooks.remove(id, acting)),
+      }),
+    ),
   ];
 
   /** The attempt that the address names, if it is a test of this webhook. */

@@ -1,0 +1,114 @@
+/**
+ * Forms that change or delete one record, or act on it: each carries the entity tag of the record as it was shown, and is refused
+ * with 412 once somebody has changed it (contract §4). The form then comes back with both values of what differs and with the new tag.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { Refusal, type RefusalCode } from '../kernel/refusal.ts';
+import { isObject } from '../kernel/validation.ts';
+import type { Administration } from '../resources/administration.ts';
+import { entityTag } from '../resources/entity-tag.ts';
+import { type PageCall, type PageResult, pathId } from './call.ts';
+import { FORGERY_FIELD } from './forgery.ts';
+import type { FormDefinition } from './page.ts';
+import { type FieldDifference, type FormState, newForm, refusedForm, SEEN_FIELD } from './parts/form-state.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+export type RecordForm<Rec> = {
+  readonly administration: Pick<Administration<Rec>, 'get' | 'shown'>;
+  /** The part of the record that a person decides on, where the service itself changes the rest; all of it unless said. */
+  settings?(record: Rec): unknown;
+  /** What the fields begin with; nothing unless said. */
+  fill?(record: Rec): FormState | Promise<FormState>;
+  view(call: PageCall, record: Rec, state: FormState): PageResult | Promise<PageResult>;
+  /** Does what was sent, by `call.acting`, which holds the tag. */
+  respond(call: PageCall, record: Rec): Promise<PageResult>;
+  /** What was typed, without the secrets in it. */
+  refused?(typed: URLSearchParams, refusal: Refusal): FormState;
+  /** What a form sends, by the names of fields: to show what differs from the record. Lists are sets here. */
+  compared?(fields: URLSearchParams): Fields | Promise<Fields>;
+};
+
+/** The three answers of a form at a path with `{id}`, for `pages.form`. */
+export function recordForm<Rec>({
+  administration,
+  settings = administration.shown,
+  fill = () => newForm(),
+  view,
+  respond,
+  refused = refusedForm,
+  compared = () => ({}),
+}: RecordForm<Rec>): FormDefinition {
+  const found = (call: PageCall): Promise<Rec> => administration.get(pathId(call));
+  const tagOf = (record: Rec): string => entityTag(settings(record));
+
+  const respondTo = async (call: PageCall, retries = RETRIES): Promise<PageResult> => {
+    const record = await found(call);
+    const seen = call.form.get(SEEN_FIELD);
+    if (seen === null) return respond(call, record);
+    const isAsShown = tagOf(record) === seen;
+    const acting = { ...call.acting, ifMatch: [isAsShown ? entityTag(administration.shown(record)) : seen] };
+    try {
+      return await respond({ ...call, acting }, record);
+    } catch (error) {
+      const isRefused = error instanceof Refusal && error.code === 'precondition_failed';
+      if (isRefused && isAsShown && retries > 0) return respondTo(call, retries - 1);
+      throw error;
+    }
+  };
+
+  const overtaken = async (call: PageCall, record: Rec, typed: FormState): Promise<FormState> => {
+    const [yours, now] = await Promise.all([typed, await fill(record)].map(({ fields }) => compared(fields)));
+    const notKept = [...call.form].flatMap(([name, text]) =>
+      text === '' || name === FORGERY_FIELD || typed.fields.has(name) ? [] : [name],
+    );
+    return {
+      ...{ ...typed, problems: [], problem: () => null, seen: tagOf(record) },
+      overtaken: { differences: fieldDifferences(yours ?? {}, now ?? {}), notKept },
+    };
+  };
+
+  return {
+    show: async (call) => {
+      const record = await found(call);
+      return view(call, record, { ...(await fill(record)), seen: tagOf(record) });
+    },
+    respond: (call) => respondTo(call),
+    invalid: async (call, refusal) => {
+      if (OWN_PAGES.has(refusal.code)) return null;
+      const record = await found(call);
+      const typed = refused(call.form, refusal);
+      if (refusal.code === 'precondition_failed') return view(call, record, await overtaken(call, record, typed));
+      return view(call, record, { ...typed, seen: call.form.get(SEEN_FIELD) });
+    },
+  };
+}
+
+/** Of changes that the service makes by itself between two reads. */
+const RETRIES = 3;
+
+const OWN_PAGES: ReadonlySet<RefusalCode> = new Set(['not_found', 'read_only']);
+
+/** Members of objects count as fields of their own: `retry.maxAttempts`. */
+export function fieldDifferences(yours: Fields, now: Fields): FieldDifference[] {
+  const [mine, theirs] = [flat(yours), flat(now)];
+  const names = [...new Set([...mine.keys(), ...theirs.keys()])];
+  return names.flatMap((field) => {
+    const one = { field, yours: mine.get(field) ?? null, now: theirs.get(field) ?? null };
+    return isDeepStrictEqual(one.yours, one.now) ? [] : [one];
+  });
+}
+
+function flat(fields: Fields, path = ''): Map<string, unknown> {
+  return new Map(
+    Object.entries(fields).flatMap(([name, value]): [string, unknown][] =>
+      isObject(value) ? [...flat(value, `${path}${name}.`)] : [[path + name, plain(value)]],
+    ),
+  );
+}
+
+/** Empty is the same as absent, and the order of a list says nothing. */
+function plain(value: unknown): unknown {
+  if (value === '' || (Array.isArray(value) && value.length === 0)) return null;
+  return Array.isArray(value) ? value.toSorted() : value;
+}
