@@ -10,11 +10,11 @@ import { fileURLToPath } from 'node:url';
 import { THREADS } from '../../src/kernel/limits/limits.ts';
 import { cleanUp } from '../support/cleanup.ts';
 
-const src = (file: string): string => fileURLToPath(new URL(`../src/${file}`, import.meta.url));
+const src = (file: string): string => fileURLToPath(new URL(`../../src/${file}`, import.meta.url));
 
 /** Has so many threads wait for a pipe that somebody writes to, and then looks a name up. */
 const PROGRAM = `
-import ${JSON.stringify(src('threads.ts'))};
+import ${JSON.stringify(src('kernel/threads.ts'))};
 import { open } from 'node:fs';
 import { lookup } from 'node:dns';
 console.log('begun');
@@ -59,6 +59,6 @@ describe('the threads of the process', () => {
 
   it('are settled before anything else is loaded', () => {
     const [first] = readFileSync(src('main.ts'), 'utf8').match(/^import .*$/m) ?? [];
-    assert.equal(first, "import './threads.ts';");
+    assert.equal(first, "import './kernel/threads.ts';");
   });
 });
