@@ -59,12 +59,13 @@ export function lastingAsLong<T extends object>(
   parts: T,
   inMemory: ReadonlySet<string>,
 ): T {
-  const wrapped = Object.entries(parts).map(([name, part]: [string, unknown]) => {
-    if (typeof part === 'function' && !inMemory.has(name)) {
-      const call = part as (...args: unknown[]) => Promise<unknown>;
-      return [name, (...args: unknown[]) => during(() => call(...args))];
-    }
-    return [name, part !== null && typeof part === 'object' ? lastingAsLong(during, part, inMemory) : part];
+  return new Proxy(parts, {
+    get(target, name, receiver) {
+      const part: unknown = Reflect.get(target, name, receiver);
+      if (typeof part === 'function') {
+        return inMemory.has(String(name)) ? part : (...args: unknown[]) => during(() => part(...args));
+      }
+      return part !== null && typeof part === 'object' ? lastingAsLong(during, part, inMemory) : part;
+    },
   });
-  return Object.fromEntries(wrapped) as T;
 }

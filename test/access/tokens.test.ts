@@ -211,6 +211,7 @@ describe('introspection', () => {
         token_type: 'Bearer',
       },
       ...{ exp: Math.floor(NOW / 1000) + 3600, iat: Math.floor(issuedAt / 1000), sub: user.id },
+      ...{ jti: String(tokenRowKey(accessToken)), permissions: user.permissions, constraints: user.constraints },
     });
   });
 

@@ -99,7 +99,7 @@ describe('a backup that is downloaded', () => {
 /** A process that begins a download and kills itself while it copies. */
 async function downloadUntilKilled(path: string): Promise<unknown[]> {
   const program = `
-    import('./src/store/download.ts').then(({ createDownloads }) => {
+    import('./src/data/download.ts').then(({ createDownloads }) => {
       createDownloads(process.env.COPIED_FILE, { authenticate: () => '' }).begin(${NOW}, new AbortController().signal);
       const { statSync } = require('node:fs');
       const look = () => {

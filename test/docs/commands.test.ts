@@ -48,6 +48,7 @@ const ELSEWHERE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'export SALLYPORT_DATA': 'test/e2e/embedding-*.test.ts',
     'npx sallyport ': 'test/e2e/embedding-*.test.ts',
   },
+  'docs/security.md': { 'sallyport audit verify --head': 'test/cli/audit.test.ts' },
   'docs/planning.md': { 'npx openapi-typescript ': 'needs a package of others' },
   'docs/operate.md': {
     'npm run build:binary': 'test/binary.slow.test.ts',

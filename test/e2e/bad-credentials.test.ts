@@ -26,9 +26,9 @@ test('keys', async (t) => {
     key('no key', 'ssh-ed25519 AAAA', /malformed_key/),
     key('half a key', pgpVector('rsa2048').slice(0, 400), /malformed_key/),
     {
-      what: 'a name with a space',
+      what: 'a name with a line break',
       path: 'keys',
-      body: { name: 'a b', publicKey: pgpVector('rsa2048') },
+      body: { name: 'a\nb', publicKey: pgpVector('rsa2048') },
       fields: ['name'],
     },
     {

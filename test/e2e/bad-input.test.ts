@@ -59,7 +59,7 @@ test('applications', async (t) => {
 
 test('users', async (t) => {
   const service = await startService(t);
-  const { user } = await registerApplication(service.admin, []);
+  const { user } = await registerApplication(service.admin, ['webhooks:view']);
   const body = { userName: 'somebody' };
   await refuseAll(t, service, [
     { what: 'a name with a space', path: 'users', body: { userName: 'a b' }, fields: ['userName'] },

@@ -71,6 +71,8 @@ describe('the first invitation', () => {
     const tokens = links.map((link) => link.replace('https://edge.example/invitations/', ''));
     assert.equal(await services.invitations.find(tokens[0] ?? ''), null);
     assert.equal((await services.invitations.find(tokens[1] ?? ''))?.id, id);
+    // The last active administrator stays.
+    await services.users.create({ userName: 'other', role: 'administrator' }, SERVICE);
     await services.users.patch(id, { active: false }, SERVICE);
     assert.equal(await inviteFirstAdministrator(first, 'https://edge.example'), null);
     await refused(() => services.invitations.accept(tokens[1] ?? '', { password: PASSWORD, passwordAgain: PASSWORD }), {

@@ -78,7 +78,7 @@ describe('the package', () => {
     const others = project.packed.filter((path) => !/^(receiver|wire)\/[\w-]+(\.d\.ts|\.js)$/.test(path));
     assert.deepEqual(
       others.filter((path) => !path.startsWith('vectors/')),
-      ['LICENSE', 'README.md', 'limits.d.ts', 'limits.js', 'package.json'],
+      ['LICENSE', 'README.md', 'kernel/limits/limits.d.ts', 'kernel/limits/limits.js', 'package.json'],
     );
     assert.ok(others.includes('vectors/requests.json') && others.includes('vectors/signing.json'));
   });
