@@ -84,6 +84,7 @@ CREATE TABLE application (
   user_id                       TEXT NOT NULL REFERENCES user_account (id),
   client_id                     TEXT NOT NULL UNIQUE,
   secret_hash                   BLOB NOT NULL CHECK (length(secret_hash) = 32),
+  secret_created_at             INTEGER NOT NULL,
   previous_secret_hash          BLOB CHECK (length(previous_secret_hash) = 32),
   previous_secret_expires_at    INTEGER,
   access_token_validity_seconds INTEGER NOT NULL CHECK (access_token_validity_seconds BETWEEN 300 AND 86400),
@@ -95,6 +96,13 @@ CREATE TABLE application (
   CHECK ((previous_secret_hash IS NULL) = (previous_secret_expires_at IS NULL))
 ) STRICT;
 CREATE INDEX application_user ON application (user_id);
+
+-- When an application last got a token or called with one. Gathered in memory and written once a minute. A table of its own: an update
+-- of `application` would raise `access_version`, which empties the caches.
+CREATE TABLE application_use (
+  application_id TEXT PRIMARY KEY REFERENCES application (id) ON DELETE CASCADE,
+  last_used_at   INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 
 -- An issued access token. The key is ordered by time, so that issuing appends and purging deletes a range. No foreign key:
 -- a token whose application is gone is refused by the gate's join and purged when it expires.
@@ -144,7 +152,9 @@ CREATE TABLE endpoint (
   url                            TEXT NOT NULL,
   api_key                        BLOB NOT NULL,
   secret                         BLOB NOT NULL,
+  secret_created_at              INTEGER NOT NULL,
   next_secret                    BLOB,     -- signs from next_secret_at on
+  next_secret_created_at         INTEGER,
   next_secret_at                 INTEGER,
   secret_overlap_ends_at         INTEGER,  -- until then Standard Webhooks has the signatures of both secrets
   next_api_key                   BLOB,     -- is sent from next_api_key_at on
@@ -168,6 +178,7 @@ CREATE TABLE endpoint (
   updated_at                     INTEGER NOT NULL,
   CHECK (token_challenge = 0 OR verified = 1 OR enabled = 0),
   CHECK ((next_secret IS NULL) = (next_secret_at IS NULL) AND (next_secret IS NULL) = (secret_overlap_ends_at IS NULL)),
+  CHECK ((next_secret IS NULL) = (next_secret_created_at IS NULL)),
   CHECK ((next_api_key IS NULL) = (next_api_key_at IS NULL)),
   CHECK ((oauth_client_id IS NULL) = (oauth_client_secret IS NULL) AND (oauth_client_id IS NULL) = (oauth_token_url IS NULL)),
   CHECK ((client_certificate IS NULL) = (client_private_key IS NULL))

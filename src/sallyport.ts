@@ -17,6 +17,7 @@ import { createTestDelivery } from './delivery/test-delivery.ts';
 import { createTestOauth } from './delivery/test-oauth.ts';
 import { createEmbedding, type Embedding } from './embedding.ts';
 import { checkedEvents, type PublishInput } from './events/program-input.ts';
+import { writeApplicationUses } from './housekeeping/application-uses.ts';
 import { logAuditHead } from './housekeeping/audit-head.ts';
 import { createHousekeeping } from './housekeeping/housekeeping.ts';
 import type { Retention } from './housekeeping/retention.ts';
@@ -205,6 +206,9 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch }: S
           drained,
         ]);
         await figures.flush().catch((err: unknown) => log.error({ err }, 'the last figures could not be written'));
+        await writeApplicationUses(store.applicationUses).catch((err: unknown) =>
+          log.error({ err }, 'the last uses of applications could not be written'),
+        );
         await logAuditHead({ audit: store.audit, log }).catch((err: unknown) =>
           log.error({ err }, 'the head of the audit log could not be read'),
         );

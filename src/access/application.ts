@@ -5,6 +5,7 @@ export type Application = {
   readonly userId: string;
   readonly clientId: string;
   readonly secretHash: Uint8Array;
+  readonly secretCreatedAt: number;
   readonly previousSecretHash: Uint8Array | null;
   readonly previousSecretExpiresAt: number | null;
   readonly accessTokenValiditySeconds: number;
@@ -15,12 +16,14 @@ export type Application = {
    * when it is written, also tokens whose keys were drawn later than it.
    */
   readonly tokensRevokedThrough: number;
+  /** When it last got a token or called with one; null: never. No write of the application changes it. */
+  readonly lastUsedAt: number | null;
   readonly createdAt: number;
   readonly updatedAt: number;
 };
 
 /** An application as the token endpoint needs it. */
-export type Client = Application & { readonly userActive: boolean };
+export type Client = Omit<Application, 'lastUsedAt'> & { readonly userActive: boolean };
 
 /** An application that holds a scope, and whether anything keeps it from using it. */
 export type ScopeHolder = {

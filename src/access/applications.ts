@@ -49,6 +49,11 @@ export const applicationView = z
     accessTokenValiditySeconds: z.int(),
     scopes: z.array(z.string()),
     active: z.boolean(),
+    lastUsedAt: instant.nullable().meta({
+      description:
+        'When it last got a token or called with one; null: never. Use alone does not change the `ETag`. After a crash it may be a minute behind.',
+    }),
+    secretCreatedAt: instant.meta({ description: 'When its client secret was made.' }),
     previousSecretExpiresAt: instant
       .nullable()
       .meta({ description: 'While a replaced secret still counts: until when.' }),
@@ -91,7 +96,16 @@ export type Applications = Omit<Administration<Application>, 'create'> & {
 type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly random: Random };
 
 export function createApplications({ store, clock, ids, random }: Dependencies): Applications {
-  const reserved = setByService('id', 'clientId', 'clientSecret', 'previousSecretExpiresAt', 'createdAt', 'updatedAt');
+  const reserved = setByService(
+    'id',
+    'clientId',
+    'clientSecret',
+    'lastUsedAt',
+    'secretCreatedAt',
+    'previousSecretExpiresAt',
+    'createdAt',
+    'updatedAt',
+  );
   const build = async (input: ApplicationInput, before: Application | null, stamp: Stamp): Promise<Application> => {
     await checkAll([
       () => refuseUnknownUser(store, input.userId, before),
@@ -106,9 +120,11 @@ export function createApplications({ store, clock, ids, random }: Dependencies):
       clientId: before?.clientId ?? mintCredential('spc', random),
       // `create` puts the hash of the new secret in its place.
       secretHash: before?.secretHash ?? NO_SECRET,
+      secretCreatedAt: before?.secretCreatedAt ?? stamp.createdAt,
       previousSecretHash: before?.previousSecretHash ?? null,
       previousSecretExpiresAt: before?.previousSecretExpiresAt ?? null,
       tokensRevokedThrough: endsTokens ? ids.rowKey(before.tokensRevokedThrough) : (before?.tokensRevokedThrough ?? 0),
+      lastUsedAt: before?.lastUsedAt ?? null,
     };
   };
   const administration = administer<Application, ApplicationInput>(
@@ -161,6 +177,7 @@ export function createApplications({ store, clock, ids, random }: Dependencies):
           ...before,
           updatedAt: stamp.updatedAt,
           secretHash: hashCredential(clientSecret),
+          secretCreatedAt: stamp.updatedAt,
           previousSecretHash: overlapSeconds === 0 ? null : before.secretHash,
           previousSecretExpiresAt: overlapSeconds === 0 ? null : stamp.updatedAt + overlapSeconds * 1000,
           tokensRevokedThrough: revokeTokens ? ids.rowKey(before.tokensRevokedThrough) : before.tokensRevokedThrough,
@@ -180,7 +197,7 @@ export function createApplications({ store, clock, ids, random }: Dependencies):
 
 /** As the audit log compares it. */
 export function auditedApplication(application: Application): Readonly<Record<string, unknown>> {
-  const { secretHash, previousSecretHash, tokensRevokedThrough, ...rest } = application;
+  const { secretHash, secretCreatedAt, previousSecretHash, tokensRevokedThrough, lastUsedAt, ...rest } = application;
   return {
     ...rest,
     clientSecretHash: secretHash,
@@ -191,7 +208,7 @@ export function auditedApplication(application: Application): Readonly<Record<st
 
 export function viewApplication(application: Application, now: number): ApplicationView {
   const { id, name, userId, clientId, accessTokenValiditySeconds, scopes, active } = application;
-  const until = application.previousSecretExpiresAt;
+  const { lastUsedAt, previousSecretExpiresAt: until } = application;
   return {
     id,
     name,
@@ -200,6 +217,8 @@ export function viewApplication(application: Application, now: number): Applicat
     accessTokenValiditySeconds,
     scopes: [...scopes],
     active,
+    lastUsedAt: lastUsedAt === null ? null : isoInstant(lastUsedAt),
+    secretCreatedAt: isoInstant(application.secretCreatedAt),
     previousSecretExpiresAt: until !== null && until > now ? isoInstant(until) : null,
     createdAt: isoInstant(application.createdAt),
     updatedAt: isoInstant(application.updatedAt),

@@ -34,9 +34,13 @@ export function createGate({ store, clock, catalogue }: Dependencies): Gate {
       const version = store.tokens.version();
       const now = clock();
       const caller = known.find(digest, version);
-      if (caller !== null && caller.expiresAt > now) return caller;
+      if (caller !== null && caller.expiresAt > now) {
+        store.applicationUses.note(caller.applicationId, now);
+        return caller;
+      }
       const grant = await findGrant(store, token, now);
       if (grant === null) throw invalidToken('the access token is unknown, expired or revoked');
+      store.applicationUses.note(grant.applicationId, now);
       return known.keep(digest, version, grant);
     },
     authorize: (caller, method, segments) => {

@@ -95,6 +95,7 @@ export function createTokens({ store, clock, ids, random }: Dependencies): Token
     const hash = hashCredential(accessToken);
     const expiresAt = clock() + expiresInSeconds * 1000;
     await store.tokens.issue({ key, hash, applicationId, scope, expiresAt, tokensRevokedThrough });
+    store.applicationUses.note(applicationId, clock());
     return { accessToken, expiresInSeconds, scope };
   };
   return {

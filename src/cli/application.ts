@@ -58,7 +58,7 @@ export const applicationCommands: CommandGroup = [
   listCommand({
     name: 'application list',
     summary: 'List the applications',
-    columns: ['id', 'name', 'clientId', 'active', 'scopes'],
+    columns: ['id', 'name', 'clientId', 'active', 'lastUsedAt', 'scopes'],
     administration: ({ services }) => services.applications,
     view: (application, { clock }) => viewApplication(application, clock()),
   }),

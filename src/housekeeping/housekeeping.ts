@@ -3,6 +3,7 @@
 import type { Ids } from '../kernel/ids.ts';
 import type { CheckClock } from '../observe/clock-watch.ts';
 import type { Store } from '../store/store.ts';
+import { applicationUsesJob } from './application-uses.ts';
 import { auditHeadJob } from './audit-head.ts';
 import { clockSetBackJob } from './clock-set-back.ts';
 import { expiredJobs } from './expired.ts';
@@ -42,6 +43,7 @@ export function createHousekeeping({
       ...retentionJobs(store, retention),
       giveUpJob({ webhooks: store.webhooks, clock, checkClock, ids, log, wake }),
       auditHeadJob({ audit: store.audit, log }),
+      applicationUsesJob(store.applicationUses),
       expiryWarningsJob({ expiry: store.expiry, ids, log, wake }),
       ...further,
     ],

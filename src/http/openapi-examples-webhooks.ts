@@ -26,6 +26,7 @@ const endpoint: EndpointView = {
   enabled: true,
   oauth: null,
   clientCertificate: null,
+  secretCreatedAt: stamps.createdAt,
   secretActivatesAt: null,
   secretOverlapEndsAt: null,
   nextApiKey: null,

@@ -58,6 +58,8 @@ const application: ApplicationView = {
   ...applicationInput,
   clientId: CLIENT_ID,
   active: true,
+  lastUsedAt: null,
+  secretCreatedAt: stamps.createdAt,
   previousSecretExpiresAt: null,
   ...stamps,
 };

@@ -1,13 +1,18 @@
 /** Entity tags (RFC 9110 §8.8.3): what a reader saw, so that a change decided on it can be refused once that is no longer true. */
 import { contentHash } from '../kernel/content-hash.ts';
 import { Refusal } from '../kernel/refusal.ts';
+import { isObject } from '../kernel/validation.ts';
 
 /** `If-Match` as it was sent: strong tags, quotes included, or any that there is. Weak tags are left out, for they never match. */
 export type IfMatch = '*' | readonly string[];
 
-/** The strong tag of a resource as a `GET` answers it. */
+/**
+ * The strong tag of a resource as a `GET` answers it, without `lastUsedAt`: a caller's own requests move that, and a change that was
+ * decided on the rest would be refused for it.
+ */
 export function entityTag(representation: unknown): string {
-  return `"${Buffer.from(contentHash(representation)).toString('base64url').slice(0, 22)}"`;
+  const tagged = isObject(representation) ? { ...representation, lastUsedAt: undefined } : representation;
+  return `"${Buffer.from(contentHash(tagged)).toString('base64url').slice(0, 22)}"`;
 }
 
 /** Throws 412 with the present tag where what a caller expects is another representation (RFC 9110 §13.1.1). */

@@ -1,4 +1,5 @@
 /** The store: one record of verbs per table, each verb one transaction. No transaction crosses this border. */
+import type { ApplicationUseStore } from './application-uses.ts';
 import type { ApplicationStore } from './applications.ts';
 import type { AttemptStore } from './attempts.ts';
 import type { AuditStore } from './audit.ts';
@@ -38,6 +39,7 @@ export type Store = {
   readonly invitations: InvitationStore;
   readonly products: ProductStore;
   readonly applications: ApplicationStore;
+  readonly applicationUses: ApplicationUseStore;
   readonly tokens: TokenStore;
   readonly employees: EmployeeStore;
   readonly endpoints: EndpointStore;

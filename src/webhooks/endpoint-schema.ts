@@ -10,7 +10,7 @@ import {
 } from '../kernel/limits/limits.ts';
 import { displayName, id, instant, isoInstant, withoutControls } from '../kernel/schemas.ts';
 import { givenSecret } from '../wire/given-secret.ts';
-import { currentApiKey, type Endpoint, type Verification } from './endpoint.ts';
+import { currentApiKey, type Endpoint, signingSecretCreatedAt, type Verification } from './endpoint.ts';
 
 const apiKey = z.string().regex(/^[0-9a-fA-F]{32}$/, 'must be 32 hexadecimal digits');
 const sharedSecret = z
@@ -90,6 +90,7 @@ export const endpointView = z
       })
       .nullable(),
     clientCertificate: z.object({ certificate: z.string(), expiresAt: instant }).nullable(),
+    secretCreatedAt: instant.meta({ description: 'When the secret was made that signs now.' }),
     secretActivatesAt: instant
       .nullable()
       .meta({ description: 'When the rotated secret begins to sign; null when none waits.' }),
@@ -176,6 +177,7 @@ export function viewEndpoint(endpoint: Endpoint, now: number): EndpointView {
       clientCertificate === null
         ? null
         : { certificate: clientCertificate, expiresAt: isoInstant(clientCertificateExpiresAt ?? 0) },
+    secretCreatedAt: isoInstant(signingSecretCreatedAt(endpoint, now)),
     secretActivatesAt: nextSecretAt !== null && nextSecretAt > now ? isoInstant(nextSecretAt) : null,
     secretOverlapEndsAt:
       secretOverlapEndsAt !== null && secretOverlapEndsAt > now ? isoInstant(secretOverlapEndsAt) : null,
@@ -189,7 +191,8 @@ export function viewEndpoint(endpoint: Endpoint, now: number): EndpointView {
 
 /** As the audit log compares it: its fields by their names in requests, its secrets, and of its verification what the view tells. */
 export function auditedEndpoint(endpoint: Endpoint): Readonly<Record<string, unknown>> {
-  const { clientCertificateWarnedDays, nextSecretAt, nextApiKeyAt, lastVerification, ...rest } = endpoint;
+  const { clientCertificateWarnedDays, secretCreatedAt, nextSecretCreatedAt, ...counted } = endpoint;
+  const { nextSecretAt, nextApiKeyAt, lastVerification, ...rest } = counted;
   const { oauthClientId, oauthClientSecret, oauthTokenUrl, oauthTokenExpirationMinutes, oauthScopes, ...more } = rest;
   const { clientCertificate, clientPrivateKey, clientCertificateExpiresAt, ...fields } = more;
   return {

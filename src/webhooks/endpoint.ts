@@ -18,8 +18,10 @@ export type Endpoint = {
   readonly url: string;
   readonly apiKey: Secret;
   readonly secret: Secret;
+  readonly secretCreatedAt: number;
   /** Signs in place of `secret` from `nextSecretAt` on. */
   readonly nextSecret: Secret | null;
+  readonly nextSecretCreatedAt: number | null;
   readonly nextSecretAt: number | null;
   /** Until then, and from the rotation on, `webhook-signature` has the signatures of both. */
   readonly secretOverlapEndsAt: number | null;
@@ -50,6 +52,14 @@ export type Endpoint = {
 /** The secret that signs at `now`: the rotated one once its time has come. */
 export function signingSecret({ secret, nextSecret, nextSecretAt }: Endpoint, now: number): Secret {
   return effective(secret, nextSecret, nextSecretAt, now);
+}
+
+/** When the secret was made that signs at `now`. */
+export function signingSecretCreatedAt(endpoint: Endpoint, now: number): number {
+  const { secretCreatedAt, nextSecretCreatedAt, nextSecretAt } = endpoint;
+  return nextSecretCreatedAt !== null && nextSecretAt !== null && nextSecretAt <= now
+    ? nextSecretCreatedAt
+    : secretCreatedAt;
 }
 
 /** The secrets whose signatures Standard Webhooks' receivers get at `now`: the active one first, then the other one of a rotation. */

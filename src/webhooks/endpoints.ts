@@ -12,7 +12,7 @@ import type { Beside } from '../store/resource.ts';
 import type { Store } from '../store/store.ts';
 import { howToVerify } from './advice.ts';
 import { certificateColumns, NO_CERTIFICATE } from './client-certificate.ts';
-import { currentApiKey, type Endpoint, signingSecret } from './endpoint.ts';
+import { currentApiKey, type Endpoint, signingSecret, signingSecretCreatedAt } from './endpoint.ts';
 import { apiKeyColumns, madeApiKey, oauthColumns, refuseSecretElsewhere, secretOf } from './endpoint-credentials.ts';
 import {
   auditedEndpoint,
@@ -59,6 +59,7 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
     'id',
     'verified',
     'lastVerification',
+    'secretCreatedAt',
     'secretActivatesAt',
     'secretOverlapEndsAt',
     'nextApiKey',
@@ -96,7 +97,9 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
         url: input.url,
         ...apiKeyColumns(input.apiKey ?? madeApiKey(random), before, patch, clock()),
         secret: before?.secret ?? secretOf(input.secret, random),
+        secretCreatedAt: before?.secretCreatedAt ?? stamp.createdAt,
         nextSecret: before?.nextSecret ?? null,
+        nextSecretCreatedAt: before?.nextSecretCreatedAt ?? null,
         nextSecretAt: before?.nextSecretAt ?? null,
         secretOverlapEndsAt: before?.secretOverlapEndsAt ?? null,
         contentEncoding: input.contentEncoding,
@@ -190,12 +193,14 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
           const rotated = { ...before, updatedAt };
           // Without any overlap the old one is forgotten at once: others may have seen it.
           if (activateAfterSeconds === 0 && overlapSeconds === 0)
-            return { ...rotated, secret: newSecret, nextSecret: null, nextSecretAt: null, secretOverlapEndsAt: null };
+            return { ...rotated, ...NO_NEXT_SECRET, secret: newSecret, secretCreatedAt: updatedAt };
           const nextSecretAt = updatedAt + activateAfterSeconds * 1000;
           return {
             ...rotated,
             secret: signingSecret(before, updatedAt),
+            secretCreatedAt: signingSecretCreatedAt(before, updatedAt),
             nextSecret: newSecret,
+            nextSecretCreatedAt: updatedAt,
             nextSecretAt,
             secretOverlapEndsAt: nextSecretAt + overlapSeconds * 1000,
           };
@@ -226,6 +231,13 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
     },
   };
 }
+
+const NO_NEXT_SECRET = {
+  nextSecret: null,
+  nextSecretCreatedAt: null,
+  nextSecretAt: null,
+  secretOverlapEndsAt: null,
+} as const;
 
 /** Runs the challenge where it is due and switches the endpoint on or off by its result. */
 async function challengeAndEnable(

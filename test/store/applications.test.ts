@@ -16,7 +16,7 @@ describe('the application store', () => {
       scopes: ['a:view', 'b:view'],
     },
     ...{ previousSecretHash: null, previousSecretExpiresAt: null, accessTokenValiditySeconds: 3600, active: true },
-    ...{ tokensRevokedThrough: 2 ** 53 - 1, createdAt: NOW, updatedAt: NOW },
+    ...{ tokensRevokedThrough: 2 ** 53 - 1, lastUsedAt: null, secretCreatedAt: NOW, createdAt: NOW, updatedAt: NOW },
     ...more,
   });
 
@@ -29,7 +29,8 @@ describe('the application store', () => {
     });
     await s.store.applications.insert(kept, s.entry());
     assert.deepEqual(await s.store.applications.get('1'), kept);
-    assert.deepEqual(await s.store.applications.getClient('client 1'), { ...kept, userActive: true });
+    const { lastUsedAt: _, ...client } = kept;
+    assert.deepEqual(await s.store.applications.getClient('client 1'), { ...client, userActive: true });
     await s.users.patch(userId, { active: false }, ACTOR);
     assert.equal((await s.store.applications.getClient('client 1'))?.userActive, false);
     assert.equal(await s.store.applications.getClient('client 2'), null);

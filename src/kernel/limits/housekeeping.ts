@@ -27,6 +27,9 @@ export const EXPIRED_EVERY_MS = 60_000;
 export const REMOVAL_EVERY_MS = 5000;
 export const RETENTION_EVERY_MS = 600_000;
 export const HOUSEKEEPING_LOOK_MS = 1000;
+/** How often the last uses of applications are written, and how many in one statement at a stop. */
+export const APPLICATION_USES_EVERY_MS = 60_000;
+export const APPLICATION_USES_AT_ONCE = 1000;
 /** How often webhooks are looked for that fail and send nothing. */
 export const GIVE_UP_EVERY_MS = 60_000;
 /** One that has an attempt to make within this time is left to it. Longer than any attempt under way may take. */

@@ -52,7 +52,8 @@ export function applicationView(
 const BEYOND = 'This application has rights that you do not hold, so you cannot change it.';
 
 function credentials(call: PageCall, application: Application, mayChange: boolean): Html {
-  const { id, clientId, accessTokenValiditySeconds, previousSecretExpiresAt: until } = application;
+  const { id, clientId, accessTokenValiditySeconds, secretCreatedAt, lastUsedAt } = application;
+  const until = application.previousSecretExpiresAt;
   const actions = mayChange
     ? [
         linkButton({ href: `/applications/${id}/regenerate-secret`, label: 'New secret', icon: 'replay' }),
@@ -66,13 +67,14 @@ function credentials(call: PageCall, application: Application, mayChange: boolea
       ['Client id', copyable(clientId, 'client id')],
       [
         'Client secret',
-        html`<span class="quiet">only a hash is kept</span>`,
-        'It was shown once. A lost one is replaced.',
+        html`made ${relativeTime(secretCreatedAt, call.now)}`,
+        'It was shown once, and only a hash is kept. A lost one is replaced.',
       ],
       ...(until !== null && until > call.now
         ? [['Secret before', html`good until ${time(until)} (${relativeTime(until, call.now)})`] as const]
         : []),
       ['Tokens are good for', spanText(accessTokenValiditySeconds * 1000)],
+      ['Last used', relativeTime(lastUsedAt, call.now), 'When it last got a token or called with one.'],
     ]),
   });
 }

@@ -11,7 +11,7 @@ import { textField } from '../parts/fields.ts';
 import { newForm } from '../parts/form-state.ts';
 import { listView, readListed } from '../parts/list.ts';
 import { emptyState, nothingFound, table } from '../parts/table.ts';
-import { relativeTime, spanText } from '../parts/time.ts';
+import { relativeTime } from '../parts/time.ts';
 
 const PATH = '/applications';
 const SHOWN_SCOPES = 3;
@@ -49,11 +49,11 @@ function applicationTable(call: PageCall, listed: readonly ApplicationListing[],
       { label: 'Name and client id', kind: 'main' },
       { label: 'Acts as' },
       { label: 'Scopes' },
-      { label: 'Tokens last' },
+      { label: 'Last used' },
       { label: 'State' },
     ],
     rows: listed.map(({ application, userName, userActive }) => {
-      const { id, name, clientId, userId, scopes, accessTokenValiditySeconds } = application;
+      const { id, name, clientId, userId, scopes, lastUsedAt } = application;
       const more = scopes.length - SHOWN_SCOPES;
       return [
         html`<a href="${PATH}/${id}">${name}</a><span class="cell-hint">${copyable(clientId, 'client id', `${clientId.slice(0, 12)}…`)}</span>`,
@@ -61,7 +61,7 @@ function applicationTable(call: PageCall, listed: readonly ApplicationListing[],
         scopes.length === 0
           ? html`<span class="quiet">none</span>`
           : html`${tags(scopes.slice(0, SHOWN_SCOPES))}${more > 0 ? html`<span class="cell-hint">and ${more} more</span>` : null}`,
-        spanText(accessTokenValiditySeconds * 1000),
+        relativeTime(lastUsedAt, call.now),
         html`<span class="badges">${applicationBadges(call.now, { ...application, userActive })}</span>`,
       ];
     }),

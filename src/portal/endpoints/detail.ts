@@ -2,7 +2,7 @@
 import type { OauthTest } from '../../delivery/test-oauth.ts';
 import { type Html, html } from '../../http/html.ts';
 import { NO_USES, type Uses } from '../../store/uses.ts';
-import { currentApiKey, type Endpoint } from '../../webhooks/endpoint.ts';
+import { currentApiKey, type Endpoint, signingSecretCreatedAt } from '../../webhooks/endpoint.ts';
 import type { PageCall, View } from '../call.ts';
 import { stateBadge } from '../parts/badge.ts';
 import { actionButton, buttonRow, linkButton } from '../parts/button.ts';
@@ -70,7 +70,7 @@ function credentials(call: PageCall, endpoint: Endpoint): Html {
     content: definitionList([
       [
         'Secret',
-        html`<span class="quiet">kept sealed, never shown again</span>`,
+        html`made ${relativeTime(signingSecretCreatedAt(endpoint, call.now), call.now)} <span class="quiet">(kept sealed, never shown again)</span>`,
         endpoint.oauthTokenUrl === null
           ? 'Signs every request.'
           : 'Answers challenges; requests carry a bearer token in place of a signature.',

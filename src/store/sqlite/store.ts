@@ -4,7 +4,8 @@ import type { Ids } from '../../kernel/ids.ts';
 import type { Vault } from '../../kernel/vault.ts';
 import type { Store } from '../store.ts';
 import { watchAccess } from './access/access-version.ts';
-import { applicationStore } from './access/applications.ts';
+import { applicationUseStore } from './access/application-uses.ts';
+import { applicationStore, applicationTable } from './access/applications.ts';
 import { invitationStore } from './access/invitations.ts';
 import { keptReplyStore } from './access/kept-replies.ts';
 import { passkeyStore } from './access/passkeys.ts';
@@ -42,11 +43,14 @@ import { webhookStore } from './webhooks/webhooks.ts';
 export function createStore(database: Database, vault: Vault, ids: Ids): Store {
   const access = watchAccess(database);
   const { db, current } = access;
+  const applicationUses = applicationUseStore(db);
+  const application = applicationTable(applicationUses);
   return {
     users: userStore(db, ids),
     invitations: invitationStore(db),
     products: productStore(db),
-    applications: applicationStore(db),
+    applications: applicationStore(db, application),
+    applicationUses,
     tokens: tokenStore(db, current),
     employees: employeeStore(db),
     endpoints: endpointStore(db, vault),
@@ -64,7 +68,7 @@ export function createStore(database: Database, vault: Vault, ids: Ids): Store {
     settings: settingStore(db, vault),
     sessions: sessionStore(db, access),
     passkeys: passkeyStore(db),
-    registry: registryStore(db),
+    registry: registryStore(db, application),
     retention: retentionStore(db),
     removals: removalStore(db),
     erasures: erasureStore(db),

@@ -1,17 +1,19 @@
 /** Registered applications (`application`). */
 
 import type { Application } from '../../../access/application.ts';
+import type { ApplicationUseStore } from '../../application-uses.ts';
 import type { ApplicationStore } from '../../applications.ts';
-import type { Database, Statement } from '../driver/database.ts';
+import type { Database, Row, Statement } from '../driver/database.ts';
 import { bytes, bytesOrNull, flag, json, number, numberOrNull, type Table, table, text } from '../driver/table.ts';
 import { readOne, resourceStore } from '../resource.ts';
 
-export const APPLICATION: Table<Application> = table<Application>('application', 'id', {
+const ROW = table<Omit<Application, 'lastUsedAt'>>('application', 'id', {
   id: text,
   name: text,
   userId: text,
   clientId: text,
   secretHash: bytes,
+  secretCreatedAt: number,
   previousSecretHash: bytesOrNull,
   previousSecretExpiresAt: numberOrNull,
   accessTokenValiditySeconds: number,
@@ -22,14 +24,28 @@ export const APPLICATION: Table<Application> = table<Application>('application',
   updatedAt: number,
 });
 
+export type ApplicationTable = Table<Application>;
+
+/** An application with its last use: the one that is written, or a later one that is not yet. */
+export function applicationTable(uses: Pick<ApplicationUseStore, 'latest'>): ApplicationTable {
+  const read = (row: Row): Application => {
+    const application = ROW.read(row);
+    const lastUsedAt = Math.max(Number(row.last_used_at ?? 0), uses.latest(application.id) ?? 0);
+    return { ...application, lastUsedAt: lastUsedAt === 0 ? null : lastUsedAt };
+  };
+  const columns = (alias = 'application'): string =>
+    `${ROW.columns(alias)}, (SELECT last_used_at FROM application_use WHERE application_id = ${alias}.id) AS last_used_at`;
+  return { ...ROW, columns, read };
+}
+
 const GET_CLIENT = `
-  SELECT ${APPLICATION.columns('a')}, u.active AS user_active
+  SELECT ${ROW.columns('a')}, u.active AS user_active
   FROM application AS a JOIN user_account AS u ON u.id = a.user_id
   WHERE a.client_id = @clientId`;
 // Served by application_user.
-const OF_USER = `SELECT ${APPLICATION.columns()} FROM application WHERE user_id = @userId ORDER BY id LIMIT 10`;
+const OF_USER = 'FROM application WHERE user_id = @userId ORDER BY id LIMIT 10';
 const WITH_SCOPE = `
-  SELECT ${APPLICATION.columns()} FROM application
+  FROM application
   WHERE EXISTS (SELECT 1 FROM json_each(application.scopes) AS held JOIN json_each(@scopes) AS asked ON asked.value = held.value)
   ORDER BY id LIMIT 10`;
 const HOLDERS = `
@@ -64,20 +80,22 @@ const FILTERS = {
   active: "active = (@active = 'true')",
 };
 
-export function applicationStore(db: Database): ApplicationStore {
+export function applicationStore(db: Database, application: ApplicationTable): ApplicationStore {
+  const many = async (from: string, params: Readonly<Record<string, string>>): Promise<Application[]> =>
+    (await db.all(`SELECT ${application.columns()} ${from}`, params)).map(application.read);
   return {
-    ...resourceStore(db, 'application', APPLICATION, {
+    ...resourceStore(db, 'application', application, {
       filters: FILTERS,
       onUpdate: ({ id, tokensRevokedThrough }, before) =>
         tokensRevokedThrough > before.tokensRevokedThrough ? [{ sql: END_TOKENS, params: { id } }] : [],
     }),
     getClient: async (clientId) => {
       const row = await db.get(GET_CLIENT, { clientId });
-      const application = readOne(APPLICATION, row);
-      return application === null ? null : { ...application, userActive: row?.user_active === 1 };
+      const client = readOne(ROW, row);
+      return client === null ? null : { ...client, userActive: row?.user_active === 1 };
     },
-    ofUser: async (userId) => (await db.all(OF_USER, { userId })).map(APPLICATION.read),
-    holding: async (scopes) => (await db.all(WITH_SCOPE, { scopes: JSON.stringify(scopes) })).map(APPLICATION.read),
+    ofUser: (userId) => many(OF_USER, { userId }),
+    holding: (scopes) => many(WITH_SCOPE, { scopes: JSON.stringify(scopes) }),
     holders: async ({ scope, permission }, after, limit) =>
       (await db.all(HOLDERS, { scope, permission, after, limit })).map((row) => ({
         id: String(row.id),

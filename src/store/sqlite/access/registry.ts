@@ -3,7 +3,7 @@
 import type { RegistryStore } from '../../registry.ts';
 import { conditions } from '../delivery/conditions.ts';
 import type { Database } from '../driver/database.ts';
-import { APPLICATION } from './applications.ts';
+import type { ApplicationTable } from './applications.ts';
 import { USER } from './users.ts';
 
 // Applications and users are few, thousands at most: a filter goes through them.
@@ -19,21 +19,22 @@ const USER_CONDITIONS: Readonly<Record<string, string>> = {
   state: "u.active = (@state = 'active')",
   before: 'u.id < @before',
 };
-const APPLICATIONS = `
-  SELECT ${APPLICATION.columns('a')}, u.user_name AS account_name, u.active AS account_active
+const applicationsSql = (application: ApplicationTable): string => `
+  SELECT ${application.columns('a')}, u.user_name AS account_name, u.active AS account_active
   FROM application AS a JOIN user_account AS u ON u.id = a.user_id`;
 // The count is served by application_user.
 const USERS = `
   SELECT ${USER.columns('u')}, (SELECT count(*) FROM application AS a WHERE a.user_id = u.id) AS applications
   FROM user_account AS u`;
 
-export function registryStore(db: Database): RegistryStore {
+export function registryStore(db: Database, application: ApplicationTable): RegistryStore {
+  const listed = applicationsSql(application);
   return {
     applications: async (filter, before, limit) => {
       const { where, params } = conditions(APPLICATION_CONDITIONS, filter, before);
-      const rows = await db.all(`${APPLICATIONS} ${where} ORDER BY a.id DESC LIMIT @limit`, { ...params, limit });
+      const rows = await db.all(`${listed} ${where} ORDER BY a.id DESC LIMIT @limit`, { ...params, limit });
       return rows.map((row) => ({
-        application: APPLICATION.read(row),
+        application: application.read(row),
         userName: String(row.account_name),
         userActive: row.account_active === 1,
       }));
