@@ -20,7 +20,8 @@ describe('applications', () => {
     const at = '2026-11-21T05:00:00.000Z';
     assert.deepEqual(view, {
       ...{ name: 'Billing', userId, accessTokenValiditySeconds: 3600, scopes: ['employees:create', 'employees:view'] },
-      ...{ active: true, previousSecretExpiresAt: null, createdAt: at, updatedAt: at },
+      ...{ active: true, lastUsedAt: null, previousSecretExpiresAt: null },
+      ...{ secretCreatedAt: at, createdAt: at, updatedAt: at },
     });
     assert.deepEqual(await s.applications.get(id), application);
   });
