@@ -13,6 +13,7 @@ import { displayName, distinct, id, idInput, instant, isoInstant } from '../kern
 import { validate } from '../kernel/validation.ts';
 import type { Acting } from '../resources/acting.ts';
 import { type Administration, administer, type Stamp, setByService } from '../resources/administration.ts';
+import { choiceFilter, type ListRules, TRUE_OR_FALSE, textFilter } from '../resources/list-rules.ts';
 import type { Beside } from '../store/resource.ts';
 import type { Store } from '../store/store.ts';
 import type { Application } from './application.ts';
@@ -77,6 +78,17 @@ export const regenerateInput = z
     revokeTokens: z.boolean().default(false).meta({ description: 'Refuses every token issued so far, too.' }),
   })
   .meta({ id: 'RegenerateSecretInput', description: 'What becomes of the replaced secret, and of tokens.' });
+
+export const APPLICATION_LIST: ListRules = {
+  name: 'applications',
+  filters: {
+    clientId: textFilter('With this client id.'),
+    name: textFilter('With this name.'),
+    userId: textFilter('Bound to this user.'),
+    active: choiceFilter(TRUE_OR_FALSE, 'Active, or not.'),
+  },
+  sorts: ['name', 'lastUsedAt'],
+};
 
 /** An application with the secret that was just made: the only time it is in the clear. */
 export type WithSecret = { readonly application: Application; readonly clientSecret: string };

@@ -5,6 +5,7 @@ import { PERMISSIONS_MAX } from '../kernel/limits/limits.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { displayName, distinct, emailAddress, id, instant, isoInstant, text, word } from '../kernel/schemas.ts';
 import { type Administration, administer, setByService } from '../resources/administration.ts';
+import { choiceFilter, type ListRules, TRUE_OR_FALSE, textFilter } from '../resources/list-rules.ts';
 import type { Store } from '../store/store.ts';
 import { requireRightsOfUser } from './containment.ts';
 import { lostAdministration, type User } from './user.ts';
@@ -52,6 +53,16 @@ export const userView = z
   })
   .meta({ id: 'User', description: 'A portal account, and what its applications may do.' });
 export type UserView = z.infer<typeof userView>;
+
+export const USER_LIST: ListRules = {
+  name: 'users',
+  filters: {
+    userName: textFilter('With this user name.'),
+    role: choiceFilter(userView.shape.role.options, 'With this role.'),
+    active: choiceFilter(TRUE_OR_FALSE, 'Active, or not.'),
+  },
+  sorts: ['userName'],
+};
 
 export type Users = Administration<User>;
 

@@ -1,7 +1,7 @@
 /** `sallyport application …`: registered applications and their client credentials. */
 
 import type { Application } from '../access/application.ts';
-import { viewApplication } from '../access/applications.ts';
+import { APPLICATION_LIST, viewApplication } from '../access/applications.ts';
 import type { Composed } from '../compose.ts';
 import { isUuidV7 } from '../kernel/ids.ts';
 import { definedFields } from '../kernel/validation.ts';
@@ -58,6 +58,7 @@ export const applicationCommands: CommandGroup = [
   listCommand({
     name: 'application list',
     summary: 'List the applications',
+    rules: APPLICATION_LIST,
     columns: ['id', 'name', 'clientId', 'active', 'lastUsedAt', 'scopes'],
     administration: ({ services }) => services.applications,
     view: (application, { clock }) => viewApplication(application, clock()),

@@ -4,7 +4,7 @@ import { definedFields } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
 import { OWN_SETTINGS } from '../webhooks/advice.ts';
 import type { Endpoint } from '../webhooks/endpoint.ts';
-import { viewEndpoint } from '../webhooks/endpoint-schema.ts';
+import { ENDPOINT_LIST, viewEndpoint } from '../webhooks/endpoint-schema.ts';
 import type { CommandGroup, Invocation, Operand, Option } from './command.ts';
 import { readJsonObject, readText } from './input.ts';
 import { DATA_SETTINGS, OUTBOUND_SETTINGS, withData } from './open.ts';
@@ -80,6 +80,7 @@ export const endpointCommands: CommandGroup = [
   listCommand({
     name: 'endpoint list',
     summary: 'List the endpoints',
+    rules: ENDPOINT_LIST,
     columns: ['id', 'name', 'url', 'verified', 'enabled'],
     administration: ({ services }) => services.endpoints,
     view: (endpoint, { clock }) => viewEndpoint(endpoint, clock()),

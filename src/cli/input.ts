@@ -1,8 +1,11 @@
 /** What commands take in: text from an argument, a file or standard input, JSON, and pages of lists. */
 import { readFileSync } from 'node:fs';
+import { z } from 'zod';
 import { isUuidV7 } from '../kernel/ids.ts';
 import { EVENT_REQUEST_BYTES, PAGE_DEFAULT, PAGE_MAX } from '../kernel/limits/limits.ts';
 import { isObject } from '../kernel/validation.ts';
+import { type ListRules, parseCursor, parseFilter, parseSort, sortsOf } from '../resources/list-rules.ts';
+import type { After, Filter } from '../store/conditions.ts';
 import type { Invocation, Option } from './command.ts';
 import { CommandError, UsageError } from './errors.ts';
 
@@ -40,12 +43,51 @@ export const PAGE_OPTIONS: Readonly<Record<string, Option>> = {
   cursor: { value: '<cursor>', description: 'Where the page before ended' },
 };
 
-/** Which page the options ask for. */
-export function readPageOptions(invocation: Invocation): { readonly limit: number; readonly cursor: string | null } {
+/** The options of a list: its page, its order where it has a choice of them, and its filters by the names of the API's in kebab case. */
+export function listOptions(rules: ListRules): Readonly<Record<string, Option>> {
+  const filters = Object.entries(rules.filters).map(([name, { schema, description }]): [string, Option] => {
+    const value = schema instanceof z.ZodEnum ? `<${schema.options.join('|')}>` : '<text>';
+    return [kebabCase(name), { value, description: description.replace(/\.$/, '').replaceAll('`', '') }];
+  });
+  const sort: Option = { value: '<field>', description: `The order: ${sortsOf(rules).join(', ')} (createdAt)` };
+  return { ...Object.fromEntries(filters), ...(rules.sorts.length > 0 && { sort }), ...PAGE_OPTIONS };
+}
+
+/** Which page of which order the options ask for, and of what. */
+export function readListOptions(
+  invocation: Invocation,
+  rules: ListRules,
+): { readonly limit: number; readonly after: After; readonly filter: Filter } {
+  const { command, text } = invocation;
+  const refuse = (name: string, problem: string): UsageError =>
+    new UsageError(`--${kebabCase(name)} ${problem}`, command.name);
+  const sorts = sortsOf(rules);
+  const sort = (rules.sorts.length > 0 ? text('sort') : undefined) ?? 'createdAt';
+  if (!sorts.includes(sort)) throw refuse('sort', `must be one of ${sorts.join(', ')}`);
+  const after = parseCursor(rules, parseSort(sort), text('cursor') ?? null);
+  if (after === null) throw refuse('cursor', 'is not one that was given for this list in this order');
+  return {
+    limit: readLimit(invocation),
+    after,
+    filter: parseFilter(rules.filters, (name) => text(kebabCase(name)), refuse),
+  };
+}
+
+function kebabCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
+function readLimit(invocation: Invocation): number {
   const limit = invocation.integer('limit') ?? PAGE_DEFAULT;
   if (limit < 1 || limit > PAGE_MAX) {
     throw new UsageError(`--limit must be a whole number from 1 to ${PAGE_MAX}`, invocation.command.name);
   }
+  return limit;
+}
+
+/** Which page the options ask for. */
+export function readPageOptions(invocation: Invocation): { readonly limit: number; readonly cursor: string | null } {
+  const limit = readLimit(invocation);
   const cursor = invocation.text('cursor') ?? null;
   if (cursor !== null && !isUuidV7(cursor))
     throw new UsageError('--cursor is not one that was given', invocation.command.name);

@@ -5,9 +5,10 @@ import type { SettingName } from '../config/names.ts';
 import { type Acting, COMMAND_LINE } from '../resources/acting.ts';
 import type { Administration } from '../resources/administration.ts';
 import { parseEntityTags } from '../resources/entity-tag.ts';
+import { cursorBehind, type ListRules } from '../resources/list-rules.ts';
 import type { Command, Invocation, Operand, Option } from './command.ts';
 import { UsageError } from './errors.ts';
-import { PAGE_OPTIONS, readJsonObject, readPageOptions } from './input.ts';
+import { listOptions, readJsonObject, readListOptions } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
 import { printPage, printRecord } from './output.ts';
 
@@ -33,25 +34,29 @@ type Listed<T> = {
   readonly summary: string;
   /** What people see of each. */
   readonly columns: readonly string[];
+  /** Its filters and orders; without them it is listed in order of creation. */
+  readonly rules?: ListRules;
   administration(composed: Composed): Pick<Administration<T>, 'list'>;
   view(record: T, composed: Composed, invocation: Invocation): Readonly<Record<string, unknown>>;
 };
 
 export function listCommand<T extends { readonly id: string }>(listed: Listed<T>): Command {
   const { name, summary, columns, administration, view } = listed;
+  const rules = listed.rules ?? { name, filters: {}, sorts: [] };
   return {
     name,
     summary,
-    options: PAGE_OPTIONS,
+    options: listOptions(rules),
     settings: DATA_SETTINGS,
     json: true,
     run: (invocation) =>
       withData(invocation, async (composed) => {
-        const { limit, cursor } = readPageOptions(invocation);
+        const { limit, after, filter } = readListOptions(invocation, rules);
         // One more than asked for shows whether there is a next page.
-        const found = await administration(composed).list(cursor ?? '', limit + 1);
+        const found = await administration(composed).list(after, limit + 1, filter);
         const shown = found.slice(0, limit);
-        const nextCursor = found.length > limit ? (shown.at(-1)?.id ?? null) : null;
+        const last = shown.at(-1);
+        const nextCursor = found.length > limit && last !== undefined ? cursorBehind(rules, after, last) : null;
         const items = shown.map((record) => view(record, composed, invocation));
         await printPage(invocation, { items, nextCursor }, columns);
         return 0;

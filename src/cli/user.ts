@@ -2,7 +2,7 @@
 import { invitationUrl } from '../access/invitations.ts';
 import { hashPassword, makePassword } from '../access/password.ts';
 import type { User } from '../access/user.ts';
-import { viewUser } from '../access/users.ts';
+import { USER_LIST, viewUser } from '../access/users.ts';
 import { listeningUrl } from '../config/config.ts';
 import { isoInstant } from '../kernel/schemas.ts';
 import { definedFields } from '../kernel/validation.ts';
@@ -71,6 +71,7 @@ export const userCommands: CommandGroup = [
   listCommand({
     name: 'user list',
     summary: 'List the users',
+    rules: USER_LIST,
     columns: ['id', 'userName', 'displayName', 'role', 'active'],
     administration: ({ services }) => services.users,
     view: viewUser,

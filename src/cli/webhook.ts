@@ -2,7 +2,7 @@
 
 import { definedFields } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
-import { viewWebhook } from '../webhooks/view.ts';
+import { viewWebhook, WEBHOOK_LIST } from '../webhooks/view.ts';
 import type { Webhook } from '../webhooks/webhook.ts';
 import type { Command, CommandGroup, Invocation, Operand } from './command.ts';
 import { UsageError } from './errors.ts';
@@ -62,6 +62,7 @@ export const webhookCommands: CommandGroup = [
   listCommand({
     name: 'webhook list',
     summary: 'List the webhooks and their states',
+    rules: WEBHOOK_LIST,
     columns: ['id', 'name', 'state', 'stateReason', 'eventTypes', 'endpointId'],
     administration: ({ services }) => services.webhooks,
     view: viewWebhook,

@@ -1,10 +1,11 @@
-/** Lists (contract §1): `?limit=` and `?cursor=`, and the reply around a page. A cursor is the id of the page's last item. */
+/** Lists (contract §1): `?limit=` and `?cursor=`, and the reply around a page. A cursor is the id of the page's last item, or its place in another order. */
 import { z } from 'zod';
 import { isUuidV7 } from '../kernel/ids.ts';
-import { PAGE_DEFAULT, PAGE_MAX } from '../kernel/limits/limits.ts';
+import { CURSOR_MAX_LENGTH, PAGE_DEFAULT, PAGE_MAX } from '../kernel/limits/limits.ts';
 import { refuseField } from '../kernel/refusal.ts';
 import { idInput } from '../kernel/schemas.ts';
-import type { Filter } from '../store/conditions.ts';
+import { type Filters, type ListRules, parseCursor, parseFilter, parseSort, sortsOf } from '../resources/list-rules.ts';
+import type { After, Filter } from '../store/conditions.ts';
 import type { Reply, Route } from './route.ts';
 
 export type PageQuery = { readonly limit: number; readonly cursor: string | null };
@@ -16,13 +17,18 @@ export const PAGE_QUERY: NonNullable<Route['query']> = {
 
 /** Throws 400 naming the parameter. */
 export function readPageQuery(query: URLSearchParams): PageQuery {
+  const limit = readLimit(query);
+  const cursor = query.get('cursor');
+  if (cursor !== null && !isUuidV7(cursor)) throw refuseField('cursor', 'is not a cursor of this service');
+  return { limit, cursor };
+}
+
+function readLimit(query: URLSearchParams): number {
   const limit = query.get('limit') ?? String(PAGE_DEFAULT);
   if (!/^\d{1,3}$/.test(limit) || Number(limit) < 1 || Number(limit) > PAGE_MAX) {
     throw refuseField('limit', `must be an integer from 1 to ${PAGE_MAX}`);
   }
-  const cursor = query.get('cursor');
-  if (cursor !== null && !isUuidV7(cursor)) throw refuseField('cursor', 'is not a cursor of this service');
-  return { limit: Number(limit), cursor };
+  return Number(limit);
 }
 
 /** Reads one item more than asked for, to know whether another page follows. */
@@ -38,7 +44,7 @@ export async function readPage<Item>(
 }
 
 export async function pageReply<Item>(
-  asked: PageQuery,
+  asked: Pick<PageQuery, 'limit'>,
   read: (limit: number) => Promise<readonly Item[]>,
   view: (item: Item) => unknown,
   idOf: (item: Item) => string,
@@ -47,28 +53,35 @@ export async function pageReply<Item>(
   return { status: 200, body: { items: items.map(view), nextCursor } };
 }
 
-/** What a list may be filtered by; texts have to be equal. */
-export type Filters = Readonly<Record<string, { readonly schema: z.ZodType<string>; readonly description: string }>>;
-
 /** Throws 400 naming the parameter. */
 export function readFilter(query: URLSearchParams, filters: Filters): Filter {
-  const given = Object.entries(filters).filter(([name]) => query.has(name));
-  return Object.fromEntries(
-    given.map(([name, { schema }]) => {
-      const parsed = schema.safeParse(query.get(name));
-      if (parsed.success) return [name, parsed.data];
-      const choices = schema instanceof z.ZodEnum ? `must be one of ${schema.options.join(', ')}` : 'is not valid';
-      throw refuseField(name, choices);
-    }),
-  );
+  return parseFilter(filters, (name) => query.get(name) ?? undefined, refuseField);
 }
 
-export function textFilter(description: string): Filters[string] {
-  return { schema: z.string(), description };
+/** The query of a list that has orders to choose from. */
+export function listQuery(rules: ListRules): NonNullable<Route['query']> {
+  const { limit } = PAGE_QUERY;
+  const sort = {
+    schema: z.enum(sortsOf(rules)).default('createdAt'),
+    description: 'The order; with a hyphen from the other end. Names without regard to case (ASCII).',
+  };
+  const cursor = {
+    schema: z.string().max(CURSOR_MAX_LENGTH),
+    description: '`nextCursor` of the page before, in the same order.',
+  };
+  return { ...(limit && { limit }), cursor, sort, ...rules.filters };
 }
 
-export function choiceFilter(choices: readonly string[], description: string): Filters[string] {
-  return { schema: z.enum(choices), description };
+/** Which page of which order, and of what. Throws 400 naming the parameter. */
+export function readListQuery(
+  query: URLSearchParams,
+  rules: ListRules,
+): { readonly limit: number; readonly after: After; readonly filter: Filter } {
+  const limit = readLimit(query);
+  const sorts = sortsOf(rules);
+  const text = query.get('sort') ?? 'createdAt';
+  if (!sorts.includes(text)) throw refuseField('sort', `must be one of ${sorts.join(', ')}`);
+  const after = parseCursor(rules, parseSort(text), query.get('cursor'));
+  if (after === null) throw refuseField('cursor', 'is not a cursor of this list in this order');
+  return { limit, after, filter: readFilter(query, rules.filters) };
 }
-
-export const TRUE_OR_FALSE = ['true', 'false'] as const;

@@ -3,16 +3,17 @@ import type { z } from 'zod';
 import { actingOf } from '../access/callers.ts';
 import { page } from '../kernel/schemas.ts';
 import type { Acting } from '../resources/acting.ts';
-import type { Filter } from '../store/conditions.ts';
+import { cursorBehind, type ListRules } from '../resources/list-rules.ts';
+import type { After, Filter } from '../store/conditions.ts';
 import type { Beside } from '../store/resource.ts';
 import { actingOn, changed, ETAG, IF_MATCH, IF_NONE_MATCH, NOT_MODIFIED, read, type Shown } from './conditional.ts';
 import { IDEMPOTENCY_KEY, type Once } from './once.ts';
-import { type Filters, PAGE_QUERY, pageReply, readFilter, readPageQuery } from './paging.ts';
+import { listQuery, PAGE_QUERY, pageReply, readListQuery } from './paging.ts';
 import { type Call, callerOf, jsonBody, patchBody, type Reply, type Route } from './route.ts';
 
 export const EDGE = '/services/api/x/edge/v1';
 
-export type ResourceRoutes<Record, Made = Record> = {
+export type ResourceRoutes<Record extends { readonly id: string }, Made = Record> = {
   /** In the path and as the tag: `applications`. */
   readonly path: string;
   /** Singular, for summaries: `application`. */
@@ -26,7 +27,7 @@ export type ResourceRoutes<Record, Made = Record> = {
   readonly administration: {
     create(body: unknown, acting: Acting, more: { readonly beside: Beside<Made> }): Promise<Made>;
     get(id: string): Promise<Record>;
-    list(after: string, limit: number, filter: Filter): Promise<Record[]>;
+    list(after: After, limit: number, filter?: Filter): Promise<Record[]>;
     patch(id: string, patch: unknown, acting: Acting): Promise<Record>;
     remove(id: string, acting: Acting): Promise<void>;
   };
@@ -36,12 +37,15 @@ export type ResourceRoutes<Record, Made = Record> = {
   /** What `POST` answers. */
   showMade(made: Made): Shown & { readonly shown: { readonly id: string } };
   readonly once: Once;
-  readonly filters?: Filters;
+  /** Its filters and orders; without them it is listed in order of creation. */
+  readonly list?: ListRules;
 };
 
-export function resourceRoutes<Record, Made = Record>(resource: ResourceRoutes<Record, Made>): Route[] {
+export function resourceRoutes<Record extends { readonly id: string }, Made = Record>(
+  resource: ResourceRoutes<Record, Made>,
+): Route[] {
   const { path, noun, input, patchInput = input, view, createdView = view, changeReplies } = resource;
-  const { administration, show, showMade, once, filters = {} } = resource;
+  const { administration, show, showMade, once, list } = resource;
   const collection = `${EDGE}/${path}`;
   const item = `${collection}/{id}`;
   const shared = { access: 'guarded', tag: path } as const;
@@ -52,17 +56,17 @@ export function resourceRoutes<Record, Made = Record>(resource: ResourceRoutes<R
       method: 'GET',
       path: collection,
       operationId: `list${pascalCase(path)}`,
-      summary: `List ${path}, in order of creation`,
-      query: { ...PAGE_QUERY, ...filters },
+      summary: list === undefined ? `List ${path}, in order of creation` : `List ${path}`,
+      query: list === undefined ? PAGE_QUERY : listQuery(list),
       replies: { 200: { description: `A page of ${path}`, schema: page(view) } },
       respond: ({ query }) => {
-        const asked = readPageQuery(query);
-        const filter = readFilter(query, filters);
+        const rules = list ?? { name: path, filters: {}, sorts: [] };
+        const asked = readListQuery(query, rules);
         return pageReply(
           asked,
-          (limit) => administration.list(asked.cursor ?? '', limit, filter),
+          (limit) => administration.list(asked.after, limit, asked.filter),
           show,
-          (record) => show(record).id,
+          (record) => cursorBehind(rules, asked.after, record),
         );
       },
     },

@@ -6,7 +6,7 @@ import type { z } from 'zod';
 import { type Clock, type Ids, isUuidV7 } from '../kernel/ids.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { mergePatch, refuseDeep, refusePatch, validate } from '../kernel/validation.ts';
-import type { Filter } from '../store/conditions.ts';
+import type { After, Filter } from '../store/conditions.ts';
 import { ConstraintViolation, retryStale } from '../store/errors.ts';
 import type { Administered, Beside, ResourceStore } from '../store/resource.ts';
 import type { Acting } from './acting.ts';
@@ -62,7 +62,7 @@ export type Stamp = { readonly id: string; readonly createdAt: number; readonly 
 export type Administration<Record, Input = unknown> = {
   create(body: unknown, acting: Acting, more?: Creation<Record>): Promise<Record>;
   get(id: string): Promise<Record>;
-  list(after: string, limit: number, filter?: Filter): Promise<Record[]>;
+  list(after: After, limit: number, filter?: Filter): Promise<Record[]>;
   /** The record as a read answers it, of which its entity tag is made. */
   shown(record: Record): unknown;
   /**

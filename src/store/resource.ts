@@ -1,12 +1,12 @@
 /** The verbs that every administered table has: one row by id, a page in order of creation, and audited changes. */
 import type { AuditEntry } from '../resources/audit.ts';
-import type { Filter } from './conditions.ts';
+import type { After, Filter } from './conditions.ts';
 import type { Statement } from './sqlite/driver/database.ts';
 
 export type ResourceStore<T> = {
   get(id: string): Promise<T | null>;
-  /** Up to `limit` rows whose id comes after `after` (the empty text is before all), in order of creation. */
-  list(after: string, limit: number, filter?: Filter): Promise<T[]>;
+  /** Up to `limit` rows that come after `after`, in its order. */
+  list(after: After, limit: number, filter?: Filter): Promise<T[]>;
   /** `first` is written before it in the same transaction, here and below: the reply that is kept of it (`keptReplies.keep`). */
   insert(record: T, audit: AuditEntry, first?: readonly Statement[]): Promise<void>;
   /** Writes the row if it is still as `before` was read; throws `StaleWrite` when another write came between. */

@@ -1,12 +1,12 @@
 /** Webhooks (`webhook`, `subscription`) and where the service is with each (`webhook_progress`). */
 import type { AuditEntry } from '../resources/audit.ts';
 import type { StateChange, Webhook, WebhookConfiguration } from '../webhooks/webhook.ts';
-import type { Filter } from './conditions.ts';
+import type { After, Filter } from './conditions.ts';
 import type { Statement } from './sqlite/driver/database.ts';
 
 export type WebhookStore = {
   get(id: string): Promise<Webhook | null>;
-  list(after: string, limit: number, filter?: Filter): Promise<Webhook[]>;
+  list(after: After, limit: number, filter?: Filter): Promise<Webhook[]>;
   /** The first few webhooks that use an endpoint, a key, or a pattern of event types. */
   ofEndpoint(endpointId: string): Promise<Webhook[]>;
   /** The first one of an endpoint with `standardWebhooks`, or none. */

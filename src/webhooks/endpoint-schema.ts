@@ -9,6 +9,7 @@ import {
   URL_MAX_LENGTH,
 } from '../kernel/limits/limits.ts';
 import { displayName, id, instant, isoInstant, withoutControls } from '../kernel/schemas.ts';
+import { choiceFilter, type ListRules, TRUE_OR_FALSE, textFilter } from '../resources/list-rules.ts';
 import { givenSecret } from '../wire/given-secret.ts';
 import { currentApiKey, type Endpoint, signingSecretCreatedAt, type Verification } from './endpoint.ts';
 
@@ -114,6 +115,16 @@ export const endpointView = z
   })
   .meta({ id: 'Endpoint', description: 'Where deliveries go. Its secret is shown when it is made and never again.' });
 export type EndpointView = z.infer<typeof endpointView>;
+
+export const ENDPOINT_LIST: ListRules = {
+  name: 'endpoints',
+  filters: {
+    name: textFilter('With this name.'),
+    url: textFilter('With exactly this URL.'),
+    enabled: choiceFilter(TRUE_OR_FALSE, 'Enabled, or not.'),
+  },
+  sorts: ['name'],
+};
 
 export const endpointWithSecret = endpointView
   .extend({ secret: z.string().meta({ description: 'Shown this once.' }) })

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { id, instant, isoInstant } from '../kernel/schemas.ts';
 import { adviceFor, type ErrorClass } from '../outbound/outcome.ts';
+import { choiceFilter, type ListRules, textFilter } from '../resources/list-rules.ts';
 import { STATE_REASONS, type StopReason } from './lifecycle.ts';
 import type { Progress, Webhook } from './webhook.ts';
 
@@ -33,6 +34,16 @@ export const webhookView = z
   })
   .meta({ id: 'Webhook', description: 'Which events go to which endpoint, and how that is going.' });
 export type WebhookView = z.infer<typeof webhookView>;
+
+export const WEBHOOK_LIST: ListRules = {
+  name: 'webhooks',
+  filters: {
+    endpointId: textFilter('At this endpoint.'),
+    state: choiceFilter(webhookView.shape.state.options, 'In this state.'),
+    eventType: textFilter('With exactly this among their `eventTypes`: a name, `category.*` or `*`.'),
+  },
+  sorts: ['name'],
+};
 
 export function viewWebhook({ progress, retryPolicy, maxAttempts, ...webhook }: Webhook): WebhookView {
   return {

@@ -1,5 +1,6 @@
 /** Users, API products and applications (contract §4). */
 import {
+  APPLICATION_LIST,
   applicationInput,
   applicationView,
   applicationWithSecret,
@@ -8,13 +9,12 @@ import {
   type WithSecret,
 } from '../../access/applications.ts';
 import { productInput, productView, viewProduct } from '../../access/products.ts';
-import { userInput, userView, viewUser } from '../../access/users.ts';
+import { USER_LIST, userInput, userView, viewUser } from '../../access/users.ts';
 import type { Clock } from '../../kernel/ids.ts';
 import { validate } from '../../kernel/validation.ts';
 import type { Services } from '../../services.ts';
 import { changed, ETAG } from '../conditional.ts';
 import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
-import { choiceFilter, type Filters, TRUE_OR_FALSE, textFilter } from '../paging.ts';
 import { actionRoute, resourceRoutes } from '../resource-routes.ts';
 import { emptyInput, jsonBody, type Route } from '../route.ts';
 
@@ -22,18 +22,6 @@ type Dependencies = {
   readonly services: Pick<Services, 'users' | 'products' | 'applications'>;
   readonly clock: Clock;
   readonly once: Once;
-};
-
-const USER_FILTERS: Filters = {
-  userName: textFilter('With this user name.'),
-  role: choiceFilter(userInput.shape.role.unwrap().options, 'With this role.'),
-  active: choiceFilter(TRUE_OR_FALSE, 'Active, or not.'),
-};
-const APPLICATION_FILTERS: Filters = {
-  clientId: textFilter('With this client id.'),
-  name: textFilter('With this name.'),
-  userId: textFilter('Bound to this user.'),
-  active: choiceFilter(TRUE_OR_FALSE, 'Active, or not.'),
 };
 
 export function accessRoutes({ services: { users, products, applications }, clock, once }: Dependencies): Route[] {
@@ -51,7 +39,7 @@ export function accessRoutes({ services: { users, products, applications }, cloc
       administration: users,
       show: viewUser,
       showMade: (user) => ({ shown: viewUser(user) }),
-      filters: USER_FILTERS,
+      list: USER_LIST,
       once,
     }),
     ...resourceRoutes({
@@ -73,7 +61,7 @@ export function accessRoutes({ services: { users, products, applications }, cloc
       administration: applications,
       show,
       showMade: showWithSecret,
-      filters: APPLICATION_FILTERS,
+      list: APPLICATION_LIST,
       once,
     }),
     actionRoute('applications', 'regenerate-secret', 'Make a new client secret, shown this once', {

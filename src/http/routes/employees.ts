@@ -3,9 +3,10 @@
 import type { Employee } from '../../employees/employee.ts';
 import { type Employees, employeeInput, employeeView, viewEmployee } from '../../employees/employees.ts';
 import { page } from '../../kernel/schemas.ts';
+import { type Filters, textFilter } from '../../resources/list-rules.ts';
 import { changed, ETAG, IF_MATCH, IF_NONE_MATCH, NOT_MODIFIED, read, readIfMatch } from '../conditional.ts';
 import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
-import { type Filters, PAGE_QUERY, pageReply, readFilter, readPageQuery, textFilter } from '../paging.ts';
+import { PAGE_QUERY, pageReply, readFilter, readPageQuery } from '../paging.ts';
 import { type Call, callerOf, jsonBody, patchBody, type Route } from '../route.ts';
 
 const COLLECTION = '/services/api/x/users/v1/employees';

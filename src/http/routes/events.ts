@@ -7,6 +7,7 @@ import { EVENT_REQUEST_BYTES } from '../../kernel/limits/limits.ts';
 import { Refusal, refuseBackwards, refuseField } from '../../kernel/refusal.ts';
 import { id, instant, isoInstant, moment, NOT_A_MOMENT, page } from '../../kernel/schemas.ts';
 import { validate } from '../../kernel/validation.ts';
+import { type Filters, textFilter } from '../../resources/list-rules.ts';
 import type { Services } from '../../services.ts';
 import type { AuditFilter, AuditRecord } from '../../store/audit.ts';
 import type { Store } from '../../store/store.ts';
@@ -19,7 +20,7 @@ import {
 } from '../../webhooks/deliveries.ts';
 import type { DeliveryState } from '../../webhooks/delivery.ts';
 import { ETAG, IF_NONE_MATCH, NOT_MODIFIED, read, requireMatch } from '../conditional.ts';
-import { type Filters, PAGE_QUERY, pageReply, readFilter, readPageQuery, textFilter } from '../paging.ts';
+import { PAGE_QUERY, pageReply, readFilter, readPageQuery } from '../paging.ts';
 import { actionRoute, EDGE, idOf, ok } from '../resource-routes.ts';
 import { callerOf, emptyInput, jsonBody, type Route } from '../route.ts';
 

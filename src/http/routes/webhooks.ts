@@ -7,6 +7,7 @@ import type { Services } from '../../services.ts';
 import { attemptView, viewAttempt } from '../../webhooks/deliveries.ts';
 import type { Endpoint } from '../../webhooks/endpoint.ts';
 import {
+  ENDPOINT_LIST,
   endpointInput,
   endpointPatch,
   endpointView,
@@ -18,11 +19,10 @@ import {
 import type { WithNewSecret } from '../../webhooks/endpoints.ts';
 import type { PgpKey } from '../../webhooks/key.ts';
 import { keyInput, keyView, viewKey } from '../../webhooks/keys.ts';
-import { viewWebhook, webhookView } from '../../webhooks/view.ts';
+import { viewWebhook, WEBHOOK_LIST, webhookView } from '../../webhooks/view.ts';
 import { replayedView, replayInput, webhookInput } from '../../webhooks/webhook-schema.ts';
 import { changed, ETAG, requireMatch } from '../conditional.ts';
 import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
-import { choiceFilter, type Filters, TRUE_OR_FALSE, textFilter } from '../paging.ts';
 import { actionRoute, ok, resourceRoutes } from '../resource-routes.ts';
 import { callerOf, emptyInput, jsonBody, type Route } from '../route.ts';
 
@@ -36,17 +36,6 @@ type Dependencies = {
 /** Of what challenges an endpoint. */
 const UNCHALLENGED: Route['replies'] = {
   503: { description: 'The service could not challenge it; nothing was changed' },
-};
-
-const ENDPOINT_FILTERS: Filters = {
-  name: textFilter('With this name.'),
-  url: textFilter('With exactly this URL.'),
-  enabled: choiceFilter(TRUE_OR_FALSE, 'Enabled, or not.'),
-};
-const WEBHOOK_FILTERS: Filters = {
-  endpointId: textFilter('At this endpoint.'),
-  state: choiceFilter(webhookView.shape.state.options, 'In this state.'),
-  eventType: textFilter('With exactly this among their `eventTypes`: a name, `category.*` or `*`.'),
 };
 
 export function webhookRoutes({
@@ -69,7 +58,7 @@ export function webhookRoutes({
       changeReplies: UNCHALLENGED,
       administration: endpoints,
       show: showEndpoint,
-      filters: ENDPOINT_FILTERS,
+      list: ENDPOINT_LIST,
       showMade: (endpoint) => ({ shown: showEndpoint(endpoint), secrets: { secret: endpoint.secret.reveal() } }),
       once,
     }),
@@ -138,7 +127,7 @@ export function webhookRoutes({
       view: webhookView,
       administration: webhooks,
       show: viewWebhook,
-      filters: WEBHOOK_FILTERS,
+      list: WEBHOOK_LIST,
       showMade: (webhook) => ({ shown: viewWebhook(webhook) }),
       once,
     }),

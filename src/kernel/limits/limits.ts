@@ -18,6 +18,8 @@ export const AUTHORIZATION_BYTES: number = 8 * 1024;
 /** Levels of lists and objects in a value that is walked by recursion. */
 export const JSON_DEPTH_MAX = 100;
 export const PAGE_DEFAULT = 50;
+/** Base64 of a name of 200 characters, each of up to six bytes in JSON, and the rest. */
+export const CURSOR_MAX_LENGTH = 2000;
 export const PAGE_MAX = 200;
 
 // Tokens (contract §2).

@@ -1,10 +1,9 @@
 /** The verbs that every administered table has: one row by id, a page in order of creation, and audited changes. */
 
 import type { AuditEntry } from '../../resources/audit.ts';
-import type { Filter } from '../conditions.ts';
 import type { Administered, ResourceStore } from '../resource.ts';
 import { auditStatement } from './audit.ts';
-import { filtered } from './delivery/conditions.ts';
+import { type ListColumns, pageOf } from './delivery/conditions.ts';
 import type { Database, Row, Statement } from './driver/database.ts';
 import type { Table } from './driver/table.ts';
 
@@ -18,13 +17,10 @@ export function resourceStore<T extends Administered>(
     readonly onInsert?: (record: T) => Statement[];
     readonly onUpdate?: (record: T, before: T) => Statement[];
     readonly beforeRemove?: (id: string) => Statement[];
-    /** The condition of each name that a list may be filtered by. */
-    readonly filters?: Readonly<Record<string, string>>;
+    readonly list?: ListColumns;
   } = {},
 ): ResourceStore<T> & { updateStatements(record: T, before: T, audit: AuditEntry): Statement[] } {
   const getSql = `SELECT ${table.columns()} FROM ${name} WHERE id = @id`;
-  const listSql = (filter: Filter): string =>
-    `SELECT ${table.columns()} FROM ${name} WHERE id > @after${filtered(beside.filters ?? {}, filter)} ORDER BY id LIMIT @limit`;
   const removeSql = `DELETE FROM ${name} WHERE id = @id AND updated_at = coalesce(@updatedAt, updated_at)`;
   const unchangedSql = `UPDATE ${name} SET updated_at = updated_at WHERE id = @id AND updated_at = @updatedAt`;
   const unchanged = ({ id, updatedAt }: T): Statement => ({
@@ -41,8 +37,10 @@ export function resourceStore<T extends Administered>(
   ];
   return {
     get: async (id) => readOne(table, await db.get(getSql, { id })),
-    list: async (after, limit, filter = {}) =>
-      (await db.all(listSql(filter), { ...filter, after, limit })).map(table.read),
+    list: async (after, limit, filter = {}) => {
+      const { sql, params } = pageOf(beside.list ?? {}, { after, limit, filter });
+      return (await db.all(`SELECT ${table.columns()} FROM ${name} ${sql}`, params)).map(table.read);
+    },
     insert: async (record, audit, first = []) => {
       await db.commit([
         ...first,

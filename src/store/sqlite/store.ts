@@ -49,7 +49,7 @@ export function createStore(database: Database, vault: Vault, ids: Ids): Store {
     users: userStore(db, ids),
     invitations: invitationStore(db),
     products: productStore(db),
-    applications: applicationStore(db, application),
+    applications: applicationStore(db, application, applicationUses),
     applicationUses,
     tokens: tokenStore(db, current),
     employees: employeeStore(db),

@@ -1,8 +1,10 @@
 /** Registered applications (`application`). */
 
 import type { Application } from '../../../access/application.ts';
+import { APPLICATION_USES_AT_ONCE } from '../../../kernel/limits/housekeeping.ts';
 import type { ApplicationUseStore } from '../../application-uses.ts';
 import type { ApplicationStore } from '../../applications.ts';
+import type { ListColumns } from '../delivery/conditions.ts';
 import type { Database, Row, Statement } from '../driver/database.ts';
 import { bytes, bytesOrNull, flag, json, number, numberOrNull, type Table, table, text } from '../driver/table.ts';
 import { readOne, resourceStore } from '../resource.ts';
@@ -72,23 +74,40 @@ export function endTokensOfUser(userId: string, through: number, now: number): S
   return { sql: END_TOKENS_OF_USER, params: { userId, through, now } };
 }
 
-// The unique index on client_id and application_user serve two of them; applications are thousands at most, and the others go through them.
-const FILTERS = {
-  clientId: 'client_id = @clientId',
-  name: 'name = @name',
-  userId: 'user_id = @userId',
-  active: "active = (@active = 'true')",
+// The unique index on client_id and application_user serve two of them; applications are thousands at most, and the others, like the sorts, go through them.
+const LIST: ListColumns = {
+  filters: {
+    clientId: 'client_id = @clientId',
+    name: 'name = @name',
+    userId: 'user_id = @userId',
+    active: "active = (@active = 'true')",
+  },
+  sorts: {
+    name: 'name COLLATE NOCASE',
+    lastUsedAt: 'coalesce((SELECT last_used_at FROM application_use WHERE application_id = application.id), 0)',
+  },
 };
 
-export function applicationStore(db: Database, application: ApplicationTable): ApplicationStore {
+export function applicationStore(
+  db: Database,
+  application: ApplicationTable,
+  uses: Pick<ApplicationUseStore, 'write'>,
+): ApplicationStore {
   const many = async (from: string, params: Readonly<Record<string, string>>): Promise<Application[]> =>
     (await db.all(`SELECT ${application.columns()} ${from}`, params)).map(application.read);
+  const store = resourceStore(db, 'application', application, {
+    list: LIST,
+    onUpdate: ({ id, tokensRevokedThrough }, before) =>
+      tokensRevokedThrough > before.tokensRevokedThrough ? [{ sql: END_TOKENS, params: { id } }] : [],
+  });
   return {
-    ...resourceStore(db, 'application', application, {
-      filters: FILTERS,
-      onUpdate: ({ id, tokensRevokedThrough }, before) =>
-        tokensRevokedThrough > before.tokensRevokedThrough ? [{ sql: END_TOKENS, params: { id } }] : [],
-    }),
+    ...store,
+    list: async (after, limit, filter) => {
+      // The order is made of what is written. Where it cannot be, on a full disk for example, the order is that of the last time.
+      if (typeof after !== 'string' && after.sort.by === 'lastUsedAt')
+        await uses.write(APPLICATION_USES_AT_ONCE).catch(() => undefined);
+      return store.list(after, limit, filter);
+    },
     getClient: async (clientId) => {
       const row = await db.get(GET_CLIENT, { clientId });
       const client = readOne(ROW, row);

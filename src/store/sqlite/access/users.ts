@@ -11,6 +11,7 @@ import {
 import { userNameKey } from '../../../access/user-name-key.ts';
 import type { Ids } from '../../../kernel/ids.ts';
 import type { UserStore } from '../../users.ts';
+import type { ListColumns } from '../delivery/conditions.ts';
 import type { Database, Statement } from '../driver/database.ts';
 import { flag, json, number, oneOf, type Table, table, text, textOrNull } from '../driver/table.ts';
 import { readOne, resourceStore } from '../resource.ts';
@@ -72,11 +73,14 @@ function requireAnother(user: User, before: User): Statement[] {
   return lost === null ? [] : [{ sql: REQUIRE_ANOTHER, params: anotherThan(user.id, lost), expectChanges: 1 }];
 }
 
-// The unique index on user_name serves the first; users are thousands at most, and the others go through them.
-const FILTERS = {
-  userName: 'user_name = @userName',
-  role: 'role = @role',
-  active: "active = (@active = 'true')",
+// The unique index on user_name_key does not serve the first; users are thousands at most: filters and sorts go through them.
+const LIST: ListColumns = {
+  filters: {
+    userName: 'user_name = @userName',
+    role: 'role = @role',
+    active: "active = (@active = 'true')",
+  },
+  sorts: { userName: 'user_name COLLATE NOCASE' },
 };
 
 export function userStore(db: Database, ids: Ids): UserStore {
@@ -88,7 +92,7 @@ export function userStore(db: Database, ids: Ids): UserStore {
   ];
   return {
     ...resourceStore(db, 'user_account', USER, {
-      filters: FILTERS,
+      list: LIST,
       onUpdate: (user, before) => [
         ...requireAnother(user, before),
         ...(user.active ? [] : switchOff(user, before)),

@@ -4,6 +4,7 @@ import type { Vault } from '../../../kernel/vault.ts';
 import type { Endpoint, Verification } from '../../../webhooks/endpoint.ts';
 import type { EndpointStore } from '../../endpoints.ts';
 import { auditStatement } from '../audit.ts';
+import type { ListColumns } from '../delivery/conditions.ts';
 import type { Database } from '../driver/database.ts';
 import {
   flag,
@@ -56,13 +57,16 @@ export function endpointTable(vault: Vault): Table<Endpoint> {
   });
 }
 
-// Endpoints are thousands at most: a filter goes through them.
-const FILTERS = { name: 'name = @name', url: 'url = @url', enabled: "enabled = (@enabled = 'true')" };
+// Endpoints are thousands at most: filters and sorts go through them.
+const LIST: ListColumns = {
+  filters: { name: 'name = @name', url: 'url = @url', enabled: "enabled = (@enabled = 'true')" },
+  sorts: { name: 'name COLLATE NOCASE' },
+};
 
 export function endpointStore(db: Database, vault: Vault): EndpointStore {
   const { updateStatements, ...store } = resourceStore(db, 'endpoint', endpointTable(vault), {
     onUpdate: (endpoint, before) => changesOf(endpoint, before).map(changedSettingsStatement),
-    filters: FILTERS,
+    list: LIST,
   });
   return {
     ...store,

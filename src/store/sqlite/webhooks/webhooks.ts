@@ -2,12 +2,11 @@
 
 import type { Progress, StateChange, Webhook, WebhookConfiguration, WebhookState } from '../../../webhooks/webhook.ts';
 import type { CustomHeader } from '../../../wire/signature.ts';
-import type { Filter } from '../../conditions.ts';
 import type { WebhookStore } from '../../webhooks.ts';
 import { auditStatement } from '../audit.ts';
-import { filtered } from '../delivery/conditions.ts';
+import { type ListColumns, pageOf } from '../delivery/conditions.ts';
 import { resume, resumeStatement } from '../delivery/resume.ts';
-import type { Database, Row, Statement } from '../driver/database.ts';
+import type { Database, Row, SqlValue, Statement } from '../driver/database.ts';
 import { flag, json, number, numberOrNull, oneOf, type Table, table, text, textOrNull } from '../driver/table.ts';
 import { categoryPattern, publishStatements } from '../events.ts';
 import { afterChangedSettings, changedSettingsStatement } from './changed-settings.ts';
@@ -53,13 +52,15 @@ const SELECT = `
   SELECT ${WEBHOOK.columns('w')}, ${PROGRESS.columns('p')}
   FROM webhook AS w JOIN webhook_progress AS p ON p.webhook_number = w.number`;
 const GET = `${SELECT} WHERE w.id = @id`;
-const list = (filter: Filter): string =>
-  `${SELECT} WHERE w.id > @after${filtered(FILTERS, filter)} ORDER BY w.id LIMIT @limit`;
-// webhook_endpoint and the primary key of subscription serve two of them; webhooks are thousands at most, and a state goes through them.
-const FILTERS = {
-  endpointId: 'w.endpoint_id = @endpointId',
-  state: 'p.state = @state',
-  eventType: 'EXISTS (SELECT 1 FROM subscription AS s WHERE s.pattern = @eventType AND s.webhook_number = w.number)',
+// webhook_endpoint and the primary key of subscription serve two of them; webhooks are thousands at most, and a state or a sort goes through them.
+const LIST: ListColumns = {
+  id: 'w.id',
+  filters: {
+    endpointId: 'w.endpoint_id = @endpointId',
+    state: 'p.state = @state',
+    eventType: 'EXISTS (SELECT 1 FROM subscription AS s WHERE s.pattern = @eventType AND s.webhook_number = w.number)',
+  },
+  sorts: { name: 'w.name COLLATE NOCASE' },
 };
 const OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId ORDER BY w.number LIMIT 10`;
 const STANDARD_OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId AND w.standard_webhooks = 1 ORDER BY w.number LIMIT 1`;
@@ -107,11 +108,14 @@ export function stateStatements({ progress, stateBefore, event }: StateChange): 
 }
 
 export function webhookStore(db: Database): WebhookStore {
-  const many = async (sql: string, params: Readonly<Record<string, string | number>>): Promise<Webhook[]> =>
+  const many = async (sql: string, params: Readonly<Record<string, SqlValue>>): Promise<Webhook[]> =>
     (await db.all(sql, params)).map(readWebhook);
   return {
     get: async (id) => (await many(GET, { id }))[0] ?? null,
-    list: (after, limit, filter = {}) => many(list(filter), { ...filter, after, limit }),
+    list: (after, limit, filter = {}) => {
+      const { sql, params } = pageOf(LIST, { after, limit, filter });
+      return many(`${SELECT} ${sql}`, params);
+    },
     ofEndpoint: (endpointId) => many(OF_ENDPOINT, { endpointId }),
     standardOfEndpoint: (endpointId) => many(STANDARD_OF_ENDPOINT, { endpointId }),
     ofKey: (name) => many(OF_KEY, { name }),

@@ -1,0 +1,95 @@
+/** What a list may be asked for (contract §4): filters by its columns, and its order. The API and the commands read them from here. */
+import { z } from 'zod';
+import { isUuidV7 } from '../kernel/ids.ts';
+import type { After, Filter, Place, Sort } from '../store/conditions.ts';
+
+/** What a list may be filtered by; texts have to be equal. */
+export type Filters = Readonly<Record<string, { readonly schema: z.ZodType<string>; readonly description: string }>>;
+
+export type ListRules = {
+  /** The list, as its cursors name it: `applications`. */
+  readonly name: string;
+  readonly filters: Filters;
+  /** The fields that it may be sorted by besides `createdAt`, which is the order of ids. */
+  readonly sorts: readonly string[];
+};
+
+export function textFilter(description: string): Filters[string] {
+  return { schema: z.string(), description };
+}
+
+export function choiceFilter(choices: readonly string[], description: string): Filters[string] {
+  return { schema: z.enum(choices), description };
+}
+
+export const TRUE_OR_FALSE = ['true', 'false'] as const;
+
+/** The filter that `given` names. `refuse` makes the error for a value that cannot be. */
+export function parseFilter(
+  filters: Filters,
+  given: (name: string) => string | undefined,
+  refuse: (name: string, problem: string) => Error,
+): Filter {
+  const pairs = Object.entries(filters).flatMap(([name, { schema }]) => {
+    const text = given(name);
+    if (text === undefined) return [];
+    const parsed = schema.safeParse(text);
+    if (parsed.success) return [[name, parsed.data]];
+    throw refuse(name, schema instanceof z.ZodEnum ? `must be one of ${schema.options.join(', ')}` : 'is not valid');
+  });
+  return Object.fromEntries(pairs);
+}
+
+/** Every value of `sort`: each field, and with a hyphen the same from the other end. */
+export function sortsOf({ sorts }: Pick<ListRules, 'sorts'>): readonly string[] {
+  return ['createdAt', ...sorts].flatMap((field) => [field, `-${field}`]);
+}
+
+/** The order that `text` asks for, which is one of `sortsOf`. */
+export function parseSort(text: string): Sort {
+  return text.startsWith('-') ? { by: text.slice(1), descending: true } : { by: text, descending: false };
+}
+
+const IN_ORDER_OF_CREATION: Sort = { by: 'createdAt', descending: false };
+
+/** Where a page begins; null: the cursor is none of this list in this order. */
+export function parseCursor(
+  { name }: Pick<ListRules, 'name'>,
+  sort: Sort = IN_ORDER_OF_CREATION,
+  cursor: string | null = null,
+): After | null {
+  if (isById(sort)) return cursor === null ? '' : isUuidV7(cursor) ? cursor : null;
+  if (cursor === null) return { sort, place: null };
+  const place = readPlace(cursor);
+  return place !== null && cursor === cursorText(name, sort, place) ? { sort, place } : null;
+}
+
+/** The cursor behind an item, for the list and the order that `after` is of. In order of creation it is the item's id. */
+export function cursorBehind({ name }: Pick<ListRules, 'name'>, after: After, item: { readonly id: string }): string {
+  if (typeof after === 'string') return item.id;
+  const { sort } = after;
+  const value = sort.by === 'createdAt' ? item.id : (item as Readonly<Record<string, unknown>>)[sort.by];
+  // What was never used sorts as if it had been used at the beginning of time.
+  return cursorText(name, sort, { value: (value ?? 0) as Place['value'], id: item.id });
+}
+
+function isById({ by, descending }: Sort): boolean {
+  return by === 'createdAt' && !descending;
+}
+
+function cursorText(name: string, { by, descending }: Sort, { value, id }: Place): string {
+  const parts = [name, descending ? `-${by}` : by, value, id];
+  return Buffer.from(JSON.stringify(parts)).toString('base64url');
+}
+
+function readPlace(cursor: string): Place | null {
+  try {
+    const parts: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
+    if (!Array.isArray(parts)) return null;
+    const [, , value, id] = parts as unknown[];
+    const isValue = typeof value === 'string' || Number.isSafeInteger(value);
+    return isValue && typeof id === 'string' && isUuidV7(id) ? { value: value as Place['value'], id } : null;
+  } catch {
+    return null;
+  }
+}
