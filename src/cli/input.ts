@@ -49,7 +49,9 @@ export function listOptions(rules: ListRules): Readonly<Record<string, Option>> 
     const value = schema instanceof z.ZodEnum ? `<${schema.options.join('|')}>` : '<text>';
     return [kebabCase(name), { value, description: description.replace(/\.$/, '').replaceAll('`', '') }];
   });
-  const sort: Option = { value: '<field>', description: `The order: ${sortsOf(rules).join(', ')} (createdAt)` };
+  const fields = ['createdAt', ...rules.sorts].join(', ');
+  const description = `The order: ${fields}, or from the other end as --sort=-createdAt (createdAt)`;
+  const sort: Option = { value: '<field>', description };
   return { ...Object.fromEntries(filters), ...(rules.sorts.length > 0 && { sort }), ...PAGE_OPTIONS };
 }
 

@@ -100,6 +100,55 @@ test('lists come in pages', async (t) => {
   assert.equal((await run(['key', 'list'])).stdout, 'None.\n');
 });
 
+test('lists take the filters and the orders of the API', async (t) => {
+  const { run, json } = await initialised(t);
+  for (const name of ['b', 'C']) await json(['user', 'create', '--user-name', name]);
+  await json(['user', 'update', 'b', '--fields', '{"active":false}']);
+  const listed: readonly [args: readonly string[], names: readonly string[]][] = [
+    [['--user-name', 'b'], ['b']],
+    [
+      ['--role', 'service'],
+      ['b', 'C'],
+    ],
+    [['--role', 'service', '--active', 'true'], ['C']],
+    [
+      ['--sort', 'userName'],
+      ['admin', 'b', 'C'],
+    ],
+    [['--sort=-userName'], ['C', 'b', 'admin']],
+    [
+      ['--sort=-createdAt', '--active', 'true'],
+      ['C', 'admin'],
+    ],
+  ];
+  for (const [args, names] of listed) {
+    const { items } = await json<Page>(['user', 'list', ...args]);
+    assert.deepEqual(
+      items.map(({ userName }) => userName),
+      names,
+      args.join(' '),
+    );
+  }
+  const first = await json<Page>(['user', 'list', '--sort=-userName', '--limit', '2']);
+  const cursor = first.nextCursor ?? assert.fail();
+  const second = await json<Page>(['user', 'list', '--sort=-userName', '--cursor', cursor]);
+  assert.deepEqual(
+    second.items.map(({ userName }) => userName),
+    ['admin'],
+  );
+  const wrong: readonly [args: readonly string[], says: RegExp][] = [
+    [['--sort', 'role'], /--sort must be one of createdAt, -createdAt, userName, -userName/],
+    [['--sort', 'userName', '--cursor', cursor], /--cursor is not one that was given for this list in this order/],
+    [['--active', 'yes'], /--active must be one of true, false/],
+    [['--role', 'king'], /--role must be one of administrator, /],
+  ];
+  for (const [args, says] of wrong) {
+    const { status, stderr } = await run(['user', 'list', ...args]);
+    assert.equal(status, 2, args.join(' '));
+    assert.match(stderr, says);
+  }
+});
+
 test('application: registers one, lists it without its secret, replaces the secret and revokes tokens', async (t) => {
   const { credentials, json, failure } = await initialised(t);
   const args = ['application', 'create', '--name', 'Payroll', '--scope', 'employees:view', '--scope', 'employees:edit'];
