@@ -99,8 +99,9 @@ function tell(task: string, took: WriteTime, onWritten?: (took: WriteTime) => vo
 function addWebhook(): number {
   const { connection } = database;
   connection.exec(
-    `INSERT OR IGNORE INTO endpoint (id, name, url, api_key, secret, token_challenge, verified, enabled, enable_when_verified, created_at, updated_at)
-     VALUES ('e', 'e', 'https://receiver.example/', x'00', x'00', 0, 0, 1, 1, 1, 1)`,
+    `INSERT OR IGNORE INTO endpoint
+       (id, name, url, api_key, secret, secret_created_at, token_challenge, verified, enabled, enable_when_verified, created_at, updated_at)
+     VALUES ('e', 'e', 'https://receiver.example/', x'00', x'00', 1, 0, 0, 1, 1, 1, 1)`,
   );
   const { lastInsertRowid } = connection
     .prepare(

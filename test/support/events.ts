@@ -33,10 +33,11 @@ export async function subscribe(
   const now = clock();
   database.connection
     .prepare(
-      `INSERT INTO endpoint (id, name, url, api_key, secret, token_challenge, verified, enabled, enable_when_verified, created_at, updated_at)
-       VALUES (?, 'receiver', 'https://receiver.example/', x'00', x'00', 0, 0, 1, 1, ?, ?)`,
+      `INSERT INTO endpoint
+         (id, name, url, api_key, secret, secret_created_at, token_challenge, verified, enabled, enable_when_verified, created_at, updated_at)
+       VALUES (?, 'receiver', 'https://receiver.example/', x'00', x'00', ?, 0, 0, 1, 1, ?, ?)`,
     )
-    .run(id, now, now);
+    .run(id, now, now, now);
   const webhookId = ids.uuid();
   await store.webhooks.insert(
     {
