@@ -166,7 +166,7 @@ async function prepareDesk(t: TestContext): Promise<Desk> {
   let registered: Credentials | null = null;
   let printedToken: string | null = null;
   const callerOf = (text: string): Credentials =>
-    /introspect|applications:manage/.test(text) || registered === null ? first : registered;
+    /introspect|applications:manage|"scope":"all"/.test(text) || registered === null ? first : registered;
   return {
     cwd,
     env,
