@@ -200,7 +200,7 @@ test('the guarded operations of the API', async (t) => {
   const database = openSqlite(join(service.dataDir, DATABASE_FILE));
   cleanUp(t, () => database.close());
   /** All but the figures, which are written whenever half a minute has passed. */
-  const written = (): unknown => ({ ...contents(database), figure: [] });
+  const written = (): unknown => ({ ...contents(database), figure: [], application_use: [] });
   /** Each operation, and `HEAD` where there is a `GET`. */
   const refuse = async (tokenFor: (scope: string) => string | null, challengeFor: (scope: string) => RegExp) => {
     for (const line of GUARDED) {

@@ -35,9 +35,11 @@ export async function refuseAll(
 ): Promise<void> {
   const database = openSqlite(join(dataDir, DATABASE_FILE));
   cleanUp(t, () => database.close());
+  // Once a minute the service writes by itself when its callers last called.
+  const kept = (): Readonly<Record<string, readonly unknown[]>> => ({ ...contents(database), application_use: [] });
   for (const { what, method = 'POST', path, body, headers = {}, client = admin, ...wanted } of cases) {
     await t.test(what, async () => {
-      const before = contents(database);
+      const before = kept();
       const reply = await client.send(method, path, { body, headers });
       const { status = 400, code = 'validation_failed', fields = [], says } = wanted;
       const shown = JSON.stringify(reply.body);
@@ -49,7 +51,7 @@ export async function refuseAll(
       if (says !== undefined) assert.match(error.description, says);
       const line = await log.line(({ errorId }) => errorId === error.errorId);
       assert.deepEqual([line.msg, line.status, line.method], ['request', status, method]);
-      assert.deepEqual(contents(database), before, 'something was written');
+      assert.deepEqual(kept(), before, 'something was written');
     });
   }
 }
