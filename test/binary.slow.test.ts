@@ -20,7 +20,7 @@ test('only src/kernel/assets.ts asks where the code is: in the binary it is nowh
   const src = fileURLToPath(new URL('../src/', import.meta.url));
   const files = (readdirSync(src, { recursive: true }) as string[]).filter((file) => file.endsWith('.ts'));
   const asking = files.filter((file) => /\bimport\.meta\b|\b__dirname\b/.test(readFileSync(join(src, file), 'utf8')));
-  assert.deepEqual(asking, ['assets.ts']);
+  assert.deepEqual(asking, ['kernel/assets.ts']);
 });
 
 describe('the single binary', () => {
