@@ -33,19 +33,20 @@ const CONCURRENCY = availableParallelism() + 1;
 /** More than these, and it is not the machine. */
 const FILES_AGAIN_MAX = 2;
 
-/** Temporary files of the tests in memory: an fsync there is free. */
+/** Temporary files of the fast tests in memory: an fsync there is free. Deno's permissions do not reach there. */
 const MEMORY = '/dev/shm';
 const MEMORY_FREE_BYTES = 4 * 1024 ** 3;
 
 const root = resolve(import.meta.dirname, '..');
-const temporary = mkdtempSync(join(canHoldTests(MEMORY) ? MEMORY : tmpdir(), 'test-suite-'));
+const isSlow = process.argv[2] === '--slow';
+const named = process.argv.slice(isSlow ? 3 : 2).map((path) => resolve(path));
+const isInMemory = !isSlow && !named.some(isSlowFile) && canHoldTests(MEMORY);
+const temporary = mkdtempSync(join(isInMemory ? MEMORY : tmpdir(), 'test-suite-'));
 // Some tests run programs as another user.
 chmodSync(temporary, 0o755);
 process.once('exit', () => rmSync(temporary, { recursive: true, force: true }));
 /** What one process has compiled the others load: tests start hundreds, each of which would need half a second for it. */
 const compiled = join(temporary, 'compiled');
-const isSlow = process.argv[2] === '--slow';
-const named = process.argv.slice(isSlow ? 3 : 2).map((path) => resolve(path));
 const tests = [
   ...['--disable-warning=ExperimentalWarning', '--import', join(root, 'scripts', 'test-deadline.ts')],
   ...['--test', `--test-concurrency=${CONCURRENCY}`, `--test-timeout=${TEST_TIMEOUT_MS}`],

@@ -24,7 +24,7 @@ export type LostAdministration = 'all' | 'permissions';
  * An active administrator is active and has the role, with which the portal lets it do everything. Whether it has a password yet does
  * not matter. The last one may neither lose that, nor the permissions by which rights are given.
  */
-export function isActiveAdministrator({ active, role }: User): boolean {
+function isActiveAdministrator({ active, role }: User): boolean {
   return active && role === 'administrator';
 }
 

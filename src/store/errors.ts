@@ -25,7 +25,7 @@ export class StaleWrite extends Error {
   }
 }
 
-export const STALE_ROUNDS = 100;
+const STALE_ROUNDS = 100;
 
 /**
  * Decides and writes again while what was read turns out to be stale: a row changed, or what it refers to or is referred to

@@ -47,7 +47,7 @@ export const COUNTS = [
   'callsRefused',
 ] as const;
 
-export const NONE = {
+const NONE = {
   delivered: 0,
   retried: 0,
   dead: 0,
