@@ -15,6 +15,7 @@ import { createSchema } from '../../src/store/sqlite/driver/schema.ts';
 import { openSqlite, type SqliteDatabase } from '../../src/store/sqlite/driver/sqlite.ts';
 import { createStore } from '../../src/store/sqlite/store.ts';
 import type { Store } from '../../src/store/store.ts';
+import { cleanUp } from './cleanup.ts';
 
 /** When the tests' clock starts: the moment at which the PGP keys in test/vectors are what their names say. */
 export const NOW: number = Date.parse('2026-11-21T05:00:00.000Z');
@@ -37,7 +38,7 @@ export type TestStore = {
 /** The folder of a test that needs files; removed when the test ends. */
 export function temporaryFolder(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'store-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  cleanUp(t, () => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
@@ -45,7 +46,7 @@ export function temporaryFolder(t: TestContext): string {
 export function openTestDatabase(t: TestContext): { readonly path: string; readonly database: SqliteDatabase } {
   const path = join(temporaryFolder(t), 'sallyport.db');
   const database = openSqlite(path);
-  t.after(() => database.close());
+  cleanUp(t, () => database.close());
   createSchema(database, readFileSync(new URL('../../schema.sql', import.meta.url), 'utf8'));
   return { path, database };
 }
