@@ -107,7 +107,7 @@ function fieldOf(at: number, field: string, batch: boolean): string {
   return batch ? `events[${at}].${field}` : field;
 }
 
-/** All that the publisher said of an event, but for its key. The order of an object's members does not count, nor does null. */
+/** Hashes everything in the event except its key. The order of members does not count, and null equals absent. */
 function hashOf({ type, data, subject, correlationId, actorId }: Omit<EventInput, 'idempotencyKey'>): Uint8Array {
   return contentHash([type, data, subject ?? null, correlationId ?? null, actorId ?? null]);
 }

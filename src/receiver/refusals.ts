@@ -25,7 +25,7 @@ export type Refusal = { readonly code: RefusalCode; readonly description: string
 
 /**
  * The sender tries again whatever the status. 413, or other statuses of 4xx twice that speak of the content, make it send a
- * batch on as two halves (contract §5 "Outcome"): so what this side has to mend is 500, and whatever leaves open who sent it 401.
+ * batch on as two halves (contract §5 "Outcome"): so a fault of the receiver is 500, and a request of unknown origin is 401.
  */
 export function statusOf({ code, verified }: Refusal): number {
   return STATUS[code] ?? (verified ? 400 : 401);

@@ -104,7 +104,7 @@ describe('while another process holds the file', () => {
     await holder.release();
   });
 
-  it('no more may wait than fits: what comes then is refused at once, and what waits is written', async (t) => {
+  it('the queue of waiting writes is bounded: further ones are refused at once, and the waiting ones are written', async (t) => {
     const { path, database } = openTestDatabase(t);
     const holder = await holdLock(t, path);
     const large = { ...write('large'), params: { name: 'large', value: Buffer.alloc(BYTES_WAITING_MAX) } };
