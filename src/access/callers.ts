@@ -1,6 +1,7 @@
 /** Who calls with a token, and the callers that are known: those of one application share what is the same for all of its tokens. */
 
 import { CALLERS_CACHED, CALLERS_SHARED_BYTES } from '../kernel/limits/limits.ts';
+import { createLru } from '../kernel/lru.ts';
 import type { Acting } from '../resources/acting.ts';
 import type { Actor } from '../resources/audit.ts';
 import { bytesOfTexts } from './known.ts';
@@ -41,7 +42,7 @@ type Holder = Omit<Caller, 'scope' | 'expiresAt'>;
  * take too much: as parts that an old caller still holds could be neither shared nor let go.
  */
 export function createCallers(): KnownCallers {
-  const callers = new Map<string, Caller>();
+  const callers = createLru<string, Caller>({ max: CALLERS_CACHED });
   const holders = new Map<string, Holder>();
   const scopes = new Map<string, readonly string[]>();
   let at = Number.NEGATIVE_INFINITY;
@@ -74,8 +75,6 @@ export function createCallers(): KnownCallers {
       }
       if (version < at) return callerOf(readHolder(grant), readScope(grant.scope), grant.expiresAt);
       const caller = callerOf(holderOf(grant), scopeOf(grant), grant.expiresAt);
-      callers.delete(digest);
-      if (callers.size >= CALLERS_CACHED) callers.delete(callers.keys().next().value as string);
       callers.set(digest, caller);
       return caller;
     },

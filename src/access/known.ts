@@ -1,4 +1,5 @@
 /** What was read of the store and may be used again while the store's version is the one it was read under. */
+import { createLru } from '../kernel/lru.ts';
 
 export type Known<T> = {
   /** What was kept under this name and version, if anything was. */
@@ -15,29 +16,18 @@ export type KnownBounds<T> = {
 };
 
 /** The oldest ones give way to what is beyond the bounds, and all of an older version to the first of a newer one. */
-export function createKnown<T>({ entries: max, bytes: maxBytes, bytesOf }: KnownBounds<T>): Known<T> {
-  const entries = new Map<string, T>();
+export function createKnown<T>({ entries: max, bytes: maxWeight, bytesOf: weightOf }: KnownBounds<T>): Known<T> {
+  const entries = createLru<string, T>({ max, maxWeight, weightOf });
   let at = Number.NEGATIVE_INFINITY;
-  let bytes = 0;
-  const forget = (name: string): void => {
-    const value = entries.get(name);
-    if (value === undefined) return;
-    entries.delete(name);
-    bytes -= bytesOf(value);
-  };
   return {
     find: (name, version) => (version === at ? (entries.get(name) ?? null) : null),
     keep: (name, version, value) => {
       if (version < at) return value;
       if (version > at) {
         entries.clear();
-        bytes = 0;
         at = version;
       }
-      forget(name);
       entries.set(name, value);
-      bytes += bytesOf(value);
-      while (entries.size > max || bytes > maxBytes) forget(entries.keys().next().value as string);
       return value;
     },
   };

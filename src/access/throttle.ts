@@ -12,6 +12,7 @@ import {
   FAILURES_REMEMBERED_MAX,
   NETWORK_FAILURES_MAX,
 } from '../kernel/limits/limits.ts';
+import { createLru } from '../kernel/lru.ts';
 import { Refusal } from '../kernel/refusal.ts';
 
 /** Whose authentication it is. `network` stands for one subscriber: an IPv4 address, or the /64 of an IPv6 one. */
@@ -36,14 +37,11 @@ export type Throttle = {
 
 /** `remembered`: failures kept in memory, of all networks together. */
 export function createThrottle(remembered: number = FAILURES_REMEMBERED_MAX): Throttle {
-  /** In order of their last failure. */
-  const logs = new Map<string, readonly Failure[]>();
-  let size = 0;
-
-  const forget = (network: string): void => {
-    size -= logs.get(network)?.length ?? 0;
-    logs.delete(network);
-  };
+  const logs = createLru<string, readonly Failure[]>({
+    max: Number.POSITIVE_INFINITY,
+    maxWeight: remembered,
+    weightOf: ({ length }) => length,
+  });
 
   const blockedForMs = ({ network, clientId }: Attempt, now: number): number | null => {
     const log = logs.get(network);
@@ -64,14 +62,7 @@ export function createThrottle(remembered: number = FAILURES_REMEMBERED_MAX): Th
       const waitMs = blockedForMs(attempt, now);
       if (waitMs !== null) return waitMs;
       const { network, clientId } = attempt;
-      const log = [...recentOf(logs.get(network) ?? [], now), { at: now, client: digest(clientId) }];
-      forget(network);
-      logs.set(network, log);
-      size += log.length;
-      for (const quietest of logs.keys()) {
-        if (size <= remembered || quietest === network) break;
-        forget(quietest);
-      }
+      logs.set(network, [...recentOf(logs.get(network) ?? [], now), { at: now, client: digest(clientId) }]);
       return null;
     },
   };

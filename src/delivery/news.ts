@@ -3,6 +3,7 @@
  * another event, with every answer: without a bound as many as the network carries, for ever.
  */
 import { STATE_NEWS_PER_MINUTE, STATE_NEWS_WEBHOOKS } from '../kernel/limits/delivery.ts';
+import { createLru } from '../kernel/lru.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
 import type { StateChange } from '../webhooks/webhook.ts';
 
@@ -17,7 +18,7 @@ const MINUTE_MS = 60_000;
 
 export function createNews(): News {
   /** By number of the webhook, when its latest events were told. */
-  const told = new Map<number, readonly number[]>();
+  const told = createLru<number, readonly number[]>({ max: STATE_NEWS_WEBHOOKS });
   const recent = (webhookNumber: number, now: number): readonly number[] =>
     (told.get(webhookNumber) ?? []).filter((at) => at > now - MINUTE_MS);
   return {
@@ -30,12 +31,8 @@ export function createNews(): News {
     written: (changes, now) => {
       for (const { event, progress } of changes) {
         if (event === null) continue;
-        const times = [...recent(progress.webhookNumber, now), now];
-        told.delete(progress.webhookNumber);
-        told.set(progress.webhookNumber, times);
+        told.set(progress.webhookNumber, [...recent(progress.webhookNumber, now), now]);
       }
-      const [oldest] = told.keys();
-      if (oldest !== undefined && told.size > STATE_NEWS_WEBHOOKS) told.delete(oldest);
     },
   };
 }

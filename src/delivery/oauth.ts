@@ -5,6 +5,7 @@
 
 import type { Clock } from '../kernel/ids.ts';
 import { OAUTH_ANSWER_SHOWN_LENGTH, OAUTH_CACHED, OAUTH_EARLY_MS } from '../kernel/limits/delivery.ts';
+import { createLru } from '../kernel/lru.ts';
 import { type Failure, failure } from '../outbound/outcome.ts';
 import type { Transport } from '../outbound/transport.ts';
 import type { Endpoint } from '../webhooks/endpoint.ts';
@@ -30,7 +31,7 @@ export function createOauthTokens({
   readonly transport: Transport;
   readonly clock: Clock;
 }): OauthTokens {
-  const kept = new Map<string, Kept>();
+  const kept = createLru<string, Kept>({ max: OAUTH_CACHED });
   const underWay = new Map<string, Running>();
 
   const fetchToken = async (endpoint: Endpoint, settings: string): Promise<BearerToken> => {
@@ -44,10 +45,7 @@ export function createOauthTokens({
         : Math.max(0, expiresInSeconds * 1000);
     // Used until shortly before its end, so that it does not expire on its way.
     const expiresAt = requestedAt + lifetimeMs - Math.min(OAUTH_EARLY_MS, lifetimeMs / 10);
-    kept.delete(endpoint.id);
     kept.set(endpoint.id, { settings, token, expiresAt });
-    const [oldest] = kept.keys();
-    if (kept.size > OAUTH_CACHED && oldest !== undefined) kept.delete(oldest);
     return { ok: true, token };
   };
 

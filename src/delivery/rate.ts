@@ -1,4 +1,5 @@
 /** How many records a webhook may send now (`maxRecordsPerSecond`). In memory: after a restart it begins anew. */
+import { createLru } from '../kernel/lru.ts';
 
 export type Allowance = {
   /** Whole records that may be sent now; infinite without a limit. */
@@ -27,7 +28,7 @@ const BUCKETS_MAX = 10_000;
 type Bucket = { tokens: number; at: number; perSecond: number };
 
 export function createRateLimiter(): RateLimiter {
-  const buckets = new Map<number, Bucket>();
+  const buckets = createLru<number, Bucket>({ max: BUCKETS_MAX });
   const refilled = (webhookNumber: number, perSecond: number, now: number): Bucket => {
     const most = burst(perSecond);
     const bucket = buckets.get(webhookNumber) ?? { tokens: most, at: now, perSecond };
@@ -38,10 +39,7 @@ export function createRateLimiter(): RateLimiter {
     const gained = (Math.max(0, now - bucket.at) / 1000) * perSecond;
     bucket.tokens = Math.min(most, bucket.tokens + gained);
     bucket.at = now;
-    buckets.delete(webhookNumber);
     buckets.set(webhookNumber, bucket);
-    const [oldest] = buckets.keys();
-    if (buckets.size > BUCKETS_MAX && oldest !== undefined) buckets.delete(oldest);
     return bucket;
   };
   return {

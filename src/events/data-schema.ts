@@ -2,6 +2,7 @@
 import { Ajv, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { EVENT_TYPE_SCHEMAS_CACHED, SCHEMA_CHECK_MS, SCHEMA_COMPILE_MS } from '../kernel/limits/limits.ts';
+import { createLru } from '../kernel/lru.ts';
 import { type FieldProblem, refuseField } from '../kernel/refusal.ts';
 import { fieldName } from '../kernel/validation.ts';
 import { endsWithin } from './bounded-check.ts';
@@ -33,15 +34,11 @@ const DIALECTS: ReadonlyMap<string, typeof Ajv | typeof Ajv2020> = new Map([
 
 /** Compiled validators are kept per version of their event type, a bounded number of them. `format` is not checked. */
 export function createDataSchemas(): DataSchemas {
-  const compiled = new Map<string, ValidateFunction>();
+  const compiled = createLru<string, ValidateFunction>({ max: EVENT_TYPE_SCHEMAS_CACHED });
   const validatorOf = ({ id, updatedAt }: DataCheck['eventType'], schema: JsonSchema): ValidateFunction => {
     const version = `${id} ${updatedAt}`;
     const validator = compiled.get(version) ?? compile(schema);
     compiled.set(version, validator);
-    for (const oldest of compiled.keys()) {
-      if (compiled.size <= EVENT_TYPE_SCHEMAS_CACHED) break;
-      compiled.delete(oldest);
-    }
     return validator;
   };
   return {

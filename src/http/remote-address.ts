@@ -1,6 +1,7 @@
 /** Where a request came from. `X-Forwarded-For` counts only as far as proxies that are trusted wrote it (contract §6). */
 import type { IncomingMessage } from 'node:http';
 import { PEERS_CACHED } from '../kernel/limits/limits.ts';
+import { createLru } from '../kernel/lru.ts';
 import { type Cidr, cidrContains, formatAddress, parseAddress, unmapped } from '../outbound/ip-address.ts';
 
 /** What stands for a peer that has no address, such as that of a Unix socket. */
@@ -14,13 +15,12 @@ const UNKNOWN_ADDRESS = 'unknown';
 export function createRemoteAddress(trusted: readonly Cidr[]): (request: IncomingMessage) => string {
   const isTrusted = (address: Uint8Array): boolean => trusted.some((cidr) => cidrContains(cidr, address));
   /** What came of peers before, where their address alone says where a request came from. */
-  const known = new Map<string, string>();
+  const known = createLru<string, string>({ max: PEERS_CACHED });
   return (request) => {
     const peer = request.socket.remoteAddress ?? '';
     if (trusted.length > 0) return walk(peer, request);
     const found = known.get(peer);
     if (found !== undefined) return found;
-    if (known.size >= PEERS_CACHED) known.clear();
     const address = walk(peer, request);
     known.set(peer, address);
     return address;

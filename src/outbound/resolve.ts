@@ -16,6 +16,7 @@ import {
   NAMES_REMEMBERED,
   SLOW_LOOKUP_MS,
 } from '../kernel/limits/limits.ts';
+import { createLru } from '../kernel/lru.ts';
 import { isExhausted } from './exhausted.ts';
 
 type Options = {
@@ -39,8 +40,7 @@ export function createResolve({
   exhaustion = missingDescriptor,
 }: Options): Resolve {
   const underWay = new Map<string, ReturnType<Resolve>>();
-  /** The name that was looked up longest ago goes first. */
-  const lastTime = new Map<string, Exclude<Kind, 'unknown'>>();
+  const lastTime = createLru<string, Exclude<Kind, 'unknown'>>({ max: NAMES_REMEMBERED });
   const lanes: Readonly<Record<Kind, Lane>> = {
     quick: createLane(LOOKUPS_QUICK),
     slow: createLane(LOOKUPS_SLOW),
@@ -48,10 +48,7 @@ export function createResolve({
   };
 
   const remember = (hostname: string, tookMs: number): void => {
-    lastTime.delete(hostname);
     lastTime.set(hostname, tookMs < SLOW_LOOKUP_MS ? 'quick' : 'slow');
-    const [oldest] = lastTime.keys();
-    if (lastTime.size > NAMES_REMEMBERED && oldest !== undefined) lastTime.delete(oldest);
   };
 
   const lookUp = async (hostname: string): ReturnType<Resolve> => {

@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto';
 import type { SecureContext } from 'node:tls';
 import { ORIGINS_MAX } from '../kernel/limits/limits.ts';
+import { createLru } from '../kernel/lru.ts';
 import { attempt } from './attempt.ts';
 import { classifyError, deliveryError } from './classify.ts';
 import type { Destination } from './connect.ts';
@@ -60,7 +61,10 @@ export function createTransport({ egress, caPem, proxyUrl, resolve }: TransportO
   const way = { egress, proxy: proxyUrl === null ? null : parseProxyUrl(proxyUrl), resolve };
   // Made for the first connection: a start, and each command, would take 20 ms longer.
   let withoutCertificate: SecureContext | null = null;
-  const origins = new Map<string, Origin>();
+  const origins = createLru<string, Origin>({
+    max: ORIGINS_MAX,
+    onEvict: ({ connections }) => void connections.close(),
+  });
   let latest: Origin | null = null;
   let underWay = 0;
   let onIdle = (): void => {};
@@ -85,14 +89,8 @@ export function createTransport({ egress, caPem, proxyUrl, resolve }: TransportO
     const key = client === null ? url.origin : `${url.origin} ${fingerprint(client)}`;
     if (latest?.key === key) return latest;
     const origin = origins.get(key) ?? makeOrigin(key, url, client);
-    origins.delete(key);
     origins.set(key, origin);
     latest = origin;
-    const [oldest] = origins.values();
-    if (origins.size > ORIGINS_MAX && oldest !== undefined) {
-      origins.delete(oldest.key);
-      void oldest.connections.close();
-    }
     return origin;
   }
 

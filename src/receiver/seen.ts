@@ -1,4 +1,5 @@
 /** Which messages were handled, so that a delivery that comes again (at least once is the promise) is not handled again. */
+import { createLru } from '../kernel/lru.ts';
 import type { ReceivedRecord } from '../wire/envelope.ts';
 
 /** Where handled messages are remembered: a database, where several processes receive or a restart must not forget. */
@@ -9,17 +10,13 @@ export type SeenStore = {
   add(messageIds: readonly string[]): void | Promise<void>;
 };
 
-/** Remembers in this process, up to `max` messages; the oldest go first. */
+/** Remembers up to `max` messages in this process and forgets the oldest first. */
 export function memorySeen(max: number): SeenStore {
-  const seen = new Set<string>();
+  const seen = createLru<string, true>({ max });
   return {
-    find: (messageIds) => messageIds.filter((messageId) => seen.has(messageId)),
+    find: (messageIds) => messageIds.filter((messageId) => seen.get(messageId)),
     add(messageIds) {
-      for (const messageId of messageIds) seen.add(messageId);
-      for (const messageId of seen) {
-        if (seen.size <= max) break;
-        seen.delete(messageId);
-      }
+      for (const messageId of messageIds) seen.set(messageId, true);
     },
   };
 }

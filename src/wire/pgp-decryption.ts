@@ -3,8 +3,8 @@
  * JavaScript runtime that has WebCrypto. The OpenPGP library is loaded at the first call.
  */
 import type { PrivateKey } from 'openpgp';
-import { PGP_UNPACKED_BYTES } from '../kernel/limits/limits.ts';
-import { recall, remember } from './pgp-key-cache.ts';
+import { PGP_KEYS_CACHED, PGP_UNPACKED_BYTES } from '../kernel/limits/limits.ts';
+import { createLru } from '../kernel/lru.ts';
 import { type Failure, failure, type Verdict } from './verdict.ts';
 import { sha256Base64 } from './web-hash.ts';
 
@@ -25,7 +25,7 @@ export type DecryptOptions = {
   readonly allowUnprotected?: boolean | undefined;
 };
 
-const unlockedKeys = new Map<string, PrivateKey>();
+const unlockedKeys = createLru<string, PrivateKey>({ max: PGP_KEYS_CACHED });
 
 /**
  * Decrypts what `encryptBinary` made, with an armored private key. Refuses messages that are signed, or whose integrity
@@ -81,7 +81,7 @@ type Unlocked = { readonly ok: true; readonly key: PrivateKey } | Failure<'malfo
 
 async function unlock(armored: string, passphrase: string | undefined): Promise<Unlocked> {
   const name = await sha256Base64(new TextEncoder().encode(JSON.stringify([armored, passphrase])));
-  const cached = recall(unlockedKeys, name);
+  const cached = unlockedKeys.get(name);
   if (cached !== undefined) return { ok: true, key: cached };
   const openpgp = await import('openpgp');
   const read = await openpgp.readPrivateKey({ armoredKey: armored }).catch(() => null);
@@ -94,6 +94,6 @@ async function unlock(armored: string, passphrase: string | undefined): Promise<
       ? read
       : await openpgp.decryptKey({ privateKey: read, passphrase }).catch(() => null);
   if (key === null) return failure('wrong_passphrase', 'the passphrase does not open the private key');
-  remember(unlockedKeys, name, key);
+  unlockedKeys.set(name, key);
   return { ok: true, key };
 }

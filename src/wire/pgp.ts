@@ -4,15 +4,17 @@
  */
 
 import type { Key } from 'openpgp';
+import { PGP_KEYS_CACHED } from '../kernel/limits/limits.ts';
+import { createLru } from '../kernel/lru.ts';
 import { heavyTurns } from '../kernel/turns.ts';
 import { firstLine, judgeKey, type KeyFailureCode, type KeyVerdict, refuseArmor, refusePrivate } from './pgp-key.ts';
-import { recall, remember } from './pgp-key-cache.ts';
 import { type Failure, failure } from './verdict.ts';
 
 /** What `encryptBinary` throws for a key that must not be used: an Error whose `code` says why. */
 export type KeyError = Error & { readonly code: KeyFailureCode };
 
-const publicKeys = new Map<string, Key>();
+/** Parsing a key takes up to a second. */
+const publicKeys = createLru<string, Key>({ max: PGP_KEYS_CACHED });
 
 /** Says whether one armored public key can be used to encrypt at `now` (epoch milliseconds), or why not. Never throws. */
 export async function inspectPublicKey(armored: string, now: number): Promise<KeyVerdict> {
@@ -58,7 +60,7 @@ export function keyErrorCode(error: unknown): KeyFailureCode | null {
 type Parsed = { readonly ok: true; readonly key: Key } | Failure<KeyFailureCode>;
 
 async function parsePublicKey(armored: string): Promise<Parsed> {
-  const cached = recall(publicKeys, armored);
+  const cached = publicKeys.get(armored);
   if (cached !== undefined) return { ok: true, key: cached };
   const refused = refuseArmor(armored);
   if (refused !== null) return refused;
@@ -71,7 +73,7 @@ async function parsePublicKey(armored: string): Promise<Parsed> {
   if (key === undefined || keys.length > 1) {
     return failure('malformed_key', `one public key is wanted, the text holds ${keys.length}`);
   }
-  remember(publicKeys, armored, key);
+  publicKeys.set(armored, key);
   return { ok: true, key };
 }
 

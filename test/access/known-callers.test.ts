@@ -121,7 +121,7 @@ describe('callers that are known', () => {
     assert.deepEqual(callers.find('two', 2)?.permissions, []);
   });
 
-  it('are a bounded number, the oldest going first', async (t) => {
+  it('are a bounded number, and the least recently used goes first', async (t) => {
     const holder = await startHolding(t);
     const { s } = holder;
     const first = await enter(holder);
@@ -133,9 +133,12 @@ describe('callers that are known', () => {
       others.push(...issued.map(({ accessToken }) => accessToken));
     }
     const last = others.pop() ?? '';
-    for (const token of others) await enter({ ...holder, token });
+    const [oldest = ''] = others;
+    const second = await enter({ ...holder, token: oldest });
+    for (const token of others.slice(1)) await enter({ ...holder, token });
     assert.equal(await enter(holder), first);
     await enter({ ...holder, token: last });
-    assert.notEqual(await enter(holder), first);
+    assert.equal(await enter(holder), first);
+    assert.notEqual(await enter({ ...holder, token: oldest }), second);
   });
 });

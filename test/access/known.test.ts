@@ -21,7 +21,7 @@ describe('what is known of the store', () => {
     assert.equal(known.find('b', 2), 'two');
   });
 
-  it('is a bounded number, and takes a bounded number of bytes, the oldest going first', () => {
+  it('is a bounded number, and takes a bounded number of bytes, the least recently used going first', () => {
     const few = lengths(100, 2);
     for (const name of ['a', 'b', 'a', 'c']) few.keep(name, 1, name);
     assert.deepEqual([few.find('a', 1), few.find('b', 1), few.find('c', 1)], ['a', null, 'c']);
@@ -37,7 +37,7 @@ describe('what is known of the store', () => {
     }
     assert.deepEqual([small.find('a', 1), small.find('b', 1), small.find('c', 1)], ['12', '1234', '1234']);
     small.keep('d', 1, '1');
-    assert.deepEqual([small.find('b', 1), small.find('a', 1)], [null, '12']);
+    assert.deepEqual([small.find('a', 1), small.find('d', 1)], [null, '1']);
     small.keep('e', 1, 'more than all of it');
     assert.deepEqual(
       ['a', 'c', 'd', 'e'].map((name) => small.find(name, 1)),

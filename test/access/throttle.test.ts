@@ -96,8 +96,9 @@ describe('the throttle', () => {
     for (let network = 0; network < 9; network += 1) failAsMany(throttle, `net-${network}`, NETWORK_FAILURES_MAX);
     assert.notEqual(throttle.blockedForMs(mine, NOW), null);
     failAsMany(throttle, 'net-9', NETWORK_FAILURES_MAX);
-    assert.equal(throttle.blockedForMs(mine, NOW), null);
-    assert.notEqual(throttle.blockedForMs({ ...mine, network: 'net-0' }, NOW), null);
+    assert.notEqual(throttle.blockedForMs(mine, NOW), null);
+    assert.equal(throttle.blockedForMs({ ...mine, network: 'net-0' }, NOW), null);
+    assert.notEqual(throttle.blockedForMs({ ...mine, network: 'net-1' }, NOW), null);
   });
 
   it('remembers no more than that under guesses from very many networks', () => {

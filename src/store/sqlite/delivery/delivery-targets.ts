@@ -1,6 +1,7 @@
 /** A webhook with all that a delivery needs to know of it, read anew for every attempt and yet cheap. */
 import type { DeliveryTarget } from '../../../delivery/target.ts';
 import { TARGETS_CACHED } from '../../../kernel/limits/delivery.ts';
+import { createLru } from '../../../kernel/lru.ts';
 import type { Vault } from '../../../kernel/vault.ts';
 import type { Endpoint } from '../../../webhooks/endpoint.ts';
 import type { PgpKey } from '../../../webhooks/key.ts';
@@ -37,7 +38,7 @@ const KEY = `SELECT ${PGP_KEY.columns()} FROM pgp_key WHERE name = @name`;
 export function targetReader(db: Database, vault: Vault): (webhookNumber: number) => Promise<DeliveryTarget | null> {
   const endpoints = endpointTable(vault);
   const endpointSql = `SELECT ${endpoints.columns()} FROM endpoint WHERE id = @id`;
-  const cached = new Map<number, Settings>();
+  const cached = createLru<number, Settings>({ max: TARGETS_CACHED });
 
   const readSettings = async (webhookNumber: number, version: string): Promise<Settings | null> => {
     const row = await db.get(CONFIGURATION, { webhookNumber });
@@ -54,8 +55,6 @@ export function targetReader(db: Database, vault: Vault): (webhookNumber: number
       key: key === undefined ? null : PGP_KEY.read(key),
     };
     cached.set(webhookNumber, settings);
-    const [oldest] = cached.keys();
-    if (cached.size > TARGETS_CACHED && oldest !== undefined) cached.delete(oldest);
     return settings;
   };
 

@@ -1,0 +1,71 @@
+/** A bounded map that drops its least recently used entries. */
+
+export type Lru<Key, Value> = {
+  readonly size: number;
+  /** The value, or undefined. The entry becomes the most recently used. */
+  get(key: Key): Value | undefined;
+  /** The entry becomes the most recently used. Drops old entries until the bounds hold, the new one too if it exceeds them alone. */
+  set(key: Key, value: Value): void;
+  /** Returns whether there was such an entry. */
+  delete(key: Key): boolean;
+  clear(): void;
+  /** From the least to the most recently used. */
+  values(): Iterable<Value>;
+};
+
+export type LruBounds<Value> = {
+  /** Number of entries. */
+  readonly max: number;
+  /** Total of the weights, for example in bytes. */
+  readonly maxWeight?: number;
+  /** Must always return the same number for the same value. */
+  readonly weightOf?: (value: Value) => number;
+  /** Called with each value that is dropped to make room, not with deleted or replaced ones. */
+  readonly onEvict?: (value: Value) => void;
+};
+
+/** `Value` must not include undefined. */
+export function createLru<Key, Value>({
+  max,
+  maxWeight = Number.POSITIVE_INFINITY,
+  weightOf = () => 0,
+  onEvict = () => {},
+}: LruBounds<Value>): Lru<Key, Value> {
+  /** From the least to the most recently used. */
+  const entries = new Map<Key, Value>();
+  let weight = 0;
+  const remove = (key: Key): boolean => {
+    const value = entries.get(key);
+    if (value === undefined) return false;
+    weight -= weightOf(value);
+    return entries.delete(key);
+  };
+  return {
+    get size() {
+      return entries.size;
+    },
+    get: (key) => {
+      const value = entries.get(key);
+      if (value === undefined) return undefined;
+      entries.delete(key);
+      entries.set(key, value);
+      return value;
+    },
+    set: (key, value) => {
+      remove(key);
+      entries.set(key, value);
+      weight += weightOf(value);
+      for (const [oldest, evicted] of entries) {
+        if (entries.size <= max && weight <= maxWeight) return;
+        remove(oldest);
+        onEvict(evicted);
+      }
+    },
+    delete: remove,
+    clear: () => {
+      entries.clear();
+      weight = 0;
+    },
+    values: () => entries.values(),
+  };
+}
