@@ -1,30 +1,40 @@
-/** The OpenAPI 3.1 document of the service (contract §4), made from the routes and the schemas that validate requests. */
+/** The OpenAPI 3.1 document of the service (contract §4), built from the routes and the schemas that validate requests. */
+import type { z } from 'zod';
 import { compileCatalogue, matchRule, type Product } from '../access/catalogue.ts';
+import { readAsset } from '../kernel/assets.ts';
 import { VERSION } from '../kernel/version.ts';
-import { exampleOf } from './openapi-examples.ts';
-import { type JsonObject, operationOf, sharedResponse } from './openapi-operation.ts';
-import { SHARED_REFUSALS } from './openapi-refusals.ts';
-import { collectSchemas, type SchemaCollection } from './openapi-schemas.ts';
-import type { Route } from './route.ts';
+import { errorBodySchema } from './error-body.ts';
+import {
+  codesOf,
+  errorExample,
+  oauthErrorExamples,
+  refusalStatuses,
+  SHARED_REFUSALS,
+  sharedRefusal,
+} from './openapi-refusals.ts';
+import { collectSchemas, componentNames, type JsonSchema, type SchemaCollection } from './openapi-schemas.ts';
+import type { BodyRule, ReplyDescription, Route } from './route.ts';
 import { TOKEN_PATH } from './routes/token.ts';
 
+type JsonObject = Readonly<Record<string, unknown>>;
+
 export type OpenApiOptions = {
-  /** Those without an `operationId` are left out. */
+  /** Routes without an `operationId` are left out. */
   readonly routes: readonly Route[];
-  /** Without a slash at the end; empty: addresses are relative to that of the document. */
+  /** Without a trailing slash. Empty: addresses are relative to the address of the document. */
   readonly publicUrl: string;
-  /** The products whose rules say which scope a guarded route needs. */
+  /** The products whose rules name the scope of each guarded route. */
   readonly products: readonly Product[];
 };
 
-/** Throws `TypeError` for a guarded route that no rule names: nobody could ever call it. */
+/** Throws `TypeError` for a guarded route without a rule: nobody could ever call it. */
 export function openApiDocument({ routes, publicUrl, products }: OpenApiOptions): JsonObject {
   const described = routes.filter(({ operationId }) => operationId !== undefined);
   const schemas = collectSchemas();
   const paths = pathsOf(described, products, schemas);
   const responses = Object.entries(SHARED_REFUSALS).map(([status, { name }]) => [
     name,
-    sharedResponse(Number(status), schemas),
+    refusalResponse(Number(status), {}, schemas),
   ]);
   const tagsUsed = new Set(described.map(({ tag }) => tag));
   const components = schemas.components();
@@ -77,6 +87,164 @@ function securitySchemes(tokenUrl: string, products: readonly Product[]): JsonOb
       description: 'Client id and client secret, each form-encoded before they are joined (RFC 6749 §2.3.1).',
     },
   };
+}
+
+/** `scope`: the scope that the catalogue requires, null on an open route. */
+function operationOf(route: Route, scope: string | null, schemas: SchemaCollection): JsonObject {
+  const { operationId, summary, tag, description, body, anyMethod } = route;
+  const needs = scope ?? route.authentication?.scope;
+  const prose = [
+    description,
+    needs && `Needs the scope \`${needs}\`, and its user the permission of that name.`,
+  ].filter(Boolean);
+  const parameters = parametersOf(route, schemas);
+  return {
+    operationId,
+    tags: [tag],
+    summary,
+    ...(prose.length === 0 ? {} : { description: prose.join(' ') }),
+    ...(anyMethod === true ? { 'x-any-method': true } : {}),
+    security: securityOf(route, scope),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(body === undefined ? {} : { requestBody: requestBodyOf(body, schemas) }),
+    responses: responsesOf(route, schemas),
+  };
+}
+
+function securityOf({ access, authentication }: Route, scope: string | null): JsonObject[] {
+  if (access === 'guarded') return bearerOf(scope);
+  return (authentication?.by ?? []).flatMap((by) => {
+    if (by === 'bearer') return bearerOf(authentication?.scope ?? null);
+    return by === 'basic' ? [{ clientBasic: [] }] : [{}];
+  });
+}
+
+function bearerOf(scope: string | null): JsonObject[] {
+  const scopes = scope === null ? [] : [scope];
+  return [{ oauth2: scopes }, { bearer: scopes }];
+}
+
+function parametersOf({ path, query = {}, headers = {} }: Route, schemas: SchemaCollection): JsonObject[] {
+  return [
+    ...[...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+      name,
+      in: 'path',
+      required: true,
+      description: 'UUIDv7',
+      schema: { type: 'string', format: 'uuid' },
+    })),
+    ...Object.entries(query).map(([name, { schema, description }]) => ({
+      name,
+      in: 'query',
+      description,
+      schema: schemas.add(schema, 'input'),
+    })),
+    ...Object.entries(headers).map(([name, { schema, description }]) => ({
+      name,
+      in: 'header',
+      description,
+      schema: schemas.add(schema, 'input'),
+    })),
+  ];
+}
+
+function requestBodyOf(
+  { types, schema, formSchema, optional, maxBytes }: BodyRule,
+  schemas: SchemaCollection,
+): JsonObject {
+  const isPatch = types.includes('application/merge-patch+json');
+  const content = types.map((type) => {
+    if (type === 'application/x-www-form-urlencoded') return [type, media(schemas.add(formSchema ?? schema, 'input'))];
+    return [type, media(isPatch ? schemas.addPatch(schema) : schemas.add(schema, 'input'))];
+  });
+  return {
+    description: `At most ${maxBytes} bytes.`,
+    required: optional !== true,
+    content: Object.fromEntries(content),
+  };
+}
+
+function responsesOf(route: Route, schemas: SchemaCollection): JsonObject {
+  const statuses = new Set([...Object.keys(route.replies).map(Number), ...refusalStatuses(route)]);
+  const responses = [...statuses]
+    .sort((a, b) => a - b)
+    .map((status) => {
+      const reply = route.replies[status];
+      if (status < 400) return [status, replyResponse(status, reply as ReplyDescription, schemas)];
+      const own = route.refusal !== undefined || reply?.schema !== undefined || reply?.headers !== undefined;
+      const response = own
+        ? refusalResponse(status, { ...reply, bodies: route.refusal }, schemas)
+        : sharedRef(status, reply);
+      return [status, response];
+    });
+  return Object.fromEntries(responses);
+}
+
+/** A description beside a reference overrides the shared description (OpenAPI 3.1). */
+function sharedRef(status: number, reply: ReplyDescription | undefined): JsonObject {
+  const $ref = `#/components/responses/${sharedRefusal(status).name}`;
+  return reply === undefined ? { $ref } : { $ref, description: reply.description };
+}
+
+function replyResponse(status: number, reply: ReplyDescription, schemas: SchemaCollection): JsonObject {
+  const { description, schema, mediaType = 'application/json', headers = {} } = reply;
+  const all = status === 201 ? { Location: 'Where it is from now on.', ...headers } : headers;
+  return {
+    description,
+    ...headersOf(all, true),
+    ...(schema === undefined ? {} : { content: { [mediaType]: media(schemas.add(schema, 'output')) } }),
+  };
+}
+
+type Refused = Partial<ReplyDescription> & {
+  /** The schema of the route's refusals if it is not only the error body. */
+  readonly bodies?: z.ZodType | undefined;
+};
+
+function refusalResponse(status: number, reply: Refused, schemas: SchemaCollection): JsonObject {
+  const shared = sharedRefusal(status);
+  const { description = shared.description, schema = reply.bodies ?? errorBodySchema, headers = {} } = reply;
+  const [header, meaning] = shared.header ?? [];
+  const oauth = reply.bodies !== undefined;
+  // A client that sent its credentials in the body gets no WWW-Authenticate header.
+  const always = !(oauth && status === 401);
+  const examples = oauth
+    ? oauthErrorExamples(status, shared.example)
+    : { Error: { value: errorExample(status, shared.example) } };
+  return {
+    description: `${description.replace(/\.$/, '')}. Codes: ${codesOf(status)}.`,
+    ...headersOf({ ...(header === undefined ? {} : { [header]: meaning ?? '' }), ...headers }, always),
+    content: { 'application/json': media(schemas.add(schema, 'output'), examples) },
+  };
+}
+
+function headersOf(headers: Readonly<Record<string, string>>, required: boolean): JsonObject {
+  const described = Object.entries(headers).map(([name, description]) => [
+    name,
+    { description, required, schema: { type: 'string' } },
+  ]);
+  return described.length === 0 ? {} : { headers: Object.fromEntries(described) };
+}
+
+/** `special`: examples that replace those of the components. */
+function media(schema: JsonSchema, special: JsonObject = {}): JsonObject {
+  const examples = componentNames(schema)
+    .filter((name) => name in special || exampleOf(name) !== undefined)
+    .map((name) => [name, special[name] ?? { $ref: `#/components/examples/${name}` }]);
+  return { schema, ...(examples.length === 0 ? {} : { examples: Object.fromEntries(examples) }) };
+}
+
+let examples: JsonObject | null = null;
+
+/**
+ * The example of a component; that of a page is made from the example of its item. Undefined if there is none. All examples belong to one
+ * small company, and their secrets are not valid anywhere.
+ */
+export function exampleOf(component: string): unknown {
+  examples ??= JSON.parse(readAsset('openapi-examples.json')) as JsonObject;
+  if (component in examples || !component.endsWith('Page')) return examples[component];
+  const item = examples[component.slice(0, -'Page'.length)];
+  return item === undefined ? undefined : { items: [item], nextCursor: null };
 }
 
 const SUMMARY = 'A gate for APIs: access tokens with scopes on the way in, signed webhook deliveries on the way out.';

@@ -8,6 +8,7 @@ import { createRequire } from 'node:module';
  */
 export const ASSETS = {
   'schema.sql': 'schema.sql',
+  'openapi-examples.json': 'docs/examples/openapi.json',
   'portal/tokens.css': 'src/portal/assets/tokens.css',
   'portal/base.css': 'src/portal/assets/base.css',
   'portal/layout.css': 'src/portal/assets/layout.css',

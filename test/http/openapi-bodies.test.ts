@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type CredentialPrefix, credentialBytes } from '../../src/access/credential.ts';
-import { exampleOf } from '../../src/http/openapi-examples.ts';
+import { exampleOf } from '../../src/http/openapi.ts';
 import { createSchemaCheck } from '../support/openapi-check.ts';
 import {
   type ApiDocument,

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { userView } from '../../src/access/users.ts';
-import { openApiDocument } from '../../src/http/openapi.ts';
-import { exampleOf } from '../../src/http/openapi-examples.ts';
+import { exampleOf, openApiDocument } from '../../src/http/openapi.ts';
 import type { Route } from '../../src/http/route.ts';
 import { createResponseChecker, type ResponseChecker } from '../support/openapi-check.ts';
 import type { ApiDocument } from '../support/openapi-document.ts';
