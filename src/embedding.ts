@@ -6,9 +6,9 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Caller, type Gate, requireScope } from './access/gate.ts';
 import { SCOPE_NAME } from './access/scope.ts';
-import { originForm } from './http/absolute-form.ts';
-import { errorReply } from './http/error-body.ts';
-import { asRefusal, loggedPath, sendReply } from './http/respond.ts';
+import { asRefusal, errorReply } from './http/error-body.ts';
+import { sendReply } from './http/reply.ts';
+import { loggedPath, originForm } from './http/request-head.ts';
 import type { Route } from './http/route.ts';
 import { createRouter } from './http/router.ts';
 import type { RequestHandler } from './http/server.ts';
@@ -79,7 +79,7 @@ export function createEmbedding(dependencies: Dependencies): Embedding {
       if (request.readableDidRead || request.readableEnded) return next(new Error(BODY_IS_GONE));
       const response = takeResponse(hostResponse);
       void handler(request, response).catch((error: unknown) => {
-        log.error({ err: error }, 'a request broke off');
+        log.error({ err: error }, 'a request failed');
         response.destroy();
       });
     },

@@ -5,7 +5,7 @@ import type { Composed } from '../compose.ts';
 import type { Dispatcher } from '../delivery/dispatcher.ts';
 import type { TestDelivery } from '../delivery/test-delivery.ts';
 import type { Log } from '../observe/log.ts';
-import { createClientAuthentication } from './client-authentication.ts';
+import { createClientAuthentication } from './oauth.ts';
 import { createOnce } from './once.ts';
 import type { Route } from './route.ts';
 import { accessRoutes } from './routes/access.ts';

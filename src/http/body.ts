@@ -1,10 +1,10 @@
-/** Reads a request's body: bounded in bytes and time, of a media type that is taken, and parsed (contract §1). */
+/** Reads and parses the body of a request, with limits on bytes, time and media type (contract §1). */
 import { isAscii } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { REQUEST_BODY_MS } from '../kernel/limits/limits.ts';
+import { FORM_FIELDS_MAX } from '../kernel/limits/portal.ts';
 import { Refusal } from '../kernel/refusal.ts';
-import { parseForm, parseRepeatedForm } from './form.ts';
-import { allHeaders, firstHeader, hasBody } from './raw-headers.ts';
+import { allHeaders, firstHeader, hasBody } from './request-head.ts';
 import type { BodyRule } from './route.ts';
 
 export type ReadBody = { readonly body: unknown; readonly mediaType: string };
@@ -18,8 +18,8 @@ export async function readBody(
   const mediaType = checkedMediaType(request, rule);
   const declared = Number(firstHeader(request, 'content-length') ?? 0);
   if (declared > rule.maxBytes) throw tooLarge(rule.maxBytes);
-  // What came together with the head, as small bodies do, is whole once the parser is done with the packet: no listeners and no timer
-  // are needed then, which took some 7 % of a token request.
+  // A small body arrives in one packet with the head and is complete at the end of this turn. Reading it then needs no listeners and no
+  // timer, which would take 7 % of a token request.
   await turnsEnd();
   const bytes = request.complete
     ? readAtOnce(request, rule.maxBytes)
@@ -45,7 +45,7 @@ function parseJson(text: string): unknown {
 
 function checkedMediaType(request: IncomingMessage, rule: BodyRule): string {
   const [header, ...more] = allHeaders(request, 'content-type');
-  // Of several Node keeps the first, a proxy before us may have read the last.
+  // Node keeps the first of several, but a proxy may have read the last.
   if (more.length > 0) throw unsupported('the Content-Type was sent more than once');
   if (header === undefined) {
     if (rule.optional === true && !hasBody(request)) return '';
@@ -64,7 +64,7 @@ function checkedMediaType(request: IncomingMessage, rule: BodyRule): string {
 
 let ending: Promise<void> | null = null;
 
-/** Resolves once whatever can be read now has been: one for all that wait for it. */
+/** Resolves when everything that arrived in this turn was read. All callers of one turn share the promise. */
 function turnsEnd(): Promise<void> {
   ending ??= new Promise((resolve) => {
     setImmediate(() => {
@@ -75,7 +75,7 @@ function turnsEnd(): Promise<void> {
   return ending;
 }
 
-/** A body of which every byte has arrived. */
+/** Reads a body that has arrived completely. */
 function readAtOnce(request: IncomingMessage, maxBytes: number): Buffer {
   if (request.readableLength > maxBytes) throw tooLarge(maxBytes);
   // Without a size, Node 26 and Deno return the first chunk alone.
@@ -86,7 +86,7 @@ const NO_BYTES: Buffer = Buffer.alloc(0);
 
 function readBytes(request: IncomingMessage, maxBytes: number, timeoutMs: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    // Its client has left while something else was waited for: nothing more would come of it, not even the end.
+    // The client disconnected earlier, so that neither data nor `end` would follow.
     if (request.destroyed) return reject(cutShort());
     const chunks: Buffer[] = [];
     let size = 0;
@@ -109,7 +109,7 @@ function readBytes(request: IncomingMessage, maxBytes: number, timeoutMs: number
     };
     const timer = setTimeout(() => refuse(tooSlow()), timeoutMs);
     request.on('data', take).once('end', finish);
-    // A client that goes away in the middle of its body is no fault of ours. Both stay on: an error without a listener would be.
+    // A client that disconnects before the end of its body is not an error of the service. Keep both listeners: an `error` event without one would throw.
     request.once('error', () => refuse(cutShort()));
     request.once('close', () => {
       if (!request.complete) refuse(cutShort());
@@ -128,7 +128,7 @@ function decodeUtf8(bytes: Buffer): string {
   }
 }
 
-// The rest of a body that is too large or too slow is nobody's: the connection ends after the answer.
+// Nobody reads the rest of a body that is too large or too slow, so the connection ends after the reply.
 const CLOSING = { headers: { Connection: 'close' } };
 
 function tooLarge(maxBytes: number): Refusal {
@@ -145,4 +145,62 @@ function cutShort(): Refusal {
 
 function unsupported(description: string): Refusal {
   return new Refusal('unsupported_media_type', description);
+}
+
+/** A form as RFC 6749 Appendix B defines it: UTF-8 with percent-encoding. */
+export type Form = Readonly<Record<string, string>>;
+
+/**
+ * Parses a form in which each name occurs once (RFC 6749 §3.2). An empty value stays empty. Throws 400 `invalid_request` for a repeated
+ * name, a percent sign without two hex digits, and escapes that are not UTF-8.
+ */
+export function parseForm(text: string): Form {
+  const form: Record<string, string> = Object.create(null) as Record<string, string>;
+  for (const [name, value] of pairsOf(text)) {
+    if (name in form) {
+      throw new Refusal('invalid_request', `the parameter ${printable(name)} was sent more than once`);
+    }
+    form[name] = value;
+  }
+  return form;
+}
+
+/**
+ * Parses a form in which a name may occur several times, as browsers send it. Refuses more than `FORM_FIELDS_MAX` fields before parsing:
+ * half a million fit into a body and would block the event loop.
+ */
+export function parseRepeatedForm(text: string): URLSearchParams {
+  if (text.split('&', FORM_FIELDS_MAX + 1).length > FORM_FIELDS_MAX)
+    throw new Refusal('invalid_request', `the form has more than ${FORM_FIELDS_MAX} fields`);
+  const form = new URLSearchParams();
+  for (const [name, value] of pairsOf(text)) form.append(name, value);
+  return form;
+}
+
+function* pairsOf(text: string): Generator<readonly [name: string, value: string]> {
+  for (const pair of text.split('&')) {
+    if (pair === '') continue;
+    const at = pair.indexOf('=');
+    const name = decodeFormText(at === -1 ? pair : pair.slice(0, at));
+    const value = decodeFormText(at === -1 ? '' : pair.slice(at + 1));
+    if (name === null || value === null) {
+      throw new Refusal('invalid_request', 'the form has an escape that is broken or not UTF-8');
+    }
+    yield [name, value];
+  }
+}
+
+/** Decodes one name or value. Returns null for a broken escape or bytes that are not UTF-8. */
+export function decodeFormText(text: string): string | null {
+  const spaced = text.replaceAll('+', ' ');
+  if (!spaced.includes('%')) return spaced;
+  try {
+    return decodeURIComponent(spaced);
+  } catch {
+    return null;
+  }
+}
+
+function printable(text: string): string {
+  return text.replace(/[^\x20-\x7e]/g, '?').slice(0, 64);
 }

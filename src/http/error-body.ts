@@ -1,6 +1,8 @@
-/** The error body of contract §1: the one form that every refusal and fault of the API takes. */
+/** The error body of contract §1, which the API sends for every refusal and every fault. */
 import { z } from 'zod';
-import type { Refusal } from '../kernel/refusal.ts';
+import { Refusal } from '../kernel/refusal.ts';
+import type { Log } from '../observe/log.ts';
+import { DatabaseUnavailable } from '../store/unavailable.ts';
 import type { Reply } from './route.ts';
 
 export const errorBodySchema = z
@@ -36,4 +38,18 @@ export function errorReply(refusal: Refusal, errorId: string, now: number): Repl
       },
     },
   };
+}
+
+/**
+ * Returns a refusal as it is, and 500 for any other error, without its details. Logs the error with the `errorId` that the reply carries.
+ * Also logs a refusal that the database caused, because an operator must fix the database.
+ */
+export function asRefusal(error: unknown, errorId: string, log: Log): Refusal {
+  if (error instanceof DatabaseUnavailable) {
+    const cause = error.cause instanceof Error ? error.cause.message : undefined;
+    log.error({ errorId, reason: error.reason, cause }, error.message);
+  }
+  if (error instanceof Refusal) return error;
+  log.error({ errorId, err: error }, 'request failed');
+  return new Refusal('server_error', 'the request failed for a reason of ours');
 }

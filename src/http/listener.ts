@@ -22,8 +22,8 @@ import {
 import { Refusal, type RefusalCode } from '../kernel/refusal.ts';
 import type { Log } from '../observe/log.ts';
 import { errorReply } from './error-body.ts';
-import { framingProblem, versionNotSupported } from './framing.ts';
-import { JSON_TYPE } from './respond.ts';
+import { JSON_TYPE } from './reply.ts';
+import { framingProblem, versionNotSupported } from './request-head.ts';
 import type { RequestHandler } from './server.ts';
 
 export type Listener = {
@@ -73,7 +73,7 @@ export function createListener({ handler, tls, clock, log, drainMs = DRAIN_MS }:
   const take = (request: IncomingMessage, response: ServerResponse): void => {
     if (!connections.admits(request, response)) return;
     handler(request, response).catch((error: unknown) => {
-      log.error({ err: error }, 'a request broke off');
+      log.error({ err: error }, 'a request failed');
       response.destroy();
     });
   };

@@ -70,7 +70,7 @@ const ANY = '*';
 /** No segment that a path has is empty, so `/` is found by itself and not by this. */
 const ROOT = { ok: true, segments: [{ kind: 'literal', text: '' }] } as const;
 
-const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
+export const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
 
 function parametersOf(pattern: readonly PatternSegment[]): Parameter[] {
   return pattern.flatMap((segment, at) =>

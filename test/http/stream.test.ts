@@ -128,7 +128,7 @@ describe('a stream', () => {
     });
     const response = await open(url);
     await assert.rejects(rest(response));
-    assert.match(log.text(), /the source ran dry.*a stream broke off/);
+    assert.match(log.text(), /the source ran dry.*a stream failed/);
   });
 
   it('is asked about by HEAD without being begun', async (t) => {

@@ -1,13 +1,19 @@
-/** Token introspection (RFC 7662): what a token is worth now, told only to applications that may ask (contract §2). */
+/** Token introspection (RFC 7662): shows what a token grants now, to applications with the right scope (contract §2). */
 import { z } from 'zod';
 import { type Caller, type Gate, requireScope } from '../../access/gate.ts';
 import type { Tokens } from '../../access/tokens.ts';
 import type { UserStore } from '../../store/users.ts';
-import { type ClientAuthentication, credentialPlace } from '../client-authentication.ts';
-import { refuseInDialect } from '../oauth-error.ts';
-import { type Parameters, parametersOf } from '../oauth-parameters.ts';
+import {
+  type ClientAuthentication,
+  credentialPlace,
+  formCredentials,
+  oauthBody,
+  oauthRefusal,
+  type Parameters,
+  parametersOf,
+  refuseInDialect,
+} from '../oauth.ts';
 import type { Call, Route } from '../route.ts';
-import { formCredentials, oauthBody, oauthRefusal } from './token.ts';
 
 export const INTROSPECTION_PATH = '/services/api/oauth2/introspect';
 const INTROSPECT = { scope: 'tokens:introspect', permission: 'tokens:introspect' };
@@ -56,14 +62,14 @@ type Dependencies = {
   readonly authentication: ClientAuthentication;
   readonly gate: Pick<Gate, 'authenticate'>;
   readonly users: Pick<UserStore, 'get'>;
-  /** The issuer of the metadata; null where the address that clients see is not known. */
+  /** The issuer in the metadata; null if the public address is unknown. */
   readonly issuer: () => string | null;
 };
 
 type Holder = Pick<Caller, 'scope' | 'userName' | 'permissions'>;
 
 export function introspectionRoutes({ tokens, authentication, gate, users, issuer }: Dependencies): Route[] {
-  /** RFC 7662 §2.1: by client credentials, or by a bearer token of the caller's own. */
+  /** RFC 7662 §2.1: authenticates with client credentials or with the caller's own bearer token. */
   const holderOf = async (call: Call, parameters: Parameters): Promise<Holder> => {
     const { authorization } = call.request.headers;
     if (credentialPlace(call, parameters) === 'header' && /^bearer(?: |$)/i.test(authorization ?? '')) {
@@ -99,7 +105,7 @@ export function introspectionRoutes({ tokens, authentication, gate, users, issue
       refusal: oauthRefusal,
       respond: async (call) => {
         const parameters = parametersOf(call);
-        // Before the token is so much as read: who may not ask gets the same answer whatever it holds.
+        // Before reading the token: a caller without the scope learns nothing about it.
         requireScope(await holderOf(call, parameters), INTROSPECT);
         return {
           status: 200,

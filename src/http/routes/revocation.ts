@@ -1,11 +1,16 @@
-/** Token revocation (RFC 7009): a client gives back a token of its own. */
+/** Token revocation (RFC 7009): a client revokes one of its own tokens. */
 import { z } from 'zod';
 import type { Tokens } from '../../access/tokens.ts';
-import type { ClientAuthentication } from '../client-authentication.ts';
-import { refuseInDialect } from '../oauth-error.ts';
-import { parametersOf } from '../oauth-parameters.ts';
+import {
+  type ClientAuthentication,
+  formCredentials,
+  oauthBody,
+  oauthErrorSchema,
+  oauthRefusal,
+  parametersOf,
+  refuseInDialect,
+} from '../oauth.ts';
 import type { Route } from '../route.ts';
-import { formCredentials, oauthBody, oauthErrorSchema, oauthRefusal } from './token.ts';
 
 export const REVOCATION_PATH = '/services/api/oauth2/revoke';
 
@@ -50,9 +55,9 @@ export function revocationRoutes({ tokens, authentication }: Dependencies): Rout
       respond: async (call) => {
         const parameters = parametersOf(call);
         const client = await authentication.client(call, parameters);
-        // Answered once the store has it: a failure there must not look like a revoked token.
+        // Reply only after the write: a failed write must not look like a revoked token.
         await tokens.revoke(parameters.required('token'), client);
-        // RFC 7009 §2.2 leaves the body open; clients that parse every reply as JSON fail on an empty one.
+        // RFC 7009 §2.2 defines no body, but clients that parse every reply as JSON fail on an empty one.
         return { status: 200, body: {} };
       },
       refuse: refuseInDialect,

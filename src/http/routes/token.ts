@@ -1,24 +1,20 @@
 /** The token endpoint (RFC 6749 §4.4, contract §2): the client credentials grant, in JSON and as a form. */
 import { z } from 'zod';
 import type { Tokens } from '../../access/tokens.ts';
-import { TOKEN_REQUEST_BYTES } from '../../kernel/limits/limits.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import type { ClientAuthentication } from '../client-authentication.ts';
-import { errorBodySchema } from '../error-body.ts';
-import { refuseInDialect } from '../oauth-error.ts';
-import { parametersOf } from '../oauth-parameters.ts';
-import type { BodyRule, Route } from '../route.ts';
+import {
+  type ClientAuthentication,
+  formCredentials,
+  oauthBody,
+  oauthErrorSchema,
+  oauthRefusal,
+  parametersOf,
+  refuseInDialect,
+} from '../oauth.ts';
+import type { Route } from '../route.ts';
 
 export const TOKEN_PATH = '/services/api/oauth2/token';
 export const GRANT_TYPE = 'client_credentials';
-
-/** What RFC 6749 §5.2 makes of a refusal. */
-export const oauthErrorSchema = z
-  .object({ error: z.string(), error_description: z.string() })
-  .meta({ id: 'OAuthError', description: 'A refusal as RFC 6749 §5.2 words it, to a request that came as a form.' });
-
-/** How the OAuth endpoints refuse: the first to JSON, the second to a form. */
-export const oauthRefusal: z.ZodType = z.union([errorBodySchema, oauthErrorSchema]);
 
 const scope = z
   .string()
@@ -27,12 +23,6 @@ const scope = z
     description: 'At most 20 names separated by spaces, in any order; absent, empty or `all`: every registered one',
     examples: ['employees:view employees:edit'],
   });
-
-/** The client's credentials in a form. */
-export const formCredentials = {
-  client_id: z.string().optional().meta({ description: 'Here, or by HTTP Basic' }),
-  client_secret: z.string().optional().meta({ description: 'Likewise' }),
-};
 
 const tokenForm = z
   .object({ grant_type: z.literal(GRANT_TYPE), scope, ...formCredentials })
@@ -59,12 +49,6 @@ const tokenResponse = z
     token_type: z.literal('Bearer'),
   })
   .meta({ id: 'TokenResponse', description: 'An access token (RFC 6749 §5.1).' });
-
-/** What the OAuth endpoints take: both dialects, told apart by the media type. */
-export function oauthBody(schema: z.ZodType, formSchema: z.ZodType): BodyRule {
-  const types = ['application/json', 'application/x-www-form-urlencoded'] as const;
-  return { maxBytes: TOKEN_REQUEST_BYTES, types, schema, formSchema };
-}
 
 type Dependencies = { readonly tokens: Pick<Tokens, 'issue'>; readonly authentication: ClientAuthentication };
 

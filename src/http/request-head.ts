@@ -1,0 +1,134 @@
+/**
+ * The head of a request: header values, the target, and checks that apply before routing (RFC 9112 §2.3, §3.2, §6.1). Node's parser
+ * accepts more than these rules allow.
+ */
+import type { IncomingMessage } from 'node:http';
+import { isIPv6 } from 'node:net';
+import { Refusal } from '../kernel/refusal.ts';
+
+// `request.headers` builds an object of all headers, which takes longer than the gate. Code that needs one or two headers reads them
+// from `rawHeaders` instead.
+
+type Sent = Pick<IncomingMessage, 'rawHeaders'>;
+
+/** The first value of a header, or undefined. `name` in lower case. */
+export function firstHeader({ rawHeaders }: Sent, name: string): string | undefined {
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    if (isNamed(rawHeaders[at] as string, name)) return rawHeaders[at + 1];
+  }
+  return undefined;
+}
+
+/** All values of a header. `name` in lower case. */
+export function allHeaders({ rawHeaders }: Sent, name: string): string[] {
+  const values: string[] = [];
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    if (isNamed(rawHeaders[at] as string, name)) values.push(rawHeaders[at + 1] as string);
+  }
+  return values;
+}
+
+/** Whether the request has a body, even if it was already read. */
+export function hasBody(request: Sent): boolean {
+  if (firstHeader(request, 'transfer-encoding') !== undefined) return true;
+  return Number(firstHeader(request, 'content-length') ?? 0) > 0;
+}
+
+function isNamed(sent: string, name: string): boolean {
+  return sent.length === name.length && (sent === name || sent.toLowerCase() === name);
+}
+
+/** The scheme and authority of a target in absolute form. HTTP allows no user in it (RFC 9110 §4.2.4) and no empty host (§4.2.1). */
+const ABSOLUTE = /^https?:\/\/([A-Za-z0-9._~%!$&'()*+,;=:[\]-]+)(?:$|(?=[/?]))/i;
+const SLASH = 47;
+
+/** The target in origin form (RFC 9112 §3.2.1). Returns a target in any other form than origin or absolute unchanged. */
+export function originForm(target: string): string {
+  if (target.charCodeAt(0) === SLASH) return target;
+  const found = ABSOLUTE.exec(target);
+  if (found === null) return target;
+  const rest = target.slice(found[0].length);
+  return rest.charCodeAt(0) === SLASH ? rest : `/${rest}`;
+}
+
+/**
+ * Rewrites a target in absolute form, `http://api.example/livez`, to origin form. Clients send the absolute form to proxies, but a
+ * server must accept it too, and its authority replaces `Host` (RFC 9112 §3.2.2).
+ */
+export function readAbsoluteForm(request: IncomingMessage): void {
+  const { url = '' } = request;
+  if (url.charCodeAt(0) === SLASH) return;
+  const [, authority] = ABSOLUTE.exec(url) ?? [];
+  if (authority === undefined) return;
+  request.url = originForm(url);
+  request.headers.host = authority;
+}
+
+/** Throws the refusal of `framingProblem`, and 400 for a missing, repeated or malformed `Host`. */
+export function refuseFraming(request: IncomingMessage): void {
+  const problem = framingProblem(request);
+  if (problem !== null) throw problem;
+  refuseHost(request);
+}
+
+/**
+ * Checks that the end of the request is unambiguous: 505 for an HTTP version other than 1.0 and 1.1, 501 for a transfer coding other
+ * than `chunked`, 400 for any transfer coding with HTTP/1.0. The connection ends after such a request.
+ */
+export function framingProblem(request: IncomingMessage): Refusal | null {
+  const { httpVersion } = request;
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return versionNotSupported();
+  const codings = allHeaders(request, 'transfer-encoding');
+  if (codings.length === 0) return null;
+  // HTTP/1.0 has no transfer codings: another recipient of the same bytes may see another end (§6.1).
+  if (httpVersion === '1.0') return closing('invalid_request', 'HTTP/1.0 has no Transfer-Encoding');
+  if (codings.length === 1 && codings[0]?.trim().toLowerCase() === 'chunked') return null;
+  return closing('not_implemented', 'the only Transfer-Encoding supported is chunked');
+}
+
+export function versionNotSupported(): Refusal {
+  return closing('http_version_not_supported', 'the HTTP version must be 1.0 or 1.1');
+}
+
+function closing(code: 'invalid_request' | 'not_implemented' | 'http_version_not_supported', text: string): Refusal {
+  return new Refusal(code, text, { headers: { Connection: 'close' } });
+}
+
+/** Node can refuse a missing `Host` itself, but not with the error body. */
+function refuseHost(request: IncomingMessage): void {
+  const sent = allHeaders(request, 'host');
+  const [host] = sent;
+  if (host === undefined) {
+    if (request.httpVersion === '1.1') throw new Refusal('invalid_request', 'a Host header is required');
+    return;
+  }
+  if (sent.length > 1) throw new Refusal('invalid_request', 'the Host header was sent more than once');
+  if (!isHost(host)) throw new Refusal('invalid_request', 'the Host header is not a host with an optional port');
+}
+
+const HOST = /^(?:\[([0-9A-Fa-f:.]+)\]|(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+)(?::(\d{0,5}))?$/;
+
+/** Whether the text is a `uri-host [":" port]` (RFC 9110 §7.2) with a host that is not empty (§4.2.1). */
+export function isHost(text: string): boolean {
+  const found = HOST.exec(text);
+  if (found === null) return false;
+  const [, address, port = ''] = found;
+  return (address === undefined || isIPv6(address)) && Number(port) <= 65_535;
+}
+
+/**
+ * The path of a request for the log, without secrets: without the query, without anything that looks like a credential, and without
+ * the part after `invitations/`, which is a credential.
+ */
+export function loggedPath({ url = '' }: IncomingMessage): string {
+  const query = url.indexOf('?');
+  const path = query === -1 ? url : url.slice(0, query);
+  if (path.length <= LOGGED_PATH_LENGTH && !MAY_HOLD_SECRET.test(path)) return path;
+  return path.replace(CREDENTIAL, '[secret]').replace(INVITATION, '$1[secret]').slice(0, LOGGED_PATH_LENGTH);
+}
+
+/** Matches wherever one of the next two does. */
+const MAY_HOLD_SECRET = /sp[ist](?:_|%5f)|invitations/i;
+const CREDENTIAL = /sp[ist](?:_|%5f)[0-9a-z%]+/gi;
+const INVITATION = /(invitations(?:\/|%2f)+).+/i;
+const LOGGED_PATH_LENGTH = 500;
