@@ -58,7 +58,7 @@ public static class Receiver
     {
         Check(headers.TryGetValue("authorization", out var authorization), 401, "missing_authorization", "Authorization is missing");
         var isScheme = authorization.StartsWith("HMAC-SHA256 ", StringComparison.Ordinal);
-        Check(isScheme, 401, "wrong_scheme", "Authorization is not of the scheme HMAC-SHA256");
+        Check(isScheme, 401, "wrong_scheme", "the scheme of Authorization is not HMAC-SHA256");
         var match = Authorization.Match(authorization);
         Check(match.Success, 401, "malformed_authorization", "Authorization lacks SignedHeaders=a;b&Signature=c");
         var names = match.Groups[1].Value.Split(';');
@@ -84,7 +84,7 @@ public static class Receiver
             // Each in constant time, and all of them, so that the time tells nothing.
             isSigned |= IsSame(Sign(secret, message), match.Groups[2].Value);
         }
-        Check(isSigned, 401, "wrong_signature", $"none of {secrets.Length} secrets signed this path and these headers");
+        Check(isSigned, 401, "wrong_signature", $"none of the {secrets.Length} secrets signed this path and these headers");
         return contentHash;
     }
 
@@ -106,7 +106,7 @@ public static class Receiver
     {
         using (var sha256 = SHA256.Create())
             Check(Convert.ToBase64String(sha256.ComputeHash(body)) == contentHash, 400, "wrong_content_hash",
-                $"x-content-sha256 is not that of the {body.Length} bytes received");
+                $"x-content-sha256 does not match the {body.Length} bytes received");
     }
     // verify:end
 
@@ -161,7 +161,7 @@ public static class Receiver
 
     static byte[] Decrypt(byte[] message, string keyName)
     {
-        Check(PgpKeys.Contains(keyName), 500, "decryption_failed", $"there is no private key named {keyName} here");
+        Check(PgpKeys.Contains(keyName), 500, "decryption_failed", $"no private key has the name {keyName}");
         var file = Path.GetTempFileName();
         try
         {
@@ -206,7 +206,7 @@ public static class Receiver
         {
             // As if it were cut.
         }
-        throw new Refused(400, "malformed_gzip", "the body is not the gzip announced, or cut");
+        throw new Refused(400, "malformed_gzip", "the body is not gzip, or is incomplete");
     }
 
     static byte[] ReadUpTo(int bytes, Stream stream)

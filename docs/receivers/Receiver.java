@@ -80,7 +80,7 @@ public final class Receiver {
     static String verify(String target, Map<String, String> headers, List<String> secrets, Instant now) {
         var authorization = headers.get("authorization");
         check(authorization != null, 401, "missing_authorization", "Authorization is missing");
-        check(authorization.startsWith("HMAC-SHA256 "), 401, "wrong_scheme", "Authorization is not of the scheme HMAC-SHA256");
+        check(authorization.startsWith("HMAC-SHA256 "), 401, "wrong_scheme", "the scheme of Authorization is not HMAC-SHA256");
         var match = AUTHORIZATION.matcher(authorization);
         check(match.matches(), 401, "malformed_authorization", "Authorization lacks SignedHeaders=a;b&Signature=c");
         var names = List.of(match.group(1).split(";"));
@@ -106,7 +106,7 @@ public final class Receiver {
             // Each in constant time, and all of them, so that the time tells nothing.
             isSigned |= MessageDigest.isEqual(bytesOf(sign(secret, message)), bytesOf(match.group(2)));
         }
-        check(isSigned, 401, "wrong_signature", "none of " + secrets.size() + " secrets signed this path and these headers");
+        check(isSigned, 401, "wrong_signature", "none of the " + secrets.size() + " secrets signed this path and these headers");
         return contentHash;
     }
 
@@ -135,7 +135,7 @@ public final class Receiver {
     static void checkHash(byte[] body, String contentHash) throws GeneralSecurityException {
         var hash = Base64.getEncoder().encodeToString(MessageDigest.getInstance("SHA-256").digest(body));
         check(hash.equals(contentHash), 400, "wrong_content_hash",
-                "x-content-sha256 is not that of the " + body.length + " bytes received");
+                "x-content-sha256 does not match the " + body.length + " bytes received");
     }
 
     static byte[] bytesOf(String text) {
@@ -201,7 +201,7 @@ public final class Receiver {
     }
 
     static byte[] decrypt(byte[] message, String keyName) throws IOException, InterruptedException {
-        check(PGP_KEYS.contains(keyName), 500, "decryption_failed", "there is no private key named " + keyName + " here");
+        check(PGP_KEYS.contains(keyName), 500, "decryption_failed", "no private key has the name " + keyName);
         var file = Files.createTempFile("delivery", ".pgp");
         try {
             Files.write(file, message);
@@ -224,7 +224,7 @@ public final class Receiver {
         try (var unzip = new GZIPInputStream(new ByteArrayInputStream(packed))) {
             return unzip.readNBytes(MAX_BYTES + 1); // of a bomb no more than that is made
         } catch (IOException error) {
-            throw new Refused(400, "malformed_gzip", "the body is not the gzip announced, or cut");
+            throw new Refused(400, "malformed_gzip", "the body is not gzip, or is incomplete");
         }
     }
 

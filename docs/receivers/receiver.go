@@ -75,7 +75,7 @@ func verify(target string, headers map[string]string, secrets []string, now time
 		return "", refuse(401, "missing_authorization", "Authorization is missing")
 	}
 	if !strings.HasPrefix(authorization, "HMAC-SHA256 ") {
-		return "", refuse(401, "wrong_scheme", "Authorization is not of the scheme HMAC-SHA256")
+		return "", refuse(401, "wrong_scheme", "the scheme of Authorization is not HMAC-SHA256")
 	}
 	match := authorizationForm.FindStringSubmatch(authorization)
 	if match == nil {
@@ -122,7 +122,7 @@ func verify(target string, headers map[string]string, secrets []string, now time
 		isSigned = isSigned || matches
 	}
 	if !isSigned {
-		return "", refuse(401, "wrong_signature", "none of %d secrets signed this path and these headers", len(secrets))
+		return "", refuse(401, "wrong_signature", "none of the %d secrets signed this path and these headers", len(secrets))
 	}
 	return contentHash, nil
 }
@@ -141,7 +141,7 @@ func sign(secret, message string) string {
 // checkHash is for the bytes as they came: what was parsed and written again has another hash.
 func checkHash(body []byte, contentHash string) error {
 	if hash := sha256.Sum256(body); base64.StdEncoding.EncodeToString(hash[:]) != contentHash {
-		return refuse(400, "wrong_content_hash", "x-content-sha256 is not that of the %d bytes received", len(body))
+		return refuse(400, "wrong_content_hash", "x-content-sha256 does not match the %d bytes received", len(body))
 	}
 	return nil
 }
@@ -186,7 +186,7 @@ func receive(r *http.Request) (answer string, err error) {
 	var body []byte
 	if r.ContentLength <= maxBytes {
 		if body, err = io.ReadAll(io.LimitReader(r.Body, maxBytes+1)); err != nil {
-			return "", refuse(400, "body_incomplete", "the connection ended within the body")
+			return "", refuse(400, "body_incomplete", "the connection ended before the body was complete")
 		}
 	}
 	if len(body) > maxBytes || r.ContentLength > maxBytes {
@@ -247,7 +247,7 @@ func decrypt(ctx context.Context, message []byte, keyName string) ([]byte, error
 		isKnown = isKnown || name == keyName
 	}
 	if !isKnown {
-		return nil, refuse(500, "decryption_failed", "there is no private key named %q here", keyName)
+		return nil, refuse(500, "decryption_failed", "no private key has the name %q", keyName)
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -273,7 +273,7 @@ func gunzip(packed []byte) ([]byte, error) {
 			return content, nil
 		}
 	}
-	return nil, refuse(400, "malformed_gzip", "the body is not the gzip announced, or cut")
+	return nil, refuse(400, "malformed_gzip", "the body is not gzip, or is incomplete")
 }
 
 type record struct {

@@ -45,7 +45,7 @@ function verify(string $target, array $headers, array $secrets, int $now): strin
     $authorization = $headers['authorization'] ?? null;
     check($authorization !== null, 401, 'missing_authorization', 'Authorization is missing');
     $isScheme = str_starts_with($authorization, 'HMAC-SHA256 ');
-    check($isScheme, 401, 'wrong_scheme', 'Authorization is not of the scheme HMAC-SHA256');
+    check($isScheme, 401, 'wrong_scheme', 'the scheme of Authorization is not HMAC-SHA256');
     $isForm = preg_match(AUTHORIZATION, $authorization, $match) === 1;
     check($isForm, 401, 'malformed_authorization', 'Authorization lacks SignedHeaders=a;b&Signature=c');
     $names = explode(';', $match[1]);
@@ -76,7 +76,7 @@ function verify(string $target, array $headers, array $secrets, int $now): strin
         $matches = hash_equals(sign($secret, $message), $match[2]);
         $isSigned = $isSigned || $matches;
     }
-    check($isSigned, 401, 'wrong_signature', 'none of ' . count($secrets) . ' secrets signed this path and these headers');
+    check($isSigned, 401, 'wrong_signature', 'none of the ' . count($secrets) . ' secrets signed this path and these headers');
     return $contentHash;
 }
 
@@ -91,7 +91,7 @@ function sign(string $secret, string $message): string
 function checkHash(string $body, string $contentHash): void
 {
     $isSame = base64_encode(hash('sha256', $body, true)) === $contentHash;
-    check($isSame, 400, 'wrong_content_hash', 'x-content-sha256 is not that of the ' . strlen($body) . ' bytes received');
+    check($isSame, 400, 'wrong_content_hash', 'x-content-sha256 does not match the ' . strlen($body) . ' bytes received');
 }
 // verify:end
 
@@ -122,7 +122,7 @@ function receive(string $method, string $target, array $headers): ?string
     check(strlen($body) <= MAX_BYTES, 413, 'too_large', 'the body has more than the ' . MAX_BYTES . ' bytes allowed');
     checkHash($body, $contentHash);
     if ($keyName !== null) {
-        check(in_array($keyName, $pgpKeys, true), 500, 'decryption_failed', "there is no private key named $keyName here");
+        check(in_array($keyName, $pgpKeys, true), 500, 'decryption_failed', "no private key has the name $keyName");
         $body = decrypt($body);
     }
     $body = $isZipped ? gunzip($body) : $body;
@@ -180,7 +180,7 @@ function gunzip(string $packed): string
         }
     }
     $isWhole = inflate_get_status($unzip) === ZLIB_STREAM_END || strlen($content) > MAX_BYTES;
-    check($isWhole, 400, 'malformed_gzip', 'the body is not the gzip announced, or cut');
+    check($isWhole, 400, 'malformed_gzip', 'the body is not gzip, or is incomplete');
     return $content;
 }
 

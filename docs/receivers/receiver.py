@@ -54,7 +54,7 @@ def verify(target, headers, secrets, now):
     """Gives the hash that the body has to have. `target` is path and query as sent; names of headers are in lower case."""
     authorization = headers.get("authorization")
     check(authorization is not None, 401, "missing_authorization", "Authorization is missing")
-    check(authorization.startswith("HMAC-SHA256 "), 401, "wrong_scheme", "Authorization is not of the scheme HMAC-SHA256")
+    check(authorization.startswith("HMAC-SHA256 "), 401, "wrong_scheme", "the scheme of Authorization is not HMAC-SHA256")
     match = AUTHORIZATION.fullmatch(authorization)
     check(match, 401, "malformed_authorization", "Authorization lacks SignedHeaders=a;b&Signature=c")
     names, signature = match[1].split(";"), match[2]
@@ -73,7 +73,7 @@ def verify(target, headers, secrets, now):
     signed = f"POST\n{target.lower()}\n{';'.join(headers[name] for name in names)}"
     # Each in constant time, and all of them, so that the time tells nothing.
     matches = [hmac.compare_digest(sign(secret, signed), signature) for secret in secrets]
-    check(any(matches), 401, "wrong_signature", f"none of {len(secrets)} secrets signed this path and these headers")
+    check(any(matches), 401, "wrong_signature", f"none of the {len(secrets)} secrets signed this path and these headers")
     return content_hash
 
 
@@ -98,7 +98,7 @@ def seconds_of(date):
 def check_hash(body, content_hash):
     """Of the bytes as they came: what was parsed and written again has another hash."""
     check(base64.b64encode(hashlib.sha256(body).digest()).decode() == content_hash, 400, "wrong_content_hash",
-          f"x-content-sha256 is not that of the {len(body)} bytes received")
+          f"x-content-sha256 does not match the {len(body)} bytes received")
 # verify:end
 
 
@@ -133,7 +133,7 @@ def decode(body, key_name, is_zipped):
 
 
 def decrypt(message, key_name):
-    check(key_name in PGP_KEYS, 500, "decryption_failed", f"there is no private key named {key_name!r} here")
+    check(key_name in PGP_KEYS, 500, "decryption_failed", f"no private key has the name {key_name!r}")
     # It never asks for a passphrase; the bound is for what is packed inside PGP.
     gpg = subprocess.run(["gpg", "--batch", "--no-tty", "--pinentry-mode", "cancel", "--max-output", str(MAX_BYTES + 1),
                           "--status-fd", "2", "--decrypt"], input=message, capture_output=True, timeout=TIMEOUT_SECONDS)
@@ -151,7 +151,7 @@ def gunzip(packed):
             return content
     except zlib.error:
         pass
-    raise Refused(400, "malformed_gzip", "the body is not the gzip announced, or cut")
+    raise Refused(400, "malformed_gzip", "the body is not gzip, or is incomplete")
 
 
 def read_records(body):
@@ -241,7 +241,7 @@ class Receiver(BaseHTTPRequestHandler):
         check(has_length, 411, "length_required", "Content-Length is missing")
         check(length <= MAX_BYTES, 413, "too_large", f"the body has more than the {MAX_BYTES} bytes allowed")
         body, self.unread = self.rfile.read(length), 0
-        check(len(body) == length, 400, "body_incomplete", "the connection ended within the body")
+        check(len(body) == length, 400, "body_incomplete", "the connection ended before the body was complete")
         check_hash(body, content_hash)
         handle_once(read_records(decode(body, key_name, is_zipped)))
         return 204, {}

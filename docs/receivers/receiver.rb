@@ -49,7 +49,7 @@ AUTHORIZATION =
 def verify(target, headers, secrets, now)
   authorization = headers['authorization']
   check(authorization, 401, 'missing_authorization', 'Authorization is missing')
-  check(authorization.start_with?('HMAC-SHA256 '), 401, 'wrong_scheme', 'Authorization is not of the scheme HMAC-SHA256')
+  check(authorization.start_with?('HMAC-SHA256 '), 401, 'wrong_scheme', 'the scheme of Authorization is not HMAC-SHA256')
   match = AUTHORIZATION.match(authorization)
   check(match, 401, 'malformed_authorization', 'Authorization lacks SignedHeaders=a;b&Signature=c')
   names = match[1].split(';')
@@ -69,7 +69,7 @@ def verify(target, headers, secrets, now)
   message = "POST\n#{target.downcase}\n#{headers.values_at(*names).join(';')}"
   # Each in constant time, and all of them, so that the time tells nothing.
   matches = secrets.map { |secret| OpenSSL.secure_compare(sign(secret, message), match[2]) }
-  check(matches.any?, 401, 'wrong_signature', "none of #{secrets.size} secrets signed this path and these headers")
+  check(matches.any?, 401, 'wrong_signature', "none of the #{secrets.size} secrets signed this path and these headers")
   content_hash
 end
 
@@ -93,7 +93,7 @@ end
 # Of the bytes as they came: what was parsed and written again has another hash.
 def check_hash(body, content_hash)
   check([Digest::SHA256.digest(body)].pack('m0') == content_hash, 400, 'wrong_content_hash',
-        "x-content-sha256 is not that of the #{body.bytesize} bytes received")
+        "x-content-sha256 does not match the #{body.bytesize} bytes received")
 end
 # verify:end
 
@@ -152,7 +152,7 @@ def read_body(request)
 end
 
 def decrypt(message, key_name)
-  check(PGP_KEYS.include?(key_name), 500, 'decryption_failed', "there is no private key named #{key_name.inspect} here")
+  check(PGP_KEYS.include?(key_name), 500, 'decryption_failed', "no private key has the name #{key_name.inspect}")
   # It never asks for a passphrase; the bound is for what is packed inside PGP.
   command = %w[gpg --batch --no-tty --pinentry-mode cancel --status-fd 2 --max-output] + [(MAX_BYTES + 1).to_s, '--decrypt']
   content, status, exit = Open3.capture3(*command, stdin_data: message, binmode: true)
@@ -173,7 +173,7 @@ def gunzip(packed)
 
   content
 rescue Zlib::Error
-  raise Refused.new(400, 'malformed_gzip', 'the body is not the gzip announced, or cut')
+  raise Refused.new(400, 'malformed_gzip', 'the body is not gzip, or is incomplete')
 ensure
   unzip&.close
 end

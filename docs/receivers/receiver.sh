@@ -41,7 +41,7 @@ refuse() { # status, code, sentence
 verify() {
   local authorization=${headers[authorization]-} name names signature age message secret is_signed=no seen=';'
   [[ -n ${headers[authorization]+given} ]] || refuse 401 missing_authorization 'Authorization is missing'
-  [[ $authorization == 'HMAC-SHA256 '* ]] || refuse 401 wrong_scheme 'Authorization is not of the scheme HMAC-SHA256'
+  [[ $authorization == 'HMAC-SHA256 '* ]] || refuse 401 wrong_scheme 'the scheme of Authorization is not HMAC-SHA256'
   local form='^HMAC-SHA256 SignedHeaders=([a-z0-9-]+(;[a-z0-9-]+){0,15})&Signature=([A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)$'
   [[ $authorization =~ $form ]] || refuse 401 malformed_authorization 'Authorization lacks SignedHeaders=a;b&Signature=c'
   IFS=';' read -ra names <<<"${BASH_REMATCH[1]}"
@@ -71,7 +71,7 @@ verify() {
   for secret in "${secrets[@]}"; do
     ! same "$(sign "$secret" "$message")" "$signature" || is_signed=yes
   done
-  [[ $is_signed == yes ]] || refuse 401 wrong_signature "none of ${#secrets[@]} secrets signed this path and these headers"
+  [[ $is_signed == yes ]] || refuse 401 wrong_signature "none of the ${#secrets[@]} secrets signed this path and these headers"
 }
 
 sign() { # secret, message: the signature in Base64
@@ -112,7 +112,7 @@ same() {
 # Of the bytes as they came: what was parsed and written again has another hash.
 check_hash() { # file
   [[ $(sha256 <"$1" | base64 -w 0) == "$content_hash" ]] ||
-    refuse 400 wrong_content_hash "x-content-sha256 is not that of the $(wc -c <"$1") bytes received"
+    refuse 400 wrong_content_hash "x-content-sha256 does not match the $(wc -c <"$1") bytes received"
 }
 # verify:end
 
@@ -159,7 +159,7 @@ read_encoding() {
 
 decrypt() { # from, to
   among "${headers[x-pgp-key-name]}" "${pgp_keys[@]}" ||
-    refuse 500 decryption_failed "there is no private key named ${headers[x-pgp-key-name]@Q} here"
+    refuse 500 decryption_failed "no private key has the name ${headers[x-pgp-key-name]@Q}"
   # It never asks for a passphrase; the bound is for what is packed inside PGP. GnuPG also "decrypts", with exit status 0, what was
   # never encrypted; then the line that is looked for is not there.
   gpg --batch --no-tty --pinentry-mode cancel --max-output $((max_bytes + 1)) --status-fd 3 --decrypt <"$1" >"$2" 3>"$work/status" \
@@ -170,7 +170,7 @@ decrypt() { # from, to
 gunzip_bounded() { # from, to
   gzip -dc <"$1" 2>/dev/null | head -c $((max_bytes + 1)) >"$2" # of a bomb no more than that is made
   ((PIPESTATUS[0] == 0 || $(wc -c <"$2") > max_bytes)) ||
-    refuse 400 malformed_gzip 'the body is not the gzip announced, or cut'
+    refuse 400 malformed_gzip 'the body is not gzip, or is incomplete'
 }
 
 # Writes a line for each record: message id, event type, data in JSON. Ids become names of files here.

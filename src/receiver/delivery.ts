@@ -1,9 +1,9 @@
-/** A delivery that passed every check, its records typed by the events that the program says there are. */
+/** A verified delivery. The type of its records follows from the events that the program declares. */
 import type { ReceivedRecord } from '../wire/envelope.ts';
 
 /**
- * One event. `Events` maps the names of event types to the types of their data; what it does not name may come all the same
- * if the webhook is subscribed to it.
+ * One event. `Events` maps the names of event types to the types of their data. If the webhook subscribes to other types too, their events
+ * arrive as well.
  */
 export type RecordOf<Events> = {
   readonly [Type in keyof Events & string]: Omit<ReceivedRecord, 'eventType' | 'data'> & {
@@ -17,14 +17,14 @@ export type Delivery<Events> = {
   readonly sessionId: string;
   /** Counts from 1. */
   readonly attemptNumber: number;
-  /** All of them, handled before or not; a heartbeat has none. */
+  /** All records, including those that were handled before. A heartbeat has none. */
   readonly records: readonly RecordOf<Events>[];
-  /** The moment of the attempt, from its date: epoch milliseconds, whole seconds. */
+  /** When the attempt was made, from its `date` header: epoch milliseconds in whole seconds. */
   readonly sentAt: number;
-  /** Which of the secrets signed; null where a bearer token takes the place of a signature. */
+  /** The index of the secret that signed; null for a delivery with a bearer token. */
   readonly secretIndex: number | null;
-  /** The headers that were signed, names in lower case; with a bearer token, which signs none, all of them, credentials too. */
+  /** The signed headers, with names in lower case. With a bearer token, which signs nothing: all headers, credentials included. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Decoded: JSON in UTF-8. */
+  /** The decoded body: JSON in UTF-8. */
   readonly body: Uint8Array;
 };

@@ -1,4 +1,4 @@
-/** A receiver as a plugin of Fastify. The types say what is used of Fastify, so that none of its own are needed. */
+/** A receiver as a Fastify plugin. The types below declare the parts of Fastify that it uses, so that its own types are not needed. */
 import { type NodeRequest, receiveFrom } from './node.ts';
 import type { Receives } from './receiver.ts';
 
@@ -19,7 +19,7 @@ export type FastifyReply = {
   send(body: string | null): FastifyReply;
 };
 
-/** `app.register(fastifyPlugin(receiver, '/hook'))`. In a context of its own, where bodies are left as they come. */
+/** Use it as `app.register(fastifyPlugin(receiver, '/hook'))`. Only in the plugin's own context are bodies left unparsed. */
 export function fastifyPlugin(receiver: Receives, path: string): (instance: FastifyInstance) => Promise<void> {
   return async (instance) => {
     instance.removeAllContentTypeParsers();

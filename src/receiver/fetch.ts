@@ -1,9 +1,9 @@
-/** A receiver behind servers whose handlers make a `Response` of a `Request`: Deno, Bun, Hono, workers. */
+/** A receiver for servers whose handlers return a `Response` for a `Request`: Deno, Bun, Hono, workers. */
 import { readChunks } from '../wire/bytes.ts';
 import { pathAndQuery } from '../wire/signature.ts';
 import type { Receives } from './receiver.ts';
 
-/** `Deno.serve(fetchHandler(receiver))`, `export default { fetch: fetchHandler(receiver) }`, `(c) => handler(c.req.raw)`. */
+/** For `Deno.serve(fetchHandler(receiver))`, `export default { fetch: fetchHandler(receiver) }` and `(c) => handler(c.req.raw)`. */
 export function fetchHandler(receiver: Receives): (request: Request) => Promise<Response> {
   return async (request) => {
     const { status, headers, body } = await receiver.receive({

@@ -1,4 +1,4 @@
-/** What `sallyport-receiver` offers; `sallyport-receiver/pgp` is pgp.ts. */
+/** The exports of `sallyport-receiver`. Those of `sallyport-receiver/pgp` are in pgp.ts. */
 export type { HeaderPairs, HeaderRecord } from '../wire/headers.ts';
 export type { Decrypt } from '../wire/payload-decoding.ts';
 export { readStandardWebhook as standardWebhooks } from '../wire/standard-webhooks-verification.ts';

@@ -1,17 +1,17 @@
-/** A receiver behind Node's own servers and Express. The types say what is used of a request, so that none of Node's are needed. */
+/** A receiver for Node's servers and Express. The types below declare the parts of a request that it uses, so that Node's types are not needed. */
 import { readChunks } from '../wire/bytes.ts';
 import type { Answer, Receives } from './receiver.ts';
 
 export type NodeRequest = {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
-  /** Express: the URL before routers cut off where they are mounted. */
+  /** Express: the URL, including the path under which a router is mounted. */
   readonly originalUrl?: string | undefined;
-  /** Name, value, name, value: `headers` has lost which ones came twice. */
+  /** Name, value, name, value. Unlike `headers`, it has every repeated header. */
   readonly rawHeaders: readonly string[];
-  /** What a body parser made of the body; usable only where it left it as bytes (`express.raw`). */
+  /** The result of a body parser; usable only if it is bytes (`express.raw`). */
   readonly body?: unknown;
-  /** The bytes, where a platform keeps them beside a parsed body. */
+  /** The bytes, on platforms that keep them in addition to a parsed body. */
   readonly rawBody?: unknown;
   readonly readableDidRead: boolean;
   iterator(options: { destroyOnReturn: boolean }): AsyncIterable<Uint8Array>;
@@ -31,7 +31,7 @@ export function nodeHandler(receiver: Receives): (request: NodeRequest, response
   };
 }
 
-/** What to answer to a request of Node's. What was not read of its body Node lets flow by while it answers. */
+/** Returns the answer to a request. Node discards the unread rest of the body while it sends the answer. */
 export function receiveFrom(receiver: Receives, request: NodeRequest): Promise<Answer> {
   const { method = '', url = '', originalUrl = url, rawHeaders, rawBody, body } = request;
   return receiver.receive({
@@ -40,7 +40,7 @@ export function receiveFrom(receiver: Receives, request: NodeRequest): Promise<A
     headers: rawHeaders.flatMap((name, at) => (at % 2 === 0 ? [[name, rawHeaders[at + 1] ?? ''] as const] : [])),
     body:
       ([rawBody, body].find(ArrayBuffer.isView) as Uint8Array | undefined) ??
-      // To leave a body that is too large must not end the connection before the answer.
+      // Without destroyOnReturn: giving up on a body that is too large must not close the connection before the answer is sent.
       (async (maxBytes) =>
         request.readableDidRead ? 'parsed' : readChunks(request.iterator({ destroyOnReturn: false }), maxBytes)),
   });

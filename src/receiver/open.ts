@@ -1,6 +1,6 @@
 /**
- * From a request to what it brings, or to the reason why it is refused: who sent it, by its headers alone; then its bytes; then
- * what they say (contract §5). Nothing of a body is read, let alone hashed, before the headers hold.
+ * Opens a request, or says why it is refused (contract §5). Checks the sender by the headers, then the bytes of the body, then their
+ * content. The body is not read before the headers are verified.
  */
 import { answerChallenge, challengeHeader } from '../wire/challenge-answer.ts';
 import { readContentHeaders, verifyContent, verifyHead } from '../wire/delivery-verification.ts';
@@ -14,12 +14,12 @@ import type { Settings } from './options.ts';
 import type { Refusal, RefusalCode } from './refusals.ts';
 import type { ReceivedRequest } from './request.ts';
 
-/** What a request brings: a token challenge with the answer to give, or a delivery. */
+/** The content of a request: the answer to a token challenge, or a delivery. */
 export type Opened<Events> = { readonly answer: string } | { readonly delivery: Delivery<Events> };
 
 export type OpenVerdict<Events> = ({ readonly ok: true } & Opened<Events>) | ({ readonly ok: false } & Refusal);
 
-/** Rejects only with what a function of the settings throws. */
+/** Rejects only if a function of the settings throws. */
 export async function openRequest<Events>(received: ReceivedRequest, settings: Settings): Promise<OpenVerdict<Events>> {
   const { pathAndQuery = received.pathAndQuery } = settings;
   const headers = lowerCaseHeaders(received.headers);
@@ -35,7 +35,7 @@ export async function openRequest<Events>(received: ReceivedRequest, settings: S
   return { ok, delivery: { ...envelope, ...sent, body } };
 }
 
-/** A request with what it is held to. */
+/** A request with the settings to check it by. */
 type Openable = Settings &
   ReceivedRequest & {
     readonly pathAndQuery: string;
@@ -43,19 +43,19 @@ type Openable = Settings &
     readonly now: number | undefined;
   };
 
-/** `contentHash` is what the body has to have; of a challenge there is an answer instead. */
+/** `contentHash` is the hash that the body must have. A challenge has an answer instead. */
 type Sender =
   | (Pick<Delivery<never>, 'sentAt' | 'secretIndex' | 'headers'> & { readonly contentHash: string })
   | { readonly answer: string };
 
-/** By API key; then by signature, or by bearer token where those are taken. */
+/** Checks the API key, then the signature, or the bearer token if the receiver accepts them. */
 async function verifySender(request: Openable): Promise<Verdict<RefusalCode, Sender>> {
   const { method, pathAndQuery, headers, secrets, apiKeys, bearer } = request;
   if (method !== 'POST') return failure('wrong_method', `the method is ${method}, not POST`);
   const given = headers.get('x-api-key');
-  // All of them, so that the time tells nothing about which one it is.
+  // Compares all keys, so that the time does not reveal which one matches.
   if (apiKeys.length > 0 && !apiKeys.map((apiKey) => equalText(apiKey, given ?? '')).includes(true)) {
-    return failure('wrong_api_key', `x-api-key is ${given === undefined ? 'missing' : 'not the one agreed'}`);
+    return failure('wrong_api_key', `x-api-key is ${given === undefined ? 'missing' : 'wrong'}`);
   }
   const token = headers.get(challengeHeader);
   if (token !== undefined) {
@@ -63,7 +63,7 @@ async function verifySender(request: Openable): Promise<Verdict<RefusalCode, Sen
     if (answer !== null) return { ok: true, answer };
     return failure(
       'malformed_challenge',
-      `${challengeHeader} is no single token of visible ASCII, or its answer would sign a made-up delivery`,
+      `${challengeHeader} is not one token of visible ASCII, or the answer would be a valid signature of a forged delivery`,
     );
   }
   const bearerToken = bearer && /^bearer ([\w.~+/-]+=*)$/i.exec(headers.get('authorization') ?? '')?.[1];
@@ -80,7 +80,7 @@ async function verifySender(request: Openable): Promise<Verdict<RefusalCode, Sen
   return { ...signed, headers: Object.fromEntries(trusted) as Record<string, string> };
 }
 
-/** The bytes that were sent, decoded. What the headers show to be wrong costs no reading of the body. */
+/** Reads and decodes the body. Problems that the headers show are found before the body is read. */
 async function readContent(
   request: Openable,
   contentHash: string,
@@ -93,10 +93,10 @@ async function readContent(
 
   const announced = Number(headers.get('content-length'));
   const read = announced > maxBytes ? 'too large' : typeof body === 'function' ? await body(maxBytes) : body;
-  if (read === 'broken') return failure('body_incomplete', 'the connection ended within the body');
-  // Programs without types pass on what their framework made of it. Not `instanceof`: test runners have realms of their own.
+  if (read === 'broken') return failure('body_incomplete', 'the connection ended before the body was complete');
+  // A program without types may pass a parsed body. Not `instanceof`: in a test runner the bytes may come from another realm.
   if (read !== 'too large' && !ArrayBuffer.isView(read)) {
-    return failure('body_was_parsed', 'body was parsed before verification: pass the raw bytes');
+    return failure('body_was_parsed', 'the body was parsed before verification: pass the raw bytes');
   }
   if (read === 'too large' || read.length > maxBytes) return tooLarge('the body', maxBytes);
   const content = await verifyContent(read, contentHash);

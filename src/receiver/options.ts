@@ -10,59 +10,59 @@ import type { ReceivedRequest } from './request.ts';
 import type { SeenStore } from './seen.ts';
 
 export type VerifyOptions = {
-  /** The endpoint's secret, with `whsec_` before it or without; while it is being rotated, the new one too. The first answers token challenges. */
+  /** The endpoint's secret, with or without `whsec_`; during a rotation, both secrets. The first one answers token challenges. */
   readonly secrets: string | readonly string[];
-  /** What `x-api-key` has to be: one of these. Not checked where absent. */
+  /** The accepted values of `x-api-key`. Not checked if absent. */
   readonly apiKey?: string | readonly string[];
-  /** For endpoints with OAuth, whose deliveries carry a bearer token in place of a signature: says whether it is good. */
+  /** For endpoints with OAuth, whose deliveries carry a bearer token instead of a signature: says whether the token is valid. */
   readonly bearer?: (token: string) => boolean | Promise<boolean>;
-  /** For encrypted deliveries: `pgpDecryption` of `sallyport-receiver/pgp`, or your own. */
+  /** For encrypted deliveries: `pgpDecryption` of `sallyport-receiver/pgp`, or a function of your own. */
   readonly decrypt?: Decrypt;
-  /** Custom headers that are relied on, and therefore have to be signed. */
+  /** Custom headers that must be signed, because the program relies on them. */
   readonly requiredHeaders?: readonly string[];
-  /** `standardWebhooks` of this package, to have the signature of Standard Webhooks verified as well. */
+  /** `standardWebhooks` of this package, to also verify the signature of Standard Webhooks. */
   readonly standardWebhooks?: (head: MessageHead) => MessageHeadVerdict;
-  /** The endpoint's URL as the sender has it, where a proxy changes the path on the way; the path is signed. */
+  /** The endpoint's URL as the sender knows it. Needed if a proxy changes the path, because the path is signed. */
   readonly url?: string;
-  /** How far the date may be from this clock, either way (300). `Infinity` lets every date pass: for tests with old payloads. */
+  /** How far the date may be from this clock, in either direction (default 300). `Infinity` accepts every date: for tests with old payloads. */
   readonly toleranceSeconds?: number;
-  /** Of a body, as received and once it is decoded (4 MiB). */
+  /** The largest body, as received and after decoding (default 4 MiB). */
   readonly maxBytes?: number;
-  /** Epoch milliseconds; the system's. */
+  /** Returns epoch milliseconds (default: the system's clock). */
   readonly clock?: () => number;
 };
 
 export type ReceiverOptions<Events> = VerifyOptions & {
   /**
-   * Gets the records of a delivery that have not been handled before, never none. Once it returns (or what it returns has
-   * resolved), they count as handled; where it throws, the answer is 500 and the delivery comes again.
+   * Gets the records of a delivery that have not been handled before; at least one. When it returns, or the promise that it returns
+   * resolves, the records count as handled. If it throws, the answer is 500 and the delivery is sent again.
    */
   readonly onRecords: (records: readonly RecordOf<Events>[], delivery: Delivery<Events>) => void | Promise<void>;
-  /** Which messages were handled; the last 50,000 in this process's memory where absent. */
+  /** Remembers which messages were handled (default: the last 50,000, in the memory of this process). */
   readonly seen?: SeenStore;
-  /** Told of every request that was refused. */
+  /** Called for every refused request. */
   readonly onRefusal?: (refusal: Refusal, request: ReceivedRequest) => void;
-  /** Told of what `onRecords` or another function given here threw; the console is where absent. Must not throw. */
+  /** Called with what `onRecords` or another function of these options threw (default: `console.error`). Must not throw. */
   readonly onError?: (error: unknown, request: ReceivedRequest) => void;
 };
 
 type AtLeastOne = readonly [string, ...string[]];
 
-/** The options of verification with what was left out. */
+/** The options of verification with their defaults. */
 export type Settings = Omit<VerifyOptions, 'secrets' | 'apiKey' | 'url'> &
   Readonly<Required<Pick<VerifyOptions, 'maxBytes'>>> & {
     readonly secrets: AtLeastOne;
     readonly apiKeys: readonly string[];
-    /** What takes the place of the request's own. */
+    /** Used instead of the request's own path and query. */
     readonly pathAndQuery: string | undefined;
   };
 
-/** Throws a TypeError for options with which every delivery would be refused, or any would pass. */
+/** Throws a TypeError for options that would refuse every delivery, or accept any. */
 export function readOptions(options: VerifyOptions): Settings {
-  // By default values, so that what is undefined lifts no bound.
+  // Default values apply to undefined, too, so that it does not lift a bound.
   const { maxBytes = RECEIVED_BODY_BYTES, url, toleranceSeconds = 0 } = options;
   if (typeof toleranceSeconds !== 'number' || !(toleranceSeconds >= 0))
-    throw new TypeError('toleranceSeconds is not a number from 0 on');
+    throw new TypeError('toleranceSeconds must be a number of at least 0');
   return {
     ...options,
     maxBytes,
@@ -72,14 +72,14 @@ export function readOptions(options: VerifyOptions): Settings {
   };
 }
 
-/** As Standard Webhooks writes secrets, they are pasted from elsewhere. */
+/** Accepts secrets in the form of Standard Webhooks. */
 function withoutPrefix(text: string): string {
   const secret = givenSecret(text);
-  if (secret === null) throw new TypeError('secrets has one that begins with whsec_ and is not Base64 after it');
+  if (secret === null) throw new TypeError('a secret begins with whsec_ but is not Base64 after that');
   return secret;
 }
 
-/** An unset environment variable is the usual way to a secret that is not there: it must not turn a check off. */
+/** Refuses empty text, which often comes from an unset environment variable: it must not turn off a check. */
 function listOf(name: string, given: string | readonly string[]): AtLeastOne {
   const list = [given].flat();
   if (list.length === 0 || !list.every(Boolean)) throw new TypeError(`${name} is missing or empty`);

@@ -1,20 +1,21 @@
-/** Decryption with OpenPGP.js, an optional peer: a file of its own, so that receivers without PGP have nothing of it. */
+/** Decryption with OpenPGP.js, an optional peer dependency. In its own file, so that receivers without PGP do not load it. */
 
 import type { Decrypt } from '../wire/payload-decoding.ts';
 import { type DecryptOptions, decryptBinary } from '../wire/pgp-decryption.ts';
 import { failure } from '../wire/verdict.ts';
 
-/** Armored. */
+/** `privateKey` is armored. */
 export type PrivateKey = { readonly privateKey: string; readonly passphrase?: string };
 
 export type PgpOptions = DecryptOptions & {
-  /** Told of each message without integrity protection that was taken; the console is where absent. */
+  /** Called for each accepted message without integrity protection (default: a warning on the console). */
   readonly onUnprotected?: (keyName: string) => void;
 };
 
 /**
- * The `decrypt` of a receiver that holds these keys, each under the name that the sender knows its public half by
- * (`x-pgp-key-name`). Signed messages are refused, and those without integrity protection unless `allowUnprotected`. Needs the package `openpgp`.
+ * Makes the `decrypt` function of a receiver from its private keys, each under the name that the sender uses for the public key
+ * (`x-pgp-key-name`). Refuses signed messages and, unless `allowUnprotected`, messages without integrity protection. Needs the package
+ * `openpgp`.
  */
 export function pgpDecryption(
   keys: Readonly<Record<string, PrivateKey>>,
@@ -24,7 +25,7 @@ export function pgpDecryption(
     const key = Object.hasOwn(keys, keyName) ? keys[keyName] : undefined;
     if (key === undefined) {
       const known = Object.keys(keys).join(', ') || 'none';
-      return failure('unknown_key', `there is no private key named ${JSON.stringify(keyName)} here, known: ${known}`);
+      return failure('unknown_key', `no private key has the name ${JSON.stringify(keyName)}; the names are: ${known}`);
     }
     const decrypted = await decryptBinary(bytes, key.privateKey, key.passphrase, { allowUnprotected });
     if (decrypted.ok && !decrypted.isProtected) onUnprotected(keyName);
@@ -33,7 +34,5 @@ export function pgpDecryption(
 }
 
 function warn(keyName: string): void {
-  console.warn(
-    `A PGP message for the key ${keyName} has no integrity protection: nobody can tell whether it was changed.`,
-  );
+  console.warn(`A PGP message for the key ${keyName} has no integrity protection: it may have been changed unnoticed.`);
 }

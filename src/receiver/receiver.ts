@@ -1,4 +1,4 @@
-/** The customer's side of deliveries: verifies each request, hands over what is new, and says what to answer. */
+/** The customer's side of deliveries: verifies each request, hands over new records, and returns the answer. */
 import { MESSAGES_SEEN } from '../kernel/limits/limits.ts';
 import { challengeHeader } from '../wire/challenge-answer.ts';
 import { SIGNATURE_SCHEME } from '../wire/signature.ts';
@@ -8,40 +8,40 @@ import { type Refusal, statusOf } from './refusals.ts';
 import type { ReceivedRequest } from './request.ts';
 import { createHandleOnce, memorySeen } from './seen.ts';
 
-/** What to send back; `refusal` is null unless the request was refused. */
+/** The answer to send back. `refusal` is null unless the request was refused. */
 export type Answer = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** Text for whoever looks at the sender's log; null where the status has none. */
+  /** A text for the sender's log; null if the status has no body. */
   readonly body: string | null;
   readonly refusal: Refusal | null;
 };
 
-/** What adapters need of a receiver. */
+/** The part of a receiver that adapters use. */
 export type Receives = {
-  /** Takes a request from its verification to the handling of its records. What goes wrong on this side is a 500. */
+  /** Verifies a request and handles its records. An error on this side becomes a 500. */
   receive(request: ReceivedRequest): Promise<Answer>;
 };
 
 export type Receiver<Events> = Receives & {
   /**
-   * Says what a request brings, or why it is refused, and does nothing with it: no handling, no memory of repeats. Rejects with
-   * what a function of the options throws.
+   * Verifies and decodes a request, or says why it is refused. Handles nothing and remembers nothing. Rejects if a function of the options
+   * throws.
    */
   verify(request: ReceivedRequest): Promise<OpenVerdict<Events>>;
 };
 
 /**
- * Makes a receiver; `nodeHandler`, `fetchHandler` and `fastifyPlugin` put it behind a server. Throws a TypeError for options
- * that cannot be meant, such as no secret.
+ * Creates a receiver. `nodeHandler`, `fetchHandler` and `fastifyPlugin` connect it to a server. Throws a TypeError for invalid options,
+ * such as a missing secret.
  */
 export function createReceiver<Events extends object = Record<string, unknown>>(
   options: ReceiverOptions<Events>,
 ): Receiver<Events> {
   const { onRecords, onRefusal, seen = memorySeen(MESSAGES_SEEN) } = options;
-  // Programs without types: without it every delivery would be answered 500.
-  if (typeof onRecords !== 'function') throw new TypeError('onRecords is missing: a function that gets the records');
-  // Without the request, which holds secrets.
+  // For programs without types. Without this check, every delivery would be answered with 500.
+  if (typeof onRecords !== 'function') throw new TypeError('onRecords must be a function');
+  // Does not log the request, which contains secrets.
   const { onError = (error: unknown) => console.error(error) } = options;
   const settings = readOptions(options);
   const handleOnce = createHandleOnce(seen);
@@ -60,7 +60,7 @@ export function createReceiver<Events extends object = Record<string, unknown>>(
       return answer(204, null);
     } catch (error) {
       onError(error, request);
-      // What went wrong may name what is nobody else's business.
+      // Without the error, which may contain internal details.
       return answer(500, 'failed: see the log of the receiver');
     }
   };
@@ -76,5 +76,5 @@ function answer(
   return { status, headers, body, refusal };
 }
 
-/** RFC 9110 asks for the one with 405, for the other with 401. */
+/** RFC 9110 requires `allow` with 405, and `www-authenticate` with 401. */
 const HINTS = { allow: 'POST', 'www-authenticate': SIGNATURE_SCHEME };

@@ -1,4 +1,4 @@
-/** Every reason for which a receiver refuses a request, and the status that tells the sender what to do about it. */
+/** Every reason why a receiver refuses a request, and the status that it answers. */
 import type { HeadFailureCode } from '../wire/delivery-verification.ts';
 import type { EnvelopeFailureCode } from '../wire/envelope.ts';
 import type { PayloadFailureCode } from '../wire/payload-decoding.ts';
@@ -18,14 +18,14 @@ export type RefusalCode =
   | 'wrong_token';
 
 /**
- * `code` for programs, `description` for people, with the figures; it holds no secret. `verified` says that the request comes
- * from the sender, so that something is wrong with the delivery or this receiver; anything else may come from anybody.
+ * `code` is for programs, `description` for people; it has the figures and no secret. `verified` means that the request comes from the
+ * sender, so the problem is in the delivery or in this receiver. Any other request may come from anybody.
  */
 export type Refusal = { readonly code: RefusalCode; readonly description: string; readonly verified: boolean };
 
 /**
- * The sender tries again whatever the status. 413, or other statuses of 4xx twice that speak of the content, make it send a
- * batch on as two halves (contract §5 "Outcome"): so a fault of the receiver is 500, and a request of unknown origin is 401.
+ * The sender retries after any of these statuses. After a 413, or a second 4xx about the content, it splits the batch into two halves
+ * (contract §5 "Outcome"). Therefore an error of the receiver is 500, and a request of unknown origin is 401.
  */
 export function statusOf({ code, verified }: Refusal): number {
   return STATUS[code] ?? (verified ? 400 : 401);

@@ -1,15 +1,15 @@
-/** A request as the receiver takes it from whatever server got it. */
+/** A request in the form that a receiver accepts from any server. */
 import type { HeaderPairs, HeaderRecord } from '../wire/headers.ts';
 
 export type ReceivedRequest = {
   readonly method: string;
-  /** As in the request line, case kept: `/hooks/sallyport?tenant=17`. */
+  /** As in the request line, in its original case: `/hooks/sallyport?tenant=17`. */
   readonly pathAndQuery: string;
-  /** Names in any case; a header that came several times as a list or as several pairs, where the server still knows. */
+  /** Names in any case. A repeated header is a list or several pairs. */
   readonly headers: HeaderRecord | HeaderPairs;
-  /** The bytes as received, or what reads them: it is called only once the headers hold. */
+  /** The bytes as received, or a function that reads them. It is called only after the headers were verified. */
   readonly body: Uint8Array | ReadBody;
 };
 
-/** Gives the body, or why it cannot be had: it was cut, it has more bytes than this, somebody has read it before. */
+/** Reads the body. Or says why it cannot: it is incomplete, it has more than `maxBytes`, or something has parsed it before. */
 export type ReadBody = (maxBytes: number) => Promise<Uint8Array | 'broken' | 'too large' | 'parsed'>;

@@ -1,12 +1,12 @@
-/** Which messages were handled, so that a delivery that comes again (at least once is the promise) is not handled again. */
+/** Remembers which messages were handled, so that a repeated delivery (delivery is at least once) is not handled twice. */
 import { createLru } from '../kernel/lru.ts';
 import type { ReceivedRecord } from '../wire/envelope.ts';
 
-/** Where handled messages are remembered: a database, where several processes receive or a restart must not forget. */
+/** Stores the ids of handled messages. Use a database if several processes receive, or if a restart must not forget them. */
 export type SeenStore = {
-  /** Those of the message ids that were handled. */
+  /** Returns the ids among these whose messages were handled. */
   find(messageIds: readonly string[]): Iterable<string> | Promise<Iterable<string>>;
-  /** Called with what was handled, after it was. */
+  /** Adds ids, after their messages were handled. */
   add(messageIds: readonly string[]): void | Promise<void>;
 };
 
@@ -21,31 +21,31 @@ export function memorySeen(max: number): SeenStore {
   };
 }
 
-/** Hands over the messages that are new, and only those, then remembers them. Rejects with whatever `handle` or the store does. */
+/** Calls `handle` with the messages that are new, then remembers them. Rejects with what `handle` or the store rejects with. */
 export type HandleOnce = <T extends Pick<ReceivedRecord, 'messageId'>>(
   messages: readonly T[],
   handle: (fresh: readonly T[]) => void | Promise<void>,
 ) => Promise<void>;
 
 /**
- * A delivery waits for the earlier ones of this process that have a message in common with it, such as the first attempt of
- * one that took too long: the message is handled then if that failed, and dropped if not.
+ * A delivery waits for earlier deliveries of this process that share a message with it, for example an attempt that timed out at the
+ * sender. If the earlier one fails, the message is handled now; otherwise it is dropped.
  */
 export function createHandleOnce(seen: SeenStore): HandleOnce {
   const underWay = new Map<string, Promise<unknown>>();
   return async (messages, handle) => {
-    // A message that came twice in one delivery is one.
+    // Drops duplicates within one delivery.
     const fresh = new Map(messages.map((message) => [message.messageId, message]));
     const ids = [...fresh.keys()];
     const work = async (): Promise<void> => {
-      // A heartbeat has none, and a store need not know that list.
+      // A heartbeat has no messages. Stores need not support an empty list.
       if (ids.length > 0) for (const id of await seen.find(ids)) fresh.delete(id);
       if (fresh.size === 0) return;
       await handle([...fresh.values()]);
       await seen.add([...fresh.keys()]);
     };
     const working = Promise.all(ids.map((id) => underWay.get(id))).then(work);
-    // Whether it fails is the business of this delivery alone.
+    // Deliveries that wait for this one do not fail with it.
     const over = working.catch(() => {});
     for (const id of ids) underWay.set(id, over);
     await working.finally(() => {

@@ -1,6 +1,6 @@
-/** Base64 and Base64url (RFC 4648 §4, §5) without `Buffer`, so that it also runs where there is only WebCrypto. */
+/** Base64 and Base64url (RFC 4648 §4, §5) without `Buffer`, for runtimes that have only the web's APIs. */
 
-/** The standard alphabet, padded (RFC 4648 §4). For digests and tokens: tens of thousands of bytes are too many arguments. */
+/** The standard alphabet, padded (RFC 4648 §4). For digests and tokens: each byte becomes an argument, so tens of thousands are too many. */
 export function encodeBase64(bytes: Uint8Array): string {
   return btoa(String.fromCharCode(...bytes));
 }
@@ -11,14 +11,14 @@ export function encodeBase64Url(bytes: Uint8Array): string {
 }
 
 /**
- * Decodes Base64 as contract §5 means it, or answers null: standard alphabet, padded, a length that is a multiple of 4.
- * Unused bits of the last letter are ignored (RFC 4648 §3.5 leaves that to the decoder), so several texts give the same
- * bytes: compare encoded texts, never decoded ones. The empty text is null: an empty secret is no Base64.
+ * Decodes strict Base64 (contract §5): standard alphabet, padded, a length that is a multiple of 4. Returns null for any other text, and
+ * for the empty text. The decoder ignores unused bits of the last letter (RFC 4648 §3.5 allows that), so several texts decode to the same
+ * bytes: compare encoded texts, never decoded ones.
  */
 export function decodeStrictBase64(text: string): Uint8Array<ArrayBuffer> | null {
   if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]+={0,2}$/.test(text)) return null;
   const binary = atob(text);
-  // Measured: 1.5 µs for a key, against 8 µs by Uint8Array.from; every signature takes one.
+  // Every signature decodes a key. Measured: 1.5 µs, against 8 µs with Uint8Array.from.
   const bytes = new Uint8Array(binary.length);
   for (let at = 0; at < binary.length; at++) bytes[at] = binary.charCodeAt(at);
   return bytes;

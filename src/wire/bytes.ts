@@ -1,6 +1,6 @@
-/** Streams of bytes without `Buffer`, so that it also runs where there is only what the web has. */
+/** Reads streams of bytes without `Buffer`, for runtimes that have only the web's APIs. */
 
-/** A stream to its end, or why there is none. Of one that is too large no more than the bound is kept or waited for. Never rejects. */
+/** Reads a stream to its end, or says why it cannot. Reads no more of a stream than `maxBytes`. Never rejects. */
 export async function readChunks(
   stream: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   maxBytes: number,
@@ -10,7 +10,7 @@ export async function readChunks(
   try {
     for await (const chunk of stream) {
       left -= chunk.length;
-      // So that a bound that is not a number lets nothing in.
+      // Written so that a bound of NaN accepts nothing.
       if (!(left >= 0)) return 'too large';
       chunks.push(chunk as Uint8Array<ArrayBuffer>);
     }

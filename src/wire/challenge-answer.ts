@@ -1,4 +1,4 @@
-/** The receiver's side of the token challenge (contract §5), on any runtime that has WebCrypto. The sender's is `challenge.ts`. */
+/** The receiver's side of the token challenge (contract §5), on any runtime with WebCrypto. The sender's side is `challenge.ts`. */
 import { secretKey } from './signature.ts';
 import { hmacSha256Base64 } from './web-hash.ts';
 
@@ -9,21 +9,21 @@ export const challengeHeader = 'x-challenge-sha256';
 export type Challenge = { readonly pathAndQuery: string; readonly token: string; readonly secret: string };
 
 /**
- * Whether a receiver may sign this. Other senders have tokens of other forms, so any is taken that one header value can hold; a comma
- * stands between two. But anybody can ask for an answer, and where the message reads as Standard Webhooks signs
- * (`<id>.<seconds>.<body>`), it would be a valid signature of a made-up body.
+ * Whether a receiver may sign this. Other senders use other forms of tokens, so any visible ASCII is accepted, except a comma, which
+ * separates two values of a header. Anybody can ask for an answer: if the message had the form that Standard Webhooks signs
+ * (`<id>.<seconds>.<body>`), the answer would be a valid signature of a forged body.
  */
 function isAnswerable(challenge: Challenge): boolean {
   return /^[\x21-\x2b\x2d-\x7e]{1,1024}$/.test(challenge.token) && !/\.\d{9,12}\./.test(challengeMessage(challenge));
 }
 
-/** What to send back in `x-challenge-sha256`; null where that would sign something else than a challenge. */
+/** The answer to send back in `x-challenge-sha256`; null if the receiver must not sign this token. */
 export async function answerChallenge(challenge: Challenge): Promise<string | null> {
   if (!isAnswerable(challenge)) return null;
   return hmacSha256Base64(secretKey(challenge.secret), challengeMessage(challenge));
 }
 
-/** What is signed: `POST`, path and query, and token, joined by nothing. */
+/** The signed text: `POST`, path and query, and token, without separators. */
 export function challengeMessage({ pathAndQuery, token }: Challenge): string {
   return `POST${pathAndQuery}${token}`;
 }

@@ -1,6 +1,6 @@
 /**
- * The token challenge: an endpoint proves that it holds the secret (contract §5 "Token challenge"). The sender's side, which
- * asks and compares; the receiver's is `challenge-answer.ts`.
+ * The token challenge: an endpoint proves that it holds the secret (contract §5 "Token challenge"). This is the sender's side, which
+ * asks and compares. The receiver's side is `challenge-answer.ts`.
  */
 import { CHALLENGE_TOKEN_BYTES } from '../kernel/limits/limits.ts';
 import { decodeStrictBase64, encodeBase64Url } from './base64.ts';
@@ -16,20 +16,20 @@ export function newChallengeToken(random: (size: number) => Uint8Array): string 
   return encodeBase64Url(random(CHALLENGE_TOKEN_BYTES));
 }
 
-/** Whether a text has the form of the tokens that this service makes. */
+/** Whether a text has the form of this service's tokens. */
 export function isChallengeToken(text: string): boolean {
   return /^[A-Za-z0-9_-]{43}$/.test(text);
 }
 
-/** The Base64 HMAC-SHA256 of the challenge's message: what a receiver has to answer. RangeError for a token of another than this service. */
+/** The answer that a receiver must give: the Base64 HMAC-SHA256 of the challenge's message. Throws a RangeError for a token of another form. */
 export function challengeAnswer(challenge: Challenge): string {
   if (!isChallengeToken(challenge.token)) throw new RangeError('a challenge token has 43 Base64url characters');
   return hmacSha256Base64(secretKey(challenge.secret), challengeMessage(challenge));
 }
 
-/** Compares the answer that came back in `x-challenge-sha256` with the one wanted, in constant time. */
+/** Compares the answer in `x-challenge-sha256` with the expected one, in constant time. */
 export function verifyChallengeAnswer(challenge: Challenge, header: string | null | undefined): ChallengeVerdict {
-  // Space around a header's value is no part of it (RFC 9112 §5.1), and comes along where it follows one.
+  // White space around a header's value is not part of it (RFC 9112 §5.1), but some HTTP parsers leave it.
   const answer = header?.replace(/^[ \t]+|[ \t]+$/g, '') ?? '';
   if (answer === '') {
     return failure('missing_answer', `the response has no ${challengeHeader} header`);
@@ -52,7 +52,7 @@ export function verifyChallengeAnswer(challenge: Challenge, header: string | nul
   return { ok: true };
 }
 
-const STANDARD = 'wanted is standard Base64, with + and / and one = at its end (44 characters)';
+const STANDARD = 'it must be standard Base64, with + and / and one = at its end (44 characters)';
 
 /** The request's JSON body. */
 export function challengeBody(endpointId: string): string {

@@ -1,4 +1,4 @@
-/** Signs a delivery (contract §5 "HMAC"). Its inverse is `delivery-verification.ts`; the layout of both is in `signature.ts`. */
+/** Signs a delivery (contract §5 "HMAC"). The inverse is `delivery-verification.ts`; `signature.ts` has the layout of both. */
 import type { KeyObject } from 'node:crypto';
 import { formatImfFixdate } from './date.ts';
 import { hmacKey, hmacSha256Base64, sha256Base64 } from './hash.ts';
@@ -14,7 +14,7 @@ import {
 /** The headers that every delivery carries, signed or with OAuth. */
 export type ContentHeaders = { 'x-content-sha256': string; date: string };
 
-/** `secret` is its text, or the key that `signingKey` made of it. */
+/** `secret` is the text, or the key that `signingKey` made from it. */
 export type DeliveryToSign = {
   readonly url: URL;
   readonly secret: string | KeyObject;
@@ -22,7 +22,10 @@ export type DeliveryToSign = {
   readonly customHeaders: readonly CustomHeader[];
 };
 
-/** Hash and date of a delivery: all of it where OAuth takes the place of the signature. `body` is the bytes as sent, `at` the moment of this attempt in epoch milliseconds. */
+/**
+ * The hash and the date of a delivery, which it carries with a signature or with an OAuth token. `body` is the bytes as sent; `at` is the
+ * instant of this attempt in epoch milliseconds.
+ */
 export function contentHeaders(body: Uint8Array, at: number): ContentHeaders {
   return { 'x-content-sha256': sha256Base64(body), date: dateOf(at) };
 }
@@ -30,7 +33,7 @@ export function contentHeaders(body: Uint8Array, at: number): ContentHeaders {
 let latestSecond = Number.NaN;
 let latestDate = '';
 
-/** Written out once a second: many deliveries have the same one. */
+/** Formatted once a second, because many deliveries share a date. */
 function dateOf(at: number): string {
   const second = Math.floor(at / 1000);
   if (second !== latestSecond) {
@@ -40,12 +43,12 @@ function dateOf(at: number): string {
   return latestDate;
 }
 
-/** The key of a secret, for many signatures: to make it takes longer than to sign. */
+/** Makes a key that can sign many times: making it takes longer than signing. */
 export function signingKey(secret: string): KeyObject {
   return hmacKey(secretKey(secret));
 }
 
-/** The three headers of a signed delivery; the custom headers are signed here and sent by the caller. */
+/** The three headers of a signed delivery. The custom headers are signed here; the caller sends them. */
 export function signDelivery(delivery: DeliveryToSign): ContentHeaders & { authorization: string } {
   const { url, secret, content, customHeaders } = delivery;
   const values = [content['x-content-sha256'], content.date, ...customHeaders.map(({ value }) => value)];

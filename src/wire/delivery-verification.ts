@@ -1,6 +1,6 @@
 /**
- * Says who sent a delivery (contract §5 "HMAC"): the inverse of `delivery-signature.ts`, on any runtime that has WebCrypto. All
- * but the content hash is judged before the body is needed, so that a forged request costs no more than its headers.
+ * Verifies who sent a delivery (contract §5 "HMAC"): the inverse of `delivery-signature.ts`, on any runtime with WebCrypto. Everything but
+ * the content hash is checked before the body is read, so that a forged request costs only its headers.
  */
 import { SIGNATURE_TOLERANCE_SECONDS } from '../kernel/limits/limits.ts';
 import { parseImfFixdate } from './date.ts';
@@ -10,15 +10,15 @@ import { ageProblem } from './tolerance.ts';
 import { failure, type Verdict } from './verdict.ts';
 import { equalText, hmacSha256Base64, sha256Base64 } from './web-hash.ts';
 
-/** What is known of a delivery before its body. */
+/** A delivery without its body. */
 export type DeliveryHead = {
   readonly method: string;
   /** As in the request line. */
   readonly pathAndQuery: string;
   readonly headers: HeaderRecord | HeaderPairs;
-  /** Each of them may have signed: two while a secret is being rotated. None is empty. */
+  /** Any of them may have signed: there are two while a secret is being rotated. None is empty. */
   readonly secrets: readonly string[];
-  /** Names that have to be among the signed ones besides hash and date, such as a custom header that is relied on. */
+  /** Headers that must be signed besides hash and date, such as a custom header that the receiver relies on. */
   readonly requiredHeaders?: readonly string[];
 } & Reception;
 
@@ -26,9 +26,9 @@ export type DeliveryHead = {
 export type DeliveryToVerify = DeliveryHead & { readonly body: Uint8Array };
 
 export type Reception = {
-  /** Epoch milliseconds; the system's clock where absent, so that leaving it out does not let old requests in. */
+  /** Epoch milliseconds; by default the system's clock, so that old requests are refused. */
   readonly now?: number | undefined;
-  /** How far `date` may be from `now`, either way; 300 where absent. Infinity lets every date pass: for tests with old payloads. */
+  /** How far `date` may be from `now`, in either direction (default 300). Infinity accepts every date: for tests with old payloads. */
   readonly toleranceSeconds?: number;
 };
 
@@ -49,17 +49,17 @@ export type HeadFailureCode =
 
 export type DeliveryFailureCode = HeadFailureCode | 'wrong_content_hash';
 
-/** `sentAt` is the date in epoch milliseconds, whole seconds; `contentHash` what the body has to have. */
+/** `sentAt` is the date in epoch milliseconds, in whole seconds; `contentHash` is the hash that the body must have. */
 export type ContentVerdict = Verdict<ContentFailureCode, { readonly sentAt: number; readonly contentHash: string }>;
 
 type Signed = { readonly secretIndex: number; readonly sentAt: number; readonly signedHeaders: readonly string[] };
 
 export type HeadVerdict = Verdict<HeadFailureCode, Signed & { readonly contentHash: string }>;
 
-/** `secretIndex` says which secret signed, `sentAt` when (epoch milliseconds, whole seconds). */
+/** `secretIndex` says which secret signed; `sentAt` says when, in epoch milliseconds and whole seconds. */
 export type DeliveryVerdict = Verdict<DeliveryFailureCode, Signed>;
 
-/** Says whether a request is a delivery that one of the secrets signed, or which of the reasons stands against it. Rejects for an empty secret alone. */
+/** Verifies that one of the secrets signed the request, or says why not. Rejects only for an empty secret. */
 export async function verifyDelivery(delivery: DeliveryToVerify): Promise<DeliveryVerdict> {
   const head = await verifyHead(delivery);
   if (!head.ok) return head;
@@ -68,14 +68,14 @@ export async function verifyDelivery(delivery: DeliveryToVerify): Promise<Delive
   return content.ok ? signed : content;
 }
 
-/** All of `verifyDelivery` but the body: cheap checks first, the signature last. Rejects for an empty secret alone. */
+/** `verifyDelivery` without the body: cheap checks first, the signature last. Rejects only for an empty secret. */
 export async function verifyHead(delivery: DeliveryHead): Promise<HeadVerdict> {
   const { method, pathAndQuery, secrets, requiredHeaders = [] } = delivery;
   const headers = lowerCaseHeaders(delivery.headers);
   const authorization = headers.get('authorization');
   if (authorization === undefined) return failure('missing_authorization', 'Authorization is missing');
   if (!authorization.startsWith(`${SIGNATURE_SCHEME} `)) {
-    return failure('wrong_scheme', `Authorization is not of the scheme ${SIGNATURE_SCHEME}`);
+    return failure('wrong_scheme', `the scheme of Authorization is not ${SIGNATURE_SCHEME}`);
   }
   const parsed = parseAuthorization(authorization);
   if (parsed === null) {
@@ -93,19 +93,19 @@ export async function verifyHead(delivery: DeliveryHead): Promise<HeadVerdict> {
   if (!content.ok) return content;
   const values = signedHeaders.map((name) => headers.get(name) ?? '');
   const signed = stringToSign(method, pathAndQuery, values);
-  // Every secret is tried whatever the first ones say, so that the time tells nothing about which one it was.
+  // Every secret is tried, so that the time does not reveal which one signed.
   const wanted = await Promise.all(secrets.map((secret) => hmacSha256Base64(secretKey(secret), signed)));
   const secretIndex = wanted.map((one) => equalText(one, signature)).indexOf(true);
   if (secretIndex === -1) {
     return failure(
       'wrong_signature',
-      `none of ${secrets.length} secrets signed ${method} ${pathAndQuery} and these values of ${signedHeaders.join(', ')}`,
+      `none of the ${secrets.length} secrets signed ${method} ${pathAndQuery} with these values of ${signedHeaders.join(', ')}`,
     );
   }
   return { ...content, secretIndex, signedHeaders };
 }
 
-/** Reads the two headers that deliveries with a bearer token carry too, and judges the date. Hashes nothing. */
+/** Reads hash and date, which every delivery carries, and checks the date. Hashes nothing. */
 export function readContentHeaders(received: Pick<DeliveryHead, 'headers'> & Reception): ContentVerdict {
   const { now = Date.now(), toleranceSeconds = SIGNATURE_TOLERANCE_SECONDS } = received;
   const headers = lowerCaseHeaders(received.headers);
@@ -120,11 +120,11 @@ export function readContentHeaders(received: Pick<DeliveryHead, 'headers'> & Rec
   return { ok: true, sentAt, contentHash };
 }
 
-/** Whether the bytes are those that `x-content-sha256` is the hash of. Neither is a secret. */
+/** Compares the body with `x-content-sha256`. Neither is secret. */
 export async function verifyContent(body: Uint8Array, contentHash: string): Promise<Verdict<'wrong_content_hash'>> {
   if ((await sha256Base64(body)) === contentHash) return { ok: true };
   return failure(
     'wrong_content_hash',
-    `x-content-sha256 is not that of the ${body.length} bytes here: were they unpacked or parsed?`,
+    `x-content-sha256 does not match the ${body.length} bytes of the body: was it decompressed or parsed before?`,
   );
 }

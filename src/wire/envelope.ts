@@ -1,7 +1,7 @@
-/** The JSON body of a delivery: the records of one webhook in one attempt (contract §5 "Body"). Read here, written in envelope-encoding.ts. */
+/** Reads the JSON body of a delivery: the records of one webhook in one attempt (contract §5 "Body"). The inverse is `envelope-encoding.ts`. */
 import { type Failure, failure, type Verdict } from './verdict.ts';
 
-/** One event as it lies in the outbox; `dataJson` is its data as JSON text and goes out as it is. */
+/** One event of the outbox; `dataJson` is its data as JSON text, which is sent unchanged. */
 export type EnvelopeRecord = {
   readonly offset: number;
   /** Epoch milliseconds of the event. */
@@ -13,7 +13,7 @@ export type EnvelopeRecord = {
   readonly dataJson: string;
 };
 
-/** A record as a receiver gets it: the event's data parsed, and the seconds from the event to the attempt. */
+/** A record as a receiver gets it: the event's data is parsed, and `lag` is the seconds from the event to the attempt. */
 export type ReceivedRecord = Omit<EnvelopeRecord, 'dataJson'> & { readonly lag: number; readonly data: unknown };
 
 export type Envelope = {
@@ -27,12 +27,12 @@ export type EnvelopeFailureCode = 'malformed_json' | 'malformed_envelope';
 
 export type EnvelopeVerdict = Verdict<EnvelopeFailureCode, { readonly envelope: Envelope }>;
 
-/** The key of an event's data: `employee.created` → `employeeCreated`; `.`, `_` and `-` all part words. */
+/** The key of an event's data: `employee.created` → `employeeCreated`. `.`, `_` and `-` separate words. */
 export function eventTypeKey(eventType: string): string {
   return eventType.replace(/[._-]+(.?)/gu, (_, first: string) => first.toUpperCase());
 }
 
-/** Reads a body, checking every member that the contract has; those that it does not have are handed on. Never throws. */
+/** Reads a body and checks every member of the contract. Unknown members are kept. Never throws. */
 export function parseEnvelope(body: Uint8Array): EnvelopeVerdict {
   let value: unknown;
   try {
@@ -51,7 +51,10 @@ export function parseEnvelope(body: Uint8Array): EnvelopeVerdict {
     const { headers } = value;
     const key = eventTypeKey(headers.eventType);
     if (!Object.hasOwn(value, key)) {
-      return malformed(`records[${index}].value.${key}`, `there, as the data of ${headers.eventType}`);
+      return failure(
+        'malformed_envelope',
+        `records[${index}].value.${key}, the data of ${headers.eventType}, is missing`,
+      );
     }
     records.push({ ...rest, ...headers, createdAt: Date.parse(timestamp), data: value[key] });
   }
@@ -66,7 +69,7 @@ type RecordMembers = Pick<ReceivedRecord, 'offset' | 'lag' | 'correlationId'> & 
   };
 };
 
-/** What members have to be, by their path: in words, and as a check. */
+/** By path, what each member must be: a description, and a check. */
 type Shape = Readonly<Record<string, Wanted>>;
 type Wanted = readonly [description: string, check: (value: unknown) => boolean];
 
@@ -87,7 +90,7 @@ const RECORD: Shape = {
   'value.headers.actorId': ['a string or null', (value) => value === null || isText(value)],
 };
 
-/** `at` goes before the paths in what is said. */
+/** `at` is the prefix of paths in messages. */
 function problemOf(value: unknown, at: string, shape: Shape): Failure<'malformed_envelope'> | null {
   for (const [path, [wanted, check]] of Object.entries(shape)) {
     const member = path.split('.').reduce((object, name) => (object as Record<string, unknown> | null)?.[name], value);
@@ -104,7 +107,7 @@ function isCount(value: unknown): boolean {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
-/** A text, before anything is made of it: to make a date of an object calls what the object has for `valueOf`. */
+/** Checks for a string first: `new Date(object)` would call the object's own `valueOf`. */
 function isTimestamp(value: unknown): boolean {
   return isText(value) && new Date(value).toJSON() === value;
 }

@@ -1,11 +1,11 @@
-/** The form in which Standard Webhooks writes secrets. Runs wherever receivers do. */
+/** Reads secrets in the form of Standard Webhooks. Runs on every runtime that receivers run on. */
 import { decodeStrictBase64 } from './base64.ts';
 
 const PREFIX = 'whsec_';
 
 /**
- * A secret as somebody gives it: `whsec_<Base64>` is the Base64 alone (contract §4), anything else is taken as it is. Null for the prefix
- * before what is not strict Base64: it was cut, or mistyped, and signatures made with it would never verify.
+ * Removes the prefix of `whsec_<Base64>` (contract §4) and returns any other text unchanged. Returns null if the prefix is not followed by
+ * strict Base64: the secret was cut or mistyped, and no signature made with it would verify.
  */
 export function givenSecret(text: string): string | null {
   if (!text.startsWith(PREFIX)) return text;

@@ -1,11 +1,11 @@
-/** Unzips with a bound on what comes out, on any runtime that has `DecompressionStream`. */
+/** Decompresses gzip with a bound on the output, on any runtime with `DecompressionStream`. */
 import { GUNZIP_SLICE_BYTES } from '../kernel/limits/limits.ts';
 import { readChunks } from './bytes.ts';
 
-/** The bytes of one gzip member (RFC 1952), or why there are none. Of a bomb no more than the bound and one slice's content is made. */
+/** Decompresses one gzip member (RFC 1952). Of a zip bomb, it produces at most `maxBytes` and the content of one slice. */
 export function gunzip(bytes: Uint8Array, maxBytes: number): Promise<Uint8Array | 'broken' | 'too large'> {
   let at = 0;
-  // In slices, since some runtimes unpack all that they are given before the first byte can be read.
+  // In slices, because some runtimes decompress a whole chunk before the first byte can be read.
   const slices = new ReadableStream<Uint8Array>({
     pull(controller) {
       if (at >= bytes.length) return controller.close();

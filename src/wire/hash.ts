@@ -1,4 +1,4 @@
-/** The digests of the wire and comparison in constant time: all that needs `node:crypto`, and nothing else. */
+/** Digests, HMAC and comparison in constant time, with `node:crypto`. Receivers use `web-hash.ts`. */
 import { createHash, createHmac, createSecretKey, hash, type KeyObject, timingSafeEqual } from 'node:crypto';
 
 /** SHA-256 of the bytes, in Base64: 44 characters. */
@@ -6,21 +6,21 @@ export function sha256Base64(bytes: Uint8Array): string {
   return hash('sha256', bytes, 'base64');
 }
 
-/** HMAC-SHA256 (RFC 2104), in Base64. Several parts are signed as if joined, without being copied; text as UTF-8. */
+/** HMAC-SHA256 (RFC 2104), in Base64. Several parts are signed as if concatenated, without a copy; text is UTF-8. */
 export function hmacSha256Base64(key: Uint8Array | KeyObject, ...message: readonly (string | Uint8Array)[]): string {
   const hmac = createHmac('sha256', key instanceof Uint8Array ? hmacKey(key) : key);
   for (const part of message) hmac.update(part);
   return hmac.digest('base64');
 }
 
-/** A key for many HMACs. Node 24 takes 13 µs for one whose key comes as bytes, 3 µs with this made anew, 2 µs with this kept. */
+/** A key for many HMACs. On Node 24 an HMAC takes 13 µs with a key of bytes, 3 µs with a new key object, and 2 µs with a cached one. */
 export function hmacKey(key: Uint8Array): KeyObject {
   return createSecretKey(key);
 }
 
 /**
- * Whether two texts are the same, in a time that says nothing about where they differ. Digests are compared, so texts
- * of different lengths are no special case; UTF-16 and not UTF-8, which would make all lone surrogates equal.
+ * Whether two texts are equal. The time does not reveal where they differ. Compares digests, so that different lengths are no special
+ * case; of UTF-16, because UTF-8 would make all lone surrogates equal.
  */
 export function equalText(a: string, b: string): boolean {
   return timingSafeEqual(digestOf(a), digestOf(b));

@@ -1,14 +1,14 @@
-/** Request headers as receivers hold them, whatever the case of their names. */
+/** Request headers in the forms that servers provide, with names in any case. */
 
-/** Names to values; a list is a header that came several times. Node's `request.headers` is one. */
+/** Names to values; a list is a repeated header. Node's `request.headers` has this form. */
 export type HeaderRecord = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** One pair a header line. A `Headers` object of the web is one, and so is a `Map`. */
+/** One pair for each header line. A `Headers` object and a `Map` have this form. */
 export type HeaderPairs = Iterable<readonly [name: string, value: string]>;
 
 /**
- * The headers under lower-case names. Repeated ones are joined with `, ` (RFC 9110 §5.3), so that no single one is picked: none
- * of those that a delivery is judged by can have such a value.
+ * The headers under lower-case names. Repeated headers are joined with `, ` (RFC 9110 §5.3), so that no single value is picked. No header
+ * that verification reads is valid with such a value.
  */
 export function lowerCaseHeaders(headers: HeaderRecord | HeaderPairs): ReadonlyMap<string, string> {
   const found = new Map<string, string>();

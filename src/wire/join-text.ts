@@ -1,18 +1,18 @@
 /**
- * Pieces of text as one text in UTF-8, written one behind the other into memory that is used again. A body of 100 records of 1 KiB takes
- * a third of the time that it takes to join them and encode what that gives.
+ * Concatenates pieces of text in UTF-8, in a buffer that is reused. For a body of 100 records of 1 KiB this takes a third of the time of
+ * joining the pieces and encoding the result.
  */
 
 const FIRST_BYTES = 64 * 1024;
-/** What is larger was needed once, and may not be again. */
+/** A larger buffer is not kept: large bodies are rare. */
 const KEPT_BYTES = 2 * 1024 * 1024;
-/** A UTF-16 unit is three bytes of UTF-8 at most. */
+/** A UTF-16 unit takes at most three bytes of UTF-8. */
 const BYTES_PER_UNIT = 3;
 
 const encoder = new TextEncoder();
 let memory = new Uint8Array(FIRST_BYTES);
 
-/** No piece may end within a surrogate pair that the next one ends. */
+/** A surrogate pair must not be split between two pieces. */
 export function joinText(pieces: readonly string[]): Uint8Array {
   let used = 0;
   for (const piece of pieces) {

@@ -1,18 +1,18 @@
 /**
- * Undoes the encodings of a body as its headers announce them (contract §5 "Encodings"): decrypt, then decompress. The inverse
- * of `payload.ts`, on any runtime that has `DecompressionStream`.
+ * Decodes a body as its headers say (contract §5 "Encodings"): decrypt, then decompress. The inverse of `payload.ts`, on any runtime with
+ * `DecompressionStream`.
  */
 import { gunzip } from './gunzip.ts';
 import { type HeaderPairs, type HeaderRecord, lowerCaseHeaders } from './headers.ts';
 import { type Failure, failure, type Verdict } from './verdict.ts';
 
-/** Gives the content of a PGP message, or why there is none. */
+/** Decrypts a PGP message, or says why it cannot. */
 export type Decrypt = (bytes: Uint8Array, keyName: string) => Promise<Verdict<string, { readonly bytes: Uint8Array }>>;
 
 export type PayloadDecoding = {
-  /** Called for encrypted bodies, with the name of the key; `decryptBinary` of `pgp-decryption.ts` is the body of one. */
+  /** Called for encrypted bodies, with the name of the key. `decryptBinary` of `pgp-decryption.ts` can implement it. */
   readonly decrypt?: Decrypt | undefined;
-  /** The decoded body may have this many bytes and no more, whatever it was compressed from. */
+  /** The largest size of the decoded body. */
   readonly maxBytes: number;
 };
 
@@ -27,10 +27,10 @@ export type PayloadFailureCode =
 
 export type PayloadVerdict = Verdict<PayloadFailureCode, { readonly body: Uint8Array }>;
 
-/** `decode` gives the body that was encoded. It throws only what `decrypt` throws. */
+/** `decode` returns the decoded body. It rejects only with what `decrypt` throws. */
 export type EncodingVerdict = Verdict<PayloadFailureCode, { decode(bytes: Uint8Array): Promise<PayloadVerdict> }>;
 
-/** The body that was encoded, from the bytes as received and the headers, or why it cannot be had. Throws only what `decrypt` throws. */
+/** Decodes the bytes as received, by the headers, or says why it cannot. Rejects only with what `decrypt` throws. */
 export async function decodePayload(
   bytes: Uint8Array,
   headers: HeaderRecord | HeaderPairs,
@@ -40,7 +40,7 @@ export async function decodePayload(
   return encoding.ok ? encoding.decode(bytes) : encoding;
 }
 
-/** What undoes the encodings that the headers announce, or why they cannot be followed. Needs no byte of the body. */
+/** Reads from the headers how to decode the body, or why it cannot be decoded. Does not need the body. */
 export function readEncoding(
   record: HeaderRecord | HeaderPairs,
   { decrypt, maxBytes }: PayloadDecoding,
@@ -68,7 +68,7 @@ export function readEncoding(
     return failure('unsupported_encoding', `${where} is "${encoding}", not gzip`);
   }
   const undo = isEncrypted ? decrypt : null;
-  if (undo === undefined) return failure('no_decryption', 'the body is encrypted and no key was given');
+  if (undo === undefined) return failure('no_decryption', 'the body is encrypted, and the receiver has no decryption');
   const decode = async (bytes: Uint8Array): Promise<PayloadVerdict> => {
     let content = bytes;
     if (undo !== null) {
@@ -77,7 +77,7 @@ export function readEncoding(
       content = decrypted.bytes;
     }
     const body = encoding === undefined ? content : await gunzip(content, maxBytes);
-    if (body === 'broken') return failure('malformed_gzip', 'the body is not the gzip announced, or cut');
+    if (body === 'broken') return failure('malformed_gzip', 'the body is not gzip, or is incomplete');
     if (body !== 'too large' && body.length <= maxBytes) return { ok: true, body };
     return tooLarge('the decoded body', maxBytes);
   };

@@ -1,4 +1,4 @@
-/** Encodes a body and says so in headers (contract §5 "Encodings"): compress, then encrypt. The inverse is `payload-decoding.ts`. */
+/** Encodes a body and sets the headers that say so (contract §5 "Encodings"): compress, then encrypt. The inverse is `payload-decoding.ts`. */
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { GZIPS_AT_ONCE } from '../kernel/limits/limits.ts';
@@ -10,13 +10,13 @@ const compressing = createPlaces(GZIPS_AT_ONCE);
 
 export type PayloadEncoding = {
   readonly gzip: boolean;
-  /** `publicKey` armored; `keyName` is what the receiver finds its private key by. */
+  /** `publicKey` is armored; the receiver finds its private key by `keyName`. */
   readonly encryption: { readonly keyName: string; readonly publicKey: string } | null;
-  /** Epoch milliseconds: the key has to be valid then. */
+  /** Epoch milliseconds. The key must be valid then. */
   readonly now: number;
 };
 
-/** Encodes a body for sending; header names in lower case. Throws a `KeyError` of `pgp.ts` for a key that cannot be used. */
+/** Encodes a body. Header names are in lower case. Rejects with a `KeyError` of `pgp.ts` for a key that cannot be used. */
 export async function encodePayload(
   body: Uint8Array,
   { gzip: compressed, encryption, now }: PayloadEncoding,

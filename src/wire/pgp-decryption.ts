@@ -1,6 +1,6 @@
 /**
- * PGP on the wire (contract §5 "Encodings"), the receiver's side: decrypting what `encryptBinary` of pgp.ts made, on any
- * JavaScript runtime that has WebCrypto. The OpenPGP library is loaded at the first call.
+ * The receiver's side of PGP (contract §5 "Encodings"): decrypts what `encryptBinary` of pgp.ts encrypted, on any JavaScript runtime with
+ * WebCrypto. The OpenPGP library is loaded at the first call.
  */
 import type { PrivateKey } from 'openpgp';
 import { PGP_KEYS_CACHED, PGP_UNPACKED_BYTES } from '../kernel/limits/limits.ts';
@@ -17,20 +17,20 @@ export type DecryptFailureCode =
   | 'failed_integrity'
   | 'signed_message';
 
-/** `isProtected`: the message had integrity protection, and it holds. */
+/** `isProtected`: the message had integrity protection, which was checked. */
 export type DecryptVerdict = Verdict<DecryptFailureCode, { readonly bytes: Uint8Array; readonly isProtected: boolean }>;
 
 export type DecryptOptions = {
-  /** Takes messages without integrity protection too, as old programs make them: anybody can change those on their way, unnoticed. */
+  /** Also accepts messages without integrity protection, as old programs write them. Anybody can change such a message unnoticed. */
   readonly allowUnprotected?: boolean | undefined;
 };
 
 const unlockedKeys = createLru<string, PrivateKey>({ max: PGP_KEYS_CACHED });
 
 /**
- * Decrypts what `encryptBinary` made, with an armored private key. Refuses messages that are signed, or whose integrity
- * does not hold, or is not protected unless `allowUnprotected`. All failures after the key was found are one code: telling them apart would be an
- * oracle for whoever sends messages. Keeps the unlocked key in memory, since unlocking takes up to a second. Never throws.
+ * Decrypts a binary message with an armored private key. Refuses messages that are signed, that fail the integrity check, or, unless
+ * `allowUnprotected`, that have no integrity protection. All failures of decryption have one code: to distinguish them would give
+ * senders a decryption oracle. Keeps the unlocked key in memory, because unlocking takes up to a second. Never throws.
  */
 export async function decryptBinary(
   bytes: Uint8Array,
@@ -43,7 +43,7 @@ export async function decryptBinary(
   if (!unlocked.ok) return unlocked;
   const { key } = unlocked;
   const { packet } = openpgp.enums;
-  // A copy that the library knows for bytes, also where a test runner has a realm of its own.
+  // A copy, because in a test runner the bytes may come from another realm, where the library does not recognize them.
   const message = await openpgp.readMessage({ binaryMessage: new Uint8Array(bytes) }).catch(() => null);
   if (message === null) return failure('malformed_message', 'the body is not a binary PGP message');
   const unprotected = message.packets.filterByTag(packet.symmetricallyEncryptedData).length;
@@ -51,7 +51,7 @@ export async function decryptBinary(
     return failure('not_integrity_protected', 'the PGP message has no integrity protection');
   }
   if (message.packets.filterByTag(packet.symEncryptedIntegrityProtectedData).length + unprotected !== 1) {
-    return failure('malformed_message', 'the PGP message holds no encrypted data of a kind that is read here');
+    return failure('malformed_message', 'the PGP message has no encrypted data of a supported kind');
   }
   const recipients = message.getEncryptionKeyIDs();
   if (!recipients.some((id) => key.getKeyIDs().some((own) => id.equals(own, true)))) {
@@ -66,14 +66,14 @@ export async function decryptBinary(
   };
   const opened = await message.decrypt([key], undefined, undefined, undefined, config).catch(() => null);
   if (opened === null) {
-    return failure('failed_integrity', 'the PGP message does not decrypt: it was changed or cut on its way');
+    return failure('failed_integrity', 'the PGP message does not decrypt: it was changed or truncated on the way');
   }
   const content = opened.unwrapCompressed();
   if (content.packets.filterByTag(packet.onePassSignature, packet.signature).length > 0) {
     return failure('signed_message', 'the PGP message is signed, which is not supported');
   }
   const literal = content.getLiteralData();
-  if (!(literal instanceof Uint8Array)) return failure('malformed_message', 'the PGP message holds no literal data');
+  if (!(literal instanceof Uint8Array)) return failure('malformed_message', 'the PGP message has no literal data');
   return { ok: true, bytes: literal, isProtected: unprotected === 0 };
 }
 

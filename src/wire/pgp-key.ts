@@ -1,4 +1,4 @@
-/** Whether a PGP key can be used to encrypt at some moment, and if not, which of the reasons to tell (contract §4, `/keys`). */
+/** Checks whether a PGP key can be used to encrypt at an instant, and says why not (contract §4, `/keys`). */
 import type { AlgorithmInfo, Key, Subkey } from 'openpgp';
 import { PGP_KEY_BYTES, PGP_RSA_MIN_BITS } from '../kernel/limits/limits.ts';
 import type { Verdict } from './verdict.ts';
@@ -7,23 +7,23 @@ import { type Failure, failure } from './verdict.ts';
 /** Key flags 0x04 and 0x08: encrypt communications, encrypt storage (RFC 9580 §5.2.3.29). */
 const ENCRYPTION_FLAGS = 0x0c;
 
-/** What the armored text shows before it is parsed: null, or why it is refused. */
+/** Checks the armored text before it is parsed. Returns null, or why the text is refused. */
 export function refuseArmor(armored: string): Failure<KeyFailureCode> | null {
   if (armored.length > PGP_KEY_BYTES) {
-    return failure('malformed_key', `the key has ${armored.length} characters, ${PGP_KEY_BYTES} are allowed`);
+    return failure('malformed_key', `the key has ${armored.length} characters; at most ${PGP_KEY_BYTES} are allowed`);
   }
   if (armored.includes('-----BEGIN PGP PRIVATE KEY BLOCK-----')) return refusePrivate();
   const blocks = armored.split('-----BEGIN PGP ').length - 1;
   if (blocks === 1 && armored.includes('-----BEGIN PGP PUBLIC KEY BLOCK-----')) return null;
-  if (blocks > 1) return failure('malformed_key', `one armored public key is wanted, the text holds ${blocks} blocks`);
+  if (blocks > 1) return failure('malformed_key', `expected one armored public key, but the text has ${blocks} blocks`);
   return failure('malformed_key', 'the text is not an armored PGP public key (-----BEGIN PGP PUBLIC KEY BLOCK-----)');
 }
 
 export function refusePrivate(): Failure<KeyFailureCode> {
-  return failure('private_key', 'this is a private key: keep it to yourself and give its public half');
+  return failure('private_key', 'this is a private key: keep it secret, and use its public key instead');
 }
 
-/** Judges one parsed public key at `now` (epoch milliseconds). Verifies its self-signatures, so it costs about 1 ms once. */
+/** Checks one parsed public key at `now` (epoch milliseconds). The first check of a key verifies its self-signatures, which takes about 1 ms. */
 export async function judgeKey(key: Key, now: number): Promise<KeyVerdict> {
   const date = new Date(now);
   if (await key.isRevoked(undefined, undefined, date)) return failure('revoked_key', 'the key is revoked');
@@ -51,7 +51,7 @@ export async function judgeKey(key: Key, now: number): Promise<KeyVerdict> {
   };
 }
 
-/** The newest subkey that was meant for encryption says why the key encrypts no more; without one it never did. */
+/** The newest subkey for encryption says why the key cannot encrypt any more. A key without such a subkey never could. */
 async function whyNoneEncrypts(key: Key, date: Date, error: Error): Promise<Failure<KeyFailureCode>> {
   const newestFirst = key.subkeys.toSorted((a, b) => b.getCreationTime().getTime() - a.getCreationTime().getTime());
   for (const subkey of newestFirst) {
@@ -68,16 +68,16 @@ async function whyNoneEncrypts(key: Key, date: Date, error: Error): Promise<Fail
       if (weak !== null) return weak;
     }
   }
-  return failure('cannot_encrypt', `the key has no part that can be used to encrypt (${firstLine(error)})`);
+  return failure('cannot_encrypt', `the key has no subkey that can encrypt (${firstLine(error)})`);
 }
 
 function weakness(key: Key | Subkey): Failure<KeyFailureCode> | null {
   const { algorithm, bits } = key.getAlgorithmInfo();
   if (!algorithm.startsWith('rsa') || bits === undefined || bits >= PGP_RSA_MIN_BITS) return null;
-  return failure('weak_key', `RSA with ${bits} bits is too weak, ${PGP_RSA_MIN_BITS} are the least`);
+  return failure('weak_key', `RSA with ${bits} bits is too weak; at least ${PGP_RSA_MIN_BITS} are required`);
 }
 
-/** The library's reason; further lines may be a module path. */
+/** The library's reason, without further lines, which may be a module path. */
 export function firstLine(error: Error): string {
   return error.message.split('\n', 1).join();
 }
@@ -105,8 +105,8 @@ export type KeyFailureCode =
   | 'malformed_key';
 
 /**
- * `fingerprint` in upper-case hex; `algorithm` of the part that encrypts, such as `rsa4096` or `curve25519`;
- * `expiresAt` in epoch milliseconds, the earlier of the key's and its encryption subkey's, null for never.
+ * `fingerprint` is in upper-case hex. `algorithm` is that of the subkey that encrypts, such as `rsa4096` or `curve25519`. `expiresAt` is in
+ * epoch milliseconds: the earlier of the key's and its encryption subkey's expiry; null for never.
  */
 export type KeyVerdict = Verdict<
   KeyFailureCode,

@@ -1,6 +1,6 @@
 /**
- * PGP on the wire (contract §5 "Encodings"), the sender's side: judging a public key and encrypting for it. The receiver's is
- * pgp-decryption.ts. The OpenPGP library takes 40 ms and 20 MB to load, so it is loaded when the first of these is called.
+ * The sender's side of PGP (contract §5 "Encodings"): checks a public key and encrypts for it. The receiver's side is pgp-decryption.ts. The
+ * OpenPGP library takes 40 ms and 20 MB to load, so it is loaded at the first call.
  */
 
 import type { Key } from 'openpgp';
@@ -10,26 +10,26 @@ import { heavyTurns } from '../kernel/turns.ts';
 import { firstLine, judgeKey, type KeyFailureCode, type KeyVerdict, refuseArmor, refusePrivate } from './pgp-key.ts';
 import { type Failure, failure } from './verdict.ts';
 
-/** What `encryptBinary` throws for a key that must not be used: an Error whose `code` says why. */
+/** The error of `encryptBinary` for a key that must not be used. `code` says why. */
 export type KeyError = Error & { readonly code: KeyFailureCode };
 
 /** Parsing a key takes up to a second. */
 const publicKeys = createLru<string, Key>({ max: PGP_KEYS_CACHED });
 
-/** Says whether one armored public key can be used to encrypt at `now` (epoch milliseconds), or why not. Never throws. */
+/** Checks whether an armored public key can be used to encrypt at `now` (epoch milliseconds). Never throws. */
 export async function inspectPublicKey(armored: string, now: number): Promise<KeyVerdict> {
   const parsed = await parsePublicKey(armored);
   return parsed.ok ? judgeKey(parsed.key, now) : parsed;
 }
 
 /**
- * Encrypts for the key: a binary message of one literal data packet in a packet of version 1 with integrity protection
- * (which GnuPG 2.2 reads), not signed, not compressed. Throws a `KeyError` for every key that `inspectPublicKey`
- * refuses at `now`, so that nothing goes out with an expired one.
+ * Encrypts for the key. The result is a binary message of one literal data packet, not signed and not compressed, in an
+ * integrity-protected packet of version 1, which GnuPG 2.2 reads. Rejects with a `KeyError` for every key that `inspectPublicKey` refuses
+ * at `now`, so that nothing is sent with an expired key.
  */
 export function encryptBinary(armoredPublicKey: string, bytes: Uint8Array, now: number): Promise<Uint8Array> {
-  // 1 MiB takes the library about 4 ms, all of it in microtasks: without turns, eight at once would hold the thread 30 ms and more,
-  // and a steady stream of them for ever. In turns the loop's delay at full load was 4 ms in the median and under 9 ms at p99 (RSA-4096).
+  // The library takes about 4 ms for 1 MiB, all in microtasks. Eight at once would block the event loop for 30 ms or more, and a steady
+  // stream of them for ever. One at a time, the loop's delay at full load was 4 ms in the median and under 9 ms at p99 (RSA-4096).
   return heavyTurns(() => encryptNow(armoredPublicKey, bytes, now));
 }
 
@@ -44,7 +44,7 @@ async function encryptNow(armoredPublicKey: string, bytes: Uint8Array, now: numb
   return openpgp.encrypt({
     message: await openpgp.createMessage({ binary: bytes, date }),
     encryptionKeys: parsed.key,
-    // Without the AEAD algorithm that newer keys ask for: with it the packet would be of version 2, unknown to GnuPG 2.2.
+    // Without the AEAD algorithm that newer keys prefer: it needs a packet of version 2, which GnuPG 2.2 does not read.
     sessionKey: { data, algorithm },
     format: 'binary',
     date,
@@ -52,7 +52,7 @@ async function encryptNow(armoredPublicKey: string, bytes: Uint8Array, now: numb
   });
 }
 
-/** The code of a `KeyError`, or null for anything else that was thrown. */
+/** The code of a `KeyError`, or null for any other error. */
 export function keyErrorCode(error: unknown): KeyFailureCode | null {
   return error instanceof Error && error.name === 'KeyError' ? (error as KeyError).code : null;
 }
@@ -68,10 +68,10 @@ async function parsePublicKey(armored: string): Promise<Parsed> {
   const keys = await readKeys({ armoredKeys: armored }).catch((error: Error) => error);
   if (keys instanceof Error) return failure('malformed_key', `the key cannot be read (${firstLine(keys)})`);
   const [key] = keys;
-  // Private packets under the headline of a public key: not remembered either.
+  // Private packets under the header line of a public key. They are not cached either.
   if (keys.some((one) => one.isPrivate())) return refusePrivate();
   if (key === undefined || keys.length > 1) {
-    return failure('malformed_key', `one public key is wanted, the text holds ${keys.length}`);
+    return failure('malformed_key', `expected one public key, but the text has ${keys.length}`);
   }
   publicKeys.set(armored, key);
   return { ok: true, key };

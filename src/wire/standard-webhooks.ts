@@ -1,6 +1,6 @@
 /**
- * Signs as Standard Webhooks has it (its specification, "Signature scheme"), beside the service's own (contract §5). The inverse
- * is `standard-webhooks-verification.ts`.
+ * Signs as Standard Webhooks does (its specification, "Signature scheme"), in addition to the service's own signature (contract §5). The
+ * inverse is `standard-webhooks-verification.ts`.
  */
 import { hmacSha256Base64 } from './hash.ts';
 import { secretKey } from './signature.ts';
@@ -11,16 +11,16 @@ export type StandardWebhookHeaders = {
   'webhook-signature': string;
 };
 
-/** `id` of the batch, without `msg_`; `at` of this attempt in epoch milliseconds; `body` the bytes as sent. */
+/** `id` is that of the batch, without `msg_`; `at` is the instant of this attempt in epoch milliseconds; `body` is the bytes as sent. */
 export type MessageToSign = {
   readonly id: string;
   readonly at: number;
   readonly body: Uint8Array;
-  /** The active one first; during a rotation the other one too. */
+  /** The active secret first, then during a rotation the other one. */
   readonly secrets: readonly string[];
 };
 
-/** The three headers. Each key is that of the service's own signature, so `whsec_<secret>` verifies; signatures are separated by a space. */
+/** The three headers. The keys are those of the service's own signature, so `whsec_<secret>` verifies. Signatures are separated by a space. */
 export function standardWebhookHeaders({ id, at, body, secrets }: MessageToSign): StandardWebhookHeaders {
   const name = `msg_${id}`;
   const timestamp = String(Math.floor(at / 1000));

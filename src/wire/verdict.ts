@@ -1,11 +1,11 @@
-/** What a pure rule answers: yes with what it found, or no with a code for programs and a sentence for people. */
+/** The result of a pure rule: success with values, or a failure with a code for programs and a description for people. */
 
 export type Failure<Code extends string> = { readonly ok: false; readonly code: Code; readonly description: string };
 
-/** `ok: true` carries the members of `Value`; `ok: false` one code of a closed list and its sentence. */
+/** `ok: true` carries the members of `Value`; `ok: false` carries one code of a closed list and a description. */
 export type Verdict<Code extends string, Value = unknown> = ({ readonly ok: true } & Value) | Failure<Code>;
 
-/** Makes the failing half of a verdict. The description names the figures that decided and never holds a secret. */
+/** A failure. The description names the figures that decided and never contains a secret. */
 export function failure<Code extends string>(code: Code, description: string): Failure<Code> {
   return { ok: false, code, description };
 }

@@ -31,7 +31,7 @@ describe('importing a key', () => {
   const refusals: readonly (readonly [PgpVectorName | 'text', RegExp])[] = [
     ['expired', /expired on/],
     ['revoked', /is revoked/],
-    ['sign-only', /no part that can be used to encrypt/],
+    ['sign-only', /no subkey that can encrypt/],
     ['weak-rsa1024', /RSA with 1024 bits is too weak/],
     ['text', /is not an armored PGP public key/],
   ];
@@ -56,7 +56,7 @@ describe('importing a key', () => {
     await page.getByLabel('Name').fill('ours');
     await page.getByLabel('Public key').fill(privateKey);
     await page.getByRole('button', { name: 'Import the key' }).click();
-    await page.getByText('keep it to yourself and give its public half').first().waitFor();
+    await page.getByText('keep it secret, and use its public key instead').first().waitFor();
     assert.equal(await page.getByLabel('Public key').inputValue(), '');
     assert.ok(!(await page.content()).includes(privateKey.slice(100, 160)));
   });

@@ -219,19 +219,19 @@ describe('the options of a receiver', () => {
       /^TypeError: apiKey is missing/,
     ],
     ['no API key among those', { onRecords, secrets: SECRET, apiKey: [] }, /apiKey is missing/],
-    ['no onRecords', { secrets: SECRET }, /^TypeError: onRecords is missing/],
-    ['onRecords that is no function', { secrets: SECRET, onRecords: [] }, /^TypeError: onRecords is missing/],
+    ['no onRecords', { secrets: SECRET }, /^TypeError: onRecords must be a function/],
+    ['onRecords that is no function', { secrets: SECRET, onRecords: [] }, /^TypeError: onRecords must be a function/],
     ...[-1, Number.NaN, null, '300'].map(
       (toleranceSeconds): Wrong => [
         `a tolerance of ${toleranceSeconds}`,
         { onRecords, secrets: SECRET, toleranceSeconds },
-        /^TypeError: toleranceSeconds is not a number from 0 on$/,
+        /^TypeError: toleranceSeconds must be a number of at least 0$/,
       ],
     ),
     [
       'a secret that is cut after whsec_',
       { onRecords, secrets: ['whsec_abc'] },
-      /begins with whsec_ and is not Base64/,
+      /begins with whsec_ but is not Base64/,
     ],
     ['a URL that is none', { onRecords, secrets: SECRET, url: '/hooks' }, /Invalid URL/],
   ];

@@ -18,7 +18,7 @@ import { deferred } from '../support/deferred.ts';
 import { type Reply, sendRaw, webRequest } from '../support/receiver-transports.ts';
 import { API_KEY, PATH, type RawRequest, SECRET, signedRequest, withHeader } from '../support/signed-request.ts';
 
-const PARSED = 'body_was_parsed: body was parsed before verification: pass the raw bytes';
+const PARSED = 'body_was_parsed: the body was parsed before verification: pass the raw bytes';
 
 function receiver(): { receiver: Receives; orders: unknown[] } {
   const orders: unknown[] = [];
@@ -85,7 +85,7 @@ describe('a receiver in Express', () => {
     assert.deepEqual(await deliver(port, await signedRequest()), TAKEN);
     const { status, body } = await deliver(port, await signedRequest({ gzip: true }));
     assert.equal(status, 400);
-    assert.match(body, /^wrong_content_hash: .* were they unpacked or parsed\?$/);
+    assert.match(body, /^wrong_content_hash: .* was it decompressed or parsed before\?$/);
     assert.deepEqual(orders, [42]);
   });
 });
@@ -113,7 +113,7 @@ describe('a receiver in node:http', () => {
     socket.write(`POST ${PATH} HTTP/1.1\r\nHost: h\r\nContent-Length: ${body.length}\r\n${lines}\r\n`);
     socket.end(body.subarray(0, -1));
     const { code, description } = await refused.promise;
-    assert.deepEqual([code, description], ['body_incomplete', 'the connection ended within the body']);
+    assert.deepEqual([code, description], ['body_incomplete', 'the connection ended before the body was complete']);
   });
 });
 
@@ -131,7 +131,7 @@ describe('a receiver in Fastify', () => {
     const binary = await deliver(port, await signedRequest({ payload: { bytes: Buffer.of(1), headers: octets } }));
     assert.match(binary.body, /^unsupported_content_type: /);
     const wrong = await deliver(port, withHeader(await signedRequest(), 'x-api-key', 'other'));
-    assert.deepEqual(wrong, { status: 401, body: 'wrong_api_key: x-api-key is not the one agreed' });
+    assert.deepEqual(wrong, { status: 401, body: 'wrong_api_key: x-api-key is wrong' });
     assert.deepEqual(orders, [42]);
     const other = await fetch(`http://127.0.0.1:${port}/other`, {
       method: 'POST',
@@ -174,7 +174,7 @@ describe('a receiver as a fetch-style handler', () => {
     const response = await fetchHandler(made)(new Request(`https://hooks.example.com${path}`, init));
     assert.deepEqual(
       [response.status, await response.text()],
-      [400, 'body_incomplete: the connection ended within the body'],
+      [400, 'body_incomplete: the connection ended before the body was complete'],
     );
   });
 });

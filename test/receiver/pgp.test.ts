@@ -59,7 +59,7 @@ const CASES: readonly Wrong[] = [
   ...[1, 40, 100].map((bytes) => ({
     what: `a message that lacks its last ${bytes} bytes`,
     request: () => encrypted(message.subarray(0, -bytes)),
-    says: /^(the PGP message does not decrypt: it was changed or cut on its way|the body is not a binary PGP message)$/,
+    says: /^(the PGP message does not decrypt: it was changed or truncated on the way|the body is not a binary PGP message)$/,
   })),
   { what: 'an empty message', request: () => encrypted(new Uint8Array(0)), says: /PGP message/ },
   {
@@ -70,12 +70,12 @@ const CASES: readonly Wrong[] = [
   {
     what: 'a message with a changed byte at its end',
     request: () => encrypted(flipped(message, -1)),
-    says: /changed or cut/,
+    says: /changed or truncated/,
   },
   {
     what: 'a message with a changed byte within',
     request: () => encrypted(flipped(message, -30)),
-    says: /changed or cut/,
+    says: /changed or truncated/,
   },
   {
     what: 'a message that is signed',
@@ -102,12 +102,12 @@ const CASES: readonly Wrong[] = [
   {
     what: 'a name that there is no key of',
     request: () => encrypted(message, { 'x-pgp-key-name': 'salaries' }),
-    says: /^there is no private key named "salaries" here, known: payroll$/,
+    says: /^no private key has the name "salaries"; the names are: payroll$/,
   },
   {
     what: 'a name that every object has',
     request: () => encrypted(message, { 'x-pgp-key-name': 'constructor' }),
-    says: /^there is no private key named "constructor"/,
+    says: /^no private key has the name "constructor"/,
   },
   {
     what: 'a public key in place of the private one',

@@ -80,8 +80,8 @@ describe('the program of the page for', () => {
 
       const stranger = { method: 'POST', headers: { 'x-api-key': 'wrong' }, body: '{}' };
       const reply = await fetch(`http://127.0.0.1:${receiver.port}/hooks/sallyport`, stranger);
-      assert.deepEqual([reply.status, await reply.text()], [401, 'wrong_api_key: x-api-key is not the one agreed']);
-      assert.equal(await receiver.nextLine(), 'refused: wrong_api_key: x-api-key is not the one agreed');
+      assert.deepEqual([reply.status, await reply.text()], [401, 'wrong_api_key: x-api-key is wrong']);
+      assert.equal(await receiver.nextLine(), 'refused: wrong_api_key: x-api-key is wrong');
     });
   }
 });

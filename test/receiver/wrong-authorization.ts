@@ -17,15 +17,15 @@ const API_KEYS: readonly WrongRequest[] = [
     status: 405,
   }),
   stranger('no API key', 'wrong_api_key', /^x-api-key is missing$/, set('x-api-key', null)),
-  stranger('another API key', 'wrong_api_key', /^x-api-key is not the one agreed$/, set('x-api-key', '0'.repeat(32))),
-  stranger('a longer API key', 'wrong_api_key', /not the one/, set('x-api-key', `${API_KEY}0`)),
-  stranger('an API key that is not ASCII', 'wrong_api_key', /not the one/, set('x-api-key', API_KEY.replace('f', 'é'))),
-  stranger('the API key twice', 'wrong_api_key', /not the one/, twice('x-api-key')),
-  stranger('neither of two API keys', 'wrong_api_key', /not the one/, { options: { apiKey: ['one', 'two'] } }),
+  stranger('another API key', 'wrong_api_key', /^x-api-key is wrong$/, set('x-api-key', '0'.repeat(32))),
+  stranger('a longer API key', 'wrong_api_key', /is wrong/, set('x-api-key', `${API_KEY}0`)),
+  stranger('an API key that is not ASCII', 'wrong_api_key', /is wrong/, set('x-api-key', API_KEY.replace('f', 'é'))),
+  stranger('the API key twice', 'wrong_api_key', /is wrong/, twice('x-api-key')),
+  stranger('neither of two API keys', 'wrong_api_key', /is wrong/, { options: { apiKey: ['one', 'two'] } }),
 ];
 
 const LAYOUT = /^Authorization lacks SignedHeaders=a;b&Signature=c$/;
-const SCHEME = /^Authorization is not of the scheme HMAC-SHA256$/;
+const SCHEME = /^the scheme of Authorization is not HMAC-SHA256$/;
 const MANY = Array.from({ length: 15 }, (_, n) => `;x-${n}`).join('');
 const AUTHORIZATION: readonly WrongRequest[] = [
   stranger('no Authorization', 'missing_authorization', /^Authorization is missing$/, set('authorization', null)),
@@ -99,16 +99,16 @@ const CHALLENGES: readonly WrongRequest[] = [
   stranger(
     'a challenge that is no token',
     'malformed_challenge',
-    /is no single token of visible ASCII/,
+    /is not one token of visible ASCII/,
     set('x-challenge-sha256', 'two words'),
   ),
   stranger(
-    'a challenge that would sign a made-up body',
+    'a challenge whose answer would sign a forged body',
     'malformed_challenge',
-    /its answer would sign a made-up delivery$/,
+    /the answer would be a valid signature of a forged delivery$/,
     set('x-challenge-sha256', '.1795237200.{"records":[]}'),
   ),
-  stranger('two challenges', 'malformed_challenge', /is no single token/, {
+  stranger('two challenges', 'malformed_challenge', /is not one token/, {
     change: (request) => ({
       ...request,
       headers: [...request.headers, ['x-challenge-sha256', 'q'.repeat(43)], ['x-challenge-sha256', 'q'.repeat(43)]],
@@ -140,7 +140,7 @@ const BEARERS: readonly WrongRequest[] = [
     ...BEARER,
     change: set('x-content-sha256', null),
   }),
-  content('a bearer token with another content hash', 'wrong_content_hash', /bytes here/, {
+  content('a bearer token with another content hash', 'wrong_content_hash', /bytes of the body/, {
     ...BEARER,
     change: set('x-content-sha256', OTHER_HASH),
   }),

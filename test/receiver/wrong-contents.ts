@@ -26,7 +26,7 @@ const STANDARD_WEBHOOKS: readonly WrongRequest[] = [
     ...WEBHOOKS,
     change: set('webhook-signature', `v2,${OTHER_HASH}`),
   }),
-  content('another webhook-signature', 'wrong_signature', /^none of 1 secrets signed msg_/, {
+  content('another webhook-signature', 'wrong_signature', /^none of the 1 secrets signed msg_/, {
     ...WEBHOOKS,
     change: set('webhook-signature', `v1,${OTHER_HASH}`),
   }),
@@ -83,7 +83,7 @@ const HEADS: readonly WrongRequest[] = [
     /x-pgp-key-name is missing$/,
     payload(EMPTY, { ...JSON_TYPE, 'x-content-encrypted': 'true' }),
   ),
-  head('encryption where there is no key', 'no_decryption', /no key was given/, {
+  head('encryption where there is no key', 'no_decryption', /the receiver has no decryption/, {
     ...payload(EMPTY, PGP_TYPE),
     status: 500,
   }),
@@ -104,31 +104,34 @@ const CONTENTS: readonly WrongRequest[] = [
   content(
     'a body with a changed byte',
     'wrong_content_hash',
-    /^x-content-sha256 is not that of the \d+ bytes here: were they unpacked or parsed\?$/,
+    /^x-content-sha256 does not match the \d+ bytes of the body: was it decompressed or parsed before\?$/,
     (request) => ({
       ...request,
       body: request.body.map((byte, index) => (index === 40 ? byte ^ 1 : byte)),
     }),
   ),
-  content('a body that is cut', 'wrong_content_hash', /bytes here/, (request) => ({
+  content('a body that is cut', 'wrong_content_hash', /bytes of the body/, (request) => ({
     ...request,
     body: request.body.subarray(0, -1),
   })),
-  content('no body', 'wrong_content_hash', /the 0 bytes here/, (request) => ({ ...request, body: new Uint8Array(0) })),
-  content('a body that was unpacked on its way', 'wrong_content_hash', /were they unpacked/, {
+  content('no body', 'wrong_content_hash', /the 0 bytes of the body/, (request) => ({
+    ...request,
+    body: new Uint8Array(0),
+  })),
+  content('a body that was unpacked on its way', 'wrong_content_hash', /was it decompressed/, {
     sent: { gzip: true },
     change: async (request) => ({ ...request, body: (await signedRequest()).body }),
   }),
   content(
     'a body that is no gzip',
     'malformed_gzip',
-    /^the body is not the gzip announced, or cut$/,
+    /^the body is not gzip, or is incomplete$/,
     payload(EMPTY, GZIP_TYPE),
   ),
   content(
     'a gzip that is cut',
     'malformed_gzip',
-    /cut/,
+    /incomplete/,
     payload(gzipSync('{"records":[]}').subarray(0, -5), GZIP_TYPE),
   ),
   content(
@@ -150,13 +153,18 @@ const CONTENTS: readonly WrongRequest[] = [
   content('JSON of another kind', 'malformed_envelope', /^subscriptionId is not a string$/, {
     sent: { content: Buffer.from('[]') },
   }),
-  content('a record without its data', 'malformed_envelope', /^records\[0\]\.value\.aB is not there/, {
-    sent: {
-      content: Buffer.from(
-        JSON.stringify({ subscriptionId: '', sessionId: '', attemptNumber: 1, records: [CUT_RECORD] }),
-      ),
+  content(
+    'a record without its data',
+    'malformed_envelope',
+    /^records\[0\]\.value\.aB, the data of a\.b, is missing$/,
+    {
+      sent: {
+        content: Buffer.from(
+          JSON.stringify({ subscriptionId: '', sessionId: '', attemptNumber: 1, records: [CUT_RECORD] }),
+        ),
+      },
     },
-  }),
+  ),
   content('a timestamp that is an object', 'malformed_envelope', /^records\[0\]\.timestamp is not an ISO 8601/, {
     sent: {
       content: Buffer.from(

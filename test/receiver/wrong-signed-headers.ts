@@ -52,14 +52,14 @@ export const WRONG_SIGNED_HEADERS: readonly WrongRequest[] = [
   stranger(
     'another content hash',
     'wrong_signature',
-    /^none of 1 secrets signed POST/,
+    /^none of the 1 secrets signed POST/,
     set('x-content-sha256', OTHER_HASH),
   ),
-  stranger('another signature', 'wrong_signature', /POST \/hooks\/Sallyport\?tenant=17 and/, signature(OTHER_HASH)),
-  stranger('other secrets', 'wrong_signature', /^none of 3 secrets signed/, {
+  stranger('another signature', 'wrong_signature', /POST \/hooks\/Sallyport\?tenant=17 with/, signature(OTHER_HASH)),
+  stranger('other secrets', 'wrong_signature', /^none of the 3 secrets signed/, {
     options: { secrets: ['one', 'two', 'three'] },
   }),
-  stranger('the text of the secret for its bytes', 'wrong_signature', /^none of 1/, {
+  stranger('the text of the secret for its bytes', 'wrong_signature', /^none of the 1 /, {
     sent: { secret: Buffer.from(SECRET).toString('base64') },
   }),
   stranger('another path', 'wrong_signature', /POST \/other\?tenant=17/, (request) => ({

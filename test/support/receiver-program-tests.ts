@@ -171,7 +171,7 @@ export function describeReceiver(program: ReceiverProgram, furtherTests: () => v
       const foreign = await startWebhook(admin, await makeWebhook(admin, stranger, ['order.created']));
       const refused = await succeeded<AttemptView>(admin.post(`webhooks/${foreign.id}/test`));
       assert.equal(refused.responseStatus, 401);
-      assert.match(refused.responseBody ?? '', /^wrong_signature: none of 2 secrets signed /);
+      assert.match(refused.responseBody ?? '', /^wrong_signature: none of the 2 secrets signed /);
       const handed = (await running.end()).map(({ eventType }) => eventType);
       assert.deepEqual(handed, ['order.created', 'order.paid']);
     });

@@ -110,7 +110,7 @@ describe('the token challenge', () => {
       assert.ok(!verdict.ok && verdict.code === 'malformed_answer');
       assert.match(
         verdict.description,
-        /is Base64url, or has no padding: wanted is standard Base64, with \+ and \/ and one = /,
+        /is Base64url, or has no padding: it must be standard Base64, with \+ and \/ and one = /,
       );
     }
     const wrong = verifyChallengeAnswer(CHALLENGE, right);

@@ -144,7 +144,7 @@ describe('verifying a delivery', () => {
   const shortList = `HMAC-SHA256 SignedHeaders=x-content-sha256&Signature=${encodeBase64(new Uint8Array(32))}`;
   const inherited = `HMAC-SHA256 SignedHeaders=x-content-sha256;date;constructor&Signature=${encodeBase64(new Uint8Array(32))}`;
   const cases: [string, Partial<DeliveryToVerify>, DeliveryFailureCode, RegExp][] = [
-    ['everything where there is no secret', { secrets: [] }, 'wrong_signature', /^none of 0 secrets/],
+    ['everything where there is no secret', { secrets: [] }, 'wrong_signature', /^none of the 0 secrets/],
     ['another method', { method: 'PUT' }, 'wrong_signature', /PUT/],
     ['no Authorization header', withHeader('authorization', undefined), 'missing_authorization', /is missing/],
     ['another scheme', withHeader('authorization', 'Bearer abc'), 'wrong_scheme', /HMAC-SHA256/],
@@ -163,9 +163,9 @@ describe('verifying a delivery', () => {
       'another secret',
       { secrets: ['another'] },
       'wrong_signature',
-      /^none of 1 secrets signed POST \/in\?a=1 and these values of x-content-sha256, date, x-tenant$/,
+      /^none of the 1 secrets signed POST \/in\?a=1 with these values of x-content-sha256, date, x-tenant$/,
     ],
-    ['two other secrets', { secrets: ['another', 'third'] }, 'wrong_signature', /^none of 2 secrets/],
+    ['two other secrets', { secrets: ['another', 'third'] }, 'wrong_signature', /^none of the 2 secrets/],
     ['another path', { pathAndQuery: '/out?a=1' }, 'wrong_signature', /\/out\?a=1/],
     ['another value of a signed header', withHeader('x-tenant', 'evil'), 'wrong_signature', /x-tenant/],
     [
@@ -187,7 +187,7 @@ describe('verifying a delivery', () => {
       'another body',
       { body: new Uint8Array(3) },
       'wrong_content_hash',
-      /that of the 3 bytes here: were they unpacked or parsed/,
+      /match the 3 bytes of the body: was it decompressed/,
     ],
   ];
   for (const [what, changes, code, description] of cases) {

@@ -195,7 +195,7 @@ describe('reading an envelope', () => {
       'no data',
       (text) => text.replace('"employeeCreated"', '"employeeUpdated"'),
       'malformed_envelope',
-      'records[0].value.employeeCreated is not there, as the data of employee.created',
+      'records[0].value.employeeCreated, the data of employee.created, is missing',
     ],
   ];
   for (const [what, change, code, description] of cases) {
@@ -210,7 +210,7 @@ describe('reading an envelope', () => {
   it('does not take a name that every object has for the event’s data', () => {
     const text = encode([RECORD]).replace('employee.created', 'to_string');
     const verdict = parse(text);
-    assert.ok(!verdict.ok && verdict.description.startsWith('records[0].value.toString is not there'));
+    assert.ok(!verdict.ok && verdict.description.startsWith('records[0].value.toString, the data of'));
   });
 
   it('refuses what is not UTF-8, and takes a byte order mark for none', () => {

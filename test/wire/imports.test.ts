@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 const folder = new URL('../../src/wire/', import.meta.url);
 const files = readdirSync(folder);
 
-/** What only the service needs: it may use what is Node's. All the rest runs wherever there is WebCrypto. */
+/** The sender's side, which may use Node's modules. Everything else runs on every runtime with WebCrypto. */
 const SENDER = [
   'challenge.ts',
   'delivery-signature.ts',
@@ -30,8 +30,7 @@ describe('the wire’s files', () => {
       for (const [statement, type, from = ''] of imports) {
         const own =
           /^\.\/[a-z0-9-]+\.ts$/.test(from) ||
-          from === '../kernel/limits/limits.ts' ||
-          from === '../kernel/turns.ts' ||
+          ['limits/limits.ts', 'lru.ts', 'turns.ts'].some((file) => from === `../kernel/${file}`) ||
           from.startsWith('node:');
         assert.ok(own || (from === 'openpgp' && type !== undefined), statement);
       }

@@ -39,8 +39,8 @@ describe('the keys of the vectors', () => {
   const refused: [PgpVectorName, KeyFailureCode, RegExp][] = [
     ['expired', 'expired_key', /^the key expired on 2020-01-02T00:00:00\.000Z$/],
     ['revoked', 'revoked_key', /revoked/],
-    ['sign-only', 'cannot_encrypt', /no part that can be used to encrypt/],
-    ['weak-rsa1024', 'weak_key', /^RSA with 1024 bits is too weak, 2048 are the least$/],
+    ['sign-only', 'cannot_encrypt', /no subkey that can encrypt/],
+    ['weak-rsa1024', 'weak_key', /^RSA with 1024 bits is too weak; at least 2048 are required$/],
   ];
   for (const [name, code, description] of refused) {
     it(`refuses ${name} with a message of its own`, async () => {
@@ -144,8 +144,8 @@ describe('inspecting a public key', () => {
     const joined = Buffer.concat([one.write(), other.write()]);
     const together = openpgp.armor(openpgp.enums.armor.publicKey, joined);
     for (const [text, count] of [
-      [together, 'holds 2'],
-      [rsa + pgpVector('curve25519'), 'holds 2 blocks'],
+      [together, 'has 2'],
+      [rsa + pgpVector('curve25519'), 'has 2 blocks'],
     ]) {
       assert.ok(text !== undefined && count !== undefined);
       const verdict = await refusal(text);
@@ -162,7 +162,7 @@ describe('inspecting a public key', () => {
     ['a PGP message', rsa.replaceAll('PUBLIC KEY BLOCK', 'MESSAGE'), /not an armored PGP public key/],
     ['a key that is cut', `${rsa.slice(0, 400)}\n-----END PGP PUBLIC KEY BLOCK-----\n`, /cannot be read/],
     ['a key without its end', rsa.slice(0, 400), /cannot be read/],
-    ['a text over 64 KiB', rsa + ' '.repeat(65_536), /has 67277 characters, 65536 are allowed/],
+    ['a text over 64 KiB', rsa + ' '.repeat(65_536), /has 67277 characters; at most 65536 are allowed/],
   ];
   for (const [what, text, description] of malformed) {
     it(`refuses ${what}`, async () => {

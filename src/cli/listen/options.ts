@@ -56,7 +56,7 @@ export async function readVerification(invocation: Invocation): Promise<Verifica
   const apiKeys = invocation.texts('api-key');
   const decrypt = await readDecryption(invocation);
   if (given.some((secret) => givenSecret(secret) === null))
-    throw new UsageError('--secret begins with whsec_ and is not Base64 after it', invocation.command.name);
+    throw new UsageError('--secret begins with whsec_ but is not Base64 after that', invocation.command.name);
   if (given.includes('')) throw new UsageError('--secret is empty', invocation.command.name);
   if (given.length > 0) {
     const verification = {
