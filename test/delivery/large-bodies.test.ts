@@ -31,9 +31,6 @@ type Opened = TestServices & {
 async function opened(t: TestContext, program?: string | URL, answerMs?: number): Promise<Opened> {
   const faults: string[] = [];
   const refusals: string[] = [];
-  let bodies: LargeBodies | undefined;
-  // Before the store is opened, so that it ends before the store is closed.
-  cleanUp(t, () => bodies?.close());
   const s = await openTestServices(t);
   const { store, path } = s;
   await makeEventType(s, TYPE);
@@ -41,12 +38,13 @@ async function opened(t: TestContext, program?: string | URL, answerMs?: number)
   const { progress } = await s.webhooks.start(id, ACTOR);
   const events = Array.from({ length: 10 }, (_, n) => ({ type: TYPE, data: { n, text: 'ä'.repeat(50_000) } }));
   await s.publish({ events }, ACTOR);
-  bodies = createLargeBodies({
+  const bodies = createLargeBodies({
     ...{ store, path, onFault: ({ message }: Error) => void faults.push(message) },
     onCannotGiveWay: ({ message }) => void refusals.push(message),
     ...(program !== undefined && { program }),
     ...(answerMs !== undefined && { answerMs }),
   });
+  cleanUp(t, () => bodies.close());
   const { records } = store.dispatch;
   return {
     ...s,

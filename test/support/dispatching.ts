@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { createDispatcher, type Dispatcher, type DispatcherOptions } from '../../src/delivery/dispatcher.ts';
-import { createLargeBodies, type LargeBodies } from '../../src/delivery/large-bodies.ts';
+import { createLargeBodies } from '../../src/delivery/large-bodies.ts';
 import { createOauthTokens } from '../../src/delivery/oauth.ts';
 import { createSend, type Send } from '../../src/delivery/send.ts';
 import type { AcceptedView } from '../../src/events/publish.ts';
@@ -54,12 +54,6 @@ export async function openDispatching(
   { now, onPost = () => undefined }: DispatchingOptions = {},
 ): Promise<Dispatching> {
   const started: Dispatcher[] = [];
-  let largeBodies: LargeBodies | undefined;
-  // Before the store is opened, so that at the end dispatchers stop before it is closed.
-  cleanUp(t, async () => {
-    await Promise.all(started.map((dispatcher) => dispatcher.stop()));
-    await largeBodies?.close();
-  });
   const { ca: caPem, server } = sharedCertificates();
   const services = await openTestServices(t, { caPem, ...(now === undefined ? {} : { now }) });
   const { clock, ids, store } = services;
@@ -75,11 +69,16 @@ export async function openDispatching(
     },
   };
   const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }) });
-  largeBodies = createLargeBodies({
+  const largeBodies = createLargeBodies({
     store,
     path: services.path,
     onFault: assert.ifError,
     onCannotGiveWay: assert.ifError,
+  });
+  // Last, so that it runs first: a dispatcher settles its deliveries before it stops, which takes the receiver and the store.
+  cleanUp(t, async () => {
+    await Promise.all(started.map((dispatcher) => dispatcher.stop()));
+    await largeBodies.close();
   });
   const { make: makeLargeBody } = largeBodies;
   let setByMs = 0;
