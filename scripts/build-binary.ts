@@ -1,7 +1,6 @@
 /**
- * `npm run build:binary [-- --measure] [-- <file>]`: dist/sallyport-<platform>-<arch>, or the file named: the whole program in one
- * file that needs nothing else on the machine. A bundle of the sources (esbuild) becomes a single executable application of the
- * Node that the packages bring.
+ * `npm run build:binary [-- --measure] [-- <file>]` builds dist/sallyport-<platform>-<arch>, or the given file: the whole program in one
+ * file. It bundles the sources (esbuild) into a single executable application of the project's Node.
  */
 
 import { execFileSync } from 'node:child_process';
@@ -25,15 +24,14 @@ import { measureBinary } from './binary/measure.ts';
 import { COMPILED_ASSET, PROGRAM_ASSET, WRAPPER } from './binary/program.ts';
 
 const SUPPORTED = ['linux-x64', 'linux-arm64'];
-/** What Node looks for in its own file; the second changes from unset to set where an application is inside. */
+/** Node looks for these in its own file. The fuse is set if the file contains an application. */
 const SEGMENT = 'NODE_SEA_BLOB';
 const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2';
 
 /**
- * The binary is for small machines. V8 would let garbage lie until there is as much as the machine has room for, and then some more
- * before each sweep: with 100,000 events of 1 KiB queued and delivered in batches of 100 the process grew to 400 MB, with the bounds
- * of the two halves of its heap to 230; a record then took 26 µs of the processors instead of 19. The mode takes 20 MB off what it is
- * now. For what threads made last boot.ts has another bound.
+ * The binary is for small machines. By default V8 sizes its heap by the memory of the machine: with 100,000 events of 1 KiB queued and
+ * delivered in batches of 100, the process grew to 400 MB. With these bounds of the young and old generation it grew to 230 MB, and a record
+ * took 26 µs of the processors instead of 19. The memory-saver mode saves another 20 MB. boot.ts has another bound for threads.
  */
 const MEMORY_FLAGS = ['--memory-saver-mode', '--max-semi-space-size=4', '--heap-growing-percent=50'];
 
@@ -47,7 +45,7 @@ const node = join(packages, `node-${platform}`, 'bin', 'node');
 const { values, positionals } = parseArgs({ options: { measure: { type: 'boolean' } }, allowPositionals: true });
 const target = resolve(positionals[0] ?? join(root, 'dist', `sallyport-${platform}`));
 if (!SUPPORTED.includes(platform)) {
-  throw new Error(`a binary can be made on ${SUPPORTED.join(' and ')}, not on ${platform}`);
+  throw new Error(`the binary can be built on ${SUPPORTED.join(' and ')}, not on ${platform}`);
 }
 const folder = mkdtempSync(join(tmpdir(), 'build-binary-'));
 try {
@@ -59,7 +57,7 @@ try {
   await compileProgram({ node, flags: MEMORY_FLAGS, folder, assets: assetsOf(folder) });
   makeApplication(folder, join(folder, 'application'));
   mkdirSync(dirname(target), { recursive: true });
-  putTogether(join(folder, 'application'), `${target}.${process.pid}.new`);
+  injectApplication(join(folder, 'application'), `${target}.${process.pid}.new`);
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
@@ -71,7 +69,7 @@ if (values.measure === true) {
   }
 }
 
-/** Where each asset is while the binary is put together. */
+/** The file of each asset during the build. */
 function assetsOf(folder: string): Record<string, string> {
   const assets = Object.keys(ASSETS).map((name) => [name, pathOf(assetFile(name as AssetName))]);
   const addon = join(packages, 'better-sqlite3', 'prebuilds', `${platform}.node`);
@@ -79,13 +77,13 @@ function assetsOf(folder: string): Record<string, string> {
   return { ...Object.fromEntries(assets), ...Object.fromEntries(made), [ADDON_ASSET]: addon };
 }
 
-/** The program with its assets, as Node wants it. */
+/** Makes the blob of the program and its assets for Node's single executable application. */
 function makeApplication(folder: string, output: string): void {
   const configuration = {
     main: join(folder, 'boot.js'),
     output,
     disableExperimentalSEAWarning: true,
-    // NODE_OPTIONS is for whoever develops with Node.
+    // Ignores NODE_OPTIONS, which may be set for other programs.
     execArgvExtension: 'none',
     execArgv: MEMORY_FLAGS,
     assets: assetsOf(folder),
@@ -99,17 +97,17 @@ function pathOf(file: URL | string): string {
   return typeof file === 'string' ? file : fileURLToPath(file);
 }
 
-function putTogether(application: string, unfinished: string): void {
+function injectApplication(application: string, unfinished: string): void {
   const copy = `${unfinished}.copy`;
   try {
     copyFileSync(node, unfinished);
     chmodSync(unfinished, 0o755);
-    // Before the application goes in: afterwards strip would damage it.
+    // Before the application is injected: strip would damage it.
     run('strip', ['--strip-all', unfinished]);
     const inject = join(packages, 'postject', 'dist', 'cli.js');
     run(process.execPath, [inject, unfinished, SEGMENT, application, '--sentinel-fuse', FUSE]);
-    // Of a file that was put together the system keeps larger pieces in memory, all of which count as the process's: up to 20 MB more
-    // than of a copy.
+    // A copy, because the page cache of a file that was just modified has larger pages, which all count as memory of the process: up to
+    // 20 MB more.
     copyFileSync(unfinished, copy);
     renameSync(copy, target);
   } finally {
@@ -117,7 +115,7 @@ function putTogether(application: string, unfinished: string): void {
   }
 }
 
-/** What the program says is shown where it fails. */
+/** Shows the output of the program only if it fails. */
 function run(program: string, args: readonly string[]): void {
   execFileSync(program, args, { stdio: 'pipe' });
 }

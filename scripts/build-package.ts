@@ -1,7 +1,7 @@
 /**
- * `npm run build`: makes the npm package `sallyport`, the service to embed and its command line, in dist/sallyport or the folder
- * that is named. What it exports, depends on and is called is what the project's package.json says, with the compiled code in
- * place of the sources and without what only a checkout needs, such as the Node that comes with it.
+ * `npm run build` makes the npm package `sallyport`, with the service to embed and the command line, in dist/sallyport or the given folder.
+ * Its package.json is derived from the project's: it exports the compiled code, and omits what only a checkout needs, such as the
+ * project's Node.
  */
 import { copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
@@ -16,10 +16,10 @@ type Project = {
   readonly [field: string]: unknown;
 };
 
-/** Beside schema.sql, one level down as src/ is, so that src/kernel/assets.ts finds the files that it reads. */
+/** Next to schema.sql and one level deep, like src/, so that src/kernel/assets.ts finds the files that it reads. */
 const CODE = 'lib';
 const MAIN = 'main';
-/** Named by types of this package; what has its types in packages of their own brings them to nobody. */
+/** Packages of types that this package's declarations import. */
 const TYPES = '@types/better-sqlite3';
 
 const folder = resolve(process.argv[2] ?? join(root, 'dist', 'sallyport'));
@@ -28,7 +28,7 @@ const sources = Object.values(project.exports).map((path) => path.replace('./src
 
 emptyFolder(folder);
 mkdirSync(join(folder, CODE));
-// Nothing imports the programs of threads.
+// Listed here because nothing imports the programs of threads.
 const threads = Object.values(THREAD_PROGRAMS).map((path) => `${path}.ts`);
 compile([...sources, `${MAIN}.ts`, ...threads], join(folder, CODE), 'es2024');
 makeCommand(join(folder, CODE, `${MAIN}.js`));
@@ -51,7 +51,7 @@ writeJson(join(folder, 'package.json'), {
 });
 process.stdout.write(`${relative(process.cwd(), folder) || '.'}\n`);
 
-/** Where an asset is, unless it comes with a package that this one depends on. */
+/** The file of an asset, or null if it comes with a dependency. */
 function ownFile(name: string): string[] {
   const file = assetFile(name as AssetName);
   return file instanceof URL ? [relative(root, fileURLToPath(file))] : [];
@@ -65,7 +65,7 @@ function makeCommand(file: string): void {
   writeFileSync(file, `#!/usr/bin/env node\n${readFileSync(file, 'utf8')}`, { mode: 0o755 });
 }
 
-/** The project's is about a checkout. The settings are the same: their section is taken over. */
+/** The package's README has the section about settings of the project's README, which describes a checkout otherwise. */
 function packageReadme(): string {
   const [configuration] =
     /^## Configuration\n[\s\S]*?(?=^## )/m.exec(readFileSync(join(root, 'README.md'), 'utf8')) ?? [];

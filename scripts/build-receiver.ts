@@ -1,13 +1,13 @@
 /**
- * `npm run build:receiver`: makes the npm package `sallyport-receiver` of src/receiver and what it uses of src/wire, in
- * dist/sallyport-receiver or the folder that is named.
+ * `npm run build:receiver` makes the npm package `sallyport-receiver` from src/receiver and what it imports, in dist/sallyport-receiver or
+ * the given folder.
  */
 import { copyFileSync, cpSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { VERSION } from '../src/kernel/version.ts';
 import { compile, emptyFolder, entry, root, unlinkMissing, writeJson } from './build/package.ts';
 
-/** That of Node 20, which many programs of customers still run on. */
+/** The edition of Node 20, which many customers still use. */
 const EDITION = 'es2023';
 
 const folder = resolve(process.argv[2] ?? join(root, 'dist', 'sallyport-receiver'));
@@ -22,7 +22,7 @@ writeJson(join(folder, 'package.json'), {
   name: 'sallyport-receiver',
   version: VERSION,
   description:
-    'Receives the webhooks that Sallyport sends: verifies, decrypts, unzips, drops repeats, hands over records.',
+    'Receives webhooks of Sallyport: verifies, decrypts, decompresses, drops duplicates, and hands over records.',
   license: 'MIT',
   type: 'module',
   sideEffects: false,

@@ -1,6 +1,6 @@
 /**
- * `npm run check:package`: both packages as they would be published, to publint and to attw (are the types wrong), and the project
- * to knip, which finds files, exports and dependencies that nothing uses. Ends with status 1 when any of them has something to say.
+ * `npm run check:package` checks both packages, as they would be published, with publint and attw (are the types wrong?), and the project
+ * with knip, which finds unused files, exports and dependencies. Exits with 1 if any of them reports something.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -23,7 +23,7 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** What the program says is shown where it is not content. */
+/** Shows the output of the program only if it reports something. */
 function check(what: string, program: string, args: readonly string[]): void {
   const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, 'node_modules', program), ...args], {
     cwd: root,

@@ -1,7 +1,6 @@
 /**
- * `npm run demo:forward-auth`: nginx in front of an API that checks nothing itself. Every request is Sallyport's to allow,
- * and each is told with what came of it. `--json` prints one JSON object in place of the story. Ends with status 1, saying what
- * and why, where nginx is not installed or anything is not as told.
+ * `npm run demo:forward-auth` shows nginx in front of an API that checks nothing itself: nginx asks Sallyport about every request. `--json`
+ * prints one JSON object instead of text. Exits with 1 and the reason if nginx is not installed or an answer is not the expected one.
  */
 import { parseArgs } from 'node:util';
 import { type RunningProxy, startNginx } from '../test/support/proxies.ts';
@@ -22,7 +21,7 @@ const PRODUCT = {
 };
 const IDENTITY = ['X-Auth-Client-Id', 'X-Auth-User-Id', 'X-Auth-User-Name', 'X-Auth-Scope', 'X-Auth-Permissions'];
 
-/** Paths that some server reads as another one. */
+/** Ambiguous paths, which some servers read as another path. */
 const TRICKS = [
   '/shop/orders/../admin/users',
   '/shop/orders/%2e%2e/admin/users',
@@ -38,7 +37,7 @@ const REFUSALS: readonly (readonly [name: string, title: string, calls: readonly
   ['anonymous', 'Without a token', [['GET', '/shop/orders/17', { refused: 'Bearer', token: null }]]],
   [
     'unknown',
-    'With one that was made up',
+    'With an unknown token',
     [['GET', '/shop/orders/17', { refused: 'invalid_token', token: 'spt_made-up' }]],
   ],
   [
@@ -51,7 +50,7 @@ const REFUSALS: readonly (readonly [name: string, title: string, calls: readonly
   ],
   [
     'rules',
-    'Where no rule names the path or the method',
+    'No rule matches the path or the method',
     [
       ['GET', '/shop/secrets', { refused: 'insufficient_scope' }],
       ['DELETE', '/shop/orders/17', { refused: 'insufficient_scope' }],
@@ -59,17 +58,13 @@ const REFUSALS: readonly (readonly [name: string, title: string, calls: readonly
   ],
   [
     'claims',
-    'Where the client claims to ask for something else',
+    'The client sends headers that name another path',
     [
       ['GET', '/shop/admin/users', { refused: 'shop:admin', headers: ['X-Original-URI: /shop/orders/17'] }],
       ['GET', '/shop/admin/users', { refused: 'shop:admin', headers: ['X-Forwarded-Uri: /shop/orders/17'] }],
     ],
   ],
-  [
-    'paths',
-    'Where the path can be read in two ways',
-    TRICKS.map((path) => ['GET', path, { refused: 'insufficient_scope' }] as const),
-  ],
+  ['paths', 'Ambiguous paths', TRICKS.map((path) => ['GET', path, { refused: 'insufficient_scope' }] as const)],
 ];
 
 type Clearing = (stop: () => Promise<void>) => void;
@@ -103,36 +98,32 @@ async function main(): Promise<void> {
 
 async function play(story: Story, stage: Stage, clearing: Clearing): Promise<void> {
   story.chapter('Three programs start');
-  const upstream = await story.step('upstream', 'An API that checks nothing and answers everything', async (tell) => {
+  const upstream = await story.step('upstream', 'An API that checks nothing', async (tell) => {
     const started = await startUpstream();
     clearing(started.close);
     tell.fact('url', started.url);
     return started;
   });
-  const service = await story.step('service', 'Sallyport, on an empty data folder', async (tell) => {
+  const service = await story.step('service', 'Sallyport with an empty data folder', async (tell) => {
     const started = await stage.startService({ SALLYPORT_LOG_LEVEL: 'warn' });
     tell.fact('url', started.url);
     return started;
   });
-  const proxy = await story.step(
-    'nginx',
-    'nginx, with docs/examples/nginx.conf: the only way to the API',
-    async (tell) => {
-      const started = await startNginx({ sallyport: service.url, upstream: upstream.url });
-      clearing(started.stop);
-      tell.fact('url', started.url);
-      return started;
-    },
-  );
+  const proxy = await story.step('nginx', 'nginx with docs/examples/nginx.conf, in front of the API', async (tell) => {
+    const started = await startNginx({ sallyport: service.url, upstream: upstream.url });
+    clearing(started.stop);
+    tell.fact('url', started.url);
+    return started;
+  });
   const admin = createApi(service.url, (await requestToken(service.url, service)).access_token);
   const { token, revoke } = await setUp(story, admin);
   await showAllowed({ story, proxy, upstream, token });
   await showRefused({ story, proxy, upstream, token });
 
-  story.chapter('And no longer');
+  story.chapter('Revocation');
   await story.step('revoke', 'The administrator revokes the tokens of the application', revoke);
   const call = callThrough({ proxy, upstream, token });
-  await story.step('revoked', 'The request that passed a moment ago does not', async (tell) => {
+  await story.step('revoked', 'The same request is refused now', async (tell) => {
     tell.line(await call('GET', '/shop/orders/17', { refused: 'invalid_token' }));
   });
 }
@@ -140,12 +131,12 @@ async function play(story: Story, stage: Stage, clearing: Clearing): Promise<voi
 type SetUp = { readonly token: string; readonly revoke: () => Promise<void> };
 
 async function setUp(story: Story, admin: Api): Promise<SetUp> {
-  story.chapter('The catalogue says who may do what');
-  await story.step('product', 'A product: scopes, and the paths that they let in', async (tell) => {
+  story.chapter('The API catalogue');
+  await story.step('product', 'A product with scopes and rules', async (tell) => {
     await admin.call(201, 'POST', `${EDGE}/products`, PRODUCT);
     for (const { methods, path, scope } of PRODUCT.rules) tell.line(`${methods.join(',')} ${path} needs ${scope}`);
   });
-  const application = await story.step('application', 'An application that may look at orders', async (tell) => {
+  const application = await story.step('application', 'An application that may view orders', async (tell) => {
     const permissions = ['orders:view'];
     const { body: user } = await admin.call(201, 'POST', `${EDGE}/users`, { userName: 'grace', permissions });
     const wanted = { name: 'Web shop', userId: user.id, scopes: permissions };
@@ -159,7 +150,7 @@ async function setUp(story: Story, admin: Api): Promise<SetUp> {
     tell.fact('actsAs', 'grace');
     return made.body;
   });
-  const { access_token: token } = await story.step('token', 'It gets an access token', async (tell) => {
+  const { access_token: token } = await story.step('token', 'The application gets an access token', async (tell) => {
     const issued = await requestToken(admin.url, application);
     tell.fact('scope', issued.scope);
     return issued;
@@ -174,15 +165,22 @@ type Behind = { readonly proxy: RunningProxy; readonly upstream: Upstream; reado
 type Scene = Behind & { readonly story: Story };
 
 async function showAllowed({ story, proxy, upstream, token }: Scene): Promise<void> {
-  story.chapter('Allowed');
+  story.chapter('Allowed requests');
   const call = callThrough({ proxy, upstream, token });
-  await story.step('allowed', 'The API gets the request and who sent it, and never the token', async (tell) => {
-    tell.line(await call('GET', '/shop/orders/17?expand=lines', { allowed: true }));
-    const seen = upstream.requests.at(-1);
-    if (seen?.header('authorization').length !== 0) throw new Error('the API got the token');
-    tell.block('at the API', IDENTITY.map((name) => `${name}: ${seen?.header(name.toLowerCase()).join()}`).join('\n'));
-  });
-  await story.step('forged', 'Whoever the client says it is, the API is told who it really is', async (tell) => {
+  await story.step(
+    'allowed',
+    'The API gets the request and the identity of the caller, but not the token',
+    async (tell) => {
+      tell.line(await call('GET', '/shop/orders/17?expand=lines', { allowed: true }));
+      const seen = upstream.requests.at(-1);
+      if (seen?.header('authorization').length !== 0) throw new Error('the API got the token');
+      tell.block(
+        'at the API',
+        IDENTITY.map((name) => `${name}: ${seen?.header(name.toLowerCase()).join()}`).join('\n'),
+      );
+    },
+  );
+  await story.step('forged', 'Forged identity headers are replaced', async (tell) => {
     const headers = ['X-Auth-User-Name: root', 'X-Auth-Permissions: shop:admin', 'X_Auth_User_Name: root'];
     tell.line(await call('GET', '/shop/orders/17', { allowed: true, headers }));
     const seen = upstream.requests.at(-1);
@@ -194,7 +192,7 @@ async function showAllowed({ story, proxy, upstream, token }: Scene): Promise<vo
 }
 
 async function showRefused({ story, proxy, upstream, token }: Scene): Promise<void> {
-  story.chapter('Refused, each before the API hears of it');
+  story.chapter('Refused requests, which do not reach the API');
   const call = callThrough({ proxy, upstream, token });
   for (const [name, title, calls] of REFUSALS) {
     await story.step(name, title, async (tell) => {
@@ -204,11 +202,11 @@ async function showRefused({ story, proxy, upstream, token }: Scene): Promise<vo
 }
 
 type Told = Omit<RawRequest, 'method'> & {
-  /** In place of the application's; null for none. */
+  /** Instead of the application's token; null for none. */
   readonly token?: string | null;
 } & ({ readonly allowed: true } | { readonly refused: string });
 
-/** Sends one request to nginx and holds the answer, and what the API heard, to what is told; answers that in a line. */
+/** Sends one request to nginx and checks the answer, and whether the API got the request. Returns a line that describes it. */
 function callThrough(behind: Behind): (method: string, path: string, told: Told) => Promise<string> {
   return async (method, path, told) => {
     const { token = behind.token, headers = [], ...request } = told;
@@ -226,7 +224,7 @@ function callThrough(behind: Behind): (method: string, path: string, told: Told)
       'allowed' in told
         ? answer.status === 200 && arrived === 1
         : answer.status === 401 && challenge.includes(told.refused) && arrived === 0;
-    if (!asTold) throw new Error(`${line}, and ${arrived} requests came to the API: that is not as it should be`);
+    if (!asTold) throw new Error(`unexpected: ${line}, and the API got ${arrived} requests`);
     return line;
   };
 }

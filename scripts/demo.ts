@@ -1,7 +1,7 @@
 /**
- * `npm run demo`: the whole circle in one command, on a temporary data folder, with the service and a customer's receiver
- * as processes of their own. `--all-modes` goes on with every other way to deliver; `--json` prints one JSON object in
- * place of the story. Ends with status 1, saying what and why, when any step fails.
+ * `npm run demo` shows Sallyport from a token to a delivery, with a temporary data folder. The service and a customer's receiver run in
+ * their own processes. `--all-modes` also shows every other way to deliver; `--json` prints one JSON object instead of text. Exits with 1
+ * and the reason if a step fails.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ async function main({ json, allModes }: { readonly json: boolean; readonly allMo
   interrupted = 'signal' in end;
   await stage.clear();
   if ('signal' in end) {
-    // Without a listener now, so that it ends this process as it would have without us.
+    // The listener is gone now, so the signal ends this process as usual.
     process.kill(process.pid, end.signal);
   } else {
     story.end(end.reason);
@@ -55,22 +55,18 @@ async function play(story: Story, stage: Stage, allModes: boolean): Promise<void
   writeFileSync(caFile, identity.certificate);
   const settings = { SALLYPORT_CA_FILE: caFile, SALLYPORT_EGRESS_ALLOW: '127.0.0.1/32', SALLYPORT_LOG_LEVEL: 'warn' };
 
-  const receiver = await story.step(
-    'receiver',
-    "A customer's HTTPS receiver, its certificate just made",
-    async (tell) => {
-      const started = await stage.startReceiver(identity);
-      tell.fact('url', started.origin);
-      tell.fact('pid', started.pid);
-      return started;
-    },
-  );
-  const service = await story.step('service', 'Sallyport, on an empty data folder', async (tell) => {
+  const receiver = await story.step('receiver', "A customer's HTTPS receiver with a new certificate", async (tell) => {
+    const started = await stage.startReceiver(identity);
+    tell.fact('url', started.origin);
+    tell.fact('pid', started.pid);
+    return started;
+  });
+  const service = await story.step('service', 'Sallyport with an empty data folder', async (tell) => {
     const started = await stage.startService(settings);
     for (const [name, value] of Object.entries(settings)) tell.line(`${name}=${value}`);
     tell.fact('url', started.url);
     tell.fact('pid', started.pid);
-    tell.line(`its first credentials, shown once: administrator ${started.adminUserName}, client ${started.clientId}`);
+    tell.line(`the first credentials, shown once: administrator ${started.adminUserName}, client ${started.clientId}`);
     return started;
   });
   const admin = await story.step('administrator', 'The administrator gets a token', async (tell) => {
@@ -82,14 +78,14 @@ async function play(story: Story, stage: Stage, allModes: boolean): Promise<void
   const circled = await runCircle({ story, admin, receiver });
   if (allModes) await runModes({ story, admin, receiver, ...circled });
 
-  story.chapter('And stops');
-  await story.step('stop', 'SIGTERM ends the service in good order', async (tell) => {
+  story.chapter('Stop');
+  await story.step('stop', 'SIGTERM stops the service gracefully', async (tell) => {
     tell.fact('exitCode', 0);
     tell.fact('tookMs', await service.stop());
   });
 }
 
-/** Null where the run is over already: help was asked for, or the usage was wrong. */
+/** Null if there is nothing to run: after --help or a usage error. */
 function readOptions(): { readonly json: boolean; readonly allModes: boolean } | null {
   try {
     const { values } = parseArgs({

@@ -1,6 +1,6 @@
 /**
- * Installs what package-lock.json names and node_modules lacks. Plain JavaScript for Node >= 18: the machine's own Node
- * may be too old for the rest of the project, whose Node comes with the packages. Nothing here writes to stdout.
+ * Installs the packages of package-lock.json that node_modules lacks. Plain JavaScript for Node >= 18, because the machine's Node may be too
+ * old for the rest of the project, which brings its own Node as a package. Nothing here writes to stdout.
  */
 
 import { spawnSync } from 'node:child_process';
@@ -15,10 +15,10 @@ const installedFile = join(root, 'node_modules', '.package-lock.json');
 const installingFile = join(root, '.installing');
 const WAIT_STEP_MS = 250;
 
-/** Runs `npm ci` when needed; `development: false` is content without the packages that only tests and checks use. */
+/** Runs `npm ci` if packages are missing. With `development: false`, packages that only tests and checks use may be missing. */
 export function installMissing({ development }) {
   if (isInstalled(development)) return;
-  takeTurn();
+  lock();
   try {
     if (!isInstalled(development)) install();
   } finally {
@@ -27,8 +27,8 @@ export function installMissing({ development }) {
 }
 
 /**
- * The Node that came with the packages, or the running one where there is none for this platform. Not by way of
- * node_modules/.bin: npm 10 and older remove that link again along with the package for the other processor.
+ * The Node of the packages, or the running Node if there is no package for this platform. Does not use node_modules/.bin: npm 10 and older
+ * remove that link together with the package for the other processor.
  */
 export function projectNode() {
   const brought = join(root, 'node_modules', `node-${process.platform}-${process.arch}`, 'bin', 'node');
@@ -36,11 +36,11 @@ export function projectNode() {
   const [major, minor] = process.versions.node.split('.').map(Number);
   if (major > 22 || (major === 22 && minor >= 19)) return process.execPath;
   throw new Error(
-    `Node 22.19 or newer is needed; this is ${process.versions.node} and none is packaged for this system`,
+    `Sallyport needs Node 22.19 or newer. This is ${process.versions.node}, and no package has a Node for this system.`,
   );
 }
 
-/** Compares contents, not times: a checkout or a copy changes the times. Optional packages belong to other platforms. */
+/** Compares contents, not times, because a checkout or a copy changes the times. Optional packages may be for other platforms. */
 function isInstalled(development) {
   const wanted = readPackages(lockFile);
   const present = readPackages(installedFile);
@@ -61,14 +61,14 @@ function install() {
   process.stderr.write('Installing the packages of package-lock.json\n');
   const include = ['--include=dev', '--include=optional'];
   const quiet = ['--no-audit', '--no-fund', '--loglevel=error'];
-  // npm's own output goes to stderr: stdout belongs to the command that is about to run.
+  // npm's output goes to stderr, because stdout belongs to the command that runs next.
   const { status, error } = spawnSync('npm', ['ci', ...include, ...quiet], { cwd: root, stdio: ['ignore', 2, 2] });
-  if (error) throw new Error(`npm is needed to install the packages: ${error.message}`);
+  if (error) throw new Error(`cannot run npm to install the packages: ${error.message}`);
   if (status !== 0) throw new Error(`npm ci failed with status ${status}`);
 }
 
-/** Two installs at once would remove each other's files, so the second waits. A turn whose process is gone is void. */
-function takeTurn() {
+/** Locks the installation, because two at once would remove each other's files. The lock of a process that has ended is void. */
+function lock() {
   const pause = new Int32Array(new SharedArrayBuffer(4));
   for (;;) {
     try {
@@ -85,7 +85,7 @@ function takeTurn() {
 function isOwnerGone() {
   try {
     const owner = Number(readFileSync(installingFile, 'utf8'));
-    // 0: created, its number not written yet.
+    // 0: the file was created, but its process id is not written yet.
     if (owner !== 0) process.kill(owner, 0);
     return false;
   } catch (error) {

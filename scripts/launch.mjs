@@ -1,17 +1,17 @@
-/** Runs a .ts file with the project's Node in place of this process, as far as a parent process can. */
+/** Runs a .ts file with the project's Node, as if in place of this process. */
 
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { projectNode } from './install.mjs';
 
-/** Node 22 still calls type stripping an experiment, on stderr, at every start. */
+/** Node 22 writes a warning about type stripping to stderr at every start. */
 const NODE_FLAGS = ['--disable-warning=ExperimentalWarning'];
 
-/** Passes stdio, working directory and signals on, and ends as the child ends: same exit code, or same signal. */
+/** Passes on stdio, working directory and signals, and ends as the child ends: with the same exit code or signal. */
 export function launch(file, args) {
   const child = spawn(projectNode(), [...NODE_FLAGS, file, ...args], { stdio: 'inherit' });
   const forward = (signal) => {
-    // At a terminal Ctrl-C reaches the child by itself; a second one would read as "stop at once".
+    // At a terminal, Ctrl-C reaches the child directly. A second signal would mean "stop immediately".
     if (signal === 'SIGINT' && process.stdin.isTTY) return;
     child.kill(signal);
   };

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Makes test/vectors/requests.json: whole requests to a receiver, right and wrong, and what it has to make of each.
+"""Writes test/vectors/requests.json: whole requests to a receiver, valid and invalid, with the expected results.
 
     python3 scripts/make-vectors.py            writes the file
-    python3 scripts/make-vectors.py --check    says whether the file is the one that this makes
+    python3 scripts/make-vectors.py --check    compares the file with the result
 
-It uses Python's standard library and GnuPG and nothing of the project, so that both sides can be held to its answers. What comes
-out is the same every time: bodies that were encrypted or compressed, which differ from one making to the next, are taken over
-from the file once they are there, after a look that they still hold what they should.
+It uses Python's standard library and GnuPG, and none of the project's code, so that the sender and the receiver can both be tested with
+it. The result is reproducible: encrypted and compressed bodies, which would differ each time, are taken from the existing file, after a
+check of their content.
 """
 import base64
 import gzip
@@ -41,7 +41,7 @@ JSON = [("content-type", "application/json")]
 GZIP = [*JSON, ("content-encoding", "gzip")]
 PGP = [("content-type", "application/octet-stream"), ("x-content-encrypted", "true"), ("x-pgp-key-name", KEY_NAME)]
 
-# What a refusal is answered with. 401: who sent it is open. 400: the sender's, and wrong. 413 and 500 tell it what may help.
+# The status of a refusal. 401: the sender is not verified. 400: the sender is verified, but the delivery is invalid.
 STATUS = {"wrong_method": 405, "too_large": 413, "decryption_failed": 500}
 OF_CONTENT = ["contradicting_headers", "unsupported_content_type", "unsupported_encoding", "wrong_content_hash", "malformed_gzip",
               "malformed_json", "malformed_envelope"]
@@ -49,7 +49,7 @@ OF_CONTENT = ["contradicting_headers", "unsupported_content_type", "unsupported_
 requests = []
 
 
-# The wire.
+# Wire formats.
 
 def key_of(secret):
     strict = len(secret) % 4 == 0 and re.fullmatch("[A-Za-z0-9+/]+={0,2}", secret)
@@ -86,7 +86,7 @@ made = 0x100
 
 
 def record(event_type="order.created", data=None):
-    """A record with a message id that no other has, so that a receiver can be given all requests one after the other."""
+    """A record with a unique message id, so that one receiver can get all requests."""
     global made
     message_id, correlation_id = (f"0193a1f0-0000-7000-8000-{made + more:012x}" for more in (0, 0x10000))
     made += 1
@@ -97,7 +97,7 @@ def record(event_type="order.created", data=None):
 
 
 def read(one):
-    """What is handed over of a record."""
+    """The fields of a record that a receiver hands over."""
     headers = one["value"]["headers"]
     data = next(value for name, value in one["value"].items() if name != "headers")
     return {"messageId": headers["messageId"], "eventType": headers["eventType"], "data": data}
@@ -107,7 +107,7 @@ def to_json(value):
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
 
 
-# Bodies that come out differently each time: taken over from the file where they hold what they should.
+# Bodies that differ each time they are made. They are taken from the existing file if their content is still right.
 
 def kept(name, make, holds):
     body = KEPT.get(name)
@@ -115,7 +115,7 @@ def kept(name, make, holds):
 
 
 def stored(content):
-    """A gzip of one block that is not compressed (RFC 1951 §3.2.4), which is the same wherever it is made."""
+    """A gzip with one stored block (RFC 1951 §3.2.4), which is the same on every machine."""
     length = len(content).to_bytes(2, "little")
     block = b"\1" + length + bytes(byte ^ 255 for byte in length) + content
     return b"\x1f\x8b\x08" + bytes(6) + b"\xff" + block + zlib.crc32(content).to_bytes(4, "little") + length + bytes(2)
@@ -131,14 +131,14 @@ def zipped(name, content):
 
 
 def encrypt(name, content, *options, opens=True):
-    """`opens` says whether the key of the vectors does."""
+    """`opens` says whether the key of the vectors decrypts it."""
     options = options or ("--recipient", "vector@example.com", "--encrypt")
     make = lambda: gpg("--trust-model", "always", "--compress-algo", "none", *options, given=content).stdout
     return kept(name, make, lambda body: opened(body) == (content if opens else None))
 
 
 def opened(body):
-    """What the key of the vectors opens, well protected or not; None if there is nothing for it."""
+    """The decrypted content, with or without integrity protection; None if it is not for the key of the vectors."""
     run = gpg("--ignore-mdc-error", "--pinentry-mode", "cancel", "--status-fd", "2", "--decrypt", given=body)
     return run.stdout if b"[GNUPG:] DECRYPTION_KEY" in run.stderr else None
 
@@ -164,7 +164,7 @@ def add(name, outcome, *, url=URL, method="POST", headers, body, secrets=None, s
 
 def delivery(name, refused=None, *, records=None, body=None, secret=SECRET, url=URL, date=DATE, custom=(), content=JSON,
              order=None, signature=None, change=(), more=(), sent_body=None, reverse=False, handled=None, **rest):
-    """A delivery as the service sends it, but for what is said. `change` replaces headers after they were signed, `more` are added."""
+    """A delivery as the service sends it, with changes. `change` replaces headers after signing; `more` adds headers."""
     if records is None:
         records = [record()] if refused is None else []
     body = to_json(envelope(records)) if body is None else body
@@ -196,7 +196,7 @@ def challenge(name, refused=None, *, url=URL, secret=SECRET, token=TOKEN, change
 
 
 def from_signing():
-    """The known answers of signing.json: each as it is, then with a whole delivery in place of its body."""
+    """The known answers of signing.json: each unchanged, then with a complete delivery as the body."""
     for known in SIGNING["delivery"]:
         body = base64.b64decode(known["bodyBase64"])
         custom = [(header["name"], header["value"]) for header in known["customHeaders"]]
@@ -206,7 +206,7 @@ def from_signing():
         assert agrees and key_of(known["secret"]).hex() == known["keyHex"], known["name"]
         of = {"url": known["url"], "secret": known["secret"], "date": known["date"], "custom": custom}
         is_object = body.startswith(b"{")
-        # It is signed well, so that what is refused is the content alone.
+        # The signature is valid, so that only the content is refused.
         delivery(f"signing.json, {known['name']}", "malformed_envelope" if is_object else "malformed_json", body=body, **of)
         if is_object:
             delivery(f"a whole delivery, {known['name']}", **of)
@@ -259,10 +259,10 @@ def encrypted():
 
     for name, opens, options in [
         ("a PGP message for somebody else", False, ["--recipient-file", VECTORS / "pgp" / "curve25519.public.asc", "--encrypt"]),
-        # Of these two GnuPG gives the content all the same: with exit status 0, and with no more than a warning in old versions.
+        # GnuPG outputs the content of these two: with exit status 0, and in old versions with only a warning.
         ("a PGP message that is not encrypted", False, ["--store"]),
         ("a PGP message without integrity protection", True, ["--rfc2440", "--recipient", "vector@example.com", "--encrypt"]),
-        # A receiver that has nobody to ask must not wait for an answer.
+        # A receiver must not wait for a passphrase.
         ("a PGP message for a passphrase", False, ["--passphrase", "x", "--pinentry-mode", "loopback", "--symmetric"]),
     ]:
         delivery(name, "decryption_failed", body=encrypt(name, plain, *options, opens=opens), content=PGP)
@@ -413,7 +413,7 @@ def wrong_json():
 
 
 def standard_webhooks():
-    """`standardWebhooks` marks those that are taken or refused by these headers, where a receiver verifies them too."""
+    """`standardWebhooks` marks requests whose result depends on these headers, for receivers that verify them."""
     known = SIGNING["standardWebhooks"][0]
 
     def headers(body, message_id="msg_0193a1f0-0000-7000-8000-000000000003", timestamp="1795237200", signature=None):
@@ -442,7 +442,7 @@ def standard_webhooks():
 
 
 def written(everything):
-    """JSON with a header a line."""
+    """JSON with one line per header."""
     text = json.dumps(everything, ensure_ascii=False, indent=1)
     return re.sub(r'\[\n +("(?:[^"\\]|\\.)*"),\n +("(?:[^"\\]|\\.)*")\n +\]', r"[\1, \2]", text) + "\n"
 

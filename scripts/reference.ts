@@ -1,4 +1,4 @@
-/** `npm run reference` writes docs/reference/, the pages that are made from what the code declares. */
+/** `npm run reference` writes the pages of docs/reference/, which are generated from the code. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -1,6 +1,6 @@
 /**
- * `node scripts/run.mjs [--development] <file> <arguments…>`: installs what is missing, with `--development` also what only tests,
- * checks and builds use, then runs the file with the project's Node.
+ * `node scripts/run.mjs [--development] <file> <arguments…>` installs missing packages, with `--development` also those for tests, checks
+ * and builds, then runs the file with the project's Node.
  */
 
 import { installMissing } from './install.mjs';

@@ -1,6 +1,6 @@
 /**
- * `npm run sbom [-- <folder>]`: what the program is made of, in dist or the folder that is named: `sbom.json` in CycloneDX's form,
- * and `licences.txt` with every licence in full, to be handed on with the binary, which contains all of it.
+ * `npm run sbom [-- <folder>]` writes the components of the program to dist or the given folder: `sbom.json` in CycloneDX's format, and
+ * `licences.txt` with the full text of every licence, to distribute with the binary.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -35,7 +35,7 @@ execFileSync(
       sbom,
     ],
   ],
-  // It asks npm, which is to find the project's Node.
+  // It runs npm, which must find the project's Node.
   { cwd: root, stdio: 'pipe', env: { ...process.env, PATH: `${dirname(process.execPath)}:${process.env.PATH}` } },
 );
 const { components } = JSON.parse(readFileSync(sbom, 'utf8')) as { components: readonly Component[] };

@@ -1,7 +1,7 @@
 /**
- * `npm run screenshots [-- [--readme] [<part of a path>]]`: every page of the portal as people see it, in light and dark, wide and
- * narrow, as pictures in `screenshots/`. A service with some history is started for it, and a browser. With `--readme` the three
- * pictures of the README are made anew, and no others.
+ * `npm run screenshots [-- [--readme] [<part of a path>]]` takes pictures of every portal page, in light and dark, wide and narrow, and
+ * writes them to `screenshots/`. It starts a service with some history, and a browser. `--readme` takes only the three pictures of the
+ * README.
  */
 import { mkdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -49,7 +49,7 @@ const root = resolve(import.meta.dirname, '..');
 const { values, positionals } = parseArgs({ options: { readme: { type: 'boolean' } }, allowPositionals: true });
 const [wanted = ''] = positionals;
 const works: (() => unknown)[] = [];
-/** As much of a test as what tests share needs. */
+/** The part of a test context that the shared helpers need. */
 const t = { after: (work: () => unknown) => works.push(work) } as unknown as TestContext;
 
 const browser = await launchChromium();
@@ -67,7 +67,7 @@ try {
   for (const work of works.toReversed()) await work();
 }
 
-/** Most of an hour goes by, with more at some times than at others. */
+/** Makes most of an hour pass, with varying load. */
 async function liveOn({ admin, advance, log }: ServiceInProcess, { runningWebhook }: Seeded): Promise<void> {
   for (let round = 0; round < 18; round += 1) {
     advance(150_000);
@@ -128,7 +128,7 @@ async function picture(page: Page, path: string, file: string, fullPage: boolean
   process.stdout.write(`${file}\n`);
 }
 
-/** `/webhooks/0193…/edit` as `webhooks-id-edit`. */
+/** Turns `/webhooks/0193…/edit` into `webhooks-id-edit`. */
 function nameOf(path: string): string {
   const name = path
     .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'id')

@@ -1,4 +1,4 @@
-/** `npm start`: installs what is missing, then serves. Further arguments go to `sallyport serve`. */
+/** `npm start` installs missing packages and runs `sallyport serve` with the other arguments. */
 
 import { join } from 'node:path';
 import { installMissing, root } from './install.mjs';

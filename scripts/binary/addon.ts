@@ -1,7 +1,7 @@
 /**
- * Takes the place of better-sqlite3's own search for its addon in the single binary, where the addon is an asset. The system
- * loads code from files alone, so it is written to one without a name, which is gone when the process ends: the threads load the same
- * file. With files of their own they would have SQLite twice in one process, and the locks of one would be lost to the other.
+ * Loads better-sqlite3's addon in the single binary, where it is an asset. The system loads code only from files, so the addon is written to
+ * an unnamed file, which disappears with the process. All threads load that one file: with several files the process would contain SQLite
+ * several times, and each copy would lose the POSIX locks of the others.
  */
 import { closeSync, constants, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { constants as systemConstants, tmpdir } from 'node:os';
@@ -10,14 +10,14 @@ import { getRawAsset } from 'node:sea';
 import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads';
 
 export const ADDON_ASSET = 'better-sqlite3.node';
-/** Linux's flag for a file without a name (__O_TMPFILE | O_DIRECTORY), which Node does not know. */
+/** Linux's flag for an unnamed file (__O_TMPFILE | O_DIRECTORY). Node has no constant for it. */
 const O_TMPFILE = 0o20200000;
-/** /tmp may be mounted so that nothing in it can be run. */
+/** Several folders, because /tmp may be mounted with noexec. */
 const FOLDERS = [tmpdir(), '/dev/shm', '/var/tmp', '/run'];
 
 let addon: unknown;
 
-/** What better-sqlite3 calls. */
+/** better-sqlite3 calls this. */
 export function getBinding(): unknown {
   const loaded = getEnvironmentData(ADDON_ASSET);
   addon ??= typeof loaded === 'number' ? open(loaded) : loadAddon(Buffer.from(getRawAsset(ADDON_ASSET)));
@@ -35,10 +35,10 @@ function loadAddon(code: Buffer): unknown {
       }
     }
   }
-  throw new Error(`SQLite cannot be loaded from any folder for temporary files (${failures.join('; ')})`);
+  throw new Error(`SQLite cannot be loaded from any temporary folder (${failures.join('; ')})`);
 }
 
-/** The descriptor stays open, for the threads that begin later. */
+/** Keeps the descriptor open for threads that start later. */
 function load(code: Buffer, descriptor: number): unknown {
   try {
     for (let written = 0; written < code.length; ) written += writeSync(descriptor, code, written);
@@ -55,7 +55,7 @@ function openUnnamed(folder: string): number {
   return openSync(folder, O_TMPFILE | constants.O_RDWR, 0o700);
 }
 
-/** For file systems that have no files without a name. */
+/** For file systems without unnamed files. */
 function openRemoved(folder: string): number {
   const own = mkdtempSync(join(folder, 'sallyport-'));
   try {

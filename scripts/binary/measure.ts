@@ -1,6 +1,6 @@
 /**
- * What the single binary costs: its size, the time it takes to be ready, the memory it has when nothing happens. Measured with
- * `xz`, `hyperfine` and GNU `time`, and held to what is promised.
+ * Measures the single binary with `xz`, `hyperfine` and GNU `time`, and compares with the promised bounds: its size, the time until it is
+ * ready, and its memory when idle.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,14 +14,14 @@ const READY_MAX_MS = 300;
 const IDLE_MAX_BYTES = 120e6;
 
 const STARTS = 11;
-/** Between two starts, for the one before to end: a folder is served once at a time. */
+/** Between two starts: only one process may serve a folder, and the one before must end first. */
 const PAUSE_SECONDS = 0.5;
-/** After this much rest the garbage of the start is mostly gone. */
+/** After this time, most garbage of the start is collected. */
 const IDLE_MS = 5000;
 
 export type Figure = { readonly line: string; readonly isKept: boolean };
 
-/** One figure after the other, as each is known. */
+/** Yields each figure once it is measured. */
 export async function* measureBinary(binary: string): AsyncGenerator<Figure> {
   yield { line: `size: ${megabytes(statSync(binary).size)}`, isKept: true };
   const packed = execFileSync('xz', ['-6', '-T0', '-c', binary], { maxBuffer: 2 ** 30 });
@@ -42,7 +42,7 @@ export async function* measureBinary(binary: string): AsyncGenerator<Figure> {
   }
 }
 
-/** In milliseconds: until it says where it listens, which it does once it does. */
+/** In milliseconds, from the start until the process prints its address. */
 function timeStarts(binary: string, data: string, report: string): { median: number; min: number; max: number } {
   const command = `exec 3< <(exec ${binary} serve --json --port 0 --data ${data} 2>&-); read -ru 3 line; kill $!`;
   const options = ['--shell', 'bash', '--warmup', '1', '--runs', String(STARTS), '--style', 'none'];

@@ -1,6 +1,6 @@
 /**
- * Runs the program as the single binary would, and when it ends writes down what V8 has compiled of it. Its first argument is a file with
- * JSON: `assets`, the file of each, and `output`. The others are the program's.
+ * Runs the program as the single binary would, and writes the code that V8 compiled when it ends. The first argument is a JSON file with
+ * `assets` (the file of each) and `output`. The other arguments are the program's.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -12,7 +12,7 @@ type Recording = { readonly assets: Readonly<Record<string, string>>; readonly o
 const { assets, output } = JSON.parse(readFileSync(process.argv.splice(2, 1)[0] ?? '', 'utf8')) as Recording;
 const require = createRequire(import.meta.url);
 
-// Nothing is inside of this process: the assets come from their files.
+// Replaces `node:sea`: here the assets come from files.
 const inside = require('node:sea') as { -readonly [name in keyof typeof sea]: unknown };
 const bytes = (name: string): Uint8Array => Uint8Array.from(readFileSync(assets[name] ?? ''));
 inside.isSea = () => true;

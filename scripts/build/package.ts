@@ -1,22 +1,22 @@
-/** What the two npm packages are made with: JavaScript and types from the sources, and a package.json that says where they are. */
+/** Shared by the builds of the two npm packages: JavaScript and types from the sources, and a package.json. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 
 export const root: string = resolve(import.meta.dirname, '..', '..');
 
-/** An empty folder in place of whatever was there. */
+/** Replaces the folder with an empty one. */
 export function emptyFolder(folder: string): void {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
 }
 
-/** What of the language and its library the code may use. */
+/** The edition of the language and its library that the code may use. */
 type Edition = 'es2023' | 'es2024';
 
 /**
- * JavaScript and types, one file of each for every source from the entries (below src/) to all that they import, so that a
- * reader finds in the package what is in the project.
+ * Compiles the entries (paths below src/) and everything that they import to one JavaScript file and one file of types each, so that the
+ * package has the layout of the project.
  */
 export function compile(entries: readonly string[], folder: string, edition: Edition): void {
   const settings = join(folder, 'tsconfig.json');
@@ -39,7 +39,7 @@ export function compile(entries: readonly string[], folder: string, edition: Edi
   const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
   execFileSync(process.execPath, [compiler, '-p', settings], { stdio: 'inherit' });
   rmSync(settings);
-  // The compiler gives imports the new ending in code alone.
+  // The compiler rewrites the endings of imports only in code, not in types.
   for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
     if (!name.endsWith('.d.ts')) continue;
     const file = join(folder, name);
@@ -50,7 +50,7 @@ export function compile(entries: readonly string[], folder: string, edition: Edi
   }
 }
 
-/** On pages, what links to files of the project that are not in the package keeps its words and loses the link. */
+/** Removes links in pages to files that are not in the package, and keeps their text. */
 export function unlinkMissing(folder: string): void {
   for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
     if (!name.endsWith('.md')) continue;
@@ -63,7 +63,7 @@ export function unlinkMissing(folder: string): void {
   }
 }
 
-/** What a program that imports `path` gets, without its ending: the compiled code, and its types. */
+/** An entry of `exports` for `path`, which has no ending: the types and the code. */
 export function entry(path: string): { readonly types: string; readonly default: string } {
   return { types: `${path}.d.ts`, default: `${path}.js` };
 }

@@ -1,12 +1,12 @@
-/** Calls of the service's API, each of which has to answer as it should. */
+/** Calls the service's API and checks the status of each answer. */
 
 export type Answer<T> = { readonly status: number; readonly headers: Headers; readonly body: T };
 
 export type Api = {
   readonly url: string;
-  /** Throws, saying what came instead, unless the answer has this status. */
+  /** Throws unless the answer has the status `wanted`. */
   call<T = Record<string, unknown>>(wanted: number, method: string, path: string, body?: unknown): Promise<Answer<T>>;
-  /** The same service with a token. */
+  /** The same API with another token. */
   as(token: string): Api;
 };
 
@@ -30,7 +30,7 @@ export function createApi(url: string, token: string | null = null): Api {
       });
       const text = await response.text();
       if (response.status !== wanted) {
-        throw new Error(`${method} ${path} answered ${response.status} where ${wanted} was wanted: ${text}`);
+        throw new Error(`${method} ${path} answered ${response.status} instead of ${wanted}: ${text}`);
       }
       return { status: response.status, headers: response.headers, body: (text === '' ? null : JSON.parse(text)) as T };
     },
@@ -40,7 +40,7 @@ export function createApi(url: string, token: string | null = null): Api {
 export type Client = { readonly clientId: string; readonly clientSecret: string };
 export type Token = { readonly access_token: string; readonly expires_in: number; readonly scope: string };
 
-/** Asks the token endpoint for every scope that the application has. */
+/** Requests a token with every scope of the application. */
 export async function requestToken(url: string, { clientId, clientSecret }: Client): Promise<Token> {
   const body = { clientId, clientSecret, grantType: 'client_credentials' };
   return (await createApi(url).call<Token>(200, 'POST', '/services/api/oauth2/token', body)).body;

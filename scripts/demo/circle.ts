@@ -1,4 +1,4 @@
-/** The whole circle, once around: a token in, a guarded call, and a signed and encrypted delivery out. */
+/** The main part of the demo: a token, a guarded call, and a signed and encrypted delivery. */
 import { type Api, EDGE, EMPLOYEES, requestToken } from './api.ts';
 import { checkEnvelope, createReceivingEndpoint, readBack, showHeaders } from './delivery.ts';
 import type { ReceiverProcess } from './processes.ts';
@@ -8,13 +8,13 @@ const KEY_NAME = 'hr-key';
 const PATH = '/hooks/hr?tenant=Acme';
 const CUSTOM_HEADERS = [{ name: 'X-Tenant', value: 'acme' }];
 
-/** What the other modes go on with. */
+/** The parts that the other modes reuse. */
 export type Circled = { readonly application: Api; readonly keyName: string; readonly privateKey: string };
 
 type Stage = { readonly story: Story; readonly admin: Api; readonly receiver: ReceiverProcess };
 
 export async function runCircle({ story, admin, receiver }: Stage): Promise<Circled> {
-  story.chapter('The customer is set up');
+  story.chapter('Set up a customer');
   const application = await registerApplication(story, admin);
   const privateKey = await importKey(story, admin);
 
@@ -24,7 +24,7 @@ export async function runCircle({ story, admin, receiver }: Stage): Promise<Circ
     async (tell) => {
       const decryption = { keyName: KEY_NAME, privateKey };
       const made = await createReceivingEndpoint(admin, receiver, PATH, { decryption }, 'gzip');
-      if (made.challenge === null) throw new Error('no challenge came');
+      if (made.challenge === null) throw new Error('the receiver got no challenge');
       tell.fact('url', made.url);
       tell.line(`→ x-challenge-sha256: ${made.challenge.token}`);
       tell.line(`← x-challenge-sha256: ${made.challenge.answer}`);
@@ -35,7 +35,7 @@ export async function runCircle({ story, admin, receiver }: Stage): Promise<Circ
 
   const webhook = await story.step(
     'webhook',
-    'A webhook sends it employee events, gzipped and encrypted',
+    'A webhook sends employee events to it, compressed and encrypted',
     async (tell) => {
       const { body } = await admin.call<{ id: string }>(201, 'POST', `${EDGE}/webhooks`, {
         name: 'Employees to HR',
@@ -51,7 +51,7 @@ export async function runCircle({ story, admin, receiver }: Stage): Promise<Circ
     },
   );
 
-  story.chapter('Around it goes');
+  story.chapter('Call the API and receive a delivery');
   const employee = await createEmployee(story, application);
 
   const delivery = await story.step('delivery', 'The customer receives the delivery', async (tell) => {
@@ -66,13 +66,14 @@ export async function runCircle({ story, admin, receiver }: Stage): Promise<Circ
   await story.step('signature', 'The signature verifies', async (tell) => {
     const wanted = 'x-content-sha256 date x-tenant';
     const signed = delivery.signedHeaders.join(' ');
-    if (signed !== wanted) throw new Error(`the signed headers are ${signed} where ${wanted} was wanted`);
-    tell.line('over the method, the path and query in lower case, and the values of');
+    if (signed !== wanted) throw new Error(`the signed headers are ${signed}, not ${wanted}`);
+    tell.line('it signs the method, the path and query in lower case, and the values of');
     tell.fact('signedHeaders', delivery.signedHeaders);
   });
 
-  await story.step('payload', 'Decrypted and unzipped, it is the event', async (tell) => {
-    if (!delivery.encrypted || !delivery.compressed) throw new Error('the delivery came in clear, or not compressed');
+  await story.step('payload', 'The decrypted and decompressed body has the event', async (tell) => {
+    if (!delivery.encrypted || !delivery.compressed)
+      throw new Error('the delivery is not encrypted, or not compressed');
     const { envelope, records } = checkEnvelope(delivery, webhook.id, 1);
     const [record] = records;
     const data = record?.data as { userId?: string };
@@ -82,10 +83,10 @@ export async function runCircle({ story, admin, receiver }: Stage): Promise<Circ
     tell.record('envelope', envelope);
   });
 
-  await story.step('attempt', 'The attempt is on record', async (tell) => {
+  await story.step('attempt', 'Sallyport has recorded the attempt', async (tell) => {
     const { attempts, ...summary } = await readBack(admin, webhook.id, 0);
     const [attempt] = attempts;
-    if (attempt === undefined || attempts.length > 1) throw new Error(`${attempts.length} attempts are on record`);
+    if (attempt === undefined || attempts.length > 1) throw new Error(`${attempts.length} attempts are recorded`);
     tell.fact('deliveryId', summary.id);
     tell.fact('state', summary.state);
     tell.fact('responseStatus', attempt.responseStatus);
@@ -95,7 +96,7 @@ export async function runCircle({ story, admin, receiver }: Stage): Promise<Circ
 }
 
 async function registerApplication(story: Story, admin: Api): Promise<Api> {
-  const user = await story.step('user', 'An administrator makes a service-account user', async (tell) => {
+  const user = await story.step('user', 'An administrator creates a service user', async (tell) => {
     const { body } = await admin.call<{ id: string }>(201, 'POST', `${EDGE}/users`, {
       userName: 'hr-sync',
       permissions: ['employees:create', 'employees:view'],
@@ -106,16 +107,25 @@ async function registerApplication(story: Story, admin: Api): Promise<Api> {
     tell.fact('divisions', ['sales']);
     return body;
   });
-  const client = await story.step('application', 'and an application that acts as it', async (tell) => {
-    const { body } = await admin.call<{ clientId: string; clientSecret: string }>(201, 'POST', `${EDGE}/applications`, {
-      name: 'HR sync',
-      userId: user.id,
-      scopes: ['employees:create', 'employees:view'],
-    });
-    tell.fact('clientId', body.clientId);
-    tell.line(`its secret, shown this once: ${body.clientSecret.slice(0, 8)}…`);
-    return body;
-  });
+  const client = await story.step(
+    'application',
+    'The administrator creates an application for this user',
+    async (tell) => {
+      const { body } = await admin.call<{ clientId: string; clientSecret: string }>(
+        201,
+        'POST',
+        `${EDGE}/applications`,
+        {
+          name: 'HR sync',
+          userId: user.id,
+          scopes: ['employees:create', 'employees:view'],
+        },
+      );
+      tell.fact('clientId', body.clientId);
+      tell.line(`its secret, shown once: ${body.clientSecret.slice(0, 8)}…`);
+      return body;
+    },
+  );
   return story.step('token', 'The application gets a token', async (tell) => {
     const token = await requestToken(admin.url, client);
     tell.fact('scope', token.scope);
@@ -126,33 +136,30 @@ async function registerApplication(story: Story, admin: Api): Promise<Api> {
 }
 
 async function importKey(story: Story, admin: Api): Promise<string> {
-  return story.step(
-    'key',
-    "The customer's PGP key is imported; its private half stays with the customer",
-    async (tell) => {
-      const openpgp = await import('openpgp');
-      const { publicKey, privateKey } = await openpgp.generateKey({
-        type: 'ecc',
-        curve: 'curve25519Legacy',
-        userIDs: [{ name: 'HR', email: 'hr@customer.example' }],
-      });
-      const { body } = await admin.call<{ fingerprint: string; algorithm: string }>(201, 'POST', `${EDGE}/keys`, {
-        name: KEY_NAME,
-        publicKey,
-      });
-      tell.fact('fingerprint', body.fingerprint);
-      tell.fact('algorithm', body.algorithm);
-      return privateKey;
-    },
-  );
+  return story.step('key', "The customer's public PGP key is imported", async (tell) => {
+    const openpgp = await import('openpgp');
+    const { publicKey, privateKey } = await openpgp.generateKey({
+      type: 'ecc',
+      curve: 'curve25519Legacy',
+      userIDs: [{ name: 'HR', email: 'hr@customer.example' }],
+    });
+    const { body } = await admin.call<{ fingerprint: string; algorithm: string }>(201, 'POST', `${EDGE}/keys`, {
+      name: KEY_NAME,
+      publicKey,
+    });
+    tell.fact('fingerprint', body.fingerprint);
+    tell.fact('algorithm', body.algorithm);
+    return privateKey;
+  });
 }
 
 async function createEmployee(story: Story, application: Api): Promise<string> {
-  await story.step('guard', 'The gate lets the token do what it is for, and nothing else', async (tell) => {
+  await story.step('guard', 'The gate refuses a call outside of the scopes of the token', async (tell) => {
     const { headers } = await application.call(401, 'GET', `${EDGE}/users`);
     tell.line(`GET ${EDGE}/users → 401`);
     tell.fact('wwwAuthenticate', headers.get('www-authenticate') ?? '');
-    if (!headers.get('www-authenticate')?.includes('insufficient_scope')) throw new Error('the challenge is another');
+    if (!headers.get('www-authenticate')?.includes('insufficient_scope'))
+      throw new Error('the error is not insufficient_scope');
   });
   return story.step('employee', 'The application creates an employee through the guarded API', async (tell) => {
     const { headers, body } = await application.call<{ userId: string }>(201, 'POST', EMPLOYEES, {

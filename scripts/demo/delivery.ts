@@ -1,4 +1,4 @@
-/** What every delivery of the demo goes through: an endpoint on both sides, the envelope, the record of the attempt. */
+/** Steps that all deliveries of the demo share: creating the endpoint, checking the envelope, reading the recorded attempt. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Envelope, parseEnvelope } from '../../src/wire/envelope.ts';
@@ -9,11 +9,11 @@ import type { ReceiverProcess } from './processes.ts';
 export type MadeEndpoint = {
   readonly id: string;
   readonly url: string;
-  /** The token challenge that verified it; null where it had none. */
+  /** The token challenge that verified it; null if there was none. */
   readonly challenge: Extract<FromReceiver, { kind: 'challenge' }> | null;
 };
 
-/** Agrees on secret and API key with the receiver, and creates the endpoint, which is verified by token challenge. */
+/** Tells the receiver a secret and an API key, and creates the endpoint, which is verified by token challenge. */
 export async function createReceivingEndpoint(
   admin: Api,
   receiver: ReceiverProcess,
@@ -45,18 +45,18 @@ export async function createReceivingEndpoint(
   return { id: body.id, url, challenge: await receiver.next('challenge', path) };
 }
 
-/** The envelope of a delivery, which has to be the webhook's and hold so many records. */
+/** Parses the envelope of a delivery, and checks its webhook and its number of records. */
 export function checkEnvelope(
   { json }: ReceivedDelivery,
   webhookId: string,
   records: number,
 ): { envelope: Envelope; records: Envelope['records'] } {
   const parsed = parseEnvelope(Buffer.from(json));
-  if (!parsed.ok) throw new Error(`the body is no envelope: ${parsed.description}`);
+  if (!parsed.ok) throw new Error(`the body is not an envelope: ${parsed.description}`);
   const { envelope } = parsed;
   if (envelope.subscriptionId !== webhookId) throw new Error(`the delivery is of webhook ${envelope.subscriptionId}`);
   if (envelope.records.length !== records) {
-    throw new Error(`the delivery has ${envelope.records.length} records where ${records} were sent`);
+    throw new Error(`the delivery has ${envelope.records.length} records instead of ${records}`);
   }
   return { envelope, records: envelope.records };
 }
@@ -71,7 +71,7 @@ export type StoredDelivery = {
   }[];
 };
 
-/** The delivery at an offset with its attempts, once it is delivered. */
+/** Waits until the record at an offset is delivered, and returns it with its attempts. */
 export async function readBack(admin: Api, webhookId: string, offset: number): Promise<StoredDelivery> {
   const { id } = await until(`the delivery at offset ${offset} is not delivered although it was taken`, async () => {
     const path = `${EDGE}/deliveries?webhookId=${webhookId}&state=delivered`;
@@ -84,7 +84,7 @@ export async function readBack(admin: Api, webhookId: string, offset: number): P
 const PATIENCE_MS = 20_000;
 const LOOK_EVERY_MS = 10;
 
-/** What the receiver has answered, the service writes down a moment later: looks until it has. */
+/** Polls until the service has recorded an outcome, which happens shortly after the receiver's answer. */
 export async function until<T>(problem: string, look: () => Promise<T | null>): Promise<T> {
   const end = performance.now() + PATIENCE_MS;
   for (;;) {
@@ -95,7 +95,7 @@ export async function until<T>(problem: string, look: () => Promise<T | null>): 
   }
 }
 
-/** Headers as they came, one a line. */
+/** The headers as received, one per line. */
 export function showHeaders(headers: ReceivedDelivery['headers']): string {
   return headers.map(([name, value]) => `${name}: ${value}`).join('\n');
 }

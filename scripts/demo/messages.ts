@@ -1,24 +1,24 @@
-/** What the demo and its receiver, a process of its own, say to each other. */
+/** The messages between the demo and the process of its receiver. */
 
-/** From the demo. The first is `serve`; the receiver answers each with one message of the kind in the comment. */
+/** From the demo. The first message is `serve`. The receiver answers each message with one of the kind in the comment. */
 export type ToReceiver =
   /** `serving` */
   | { readonly kind: 'serve'; readonly certificate: string; readonly privateKey: string }
   /** `expecting` */
   | ({ readonly kind: 'expect' } & Expectation);
 
-/** What the receiver knows of one of its paths. */
+/** The receiver's configuration of a path. */
 export type Expectation = {
   readonly path: string;
   readonly apiKey: string;
-  /** The shared secret: deliveries are signed with it, unless they carry a bearer token. */
+  /** The shared secret, which signs deliveries without a bearer token. */
   readonly secret: string;
   readonly authentication: 'signature' | 'bearer';
-  /** Whether the Standard Webhooks signature has to be there as well. */
+  /** Whether deliveries must also have the signature of Standard Webhooks. */
   readonly standardWebhooks: boolean;
-  /** The private half of the key that deliveries are encrypted for, by name; null: nothing is encrypted. */
+  /** The private key for encrypted deliveries, with its name; null if nothing is encrypted. */
   readonly decryption: { readonly keyName: string; readonly privateKey: string } | null;
-  /** The statuses of the first answers; 204 from then on. */
+  /** The statuses of the first answers. The later ones are 204. */
   readonly answers: readonly number[];
 };
 
@@ -29,23 +29,23 @@ export type FromReceiver =
   | { readonly kind: 'challenge'; readonly path: string; readonly token: string; readonly answer: string }
   | { readonly kind: 'token'; readonly path: string; readonly clientId: string; readonly scope: string }
   | ({ readonly kind: 'delivery' } & ReceivedDelivery)
-  /** A request that it did not take, and why. */
+  /** A refused request, and why. */
   | { readonly kind: 'refused'; readonly path: string; readonly reason: string };
 
-/** A delivery that the receiver has verified and read. */
+/** A delivery that the receiver has verified and decoded. */
 export type ReceivedDelivery = {
   readonly path: string;
-  /** Name and value as they came over the wire. */
+  /** Names and values as received. */
   readonly headers: readonly (readonly [string, string])[];
   readonly bodyBytes: number;
   readonly signedHeaders: readonly string[];
   readonly encrypted: boolean;
   readonly compressed: boolean;
-  /** The envelope as decoded. */
+  /** The decoded envelope. */
   readonly json: string;
   readonly answered: number;
 };
 
-/** Where the receiver's authorization server gives out tokens, and to whom. */
+/** The token endpoint of the receiver's authorization server, and its client. */
 export const TOKEN_PATH = '/oauth/token';
 export const OAUTH_CLIENT = { clientId: 'sallyport', clientSecret: 'the receiver knows this', scope: 'events:write' };

@@ -1,4 +1,4 @@
-/** Every way in which a delivery can go out: what is sent in each, checked by the receiver as a customer would. */
+/** Every way to deliver. The receiver checks each delivery as a customer would. */
 import { type Api, EDGE, EMPLOYEES } from './api.ts';
 import type { Circled } from './circle.ts';
 import { checkEnvelope, createReceivingEndpoint, readBack, until } from './delivery.ts';
@@ -17,11 +17,11 @@ type Mode = {
 
 const MODES: readonly Mode[] = [
   { name: 'plain', title: 'Plain JSON, signed' },
-  { name: 'gzip', title: 'Gzipped', gzip: true },
+  { name: 'gzip', title: 'Compressed with gzip', gzip: true },
   { name: 'pgp', title: 'Encrypted', encrypted: true },
-  { name: 'pgp-gzip', title: 'Gzipped, then encrypted', gzip: true, encrypted: true },
-  { name: 'oauth', title: "With a bearer token of the customer's authorization server", gzip: true, oauth: true },
-  { name: 'standard-webhooks', title: 'With a Standard Webhooks signature besides', standardWebhooks: true },
+  { name: 'pgp-gzip', title: 'Compressed, then encrypted', gzip: true, encrypted: true },
+  { name: 'oauth', title: "With a bearer token from the customer's authorization server", gzip: true, oauth: true },
+  { name: 'standard-webhooks', title: 'With a Standard Webhooks signature as well', standardWebhooks: true },
 ];
 
 type Stage = Circled & { readonly story: Story; readonly admin: Api; readonly receiver: ReceiverProcess };
@@ -30,15 +30,15 @@ const CLEAR_TYPE = 'order.placed';
 
 export async function runModes(stage: Stage): Promise<void> {
   const { story, admin } = stage;
-  story.chapter('Every other way');
-  await story.step('event-type', "An event type of the customer's own, which may be sent in clear", async (tell) => {
+  story.chapter('Other ways to deliver');
+  await story.step('event-type', 'An event type that need not be encrypted', async (tell) => {
     await admin.call(201, 'POST', `${EDGE}/event-types`, { name: CLEAR_TYPE });
     tell.fact('name', CLEAR_TYPE);
   });
   for (const mode of MODES) {
     await story.step(mode.name, mode.title, (tell) => runMode(stage, mode, tell));
   }
-  await story.step('ordered', 'In order, though the first attempt fails', (tell) => runOrdered(stage, tell));
+  await story.step('ordered', 'In order, although the first attempt fails', (tell) => runOrdered(stage, tell));
 }
 
 async function runMode(stage: Stage, mode: Mode, tell: Tell): Promise<void> {
@@ -73,7 +73,7 @@ async function runMode(stage: Stage, mode: Mode, tell: Tell): Promise<void> {
   tell.record('eventType', records[0]?.eventType ?? null);
 }
 
-/** The headers by which the modes differ. */
+/** The headers that differ between modes. */
 const TELLING: ReadonlySet<string> = new Set([
   'authorization',
   'content-type',
@@ -86,7 +86,7 @@ const TELLING: ReadonlySet<string> = new Set([
   'webhook-signature',
 ]);
 
-/** The receiver answers the first attempt with 503: nothing overtakes it. */
+/** The receiver answers the first attempt with 503. No later record overtakes it. */
 async function runOrdered(stage: Stage, tell: Tell): Promise<void> {
   const { admin, receiver } = stage;
   const path = '/modes/ordered';
@@ -99,7 +99,7 @@ async function runOrdered(stage: Stage, tell: Tell): Promise<void> {
   };
   note(await receiver.next('delivery', path));
   await failed(admin, webhookId);
-  // A retry would come by itself after 2.5 to 5 s; a webhook that is started anew does not wait.
+  // Without this, the retry would take 2.5 to 5 s. Restarting the webhook makes it due immediately.
   await admin.call(200, 'POST', `${EDGE}/webhooks/${webhookId}/stop`);
   await admin.call(200, 'POST', `${EDGE}/webhooks/${webhookId}/start`);
   for (let rest = 3; rest > 0; rest -= 1) note(await receiver.next('delivery', path));
@@ -109,21 +109,21 @@ async function runOrdered(stage: Stage, tell: Tell): Promise<void> {
     'offset 1 attempt 1 → 204',
     'offset 2 attempt 1 → 204',
   ];
-  if (seen.join() !== wanted.join()) throw new Error(`the deliveries came as ${seen.join(', ')}`);
+  if (seen.join() !== wanted.join()) throw new Error(`the deliveries arrived as ${seen.join(', ')}`);
   await readBack(admin, webhookId, 2);
   for (const line of seen) tell.line(line);
   tell.record('order', seen);
 }
 
-/** Returns once the service has written down that the attempt failed. */
+/** Waits until the service has recorded that the attempt failed. */
 async function failed(admin: Api, webhookId: string): Promise<void> {
-  await until('the webhook is not failing although its attempt was answered with 503', async () => {
+  await until('the webhook is not failing, although its attempt was answered with 503', async () => {
     const { body } = await admin.call<{ state: string }>(200, 'GET', `${EDGE}/webhooks/${webhookId}`);
     return body.state === 'failing' ? body : null;
   });
 }
 
-/** An endpoint on both sides with a started webhook; answers the webhook's id. */
+/** Creates an endpoint and a started webhook. Returns the webhook's id. */
 async function subscribe(
   { admin, receiver, keyName }: Stage,
   path: string,
@@ -160,6 +160,8 @@ async function createEmployee({ application }: Stage, userName: string): Promise
 }
 
 function checkEncodings({ encrypted, compressed }: ReceivedDelivery, mode: Mode): void {
-  if (encrypted !== (mode.encrypted === true)) throw new Error(encrypted ? 'it came encrypted' : 'it came in clear');
-  if (compressed !== (mode.gzip === true)) throw new Error(compressed ? 'it came gzipped' : 'it did not come gzipped');
+  if (encrypted !== (mode.encrypted === true))
+    throw new Error(encrypted ? 'the delivery is encrypted' : 'the delivery is not encrypted');
+  if (compressed !== (mode.gzip === true))
+    throw new Error(compressed ? 'the delivery is compressed' : 'the delivery is not compressed');
 }

@@ -1,4 +1,4 @@
-/** The two processes of the demo, the service and the customer's receiver, and the folder that both are gone with. */
+/** The two processes of the demo, the service and the customer's receiver, and their temporary folder. */
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,10 +10,10 @@ import { receiverProgram, root, serviceProgram } from './programs.ts';
 
 export type Stage = {
   readonly folder: string;
-  /** `sallyport serve` on an empty data folder; answers what it prints once. */
+  /** Starts `sallyport serve` with an empty data folder. Returns the credentials that it prints once. */
   startService(settings: Readonly<Record<string, string>>): Promise<ServiceProcess>;
   startReceiver(identity: Identity): Promise<ReceiverProcess>;
-  /** Ends every process at once and removes the folder. Whatever may have gone wrong before, nothing stays. */
+  /** Kills every process and removes the folder. Safe at any time. */
   clear(): Promise<void>;
 };
 
@@ -21,7 +21,7 @@ export type ServiceProcess = Client & {
   readonly url: string;
   readonly pid: number;
   readonly adminUserName: string;
-  /** Ends it as an operator would; answers how long that took. Throws unless it ends with status 0. */
+  /** Stops it with SIGTERM and returns how many milliseconds that took. Throws unless it exits with 0. */
   stop(): Promise<number>;
 };
 
@@ -29,7 +29,7 @@ export type ReceiverProcess = {
   readonly origin: string;
   readonly pid: number;
   expect(expectation: Expectation): Promise<void>;
-  /** The next message about this path, which has to be of this kind; a refused request to it is told in the error. */
+  /** Waits for the next message about this path, which must be of this kind. If the receiver refused a request, the error says why. */
   next<Kind extends FromReceiver['kind']>(kind: Kind, path: string): Promise<Extract<FromReceiver, { kind: Kind }>>;
 };
 
@@ -37,7 +37,7 @@ const PATIENCE_MS = 20_000;
 export function createStage(): Stage {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-demo-'));
   const children: ChildProcess[] = [];
-  // In groups of their own, so that Ctrl-C at a terminal comes to the demo alone, which ends them.
+  // In their own process groups, so that Ctrl-C reaches only the demo, which then ends them.
   const detached = true;
   return {
     folder,
@@ -76,7 +76,7 @@ async function readyService(child: ChildProcess): Promise<ServiceProcess> {
     child.once('error', ({ message }) => resolve(message));
     child.once('close', (code, signal) => resolve(String(signal ?? code)));
   });
-  const printed = await within<string>('sallyport serve did not say that it listens', (resolve, reject) => {
+  const printed = await within<string>('sallyport serve did not print its address', (resolve, reject) => {
     let text = '';
     child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
       text += chunk;
@@ -90,7 +90,7 @@ async function readyService(child: ChildProcess): Promise<ServiceProcess> {
     pid: child.pid ?? 0,
     stop: async () => {
       const since = performance.now();
-      // Deno's `kill` of a child would have it ended by the signal, however it ends.
+      // With `child.kill`, Deno would always report that the signal ended the process.
       process.kill(child.pid ?? 0, 'SIGTERM');
       const how = await exited;
       if (how !== '0') throw new Error(`sallyport serve ended with ${how} after SIGTERM: ${log}`);
@@ -112,13 +112,13 @@ async function readyReceiver(child: ChildProcess, identity: Identity): Promise<R
     look();
   });
 
-  /** Takes the first message about the path; nothing else waits meanwhile. */
+  /** Takes the first message about the path. */
   const take = (path: string): FromReceiver | undefined => {
     const at = came.findIndex((message) => message.kind === 'serving' || message.path === path);
     return at === -1 ? undefined : came.splice(at, 1)[0];
   };
   const next: ReceiverProcess['next'] = async <Kind extends FromReceiver['kind']>(kind: Kind, path: string) => {
-    const message = await within<FromReceiver>(`no ${kind} came to ${path} of the receiver`, (resolve, reject) => {
+    const message = await within<FromReceiver>(`the receiver got no ${kind} at ${path}`, (resolve, reject) => {
       look = (): void => {
         const first = take(path);
         if (first !== undefined) resolve(first);
@@ -130,14 +130,14 @@ async function readyReceiver(child: ChildProcess, identity: Identity): Promise<R
     });
     if (message.kind === kind) return message as Extract<FromReceiver, { kind: Kind }>;
     const reason = message.kind === 'refused' ? `the receiver refused a request: ${message.reason}` : undefined;
-    throw new Error(reason ?? `a ${message.kind} came to ${path} of the receiver in place of a ${kind}`);
+    throw new Error(reason ?? `the receiver got a ${message.kind} at ${path} instead of a ${kind}`);
   };
   const send = (message: ToReceiver): void => void child.send(message);
 
   send({ kind: 'serve', ...identity });
   const { port } = await next('serving', '');
   return {
-    // By address: what `localhost` resolves to differs from machine to machine.
+    // An address, because `localhost` resolves differently on each machine.
     origin: `https://127.0.0.1:${port}`,
     pid: child.pid ?? 0,
     next,
@@ -148,7 +148,7 @@ async function readyReceiver(child: ChildProcess, identity: Identity): Promise<R
   };
 }
 
-/** Every wait has an end, and says what it was for. */
+/** Rejects with the reason if the wait takes too long. */
 function within<T>(
   reason: string,
   wait: (resolve: (value: T) => void, reject: (error: Error) => void) => void,

@@ -1,4 +1,4 @@
-/** The programs of the demo, as arguments for the runtime that the demo runs on; Deno gives each the permissions it needs. */
+/** The command lines of the demo's programs for the current runtime. On Deno they include the permissions. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
@@ -6,7 +6,7 @@ export const root: string = fileURLToPath(new URL('../../', import.meta.url));
 
 const NODE_FLAGS = ['--disable-warning=ExperimentalWarning'];
 
-/** `sallyport` with what `deno task start` permits, its files below `folder` and the network of this machine alone. */
+/** `sallyport` with the permissions of `deno task start`, limited to files below `folder` and to this machine's network. */
 export function serviceProgram(folder: string): string[] {
   return program('src/main.ts', () =>
     startPermissions().map((flag) =>
@@ -19,7 +19,7 @@ export function receiverProgram(): string[] {
   return program('scripts/demo/receiver.ts', () => ['--allow-net=127.0.0.1', '--allow-read=node_modules']);
 }
 
-/** To be run where `root` is. */
+/** To be run in `root`. */
 function program(path: string, permissions: () => readonly string[]): string[] {
   return 'deno' in process.versions ? ['run', '--no-prompt', ...permissions(), path] : [...NODE_FLAGS, path];
 }

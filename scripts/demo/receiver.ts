@@ -1,6 +1,6 @@
 /**
- * The customer's side of the demo, in a process of its own: an HTTPS server that takes deliveries with the receiver that the
- * project publishes, and a small authorization server for those that come with a bearer token.
+ * The customer's side of the demo, in its own process: an HTTPS server with the receiver that the project publishes, and a small
+ * authorization server for deliveries with a bearer token.
  */
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
@@ -13,7 +13,7 @@ import { challengeHeader } from '../../src/wire/challenge-answer.ts';
 import { equalText } from '../../src/wire/web-hash.ts';
 import { type Expectation, type FromReceiver, OAUTH_CLIENT, TOKEN_PATH, type ToReceiver } from './messages.ts';
 
-/** More than any delivery of the demo has. */
+/** Larger than any delivery of the demo. */
 const BODY_BYTES = 8 * 1024 * 1024;
 
 type Answer = { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string };
@@ -35,7 +35,7 @@ process.on('message', (message: ToReceiver) => {
     tell({ kind: 'expecting', path: message.path });
   }
 });
-// The demo is gone.
+// Ends with the demo.
 process.on('disconnect', () => process.exit(0));
 
 function serve({ certificate, privateKey }: { readonly certificate: string; readonly privateKey: string }): void {
@@ -51,7 +51,7 @@ function serve({ certificate, privateKey }: { readonly certificate: string; read
   server.listen(0, '127.0.0.1', () => tell({ kind: 'serving', port: (server.address() as AddressInfo).port }));
 }
 
-/** The receiver as the customer would make it, by what was agreed. */
+/** Creates the receiver as a customer would. */
 function pathOf({ secret, apiKey, authentication, decryption, answers, ...agreed }: Expectation): Path {
   const isBearer = authentication === 'bearer';
   const receiver = createReceiver({
@@ -70,7 +70,7 @@ async function answer(request: Request): Promise<Answer> {
   const body = await readBody(request);
   if (url === TOKEN_PATH) return issueToken(request, body);
   const path = paths.get(url);
-  if (path === undefined) return refuse(request, 404, 'nothing is expected at this path');
+  if (path === undefined) return refuse(request, 404, 'this path is not configured');
   const sent = pairs(request.rawHeaders);
   const opened = await path.receiver.verify({ method, pathAndQuery: url, headers: sent, body });
   if (!opened.ok) return refuse(request, statusOf(opened), `${opened.code}: ${opened.description}`);
@@ -80,7 +80,7 @@ async function answer(request: Request): Promise<Answer> {
   }
   const { delivery } = opened;
   const isSigned = delivery.secretIndex !== null;
-  if (isSigned === path.isBearer) return refuse(request, 401, 'it is authenticated otherwise than agreed');
+  if (isSigned === path.isBearer) return refuse(request, 401, 'the authentication is not the configured one');
   const status = path.answers.shift() ?? 204;
   tell({
     kind: 'delivery',
@@ -96,14 +96,15 @@ async function answer(request: Request): Promise<Answer> {
   return { status };
 }
 
-/** RFC 6749 §4.4: client credentials by HTTP Basic, an access token of five minutes in return. */
+/** The client credentials grant with HTTP Basic (RFC 6749 §4.4). Tokens are valid for five minutes. */
 function issueToken(request: Request, body: Buffer): Answer {
   const basic = Buffer.from(`${OAUTH_CLIENT.clientId}:${OAUTH_CLIENT.clientSecret}`).toString('base64');
   const form = new URLSearchParams(body.toString('utf8'));
   if (!equalText(request.headers.authorization ?? '', `Basic ${basic}`)) {
     return refuse(request, 401, 'the client credentials are wrong');
   }
-  if (form.get('grant_type') !== 'client_credentials') return refuse(request, 400, 'the grant type is another');
+  if (form.get('grant_type') !== 'client_credentials')
+    return refuse(request, 400, 'the grant type is not client_credentials');
   const token = randomBytes(24).toString('base64url');
   tokens.add(token);
   const scope = form.get('scope') ?? '';

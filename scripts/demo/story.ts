@@ -1,23 +1,23 @@
-/** Tells what happens, step by step: to a reader at a terminal, or as one JSON object at the end. */
+/** Reports the steps of the demo as text for a terminal, or as one JSON object at the end. */
 
 export type Story = {
-  /** A headline over the steps that follow. */
+  /** A heading for the following steps. */
   chapter(title: string): void;
-  /** One step. What `work` throws ends the demo: the step is told as failed, with the reason, and the error goes on. */
+  /** Runs one step. If `work` throws, the step is reported as failed with the reason, and the error is rethrown. */
   step<T>(name: string, title: string, work: (tell: Tell) => Promise<T>): Promise<T>;
-  /** The end: all went well, or `reason` says what did not. */
+  /** The end. `reason` says what failed; null if nothing did. */
   end(reason: string | null): void;
 };
 
-/** What is told of a step. */
+/** Reports details of a step. */
 export type Tell = {
-  /** For readers and for the JSON. */
+  /** In the text and in the JSON. */
   fact(name: string, value: Fact): void;
-  /** For the JSON alone. */
+  /** Only in the JSON. */
   record(name: string, value: Fact): void;
-  /** For readers alone, as is a block. */
+  /** Only in the text, like a block. */
   line(text: string): void;
-  /** Text of several lines, such as headers or JSON, under a caption. */
+  /** Several lines, such as headers or JSON, under a caption. */
   block(caption: string, text: string): void;
 };
 
@@ -74,7 +74,7 @@ export function terminalStory(write: Write, inColour: boolean): Story {
     end: (reason) => {
       print();
       const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-      if (reason === null) print(paint.green(`All ${number} steps went as they should, in ${seconds} s.`));
+      if (reason === null) print(paint.green(`All ${number} steps passed in ${seconds} s.`));
       else print(paint.red(`Failed: ${reason}`));
     },
   };
@@ -117,7 +117,7 @@ function shown(fact: Fact): string {
   return typeof fact === 'object' ? JSON.stringify(fact) : String(fact);
 }
 
-/** An error in one sentence, with what caused it. */
+/** The messages of an error and its causes, in one sentence. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? `${error.message}: ${reasonOf(error.cause)}` : error.message;

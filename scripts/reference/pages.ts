@@ -1,4 +1,4 @@
-/** The pages of docs/reference/ by name, made anew. A test holds the files to them. */
+/** Generates the pages of docs/reference/, by name. A test compares the files with them. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
   ]);
 }
 
-/** What `GET /services/api/openapi.json` answers on a service with an empty data folder. */
+/** The reply of `GET /services/api/openapi.json` with an empty data folder. */
 async function servedDocument(): Promise<ApiDocument> {
   const parent = mkdtempSync(join(tmpdir(), 'sallyport-reference-'));
   try {

@@ -1,4 +1,4 @@
-/** JSON Schemas as tables and short phrases that people read. */
+/** Writes JSON Schemas as tables and short phrases. */
 
 export type Schema = {
   readonly $ref?: string;
@@ -25,14 +25,14 @@ export type Schema = {
   readonly allOf?: readonly Schema[];
 };
 
-/** A table of an object's members; those of objects inside it are named by their path. */
+/** A table of an object's members. Members of nested objects have their path as the name. */
 export function membersTable(schema: Schema): string {
   const rows = membersOf(schema, '');
   if (rows.length === 0) return '';
   return ['| field | type | |', '|---|---|---|', ...rows].join('\n').concat('\n');
 }
 
-/** `string (uuid)`, `list of string`, a link to another schema; bounds included. */
+/** A phrase such as `string (uuid)`, `list of string`, or a link to another schema, with bounds. */
 export function phraseOf(schema: Schema): string {
   if (schema.$ref !== undefined) return linkTo(schema.$ref);
   const choices = schema.anyOf ?? schema.oneOf;
@@ -62,7 +62,7 @@ function membersOf({ properties = {}, required = [] }: Schema, prefix: string): 
   });
 }
 
-/** The objects that stand inside a member itself, not those that it refers to. */
+/** The nested objects of a member, without those that it refers to by `$ref`. */
 function nestedOf(schema: Schema): { readonly schema: Schema; readonly suffix: string }[] {
   if (schema.$ref !== undefined) return [];
   if (schema.properties !== undefined) return [{ schema, suffix: '' }];
@@ -82,7 +82,7 @@ function boundsOf(schema: Schema): string[] {
   ];
 }
 
-/** The largest integer that JSON carries is said nowhere: it is no bound of the product's. */
+/** Omits the largest safe integer, which is not a bound of the product. */
 function safe(maximum: number | undefined): number | undefined {
   return maximum === Number.MAX_SAFE_INTEGER ? undefined : maximum;
 }
@@ -103,7 +103,7 @@ function code(value: unknown): string {
   return `\`${JSON.stringify(value)?.replace(/^"(.*)"$/, '$1')}\``;
 }
 
-/** What a cell of a Markdown table holds: one line, without a bar that would end it. */
+/** A cell of a Markdown table: one line, with escaped bars. */
 function cell(text: string): string {
   return text.replaceAll(/\s*\n\s*/g, ' ').replaceAll('|', '\\|');
 }

@@ -1,4 +1,4 @@
-/** The programs of the runtimes that tests run on: those of scripts/runtimes/package.json, installed when first needed. */
+/** Finds the programs of the runtimes that tests run on, and installs the packages of scripts/runtimes when first needed. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,27 +6,27 @@ import { join } from 'node:path';
 export const RUNTIMES = ['node22', 'node24', 'node26', 'deno'] as const;
 export type Runtime = (typeof RUNTIMES)[number];
 
-/** The newest Deno and the oldest that the README names. */
+/** The newest Deno, and the oldest that the README supports. */
 export const DENOS = ['deno', 'deno-oldest'] as const;
 
 const packages = join(import.meta.dirname, 'node_modules');
 const platform = `${process.platform}-${process.arch}`;
 
-/** Where the program of a runtime is, and what it calls itself. Throws where there is none for this system. */
+/** The path and the version of a runtime. Throws if there is none for this system. */
 export function programOf(runtime: Runtime | (typeof DENOS)[number]): {
   readonly path: string;
   readonly version: string;
 } {
   const path = pathOf(runtime);
-  if (!existsSync(path)) throw new Error(`there is no ${runtime} for ${platform}: ${path} is missing`);
+  if (!existsSync(path)) throw new Error(`no ${runtime} for ${platform}: ${path} is missing`);
   const [version = ''] = execFileSync(path, ['--version'], { encoding: 'utf8' }).split('\n');
   return { path, version: runtime.startsWith('deno') ? version : `node ${version.slice(1)}` };
 }
 
 function pathOf(runtime: Parameters<typeof programOf>[0]): string {
-  // The one that this runs on needs no other.
+  // Deno runs this already.
   if (runtime === 'deno' && 'deno' in process.versions) return process.execPath;
-  // The project's own; as in scripts/install.mjs.
+  // The project's Node, as in scripts/install.mjs.
   if (runtime === 'node24') return join(import.meta.dirname, '../../node_modules', `node-${platform}`, 'bin', 'node');
   installMissing();
   if (runtime === 'deno' || runtime === 'deno-oldest') return join(packages, `${runtime}-${platform}`, 'deno');
@@ -36,7 +36,7 @@ function pathOf(runtime: Parameters<typeof programOf>[0]): string {
 function installMissing(): void {
   const present = packagesIn(join(packages, '.package-lock.json'));
   const wanted = Object.entries(packagesIn(join(import.meta.dirname, 'package-lock.json')));
-  // npm leaves out what is made for other systems.
+  // npm does not install packages for other systems.
   const needed = wanted.filter(([, { os, cpu }]) => isFor(os, process.platform) && isFor(cpu, process.arch));
   if (needed.every(([path, { version }]) => present[path]?.version === version)) return;
   process.stderr.write('Installing the runtimes of scripts/runtimes/package.json\n');

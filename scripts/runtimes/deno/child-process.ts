@@ -1,6 +1,6 @@
 /**
- * Takes the place of `node:child_process` for tests on Deno, which takes a child that was sent a signal for one that the signal
- * ended, and waits for ever for one that answers before it has read a long input.
+ * Replaces `node:child_process` for tests on Deno. Deno reports that a signal ended a child whenever one was sent to it, and waits for ever
+ * for a child that answers before it has read a long input.
  */
 import * as node from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -22,7 +22,7 @@ export const spawn = ((...args: Parameters<typeof node.spawn>) => {
   return child;
 }) as typeof node.spawn;
 
-/** An input comes from a file in place of a pipe. */
+/** Passes the input as a file instead of a pipe. */
 export const execFileSync = ((file: string, args: readonly string[], options: node.ExecFileSyncOptions = {}) => {
   const { input, ...others } = options;
   if (input === undefined || input === '') return node.execFileSync(file, args, others);

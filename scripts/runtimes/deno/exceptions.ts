@@ -1,8 +1,8 @@
-/** Tests that fail on Deno for what Deno is. They run there all the same: one that passes is a failure, and no exception any more. */
+/** Tests that are expected to fail on Deno. They run there, and one that passes is reported, so that it can be removed from this list. */
 
 export type Exception = {
   readonly file: string;
-  /** The test's own name, or the whole file where it is absent. */
+  /** The test's name; absent for the whole file. */
   readonly test?: string;
   readonly reason: string;
 };

@@ -1,6 +1,6 @@
 /**
- * Takes the place of `node:test` for tests on Deno, whose own never calls what an `it` within a `describe` gave to `t.after`, so
- * that the servers of a test would run on. What `exceptions.ts` lists has to fail here.
+ * Replaces `node:test` for tests on Deno. Deno's version never calls the `t.after` functions of an `it` within a `describe`, so the servers
+ * of a test would keep running. The tests of `exceptions.ts` must fail here.
  */
 import * as node from 'node:test';
 import { EXCEPTIONS } from './exceptions.ts';
@@ -28,7 +28,7 @@ function declaring(declare: Declare): Declare {
   };
 }
 
-/** Calls what was given to `t.after` once the body is over, in its order, however that ended. */
+/** Calls the `t.after` functions in order once the body has ended, also if it failed. */
 function cleaning(body: Body): Body {
   return async (t) => {
     const works: Work[] = [];
@@ -57,6 +57,6 @@ function failing(name: string, body: Body): Body {
     } catch {
       return;
     }
-    throw new Error(`scripts/runtimes/deno/exceptions.ts says that this cannot pass on Deno, and it does: ${name}`);
+    throw new Error(`this test passes on Deno, but scripts/runtimes/deno/exceptions.ts lists it: ${name}`);
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Runs test files on Deno, each in a process of its own, and says how each ended. What `exceptions.ts` lists must be there, and fail:
- * whole files here, single tests in node-test.ts.
+ * Runs test files on Deno, each in its own process, and reports the results. The exceptions of `exceptions.ts` must exist and fail: whole
+ * files are checked here, single tests in node-test.ts.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -8,10 +8,10 @@ import { join, relative } from 'node:path';
 import { EXCEPTIONS } from './exceptions.ts';
 
 const FILE_TIMEOUT_MS = 300_000;
-/** As many side by side as on Node. */
+/** The number of processes at a time. */
 const CONCURRENCY = 2;
 
-/** Whether all went as it should; what did not is printed. */
+/** Returns whether every file ended as expected. Prints what did not. */
 export async function testOnDeno(deno: string, root: string, files: readonly string[]): Promise<boolean> {
   const waiting = [...files];
   let isGood = true;
@@ -31,7 +31,7 @@ export async function testOnDeno(deno: string, root: string, files: readonly str
 }
 
 type Result = {
-  /** null: there is none. */
+  /** Null if the file passed. */
   readonly problem: string | null;
   readonly output: string;
   readonly passed: number;
@@ -41,7 +41,7 @@ type Result = {
 async function testFile(deno: string, root: string, file: string): Promise<Result> {
   const startedAt = performance.now();
   const importMap = join(import.meta.dirname, 'import-map.json');
-  // Tests start programs, make links and fill disks; what the service itself may do is shown by the demo.
+  // All permissions, because tests start programs, make links and fill disks. The demo shows which ones the service needs.
   const args = ['test', '--no-check', '--allow-all', '--quiet', `--import-map=${importMap}`, file];
   const child = spawn(deno, args, {
     cwd: root,
@@ -58,21 +58,21 @@ async function testFile(deno: string, root: string, file: string): Promise<Resul
   const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
   clearTimeout(patience);
   const [, passed = '0', skipped = '0'] = /^ok \| (\d+) passed(?:.* (\d+) ignored)?/m.exec(output) ?? [];
-  // To run no test is not to pass.
+  // A file that runs no test has not passed.
   const ending = code === 0 && Number(passed) + Number(skipped) > 0 ? null : `it ended with ${signal ?? code}`;
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   return { problem: problemOf(file, ending, output), output, passed: Number(passed), seconds };
 }
 
-/** `ending` is null where every test passed. */
+/** `ending` is null if every test passed. */
 function problemOf(file: string, ending: string | null, output: string): string | null {
   const exceptions = EXCEPTIONS.filter((exception) => exception.file === file);
   if (exceptions.some(({ test }) => test === undefined)) {
-    return ending === null ? 'it passes, and is listed in scripts/runtimes/deno/exceptions.ts all the same' : null;
+    return ending === null ? 'it passes, but scripts/runtimes/deno/exceptions.ts lists it' : null;
   }
   const gone = exceptions.find(({ test = '' }) => !output.includes(test));
   return (
     ending ??
-    (gone === undefined ? null : `scripts/runtimes/deno/exceptions.ts names a test that it has not: ${gone.test}`)
+    (gone === undefined ? null : `scripts/runtimes/deno/exceptions.ts lists a test that does not exist: ${gone.test}`)
   );
 }
