@@ -1,12 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { watchAccess } from '../../src/store/sqlite/access/access-version.ts';
-import type { Database, Statement } from '../../src/store/sqlite/driver/database.ts';
 import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import { tokensOf } from '../support/issued.ts';
 import { ACTOR, makeApplication, makeUser, openTestServices, type TestServices } from '../support/services.ts';
-import { openTestDatabase } from '../support/store.ts';
 
 /** Whether the version is another one after the work, as the next turn of the event loop sees it. */
 async function isChangedBy(s: TestServices, work: () => unknown): Promise<boolean> {
@@ -104,13 +101,32 @@ describe('the version of what access depends on', () => {
     });
   }
 
-  it('is another one after a write that failed too: not every failure says that nothing was written', async (t) => {
-    const { database } = openTestDatabase(t);
-    const failing: Database = { ...database, commit: () => Promise.reject(new Error('the disk is gone')) };
-    const { db, current } = watchAccess(failing);
-    const before = current();
-    const write: Statement = { sql: "\n  UPDATE user_account\n  SET active = 0 WHERE id = 'x'", params: {} };
-    await assert.rejects(db.commit([write]), /the disk is gone/);
-    assert.notEqual(current(), before);
+  it('is asked for again after a commit that failed: not every failure means that nothing was written', async (t) => {
+    const s = await openTestServices(t);
+    await makeApplication(s);
+    const other = openSqlite(s.path);
+    t.after(() => other.close());
+    const before = s.store.tokens.version();
+    other.connection.exec('UPDATE application SET active = 0');
+    // Heard of in the same turn, as soon as the refusal is.
+    const refused = s.database.commit([{ sql: 'INSERT INTO nowhere VALUES (1)', params: {} }]);
+    const heard = refused.catch(() => s.store.tokens.version());
+    assert.notEqual(await heard, before);
+  });
+
+  it('calls subscribers back after a write that changes it, and after no other', async (t) => {
+    const s = await openTestServices(t);
+    const { application } = await makeApplication(s);
+    let calls = 0;
+    const unsubscribe = s.store.sessions.subscribe(() => {
+      calls += 1;
+    });
+    await s.applications.revokeTokens(application.id, ACTOR);
+    const after = calls;
+    await s.store.settings.proveWritable(1);
+    assert.deepEqual([after, calls], [1, 1]);
+    unsubscribe();
+    await s.applications.revokeTokens(application.id, ACTOR);
+    assert.equal(calls, 1);
   });
 });

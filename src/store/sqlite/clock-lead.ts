@@ -9,7 +9,7 @@ import type { ClockLeadStore } from '../clock-lead.ts';
 import { FIRST_SIZE, measured, nextSize } from '../steps.ts';
 import { makeDue } from './delivery/resume.ts';
 import { IS_RUNNABLE, wokenBy } from './delivery/wake.ts';
-import type { Database } from './driver/database.ts';
+import { type Database, resultsByStatement, type Statement } from './driver/database.ts';
 
 // Served by batch_due: a look for each webhook where there is nothing. What is under way is its lease's.
 const HELD_UP = `
@@ -56,13 +56,15 @@ export function clockLeadStore(database: Database): ClockLeadStore {
       // A heartbeat or the session's renewal is a day away at most, a slow rate's next record 28 hours.
       const latestLook = now + 2 * RETRY_AFTER_MAX_MS;
       const heldUp = { now, latest, limit: size };
-      const [, batches, webhooks] = await db.commit([
-        { sql: WAKE, params: heldUp },
-        { sql: MAKE_DUE, params: heldUp },
-        { sql: PROGRESS, params: { now, latest, latestLook, recorded: now + CLOCK_BEHIND_MAX_MS } },
-      ]);
-      const due = batches?.changes ?? 0;
-      return { done: due < size, rows: due + (webhooks?.changes ?? 0) };
+      const makeBatchesDue: Statement = { sql: MAKE_DUE, params: heldUp };
+      const moveProgress: Statement = {
+        sql: PROGRESS,
+        params: { now, latest, latestLook, recorded: now + CLOCK_BEHIND_MAX_MS },
+      };
+      const list = [{ sql: WAKE, params: heldUp }, makeBatchesDue, moveProgress];
+      const resultOf = resultsByStatement(list, await db.commit(list));
+      const due = resultOf(makeBatchesDue).changes;
+      return { done: due < size, rows: due + resultOf(moveProgress).changes };
     });
   const moveWebhooks: ClockLeadStore['moveWebhooks'] = async (byMs, now) => {
     const sql = byMs > 0 ? SET_FORWARD : SET_BACK;

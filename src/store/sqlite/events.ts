@@ -5,7 +5,7 @@ import { rowKeyOf } from '../../kernel/ids.ts';
 import { KeyConflict, StaleWrite } from '../errors.ts';
 import type { EventStore } from '../events.ts';
 import { IS_RUNNABLE, wokenBy } from './delivery/wake.ts';
-import type { Database, Statement } from './driver/database.ts';
+import { type Database, resultsByStatement, type Statement } from './driver/database.ts';
 
 // Takes the key if it is free or has expired; otherwise it keeps standing for the earlier event.
 const TAKE_KEY = `
@@ -116,16 +116,14 @@ export function eventStore(db: Database): EventStore {
         const { publisher, key, contentHash } = idempotency as Idempotency;
         return { sql: HOLDER, params: { publisher, key, contentHash }, expectChanges: 1 };
       });
-      const results = await db.commit([...publishAllStatements(events), ...holders]).catch(async (error: unknown) => {
+      const list = [...publishAllStatements(events), ...holders];
+      const results = await db.commit(list).catch(async (error: unknown) => {
         const conflicts = error instanceof StaleWrite && error.sql === HOLDER ? await conflictsOf(db, events) : [];
         // Without any the key has expired since, or its event was erased: the caller decides again.
         throw conflicts.length === 0 ? error : new KeyConflict(conflicts);
       });
-      const heldBy = new Map(
-        results
-          .slice(results.length - holders.length)
-          .map((result, n) => [keyed[n]?.id, String(result.rows[0]?.event_id)]),
-      );
+      const resultOf = resultsByStatement(list, results);
+      const heldBy = new Map(holders.map((holder, n) => [keyed[n]?.id, String(resultOf(holder).rows[0]?.event_id)]));
       return events.map(({ id }) => {
         const holder = heldBy.get(id) ?? id;
         return { id: holder, duplicate: holder !== id };

@@ -40,9 +40,8 @@ import { stateHistoryStore } from './webhooks/state-history.ts';
 import { useStore } from './webhooks/uses.ts';
 import { webhookStore } from './webhooks/webhooks.ts';
 
-export function createStore(database: Database, vault: Vault, ids: Ids): Store {
-  const access = watchAccess(database);
-  const { db, current } = access;
+export function createStore(db: Database, vault: Vault, ids: Ids): Store {
+  const access = watchAccess(db);
   const applicationUses = applicationUseStore(db);
   const application = applicationTable(applicationUses);
   return {
@@ -51,7 +50,7 @@ export function createStore(database: Database, vault: Vault, ids: Ids): Store {
     products: productStore(db),
     applications: applicationStore(db, application, applicationUses),
     applicationUses,
-    tokens: tokenStore(db, current),
+    tokens: tokenStore(db, access.current),
     employees: employeeStore(db),
     endpoints: endpointStore(db, vault),
     keys: keyStore(db),

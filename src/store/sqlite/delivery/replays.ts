@@ -10,7 +10,7 @@ import type { AuditEntry } from '../../../resources/audit.ts';
 import type { Replay, ReplayRange, ReplayStore } from '../../replays.ts';
 import { FIRST_SIZE, measured, nextSize } from '../../steps.ts';
 import { auditStatement } from '../audit.ts';
-import type { Database, Statement } from '../driver/database.ts';
+import { type Database, resultsByStatement, type Statement } from '../driver/database.ts';
 import { IS_RUNNABLE } from './wake.ts';
 
 const SPLIT_RIGHT = `
@@ -158,14 +158,18 @@ async function replayStretch(db: Database, replay: Replay, audit: AuditEntry | n
   ];
   const { countPending, replay: makePending } = sqlFor(replay);
   const stretch = { webhookNumber, first, last, states: JSON.stringify(states) };
-  const results = await db.commit([
+  const replayBatches: Statement = { sql: makePending, params: { ...stretch, now } };
+  const list = [
     ...split(first),
     ...split(last + 1),
     { sql: countPending, params: stretch },
-    { sql: makePending, params: { ...stretch, now } },
+    replayBatches,
     { sql: WAKE, params: { webhookNumber, now } },
     ...(audit === null ? [] : [auditStatement(audit)]),
-  ]);
-  const replayed = results[5]?.rows ?? [];
-  return replayed.reduce((sum, row) => sum + Number(row.last_offset) - Number(row.first_offset) + 1, 0);
+  ];
+  const resultOf = resultsByStatement(list, await db.commit(list));
+  return resultOf(replayBatches).rows.reduce(
+    (sum, row) => sum + Number(row.last_offset) - Number(row.first_offset) + 1,
+    0,
+  );
 }

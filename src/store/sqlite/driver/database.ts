@@ -27,7 +27,22 @@ export type Database = {
   readAnew(): void;
   /** Runs the list as one transaction. Resolves once it is durable, having told `onWritten`; rejects with nothing of it kept. */
   commit(statements: readonly Statement[], onWritten?: (took: WriteTime) => void): Promise<readonly StatementResult[]>;
+  /** Calls back after each commit of this process, also one that failed, before anybody is told what became of it. */
+  onCommit(listener: () => void): void;
   /** Lets go of what is kept of overwritten rows beside the tables (SQLite: the write-ahead log). False: another process is reading it. */
   forgetOverwritten(): Answer<boolean>;
   close(): Answer<void>;
 };
+
+/** Finds the result of one statement of a committed list by the statement itself. Throws a `RangeError` for a statement of another list. */
+export function resultsByStatement(
+  list: readonly Statement[],
+  results: readonly StatementResult[],
+): (statement: Statement) => StatementResult {
+  const byStatement = new Map(list.map((statement, at) => [statement, results[at]]));
+  return (statement) => {
+    const result = byStatement.get(statement);
+    if (result === undefined) throw new RangeError('the statement is not in the list');
+    return result;
+  };
+}

@@ -74,6 +74,11 @@ export function openSqlite(path: string, { readOnly = false }: { readonly readOn
   let threads: Threads | null = null;
   let waiting: WaitingList[] = [];
   let scheduled = false;
+  const onCommit: (() => void)[] = [];
+  const committed = (): void => {
+    snapshot.end();
+    for (const listener of onCommit) listener();
+  };
   /** What waits for its commit, here and in the writing thread. */
   let waitingLists = 0;
   let waitingBytes = 0;
@@ -119,6 +124,7 @@ export function openSqlite(path: string, { readOnly = false }: { readonly readOn
     }
     waiting = waiting.slice(settled.length);
     if (waiting.length > 0) schedule();
+    committed();
     for (const settle of settled) settle();
   };
 
@@ -186,6 +192,7 @@ export function openSqlite(path: string, { readOnly = false }: { readonly readOn
       }
     },
     readAnew: snapshot.end,
+    onCommit: (listener) => void onCommit.push(listener),
     commit: (statements: readonly Statement[], onWritten?: (took: WriteTime) => void) =>
       new Promise<readonly StatementResult[]>((resolve, reject) => {
         enqueue({ statements, resolve, reject, onWritten });
@@ -199,7 +206,7 @@ export function openSqlite(path: string, { readOnly = false }: { readonly readOn
     startThreads: async (onFault) => {
       // Whoever hears what became of a list reads what it wrote, or what made it stale.
       if (files === null) throw new Error('a database that is only read needs no threads');
-      threads ??= startThreads({ path, files }, { onFault, beforeAnswers: snapshot.end });
+      threads ??= startThreads({ path, files }, { onFault, beforeAnswers: committed });
       await threads.begun;
     },
     filesProblem: () => (files === null ? null : filesProblem(path, files)),
