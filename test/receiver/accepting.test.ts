@@ -26,14 +26,14 @@ async function receiver({ start }: Transport, t: TestContext, options: Partial<O
   return { send, deliveries, refusals };
 }
 
-/** A success says nothing. */
+/** A success has no body. */
 function assertTaken({ status, body }: Reply): void {
   assert.deepEqual([status, body], [204, '']);
 }
 
 for (const transport of TRANSPORTS) {
   describe(`a receiver (${transport.name})`, () => {
-    it('hands over the records of a delivery, with what is known of it', async (t) => {
+    it('hands over the records of a delivery with its details', async (t) => {
       const { send, deliveries } = await receiver(transport, t);
       const at = Date.now();
       const records = [
@@ -70,7 +70,7 @@ for (const transport of TRANSPORTS) {
       });
     });
 
-    it('takes gzip, header names in any case, another case of the path, and headers that it does not know', async (t) => {
+    it('accepts gzip, header names in any case, another case of the path, and unknown headers', async (t) => {
       const { send, deliveries } = await receiver(transport, t);
       const request = await signedRequest({ gzip: true });
       const shouting: RawRequest = {
@@ -86,7 +86,7 @@ for (const transport of TRANSPORTS) {
       assert.deepEqual(deliveries[0]?.records[0]?.data, { orderId: 42 });
     });
 
-    it('takes any of its secrets and API keys, and says which secret it was', async (t) => {
+    it('accepts any of its secrets and API keys, and says which secret signed', async (t) => {
       const { send, deliveries } = await receiver(transport, t, {
         secrets: [SECRET, 'next secret!'],
         apiKey: ['old', 'new'],
@@ -99,13 +99,13 @@ for (const transport of TRANSPORTS) {
       );
     });
 
-    it('checks no API key where it was told none', async (t) => {
+    it('checks no API key by default', async (t) => {
       const { start } = transport;
       const send = await start(t, { secrets: [SECRET], onRecords: () => {} });
       assertTaken(await send(withHeader(await signedRequest(), 'x-api-key', null)));
     });
 
-    it('takes dates up to the tolerance, both ways, and any date where it is infinite', async (t) => {
+    it('accepts dates within the tolerance, and any date if it is infinite', async (t) => {
       const now = Date.parse('2026-11-21T05:00:00.000Z');
       const { send } = await receiver(transport, t, { clock: () => now });
       for (const at of [now - 300_000, now + 300_000]) assertTaken(await send(await signedRequest({ at })));
@@ -116,13 +116,13 @@ for (const transport of TRANSPORTS) {
       assertTaken(await sendOld(await signedRequest({ at: Date.parse('2019-01-01'), standardWebhooks: true })));
     });
 
-    it('goes by the system’s clock where it was given none', async (t) => {
+    it('uses the system’s clock by default', async (t) => {
       const { send, refusals } = await receiver(transport, t);
       const { status } = await send(await signedRequest({ at: Date.now() - 3_600_000 }));
       assert.deepEqual([status, refusals[0]?.code], [401, 'stale_date']);
     });
 
-    it('answers the token challenge with the first secret, and hands nothing over', async (t) => {
+    it('answers the token challenge with the first secret, without calling onRecords', async (t) => {
       const { send, deliveries } = await receiver(transport, t, { secrets: [SECRET, 'next secret!'] });
       const token = 'q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA';
       const reply = await send({
@@ -141,14 +141,14 @@ for (const transport of TRANSPORTS) {
       assert.deepEqual(deliveries, []);
     });
 
-    it('goes by the path of the endpoint’s URL where a proxy changed that of the request', async (t) => {
+    it('verifies with the path of the endpoint’s URL if a proxy changed that of the request', async (t) => {
       const { send, refusals } = await receiver(transport, t, { url: `https://hooks.example.com${PATH}` });
       assertTaken(await send({ ...(await signedRequest()), path: '/' }));
       const reply = await send({ ...(await signedRequest({ path: '/other' })), path: '/other' });
       assert.deepEqual([reply.status, refusals[0]?.code], [401, 'wrong_signature']);
     });
 
-    it('takes a bearer token that the program accepts, beside deliveries that are signed', async (t) => {
+    it('accepts a bearer token that the program accepts, as well as signed deliveries', async (t) => {
       const asked: string[] = [];
       const bearer = async (token: string): Promise<boolean> => asked.push(token) > 0;
       const { send, deliveries } = await receiver(transport, t, { bearer });
@@ -163,32 +163,32 @@ for (const transport of TRANSPORTS) {
       assert.equal(deliveries[0]?.headers['x-tenant'], 'acme');
     });
 
-    it('asks about no bearer token before the rest of the headers holds', async (t) => {
+    it('checks the bearer token only after the other headers', async (t) => {
       const { send, refusals } = await receiver(transport, t, { bearer: () => assert.fail('asked about the token') });
       const { status } = await send(await signedRequest({ bearer: 'x', at: Date.now() - 3_600_000 }));
       assert.deepEqual([status, refusals[0]?.code], [401, 'stale_date']);
     });
 
-    it('takes its secret with whsec_ before it too', async (t) => {
+    it('accepts a secret with whsec_', async (t) => {
       const { send, deliveries } = await receiver(transport, t, { standardWebhooks, secrets: `whsec_${SECRET}` });
       assertTaken(await send(await signedRequest({ standardWebhooks: true })));
       assert.equal(deliveries.length, 1);
     });
 
-    it('verifies the signature of Standard Webhooks too where asked', async (t) => {
+    it('also verifies the signature of Standard Webhooks if asked', async (t) => {
       const { send, deliveries } = await receiver(transport, t, { standardWebhooks, secrets: ['other', SECRET] });
       assertTaken(await send(await signedRequest({ standardWebhooks: true, gzip: true })));
       assert.equal(deliveries.length, 1);
     });
 
-    it('answers a heartbeat without calling anybody', async (t) => {
+    it('answers a heartbeat without calling onRecords', async (t) => {
       const seen = { find: () => assert.fail('asked the store'), add: () => assert.fail('told the store') };
       const { send, deliveries } = await receiver(transport, t, { seen });
       assertTaken(await send(await signedRequest({ records: [] })));
       assert.deepEqual(deliveries, []);
     });
 
-    it('answers 500 where onRecords throws, tells the program the error and nobody else', async (t) => {
+    it('answers 500 if onRecords throws, and passes the error only to the program', async (t) => {
       const errors: unknown[] = [];
       const { send, refusals } = await receiver(transport, t, {
         onRecords: async () => {
@@ -244,7 +244,7 @@ describe('the options of a receiver', () => {
     });
   }
 
-  it('lift no bound by being undefined', async () => {
+  it('lift no bound if they are undefined', async () => {
     const options = { secrets: SECRET, onRecords, maxBytes: undefined, toleranceSeconds: undefined };
     const { verify } = createReceiver(options as unknown as Options);
     const refusal = async (request: RawRequest): Promise<string> => {

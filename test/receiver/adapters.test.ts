@@ -57,7 +57,7 @@ describe('a receiver in Express', () => {
     ['as what answers everything', (app, handler) => app.use(handler)],
   ];
   for (const [what, mount] of cases) {
-    it(`takes a delivery ${what}`, async (t) => {
+    it(`accepts a delivery ${what}`, async (t) => {
       const { receiver: made, orders } = receiver();
       const app = express();
       mount(app, nodeHandler(made));
@@ -68,7 +68,7 @@ describe('a receiver in Express', () => {
 
   const parsers = { 'express.json()': express.json(), 'express.text()': express.text({ type: '*/*' }) };
   for (const [what, parser] of Object.entries(parsers)) {
-    it(`says that ${what} has taken the bytes`, async (t) => {
+    it(`reports that ${what} has parsed the body`, async (t) => {
       const { receiver: made, orders } = receiver();
       const app = express().use(parser).post(pathname, nodeHandler(made));
       assert.deepEqual(await deliver(await serve(t, app)), { status: 500, body: PARSED });
@@ -76,7 +76,7 @@ describe('a receiver in Express', () => {
     });
   }
 
-  it('takes the bytes of express.raw, and says so where it has unpacked them', async (t) => {
+  it('accepts the bytes of express.raw, and reports if it has decompressed them', async (t) => {
     const { receiver: made, orders } = receiver();
     const app = express()
       .use(express.raw({ type: '*/*' }))
@@ -91,7 +91,7 @@ describe('a receiver in Express', () => {
 });
 
 describe('a receiver in node:http', () => {
-  it('takes the bytes that a platform keeps beside the body it parsed', async (t) => {
+  it('accepts the bytes that a platform keeps in addition to a parsed body', async (t) => {
     const { receiver: made, orders } = receiver();
     const handler = nodeHandler(made);
     const port = await serve(t, async (request: IncomingMessage & { rawBody?: Buffer; body?: unknown }, response) => {
@@ -103,7 +103,7 @@ describe('a receiver in node:http', () => {
     assert.deepEqual(orders, [42]);
   });
 
-  it('tells of a body that is cut by the end of the connection', async (t) => {
+  it('reports that the connection ended before the body was complete', async (t) => {
     const refused = deferred<Refusal>();
     const onRecords = (): void => assert.fail('handed over');
     const made = createReceiver({ secrets: SECRET, onRecords, onRefusal: refused.resolve });
@@ -118,7 +118,7 @@ describe('a receiver in node:http', () => {
 });
 
 describe('a receiver in Fastify', () => {
-  it('takes deliveries beside routes whose bodies Fastify parses', async (t) => {
+  it('accepts deliveries next to routes whose bodies Fastify parses', async (t) => {
     const { receiver: made, orders } = receiver();
     const app = fastify();
     const [pathname = ''] = PATH.split('?');
@@ -141,7 +141,7 @@ describe('a receiver in Fastify', () => {
     assert.deepEqual(await other.json(), { got: { a: 1 } });
   });
 
-  it('takes deliveries below a prefix', async (t) => {
+  it('accepts deliveries below a prefix', async (t) => {
     const { receiver: made, orders } = receiver();
     const app = fastify();
     app.register(fastifyPlugin(made, '/Sallyport'), { prefix: '/hooks' });
@@ -153,7 +153,7 @@ describe('a receiver in Fastify', () => {
 });
 
 describe('a receiver as a fetch-style handler', () => {
-  it('says that somebody has read the body before', async () => {
+  it('reports that the body was read before', async () => {
     const { receiver: made, orders } = receiver();
     const request = webRequest(await signedRequest());
     await request.json();
@@ -162,7 +162,7 @@ describe('a receiver as a fetch-style handler', () => {
     assert.deepEqual(orders, []);
   });
 
-  it('says that a body is cut', async () => {
+  it('reports an incomplete body', async () => {
     const { receiver: made } = receiver();
     const { path, headers } = await signedRequest();
     const body = new ReadableStream({
@@ -179,9 +179,9 @@ describe('a receiver as a fetch-style handler', () => {
   });
 });
 
-describe('a receiver that is handed what a framework made of the body', () => {
+describe('a receiver that gets a parsed body', () => {
   for (const body of ['{"records":[]}', { records: [] }, null, undefined, 7]) {
-    it(`says so (${JSON.stringify(body)})`, async () => {
+    it(`reports it (${JSON.stringify(body)})`, async () => {
       const { receiver: made } = receiver();
       const { method, path, headers } = await signedRequest();
       const request = { method, pathAndQuery: path, headers, body: body as unknown as Uint8Array };

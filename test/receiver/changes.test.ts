@@ -23,12 +23,12 @@ const sent: fc.Arbitrary<SignedRequestOptions & { secret: string }> = fc.record(
   records: fc.array(fc.record({ dataJson: fc.jsonValue().map((value) => JSON.stringify(value)) }), { maxLength: 3 }),
 });
 
-/** What a receiver reads; the rest of the headers may be anything. */
+/** The headers that a receiver reads. */
 const READ = /^(x-api-key|authorization|date|x-content-sha256|webhook-.*)$/;
 
-describe('what src/wire signs', () => {
+describe('deliveries that src/wire signs', () => {
   for (const { name, start } of TRANSPORTS) {
-    it(`a receiver takes (${name})`, async (t) => {
+    it(`are accepted by a receiver (${name})`, async (t) => {
       await fc.assert(
         fc.asyncProperty(sent, async (one) => {
           let handled = 0;
@@ -71,7 +71,7 @@ describe('a changed byte', () => {
     return status < 300;
   }
 
-  it('of the body, of the path or of any header that is read is refused, and never an exception', async () => {
+  it('of the body, the path or a header that the receiver reads is refused without an exception', async () => {
     await fc.assert(
       fc.asyncProperty(sent, fc.nat(), fc.integer({ min: 1, max: 127 }), async (one, position, difference) => {
         const request = await signedRequest(one);
@@ -80,7 +80,7 @@ describe('a changed byte', () => {
         const flipText = (text: string): string =>
           Buffer.from(flip(Buffer.from(text), position, difference)).toString();
         const path = flipText(request.path);
-        // The path is signed in lower case, so a letter's case alone is no change.
+        // The path is signed in lower case, so changing only the case of a letter is no change.
         if (path.toLowerCase() !== request.path.toLowerCase()) assert.ok(!(await isTaken(one, { ...request, path })));
         const custom = (one.customHeaders ?? []).map((header) => header.name);
         for (const [at, [name, value]] of request.headers.entries()) {
@@ -92,7 +92,7 @@ describe('a changed byte', () => {
     );
   });
 
-  it('of anything at all is no exception', async () => {
+  it('of any part of the request causes no exception', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.string(),

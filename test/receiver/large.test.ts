@@ -7,14 +7,14 @@ import { API_KEY, PATH, type RawRequest, SECRET, signedRequest, withHeader } fro
 const MIB = 1024 * 1024;
 const SENT_BYTES = 100 * MIB;
 const CHUNK = Buffer.alloc(64 * 1024, ' ');
-/** What may be on its way in sockets, beyond what the receiver reads. */
+/** The bytes that sockets may buffer beyond what the receiver reads. */
 const UNDER_WAY_BYTES = 16 * MIB;
 
 const refuse = { secrets: SECRET, apiKey: API_KEY, onRecords: () => assert.fail('handed over') };
 
 type Upload = { readonly status: number; readonly text: string; readonly sentBytes: number };
 
-/** Writes a body for as long as the receiver takes it and has not answered. */
+/** Writes a body until the receiver answers or stops reading. */
 function upload(port: number, { headers }: RawRequest, announced: boolean): Promise<Upload> {
   return new Promise((resolve, reject) => {
     const length = announced ? { 'content-length': SENT_BYTES } : { 'transfer-encoding': 'chunked' };
@@ -62,7 +62,7 @@ describe('a body of 100 MB', () => {
     ['that the sender does not announce', (request) => request, false, /^too_large/],
   ];
   for (const [what, change, announced, says] of cases) {
-    it(`${what} is refused before it has come, and fills no memory`, async (t) => {
+    it(`${what} is refused before it is complete, without filling the memory`, async (t) => {
       const port = await serveNode(t, refuse);
       const request = change(await signedRequest());
       const before = process.memoryUsage().arrayBuffers;
@@ -78,7 +78,7 @@ describe('a body of 100 MB', () => {
     });
   }
 
-  it('is read by a fetch-style handler no further than the bound', async () => {
+  it('is read by a fetch-style handler only up to the bound', async () => {
     let madeBytes = 0;
     const body = new ReadableStream({
       pull(controller) {
@@ -96,7 +96,7 @@ describe('a body of 100 MB', () => {
 });
 
 describe('a connection', () => {
-  it('goes on to be used after a body that was refused unread or half read', async (t) => {
+  it('is reused after a refused body that was not read completely', async (t) => {
     const port = await serveNode(t, { ...refuse, maxBytes: 1000, onRecords: () => {} });
     const { Pool } = await import('undici');
     const pool = new Pool(`http://127.0.0.1:${port}`, { connections: 1 });

@@ -7,7 +7,7 @@ import { SECRET, signedRequest } from '../support/signed-request.ts';
 
 type Handle = (messageIds: string[]) => void | Promise<void>;
 
-/** Answers what was handed over, message ids alone. */
+/** Returns the message ids that were handed over. */
 async function receiver(
   { start }: Transport,
   t: TestContext,
@@ -34,7 +34,7 @@ async function receiver(
 
 for (const transport of TRANSPORTS) {
   describe(`a message (${transport.name})`, () => {
-    it('is handed over once, whatever delivery it comes with', async (t) => {
+    it('is handed over once, in whichever deliveries it arrives', async (t) => {
       const { deliver, handled } = await receiver(transport, t, () => {});
       assert.equal(await deliver('a', 'b'), 204);
       assert.equal(await deliver('a', 'b'), 204);
@@ -45,7 +45,7 @@ for (const transport of TRANSPORTS) {
       ]);
     });
 
-    it('comes again where it could not be handled, and only then counts as seen', async (t) => {
+    it('is handed over again if it could not be handled, and is remembered only once handled', async (t) => {
       let failures = 2;
       const { deliver, handled } = await receiver(transport, t, () => {
         if (failures-- > 0) throw new Error('not yet');
@@ -57,7 +57,7 @@ for (const transport of TRANSPORTS) {
       assert.equal(handled.length, 3);
     });
 
-    it('that is being handled holds back the delivery that brings it again, which then has nothing to do', async (t) => {
+    it('that is being handled delays another delivery with it, which then drops it', async (t) => {
       const begun = deferred();
       const go = deferred();
       const { deliver, handled } = await receiver(transport, t, () => {
@@ -73,7 +73,7 @@ for (const transport of TRANSPORTS) {
       assert.deepEqual(handled, [['a', 'b'], ['c']]);
     });
 
-    it('that is being handled and fails is handled by the delivery that waited', async (t) => {
+    it('is handled by the waiting delivery if the first one fails', async (t) => {
       const begun = deferred();
       const fail = deferred();
       const { deliver, handled } = await receiver(transport, t, (): Promise<void> | void => {
@@ -88,7 +88,7 @@ for (const transport of TRANSPORTS) {
       assert.deepEqual(handled, [['a'], ['a']]);
     });
 
-    it('is asked about and remembered in the store that the program has, all of a delivery at once', async (t) => {
+    it('is looked up and added in the program’s store, once for all messages of a delivery', async (t) => {
       const calls: string[] = [];
       const stored = new Set(['old']);
       const seen: SeenStore = {
@@ -106,7 +106,7 @@ for (const transport of TRANSPORTS) {
       assert.deepEqual(calls, ['find old,new,newer', 'handle new,newer', 'add new,newer']);
     });
 
-    it('counts as not handled while the store cannot say or cannot keep it', async (t) => {
+    it('counts as not handled if the store fails', async (t) => {
       const broken: SeenStore = { find: () => Promise.reject(new Error('down')), add: () => {} };
       const asking = await receiver(transport, t, () => {}, broken);
       assert.equal(await asking.deliver('a'), 500);
@@ -120,7 +120,7 @@ for (const transport of TRANSPORTS) {
 }
 
 describe('the memory of messages', () => {
-  it('has its bound: the oldest go first', async () => {
+  it('is bounded and forgets the oldest first', async () => {
     const seen = memorySeen(3);
     await seen.add(['a', 'b']);
     await seen.add(['c', 'd']);

@@ -7,7 +7,7 @@ import { borrow, deadLinks, type Project, runFile, typeErrors } from '../support
 import { receiverProject } from '../support/receiver-package.ts';
 import { SECRET, signedRequest } from '../support/signed-request.ts';
 
-/** Takes the request of standard input with every adapter. */
+/** Passes the request on standard input to every adapter. */
 const PROGRAM = `
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -45,7 +45,7 @@ const seen: SeenStore = { find: async () => [], add: async () => {} };
 
 function total(record: RecordOf<Events>): number {
   if (record.eventType === 'order.created') return record.data.orderId;
-  // @ts-expect-error what an order that was paid has is an amount
+  // @ts-expect-error the data of order.paid has an amount
   record.data.orderId;
   return Number(record.data.amount);
 }
@@ -61,9 +61,9 @@ const receiver = createReceiver<Events>({
   onRefusal: ({ code }: Refusal) => code === 'stale_date',
 });
 createReceiver({ secrets: 's', onRecords: ([record]) => void (record?.data satisfies unknown) });
-// @ts-expect-error a receiver without secrets
+// @ts-expect-error secrets are required
 createReceiver({ onRecords: () => {} });
-// @ts-expect-error there is no such code
+// @ts-expect-error unknown code
 export const code: Refusal['code'] = 'no_such_code';
 export const handler: (request: Request) => Promise<Response> = fetchHandler(receiver);
 `;
@@ -74,7 +74,7 @@ describe('the package', () => {
     project = receiverProject();
   });
 
-  it('holds code, types, licence, page and vectors, and nothing else', () => {
+  it('contains only code, types, licence, README and vectors', () => {
     const others = project.packed.filter((path) => !/^(receiver|wire)\/[\w-]+(\.d\.ts|\.js)$/.test(path));
     const code = ['kernel/limits/limits', 'kernel/lru'].flatMap((path) => [`${path}.d.ts`, `${path}.js`]);
     assert.deepEqual(
@@ -84,13 +84,13 @@ describe('the package', () => {
     assert.ok(others.includes('vectors/requests.json') && others.includes('vectors/signing.json'));
   });
 
-  it('has pages whose links lead to what is in it', () => {
+  it('has no dead links in its pages', () => {
     assert.deepEqual(deadLinks(project, 'sallyport-receiver'), []);
     const page = readFileSync(join(project.folder, 'node_modules', 'sallyport-receiver', 'README.md'), 'utf8');
     assert.ok(page.includes('has receivers in Python'));
   });
 
-  it('has the project’s version and no dependency but an optional one', () => {
+  it('has the project’s version and only an optional dependency', () => {
     const installed = join(project.folder, 'node_modules', 'sallyport-receiver', 'package.json');
     const { version, dependencies, peerDependenciesMeta } = JSON.parse(readFileSync(installed, 'utf8'));
     assert.deepEqual(
@@ -101,14 +101,14 @@ describe('the package', () => {
     assert.deepEqual(Object.keys(lock.packages), ['', 'node_modules/sallyport-receiver']);
   });
 
-  it('takes a delivery in a JavaScript program, with every adapter', async () => {
+  it('accepts a delivery in a JavaScript program with every adapter', async () => {
     const { method, path, headers, body } = await signedRequest({ gzip: true, standardWebhooks: true });
     const input = JSON.stringify({ method, path, headers, body: Buffer.from(body).toString('base64') });
     const printed = JSON.parse(runFile(project, 'program.js', PROGRAM, input)) as unknown;
     assert.deepEqual(printed, { handled: [42, 42, 42], statuses: [204, 204, 204] });
   });
 
-  it('takes what the vectors say, encrypted requests too where openpgp is there, and says so where it is not', () => {
+  it('passes the vectors, with openpgp also the encrypted ones, and without it reports that it is missing', () => {
     const program = `
       import vectors from 'sallyport-receiver/vectors/requests.json' with { type: 'json' };
       import { createReceiver } from 'sallyport-receiver';
@@ -132,7 +132,7 @@ describe('the package', () => {
     assert.deepEqual(JSON.parse(runFile(project, 'vectors.js', program)), [204, []]);
   });
 
-  it('types events, records and refusals, with the types of the web and with Node’s', () => {
+  it('has types for events, records and refusals, with the types of the web and of Node', () => {
     borrow(project, '@types/node');
     borrow(project, 'undici-types');
     writeFileSync(join(project.folder, 'typed.ts'), TYPED);

@@ -30,7 +30,7 @@ before(async () => {
 });
 after(() => gnupg.close());
 
-/** Signed by the sender as it is: what is wrong with it was so before, or the receiver has the wrong key. */
+/** Signed by the sender: the content was wrong before that, or the receiver has the wrong key. */
 function encrypted(bytes: Uint8Array, headers: Record<string, string> = {}): Promise<RawRequest> {
   return signedRequest({ payload: { bytes, headers: { ...HEADERS, ...headers } } });
 }
@@ -131,7 +131,7 @@ const CASES: readonly Wrong[] = [
 
 for (const { name, start } of TRANSPORTS) {
   describe(`an encrypted delivery (${name})`, () => {
-    it('is decrypted and unzipped with the key of its name', async (t) => {
+    it('is decrypted and decompressed with the key that it names', async (t) => {
       const received: unknown[] = [];
       const keys = { payroll: { privateKey: own.privateKey }, salaries: { ...locked, passphrase: 'correct horse' } };
       const onRecords: Options['onRecords'] = (records) => void received.push(records[0]?.messageId);
@@ -147,7 +147,7 @@ for (const { name, start } of TRANSPORTS) {
       assert.deepEqual(received, ['payroll false', 'payroll true', 'salaries false', 'salaries true']);
     });
 
-    it('of GnuPG’s is decrypted too', async (t) => {
+    it('from GnuPG is decrypted', async (t) => {
       const send = await start(t, { secrets: SECRET, decrypt: pgpDecryption({ payroll: own }), onRecords: () => {} });
       const { status, body } = await send(
         await encrypted(gnupg.encrypt('own', gzipSync(CONTENT), []), { 'x-original-encoding': 'gzip' }),
@@ -156,7 +156,7 @@ for (const { name, start } of TRANSPORTS) {
     });
 
     for (const { what, request, decrypt = () => pgpDecryption({ payroll: own }), says } of CASES) {
-      it(`is refused with ${what}, and nothing is handed over`, async (t) => {
+      it(`is refused with ${what}`, async (t) => {
         const refusals: Refusal[] = [];
         const send = await start(t, {
           secrets: SECRET,
@@ -172,7 +172,7 @@ for (const { name, start } of TRANSPORTS) {
       });
     }
 
-    it('fails with 500 where the program’s own decryption throws, and says so to the program alone', async (t) => {
+    it('gets 500 if the program’s own decryption throws, and passes the error only to the program', async (t) => {
       const errors: string[] = [];
       const send = await start(t, {
         secrets: SECRET,
@@ -187,7 +187,7 @@ for (const { name, start } of TRANSPORTS) {
       assert.deepEqual(errors, ['Error: hsm.internal.example does not answer']);
     });
 
-    it('that a bomb unpacks to is stopped at the bound', async (t) => {
+    it('that is a zip bomb is stopped at the bound', async (t) => {
       const send = await start(t, { secrets: SECRET, decrypt: pgpDecryption({ payroll: own }), onRecords: () => {} });
       const bomb = gzipSync(Buffer.alloc(50 * 1024 * 1024));
       const bytes = await encryptBinary(own.publicKey, bomb, Date.now() + 1000);

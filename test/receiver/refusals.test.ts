@@ -34,12 +34,12 @@ async function refuse(start: (options: Options) => Promise<Send>, wrong: WrongRe
 }
 
 for (const { name, start } of TRANSPORTS) {
-  describe(`a receiver (${name}) refuses, and hands nothing over`, () => {
+  describe(`a receiver (${name}) refuses`, () => {
     for (const wrong of WRONG_REQUESTS) it(wrong.what, (t) => refuse((options) => start(t, options), wrong));
   });
 }
 
-describe('a receiver leaves the body unread, let alone hashes it, of', () => {
+describe('a receiver does not read the body of', () => {
   for (const wrong of WRONG_REQUESTS.filter(({ readsBody }) => !readsBody)) {
     it(wrong.what, () =>
       refuse(async (options) => {

@@ -25,7 +25,7 @@ import { startService } from '../support/service.ts';
 import { API_KEY, SECRET } from '../support/signed-request.ts';
 import { startTlsFront } from '../support/tls-front.ts';
 
-/** Has a fetch-style program answer HTTP, as `deno serve`, Bun and workers do by themselves. */
+/** Serves a fetch-style program, as `deno serve`, Bun and workers do. */
 const SERVE = `
 import { createServer } from 'node:http';
 import { Readable } from 'node:stream';
@@ -39,7 +39,7 @@ const server = createServer(async (request, response) => {
 server.listen(0, '127.0.0.1', () => console.log('listening on port ' + server.address().port));
 `;
 
-describe('the program of the page for', () => {
+describe('the program of docs/receive-webhooks.md for', () => {
   let project: Project;
   let key: { readonly publicKey: string; readonly privateKey: string };
   before(async () => {
@@ -63,7 +63,7 @@ describe('the program of the page for', () => {
   const encrypted = { 'Encrypted deliveries': { encryptionKeyName: 'shop-2026' } };
   const headings = ['node:http', 'Express', 'Fastify', 'Deno, Bun, Hono, workers', ...Object.keys(encrypted)];
   for (const heading of headings) {
-    it(`${heading} proves its secret to the service and takes what that delivers`, async (t) => {
+    it(`${heading} answers the challenge and accepts deliveries`, async (t) => {
       const receiver = await start(t, heading);
       const { admin } = await startService(t, { ca: sharedCertificates().ca });
       const url = `https://localhost:${await startTlsFront(t, sharedCertificates().server, receiver.port)}/hooks/sallyport`;

@@ -6,7 +6,7 @@ import { type BuildResult, buildSync } from 'esbuild';
 const KIB = 1024;
 const source = fileURLToPath(new URL('../../src/receiver/', import.meta.url));
 
-/** What a bundler makes of a program. */
+/** Bundles a program. */
 function bundle(program: string): BuildResult<{ write: false; metafile: true }> & { readonly bytes: number } {
   const result = buildSync({
     stdin: { contents: program, resolveDir: source, loader: 'ts' },
@@ -33,12 +33,12 @@ describe('the receiver', () => {
     assert.ok(bytes > 5 * KIB && bytes < 11 * KIB, `${bytes} bytes`);
   });
 
-  it('is less than 13 KiB with every adapter and Standard Webhooks', () => {
+  it('adds less than 13 KiB with every adapter and Standard Webhooks', () => {
     const { bytes } = bundle("export * from './index.ts';");
     assert.ok(bytes < 13 * KIB, `${bytes} bytes`);
   });
 
-  it('imports nothing: neither what is Node’s nor a package, but openpgp where PGP is asked for', () => {
+  it('imports no module of Node and no package, except openpgp for PGP', () => {
     const imports = (program: string): string[] =>
       Object.values(bundle(program).metafile.outputs).flatMap((output) => output.imports.map(({ path }) => path));
     assert.deepEqual(imports("export * from './index.ts';"), []);

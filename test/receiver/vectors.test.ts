@@ -9,7 +9,7 @@ const { now, toleranceSeconds, maxBytes, secrets, apiKey, privateKeys, requests 
 const keys = Object.entries(privateKeys).map(([name, privateKey]) => [name, { privateKey }]);
 
 for (const { name: transport, start } of TRANSPORTS) {
-  describe(`of the requests in the vectors a receiver (${transport})`, () => {
+  describe(`of the vectors, a receiver (${transport})`, () => {
     for (const vector of requests) {
       it(`${verb(vector)} "${vector.name}"`, async (t) => {
         const handed: HandedRecord[] = [];
@@ -24,7 +24,7 @@ for (const { name: transport, start } of TRANSPORTS) {
           decrypt: pgpDecryption(Object.fromEntries(keys)),
           ...(vector.standardWebhooks && { standardWebhooks }),
           onRecords: (records, delivery) => {
-            // Through JSON: of the fetch-style receiver these are objects of another realm.
+            // Through JSON, because the objects of the fetch-style receiver come from another realm.
             for (const { messageId, eventType, data } of records) {
               handed.push(JSON.parse(JSON.stringify({ messageId, eventType, data })) as HandedRecord);
             }
@@ -55,7 +55,7 @@ describe('a PGP message without integrity protection', () => {
   const { method, headers } = vector;
   const body = Buffer.from(vector.bodyBase64, 'base64');
   for (const { name: transport, start } of TRANSPORTS) {
-    it(`is taken with a warning where that is asked for (${transport})`, async (t) => {
+    it(`is accepted with a warning if allowed (${transport})`, async (t) => {
       const warned: string[] = [];
       const handed: string[] = [];
       const options = { allowUnprotected: true, onUnprotected: (keyName: string) => void warned.push(keyName) };

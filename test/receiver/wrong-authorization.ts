@@ -1,4 +1,4 @@
-/** What can be wrong with who a request says it is from. */
+/** Requests with invalid credentials. */
 import { API_KEY, withHeader } from '../support/signed-request.ts';
 import {
   authorization,
@@ -30,7 +30,7 @@ const MANY = Array.from({ length: 15 }, (_, n) => `;x-${n}`).join('');
 const AUTHORIZATION: readonly WrongRequest[] = [
   stranger('no Authorization', 'missing_authorization', /^Authorization is missing$/, set('authorization', null)),
   stranger('an empty Authorization', 'wrong_scheme', SCHEME, set('authorization', '')),
-  stranger('a bearer token where none is taken', 'wrong_scheme', SCHEME, set('authorization', 'Bearer abc')),
+  stranger('an unexpected bearer token', 'wrong_scheme', SCHEME, set('authorization', 'Bearer abc')),
   stranger(
     'the scheme in lower case',
     'wrong_scheme',
@@ -89,7 +89,7 @@ const AUTHORIZATION: readonly WrongRequest[] = [
     /^SignedHeaders lacks x-content-sha256$/,
     authorization((value) => value.replace('x-content-sha256;', '')),
   ),
-  stranger('a custom header that is relied on and not signed', 'unsigned_header', /^SignedHeaders lacks X-Role$/, {
+  stranger('a required custom header that is not signed', 'unsigned_header', /^SignedHeaders lacks X-Role$/, {
     change: set('x-role', 'admin'),
     options: { requiredHeaders: ['X-Role'] },
   }),

@@ -1,4 +1,4 @@
-/** What can be wrong with what a request brings, whoever sent it. */
+/** Requests with invalid content. */
 import { gzipSync } from 'node:zlib';
 import { standardWebhooks } from '../../src/receiver/index.ts';
 import { signedRequest } from '../support/signed-request.ts';
@@ -83,7 +83,7 @@ const HEADS: readonly WrongRequest[] = [
     /x-pgp-key-name is missing$/,
     payload(EMPTY, { ...JSON_TYPE, 'x-content-encrypted': 'true' }),
   ),
-  head('encryption where there is no key', 'no_decryption', /the receiver has no decryption/, {
+  head('encryption without a key', 'no_decryption', /the receiver has no decryption/, {
     ...payload(EMPTY, PGP_TYPE),
     status: 500,
   }),
@@ -97,7 +97,7 @@ const CUT_RECORD = {
   value: { headers: { messageId: '', eventType: 'a.b', actorId: null } },
 };
 const CONTENTS: readonly WrongRequest[] = [
-  content('a body over the bound', 'too_large', /^the body has more than the 10 bytes allowed$/, {
+  content('a body that is too large', 'too_large', /^the body has more than the 10 bytes allowed$/, {
     options: { maxBytes: 10 },
     status: 413,
   }),
@@ -110,7 +110,7 @@ const CONTENTS: readonly WrongRequest[] = [
       body: request.body.map((byte, index) => (index === 40 ? byte ^ 1 : byte)),
     }),
   ),
-  content('a body that is cut', 'wrong_content_hash', /bytes of the body/, (request) => ({
+  content('an incomplete body', 'wrong_content_hash', /bytes of the body/, (request) => ({
     ...request,
     body: request.body.subarray(0, -1),
   })),
@@ -118,7 +118,7 @@ const CONTENTS: readonly WrongRequest[] = [
     ...request,
     body: new Uint8Array(0),
   })),
-  content('a body that was unpacked on its way', 'wrong_content_hash', /was it decompressed/, {
+  content('a body that a proxy decompressed', 'wrong_content_hash', /was it decompressed/, {
     sent: { gzip: true },
     change: async (request) => ({ ...request, body: (await signedRequest()).body }),
   }),
@@ -140,7 +140,7 @@ const CONTENTS: readonly WrongRequest[] = [
     /gzip/,
     payload(Buffer.concat([gzipSync('{}'), Buffer.of(1, 2, 3)]), GZIP_TYPE),
   ),
-  content('a gzip bomb', 'too_large', /^the decoded body has more than the 4194304 bytes allowed$/, {
+  content('a zip bomb', 'too_large', /^the decoded body has more than the 4194304 bytes allowed$/, {
     ...payload(gzipSync(Buffer.alloc(50 * 1024 * 1024)), GZIP_TYPE),
     status: 413,
   }),

@@ -1,28 +1,28 @@
-/** A request with one thing wrong, and what a receiver says of it. */
+/** Requests with one problem each, and the expected refusals. */
 import type { RefusalCode } from '../../src/receiver/index.ts';
 import type { Options } from '../support/receiver-transports.ts';
 import { headerOf, type RawRequest, type SignedRequestOptions, withHeader } from '../support/signed-request.ts';
 
 export type WrongRequest = {
   readonly what: string;
-  /** How it is made; rightly signed. */
+  /** Changes before signing. */
   readonly sent: SignedRequestOptions;
-  /** What is wrong with it on arrival. */
+  /** Changes after signing. */
   change(request: RawRequest): RawRequest | Promise<RawRequest>;
-  /** What is wrong with the receiver. */
+  /** Options of the receiver. */
   readonly options: Partial<Options>;
   readonly code: RefusalCode;
   readonly description: RegExp;
   readonly status: number;
   readonly verified: boolean;
-  /** False where the headers tell already, and the body must be left unread. */
+  /** False if the headers show the problem, so that the body must not be read. */
   readonly readsBody: boolean;
 };
 
 export type Details = Partial<Pick<WrongRequest, 'sent' | 'change' | 'options' | 'status'>>;
 export type Change = NonNullable<Details['change']>;
 
-/** Of a request that may come from anybody. */
+/** A refusal of a request that is not verified. */
 export function stranger(
   what: string,
   code: RefusalCode,
@@ -32,12 +32,12 @@ export function stranger(
   return wrong(what, code, description, details, { status: 401, verified: false, readsBody: false });
 }
 
-/** Of a request that the sender made, with the headers of a body that cannot be taken. */
+/** A refusal of a verified request by its headers. */
 export function head(what: string, code: RefusalCode, description: RegExp, details: Details | Change): WrongRequest {
   return wrong(what, code, description, details, { status: 400, verified: true, readsBody: false });
 }
 
-/** Of a request that the sender made, with a body that cannot be taken. */
+/** A refusal of a verified request by its body. */
 export function content(what: string, code: RefusalCode, description: RegExp, details: Details | Change): WrongRequest {
   return wrong(what, code, description, details, { status: 400, verified: true, readsBody: true });
 }
@@ -53,7 +53,7 @@ function wrong(
   return { what, code, description, sent: {}, change: (request) => request, options: {}, ...rest, ...given };
 }
 
-/** Gives the header another value; null leaves it out. */
+/** Sets the header; null removes it. */
 export function set(name: string, value: string | null): Change {
   return (request) => withHeader(request, name, value);
 }
@@ -73,7 +73,7 @@ export function signature(text: string): Change {
 
 export const OTHER_HASH: string = Buffer.alloc(32, 7).toString('base64');
 
-/** Sent at one moment, and arriving so many seconds later by the receiver's clock. */
+/** A request that arrives so many seconds after it was sent, by the receiver's clock. */
 export function arriving(afterSeconds: number, more: Partial<Options> = {}): Details {
   return { sent: { at: NOW }, options: { clock: () => NOW + afterSeconds * 1000, ...more } };
 }

@@ -1,4 +1,4 @@
-/** What can be wrong with the headers that a signature is made over. */
+/** Requests with invalid signed headers. */
 import { PATH, SECRET, withHeader } from '../support/signed-request.ts';
 import { arriving, OTHER_HASH, set, signature, stranger, twice, type WrongRequest } from './wrong-request.ts';
 
@@ -10,7 +10,7 @@ const TWO_CUSTOM = {
   ],
 };
 export const WRONG_SIGNED_HEADERS: readonly WrongRequest[] = [
-  stranger('a signed header that is gone', 'missing_header', /^the signed header x-tenant is missing$/, {
+  stranger('a missing signed header', 'missing_header', /^the signed header x-tenant is missing$/, {
     sent: CUSTOM,
     change: set('x-tenant', null),
   }),
@@ -59,7 +59,7 @@ export const WRONG_SIGNED_HEADERS: readonly WrongRequest[] = [
   stranger('other secrets', 'wrong_signature', /^none of the 3 secrets signed/, {
     options: { secrets: ['one', 'two', 'three'] },
   }),
-  stranger('the text of the secret for its bytes', 'wrong_signature', /^none of the 1 /, {
+  stranger('the text of the secret instead of its bytes', 'wrong_signature', /^none of the 1 /, {
     sent: { secret: Buffer.from(SECRET).toString('base64') },
   }),
   stranger('another path', 'wrong_signature', /POST \/other\?tenant=17/, (request) => ({
@@ -75,7 +75,7 @@ export const WRONG_SIGNED_HEADERS: readonly WrongRequest[] = [
     change: set('x-tenant', 'evil'),
   }),
   stranger('a signed header twice', 'wrong_signature', /x-tenant$/, { sent: CUSTOM, change: twice('X-Tenant') }),
-  stranger('values under each other’s names', 'wrong_signature', /x-a, x-b$/, {
+  stranger('swapped values', 'wrong_signature', /x-a, x-b$/, {
     sent: TWO_CUSTOM,
     change: (request) => withHeader(withHeader(request, 'x-a', '2'), 'x-b', '1'),
   }),

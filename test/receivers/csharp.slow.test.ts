@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describeReceiver } from '../support/receiver-program-tests.ts';
 import { receiverFile } from '../support/receiver-programs.ts';
 
-/** What `dotnet new console` makes, for whatever version is there. */
+/** The project file of `dotnet new console`, for the installed version. */
 const project = (major: number): string => `<Project Sdk="Microsoft.NET.Sdk">
   <PropertyGroup>
     <OutputType>Exe</OutputType>
@@ -14,7 +14,7 @@ const project = (major: number): string => `<Project Sdk="Microsoft.NET.Sdk">
 </Project>
 `;
 
-/** With seconds the clock stands still at them. */
+/** The clock is fixed if `seconds` are given. */
 const STANDING = `
 using System;
 

@@ -14,7 +14,7 @@ const files = readdirSync(folder).filter((name) => name !== 'README.md');
 const programs = files.map((name): [string, string] => [name, readFileSync(receiverFile(name), 'utf8')]);
 
 describe('docs/receivers', () => {
-  it('has a page that lists every program, and no other', () => {
+  it('has a page that lists exactly the programs', () => {
     const listed = [...page.matchAll(/^\| \[([^\]]+)\]\(\1\) \|/gm)].map(([, name]) => name);
     assert.deepEqual(listed.sort(), files.sort());
     const links = [...page.matchAll(/\]\((\.[^)#]+)\)/g)].map(([, path = '']) => path);
@@ -22,13 +22,13 @@ describe('docs/receivers', () => {
     for (const link of links) readFileSync(join(folder, link));
   });
 
-  it('names the settings that programs read, and no other', () => {
+  it('lists exactly the settings that programs read', () => {
     const read = programs.flatMap(([, text]) => text.match(/WEBHOOK_[A-Z_]+[A-Z]/g) ?? []);
     const named = [...page.matchAll(/`(WEBHOOK_[A-Z_]+)`/g)].map(([, name = '']) => name);
     assert.deepEqual([...new Set(named)].sort(), [...new Set(read)].sort());
   });
 
-  it('names the codes with which programs refuse, and each with its status', () => {
+  it('lists the codes of refusals with their statuses', () => {
     const rows = [...page.matchAll(/^\| \d+ \| .* \| (.*) \| ([\d, ]+) \|$/gm)];
     const named = rows.flatMap(([, codes = '', statuses = '']) => {
       const list = statuses.split(', ');
@@ -44,7 +44,7 @@ describe('docs/receivers', () => {
   });
 
   for (const [name, text] of programs) {
-    it(`${name} marks where it verifies`, () => {
+    it(`${name} marks its verification`, () => {
       const [, code = '', ...more] = text.split(/^ *(?:#|\/\/) verify:(?:begin|end)$/m);
       assert.equal(more.length, 1);
       for (const word of ['HMAC-SHA256 ', 'x-content-sha256', 'wrong_signature', 'wrong_content_hash']) {
@@ -55,7 +55,7 @@ describe('docs/receivers', () => {
 });
 
 describe('the vectors', () => {
-  it('are what scripts/make-vectors.py makes', () => {
+  it('are the output of scripts/make-vectors.py', () => {
     execFileSync('python3', [join(root, 'scripts', 'make-vectors.py'), '--check'], { stdio: 'pipe' });
   });
 });

@@ -32,7 +32,7 @@ describeReceiver({
     const go = (...args: readonly string[]): unknown => execFileSync('go', args, { cwd: folder, stdio: 'pipe' });
     go('vet', source);
     go('build', '-o', program, source);
-    // Sources have to be in one folder.
+    // All sources must be in one folder.
     execFileSync('cp', [source, folder]);
     go('build', '-o', standing, 'receiver.go', 'standing.go');
     return {

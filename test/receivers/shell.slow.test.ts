@@ -10,7 +10,7 @@ import { requestVectors } from '../support/vectors.ts';
 
 const source = receiverFile('receiver.sh');
 
-/** What runs the program with its clock standing still: the one question that it asks of `date`. */
+/** Runs the program with a fixed clock, by replacing its call of `date`. */
 function standing(folder: string, epochSeconds: number, more: string): [string, ...string[]] {
   const programs = join(folder, 'programs');
   mkdirSync(programs, { recursive: true });
@@ -32,7 +32,7 @@ const program: ReceiverProgram = {
 };
 
 describeReceiver(program, () => {
-  it('takes a request that was kept in a file', (t) => {
+  it('accepts a request from a file', (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'receiver-'));
     t.after(() => rmSync(folder, { recursive: true }));
     const { requests, secrets, apiKey, now } = requestVectors;

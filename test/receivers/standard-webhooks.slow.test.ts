@@ -1,4 +1,4 @@
-/** The official Python and Go libraries of Standard Webhooks verify what the service sends, throughout a rotation (contract §5). */
+/** The official Python and Go libraries of Standard Webhooks verify deliveries during a rotation (contract §5). */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { it } from 'node:test';
@@ -14,8 +14,8 @@ const LIBRARIES: Readonly<Record<string, (input: string) => string>> = {
 };
 
 for (const [language, run] of Object.entries(LIBRARIES)) {
-  it(`the standardwebhooks library of ${language} accepts what is signed with its one secret, and nothing else`, async (t) => {
-    // Installs and compiles: the libraries refuse a message that is five minutes old.
+  it(`the standardwebhooks library of ${language} accepts only deliveries that are signed with its secret`, async (t) => {
+    // Installs and compiles first, because the libraries refuse messages that are five minutes old.
     run('[]');
     const messages = await deliveriesOfRotation(t);
     const results = JSON.parse(run(JSON.stringify(messages))) as (string | null)[];

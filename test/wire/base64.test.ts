@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { decodeStrictBase64, encodeBase64, encodeBase64Url } from '../../src/wire/base64.ts';
 
 describe('Base64', () => {
-  it('encodes any bytes as the platform does, in both alphabets', () => {
+  it('encodes any bytes like Buffer, in both alphabets', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 80 }), (bytes) => {
         assert.equal(encodeBase64(bytes), Buffer.from(bytes).toString('base64'));
@@ -13,7 +13,7 @@ describe('Base64', () => {
     );
   });
 
-  it('gives back any bytes but none', () => {
+  it('decodes what it encoded, except the empty text', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 1, maxLength: 80 }), (bytes) => {
         assert.deepEqual(decodeStrictBase64(encodeBase64(bytes)), bytes);
@@ -24,7 +24,7 @@ describe('Base64', () => {
   const letters = fc.constantFrom(...'AQgwz019+/-_= \n');
   const texts = fc.oneof(fc.string(), fc.string({ unit: letters, maxLength: 12 }));
 
-  it('decodes what has the standard alphabet, padding and a length that is a multiple of 4, and nothing else', () => {
+  it('decodes only the standard alphabet with padding and a length that is a multiple of 4', () => {
     fc.assert(
       fc.property(texts, (text) => {
         const letterCount = text.length - (/={0,2}$/.exec(text)?.[0].length ?? 0);
@@ -35,7 +35,7 @@ describe('Base64', () => {
     );
   });
 
-  it('decodes as the platform does, so that a receiver in any language has the same key', () => {
+  it('decodes like Buffer, so that receivers in other languages get the same key', () => {
     fc.assert(
       fc.property(texts, (text) => {
         const bytes = decodeStrictBase64(text);

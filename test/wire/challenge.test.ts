@@ -20,7 +20,7 @@ const CHALLENGE = { pathAndQuery: '/in', token: TOKEN, secret: 'not-base64-secre
 
 describe('the token challenge', () => {
   for (const { name, url, secret, token, signature } of signingVectors.challenge) {
-    it(`gives and verifies the vector "${name}", on both sides`, async () => {
+    it(`matches the vector "${name}" on both sides`, async () => {
       const challenge = { pathAndQuery: pathAndQuery(new URL(url)), token, secret };
       assert.equal(challengeAnswer(challenge), signature);
       assert.equal(await answerChallenge(challenge), signature);
@@ -28,7 +28,7 @@ describe('the token challenge', () => {
     });
   }
 
-  it('makes a token of the 32 bytes it is given', () => {
+  it('makes a token from 32 random bytes', () => {
     const sizes: number[] = [];
     const token = newChallengeToken((size) => {
       sizes.push(size);
@@ -39,7 +39,7 @@ describe('the token challenge', () => {
     assert.notEqual(newChallengeToken(randomBytes), newChallengeToken(randomBytes));
   });
 
-  it('writes the body and names the header of the contract', () => {
+  it('has the body and the header of the contract', () => {
     assert.equal(challengeBody('0193a1f0'), '{"type":"endpoint.challenge","endpointId":"0193a1f0"}');
     assert.equal(challengeHeader, 'x-challenge-sha256');
   });
@@ -55,7 +55,7 @@ describe('the token challenge', () => {
     ['the answer of another path', challengeAnswer({ ...CHALLENGE, pathAndQuery: '/IN' }), 'wrong_answer'],
     ['the answer with another secret', challengeAnswer({ ...CHALLENGE, secret: 'other' }), 'wrong_answer'],
   ];
-  it('passes over space around the answer, which is no part of it', () => {
+  it('ignores white space around the answer', () => {
     for (const given of [`${answer} `, `\t${answer}`, ` \t${answer}\t `])
       assert.deepEqual(verifyChallengeAnswer(CHALLENGE, given), { ok: true });
   });
@@ -69,7 +69,7 @@ describe('the token challenge', () => {
     });
   }
 
-  it('accepts the answer and no text with a changed byte', () => {
+  it('accepts the answer, and refuses it with a changed byte', () => {
     fc.assert(
       fc.property(fc.nat(answer.length - 1), fc.integer({ min: 1, max: 127 }), (position, difference) => {
         const changed = Buffer.from(answer).map((byte, index) => (index === position ? byte ^ difference : byte));
@@ -78,14 +78,14 @@ describe('the token challenge', () => {
     );
   });
 
-  it('tells a token from any other text', () => {
+  it('recognizes its own tokens', () => {
     for (const text of ['', TOKEN.slice(1), `${TOKEN}A`, `${TOKEN.slice(1)}=`, `${TOKEN.slice(1)}.`, `${TOKEN}\n`]) {
       assert.equal(isChallengeToken(text), false, JSON.stringify(text));
     }
     assert.equal(isChallengeToken(TOKEN), true);
   });
 
-  it('is answered whatever form its token has', async () => {
+  it('is answered for tokens of any form', async () => {
     for (const token of [
       TOKEN,
       TOKEN.slice(1),
@@ -103,7 +103,7 @@ describe('the token challenge', () => {
     }
   });
 
-  it('says of an answer in Base64url that it is, and what is wanted', () => {
+  it('explains that an answer in Base64url must be standard Base64', () => {
     const right = Buffer.alloc(32, 0xff).toString('base64');
     for (const answer of [right.replaceAll('/', '_'), right.replaceAll('/', '_').slice(0, 43), right.slice(0, 43)]) {
       const verdict = verifyChallengeAnswer(CHALLENGE, answer);
@@ -117,7 +117,7 @@ describe('the token challenge', () => {
     assert.ok(!wrong.ok && wrong.code === 'wrong_answer');
   });
 
-  it('signs nothing but a challenge, so that nobody can have a body signed by asking for an answer', async () => {
+  it('is not answered if the answer would be a valid signature of a body', async () => {
     const body = '{"records":[]}';
     const forged = { ...CHALLENGE, token: `.1795237200.${body}` };
     assert.throws(() => challengeAnswer(forged), RangeError);
@@ -126,7 +126,7 @@ describe('the token challenge', () => {
     assert.equal(await answerChallenge(inPath), null);
     for (const token of ['', `${TOKEN}, ${TOKEN}`, 'two words', 'ë', 'x'.repeat(1025)])
       assert.equal(await answerChallenge({ ...CHALLENGE, token }), null, token);
-    // Even were it signed, a receiver of ours would not take the path for an id.
+    // Our receiver would refuse it anyway, because the path is not a webhook-id.
     const { 'webhook-signature': signature } = standardWebhookHeaders({
       id: 'x',
       at: 1_795_237_200_000,

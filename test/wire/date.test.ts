@@ -7,13 +7,13 @@ const YEAR_100 = Date.UTC(100, 0, 1);
 const YEAR_10000 = Date.UTC(10_000, 0, 1);
 
 describe('IMF-fixdate', () => {
-  it('writes the example of RFC 9110 and cuts the fraction of the second off', () => {
+  it('formats the example of RFC 9110 and rounds down to the second', () => {
     assert.equal(formatImfFixdate(784_111_777_000), 'Sun, 06 Nov 1994 08:49:37 GMT');
     assert.equal(formatImfFixdate(784_111_777_999), 'Sun, 06 Nov 1994 08:49:37 GMT');
     assert.equal(formatImfFixdate(-1), 'Wed, 31 Dec 1969 23:59:59 GMT');
   });
 
-  it('gives back any instant of the years 100 to 9999, to the second', () => {
+  it('parses what it formats, to the second, for the years 100 to 9999', () => {
     fc.assert(
       fc.property(fc.integer({ min: YEAR_100 / 1000, max: YEAR_10000 / 1000 - 1 }), (seconds) => {
         assert.equal(parseImfFixdate(formatImfFixdate(seconds * 1000)), seconds * 1000);
@@ -22,7 +22,7 @@ describe('IMF-fixdate', () => {
     );
   });
 
-  it('never throws, and reads no text that it would not write', () => {
+  it('never throws, and parses only what it would format', () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         const at = parseImfFixdate(text);

@@ -18,7 +18,7 @@ const SECRET = 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=';
 const BODY = new TextEncoder().encode('{"records":[]}');
 const CONTENT = contentHeaders(BODY, AT);
 
-/** The vector as the service sends it and as the receiver gets it. */
+/** A vector as sent by the service and as received. */
 function signVector(vector: DeliveryVector): ReturnType<typeof signDelivery> {
   const at = parseImfFixdate(vector.date);
   assert.ok(at !== null);
@@ -31,7 +31,7 @@ function signVector(vector: DeliveryVector): ReturnType<typeof signDelivery> {
   });
 }
 
-/** A signed delivery with one custom header, as its receiver gets it. */
+/** A signed delivery with one custom header, as received. */
 function received(changes: Partial<DeliveryToVerify> = {}): DeliveryToVerify {
   const customHeaders = [{ name: 'X-Tenant', value: 'acme' }];
   const url = new URL('https://hooks.example.com/in?a=1');
@@ -60,7 +60,7 @@ function withHeader(name: string, value: string | undefined): Partial<DeliveryTo
 
 describe('signing a delivery', () => {
   for (const vector of signingVectors.delivery) {
-    it(`gives the vector "${vector.name}"`, () => {
+    it(`signs the vector "${vector.name}"`, () => {
       assert.deepEqual(signVector(vector), {
         'x-content-sha256': vector.contentSha256,
         date: vector.date,
@@ -87,7 +87,7 @@ describe('signing a delivery', () => {
     });
   }
 
-  it('makes the signature that openssl makes', () => {
+  it('makes the same signature as openssl', () => {
     const [vector] = signingVectors.delivery;
     assert.ok(vector !== undefined);
     const signature = execFileSync(
@@ -98,7 +98,7 @@ describe('signing a delivery', () => {
     assert.ok(signVector(vector).authorization.endsWith(`&Signature=${signature.toString('base64')}`));
   });
 
-  it('sends hash and date, and no authorization, where OAuth takes its place', () => {
+  it('sends hash and date without a signature for OAuth', () => {
     const { authorization: _, ...content } = signDelivery({
       url: new URL('https://hooks.example.com/'),
       secret: SECRET,
@@ -115,7 +115,7 @@ describe('signing a delivery', () => {
 });
 
 describe('verifying a delivery', () => {
-  it('accepts what was signed and says when, over which headers and with which secret', async () => {
+  it('accepts a signed delivery, and returns when, over which headers and with which secret it was signed', async () => {
     assert.deepEqual(await verifyDelivery(received({ secrets: ['another', SECRET] })), {
       ok: true,
       secretIndex: 1,
@@ -199,11 +199,11 @@ describe('verifying a delivery', () => {
     });
   }
 
-  it('takes no empty secret for one, not even beside a good one', async () => {
+  it('rejects for an empty secret, even next to a valid one', async () => {
     await assert.rejects(verifyDelivery(received({ secrets: [SECRET, ''] })), RangeError);
   });
 
-  it('goes by the system clock where none is given', async () => {
+  it('uses the system clock by default', async () => {
     const { now: _, ...delivery } = received();
     const url = new URL('https://hooks.example.com/in?a=1');
     const sign = (at: number) =>
@@ -221,7 +221,7 @@ describe('verifying a delivery', () => {
   });
 });
 
-describe('signing and verifying, with anything', () => {
+describe('signing and verifying arbitrary deliveries', () => {
   const value = fc.string({ unit: fc.constantFrom(...'abcXYZ019-_,.'), maxLength: 20 });
   const suffix = fc.string({ unit: fc.constantFrom(...'abcxyz019-'), maxLength: 20 });
   const delivery = fc.record({
@@ -243,11 +243,11 @@ describe('signing and verifying, with anything', () => {
     return { method: 'POST', pathAndQuery: pathAndQuery(url), headers, body, secrets: [secret], now: AT };
   }
 
-  it('holds for every delivery', async () => {
+  it('verifies every signed delivery', async () => {
     await fc.assert(fc.asyncProperty(delivery, async (one) => assert.ok((await verifyDelivery(sent(one))).ok)));
   });
 
-  it('fails for any changed byte of a signed part or of the body', async () => {
+  it('refuses any changed byte of a signed part or of the body', async () => {
     await fc.assert(
       fc.asyncProperty(delivery, fc.nat(), fc.integer({ min: 1, max: 255 }), async (one, position, difference) => {
         const good = sent(one);
@@ -256,7 +256,7 @@ describe('signing and verifying, with anything', () => {
         const flipText = (text: string): string => Buffer.from(flip(Buffer.from(text, 'latin1'))).toString('latin1');
         assert.ok(!(await verifyDelivery({ ...good, body: flip(good.body) })).ok);
         const target = flipText(good.pathAndQuery);
-        // The path is signed in lower case, so a letter's case alone is no change.
+        // The path is signed in lower case, so changing only the case of a letter is no change.
         if (target.toLowerCase() !== good.pathAndQuery.toLowerCase()) {
           assert.ok(!(await verifyDelivery({ ...good, pathAndQuery: target })).ok);
         }
@@ -269,7 +269,7 @@ describe('signing and verifying, with anything', () => {
     );
   });
 
-  it('never rejects, whatever the request', async () => {
+  it('never rejects, for any request', async () => {
     const text = fc.oneof(fc.string(), fc.constantFrom(...Object.values(received().headers).map(String)));
     const names = fc.constantFrom('authorization', 'date', 'x-content-sha256', '__proto__', 'X-Tenant');
     const headers = fc.dictionary(names, fc.option(text, { nil: undefined }));

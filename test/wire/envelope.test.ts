@@ -34,7 +34,7 @@ describe('the key of an event type', () => {
 });
 
 describe('writing an envelope', () => {
-  it('gives the contract’s JSON, to the letter', () => {
+  it('writes exactly the JSON of the contract', () => {
     assert.equal(
       encode([RECORD, { ...RECORD, offset: 169, actorId: 'a1', eventType: 'webhook.test' }]),
       '{"subscriptionId":"w1","sessionId":"s1","attemptNumber":1,"records":[' +
@@ -51,12 +51,12 @@ describe('writing an envelope', () => {
     assert.equal(encode([]), '{"subscriptionId":"w1","sessionId":"s1","attemptNumber":1,"records":[]}');
   });
 
-  it('splices the event’s data in as it is stored, numbers and spaces and all', () => {
+  it('inserts the event’s data unchanged, with its numbers and spaces', () => {
     const dataJson = '{ "big": 12345678901234567890, "exact": 1.0, "name": "Zo\\u00eb \u2028" }';
     assert.ok(encode([{ ...RECORD, dataJson }]).includes(`"employeeCreated":${dataJson}}}`));
   });
 
-  it('never writes a lag below zero, even if the clock was set back', () => {
+  it('never writes a negative lag, even if the clock was set back', () => {
     assert.ok(encode([RECORD], AT - 5000).includes('"lag":0,'));
     assert.ok(encode([RECORD], AT + 3_600_001).includes('"lag":3600.001,'));
   });
@@ -79,7 +79,7 @@ describe('reading an envelope', () => {
     dataJson: fc.jsonValue().map((value) => JSON.stringify(value)),
   });
 
-  it('gives back what was written', () => {
+  it('reads what was written', () => {
     fc.assert(
       fc.property(fc.array(record, { maxLength: 4 }), fc.integer({ min: 1 }), (records, attemptNumber) => {
         const envelope = { subscriptionId: 'w1', sessionId: 's1', attemptNumber, records };
@@ -97,7 +97,7 @@ describe('reading an envelope', () => {
     );
   });
 
-  it('lets members be that it does not know', () => {
+  it('ignores unknown members', () => {
     assert.ok(parse(encode([RECORD]).replace('{"offset"', '{"new":1,"offset"')).ok);
   });
 
@@ -207,13 +207,13 @@ describe('reading an envelope', () => {
     });
   }
 
-  it('does not take a name that every object has for the event’s data', () => {
+  it('does not read the event’s data from the prototype of an object', () => {
     const text = encode([RECORD]).replace('employee.created', 'to_string');
     const verdict = parse(text);
     assert.ok(!verdict.ok && verdict.description.startsWith('records[0].value.toString, the data of'));
   });
 
-  it('refuses what is not UTF-8, and takes a byte order mark for none', () => {
+  it('refuses text that is not UTF-8, and ignores a byte order mark', () => {
     const bytes = Buffer.from(encode([RECORD]).replace('c1', 'é'));
     assert.ok(parseEnvelope(Buffer.concat([Buffer.of(0xef, 0xbb, 0xbf), bytes])).ok);
     const verdict = parseEnvelope(bytes.subarray(0, bytes.indexOf(0xa9)));
@@ -226,7 +226,7 @@ describe('reading an envelope', () => {
     });
   });
 
-  it('never throws, whatever the text', () => {
+  it('never throws, for any text', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
         assert.ok(!parse(text).ok);
@@ -234,7 +234,7 @@ describe('reading an envelope', () => {
     );
   });
 
-  it('never throws, whatever stands in the place of a member', () => {
+  it('never throws, for any value of a member', () => {
     const own = fc.constantFrom('toString', 'valueOf', 'toJSON', '__proto__', 'constructor', 'length', 'then');
     const treacherous = fc.dictionary(own, fc.constantFrom<unknown>(1, null, 'x', [], {}), { minKeys: 1 });
     const anything = fc.oneof(treacherous, fc.jsonValue(), fc.array(treacherous));
@@ -249,7 +249,7 @@ describe('reading an envelope', () => {
   });
 });
 
-/** The paths to all that a JSON value holds, at every depth. */
+/** The paths to all members of a JSON value, at every depth. */
 function allMembers(value: unknown): string[][] {
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([name, member]) => [
@@ -258,7 +258,7 @@ function allMembers(value: unknown): string[][] {
   ]);
 }
 
-/** The value with another in the place of one of its members. */
+/** A copy of the value with one member replaced. */
 function replaced(value: unknown, [name, ...rest]: readonly string[], by: unknown): unknown {
   if (name === undefined) return by;
   const members = Object.entries(value as object).map(([key, member]) => [

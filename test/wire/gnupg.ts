@@ -1,16 +1,16 @@
-/** A throw-away GnuPG with its own home, its agent stopped at the end: the other implementation that PGP is tested against. */
+/** GnuPG with a temporary home, as a second implementation for the tests of PGP. Its agent is stopped at the end. */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 export type Gnupg = {
-  /** Makes a key pair without a passphrase and without an end, and gives both halves armored. */
+  /** Makes a key pair without passphrase or expiry. Returns both keys armored. */
   readonly makeKey: (name: string, algorithm: keyof typeof PARAMETERS) => { publicKey: string; privateKey: string };
   readonly decrypt: (message: Uint8Array) => Buffer;
-  /** Encrypts for a key made here. */
+  /** Encrypts for a key of this home. */
   readonly encrypt: (name: string, body: Uint8Array, options: readonly string[]) => Buffer;
-  /** The packets of a message, one a line, as `--list-packets` prints them. */
+  /** The packets of a message, one per line, from `--list-packets`. */
   readonly listPackets: (message: Uint8Array) => string;
   readonly close: () => void;
 };

@@ -6,17 +6,17 @@ import * as web from '../../src/wire/web-hash.ts';
 
 for (const [kind, { sha256Base64, hmacSha256Base64, equalText }] of Object.entries({ node, web })) {
   describe(`hashes (${kind})`, () => {
-    it('gives the SHA-256 of FIPS 180-4 for "abc"', async () => {
+    it('computes the SHA-256 of FIPS 180-4 for "abc"', async () => {
       assert.equal(await sha256Base64(Buffer.from('abc')), 'ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=');
     });
 
-    it('gives the HMAC-SHA256 of RFC 4231 §4.3', async () => {
+    it('computes the HMAC-SHA256 of RFC 4231 §4.3', async () => {
       const wanted = Buffer.from('5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843', 'hex');
       const answer = await hmacSha256Base64(Buffer.from('Jefe'), 'what do ya want for nothing?');
       assert.equal(answer, wanted.toString('base64'));
     });
 
-    it('signs parts as it signs them joined', async () => {
+    it('signs parts as if they were concatenated', async () => {
       await fc.assert(
         fc.asyncProperty(fc.uint8Array({ minLength: 1 }), fc.string(), fc.uint8Array(), async (key, text, bytes) => {
           const joined = Buffer.concat([Buffer.from(text), bytes]);
@@ -25,7 +25,7 @@ for (const [kind, { sha256Base64, hmacSha256Base64, equalText }] of Object.entri
       );
     });
 
-    it('finds two texts equal exactly when they are, lone surrogates and lengths included', async () => {
+    it('compares texts, also with lone surrogates and different lengths', async () => {
       const texts = fc.string({ unit: fc.constantFrom('a', 'b', 'é', '\ud800', '\udc00', '\ufffd'), maxLength: 3 });
       await fc.assert(
         fc.asyncProperty(texts, texts, async (a, b) => {
@@ -38,7 +38,7 @@ for (const [kind, { sha256Base64, hmacSha256Base64, equalText }] of Object.entri
   });
 }
 
-describe('the sender’s hashes and the receiver’s', () => {
+describe('the hashes of sender and receiver', () => {
   it('are the same', async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ minLength: 1 }), fc.uint8Array(), async (key, bytes) => {

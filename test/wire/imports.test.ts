@@ -16,7 +16,7 @@ const SENDER = [
   'standard-webhooks.ts',
 ];
 
-describe('the wire’s files', () => {
+describe('the files of src/wire', () => {
   it('are found', () => {
     assert.ok(files.length > 20);
     for (const file of SENDER) assert.ok(files.includes(file), file);
@@ -26,7 +26,7 @@ describe('the wire’s files', () => {
     const source = readFileSync(new URL(file, folder), 'utf8');
     const imports = [...source.matchAll(/^(?:import|export)\s+(type\s)?[^;]*?from '([^']+)';/gm)];
 
-    it(`import nothing that a receiver would have to install (${file})`, () => {
+    it(`import no package that a receiver would have to install (${file})`, () => {
       for (const [statement, type, from = ''] of imports) {
         const own =
           /^\.\/[a-z0-9-]+\.ts$/.test(from) ||
@@ -38,7 +38,7 @@ describe('the wire’s files', () => {
     });
 
     if (SENDER.includes(file)) continue;
-    it(`need nothing of Node's on the receiver's side (${file})`, () => {
+    it(`use nothing of Node's on the receiver's side (${file})`, () => {
       assert.doesNotMatch(source, /\bnode:|\bBuffer[.(]|\bprocess\.|\bsetImmediate\(/);
       for (const [statement, , from = ''] of imports) assert.ok(!SENDER.includes(from.slice(2)), statement);
     });

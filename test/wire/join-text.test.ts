@@ -1,11 +1,10 @@
-/** Pieces of text as one, in UTF-8. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { joinText } from '../../src/wire/join-text.ts';
 
-describe('pieces of text', () => {
-  it('are what they would be as one text', () => {
+describe('joinText', () => {
+  it('encodes pieces like one text', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: 'binary' })), (pieces) => {
         assert.deepEqual(joinText(pieces), new TextEncoder().encode(pieces.join('')));
@@ -13,13 +12,13 @@ describe('pieces of text', () => {
     );
   });
 
-  it('may be larger than the memory that is kept, one or all of them', () => {
+  it('joins pieces that are larger than its buffer, alone or together', () => {
     for (const pieces of [['\u20ac'.repeat(100_000)], Array<string>(3000).fill('é'.repeat(1024)), ['short']]) {
       assert.deepEqual(joinText(pieces), new TextEncoder().encode(pieces.join('')));
     }
   });
 
-  it('leave nothing behind for the next text, which is no part of the memory either', () => {
+  it('returns a copy, which the next call does not change', () => {
     const first = joinText(['a longer text']);
     const second = joinText(['short']);
     assert.equal(new TextDecoder().decode(second), 'short');

@@ -21,7 +21,7 @@ const PGP_TYPE = {
 
 const MIB = 1024 * 1024;
 
-/** Of so many MiB, which are nowhere in memory at once. */
+/** A gzip of so many MiB of zeros, made without holding them in memory. */
 async function gzipOfZeros(mebibytes: number): Promise<Buffer> {
   const chunk = Buffer.alloc(MIB);
   const zeros = Readable.from(Array.from({ length: mebibytes }, () => chunk));
@@ -39,32 +39,32 @@ describe('payloads', () => {
   });
 
   describe('encoding', () => {
-    it('sends a plain body as it is', async () => {
+    it('sends a plain body unchanged', async () => {
       const payload = await encodePayload(BODY, { gzip: false, encryption: null, now: NOW });
       assert.deepEqual(payload, { bytes: BODY, headers: JSON_TYPE });
     });
 
-    it('says Content-Encoding for a compressed body', async () => {
+    it('sets Content-Encoding for a compressed body', async () => {
       const { bytes, headers } = await encodePayload(BODY, { gzip: true, encryption: null, now: NOW });
       assert.deepEqual(headers, { ...JSON_TYPE, 'content-encoding': 'gzip' });
       assert.ok(gunzipSync(bytes).equals(BODY));
     });
 
-    it('names the key of an encrypted body and no encoding', async () => {
+    it('names the key of an encrypted body, and sets no encoding', async () => {
       const { bytes, headers } = await encodePayload(BODY, { gzip: false, encryption, now: NOW });
       assert.deepEqual(headers, PGP_TYPE);
       const decrypted = await decrypt(bytes, '');
       assert.ok(decrypted.ok && Buffer.from(decrypted.bytes).equals(BODY));
     });
 
-    it('compresses, then encrypts, and says so in x-original-encoding alone', async () => {
+    it('compresses, then encrypts, and sets only x-original-encoding', async () => {
       const { bytes, headers } = await encodePayload(BODY, { gzip: true, encryption, now: NOW });
       assert.deepEqual(headers, { ...PGP_TYPE, 'x-original-encoding': 'gzip' });
       const decrypted = await decrypt(bytes, '');
       assert.ok(decrypted.ok && gunzipSync(decrypted.bytes).equals(BODY));
     });
 
-    it('sends nothing in clear if the key cannot be used', async () => {
+    it('sends nothing unencrypted if the key cannot be used', async () => {
       const expired = { keyName: 'old', publicKey: pgpVector('expired') };
       await assert.rejects(
         encodePayload(BODY, { gzip: false, encryption: expired, now: NOW }),
@@ -74,7 +74,7 @@ describe('payloads', () => {
   });
 
   describe('decoding', () => {
-    it('gives back any body in every encoding', async () => {
+    it('decodes any body in every encoding', async () => {
       const one = fc.record({ body: fc.uint8Array({ maxLength: 5000 }), gzip: fc.boolean(), encrypted: fc.boolean() });
       await fc.assert(
         fc.asyncProperty(one, async ({ body, gzip, encrypted }) => {
@@ -88,7 +88,7 @@ describe('payloads', () => {
       );
     });
 
-    it('hands the key’s name to what decrypts', async () => {
+    it('passes the key’s name to the decryption', async () => {
       const names: string[] = [];
       await decodePayload(BODY, PGP_TYPE, {
         maxBytes: 100,
@@ -100,13 +100,13 @@ describe('payloads', () => {
       assert.deepEqual(names, ['payroll-2026']);
     });
 
-    it('takes a charset, other letter case and header names in any case', async () => {
+    it('accepts a charset, and media types and header names in any case', async () => {
       const headers = { 'Content-Type': 'Application/JSON; charset=utf-8', 'Content-Encoding': 'GZIP' };
       const verdict = await decodePayload(gzipSync(BODY), headers, { maxBytes: 100 });
       assert.ok(verdict.ok && Buffer.from(verdict.body).equals(BODY));
     });
 
-    it('stops unpacking a gzip bomb at the bound', async (t) => {
+    it('stops decompressing a zip bomb at the bound', async (t) => {
       const bomb = await gzipOfZeros(50);
       const headers = { ...JSON_TYPE, 'content-encoding': 'gzip' };
       const before = process.memoryUsage().arrayBuffers;
@@ -122,7 +122,7 @@ describe('payloads', () => {
       assert.ok(most - before < 10 * MIB, `${most - before} bytes of memory`);
     });
 
-    it('never takes a part of a gzip for the whole: several members are refused, or all of them count', async () => {
+    it('refuses several gzip members or decodes all of them, but never only some', async () => {
       const headers = { ...JSON_TYPE, 'content-encoding': 'gzip' };
       const bytes = Buffer.concat([gzipSync(BODY), gzipSync(BODY)]);
       const verdict = await decodePayload(bytes, headers, { maxBytes: 2 * BODY.length });
@@ -130,7 +130,7 @@ describe('payloads', () => {
       assert.ok(!(await decodePayload(bytes, headers, { maxBytes: 2 * BODY.length - 1 })).ok);
     });
 
-    it('takes a body that is as long as allowed and none that is longer', async () => {
+    it('accepts a body of the largest size, and refuses a larger one', async () => {
       for (const gzip of [false, true]) {
         for (const encrypted of [false, true]) {
           const encoding = { gzip, encryption: encrypted ? encryption : null, now: NOW };
@@ -171,18 +171,18 @@ describe('payloads', () => {
       });
     }
 
-    it('refuses an encrypted body where there is nothing to decrypt it with', async () => {
+    it('refuses an encrypted body without a decryption', async () => {
       const verdict = await decodePayload(BODY, PGP_TYPE, { maxBytes: 100 });
       assert.ok(!verdict.ok && verdict.code === 'no_decryption');
     });
 
-    it('lets a fault of what decrypts through as a fault', async () => {
+    it('rejects if the decryption rejects', async () => {
       const fault = new Error('no such file');
       const failing = { maxBytes: 100, decrypt: () => Promise.reject(fault) };
       await assert.rejects(decodePayload(BODY, PGP_TYPE, failing), fault);
     });
 
-    it('never throws, whatever the bytes and headers', async () => {
+    it('never throws, for any bytes and headers', async () => {
       const names = [
         'content-type',
         'content-encoding',

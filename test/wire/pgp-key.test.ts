@@ -10,7 +10,7 @@ const AT = Date.parse('2026-11-21T05:00:00Z');
 const DAY = 86_400;
 const USER = { email: 'key@example.com' };
 
-/** A key pair made a day before `AT`, with Curve25519 unless said otherwise. */
+/** A key pair made a day before `AT`, with Curve25519 by default. */
 async function makeKey(options: Partial<Omit<openpgp.KeyOptions, 'format'>>): Promise<openpgp.PrivateKey> {
   const date = new Date(AT - DAY * 1000);
   const { privateKey } = await openpgp.generateKey({ type: 'ecc', userIDs: USER, date, ...options, format: 'object' });
@@ -43,7 +43,7 @@ describe('the keys of the vectors', () => {
     ['weak-rsa1024', 'weak_key', /^RSA with 1024 bits is too weak; at least 2048 are required$/],
   ];
   for (const [name, code, description] of refused) {
-    it(`refuses ${name} with a message of its own`, async () => {
+    it(`refuses ${name} and says why`, async () => {
       const verdict = await refusal(pgpVector(name));
       assert.equal(verdict.code, code);
       assert.match(verdict.description, description);
@@ -57,7 +57,7 @@ describe('the keys of the vectors', () => {
     assert.equal((await refusal(pgpVector('expired'), expiresAt)).code, 'expired_key');
   });
 
-  it('does not accept a key before it was made', async () => {
+  it('refuses a key before its creation time', async () => {
     const verdict = await refusal(pgpVector('rsa2048'), Date.parse('2026-10-31T23:59:59Z'));
     assert.equal(verdict.code, 'cannot_encrypt');
     assert.match(verdict.description, /not valid before 2026-11-01T/);
@@ -65,7 +65,7 @@ describe('the keys of the vectors', () => {
 });
 
 describe('inspecting a public key', () => {
-  it('says when the key or its encryption subkey expires, whichever is earlier', async () => {
+  it('returns the earlier expiry of the key and its encryption subkey', async () => {
     const made = AT - DAY * 1000;
     const cases: [number, number, number][] = [
       [10 * DAY, 20 * DAY, 10],
@@ -100,12 +100,12 @@ describe('inspecting a public key', () => {
     assert.match(verdict.description, /encryption subkey [0-9A-F]{16} is revoked/);
   });
 
-  it('does not take an expired subkey for signing as the reason', async () => {
+  it('does not name an expired signing subkey as the reason', async () => {
     const key = await makeKey({ subkeys: [{ sign: true, keyExpirationTime: 3600 }] });
     assert.equal((await refusal(key.toPublic().armor())).code, 'cannot_encrypt');
   });
 
-  it('refuses RSA under 2048 bits in the encryption subkey alone', async () => {
+  it('refuses an encryption subkey of RSA under 2048 bits', async () => {
     const weak = { minRSABits: 1024 };
     const subkeys = [{ type: 'rsa' as const, rsaBits: 1024 }];
     const key = await makeKey({ subkeys, config: weak });
@@ -126,7 +126,7 @@ describe('inspecting a public key', () => {
     assert.match(verdict.fingerprint, /^[0-9A-F]{64}$/);
   });
 
-  it('refuses a private key, under its own headline and under that of a public one, and repeats nothing of it', async () => {
+  it('refuses a private key, also under the header line of a public key, and does not repeat it', async () => {
     const key = await makeKey({});
     const armored = key.armor();
     const disguised = armored.replaceAll('PRIVATE KEY', 'PUBLIC KEY');
@@ -137,7 +137,7 @@ describe('inspecting a public key', () => {
     }
   });
 
-  it('refuses several keys, in one armor and in two', async () => {
+  it('refuses several keys, in one armored block or in two', async () => {
     const rsa = pgpVector('rsa2048');
     const one = await openpgp.readKey({ armoredKey: rsa });
     const other = await openpgp.readKey({ armoredKey: pgpVector('curve25519') });
@@ -172,7 +172,7 @@ describe('inspecting a public key', () => {
     });
   }
 
-  it('accepts a key with a changed byte only where the change means nothing', async () => {
+  it('refuses a key with a changed byte, unless the change has no meaning', async () => {
     const curve = await openpgp.readKey({ armoredKey: pgpVector('curve25519') });
     const original = await inspectPublicKey(curve.armor(), AT);
     const bytes = curve.write();
@@ -183,11 +183,11 @@ describe('inspecting a public key', () => {
       if (verdict.ok) assert.deepEqual(verdict, original);
       else refused++;
     }
-    // What no signature covers: the issuer's subpacket type in each of the two signatures.
+    // No signature covers the issuer's subpacket type in each of the two signatures.
     assert.equal(refused, bytes.length - 2);
   });
 
-  it('never throws, whatever the text', async () => {
+  it('never throws, for any text', async () => {
     const block = fc
       .string()
       .map((text) => `-----BEGIN PGP PUBLIC KEY BLOCK-----\n\n${text}\n-----END PGP PUBLIC KEY BLOCK-----`);

@@ -9,8 +9,8 @@ import { type PgpVectorName, pgpVector } from '../support/vectors.ts';
 import { type Gnupg, startGnupg } from './gnupg.ts';
 
 /**
- * The lower byte of the length in bits of the message's point, 263: behind the packet's header, its version, the key's number, the
- * algorithm and the upper byte. 257 to 264 bits are the same 33 bytes, and so the same message.
+ * The position of the low byte of the bit length of the message's point, 263: after the packet's header, its version, the key id, the
+ * algorithm and the high byte. Lengths of 257 to 264 bits mean the same 33 bytes, so they give the same message.
  */
 const LENGTH_AT = 13;
 /** Packet type 1 with a length of one octet. */
@@ -49,14 +49,14 @@ describe('PGP', () => {
   }
 
   for (const algorithm of ALGORITHMS) {
-    it(`encrypts what gpg decrypts with a key of its own (${algorithm})`, async () => {
+    it(`encrypts messages that gpg decrypts (${algorithm})`, async () => {
       for (const body of [BODY, new Uint8Array(0), randomBytes(1024 * 1024)]) {
         const message = await encryptBinary(keyPair(algorithm).publicKey, body, now);
         assert.ok(gnupg.decrypt(message).equals(body));
       }
     });
 
-    it(`makes one literal packet, integrity-protected, neither signed nor compressed (${algorithm})`, async () => {
+    it(`writes one literal packet, integrity-protected, not signed and not compressed (${algorithm})`, async () => {
       const listing = gnupg.listPackets(await encryptBinary(keyPair(algorithm).publicKey, BODY, now));
       const packets = [...listing.matchAll(/^:(.+) packet/gm)].map(([, name]) => name);
       assert.deepEqual(packets, ['pubkey enc', 'encrypted data', 'literal data']);
@@ -67,7 +67,7 @@ describe('PGP', () => {
       );
     });
 
-    it(`gives back any bytes (${algorithm})`, async () => {
+    it(`decrypts what it encrypted (${algorithm})`, async () => {
       const { publicKey, privateKey } = keyPair(algorithm);
       await fc.assert(
         fc.asyncProperty(fc.uint8Array({ maxLength: 3000 }), async (bytes) => {
@@ -79,7 +79,7 @@ describe('PGP', () => {
       );
     });
 
-    it(`decrypts what gpg encrypts, compressed too (${algorithm})`, async () => {
+    it(`decrypts messages of gpg, also compressed (${algorithm})`, async () => {
       for (const options of [
         ['--compress-algo', 'none'],
         ['--compress-algo', 'zlib'],
@@ -91,7 +91,7 @@ describe('PGP', () => {
     });
   }
 
-  it('keeps to packets of version 1 for keys that ask for newer ones', async () => {
+  it('writes packets of version 1, also for keys that prefer newer ones', async () => {
     for (const config of [{ aeadProtect: true }, { aeadProtect: true, v6Keys: true }]) {
       const pair = await openpgp.generateKey({ type: 'curve25519', userIDs: { email: 'aead@example.com' }, config });
       const message = await encryptBinary(pair.publicKey, BODY, now);
@@ -116,7 +116,7 @@ describe('PGP', () => {
     });
   }
 
-  it('does not encrypt for a key that has expired since it was used first', async () => {
+  it('does not encrypt for a key that has expired since its first use', async () => {
     const { publicKey } = await openpgp.generateKey({
       userIDs: { email: 'short@example.com' },
       date: new Date(now),
@@ -129,13 +129,13 @@ describe('PGP', () => {
     );
   });
 
-  it('says of a key on a curve that the library cannot verify which one it is', async () => {
+  it('names the curve of a key that the library cannot verify', async () => {
     const verdict = await inspectPublicKey(gnupg.makeKey('brainpool', 'brainpoolP256r1').publicKey, now);
     assert.ok(!verdict.ok && verdict.code === 'cannot_encrypt');
     assert.match(verdict.description, /no self-signature that can be verified here \(ecdsa, brainpoolP256r1\)$/);
   });
 
-  it('encrypts for a key that has no subkey, but encrypts itself', async () => {
+  it('encrypts for a primary key without a subkey', async () => {
     const { publicKey } = gnupg.makeKey('single', 'rsa2048Single');
     const verdict = await inspectPublicKey(publicKey, now);
     assert.ok(verdict.ok && verdict.algorithm === 'rsa2048' && verdict.expiresAt === null);
@@ -147,15 +147,15 @@ describe('PGP', () => {
     assert.ok(gnupg.decrypt(await encryptBinary(publicKey, BODY, now)).equals(BODY));
   });
 
-  it('tells its own errors from others', () => {
+  it('distinguishes its own errors from others', () => {
     assert.equal(keyErrorCode(new Error('other')), null);
     assert.equal(keyErrorCode('expired_key'), null);
   });
 
-  it('goes on after more keys than it remembers', async () => {
+  it('works with more keys than it caches', async () => {
     const { publicKey } = keyPair();
     for (let count = 0; count < 70; count++) {
-      // Text outside the armor makes it another text and the same key.
+      // Text outside of the armor makes another cache key for the same PGP key.
       assert.ok((await encryptBinary(`${count}\n${publicKey}`, BODY, now)).length > 0);
     }
     assert.ok((await encryptBinary(`0\n${publicKey}`, BODY, now)).length > 0);
@@ -167,7 +167,7 @@ describe('PGP', () => {
       message = await encryptBinary(keyPair().publicKey, BODY, now);
     });
 
-    it('opens a private key with its passphrase only, the first time and after', async () => {
+    it('unlocks a private key only with its passphrase, also after the first time', async () => {
       const options = { userIDs: { email: 'locked@example.com' }, passphrase: 'correct horse', date: new Date(now) };
       const locked = await openpgp.generateKey(options);
       const sent = await encryptBinary(locked.publicKey, BODY, now);
@@ -178,7 +178,7 @@ describe('PGP', () => {
       assert.equal(await refusal(sent, locked.privateKey, 'wrong horse'), 'wrong_passphrase');
     });
 
-    it('takes a passphrase for a key that has none', async () => {
+    it('ignores a passphrase for a key without one', async () => {
       assert.ok((await decryptBinary(message, keyPair().privateKey, 'needless')).ok);
     });
 
@@ -188,7 +188,7 @@ describe('PGP', () => {
       assert.match(verdict.description, /^the PGP message is for [0-9A-F]{16}, not for [0-9A-F]{16}$/);
     });
 
-    it('refuses a message for a password', async () => {
+    it('refuses a message that is encrypted with a password', async () => {
       const text = await openpgp.createMessage({ binary: BODY });
       const verdict = await decryptBinary(
         await openpgp.encrypt({ message: text, passwords: 'secret', format: 'binary' }),
@@ -198,7 +198,7 @@ describe('PGP', () => {
       assert.match(verdict.description, /^the PGP message is for no key, not for/);
     });
 
-    it('refuses a public key and other texts in place of the private key', async () => {
+    it('refuses a public key or another text instead of a private key', async () => {
       assert.equal(await refusal(message, keyPair().publicKey), 'malformed_private_key');
       assert.equal(await refusal(message, 'nonsense'), 'malformed_private_key');
     });
@@ -221,7 +221,7 @@ describe('PGP', () => {
       }
     });
 
-    it('refuses a message whose integrity protection was stripped', async () => {
+    it('refuses a message whose integrity protection was removed', async () => {
       // Two packets with one-octet lengths: the encrypted session key, then type 18: version 1 and the ciphertext.
       const sessionKey = message.subarray(0, 2 + (message[1] ?? 0));
       const [type, length, version, ...ciphertext] = message.subarray(sessionKey.length);
@@ -236,7 +236,7 @@ describe('PGP', () => {
         fc.asyncProperty(fc.nat(message.length - 1), fc.integer({ min: 1, max: 255 }), async (position, difference) => {
           const changed = message.map((byte, index) => (index === position ? byte ^ difference : byte));
           const [length = 0] = changed.subarray(LENGTH_AT);
-          // The header of the same packet in the old format (RFC 9580 §4.2.2), with the same length: nothing of the content is changed.
+          // This is the header of the same packet in the old format (RFC 9580 §4.2.2), so the content is unchanged.
           const isOldHeader = position === 0 && changed[0] === OLD_SESSION_KEY_HEADER;
           if (isOldHeader || (position === LENGTH_AT && length >= 1 && length <= 8)) {
             const read = await decryptBinary(changed, keyPair().privateKey);
@@ -251,7 +251,7 @@ describe('PGP', () => {
       );
     });
 
-    it('says the same of every change that is found after the key, so that it is no oracle', async () => {
+    it('gives the same error for every change of the encrypted data, so that it is not an oracle', async () => {
       const rsa = await encryptBinary(keyPair('rsa2048').publicKey, BODY, now);
       // The session key begins 14 bytes after the packet's header; the content ends with the integrity code.
       for (const position of [40, 150, rsa.length - 40, rsa.length - 1]) {
@@ -260,17 +260,17 @@ describe('PGP', () => {
       }
     });
 
-    it('refuses a message that is cut', async () => {
+    it('refuses a truncated message', async () => {
       for (const length of [0, 1, 50, message.length - 1]) await refusal(message.subarray(0, length));
     });
 
-    it('refuses a message that unpacks to more than 64 MiB', async () => {
+    it('refuses a message that decompresses to more than 64 MiB', async () => {
       const bomb = gnupg.encrypt('curve25519', new Uint8Array(64 * 1024 * 1024), ['--compress-algo', 'zlib']);
       assert.ok(bomb.length < 200_000);
       assert.equal(await refusal(bomb), 'failed_integrity');
     });
 
-    it('never throws, whatever the bytes', async () => {
+    it('never throws, for any bytes', async () => {
       await fc.assert(
         fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), async (bytes) => void (await refusal(bytes))),
       );

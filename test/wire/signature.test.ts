@@ -16,13 +16,13 @@ const headerName = fc.string({ unit: fc.constantFrom(...'abcxyz019-'), minLength
 
 describe('the layout of the signature', () => {
   for (const vector of signingVectors.delivery) {
-    it(`gives key and string to sign of the vector "${vector.name}"`, () => {
+    it(`computes the key and the string to sign of the vector "${vector.name}"`, () => {
       assert.equal(Buffer.from(secretKey(vector.secret)).toString('hex'), vector.keyHex);
       const values = [vector.contentSha256, vector.date, ...vector.customHeaders.map(({ value }) => value)];
       assert.equal(stringToSign('post', pathAndQuery(new URL(vector.url)), values), vector.stringToSign);
     });
 
-    it(`signs the vector "${vector.name}" with WebCrypto alone`, async () => {
+    it(`signs the vector "${vector.name}" with only WebCrypto`, async () => {
       const key = Uint8Array.from(secretKey(vector.secret));
       const hmac = { name: 'HMAC', hash: 'SHA-256' };
       const imported = await crypto.subtle.importKey('raw', key, hmac, false, ['sign']);
@@ -32,15 +32,15 @@ describe('the layout of the signature', () => {
     });
   }
 
-  it('refuses to make a key of the empty secret', () => {
+  it('refuses an empty secret', () => {
     assert.throws(() => secretKey(''), RangeError);
   });
 
-  it('keeps the query and drops the fragment and the credentials', () => {
+  it('keeps the query, and drops the fragment and the credentials', () => {
     assert.equal(pathAndQuery(new URL('https://a:b@hooks.example.com/In?A=1#part')), '/In?A=1');
   });
 
-  it('reads back what it writes', () => {
+  it('parses what it formats', () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(headerName, { minLength: 1, maxLength: 16 }),
@@ -56,7 +56,7 @@ describe('the layout of the signature', () => {
     );
   });
 
-  it('never throws, and reads no text that it would not write', () => {
+  it('never throws, and parses only what it would format', () => {
     const pieces = fc.constantFrom(
       'HMAC-SHA256',
       ' ',

@@ -32,7 +32,7 @@ export const EXCEPTIONS: readonly Exception[] = [
   },
   {
     file: 'test/receiver/large.test.ts',
-    test: 'goes on to be used after a body that was refused unread or half read',
+    test: 'is reused after a refused body that was not read completely',
     reason: 'Deno resets a connection whose request was answered before its body had come',
   },
   {
@@ -56,7 +56,7 @@ export const EXCEPTIONS: readonly Exception[] = [
   },
   {
     file: 'test/wire/pgp.test.ts',
-    test: 'says of a key on a curve that the library cannot verify which one it is',
+    test: 'names the curve of a key that the library cannot verify',
     reason: 'on Deno the library can verify it',
   },
 ];
