@@ -1,6 +1,7 @@
 /** One life of the service in the kill test: a process that is started, used, and killed. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { baseEnvironment } from '../support/environment.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 /** More of what one life wrote to standard error is not kept. */
@@ -19,9 +20,8 @@ export type Program = {
 
 /** Runs `sallyport <args>` with these variables alone. */
 export function runSallyport(args: readonly string[], env: Readonly<Record<string, string>>): Program {
-  const { PATH = '' } = process.env;
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', MAIN, ...args], {
-    env: { PATH, ...env },
+    env: { ...baseEnvironment(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let log = '';

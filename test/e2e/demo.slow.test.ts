@@ -4,6 +4,7 @@ import { readdirSync } from 'node:fs';
 import test, { type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { cleanUp } from '../support/cleanup.ts';
+import { baseEnvironment } from '../support/environment.ts';
 import { temporaryFolder } from '../support/service.ts';
 
 const DEMO = fileURLToPath(new URL('../../scripts/demo.ts', import.meta.url));
@@ -15,9 +16,8 @@ async function runDemo(
   onText: (text: string, kill: (signal: NodeJS.Signals) => void) => void = () => {},
 ): Promise<{ code: number | null; signal: NodeJS.Signals | null; stdout: string; stderr: string; left: string[] }> {
   const folder = temporaryFolder(t);
-  const { PATH, NODE_V8_COVERAGE: coverage } = process.env;
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', DEMO, ...args], {
-    env: { PATH, TMPDIR: folder, ...(coverage === undefined ? {} : { NODE_V8_COVERAGE: coverage }) },
+    env: { ...baseEnvironment(), TMPDIR: folder },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   cleanUp(t, () => void child.kill('SIGTERM'));

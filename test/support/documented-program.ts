@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { cleanUp } from './cleanup.ts';
+import { baseEnvironment } from './environment.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -67,10 +68,9 @@ export async function runProgram(
   { folder, file }: Program,
   env: Readonly<Record<string, string>>,
 ): Promise<RunningProgram> {
-  const { NODE_V8_COVERAGE: coverage, PATH } = process.env;
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', file], {
     cwd: folder,
-    env: { PATH, PORT: '0', ...(coverage === undefined ? {} : { NODE_V8_COVERAGE: coverage }), ...env },
+    env: { ...baseEnvironment(), PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const exited = new Promise<Awaited<ReturnType<RunningProgram['end']>>>((resolve) =>

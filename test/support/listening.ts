@@ -8,6 +8,7 @@ import type { Readable } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { cleanUp } from './cleanup.ts';
+import { baseEnvironment } from './environment.ts';
 import { createMailbox } from './mailbox.ts';
 import { temporaryFolder } from './service.ts';
 import type { RawRequest } from './signed-request.ts';
@@ -87,11 +88,11 @@ export function spawnListen(
   args: readonly string[],
   { terminal = false, env = {} }: ListenOptions = {},
 ): ChildProcessByStdio<null, Readable, Readable> {
-  const { NODE_V8_COVERAGE: coverage, PATH, HOME } = process.env;
+  const { HOME } = process.env;
   const command = [process.execPath, ...FLAGS, MAIN, 'listen', ...args];
   const [file = '', ...rest] = terminal ? ['script', '-qefc', command.join(' '), '/dev/null'] : command;
   const child = spawn(file, rest, {
-    env: { PATH, HOME, ...(coverage === undefined ? {} : { NODE_V8_COVERAGE: coverage }), ...env },
+    env: { ...baseEnvironment(), HOME, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     // A group of its own, so that what `script` runs ends too.
     detached: true,

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { cleanUp } from './cleanup.ts';
+import { baseEnvironment } from './environment.ts';
 import { createMailbox } from './mailbox.ts';
 import { installPacked, type Project } from './packed.ts';
 
@@ -44,10 +45,9 @@ export async function runReceiver(
   file: string,
   env: Readonly<Record<string, string>>,
 ): Promise<RunningReceiver> {
-  const { PATH } = process.env;
   const child = spawn(process.execPath, [...FLAGS, file], {
     cwd: folder,
-    env: { PATH, PORT: '0', ...env },
+    env: { ...baseEnvironment(), PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const exited = once(child, 'close');

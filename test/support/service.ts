@@ -13,6 +13,7 @@ import { createSallyport } from '../../src/sallyport.ts';
 import type { Services } from '../../src/services.ts';
 import { cleanUp } from './cleanup.ts';
 import { type ApiClient, createClient, tokenFor } from './client.ts';
+import { baseEnvironment } from './environment.ts';
 import { createLogReader, type LogReader } from './log-reader.ts';
 
 export type ServiceOptions = {
@@ -107,15 +108,10 @@ const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 /** Starts `sallyport serve` as a process of its own. What the test leaves running is killed. */
 export async function spawnService(t: TestContext, options: ServiceOptions = {}): Promise<ServiceProcess> {
   const dataDir = options.after?.dataDir ?? temporaryFolder(t);
-  const { NODE_V8_COVERAGE: coverage, PATH } = process.env;
   const command = [process.execPath, '--disable-warning=ExperimentalWarning', MAIN, 'serve', '--json'];
   const [program = '', ...args] = [...(options.through ?? []), ...command];
   const child = spawn(program, args, {
-    env: {
-      PATH,
-      ...(coverage === undefined ? {} : { NODE_V8_COVERAGE: coverage }),
-      ...environment(t, dataDir, options),
-    },
+    env: { ...baseEnvironment(), ...environment(t, dataDir, options) },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const log = createLogReader();

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import type { FirstCredentials } from '../../src/data/data-folder.ts';
 import { cleanUp } from './cleanup.ts';
 import { type ApiClient, createClient, tokenFor } from './client.ts';
+import { baseEnvironment } from './environment.ts';
 import { temporaryFolder } from './service.ts';
 import { readTrace, type SystemCall } from './strace.ts';
 
@@ -31,7 +32,7 @@ export async function traceService(t: TestContext): Promise<TracedService> {
   const serve = ['--disable-warning=ExperimentalWarning', MAIN, 'serve', '--json', '--port', '0'];
   // With -D the service is the child, and strace its descendant.
   const child = spawn('strace', [...how, '--', process.execPath, ...serve, '--data', join(folder, 'data')], {
-    env: { PATH: process.env.PATH },
+    env: baseEnvironment(),
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   const exited = once(child, 'exit') as Promise<[number | null]>;
