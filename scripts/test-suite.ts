@@ -1,13 +1,12 @@
 /**
- * Types, style, then every test but the slow ones, with coverage. `--slow` runs the slow ones alone: files named `*.slow.test.ts`,
- * which need other languages' tools or take more than about ten seconds. With arguments (test files or folders) only those tests
- * run, without coverage, slow ones included. Files are named one by one: a pattern that matches nothing would pass.
+ * `npm test`: types, style and every test except the slow ones. `--slow` runs the slow ones alone: files named `*.slow.test.ts`, which
+ * need other languages' tools or take more than about ten seconds. With arguments (test files or folders) only those tests run, slow
+ * ones included. `--coverage` also measures how much of src/ the tests run, and fails below the thresholds.
  *
- * Of the whole suite, one or two files that fail beside the others run again by themselves: what is wrong fails again, what was only
- * starved of its processor does not. Either way they are named at the end.
+ * Several test files share a process: starting one and loading the modules takes longer than most files' tests.
  */
 
-import { spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import {
   chmodSync,
   mkdtempSync,
@@ -20,85 +19,161 @@ import {
 } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { availableParallelism, tmpdir } from 'node:os';
-import { join, relative, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
 
 const LINES_PERCENT = 92;
 const BRANCHES_PERCENT = 85;
 const TEST_TIMEOUT_MS = 180_000;
-/** For what neither a test's nor a file's own time limit ends, such as an endless loop. */
-const SUITE_TIMEOUT_MS = 45 * 60_000;
-/** Test files side by side: one more than processors, since some wait for a browser or for a process that they have started. */
+/** Ends a process that neither a test's nor a file's own time limit ends, for example in an endless loop. */
+const PROCESS_TIMEOUT_MS = 25 * 60_000;
+/** One more than processors, since some tests wait for a browser or for a process that they have started. */
 const CONCURRENCY = availableParallelism() + 1;
+/** Few enough that the processors are busy to the end. */
+const FILES_PER_PROCESS = 10;
+/** A file that measures its process has it to itself. */
+const MEASURES_ITS_PROCESS = /process\.(memoryUsage|resourceUsage|getActiveResourcesInfo)\b/;
 
-/** More than these, and it is not the machine. */
-const FILES_AGAIN_MAX = 2;
-
-/** Temporary files of the fast tests in memory: an fsync there is free. Deno's permissions do not reach there. */
+/** Temporary files of the fast tests are in memory, where an fsync is free. */
 const MEMORY = '/dev/shm';
 const MEMORY_FREE_BYTES = 4 * 1024 ** 3;
 
+type Job = {
+  readonly name: string;
+  readonly args: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+};
+type Result = { readonly name: string; readonly problem: string | null; readonly output: string };
+
 const root = resolve(import.meta.dirname, '..');
-const isSlow = process.argv[2] === '--slow';
-const named = process.argv.slice(isSlow ? 3 : 2).map((path) => resolve(path));
-const isInMemory = !isSlow && !named.some(isSlowFile) && canHoldTests(MEMORY);
+const { values: options, positionals } = parseArgs({
+  options: { slow: { type: 'boolean' }, coverage: { type: 'boolean' } },
+  allowPositionals: true,
+});
+const named = positionals.map((path) => resolve(path));
+const isWhole = options.slow !== true && named.length === 0;
+const files = chosenFiles();
+const isInMemory = !files.some(isSlowFile) && canHoldTests(MEMORY);
 const temporary = mkdtempSync(join(isInMemory ? MEMORY : tmpdir(), 'test-suite-'));
 // Some tests run programs as another user.
 chmodSync(temporary, 0o755);
+const running = new Set<ChildProcess>();
 process.once('exit', () => rmSync(temporary, { recursive: true, force: true }));
-/** What one process has compiled the others load: tests start hundreds, each of which would need half a second for it. */
-const compiled = join(temporary, 'compiled');
-const tests = [
-  ...['--disable-warning=ExperimentalWarning', '--import', join(root, 'scripts', 'test-deadline.ts')],
-  ...['--test', `--test-concurrency=${CONCURRENCY}`, `--test-timeout=${TEST_TIMEOUT_MS}`],
-  ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+  process.once(signal, () => {
+    for (const child of running) child.kill(signal);
+    stop(`ended by ${signal}`);
+  });
+}
+
+const startedAt = performance.now();
+const checks: Job[] = [
+  { name: 'types', args: ['node_modules/typescript/bin/tsc', '--noEmit', '-p', '.'] },
+  { name: 'style', args: ['node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings', '.'] },
 ];
+const covered = join(temporary, 'coverage');
+const env = options.coverage === true ? { NODE_V8_COVERAGE: covered } : {};
+const results = await runAll([...(isWhole ? checks : []), ...grouped(files).map((group) => testJob(group, env))]);
+const failed = results.filter(({ problem }) => problem !== null);
+if (failed.length === 0 && options.coverage === true) {
+  const result = await run({ name: 'coverage', args: ['node_modules/c8/bin/c8.js', 'report', ...coverageArgs()] });
+  process.stdout.write(result.output);
+  if (result.problem !== null) failed.push(result);
+}
+for (const { name, problem, output } of failed) process.stdout.write(`\n${name}: ${problem}\n${output}`);
+const tests = results.reduce((sum, { output }) => sum + testsIn(output), 0);
+const summary = `${tests} tests of ${files.length} files in ${seconds(startedAt)}`;
+if (failed.length > 0) stop(`\n${summary}. Failed:\n${failed.map(({ name }) => `  ${name}\n`).join('')}`);
+process.stdout.write(`\n${summary}. All passed.\n`);
 
-if (named.length > 0) {
-  await step('tests', [...tests, ...testFiles(named)]);
-} else if (isSlow) {
-  await step('slow tests', [...tests, ...testFiles([join(root, 'test')]).filter(isSlowFile)]);
-} else {
-  await step('types', ['node_modules/typescript/bin/tsc', '--noEmit', '-p', '.']);
-  await step('style', ['node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings', '.']);
-  const covered = join(temporary, 'coverage');
-  const again = await everyTest({ NODE_V8_COVERAGE: covered });
-  // Apart from the tests: where one failed, what it said is the end of the log, and not a table that hides it.
-  await step('coverage', ['node_modules/c8/bin/c8.js', 'report', `--temp-directory=${covered}`, ...coverage()]);
-  if (again.length > 0) process.stdout.write(`\nPassed at the second attempt only:\n${listed(again)}`);
+/** Runs the jobs side by side and tells how each ended. Shows the whole output of the tests that were asked for by name. */
+async function runAll(jobs: readonly Job[]): Promise<Result[]> {
+  const results: Result[] = [];
+  const waiting = [...jobs];
+  const work = async (): Promise<void> => {
+    for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
+      const began = performance.now();
+      const result = await run(job);
+      results.push(result);
+      const count = testsIn(result.output);
+      const tests = count === 0 ? '' : `${count} tests, `;
+      process.stdout.write(`${result.problem === null ? '✔' : '✖'} ${job.name} (${tests}${seconds(began)})\n`);
+      if (named.length > 0) process.stdout.write(result.output);
+    }
+  };
+  await Promise.all(Array.from({ length: CONCURRENCY }, work));
+  return results;
 }
 
-/** Ends the run where one fails that does not pass by itself either. Answers the files that passed at the second attempt. */
-async function everyTest(env: NodeJS.ProcessEnv): Promise<string[]> {
-  const report = join(temporary, 'report.xml');
-  const reporting = ['--test-reporter=junit', `--test-reporter-destination=${report}`];
-  const problem = await run('tests', [...tests, ...reporting, ...fastFiles()], env);
-  if (problem === null) return [];
-  const failed = failedFiles(report);
-  if (failed.length === 0 || failed.length > FILES_AGAIN_MAX) stop(`tests: ${problem}\n${listed(failed)}`);
-  process.stdout.write(`\nFailed, and once more by themselves:\n${listed(failed)}`);
-  for (const file of failed) await step(`tests of ${relative(root, file)} by themselves`, [...tests, file], env);
-  return failed;
+/** Runs one job with this Node. */
+async function run({ name, args, env = {} }: Job): Promise<Result> {
+  const child = spawn(process.execPath, args, {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: PROCESS_TIMEOUT_MS,
+    // What one process has compiled the others load.
+    env: { NODE_COMPILE_CACHE: join(temporary, 'compiled'), TMPDIR: temporary, ...process.env, ...env },
+  });
+  running.add(child);
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+  }
+  const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((done, fail) => {
+    child.once('error', fail).once('close', (...how) => done(how));
+  });
+  running.delete(child);
+  const problem = signal === null ? (code === 0 ? null : `failed (${code})`) : `ended by ${signal}`;
+  return { name, problem, output };
 }
 
-/** The files in which a test failed, of a report in JUnit's form. */
-function failedFiles(report: string): string[] {
-  const found = readFileSync(report, 'utf8').matchAll(/ file="([^"]+)" failure="/g);
-  return [...new Set([...found].map(([, file = '']) => file))];
+function testJob(group: readonly string[], env: Readonly<Record<string, string>>): Job {
+  const [first = '', ...more] = group.map((file) => relative(join(root, 'test'), file));
+  // Its name before Node 23.6.
+  const isolation = process.versions.node.startsWith('22.') ? '--experimental-test-isolation' : '--test-isolation';
+  return {
+    name: more.length === 0 ? first : `${first} … ${relative(dirname(first), more.at(-1) ?? '')}`,
+    args: [
+      ...['--disable-warning=ExperimentalWarning', '--test', `${isolation}=none`, `--test-timeout=${TEST_TIMEOUT_MS}`],
+      // Not by --import, with which every thread would load it too.
+      ...['--test-reporter=spec', join(root, 'scripts', 'test-deadline.ts'), ...group],
+    ],
+    env,
+  };
 }
 
-function listed(files: readonly string[]): string {
-  return files.map((file) => `  ${relative(root, file)}\n`).join('');
+/** Files of one folder, which load much the same; the longest groups first, so that none is left alone at the end. */
+function grouped(files: readonly string[]): string[][] {
+  const isAlone = (file: string): boolean => isSlowFile(file) || MEASURES_ITS_PROCESS.test(readFileSync(file, 'utf8'));
+  const folders = Map.groupBy(
+    files.filter((file) => !isAlone(file)),
+    (file) => dirname(file),
+  );
+  const groups = [...folders.values()].flatMap((inFolder) => {
+    const count = Math.ceil(inFolder.length / FILES_PER_PROCESS);
+    const size = Math.ceil(inFolder.length / count);
+    return Array.from({ length: count }, (_, at) => inFolder.slice(at * size, (at + 1) * size));
+  });
+  const bytes = (group: readonly string[]): number => group.reduce((sum, file) => sum + statSync(file).size, 0);
+  return [...groups, ...files.filter(isAlone).map((file) => [file])].sort((one, other) => bytes(other) - bytes(one));
+}
+
+function testsIn(output: string): number {
+  return Number(/^ℹ tests (\d+)$/m.exec(output)?.[1] ?? 0);
+}
+
+function chosenFiles(): string[] {
+  if (named.length > 0) return testFiles(named);
+  return testFiles([join(root, 'test')]).filter((file) => isSlowFile(file) === (options.slow === true));
 }
 
 function isSlowFile(file: string): boolean {
   return file.endsWith('.slow.test.ts');
 }
 
-function fastFiles(): string[] {
-  return testFiles([join(root, 'test')]).filter((file) => !isSlowFile(file));
-}
-
-/** The files themselves and the test files below the folders; ends the run where one path brings none. */
+/** The files themselves and the test files below the folders. Ends the run where a path has none: Node would call that passed. */
 function testFiles(paths: string[]): string[] {
   return paths.flatMap((path) => {
     const stat = statSync(path, { throwIfNoEntry: false });
@@ -116,46 +191,20 @@ function filesBelow(folder: string, ending: string): string[] {
     .map((name) => join(folder, name));
 }
 
-function coverage(): string[] {
+function coverageArgs(): string[] {
   const excluded = filesBelow(join(root, 'src'), '.ts').filter(isTypesOnly);
   return [
-    ...['--all', '--src=src', '--include=src/**/*.ts'],
+    ...[`--temp-directory=${covered}`, '--all', '--src=src', '--include=src/**/*.ts'],
     ...['--reporter=text', '--skip-full', '--reporter=text-summary'],
     ...['--check-coverage', `--lines=${LINES_PERCENT}`, `--branches=${BRANCHES_PERCENT}`],
     ...excluded.map((file) => `--exclude=${relative(root, file)}`),
   ];
 }
 
-/** A file of nothing but types is never loaded, which would count as not covered. */
+/** A file that holds only types is never loaded, which would count as not covered. */
 function isTypesOnly(file: string): boolean {
   const code = stripTypeScriptTypes(readFileSync(file, 'utf8'));
   return code.replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*|\bexport \{\s*\}|;/g, '').trim() === '';
-}
-
-/** Runs one step with this Node and ends the run when it fails. */
-async function step(name: string, args: string[], extra: NodeJS.ProcessEnv = {}): Promise<void> {
-  const problem = await run(name, args, extra);
-  if (problem !== null) stop(`${name}: ${problem}`);
-}
-
-/** Runs one step with this Node. Answers how it failed. */
-async function run(name: string, args: string[], extra: NodeJS.ProcessEnv): Promise<string | null> {
-  process.stdout.write(`\n${name}\n`);
-  const env = { NODE_COMPILE_CACHE: compiled, TMPDIR: temporary, ...process.env, ...extra };
-  const child = spawn(process.execPath, args, { cwd: root, stdio: 'inherit', timeout: SUITE_TIMEOUT_MS, env });
-  let ended: NodeJS.Signals | null = null;
-  const end = (signal: NodeJS.Signals): void => {
-    ended = signal;
-    child.kill(signal);
-  };
-  process.once('SIGTERM', end).once('SIGINT', end).once('SIGHUP', end);
-  const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((done, fail) => {
-    child.once('error', fail).once('exit', (...how) => done(how));
-  });
-  process.off('SIGTERM', end).off('SIGINT', end).off('SIGHUP', end);
-  const by = ended ?? signal;
-  if (by !== null) stop(`${name}: ended by ${by}`);
-  return code === 0 ? null : `failed (${code})`;
 }
 
 /** Whether there is room, and programs may be run from there: some systems forbid it. */
@@ -172,6 +221,10 @@ function canHoldTests(folder: string): boolean {
   } catch {
     return false;
   }
+}
+
+function seconds(since: number): string {
+  return `${((performance.now() - since) / 1000).toFixed(1)} s`;
 }
 
 function stop(reason: string): never {
