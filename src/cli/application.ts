@@ -1,21 +1,25 @@
-/** `sallyport application …`: registered applications and their client credentials. */
-
+/** `sallyport application …`: applications and their client credentials. */
 import type { Application } from '../access/application.ts';
 import { APPLICATION_LIST, viewApplication } from '../access/applications.ts';
 import type { Composed } from '../compose.ts';
 import { isUuidV7 } from '../kernel/ids.ts';
+import {
+  SECRET_OVERLAP_MAX_SECONDS,
+  TOKEN_VALIDITY_DEFAULT_SECONDS,
+  TOKEN_VALIDITY_MAX_SECONDS,
+  TOKEN_VALIDITY_MIN_SECONDS,
+} from '../kernel/limits/limits.ts';
 import { definedFields } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
 import type { CommandGroup, Operand } from './command.ts';
 import { CommandError } from './errors.ts';
-import { DATA_SETTINGS, withData } from './open.ts';
-import { printRecord } from './output.ts';
-import { listCommand, removeCommand, showCommand, updateCommand } from './resource.ts';
+import { recordCommand } from './open.ts';
+import { type Configured, listCommand, removeCommand, showCommand, updateCommand } from './resource.ts';
 
-const ID: Operand = { name: 'id', description: "The application's id or client id" };
-const ONCE = 'The client secret is shown this once.';
+const ID: Operand = { name: 'id', description: 'The id or client id of the application' };
+const ONCE = 'The client secret is shown only once.';
 
-const APPLICATION: Parameters<typeof showCommand<Application>>[0] = {
+const APPLICATION: Configured<Application> = {
   group: 'application',
   path: 'applications',
   operand: ID,
@@ -23,38 +27,34 @@ const APPLICATION: Parameters<typeof showCommand<Application>>[0] = {
   id: applicationId,
   view: (application, { clock }) => viewApplication(application, clock()),
   updateExplanation:
-    '{"active":false} switches it off: it gets no token from then on, and those that it has are refused at the next call.',
+    '{"active":false} disables the application: it gets no more tokens, and its tokens are refused from the next call on.',
 };
 
 export const applicationCommands: CommandGroup = [
-  {
+  recordCommand({
     name: 'application create',
-    summary: 'Register an application and print its client credentials',
+    summary: 'Create an application and print its client credentials',
     options: {
-      name: { value: '<name>', required: true, description: 'What people call it' },
+      name: { value: '<name>', required: true, description: 'A name for people' },
       user: { value: '<user>', required: true, description: 'Id or user name of the user that it acts as' },
-      scope: { value: '<scope>', many: true, description: 'A scope that it may ask for, such as employees:view' },
+      scope: { value: '<scope>', many: true, description: 'A scope that it may request, such as employees:view' },
       'validity-seconds': {
         value: '<number>',
         integer: true,
-        description: 'How long its tokens live, 300 to 86400 (3600)',
+        description: `Lifetime of its tokens, ${TOKEN_VALIDITY_MIN_SECONDS} to ${TOKEN_VALIDITY_MAX_SECONDS} (default: ${TOKEN_VALIDITY_DEFAULT_SECONDS})`,
       },
     },
-    settings: DATA_SETTINGS,
-    json: true,
-    run: (invocation) =>
-      withData(invocation, async (composed) => {
-        const body = definedFields({
-          name: invocation.text('name'),
-          userId: await userId(composed, invocation.text('user') ?? ''),
-          scopes: invocation.texts('scope'),
-          accessTokenValiditySeconds: invocation.integer('validity-seconds'),
-        });
-        const { application, clientSecret } = await composed.services.applications.create(body, COMMAND_LINE);
-        await printRecord(invocation, { ...viewApplication(application, composed.clock()), clientSecret }, ONCE);
-        return 0;
-      }),
-  },
+    run: async ({ services, store, clock }, { text, texts, integer }) => {
+      const body = definedFields({
+        name: text('name'),
+        userId: await userId({ store }, text('user') ?? ''),
+        scopes: texts('scope'),
+        accessTokenValiditySeconds: integer('validity-seconds'),
+      });
+      const { application, clientSecret } = await services.applications.create(body, COMMAND_LINE);
+      return { record: { ...viewApplication(application, clock()), clientSecret }, note: ONCE };
+    },
+  }),
   listCommand({
     name: 'application list',
     summary: 'List the applications',
@@ -65,53 +65,42 @@ export const applicationCommands: CommandGroup = [
   }),
   showCommand(APPLICATION),
   updateCommand(APPLICATION),
-  {
+  recordCommand({
     name: 'application regenerate-secret',
-    summary: 'Give an application a new client secret',
+    summary: 'Create a new client secret for an application',
     operands: [ID],
     options: {
       'overlap-seconds': {
         value: '<number>',
         integer: true,
-        description: 'How long the old secret stays valid, 0 to 604800 (0)',
+        description: `How long the old secret stays valid, 0 to ${SECRET_OVERLAP_MAX_SECONDS} (default: 0)`,
       },
-      'revoke-tokens': { description: 'Also refuse every token issued so far' },
+      'revoke-tokens': { description: 'Also revoke all tokens issued so far' },
     },
-    settings: DATA_SETTINGS,
-    json: true,
-    run: (invocation) =>
-      withData(invocation, async ({ services, store, clock }) => {
-        const body = definedFields({
-          overlapSeconds: invocation.integer('overlap-seconds'),
-          revokeTokens: invocation.given('revoke-tokens'),
-        });
-        const id = await applicationId({ store }, invocation.operand('id'));
-        const { application, clientSecret } = await services.applications.regenerateSecret(id, body, COMMAND_LINE);
-        await printRecord(invocation, { ...viewApplication(application, clock()), clientSecret }, ONCE);
-        return 0;
-      }),
-  },
-  {
+    run: async ({ services, store, clock }, { operand, integer, given }) => {
+      const id = await applicationId({ store }, operand('id'));
+      const body = definedFields({ overlapSeconds: integer('overlap-seconds'), revokeTokens: given('revoke-tokens') });
+      const { application, clientSecret } = await services.applications.regenerateSecret(id, body, COMMAND_LINE);
+      return { record: { ...viewApplication(application, clock()), clientSecret }, note: ONCE };
+    },
+  }),
+  recordCommand({
     name: 'application revoke-tokens',
-    summary: 'Refuse every token that was issued to an application so far',
+    summary: 'Revoke all tokens issued to an application so far',
     operands: [ID],
-    settings: DATA_SETTINGS,
-    json: true,
-    run: (invocation) =>
-      withData(invocation, async ({ services, store, clock }) => {
-        const id = await applicationId({ store }, invocation.operand('id'));
-        const application = await services.applications.revokeTokens(id, COMMAND_LINE);
-        await printRecord(invocation, viewApplication(application, clock()));
-        return 0;
-      }),
-  },
+    run: async ({ services, store, clock }, { operand }) => {
+      const id = await applicationId({ store }, operand('id'));
+      const application = await services.applications.revokeTokens(id, COMMAND_LINE);
+      return { record: viewApplication(application, clock()) };
+    },
+  }),
   removeCommand(
     APPLICATION,
-    'Its tokens are refused from the next call on. Switched off, it could come back: see update.',
+    'Its tokens are refused from the next call on. To disable the application instead, see sallyport help application update.',
   ),
 ];
 
-/** The id of an application that was named by it or by its client id, which is what a leaked secret stands beside. */
+/** The id of an application given by id or by client id, which is what people find next to a leaked secret. */
 async function applicationId({ store }: Pick<Composed, 'store'>, application: string): Promise<string> {
   if (isUuidV7(application)) return application;
   const found = await store.applications.getClient(application);
@@ -119,7 +108,7 @@ async function applicationId({ store }: Pick<Composed, 'store'>, application: st
   return found.id;
 }
 
-/** The id of a user that was named by its id or its user name. */
+/** The id of a user given by id or user name. */
 export async function userId({ store }: Pick<Composed, 'store'>, user: string): Promise<string> {
   if (isUuidV7(user)) return user;
   const found = await store.users.getByName(user);

@@ -1,4 +1,4 @@
-/** `sallyport audit …`: whether the audit log is as it was written. */
+/** `sallyport audit …`: checks the audit log. */
 import { databasePath, requireDatabase } from '../data/data-folder.ts';
 import { headText, parseHead } from '../store/audit.ts';
 import { auditStore } from '../store/sqlite/audit.ts';
@@ -12,11 +12,11 @@ export const auditCommands: CommandGroup = [
     name: 'audit verify',
     summary: 'Check that no entry of the audit log was changed or removed',
     explanation:
-      'Reads the whole chain of entries and prints its head. Entries that were cut from the end leave a chain that is whole:\nonly a head that was kept elsewhere shows it. The service logs its head ("audit log head") once an hour and at a stop.',
+      'Reads the whole chain of entries and prints its head. A chain without its last entries is still intact: only an earlier head\nshows that they are missing. The service logs its head ("audit log head") once an hour and when it stops.',
     options: {
       head: {
         value: '<entries:hash>',
-        description: 'A head from before: the log must still have the entry that it names',
+        description: 'An earlier head: the log must still have this entry',
       },
     },
     settings: ['dataDir'],
@@ -25,10 +25,7 @@ export const auditCommands: CommandGroup = [
       const text = invocation.text('head');
       const wanted = text === undefined ? null : parseHead(text);
       if (text !== undefined && wanted === null) {
-        throw new UsageError(
-          '--head is not a head: the number of entries, a colon and 64 hexadecimal digits',
-          'audit verify',
-        );
+        throw new UsageError('--head must be the number of entries, a colon and 64 hexadecimal digits', 'audit verify');
       }
       const config = await invocation.config();
       requireDatabase(config);
@@ -37,12 +34,12 @@ export const auditCommands: CommandGroup = [
         const audit = auditStore(db);
         const broken = await audit.firstBroken();
         if (broken !== null)
-          throw new CommandError(`entry ${broken} of the audit log or the one before it was changed or removed`);
+          throw new CommandError(`entry ${broken} of the audit log, or the one before it, was changed or removed`);
         const head = await audit.head();
         if (wanted !== null && !(await audit.hasHead(wanted))) {
           const now = head === null ? 'is empty' : `ends with ${headText(head)}`;
           throw new CommandError(
-            `the audit log does not have the entry ${headText(wanted)}: entries were removed from its end or replaced since (it ${now})`,
+            `the audit log does not have the entry ${headText(wanted)}: entries at its end were removed or replaced (it ${now})`,
           );
         }
         const record = { entries: head?.entries ?? 0, head: head === null ? null : headText(head) };
@@ -50,8 +47,8 @@ export const auditCommands: CommandGroup = [
           invocation,
           record,
           wanted === null
-            ? 'The chain is whole. Whether entries are missing at its end only an earlier head shows: --head'
-            : 'The chain is whole, and has the entry that --head names.',
+            ? 'The chain is intact. To find missing entries at its end, pass an earlier head with --head.'
+            : 'The chain is intact and has the entry of --head.',
         );
         return 0;
       } finally {

@@ -1,4 +1,4 @@
-/** `sallyport backup`: the database as it is at one moment, in one file, while a server goes on writing. */
+/** `sallyport backup`: one file with a consistent copy of the database, also while a server writes. */
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Config, settingPrefix } from '../config/config.ts';
@@ -23,7 +23,7 @@ export const backupCommands: CommandGroup = [
     name: 'backup verify',
     summary: 'Check a backup without restoring it',
     explanation:
-      'Reads all of the file: its checksums, and the database in it. Where the master key of its time is at hand, in the data\nfolder or in the backup, it also checks that the backup was written with that key. Changes nothing.',
+      'Reads the whole file: checksums and database. If its master key is in the data folder or in the backup, also checks that\nthe backup was written with that key. Changes nothing.',
     operands: [{ name: 'file', description: 'The backup' }],
     settings: DATA_SETTINGS,
     json: true,
@@ -31,26 +31,26 @@ export const backupCommands: CommandGroup = [
       const config = await invocation.config();
       const file = resolve(invocation.operand('file'));
       const verdict = await verifyBackup(file);
-      if (!verdict.ok) throw new CommandError(`${file} cannot be relied on: ${verdict.description}`);
+      if (!verdict.ok) throw new CommandError(`${file} is not a valid backup: ${verdict.description}`);
       const { facts, manifest } = verdict;
       const isAuthenticated = await authenticate(config, file, manifest);
       await printRecord(
         invocation,
         { ...backupRecord(file, facts), authenticated: isAuthenticated },
-        isAuthenticated ? 'It is whole, and was written with the master key.' : WHOLE_ONLY,
+        isAuthenticated ? 'The backup is intact and was written with the master key.' : WHOLE_ONLY,
       );
       return 0;
     },
   },
   {
     name: 'backup',
-    summary: 'Write a backup of the database while it is in use',
+    summary: 'Back up the database while it is in use',
     explanation:
-      'The backup is checked before it gets its name. The master key is not in it, and secrets in it are of no use without\nthat key: keep the two apart. With --with-master-key both are in one file: whoever has that file has every secret.',
-    operands: [{ name: 'file', description: 'What to write' }],
+      'Checks the backup before it gets its name. The backup does not contain the master key, without which its secrets cannot\nbe decrypted: keep the two apart. With --with-master-key, the file contains both: whoever has it has every secret.',
+    operands: [{ name: 'file', description: 'The file to write' }],
     options: {
-      force: { description: 'Replace the file if there is one' },
-      'with-master-key': { description: 'Put the master key into the backup' },
+      force: { description: 'Replace an existing file' },
+      'with-master-key': { description: 'Include the master key in the backup' },
     },
     settings: DATA_SETTINGS,
     json: true,
@@ -58,7 +58,7 @@ export const backupCommands: CommandGroup = [
       const config = await invocation.config();
       const file = resolve(invocation.operand('file'));
       if (existsSync(file) && !invocation.given('force')) {
-        throw new CommandError(`there is a file ${file} already: choose another name, or replace it with --force`);
+        throw new CommandError(`${file} already exists: choose another name, or replace it with --force`);
       }
       const db = openDatabase(config);
       let facts: BackupFacts;
@@ -80,7 +80,7 @@ export const backupCommands: CommandGroup = [
   },
 ];
 
-/** What a backup is, for people and programs. */
+/** The facts of a backup, for printing. */
 export function backupRecord(file: string, facts: BackupFacts): Readonly<Record<string, unknown>> {
   const { takenAt, contents, ...rest } = facts;
   return { file, takenAt: takenAt === null ? null : new Date(takenAt).toISOString(), ...rest, ...contents };
@@ -88,8 +88,8 @@ export function backupRecord(file: string, facts: BackupFacts): Readonly<Record<
 
 function noteOf({ withMasterKey }: BackupFacts, config: Config): string {
   return withMasterKey
-    ? 'The master key is in it: whoever has this file has every secret.'
-    : `The master key is not in it. Keep a copy of ${masterKeyPath(config)} elsewhere:\nwithout that key the secrets in this backup cannot be read.`;
+    ? 'The backup contains the master key: whoever has this file has every secret.'
+    : `The backup does not contain the master key. Keep a copy of ${masterKeyPath(config)} elsewhere:\nwithout it, the secrets in this backup cannot be decrypted.`;
 }
 
 function openDatabase(config: Config): SqliteDatabase {
@@ -106,7 +106,7 @@ function openDatabase(config: Config): SqliteDatabase {
   }
 }
 
-/** The key, if it is the right one: another one beside the data would make a backup that nobody can use. */
+/** The master key, if it belongs to the database. With another key, nobody could use the backup. */
 async function ownMasterKey(config: Config, db: SqliteDatabase): Promise<Uint8Array> {
   const path = masterKeyPath(config);
   const verdict = readMasterKey(path);
@@ -115,12 +115,11 @@ async function ownMasterKey(config: Config, db: SqliteDatabase): Promise<Uint8Ar
   throw new CommandError(`${masterKeyPrefix(config)}${path} is not the master key that the database was made with`);
 }
 
-const WHOLE_ONLY =
-  'It is whole. Without the master key that it was written with, nobody can tell whether somebody made it up.';
+const WHOLE_ONLY = 'The backup is intact. Without its master key, it is unknown who wrote it.';
 
 /**
- * Whether the manifest was written with the master key that the backup's secrets are sealed under; false where no such key is at hand.
- * Throws `CommandError` where it is, and the manifest is another's.
+ * Whether the manifest was written with the master key of the backup's secrets; false if that key is not available. Throws
+ * `CommandError` if it was written with another key.
  */
 async function authenticate(config: Config, file: string, manifest: Manifest): Promise<boolean> {
   const db = openSqlite(file, { readOnly: true });
@@ -138,8 +137,8 @@ async function authenticate(config: Config, file: string, manifest: Manifest): P
   }
 }
 
-/** For a key that the secrets in the backup are sealed under. A backup may have been written where the key was not at hand. */
+/** `key`: the key of the secrets in the backup. A backup may have been written without it. */
 export function requireAuthentic(file: string, manifest: Manifest, key: Uint8Array): void {
   if (manifest.hmacSha256 === null || isAuthentic(manifest, createVault(key, randomBytes))) return;
-  throw new CommandError(`${file} cannot be relied on: its manifest was not written with its master key`);
+  throw new CommandError(`${file} is not a valid backup: its manifest was not written with its master key`);
 }

@@ -1,21 +1,20 @@
-/** What a command is, and how its arguments become what it is called with. */
-
+/** Commands as data, and how their arguments are parsed. */
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import type { Config } from '../config/config.ts';
 import { SETTINGS, type SettingName } from '../config/names.ts';
 import { UsageError } from './errors.ts';
 import type { Terminal } from './terminal.ts';
 
-/** 0 done, 1 failed; 2, wrong usage or settings, is thrown as `UsageError` (contract §6). */
+/** 0 done, 1 failed. For 2, wrong usage or settings, commands throw `UsageError` (contract §6). */
 export type ExitCode = 0 | 1;
 
 export type Operand = { readonly name: string; readonly description: string };
 
-/** An option; without `value`, which is how help shows what it takes, it is a switch. */
+/** An option. `value` is how help shows its value; an option without `value` is a switch. */
 export type Option = {
   readonly description: string;
   readonly value?: string;
-  /** Takes a whole number. */
+  /** The value must be a whole number. */
   readonly integer?: true;
   readonly many?: true;
   readonly required?: true;
@@ -25,13 +24,13 @@ export type Command = {
   /** The words after `sallyport`: `application create`. */
   readonly name: string;
   readonly summary: string;
-  /** What help says beyond the summary. */
+  /** Further text in the help. */
   readonly explanation?: string;
   readonly operands?: readonly Operand[];
   readonly options?: Readonly<Record<string, Option>>;
-  /** The settings that it takes as flags too. */
+  /** Settings that the command also accepts as flags. */
   readonly settings?: readonly SettingName[];
-  /** Prints data, so that it has `--json`. */
+  /** Whether it prints data, and so accepts `--json`. */
   readonly json: boolean;
   run(invocation: Invocation): Promise<ExitCode>;
 };
@@ -39,7 +38,7 @@ export type Command = {
 /** The commands of one file. */
 export type CommandGroup = readonly Command[];
 
-/** A command's arguments as given. The names are those that the command declared. */
+/** The parsed arguments of a command. Names are those that the command declares. */
 export type Invocation = {
   readonly command: Command;
   readonly terminal: Terminal;
@@ -48,13 +47,13 @@ export type Invocation = {
   text(option: string): string | undefined;
   texts(option: string): readonly string[];
   given(option: string): boolean;
-  /** The number that an option with `integer` was given. */
+  /** The value of an option with `integer`. */
   integer(option: string): number | undefined;
   /** Throws `ConfigurationError`. */
   config(): Promise<Config>;
 };
 
-/** The options of a command with those that come by themselves: settings, `--json`, `--help`. */
+/** The options of a command, with its settings, `--json` and `--help`. */
 export function allOptions({ options = {}, settings = [], json }: Command): Readonly<Record<string, Option>> {
   const flags = settings.map((name): [string, Option] => {
     const { flag, variable, value, description } = SETTINGS[name];
@@ -68,7 +67,7 @@ export function allOptions({ options = {}, settings = [], json }: Command): Read
   };
 }
 
-/** Reads the arguments that follow a command's name. Throws `UsageError`; null means that `--help` was asked for. */
+/** Parses the arguments after the name of a command. Returns null for `--help`. Throws `UsageError`. */
 export function parseInvocation(command: Command, args: readonly string[], terminal: Terminal): Invocation | null {
   const { name: topic, operands = [], settings = [] } = command;
   const options = allOptions(command);
@@ -96,7 +95,6 @@ export function parseInvocation(command: Command, args: readonly string[], termi
   };
 }
 
-/** What the options and operands lack, or have too much of. */
 function problemOf(
   { values, positionals }: Parsed,
   options: Readonly<Record<string, Option>>,
@@ -110,9 +108,9 @@ function problemOf(
     }
   }
   const extra = positionals[operands.length];
-  if (extra !== undefined) return `${JSON.stringify(extra)} is one argument too many`;
+  if (extra !== undefined) return `Unexpected argument ${JSON.stringify(extra)}`;
   const absent = operands[positionals.length];
-  return absent === undefined ? null : `<${absent.name}> is missing`;
+  return absent === undefined ? null : `Missing argument <${absent.name}>`;
 }
 
 type Parsed = {
@@ -129,14 +127,14 @@ function parse(topic: string, options: Readonly<Record<string, Option>>, args: r
   try {
     return parseArgs({ args: [...args], options: described, allowPositionals: true, strict: true });
   } catch (error) {
-    // It may be followed by what looks like the next option: Node calls that ambiguous.
+    // Node reports a value that starts with a dash as ambiguous, because it may be the next option.
     const { message } = error as Error;
     const [, option, dashed] = /--([\w-]+)(?: <value>)?' argument (?:missing|is (ambiguous))/.exec(message) ?? [];
     if (option !== undefined) {
-      const advice = dashed === undefined ? '' : `; one that begins with a dash is written --${option}=<value>`;
+      const advice = dashed === undefined ? '' : `. Write a value that starts with a dash as --${option}=<value>`;
       throw new UsageError(`--${option} needs a value${advice}`, topic);
     }
-    // Node goes on to explain how to pass such an argument as an operand.
+    // Only the first sentence: Node then explains how to pass such an argument as an operand.
     const [sentence = ''] = message.split(/\.\s/, 1);
     throw new UsageError(sentence.replace(/\.$/, ''), topic);
   }

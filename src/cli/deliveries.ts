@@ -1,5 +1,4 @@
-/** `sallyport deliveries …`: what was sent, what came of it, and sending again. */
-
+/** `sallyport deliveries …`: list, show and replay deliveries. */
 import { NOT_A_MOMENT, parseMoment } from '../kernel/schemas.ts';
 import { definedFields } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
@@ -8,11 +7,11 @@ import type { DeliveryState } from '../webhooks/delivery.ts';
 import type { CommandGroup, Invocation, Operand } from './command.ts';
 import { UsageError } from './errors.ts';
 import { PAGE_OPTIONS, readPageOptions } from './input.ts';
-import { DATA_SETTINGS, withData } from './open.ts';
-import { printPage, printRecord, recordText, tableText } from './output.ts';
+import { DATA_SETTINGS, recordCommand, withData } from './open.ts';
+import { printPage, recordText, tableText } from './output.ts';
 
-const ID: Operand = { name: 'id', description: "The delivery's id" };
-/** An offset is one of its webhook's log: without that it says nothing. */
+const ID: Operand = { name: 'id', description: 'The id of the delivery' };
+/** With the webhook, because an offset counts in the log of its webhook. */
 const COLUMNS = ['id', 'webhookId', 'offset', 'eventType', 'state', 'attemptCount', 'nextAttemptAt', 'createdAt'];
 const STATES: readonly DeliveryState[] = ['pending', 'delivered', 'dead', 'discarded'];
 
@@ -21,11 +20,11 @@ export const deliveryCommands: CommandGroup = [
     name: 'deliveries list',
     summary: 'List deliveries, newest event first',
     options: {
-      webhook: { value: '<id>', description: 'Only those of this webhook' },
-      state: { value: '<state>', description: `Only those in this state: ${STATES.join(', ')}` },
-      'event-type': { value: '<type>', description: 'Only those of events of this type' },
-      since: { value: '<instant>', description: 'Only events from here on, as 2026-11-21T05:00:00.000Z' },
-      until: { value: '<instant>', description: 'Only events before this' },
+      webhook: { value: '<id>', description: 'Only deliveries of this webhook' },
+      state: { value: '<state>', description: `Only deliveries in this state: ${STATES.join(', ')}` },
+      'event-type': { value: '<type>', description: 'Only deliveries of events of this type' },
+      since: { value: '<instant>', description: 'Only events at or after this time, such as 2026-11-21T05:00:00.000Z' },
+      until: { value: '<instant>', description: 'Only events before this time' },
       ...PAGE_OPTIONS,
     },
     settings: DATA_SETTINGS,
@@ -44,8 +43,7 @@ export const deliveryCommands: CommandGroup = [
       return withData(invocation, async ({ services }) => {
         const { limit, cursor } = readPageOptions(invocation);
         const { items, next } = await services.deliveries.list(filter, cursor, limit);
-        const page = { items: items.map(viewDelivery), nextCursor: next };
-        await printPage(invocation, page, COLUMNS);
+        await printPage(invocation, { items: items.map(viewDelivery), nextCursor: next }, COLUMNS);
         return 0;
       });
     },
@@ -68,19 +66,14 @@ export const deliveryCommands: CommandGroup = [
         return 0;
       }),
   },
-  {
+  recordCommand({
     name: 'deliveries replay',
-    summary: 'Send a delivery again that is dead or was delivered',
+    summary: 'Send a dead or delivered delivery again',
     operands: [ID],
-    settings: DATA_SETTINGS,
-    json: true,
-    run: (invocation) =>
-      withData(invocation, async ({ services }) => {
-        const delivery = await services.deliveries.replay(invocation.operand('id'), COMMAND_LINE);
-        await printRecord(invocation, viewDelivery(delivery));
-        return 0;
-      }),
-  },
+    run: async ({ services }, { operand }) => ({
+      record: viewDelivery(await services.deliveries.replay(operand('id'), COMMAND_LINE)),
+    }),
+  }),
 ];
 
 function readState({ command, text }: Invocation): DeliveryState | undefined {

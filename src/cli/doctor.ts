@@ -1,4 +1,4 @@
-/** `sallyport doctor`: looks for what is wrong before it hurts. Changes nothing and may run beside a server. */
+/** `sallyport doctor`: finds problems early. Changes nothing, and may run next to a server. */
 import { SETTING_NAMES } from '../config/names.ts';
 import type { CommandGroup } from './command.ts';
 import { printable } from './output.ts';
@@ -7,18 +7,15 @@ export const doctorCommands: CommandGroup = [
   {
     name: 'doctor',
     summary: 'Check the data folder and the settings',
-    explanation: 'Fails (exit status 1) when something is wrong; a warning is not. The whole database file is read.',
+    explanation: 'Fails (exit status 1) if there is a problem, but not for a warning. Reads the whole database file.',
     options: {
-      quiet: { description: 'Print only what is not ok: nothing where all is well, so that cron mails only then' },
+      quiet: { description: 'Print only warnings and problems, so that cron sends mail only then' },
     },
     settings: SETTING_NAMES,
     json: true,
     run: async (invocation) => {
       const config = await invocation.config();
-      const [{ examineFiles }, { examineDatabase }] = await Promise.all([
-        import('./doctor-files.ts'),
-        import('./doctor-database.ts'),
-      ]);
+      const { examineDatabase, examineFiles } = await import('./doctor-checks.ts');
       const now = Date.now();
       const checks = [...(await examineFiles(config, now)), ...(await examineDatabase(config, now))];
       const healthy = checks.every(({ status }) => status !== 'problem');

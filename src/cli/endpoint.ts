@@ -1,5 +1,5 @@
-/** `sallyport endpoint …`: the HTTPS addresses that webhooks send to. */
-
+/** `sallyport endpoint …`: the HTTPS addresses to which webhooks send. */
+import { SECRET_OVERLAP_MAX_SECONDS } from '../kernel/limits/limits.ts';
 import { definedFields } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
 import { OWN_SETTINGS } from '../webhooks/advice.ts';
@@ -7,32 +7,32 @@ import type { Endpoint } from '../webhooks/endpoint.ts';
 import { ENDPOINT_LIST, viewEndpoint } from '../webhooks/endpoint-schema.ts';
 import type { CommandGroup, Invocation, Operand, Option } from './command.ts';
 import { readJsonObject, readText } from './input.ts';
-import { DATA_SETTINGS, OUTBOUND_SETTINGS, withData } from './open.ts';
+import { OUTBOUND_SETTINGS, recordCommand, withData } from './open.ts';
 import { printRecord } from './output.ts';
-import { listCommand, removeCommand, showCommand, updateCommand } from './resource.ts';
+import { type Configured, listCommand, removeCommand, showCommand, updateCommand } from './resource.ts';
 
-const ID: Operand = { name: 'id', description: "The endpoint's id" };
+const ID: Operand = { name: 'id', description: 'The id of the endpoint' };
 const SECRET = '<text|@file|->';
-const ONCE = 'The secret is shown this once.';
+const ONCE = 'The secret is shown only once.';
 const ACTIVATION: Readonly<Record<string, Option>> = {
   'activate-after-seconds': {
     value: '<number>',
     integer: true,
-    description: 'When it takes the place of the old one, so that the receiver can take both until then (0: at once)',
+    description: 'When it replaces the old one; until then the receiver can accept both (default: 0, at once)',
   },
 };
 
-const ENDPOINT: Parameters<typeof showCommand<Endpoint>>[0] = {
+const ENDPOINT: Configured<Endpoint> = {
   group: 'endpoint',
   path: 'endpoints',
   operand: ID,
   administration: ({ services }) => services.endpoints,
   view: (endpoint, { clock }) => viewEndpoint(endpoint, clock()),
-  noteUpdated: noteUnanswered,
-  // A url that changes is challenged anew.
+  noteUpdated: noteUnverified,
+  // A new URL needs a new token challenge.
   updateSettings: OUTBOUND_SETTINGS,
   updateExplanation:
-    "Where url changes and tokenChallenge is on, the endpoint is challenged anew, by the settings of the command's own environment.",
+    'With tokenChallenge, a new url is challenged again. The command sends the challenge with the settings of its own environment.',
 };
 
 export const endpointCommands: CommandGroup = [
@@ -40,31 +40,31 @@ export const endpointCommands: CommandGroup = [
     name: 'endpoint create',
     summary: 'Create an endpoint and print its secret',
     explanation:
-      'Recommended: --token-challenge, which challenges the endpoint now and enables it once it has answered correctly.\n--fields holds any further field of POST /services/api/x/edge/v1/endpoints, such as oauth or clientCertificate.',
+      'Recommended: --token-challenge sends a challenge now, and enables the endpoint after a correct answer.\n--fields takes other fields of POST /services/api/x/edge/v1/endpoints, such as oauth or clientCertificate.',
     options: {
-      name: { value: '<name>', required: true, description: 'What people call it' },
-      url: { value: '<url>', required: true, description: 'Where it is: https: without credentials or fragment' },
-      secret: { value: SECRET, description: 'The secret that signs; made if absent. @ reads a file, - standard input' },
-      'api-key': { value: '<hex>', description: '32 hexadecimal digits, sent as x-api-key; made if absent' },
-      gzip: { description: 'Compress deliveries' },
-      'token-challenge': {
-        description: 'Have the endpoint prove that it holds the secret (recommended; off unless given)',
+      name: { value: '<name>', required: true, description: 'A name for people' },
+      url: { value: '<url>', required: true, description: 'An https: URL without credentials or fragment' },
+      secret: {
+        value: SECRET,
+        description: 'The signing secret (default: a new one); @ reads a file, - standard input',
       },
-      disabled: { description: 'Leave it switched off' },
-      fields: { value: '<json|@file|->', description: 'Further fields as a JSON object' },
+      'api-key': { value: '<hex>', description: '32 hexadecimal digits, sent as x-api-key (default: a new key)' },
+      gzip: { description: 'Compress deliveries' },
+      'token-challenge': { description: 'Require proof that the endpoint knows the secret (recommended)' },
+      disabled: { description: 'Do not enable the endpoint' },
+      fields: { value: '<json|@file|->', description: 'Other fields as a JSON object' },
     },
     settings: OUTBOUND_SETTINGS,
     json: true,
     run: (invocation) =>
       withData(invocation, async ({ services, clock }) => {
-        const secret = invocation.text('secret');
         const body = {
           ...(await readJsonObject(invocation, 'fields')),
           ...definedFields({
             name: invocation.text('name'),
             url: invocation.text('url'),
             apiKey: invocation.text('api-key'),
-            secret: secret === undefined ? undefined : (await readText(invocation, secret)).trimEnd(),
+            secret: await readSecret(invocation),
             contentEncoding: invocation.given('gzip') ? 'gzip' : undefined,
             tokenChallenge: invocation.given('token-challenge') ? true : undefined,
             enabled: invocation.given('disabled') ? false : undefined,
@@ -73,7 +73,7 @@ export const endpointCommands: CommandGroup = [
         const endpoint = await services.endpoints.create(body, COMMAND_LINE);
         const shown = { ...viewEndpoint(endpoint, clock()), secret: endpoint.secret.reveal() };
         await printRecord(invocation, shown, ONCE);
-        await noteUnanswered(invocation, endpoint);
+        await noteUnverified(invocation, endpoint);
         return 0;
       }),
   },
@@ -87,94 +87,88 @@ export const endpointCommands: CommandGroup = [
   }),
   showCommand(ENDPOINT),
   updateCommand(ENDPOINT),
-  {
+  recordCommand({
     name: 'endpoint verify',
-    summary: 'Challenge an endpoint to prove that it holds its secret',
+    summary: 'Send a token challenge to an endpoint',
     explanation:
-      'Fails (exit status 1) unless the endpoint answers correctly. An endpoint that was verified before stays verified. The command\nsends with the settings of its own environment, which may differ from those of the server.',
+      'Fails (exit status 1) unless the endpoint answers correctly. An endpoint that was verified before stays verified.\nThe command sends with the settings of its own environment, which may differ from those of the server.',
     operands: [ID],
     settings: OUTBOUND_SETTINGS,
-    json: true,
-    run: (invocation) =>
-      withData(invocation, async ({ services, clock }) => {
-        const endpoint = await services.endpoints.verify(invocation.operand('id'), COMMAND_LINE);
-        const verified = endpoint.lastVerification?.verified === true;
-        const notes = [
-          ...(endpoint.verified && !verified ? ['It did not answer the challenge, and stays verified.'] : []),
-          ...(endpoint.lastVerification?.responseStatus == null ? [OWN_SETTINGS] : []),
-        ];
-        await printRecord(
-          invocation,
-          viewEndpoint(endpoint, clock()),
-          notes.length === 0 ? undefined : notes.join(' '),
-        );
-        return verified ? 0 : 1;
-      }),
-  },
-  {
+    run: async ({ services, clock }, { operand }) => {
+      const endpoint = await services.endpoints.verify(operand('id'), COMMAND_LINE);
+      const verified = endpoint.lastVerification?.verified === true;
+      const notes = [
+        ...(endpoint.verified && !verified ? ['The endpoint did not answer the challenge. It stays verified.'] : []),
+        ...(endpoint.lastVerification?.responseStatus == null ? [OWN_SETTINGS] : []),
+      ];
+      return {
+        record: viewEndpoint(endpoint, clock()),
+        note: notes.length === 0 ? undefined : notes.join(' '),
+        status: verified ? 0 : 1,
+      };
+    },
+  }),
+  recordCommand({
     name: 'endpoint rotate-secret',
-    summary: 'Give an endpoint a new secret',
+    summary: 'Replace the secret of an endpoint',
     operands: [ID],
     options: {
-      secret: { value: SECRET, description: 'The new secret; made if absent. @ reads a file, - standard input' },
+      secret: {
+        value: SECRET,
+        description: 'The new secret (default: a random one); @ reads a file, - standard input',
+      },
       ...ACTIVATION,
       'overlap-seconds': {
         value: '<seconds>',
         integer: true,
-        description: 'How long after that Standard Webhooks has the signature of the old one too (0)',
+        description: `How long Standard Webhooks then also sends the signature of the old secret, at most ${SECRET_OVERLAP_MAX_SECONDS} (default: 0)`,
       },
     },
-    settings: DATA_SETTINGS,
-    json: true,
-    run: (invocation) =>
-      withData(invocation, async ({ services, clock }) => {
-        const secret = invocation.text('secret');
-        const body = definedFields({
-          secret: secret === undefined ? undefined : (await readText(invocation, secret)).trimEnd(),
-          activateAfterSeconds: invocation.integer('activate-after-seconds'),
-          overlapSeconds: invocation.integer('overlap-seconds'),
-        });
-        const id = invocation.operand('id');
-        const { endpoint, newSecret } = await services.endpoints.rotateSecret(id, body, COMMAND_LINE);
-        await printRecord(invocation, { ...viewEndpoint(endpoint, clock()), secret: newSecret.reveal() }, ONCE);
-        return 0;
-      }),
-  },
-  {
+    run: async ({ services, clock }, invocation) => {
+      const body = definedFields({
+        secret: await readSecret(invocation),
+        activateAfterSeconds: invocation.integer('activate-after-seconds'),
+        overlapSeconds: invocation.integer('overlap-seconds'),
+      });
+      const { endpoint, newSecret } = await services.endpoints.rotateSecret(
+        invocation.operand('id'),
+        body,
+        COMMAND_LINE,
+      );
+      return { record: { ...viewEndpoint(endpoint, clock()), secret: newSecret.reveal() }, note: ONCE };
+    },
+  }),
+  recordCommand({
     name: 'endpoint rotate-api-key',
-    summary: 'Give an endpoint a new API key',
+    summary: 'Replace the API key of an endpoint',
     operands: [ID],
     options: {
-      'api-key': { value: '<hex>', description: 'The new key, 32 hexadecimal digits; made if absent' },
+      'api-key': { value: '<hex>', description: 'The new key, 32 hexadecimal digits (default: a random one)' },
       ...ACTIVATION,
     },
-    settings: DATA_SETTINGS,
-    json: true,
-    run: (invocation) =>
-      withData(invocation, async ({ services, clock }) => {
-        const body = definedFields({
-          apiKey: invocation.text('api-key'),
-          activateAfterSeconds: invocation.integer('activate-after-seconds'),
-        });
-        const endpoint = await services.endpoints.rotateApiKey(invocation.operand('id'), body, COMMAND_LINE);
-        await printRecord(invocation, viewEndpoint(endpoint, clock()));
-        return 0;
-      }),
-  },
-  removeCommand(ENDPOINT, 'One that a webhook sends to stays.'),
+    run: async ({ services, clock }, { operand, text, integer }) => {
+      const body = definedFields({
+        apiKey: text('api-key'),
+        activateAfterSeconds: integer('activate-after-seconds'),
+      });
+      const endpoint = await services.endpoints.rotateApiKey(operand('id'), body, COMMAND_LINE);
+      return { record: viewEndpoint(endpoint, clock()) };
+    },
+  }),
+  removeCommand(ENDPOINT, 'An endpoint that a webhook uses cannot be removed.'),
 ];
 
-/** Beside the data, which may be read by a program: the command has done what it was to do, and still nothing is sent there. */
-async function noteUnanswered({ terminal }: Invocation, endpoint: Endpoint): Promise<void> {
-  if (!isWithoutAnswer(endpoint)) return;
-  const { id, lastVerification } = endpoint;
-  const lacks = lastVerification?.responseStatus === null ? `\n${OWN_SETTINGS}` : '';
-  await terminal.err(
-    `It did not answer the challenge and is off. Hand the secret over, then: sallyport endpoint verify ${id}${lacks}\n`,
-  );
+async function readSecret(invocation: Invocation): Promise<string | undefined> {
+  const given = invocation.text('secret');
+  return given === undefined ? undefined : (await readText(invocation, given)).trimEnd();
 }
 
-/** Whether it is off for that alone: it would be on had it answered. */
-function isWithoutAnswer({ tokenChallenge, verified, enableWhenVerified }: Endpoint): boolean {
-  return tokenChallenge && !verified && enableWhenVerified;
+/** Goes to standard error, because programs read standard output: the command succeeded, but nothing is sent to the endpoint. */
+async function noteUnverified({ terminal }: Invocation, endpoint: Endpoint): Promise<void> {
+  const { id, tokenChallenge, verified, enableWhenVerified, lastVerification } = endpoint;
+  if (!tokenChallenge || verified || !enableWhenVerified) return;
+  const hint = lastVerification?.responseStatus === null ? `\n${OWN_SETTINGS}` : '';
+  await terminal.err(
+    `The endpoint did not answer the challenge and is disabled. Give the receiver the secret, then run: sallyport endpoint verify ${id}${hint}\n`,
+  );
 }

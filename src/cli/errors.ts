@@ -1,7 +1,8 @@
-/** What commands throw for a person to read. */
-/** A command line that cannot be run: the message says what is wrong with it. */
+/** Errors of commands, with messages for people. */
+
+/** Wrong usage: the message says what is wrong with the command line. Exit status 2. */
 export class UsageError extends Error {
-  /** What to ask help about: `application create`, or nothing for the command as a whole. */
+  /** The command for which to show help, such as `application create`; empty for the overview. */
   readonly topic: string;
   constructor(message: string, topic: string) {
     super(message);
@@ -10,7 +11,7 @@ export class UsageError extends Error {
   }
 }
 
-/** A command that could not do what it was asked for; the message says why. */
+/** A command failed: the message says why. Exit status 1. */
 export class CommandError extends Error {
   constructor(message: string, options: ErrorOptions = {}) {
     super(message, options);

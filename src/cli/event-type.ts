@@ -1,5 +1,4 @@
-/** `sallyport event-type …`: the kinds of event that webhooks subscribe to. */
-
+/** `sallyport event-type …`: the event types to which webhooks subscribe. */
 import type { EventType } from '../events/event-type.ts';
 import { viewEventType } from '../events/event-types.ts';
 import { definedFields } from '../kernel/validation.ts';
@@ -7,11 +6,10 @@ import { COMMAND_LINE } from '../resources/acting.ts';
 import type { CommandGroup } from './command.ts';
 import { CommandError } from './errors.ts';
 import { readJsonObject } from './input.ts';
-import { DATA_SETTINGS, withData } from './open.ts';
-import { printRecord } from './output.ts';
-import { listCommand, removeCommand, showCommand, updateCommand } from './resource.ts';
+import { recordCommand } from './open.ts';
+import { type Configured, listCommand, removeCommand, showCommand, updateCommand } from './resource.ts';
 
-const EVENT_TYPE: Parameters<typeof showCommand<EventType>>[0] = {
+const EVENT_TYPE: Configured<EventType> = {
   group: 'event-type',
   path: 'event-types',
   operand: { name: 'name', description: 'Its name, such as order.placed' },
@@ -22,33 +20,30 @@ const EVENT_TYPE: Parameters<typeof showCommand<EventType>>[0] = {
     return eventType.id;
   },
   view: viewEventType,
-  updateExplanation: 'Its name stays, which webhooks subscribe to, and so does all of one that is built in.',
+  updateExplanation:
+    'The name cannot change, because webhooks subscribe to it. Built-in event types cannot change at all.',
 };
 
 export const eventTypeCommands: CommandGroup = [
-  {
+  recordCommand({
     name: 'event-type create',
     summary: 'Create an event type',
     options: {
-      name: { value: '<name>', required: true, description: 'Its name, <category>.<name>, in lower case' },
+      name: { value: '<name>', required: true, description: 'The name, <category>.<name>, in lower case' },
       description: { value: '<text>', description: 'When such an event happens' },
-      'encryption-required': { description: 'Send such events encrypted only' },
-      'data-schema': { value: '<json|@file|->', description: 'A JSON Schema that their data must satisfy' },
+      'encryption-required': { description: 'Send such events only encrypted' },
+      'data-schema': { value: '<json|@file|->', description: 'A JSON Schema for the data' },
     },
-    settings: DATA_SETTINGS,
-    json: true,
-    run: (invocation) =>
-      withData(invocation, async ({ services }) => {
-        const body = definedFields({
-          name: invocation.text('name'),
-          description: invocation.text('description'),
-          encryptionRequired: invocation.given('encryption-required'),
-          dataSchema: await readJsonObject(invocation, 'data-schema'),
-        });
-        await printRecord(invocation, viewEventType(await services.eventTypes.create(body, COMMAND_LINE)));
-        return 0;
-      }),
-  },
+    run: async ({ services }, invocation) => {
+      const body = definedFields({
+        name: invocation.text('name'),
+        description: invocation.text('description'),
+        encryptionRequired: invocation.given('encryption-required'),
+        dataSchema: await readJsonObject(invocation, 'data-schema'),
+      });
+      return { record: viewEventType(await services.eventTypes.create(body, COMMAND_LINE)) };
+    },
+  }),
   listCommand({
     name: 'event-type list',
     summary: 'List the event types',
@@ -60,6 +55,6 @@ export const eventTypeCommands: CommandGroup = [
   updateCommand(EVENT_TYPE),
   removeCommand(
     EVENT_TYPE,
-    'One that is built in stays, and so does one that a webhook names, or whose encrypted events are in the log.',
+    'Built-in event types, event types that a webhook names, and event types with encrypted events in the log cannot be removed.',
   ),
 ];

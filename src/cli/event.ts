@@ -1,27 +1,27 @@
-/** `sallyport event …`: what happened, published or erased. */
+/** `sallyport event …`: publish and erase events. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ErasedView } from '../events/erase.ts';
 import { definedFields } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
 import type { CommandGroup } from './command.ts';
 import { readJsonObject } from './input.ts';
-import { DATA_SETTINGS, withData } from './open.ts';
-import { printRecord, recordText } from './output.ts';
+import { recordCommand, withData } from './open.ts';
+import { recordText } from './output.ts';
 
 export const eventCommands: CommandGroup = [
   {
     name: 'event publish',
     summary: 'Publish an event',
-    explanation: 'The data folder is that of SALLYPORT_DATA: --data is the event here.',
+    explanation: 'Set the data folder with SALLYPORT_DATA: here, --data is the data of the event.',
     options: {
       type: { value: '<type>', required: true, description: 'The event type, such as order.placed' },
-      data: { value: '<json|@file|->', required: true, description: 'What happened, as a JSON object' },
-      subject: { value: '<text>', description: 'The person that it is about' },
-      'correlation-id': { value: '<text>', description: 'What it belongs together with; made if absent' },
-      'actor-id': { value: '<text>', description: 'The user who caused it' },
+      data: { value: '<json|@file|->', required: true, description: 'The data of the event, as a JSON object' },
+      subject: { value: '<text>', description: 'The person whom the event is about' },
+      'correlation-id': { value: '<text>', description: 'Links related events (default: a new id)' },
+      'actor-id': { value: '<text>', description: 'The user who caused the event' },
       'idempotency-key': {
         value: '<text>',
-        description: 'The same key and event within 24 hours publish nothing again',
+        description: 'Publish the same event with this key only once within 24 hours',
       },
     },
     settings: ['masterKeyFile'],
@@ -42,29 +42,27 @@ export const eventCommands: CommandGroup = [
         return 0;
       }),
   },
-  {
+  recordCommand({
     name: 'event erase',
-    summary: "Overwrite the data of one person's events",
+    summary: 'Overwrite the data of all events about one person',
     explanation:
-      'Wherever Sallyport keeps it, step by step; what waits to be sent is not sent any more. Backups made before still hold it.\nWaits until it is finished. Where this is cut short, the server goes on.',
-    options: { subject: { value: '<text>', required: true, description: 'Whom the events are about, as they said' } },
-    settings: DATA_SETTINGS,
-    json: true,
-    run: (invocation) =>
-      withData(invocation, async ({ services: { erasures } }) => {
-        let erased = await erasures.erase({ subject: invocation.text('subject') }, COMMAND_LINE);
-        // There may be no server that would go on after a failure.
-        erasures.start();
-        while (erased.state !== 'finished') {
-          if (!invocation.json) await invocation.terminal.err(progressText(erased));
-          await sleep(PROGRESS_EVERY_MS);
-          erased = await erasures.get(erased.id);
-        }
-        await erasures.stop();
-        await printRecord(invocation, erased);
-        return 0;
-      }),
-  },
+      'Overwrites the data step by step wherever Sallyport stores it, and cancels pending deliveries of it. Older backups still contain it.\nThe command waits until the erasure is finished. If it is interrupted, the server continues.',
+    options: {
+      subject: { value: '<text>', required: true, description: 'The person, as in the subject of the events' },
+    },
+    run: async ({ services: { erasures } }, { text, json, terminal }) => {
+      let erased = await erasures.erase({ subject: text('subject') }, COMMAND_LINE);
+      // There may be no server that would continue after a failure.
+      erasures.start();
+      while (erased.state !== 'finished') {
+        if (!json) await terminal.err(progressText(erased));
+        await sleep(PROGRESS_EVERY_MS);
+        erased = await erasures.get(erased.id);
+      }
+      await erasures.stop();
+      return { record: erased };
+    },
+  }),
 ];
 
 const PROGRESS_EVERY_MS = 1000;

@@ -1,4 +1,4 @@
-/** The commands that there are. A group's code is loaded when it is needed, so that `sallyport version` answers at once. */
+/** All groups of commands. The code of a group is loaded on use, so that `sallyport version` answers at once. */
 import type { CommandGroup } from './command.ts';
 
 export type GroupEntry = {
@@ -15,7 +15,7 @@ export const GROUPS: readonly GroupEntry[] = [
   },
   {
     name: 'init',
-    summary: 'Make the data folder and the first credentials',
+    summary: 'Create the data folder and the first credentials',
     load: async () => (await import('./init.ts')).initCommands,
   },
   {
@@ -25,32 +25,32 @@ export const GROUPS: readonly GroupEntry[] = [
   },
   {
     name: 'user',
-    summary: 'Manage the users that applications act as and people sign in as',
+    summary: 'Manage users: applications act as them, and people sign in as them',
     load: async () => (await import('./user.ts')).userCommands,
   },
   {
     name: 'product',
-    summary: 'Manage the API catalogue, and say who may call what',
+    summary: 'Manage the API catalogue, and show who may call what',
     load: async () => (await import('./product.ts')).productCommands,
   },
   {
     name: 'endpoint',
-    summary: 'Manage the endpoints that webhooks send to',
+    summary: 'Manage the endpoints to which webhooks send',
     load: async () => (await import('./endpoint.ts')).endpointCommands,
   },
   {
     name: 'key',
-    summary: 'Manage the PGP keys that deliveries are encrypted for',
+    summary: 'Manage the PGP keys for which deliveries are encrypted',
     load: async () => (await import('./key.ts')).keyCommands,
   },
   {
     name: 'webhook',
-    summary: 'Manage webhooks: which events go where; start, stop, test and replay',
+    summary: 'Manage webhooks: subscribe to events, start, stop, test and replay',
     load: async () => (await import('./webhook.ts')).webhookCommands,
   },
   {
     name: 'event-type',
-    summary: 'Manage the kinds of event that webhooks subscribe to',
+    summary: 'Manage the event types to which webhooks subscribe',
     load: async () => (await import('./event-type.ts')).eventTypeCommands,
   },
   {
@@ -70,17 +70,17 @@ export const GROUPS: readonly GroupEntry[] = [
   },
   {
     name: 'backup',
-    summary: 'Write a backup of the database while it is in use',
+    summary: 'Back up the database while it is in use',
     load: async () => (await import('./backup.ts')).backupCommands,
   },
   {
     name: 'restore',
-    summary: 'Bring a backup back into the data folder',
+    summary: 'Restore a backup into the data folder',
     load: async () => (await import('./restore.ts')).restoreCommands,
   },
   {
     name: 'rotate-master-key',
-    summary: 'Replace the key that secrets are sealed under',
+    summary: 'Replace the key that encrypts the stored secrets',
     load: async () => (await import('./rotate-master-key.ts')).rotateMasterKeyCommands,
   },
   {
@@ -100,7 +100,7 @@ export const GROUPS: readonly GroupEntry[] = [
   },
 ];
 
-/** What scripts may still type that were written for names of before, and what they mean by it. */
+/** Former names of commands, which scripts may still use. */
 export const FORMER_NAMES: ReadonlyMap<string, string> = new Map([
   ['event types', 'event-type list'],
   ['event type-create', 'event-type create'],

@@ -1,4 +1,4 @@
-/** The help texts, made from what the commands declare. */
+/** Help texts, made from the declarations of the commands. */
 import { allOptions, type Command, type CommandGroup, type Option } from './command.ts';
 import type { GroupEntry } from './groups.ts';
 
@@ -9,13 +9,13 @@ export function overviewHelp(groups: readonly GroupEntry[]): string {
 Usage: sallyport <command> [<arguments>]
 
 ${columns(groups.map(({ name, summary }) => [name, summary]))}
-sallyport help <command> says more of each.
-Settings are SALLYPORT_ variables; sallyport serve --help names them.
+Run sallyport help <command> for details.
+Settings are SALLYPORT_ variables; sallyport serve --help lists them.
 Exit status: 0 done, 1 failed, 2 wrong usage or settings.
 `;
 }
 
-/** `sallyport application --help`: a group of one command is that command's help. */
+/** `sallyport application --help`. A group with one command shows the help of that command. */
 export function groupHelp({ name, summary }: GroupEntry, commands: CommandGroup): string {
   const [only] = commands;
   if (only?.name === name && commands.length === 1) return commandHelp(only);
@@ -24,11 +24,11 @@ export function groupHelp({ name, summary }: GroupEntry, commands: CommandGroup)
 Usage: sallyport ${name} <command> [<arguments>]
 
 ${columns(commands.map((command) => [command.name, command.summary]))}
-sallyport help ${name} <command> says more of each.
+Run sallyport help ${name} <command> for details.
 `;
 }
 
-/** `sallyport application create --help`. `others` are further commands of a group that is a command itself. */
+/** `sallyport application create --help`. `others`: the other commands of a group that is itself a command. */
 export function commandHelp(command: Command, others: CommandGroup = []): string {
   const { name, summary, explanation, operands = [] } = command;
   const options = Object.entries(allOptions(command));

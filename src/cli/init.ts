@@ -1,15 +1,17 @@
-/** `sallyport init`. */
+/** `sallyport init`, and how the first credentials are shown. */
+import type { FirstCredentials } from '../data/data-folder.ts';
+import { INVITATION_MS } from '../kernel/limits/limits.ts';
 import type { CommandGroup } from './command.ts';
 import { CommandError } from './errors.ts';
-import { firstCredentialsText } from './first-credentials.ts';
 import { DATA_SETTINGS } from './open.ts';
+import { recordText } from './output.ts';
 
 export const initCommands: CommandGroup = [
   {
     name: 'init',
-    summary: 'Make the data folder and the first credentials',
+    summary: 'Create the data folder and the first credentials',
     explanation:
-      'Makes the database, the master key, an administrator, and an application with every administration scope,\nand prints their credentials, once. sallyport serve does the same on an empty data folder, but not\non one that has lost its database.',
+      'Creates the database, the master key, an administrator, and an application with every administration scope, and prints\ntheir credentials once. sallyport serve does the same in an empty data folder, but not in one that has lost its database.',
     settings: DATA_SETTINGS,
     json: true,
     run: async (invocation) => {
@@ -19,10 +21,10 @@ export const initCommands: CommandGroup = [
       try {
         const credentials = composed.firstCredentials;
         if (credentials === null) {
-          throw new CommandError(`${config.dataDir} has had its first start: its credentials were shown then`);
+          throw new CommandError(`${config.dataDir} is already initialised, and its credentials were shown then`);
         }
         const { terminal, json } = invocation;
-        // Where it will be served is for `serve` to know: the link is made there, or by `sallyport user invite`.
+        // Without an invitation link: only `serve` and `sallyport user invite` know the address.
         const text = json ? `${JSON.stringify(credentials)}\n` : firstCredentialsText(credentials, null);
         if (await terminal.out(text)) await composed.credentialsShown();
       } finally {
@@ -32,3 +34,23 @@ export const initCommands: CommandGroup = [
     },
   },
 ];
+
+/** The first credentials for a person. `invitation`: the link by which the administrator sets a password, if any. */
+export function firstCredentialsText({ dataDir, ...credentials }: FirstCredentials, invitation: string | null): string {
+  return `The data is in ${dataDir}. These credentials are shown only once:
+
+${recordText({
+  administrator: credentials.adminUserName,
+  password: credentials.adminPassword,
+  'client id': credentials.clientId,
+  'client secret': credentials.clientSecret,
+})}${invitation === null ? '' : invitationText(invitation)}`;
+}
+
+function invitationText(invitation: string): string {
+  return `
+Open this link to choose your own password and sign in to the portal. It works once, for ${INVITATION_MS / 3_600_000} hours:
+
+  ${invitation}
+`;
+}

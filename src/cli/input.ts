@@ -1,4 +1,4 @@
-/** What commands take in: text from an argument, a file or standard input, JSON, and pages of lists. */
+/** Input of commands: text from an argument, a file or standard input, JSON, and the options of lists. */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { isUuidV7 } from '../kernel/ids.ts';
@@ -9,18 +9,18 @@ import type { After, Filter } from '../store/conditions.ts';
 import type { Invocation, Option } from './command.ts';
 import { CommandError, UsageError } from './errors.ts';
 
-/** The text itself, of the file behind `@<file>`, or of standard input for `-`. */
+/** The text itself, the file for `@<file>`, or standard input for `-`. */
 export async function readText({ terminal }: Invocation, given: string): Promise<string> {
   if (given === '-') return readStandardInput(terminal);
   return given.startsWith('@') ? readFile(given.slice(1)) : given;
 }
 
-/** The text of a named file, or of standard input for `-`. */
+/** The text of a file, or of standard input for `-`. */
 export async function readFileOrInput({ terminal }: Invocation, name: string): Promise<string> {
   return name === '-' ? readStandardInput(terminal) : readFile(name);
 }
 
-/** The JSON object that an option holds, as `readText` finds it; undefined where it was not given. */
+/** The value of an option as a JSON object, read by `readText`. Undefined without the option. */
 export async function readJsonObject(
   invocation: Invocation,
   option: string,
@@ -39,23 +39,27 @@ export async function readJsonObject(
 }
 
 export const PAGE_OPTIONS: Readonly<Record<string, Option>> = {
-  limit: { value: '<number>', integer: true, description: `How many at most, 1 to ${PAGE_MAX} (${PAGE_DEFAULT})` },
-  cursor: { value: '<cursor>', description: 'Where the page before ended' },
+  limit: {
+    value: '<number>',
+    integer: true,
+    description: `Items per page, 1 to ${PAGE_MAX} (default: ${PAGE_DEFAULT})`,
+  },
+  cursor: { value: '<cursor>', description: 'The cursor that the previous page ended with' },
 };
 
-/** The options of a list: its page, its order where it has a choice of them, and its filters by the names of the API's in kebab case. */
+/** The options of a list: page, order if there is a choice, and filters. Names are those of the API in kebab case. */
 export function listOptions(rules: ListRules): Readonly<Record<string, Option>> {
   const filters = Object.entries(rules.filters).map(([name, { schema, description }]): [string, Option] => {
     const value = schema instanceof z.ZodEnum ? `<${schema.options.join('|')}>` : '<text>';
     return [kebabCase(name), { value, description: description.replace(/\.$/, '').replaceAll('`', '') }];
   });
   const fields = ['createdAt', ...rules.sorts].join(', ');
-  const description = `The order: ${fields}, or from the other end as --sort=-createdAt (createdAt)`;
+  const description = `Order by ${fields}; descending as --sort=-createdAt (default: createdAt)`;
   const sort: Option = { value: '<field>', description };
   return { ...Object.fromEntries(filters), ...(rules.sorts.length > 0 && { sort }), ...PAGE_OPTIONS };
 }
 
-/** Which page of which order the options ask for, and of what. */
+/** The page, order and filter of the options. */
 export function readListOptions(
   invocation: Invocation,
   rules: ListRules,
@@ -67,7 +71,7 @@ export function readListOptions(
   const sort = (rules.sorts.length > 0 ? text('sort') : undefined) ?? 'createdAt';
   if (!sorts.includes(sort)) throw refuse('sort', `must be one of ${sorts.join(', ')}`);
   const after = parseCursor(rules, parseSort(sort), text('cursor') ?? null);
-  if (after === null) throw refuse('cursor', 'is not one that was given for this list in this order');
+  if (after === null) throw refuse('cursor', 'is not a cursor of this list in this order');
   return {
     limit: readLimit(invocation),
     after,
@@ -87,12 +91,11 @@ function readLimit(invocation: Invocation): number {
   return limit;
 }
 
-/** Which page the options ask for. */
 export function readPageOptions(invocation: Invocation): { readonly limit: number; readonly cursor: string | null } {
   const limit = readLimit(invocation);
   const cursor = invocation.text('cursor') ?? null;
   if (cursor !== null && !isUuidV7(cursor))
-    throw new UsageError('--cursor is not one that was given', invocation.command.name);
+    throw new UsageError('--cursor is not a cursor of this list', invocation.command.name);
   return { limit, cursor };
 }
 

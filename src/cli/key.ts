@@ -1,5 +1,4 @@
-/** `sallyport key …`: the PGP keys that deliveries are encrypted for. */
-
+/** `sallyport key …`: the PGP keys for which deliveries are encrypted. */
 import type { Composed } from '../compose.ts';
 import { definedFields } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
@@ -8,14 +7,14 @@ import { viewKey } from '../webhooks/keys.ts';
 import type { CommandGroup, Invocation } from './command.ts';
 import { CommandError } from './errors.ts';
 import { readFileOrInput } from './input.ts';
-import { DATA_SETTINGS, withData } from './open.ts';
-import { printRecord } from './output.ts';
-import { listCommand, removeCommand, showCommand, updateCommand } from './resource.ts';
+import { recordCommand } from './open.ts';
+import type { Shown } from './output.ts';
+import { type Configured, listCommand, removeCommand, showCommand, updateCommand } from './resource.ts';
 
-const KEY: Parameters<typeof showCommand<PgpKey>>[0] = {
+const KEY: Configured<PgpKey> = {
   group: 'key',
   path: 'keys',
-  operand: { name: 'name', description: 'What webhooks call it' },
+  operand: { name: 'name', description: 'The name of the key' },
   administration: ({ services }) => services.keys,
   id: async ({ store }, name) => {
     const key = await store.keys.getByName(name);
@@ -23,26 +22,21 @@ const KEY: Parameters<typeof showCommand<PgpKey>>[0] = {
     return key.id;
   },
   view: shown,
-  updateExplanation:
-    'Webhooks that encrypt for it go on with what it then is: under another name, or as its owner has renewed or replaced it.',
+  updateExplanation: 'Webhooks that use the key continue with its new name, or with the new or renewed key.',
 };
 
 export const keyCommands: CommandGroup = [
-  {
+  recordCommand({
     name: 'key import',
     summary: 'Import a PGP public key',
     operands: [{ name: 'file', description: 'The armored public key; - reads standard input' }],
-    options: { name: { value: '<name>', required: true, description: 'What webhooks call it' } },
-    settings: DATA_SETTINGS,
-    json: true,
-    run: (invocation) =>
-      withData(invocation, async ({ services, clock }) => {
-        const publicKey = await readFileOrInput(invocation, invocation.operand('file'));
-        const key = await services.keys.create({ name: invocation.text('name'), publicKey }, COMMAND_LINE);
-        await printRecord(invocation, shown(key, { clock }, invocation));
-        return 0;
-      }),
-  },
+    options: { name: { value: '<name>', required: true, description: 'The name by which webhooks refer to it' } },
+    run: async (composed, invocation) => {
+      const publicKey = await readFileOrInput(invocation, invocation.operand('file'));
+      const key = await composed.services.keys.create({ name: invocation.text('name'), publicKey }, COMMAND_LINE);
+      return { record: shown(key, composed, invocation) };
+    },
+  }),
   listCommand({
     name: 'key list',
     summary: 'List the PGP keys',
@@ -53,8 +47,8 @@ export const keyCommands: CommandGroup = [
   showCommand(KEY),
   updateCommand(KEY, {
     options: {
-      name: { value: '<name>', description: 'Another name' },
-      'public-key': { value: '<file>', description: 'What takes its place, armored; - reads standard input' },
+      name: { value: '<name>', description: 'A new name' },
+      'public-key': { value: '<file>', description: 'The armored key that replaces it; - reads standard input' },
     },
     read: async (invocation) => {
       const file = invocation.text('public-key');
@@ -64,15 +58,11 @@ export const keyCommands: CommandGroup = [
       });
     },
   }),
-  removeCommand(KEY, 'One that a webhook encrypts for stays.'),
+  removeCommand(KEY, 'A key that a webhook uses cannot be removed.'),
 ];
 
-/** People are not shown the armor, which is long. */
-function shown(
-  key: PgpKey,
-  { clock }: Pick<Composed, 'clock'>,
-  { json }: Invocation,
-): Readonly<Record<string, unknown>> {
+/** Without the armor, which is long, unless programs read it. */
+function shown(key: PgpKey, { clock }: Pick<Composed, 'clock'>, { json }: Invocation): Shown {
   const { publicKey, ...view } = viewKey(key, clock());
   return json ? { ...view, publicKey } : view;
 }

@@ -1,12 +1,12 @@
-/** `sallyport listen`: a receiver for development. */
+/** `sallyport listen`: a webhook receiver for development. */
 import type { CommandGroup, Invocation } from './command.ts';
+import { firstSignal } from './exit.ts';
 import { createAnswerer } from './listen/answer.ts';
 import { type Arrival, createInspector } from './listen/arrival.ts';
 import { defaultFolder, keptIdentity } from './listen/certificate.ts';
 import { readPlan, readVerification } from './listen/options.ts';
 import { answerText, arrivalJson, arrivalText, inColour, plain } from './listen/report.ts';
 import { listen, type Parts } from './listen/server.ts';
-import { firstSignal } from './signal.ts';
 
 const DEFAULT_HOST = '127.0.0.1';
 const DEFAULT_PORT = 9443;
@@ -15,37 +15,44 @@ export const listenCommands: CommandGroup = [
   {
     name: 'listen',
     summary: 'Receive deliveries in development and show each one',
-    explanation: `A receiver on HTTPS, at every path, with a certificate that it makes and keeps. It answers token challenges, verifies,
-decrypts and unzips deliveries, shows each request, and answers 204. What is not in order is refused with the reason;
---status, --reset, --fail-first, --delay and --forward are about deliveries that are.
-With --json one object a line: first where it listens, then each request with its answer.`,
+    explanation: `An HTTPS receiver at every path, with its own self-signed certificate. It answers token challenges, verifies, decrypts and
+unzips deliveries, shows each request, and answers 204. It refuses invalid requests and shows the reason; --status, --reset,
+--fail-first, --delay and --forward affect valid deliveries only.
+With --json, each line is one object: first the address, then each request with its reply.`,
     options: {
-      secret: { value: '<text|@file|->', many: true, description: "The endpoint's secret; made if absent" },
+      secret: { value: '<text|@file|->', many: true, description: 'The secret of the endpoint (default: a new one)' },
       'api-key': {
         value: '<text>',
         many: true,
-        description: 'What x-api-key has to be; made if there is no secret either',
+        description: 'The required x-api-key (default: a new one, if --secret is absent too)',
       },
-      'pgp-key': { value: '<file>', description: 'The armored private key for deliveries that are encrypted' },
-      'pgp-passphrase': { value: '<text|@file|->', description: 'What opens the private key' },
+      'pgp-key': { value: '<file>', description: 'The armored private key for encrypted deliveries' },
+      'pgp-passphrase': { value: '<text|@file|->', description: 'The passphrase of the private key' },
       'pgp-allow-unprotected': {
-        description: 'Take PGP messages without integrity protection too, with a warning',
+        description: 'Accept PGP messages without integrity protection, with a warning',
       },
-      host: { value: '<address>', description: `The address to listen on (${DEFAULT_HOST})` },
-      port: { value: '<number>', integer: true, description: `The port; 0 takes any free one (${DEFAULT_PORT})` },
+      host: { value: '<address>', description: `The address to listen on (default: ${DEFAULT_HOST})` },
+      port: {
+        value: '<number>',
+        integer: true,
+        description: `The port; 0 is any free port (default: ${DEFAULT_PORT})`,
+      },
       forward: {
         value: '<url>',
-        description: 'Post the decoded JSON there, and answer with the status of what is there',
+        description: 'Post the decoded JSON there, and reply with the status from there',
       },
-      status: { value: '<number>', integer: true, description: 'Answer deliveries with this' },
+      status: { value: '<number>', integer: true, description: 'Answer deliveries with this status' },
       reset: { description: 'Reset the connection instead of answering deliveries' },
       'fail-first': {
         value: '<number>',
         integer: true,
-        description: 'Do so with so many only (--status 500 if absent)',
+        description: 'Fail only this many deliveries (with --status 500 by default)',
       },
-      delay: { value: '<ms>', integer: true, description: 'Answer deliveries so much later' },
-      'certificate-folder': { value: '<folder>', description: 'Where the certificate is kept (in ~/.local/state)' },
+      delay: { value: '<ms>', integer: true, description: 'Answer deliveries after this delay' },
+      'certificate-folder': {
+        value: '<folder>',
+        description: 'Where to store the certificate (default: in ~/.local/state)',
+      },
     },
     json: true,
     run: async (invocation) => {
@@ -74,15 +81,15 @@ With --json one object a line: first where it listens, then each request with it
 
 type Made = Awaited<ReturnType<typeof readVerification>>['made'];
 
-/** What the sender has to be told, as commands. */
+/** The commands that set up the sender. */
 function beginning(url: string, certificateFile: string, made: Made): string {
   const secret = made?.secret ?? '<the secret>';
   const apiKey = made === null ? '' : ` --api-key ${made.apiKey}`;
   return `Listening on ${url} and every path below
 
-Start the service so that it trusts this certificate and may send to this machine:
+Start the service with trust in this certificate and permission to send to this machine:
   SALLYPORT_CA_FILE=${certificateFile} SALLYPORT_EGRESS_ALLOW=127.0.0.0/8,::1 sallyport serve
-Tell it of the endpoint:
+Create the endpoint:
   sallyport endpoint create --name listen --url ${url} --secret ${secret}${apiKey}
 
 `;
@@ -91,7 +98,7 @@ Tell it of the endpoint:
 type Screen = {
   readonly shows: Pick<Parts, 'showArrival' | 'showAnswer'>;
   write(text: string): void;
-  /** Resolves when nobody reads what is shown any more; rejects where it cannot be written. */
+  /** Resolves when nobody reads the output any more. Rejects if it cannot be written. */
   readonly unread: Promise<void>;
 };
 
@@ -107,7 +114,7 @@ function createScreen({ terminal, json }: Invocation): Screen {
     terminal.out(text).then((isRead) => isRead || end(), fail);
   };
   const showArrival = (arrival: Arrival): void => {
-    // For programs it is one object with the answer.
+    // Programs get one object with the reply.
     if (!json) write(arrivalText(arrival, paint));
   };
   const showAnswer: Parts['showAnswer'] = (arrival, answered) =>

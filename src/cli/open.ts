@@ -1,20 +1,48 @@
-/** Commands work on the data folder itself, beside a server that may be running on it. */
+/** Commands that work in the data folder, also while a server uses it. */
 import type { Composed } from '../compose.ts';
 import type { SettingName } from '../config/names.ts';
-import type { ExitCode, Invocation } from './command.ts';
+import type { Command, ExitCode, Invocation } from './command.ts';
 import { CommandError } from './errors.ts';
+import { printRecord, type Shown } from './output.ts';
 
-/** Where the data is: what every command that works on it takes as flags. */
+/** Where the data is. Every command on data accepts these as flags. */
 export const DATA_SETTINGS: readonly SettingName[] = ['dataDir', 'masterKeyFile'];
-/** And at which address the server beside it is reached. */
+/** Also the address of the server. */
 export const ADDRESS_SETTINGS: readonly SettingName[] = [
   ...DATA_SETTINGS,
   ...(['publicUrl', 'host', 'port', 'tlsCertFile', 'tlsKeyFile'] as const),
 ];
-/** And how to reach endpoints, for commands that do. */
+/** Also how to reach endpoints. */
 export const OUTBOUND_SETTINGS: readonly SettingName[] = [...DATA_SETTINGS, 'caFile', 'egressAllow', 'egressProxy'];
 
-/** Opens the folder, lets `work` use it, and closes it whatever happens. */
+type RecordCommand = Omit<Command, 'run' | 'json'> & {
+  /** Checks arguments before the data folder is opened. Throws `UsageError`. */
+  check?(invocation: Invocation): void;
+  /** `note` is printed below the record for people; `status` is 0 if absent. */
+  run(
+    composed: Composed,
+    invocation: Invocation,
+  ): Promise<{ readonly record: Shown; readonly note?: string | undefined; readonly status?: ExitCode }>;
+};
+
+/** A command that works in the data folder and prints one record. */
+export function recordCommand({ settings = DATA_SETTINGS, check, run, ...described }: RecordCommand): Command {
+  return {
+    ...described,
+    settings,
+    json: true,
+    run: async (invocation) => {
+      check?.(invocation);
+      return withData(invocation, async (composed) => {
+        const { record, note, status = 0 } = await run(composed, invocation);
+        await printRecord(invocation, record, note);
+        return status;
+      });
+    },
+  };
+}
+
+/** Opens the data folder for `work`, and closes it afterwards in any case. */
 export async function withData(
   invocation: Invocation,
   work: (composed: Composed) => Promise<ExitCode>,

@@ -1,26 +1,26 @@
 /** How commands print data: JSON for programs, aligned text for people. */
 import type { Invocation } from './command.ts';
 
-type Shown = Readonly<Record<string, unknown>>;
+export type Shown = Readonly<Record<string, unknown>>;
 
-/** Prints one thing; `note` is a line for people beneath it. */
+/** Prints one record. `note` is printed below it, but not with `--json`. */
 export async function printRecord({ terminal, json }: Invocation, record: Shown, note?: string): Promise<void> {
   await terminal.out(
     json ? `${JSON.stringify(record)}\n` : recordText(record) + (note === undefined ? '' : `\n${note}\n`),
   );
 }
 
-/** A page of a list, as the administration API answers one (contract §1). */
+/** A page of a list, as the administration API returns it (contract §1). */
 type Page = { readonly items: readonly Shown[]; readonly nextCursor: string | null };
 
-/** Prints a page; people see these columns of it. */
+/** Prints a page: all of it with `--json`, else these columns. */
 export async function printPage({ terminal, json }: Invocation, page: Page, columns: readonly string[]): Promise<void> {
   if (json) return void (await terminal.out(`${JSON.stringify(page)}\n`));
-  const more = page.nextCursor === null ? '' : `\nThere are more: --cursor ${page.nextCursor}\n`;
+  const more = page.nextCursor === null ? '' : `\nMore items: --cursor ${page.nextCursor}\n`;
   await terminal.out(page.items.length === 0 ? 'None.\n' : tableText(page.items, columns) + more);
 }
 
-/** `name  value` lines, the names padded to one width. Fields without a value are left out. */
+/** Aligned `name  value` lines. Leaves out fields without a value. */
 export function recordText(record: Shown): string {
   const fields = Object.entries(record).filter(([, value]) => value !== null && value !== undefined);
   const width = Math.max(...fields.map(([name]) => name.length));
@@ -38,7 +38,7 @@ export function tableText(rows: readonly Shown[], columns: readonly string[]): s
   return cells.map((texts) => `${line(texts)}\n`).join('');
 }
 
-/** Names and answers come from outside: no control character of theirs reaches the terminal. */
+/** Names and replies come from outside, so control characters are escaped. */
 function cell(value: unknown): string {
   if (value === null || value === undefined) return '-';
   if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return printable(value.join(' '));

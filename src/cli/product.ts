@@ -1,30 +1,45 @@
-/** `sallyport product …`: the API catalogue, and who may reach what. */
+/** `sallyport product …`: the API catalogue, and who may call what. */
+import type { ApiProduct } from '../access/product.ts';
 import { type ProductView, viewProduct } from '../access/products.ts';
 import { reachOf } from '../access/reach.ts';
-import type { Composed } from '../compose.ts';
 import { isUuidV7 } from '../kernel/ids.ts';
 import { definedFields } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
-import type { CommandGroup, Invocation, Operand, Option } from './command.ts';
+import type { Command, CommandGroup, Invocation, Option } from './command.ts';
 import { CommandError, UsageError } from './errors.ts';
 import { readJsonObject } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
-import { printRecord, recordText, tableText } from './output.ts';
-import { listCommand } from './resource.ts';
+import { printRecord, recordText, type Shown, tableText } from './output.ts';
+import { type Configured, listCommand, removeCommand, showCommand, updateCommand } from './resource.ts';
 
-const PRODUCT: Operand = { name: 'product', description: "The product's id or name" };
+const HOW_PATHS_MATCH =
+  'In a path, {name} matches one segment, and {name*} at the end matches the rest. The longest literal match wins.';
 
-const FIELDS: Readonly<Record<string, Option>> = {
+const OPTIONS: Readonly<Record<string, Option>> = {
+  name: { value: '<name>', description: 'A name for people' },
   scope: { value: '<scope>', many: true, description: "A scope, as orders:view or 'orders:view=See orders.'" },
   rule: {
     value: '<rule>',
     many: true,
-    description: "What a scope lets in, as 'GET,POST /orders/{id} orders:view [<permission>]'",
+    description: "What a scope permits, as 'GET,POST /orders/{id} orders:view [<permission>]'",
   },
-  fields: { value: '<json|@file|->', description: 'name, scopes and rules as a JSON object' },
 };
-const HOW_PATHS_MATCH =
-  'In a path {name} takes one segment and a last {name*} the rest. The longest literal match wins.';
+
+const PRODUCT: Configured<ApiProduct> = {
+  group: 'product',
+  path: 'products',
+  operand: { name: 'product', description: 'The id or name of the product' },
+  administration: ({ services }) => services.products,
+  id: async ({ store }, product) => {
+    if (isUuidV7(product)) return product;
+    const found = (await store.products.all()).find(({ name }) => name === product);
+    if (found === undefined) throw new CommandError(`there is no product ${product}`);
+    return found.id;
+  },
+  view: viewProduct,
+  print: printProduct,
+  updateExplanation: `New scopes and rules replace all old ones.\n${HOW_PATHS_MATCH}`,
+};
 
 export const productCommands: CommandGroup = [
   listCommand({
@@ -34,66 +49,35 @@ export const productCommands: CommandGroup = [
     administration: ({ services }) => services.products,
     view: (product, _, invocation) => summarised(invocation, viewProduct(product)),
   }),
-  {
-    name: 'product show',
-    summary: 'Show a product with its scopes and rules',
-    operands: [PRODUCT],
-    settings: DATA_SETTINGS,
-    json: true,
-    run: (invocation) =>
-      withData(invocation, async (composed) => {
-        await printProduct(invocation, await composed.services.products.get(await productId(composed, invocation)));
-        return 0;
-      }),
-  },
+  showCommand(PRODUCT),
   {
     name: 'product create',
     summary: 'Create a product',
     explanation: HOW_PATHS_MATCH,
-    options: { name: { value: '<name>', description: 'What people call it' }, ...FIELDS },
+    options: {
+      ...OPTIONS,
+      fields: { value: '<json|@file|->', description: 'name, scopes and rules as a JSON object' },
+    },
     settings: DATA_SETTINGS,
     json: true,
     run: async (invocation) => {
-      const body = await readFields(invocation);
+      const body = { ...(await readJsonObject(invocation, 'fields')), ...readOptions(invocation) };
       return withData(invocation, async ({ services }) => {
         await printProduct(invocation, await services.products.create(body, COMMAND_LINE));
         return 0;
       });
     },
   },
-  {
-    name: 'product update',
-    summary: 'Change a product',
-    explanation: `${HOW_PATHS_MATCH}\nWhat is not given stays; scopes and rules that are given take the place of all there were.`,
-    operands: [PRODUCT],
-    options: { name: { value: '<name>', description: 'Another name' }, ...FIELDS },
-    settings: DATA_SETTINGS,
-    json: true,
-    run: async (invocation) => {
-      const patch = await readFields(invocation);
-      return withData(invocation, async (composed) => {
-        const id = await productId(composed, invocation);
-        await printProduct(invocation, await composed.services.products.patch(id, patch, COMMAND_LINE));
-        return 0;
-      });
-    },
-  },
-  {
-    name: 'product remove',
-    summary: 'Remove a product whose scopes no application holds',
-    operands: [PRODUCT],
-    settings: DATA_SETTINGS,
-    json: false,
-    run: (invocation) =>
-      withData(invocation, async (composed) => {
-        await composed.services.products.remove(await productId(composed, invocation), COMMAND_LINE);
-        return 0;
-      }),
-  },
-  {
+  updateCommand(PRODUCT, { options: OPTIONS, read: async (invocation) => readOptions(invocation) }),
+  removeCommand(PRODUCT, 'A product with a scope that an application has cannot be removed.'),
+  checkCommand(),
+];
+
+function checkCommand(): Command {
+  return {
     name: 'product check',
-    summary: 'Say who could call a path with a method now',
-    explanation: 'Fails where nobody could, because no rule names it or the path can be read in two ways.',
+    summary: 'Show who may call a path with a method now',
+    explanation: 'Fails (exit status 1) if nobody may: no rule matches the path, or the path is ambiguous.',
     operands: [
       { name: 'method', description: 'The method, in upper case' },
       { name: 'path', description: 'The path as a client would send it' },
@@ -107,28 +91,28 @@ export const productCommands: CommandGroup = [
         const reach = await reachOf({ catalogue: services.products.compiled(), store }, method, path);
         if (json) await terminal.out(`${JSON.stringify(reach)}\n`);
         if (reach.rule === null) {
-          if (!json) throw new CommandError(`nobody could: ${reach.reason}`);
+          if (!json) throw new CommandError(`nobody may call it: ${reach.reason}`);
           return 1;
         }
         if (json) return 0;
         const { pattern, productName: product, scope, permission, params } = reach.rule;
         const parameters = Object.entries(params).map(([name, value]) => `${name}=${value}`);
         const rule = { rule: `${method} ${pattern}`, product, scope, permission, parameters };
-        await terminal.out(`${recordText(rule)}\n`);
         const applications = reach.applications.map(({ obstacle, ...holder }) => ({
           ...holder,
           may: obstacle === null ? 'yes' : `no: ${obstacle}`,
         }));
-        const none = 'No application holds the scope.\n';
-        await terminal.out(
-          applications.length === 0 ? none : tableText(applications, ['name', 'clientId', 'userName', 'may']),
-        );
+        const holders =
+          applications.length === 0
+            ? 'No application has the scope.\n'
+            : tableText(applications, ['name', 'clientId', 'userName', 'may']);
+        await terminal.out(`${recordText(rule)}\n${holders}`);
         return 0;
       }),
-  },
-];
+  };
+}
 
-async function printProduct(invocation: Invocation, product: Parameters<typeof viewProduct>[0]): Promise<void> {
+async function printProduct(invocation: Invocation, product: ApiProduct): Promise<void> {
   const { scopes, rules, ...shown } = viewProduct(product);
   if (invocation.json) return printRecord(invocation, { ...shown, scopes, rules });
   const lines = [
@@ -139,8 +123,8 @@ async function printProduct(invocation: Invocation, product: Parameters<typeof v
   await invocation.terminal.out(lines.join(''));
 }
 
-/** People see how many there are in a list. */
-function summarised({ json }: Invocation, product: ProductView): Readonly<Record<string, unknown>> & { id: string } {
+/** The table of a list shows the numbers of scopes and rules. */
+function summarised({ json }: Invocation, product: ProductView): Shown & { readonly id: string } {
   return json ? product : { ...product, scopes: product.scopes.length, rules: product.rules.length };
 }
 
@@ -152,19 +136,18 @@ function scopeText({ name, description }: ProductView['scopes'][number]): string
   return description === '' ? name : `${name}=${description}`;
 }
 
-async function readFields(invocation: Invocation): Promise<Readonly<Record<string, unknown>>> {
+function readOptions(invocation: Invocation): Readonly<Record<string, unknown>> {
   const [scopes, rules] = [invocation.texts('scope'), invocation.texts('rule')];
-  return {
-    ...(await readJsonObject(invocation, 'fields')),
-    ...definedFields({
-      name: invocation.text('name'),
-      scopes: scopes.length === 0 ? undefined : scopes.map(readScope),
-      rules: rules.length === 0 ? undefined : rules.map((rule) => readRule(invocation, rule)),
-    }),
-  };
+  return definedFields({
+    name: invocation.text('name'),
+    scopes: scopes.length === 0 ? undefined : scopes.map(readScope),
+    rules: rules.length === 0 ? undefined : rules.map((rule) => readRule(invocation, rule)),
+  });
 }
 
-function readScope(text: string): { name: string; description: string } {
+type Scope = ProductView['scopes'][number];
+
+function readScope(text: string): Scope {
   const at = text.indexOf('=');
   return at === -1 ? { name: text, description: '' } : { name: text.slice(0, at), description: text.slice(at + 1) };
 }
@@ -178,12 +161,4 @@ function readRule({ command }: Invocation, text: string): Readonly<Record<string
     );
   }
   return definedFields({ methods: methods.split(','), path, scope, permission });
-}
-
-async function productId({ store }: Composed, invocation: Invocation): Promise<string> {
-  const wanted = invocation.operand('product');
-  if (isUuidV7(wanted)) return wanted;
-  const found = (await store.products.all()).find(({ name }) => name === wanted);
-  if (found === undefined) throw new CommandError(`there is no product ${wanted}`);
-  return found.id;
 }

@@ -1,5 +1,4 @@
-/** The commands that every configured thing has: it is listed, shown, changed by a merge patch, and removed where nothing refers to it. */
-
+/** The commands of every configured resource: list, show, update by merge patch, and remove. */
 import type { Composed } from '../compose.ts';
 import type { SettingName } from '../config/names.ts';
 import { type Acting, COMMAND_LINE } from '../resources/acting.ts';
@@ -10,34 +9,37 @@ import type { Command, Invocation, Operand, Option } from './command.ts';
 import { UsageError } from './errors.ts';
 import { listOptions, readJsonObject, readListOptions } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
-import { printPage, printRecord } from './output.ts';
+import { printPage, printRecord, type Shown } from './output.ts';
 
-type Configured<T> = {
-  /** The group, which is what the thing is called with dashes, and where its fields are described: `webhook`, `webhooks`. */
+export type Configured<T> = {
+  /** The group of the commands: the name of the resource with dashes, such as `event-type`. */
   readonly group: string;
+  /** The path in the API, such as `event-types`. */
   readonly path: string;
   readonly operand: Operand;
   administration(composed: Composed): Pick<Administration<T>, 'get' | 'patch' | 'remove'>;
-  /** The id that the operand stands for; itself where absent. */
+  /** The id for the operand. Default: the operand itself. */
   id?(composed: Composed, operand: string): Promise<string>;
-  view(record: T, composed: Composed, invocation: Invocation): Readonly<Record<string, unknown>>;
-  /** What a change needs besides the data folder. */
+  view(record: T, composed: Composed, invocation: Invocation): Shown;
+  /** Prints the record. Default: `printRecord` with `view`. */
+  print?(invocation: Invocation, record: T): Promise<void>;
+  /** Settings of `update` other than those of the data folder. */
   readonly updateSettings?: readonly SettingName[];
-  /** Says beside what a change made of it what it did not. */
+  /** Called after a change was printed. */
   noteUpdated?(invocation: Invocation, record: T): Promise<void>;
-  /** What help says of a change, beyond what is the same for all. */
+  /** Further text in the help of `update`. */
   readonly updateExplanation?: string;
 };
 
 type Listed<T> = {
   readonly name: string;
   readonly summary: string;
-  /** What people see of each. */
+  /** The columns of the table. */
   readonly columns: readonly string[];
-  /** Its filters and orders; without them it is listed in order of creation. */
+  /** Filters and orders. Without them, the list is in order of creation. */
   readonly rules?: ListRules;
   administration(composed: Composed): Pick<Administration<T>, 'list'>;
-  view(record: T, composed: Composed, invocation: Invocation): Readonly<Record<string, unknown>>;
+  view(record: T, composed: Composed, invocation: Invocation): Shown;
 };
 
 export function listCommand<T extends { readonly id: string }>(listed: Listed<T>): Command {
@@ -52,7 +54,7 @@ export function listCommand<T extends { readonly id: string }>(listed: Listed<T>
     run: (invocation) =>
       withData(invocation, async (composed) => {
         const { limit, after, filter } = readListOptions(invocation, rules);
-        // One more than asked for shows whether there is a next page.
+        // One item more than the page shows whether there is a next page.
         const found = await administration(composed).list(after, limit + 1, filter);
         const shown = found.slice(0, limit);
         const last = shown.at(-1);
@@ -64,43 +66,43 @@ export function listCommand<T extends { readonly id: string }>(listed: Listed<T>
   };
 }
 
-export function showCommand<T>({ group, operand, administration, id, view }: Configured<T>): Command {
+export function showCommand<T>(configured: Configured<T>): Command {
+  const { group, operand, administration } = configured;
   return {
     name: `${group} show`,
-    summary: `Show one ${titleOf(group)}`,
+    summary: `Show ${withArticle(titleOf(group))}`,
     operands: [operand],
     settings: DATA_SETTINGS,
     json: true,
     run: (invocation) =>
       withData(invocation, async (composed) => {
-        const named = invocation.operand(operand.name);
-        const record = await administration(composed).get((await id?.(composed, named)) ?? named);
-        await printRecord(invocation, view(record, composed, invocation));
+        const record = await administration(composed).get(await idOf(configured, composed, invocation));
+        await print(configured, composed, invocation, record);
         return 0;
       }),
   };
 }
 
-/** Options that name what changes in place of `--fields`, where JSON is a hard way to say it. */
+/** Options that change single fields, next to or instead of `--fields`. */
 type ChangeOptions = {
   readonly options: Readonly<Record<string, Option>>;
   read(invocation: Invocation): Promise<Readonly<Record<string, unknown>>>;
 };
 
 export function updateCommand<T>(configured: Configured<T>, changes?: ChangeOptions): Command {
-  const { group, path, operand, administration, id, view, noteUpdated, updateSettings, updateExplanation } = configured;
+  const { group, path, operand, administration, noteUpdated, updateSettings, updateExplanation } = configured;
   const more = updateExplanation === undefined ? '' : `\n${updateExplanation}`;
   return {
     name: `${group} update`,
     summary: `Change ${withArticle(titleOf(group))}`,
-    explanation: `--fields names what changes, as PATCH /services/api/x/edge/v1/${path}/{id} takes it: the rest stays, and null takes a value away.${more}`,
+    explanation: `--fields takes the body of PATCH /services/api/x/edge/v1/${path}/{id}: fields that are absent keep their value, and null removes one.${more}`,
     operands: [operand],
     options: {
       ...changes?.options,
       fields: {
         value: '<json|@file|->',
         ...(changes === undefined && { required: true }),
-        description: 'What to change, as a JSON object',
+        description: 'The fields to change, as a JSON object',
       },
       ...IF_MATCH,
     },
@@ -110,13 +112,9 @@ export function updateCommand<T>(configured: Configured<T>, changes?: ChangeOpti
       refuseNoChange(invocation, [...Object.keys(changes?.options ?? {}), 'fields']);
       return withData(invocation, async (composed) => {
         const patch = { ...(await readJsonObject(invocation, 'fields')), ...(await changes?.read(invocation)) };
-        const named = invocation.operand(operand.name);
-        const record = await administration(composed).patch(
-          (await id?.(composed, named)) ?? named,
-          patch,
-          acting(invocation),
-        );
-        await printRecord(invocation, view(record, composed, invocation));
+        const id = await idOf(configured, composed, invocation);
+        const record = await administration(composed).patch(id, patch, acting(invocation));
+        await print(configured, composed, invocation, record);
         await noteUpdated?.(invocation, record);
         return 0;
       });
@@ -124,13 +122,14 @@ export function updateCommand<T>(configured: Configured<T>, changes?: ChangeOpti
   };
 }
 
-/** A change of nothing would succeed, and leave whoever mistyped it in the belief that it has done something. */
+/** A change of nothing would succeed, and hide a mistyped option. */
 function refuseNoChange({ command, text }: Invocation, options: readonly string[]): void {
   if (options.some((option) => text(option) !== undefined)) return;
-  throw new UsageError(`it takes one of ${options.map((option) => `--${option}`).join(', ')}`, command.name);
+  throw new UsageError(`Use one of ${options.map((option) => `--${option}`).join(', ')}`, command.name);
 }
 
-export function removeCommand<T>({ group, operand, administration, id }: Configured<T>, explanation: string): Command {
+export function removeCommand<T>(configured: Configured<T>, explanation: string): Command {
+  const { group, operand, administration } = configured;
   return {
     name: `${group} remove`,
     summary: `Remove ${withArticle(titleOf(group))}`,
@@ -141,32 +140,46 @@ export function removeCommand<T>({ group, operand, administration, id }: Configu
     json: false,
     run: (invocation) =>
       withData(invocation, async (composed) => {
-        const named = invocation.operand(operand.name);
-        await administration(composed).remove((await id?.(composed, named)) ?? named, acting(invocation));
+        await administration(composed).remove(await idOf(configured, composed, invocation), acting(invocation));
         return 0;
       }),
   };
 }
 
+async function idOf<T>({ id, operand }: Configured<T>, composed: Composed, invocation: Invocation): Promise<string> {
+  const given = invocation.operand(operand.name);
+  return (await id?.(composed, given)) ?? given;
+}
+
+async function print<T>(
+  configured: Configured<T>,
+  composed: Composed,
+  invocation: Invocation,
+  record: T,
+): Promise<void> {
+  if (configured.print !== undefined) return configured.print(invocation, record);
+  await printRecord(invocation, configured.view(record, composed, invocation));
+}
+
 const IF_MATCH: Readonly<Record<string, Option>> = {
-  'if-match': { value: '<etag>', description: 'Only if the API still answers it with this ETag' },
+  'if-match': { value: '<etag>', description: 'Only if the resource still has this ETag' },
 };
 
-/** The command line, with the tag that it was given; a shell may have taken its quotes away. */
+/** The command line as the actor, with the tag of `--if-match`. The shell may have removed the quotes of the tag. */
 function acting({ command, text }: Invocation): Acting {
   const given = text('if-match');
   if (given === undefined || given === '*') return { ...COMMAND_LINE, ifMatch: given };
   const tags = parseEntityTags(given) ?? parseEntityTags(`"${given}"`);
-  if (tags === null) throw new UsageError('--if-match must be an ETag as the API answers it', command.name);
+  if (tags === null) throw new UsageError('--if-match must be an ETag from the API', command.name);
   return { ...COMMAND_LINE, ifMatch: tags };
 }
 
-/** As people call it: `event type`. */
+/** `event-type` as `event type`. */
 function titleOf(group: string): string {
   return group.replace('-', ' ');
 }
 
-/** No group begins with a u that is spoken as a vowel. */
+/** `user` takes "a"; no group begins with another u. */
 function withArticle(noun: string): string {
   return `${/^[aeio]/.test(noun) ? 'an' : 'a'} ${noun}`;
 }

@@ -1,4 +1,4 @@
-/** `sallyport restore`: a backup becomes the database. The server must be stopped meanwhile. */
+/** `sallyport restore`: replaces the database with a backup. The server must be stopped. */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type Config, settingPrefix } from '../config/config.ts';
@@ -25,15 +25,15 @@ import { printRecord } from './output.ts';
 export const restoreCommands: CommandGroup = [
   {
     name: 'restore',
-    summary: 'Bring a backup back into the data folder',
+    summary: 'Restore a backup into the data folder',
     explanation:
-      'Stop the server first. The backup is checked by its manifest and in full, migrated if it is of an older version, and must open with the master key.\nWhat was sent after the backup was taken may be sent again: receivers drop what they have by its messageId.',
+      'Stop the server first. Checks the whole backup and its manifest, migrates it from an older version, and requires its master key.\nDeliveries that were sent after the backup may be sent again; receivers drop repeats by messageId.',
     operands: [{ name: 'file', description: 'The backup' }],
     options: {
-      force: { description: 'Replace the database that is there; it is kept beside the new one under a dated name' },
+      force: { description: 'Replace the existing database, which is kept under a name with the date' },
       'without-manifest': {
         description:
-          'Restore a database that sallyport backup did not write, such as a copy of an upgrade or a replica',
+          'Restore a database that sallyport backup did not write, such as a replica or the copy of an upgrade',
       },
     },
     settings: DATA_SETTINGS,
@@ -44,13 +44,13 @@ export const restoreCommands: CommandGroup = [
       const manifest = readManifest(file, invocation.given('without-manifest'));
       const from = openBackup(file);
       try {
-        // All that can be refused is refused before anything is made.
+        // Check everything before creating anything.
         const { key, isMissing } = await findKey(config, from, file);
         if (manifest !== null) requireAuthentic(file, manifest, key);
         const lock = takeFolder(config);
         try {
           if (hasDatabase(config) && !invocation.given('force')) {
-            throw new CommandError(`there is data in ${config.dataDir} already: replace it with --force`);
+            throw new CommandError(`${config.dataDir} already contains data: replace it with --force`);
           }
           if (isMissing) makeMasterKey(masterKeyPath(config), () => key, config.dataDir);
           const restored = await restore(config, from, file, manifest?.takenAt ?? null);
@@ -70,15 +70,15 @@ export const restoreCommands: CommandGroup = [
   },
 ];
 
-/** Null where the file has none and need not have one. Throws `CommandError` for anything but what was written. */
+/** Null for a file without a manifest, if `mayLack`. Throws `CommandError` for a file that was changed. */
 function readManifest(file: string, mayLack: boolean): Manifest | null {
   if (!existsSync(file)) throw new CommandError(`there is no file ${file}`);
   try {
     const verdict = checkManifest(file);
     if (verdict.ok) return verdict.manifest;
     if (mayLack && verdict.code === 'missing') return null;
-    const advice = verdict.code === 'missing' ? '; a database from elsewhere is restored with --without-manifest' : '';
-    throw new CommandError(`${file} cannot be relied on: ${verdict.description}${advice}`);
+    const advice = verdict.code === 'missing' ? '. To restore a database from elsewhere, use --without-manifest' : '';
+    throw new CommandError(`${file} is not a valid backup: ${verdict.description}${advice}`);
   } catch (cause) {
     if (cause instanceof CommandError) throw cause;
     throw new CommandError(`${file} cannot be read: ${(cause as Error).message}`, { cause });
@@ -91,14 +91,14 @@ function openBackup(file: string): SqliteDatabase {
     const schema = examineSchema(db);
     if (schema.ok && schema.state !== 'empty') return db;
     db.connection.close();
-    throw new CommandError(`${file} cannot be used: ${schema.ok ? 'there is nothing in it' : schema.description}`);
+    throw new CommandError(`${file} cannot be used: ${schema.ok ? 'it is empty' : schema.description}`);
   } catch (cause) {
     if (cause instanceof CommandError) throw cause;
     throw new CommandError(`${file} cannot be read: ${(cause as Error).message}`, { cause });
   }
 }
 
-/** The folder's own key where it is the right one; the one in the backup where the folder has none yet. */
+/** The key of the folder, which must be the right one, or the key in the backup if the folder has none. */
 async function findKey(
   config: Config,
   from: SqliteDatabase,
@@ -108,7 +108,7 @@ async function findKey(
   const enclosed = masterKeyOf(from);
   const verdict = readMasterKey(path);
   if (!verdict.ok && verdict.code === 'missing' && enclosed !== null) return { key: enclosed, isMissing: true };
-  const advice = 'put the key that the backup was made with there, or name its file with --master-key-file';
+  const advice = 'put the master key of the backup there, or name its file with --master-key-file';
   const setting = masterKeyPrefix(config);
   if (!verdict.ok)
     throw new CommandError(`${setting}${verdict.description}${verdict.code === 'missing' ? `: ${advice}` : ''}`);

@@ -1,18 +1,18 @@
-/** `sallyport rotate-master-key`: seals every secret under a new master key. The server must be stopped meanwhile. */
+/** `sallyport rotate-master-key`: encrypts every secret with a new master key. The server must be stopped. */
 import { COMMAND_LINE } from '../resources/acting.ts';
 import type { CommandGroup } from './command.ts';
 import { DATA_SETTINGS } from './open.ts';
 
-/** Nobody keeps it here: where the key leaked, its copy would be the leak. */
+/** The command keeps no copy of the old key: if the key leaked, the copy would be the leak. */
 const OLDER_BACKUPS =
-  'The old key is gone from here. Backups made before need it and cannot be restored without; make a new one: sallyport backup <file>';
+  'The old key was deleted. Older backups cannot be restored without it. Make a new backup: sallyport backup <file>';
 
 export const rotateMasterKeyCommands: CommandGroup = [
   {
     name: 'rotate-master-key',
-    summary: 'Replace the key that secrets are sealed under',
+    summary: 'Replace the key that encrypts the stored secrets',
     explanation:
-      'Stop the server first. Everything is sealed anew in one transaction; if it is cut short, the next start finishes it.\nNo copy of the old key is kept here, and backups made before need it: where they shall remain of use, copy it first.',
+      'Stop the server first. Encrypts everything again in one transaction; if it is interrupted, the next start finishes it.\nOlder backups need the old key, which is deleted: copy it first if you want to keep them.',
     settings: DATA_SETTINGS,
     json: true,
     run: async (invocation) => {
@@ -38,7 +38,7 @@ export const rotateMasterKeyCommands: CommandGroup = [
           },
         });
         const { terminal, json } = invocation;
-        const told = `${resealed} ${resealed === 1 ? 'row is' : 'rows are'} sealed under the new key in ${masterKeyPath(config)}.\n${OLDER_BACKUPS}\n`;
+        const told = `${resealed} ${resealed === 1 ? 'row is' : 'rows are'} encrypted with the new key in ${masterKeyPath(config)}.\n${OLDER_BACKUPS}\n`;
         await terminal.out(json ? `${JSON.stringify({ resealed })}\n` : told);
         return 0;
       } finally {

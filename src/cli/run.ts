@@ -1,5 +1,4 @@
-/** Finds the command that was asked for, runs it, and turns what it throws into a message and an exit status. */
-
+/** Finds the command that the arguments name, runs it, and reports errors. */
 import { standardError } from '../observe/log-destination.ts';
 import { type Command, type CommandGroup, parseInvocation } from './command.ts';
 import { UsageError } from './errors.ts';
@@ -7,12 +6,12 @@ import { FORMER_NAMES, GROUPS, type GroupEntry } from './groups.ts';
 import { commandHelp, groupHelp, overviewHelp } from './help.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Runs `sallyport <words…>`. Answers the exit status: 0 done, 1 failed, 2 wrong usage or settings (contract §6). */
+/** Runs `sallyport <words…>`. Returns the exit status: 0 done, 1 failed, 2 wrong usage or settings (contract §6). */
 export async function run(words: readonly string[], terminal: Terminal): Promise<number> {
   try {
     return await dispatch(words, terminal);
   } catch (error) {
-    // Why a service did not start is to stand below the lines of the log, as the last one.
+    // The reason why a service did not start must be the last line, below the log.
     await standardError.drained();
     return await explain(error, terminal);
   }
@@ -20,18 +19,22 @@ export async function run(words: readonly string[], terminal: Terminal): Promise
 
 async function dispatch(words: readonly string[], terminal: Terminal): Promise<number> {
   const [first, ...rest] = words;
-  if (first === undefined) throw new UsageError('a command is missing', '');
+  if (first === undefined) throw new UsageError('Missing command', '');
   if (first === '--help' || first === '-h' || (first === 'help' && rest.length === 0)) {
     await terminal.out(overviewHelp(GROUPS));
     return 0;
   }
   if (first === 'help') return dispatch([...rest, '--help'], terminal);
   if (first === '--version') return dispatch(['version', ...rest], terminal);
-  const meant = FORMER_NAMES.get(`${first} ${rest[0]}`);
-  if (meant !== undefined) return dispatch([...meant.split(' '), ...rest.slice(1)], terminal);
+  const renamed = FORMER_NAMES.get(`${first} ${rest[0]}`);
+  if (renamed !== undefined) return dispatch([...renamed.split(' '), ...rest.slice(1)], terminal);
 
   const group = GROUPS.find(({ name }) => name === first);
-  if (group === undefined) throw new UsageError(`there is no command ${JSON.stringify(first)}`, '');
+  if (group === undefined)
+    throw unknownCommand(
+      first,
+      GROUPS.map(({ name }) => name),
+    );
   const commands = await group.load();
   const command = commandOf(commands, words);
   if (command === undefined) return groupAlone(group, commands, rest[0], terminal);
@@ -46,7 +49,7 @@ function commandOf(commands: CommandGroup, [first, second]: readonly string[]): 
   return commands.find(({ name }) => name === first || name === `${first} ${second}`);
 }
 
-/** A group was named without one of its commands. */
+/** Handles a group without one of its commands. */
 async function groupAlone(
   group: GroupEntry,
   commands: CommandGroup,
@@ -57,12 +60,37 @@ async function groupAlone(
     await terminal.out(groupHelp(group, commands));
     return 0;
   }
-  const known = commands.map(({ name }) => name.slice(group.name.length + 1)).join(', ');
-  const problem = word === undefined ? 'a command is missing' : `there is no ${JSON.stringify(word)}`;
-  throw new UsageError(`${problem}; those that there are: ${known}`, group.name);
+  const names = commands.map(({ name }) => name.slice(group.name.length + 1));
+  if (word === undefined) throw new UsageError(`Missing command. Use one of: ${names.join(', ')}`, group.name);
+  throw unknownCommand(word, names, group.name);
 }
 
-/** Errors that commands expect, by name: importing their classes would load all that they come with. */
+/** Suggests a name that is at most two edits away, or else lists the commands of the group. */
+function unknownCommand(word: string, names: readonly string[], group = ''): UsageError {
+  const [nearest] = names
+    .map((name) => ({ name, edits: editDistance(word, name) }))
+    .filter(({ edits }) => edits <= 2)
+    .sort((a, b) => a.edits - b.edits);
+  const others = group === '' ? '' : `. Use one of: ${names.join(', ')}`;
+  const advice = nearest === undefined ? others : `. Did you mean ${JSON.stringify(nearest.name)}?`;
+  return new UsageError(`Unknown command ${JSON.stringify(word)}${advice}`, group);
+}
+
+/** The Levenshtein distance. */
+function editDistance(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, at) => at);
+  for (const [before, letter] of [...one].entries()) {
+    const next = [before + 1];
+    for (let at = 0; at < other.length; at += 1) {
+      const replaced = (row[at] ?? 0) + (other[at] === letter ? 0 : 1);
+      next.push(Math.min(replaced, (row[at + 1] ?? 0) + 1, (next[at] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row.at(-1) ?? 0;
+}
+
+/** Expected errors, by name: importing their classes would load their modules. */
 const EXPECTED: ReadonlySet<string> = new Set(['CommandError', 'DataFolderError', 'DatabaseUnavailable', 'Refusal']);
 
 async function explain(error: unknown, terminal: Terminal): Promise<number> {
@@ -80,11 +108,11 @@ async function explain(error: unknown, terminal: Terminal): Promise<number> {
     return 1;
   }
   const fault = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  await terminal.err(`sallyport: this is a fault of the program: ${fault}\n`);
+  await terminal.err(`sallyport: internal error: ${fault}\n`);
   return 1;
 }
 
-/** What a refusal says of each field, where that is more than its sentence. */
+/** One line per wrong field of a refusal, if there are several. */
 function detailLines(error: Error): string {
   const details = 'details' in error && Array.isArray(error.details) ? error.details : [];
   if (details.length < 2) return '';

@@ -1,27 +1,26 @@
-/** `sallyport serve`: the service, until a signal ends it. */
+/** `sallyport serve`: runs the service until a signal ends it. */
 import { type Config, settingPrefix } from '../config/config.ts';
 import { SETTING_NAMES } from '../config/names.ts';
+import { DRAIN_MS } from '../kernel/limits/limits.ts';
 import { VERSION } from '../kernel/version.ts';
 import type { Sallyport } from '../sallyport.ts';
 import type { CommandGroup, Invocation } from './command.ts';
 import { CommandError } from './errors.ts';
-import { firstCredentialsText } from './first-credentials.ts';
-import { leaveAtOnce } from './leave.ts';
-import { firstSignal } from './signal.ts';
+import { firstSignal, leaveAtOnce } from './exit.ts';
+import { firstCredentialsText } from './init.ts';
 
 export const serveCommands: CommandGroup = [
   {
     name: 'serve',
     summary: 'Run the service',
-    explanation:
-      'An empty data folder is set up as by sallyport init. SIGTERM or SIGINT finishes what is in flight (8 s); a second\nSIGINT ends at once. SIGHUP has the certificate and its key read again, for connections from then on.\nWith --json one line of JSON says where it listens, and the credentials of a first start.',
+    explanation: `Sets up an empty data folder as sallyport init does. SIGTERM or SIGINT stops the service after the requests in progress,\nwhich have ${DRAIN_MS / 1000} s; a second SIGINT stops it at once. SIGHUP reloads the TLS certificate and its key for new connections.\nWith --json, one line of JSON has the address and the credentials of a first start.`,
     settings: SETTING_NAMES,
     json: true,
     run: async (invocation) => {
-      // Before anything is made, so that a signal that comes early is not lost.
-      let isAskedToRenew = false;
+      // First, so that an early signal is not lost.
+      let renewRequested = false;
       let renew = (): void => {
-        isAskedToRenew = true;
+        renewRequested = true;
       };
       const signalled = firstSignal(() => renew());
       const config = await invocation.config();
@@ -30,7 +29,7 @@ export const serveCommands: CommandGroup = [
       try {
         const where = await sallyport.start();
         renew = sallyport.renewCertificate;
-        if (isAskedToRenew) renew();
+        if (renewRequested) renew();
         const { firstCredentials } = sallyport;
         const isRead = await announce(invocation, where, config.dataDir, sallyport);
         if (isRead && firstCredentials !== null) await sallyport.credentialsShown();
@@ -39,14 +38,14 @@ export const serveCommands: CommandGroup = [
         await sallyport.stop();
         throw refusedAddress(config, error) ?? error;
       }
-      // What is not done by now is left to the next start, and the process ends in time.
+      // The next start does the rest, so that the process ends in time.
       await sallyport.stop().catch(leaveAtOnce);
       return 0;
     },
   },
 ];
 
-/** Answers whether somebody reads it. */
+/** Prints the address and the first credentials. Returns whether somebody reads them. */
 async function announce(
   { terminal, json }: Invocation,
   { url, address }: { readonly url: string; readonly address: string },
@@ -57,14 +56,14 @@ async function announce(
   const known = url === address ? '' : ` (known as ${url})`;
   const listening = `Sallyport ${VERSION} listens on ${address}${known}\n`;
   if (credentials === null) return terminal.out(listening);
-  // A person gets lines to read; a program that reads this, the object of contract §6 on a line of its own.
+  // Lines for a person; for a program, the object of contract §6 on its own line.
   const shown = terminal.isInteractive
     ? firstCredentialsText(credentials, await firstInvitation())
     : `${JSON.stringify(credentials)}\n`;
   return terminal.out(`${listening}\n${shown}`);
 }
 
-/** An address that cannot be listened on is the operator's to mend, unlike a fault. */
+/** The operator can fix an unusable address, so it is not an internal error. */
 function refusedAddress(config: Config, error: unknown): CommandError | null {
   const { code, syscall, message } = error as NodeJS.ErrnoException;
   const isAddress = syscall === 'listen' || syscall === 'getaddrinfo' || syscall === 'bind';

@@ -1,19 +1,19 @@
-/** What a command sees of the process it runs in. */
+/** The environment, the output and the input of a command. */
 import { SETTINGS } from '../config/names.ts';
 import { CommandError } from './errors.ts';
 
 export type Terminal = {
   readonly env: Readonly<Record<string, string | undefined>>;
   /**
-   * Writes to standard output, where only what was asked for goes. Resolves once it is handed to the system; false means
-   * that nobody reads it. Throws `CommandError` where it cannot be written.
+   * Writes to standard output, which carries only the requested data. Resolves when the system has taken the text; false if nobody reads
+   * it. Throws `CommandError` if it cannot be written.
    */
   out(text: string): Promise<boolean>;
   /** Whether a person reads standard output. */
   readonly isInteractive: boolean;
   /** Writes to standard error. */
   err(text: string): Promise<boolean>;
-  /** Standard input to its end, or null where it has more than this. */
+  /** Reads standard input to its end. Returns null if it has more bytes. */
   read(limitBytes: number): Promise<string | null>;
 };
 
@@ -39,7 +39,7 @@ export function processTerminal(): Terminal {
 /** The variables that commands read besides the settings. */
 const OTHER_VARIABLES = ['XDG_STATE_HOME', 'NO_COLOR'];
 
-/** Deno lists no variables where it was told which ones may be read. */
+/** With permission for single variables, Deno does not list them. */
 function readableEnvironment(): Terminal['env'] {
   const read = <T>(look: () => T): T | undefined => {
     try {
@@ -56,16 +56,16 @@ function readableEnvironment(): Terminal['env'] {
 }
 
 function writerTo(stream: NodeJS.WriteStream): (text: string) => Promise<boolean> {
-  // The callback of the write says it as well; an event without a listener would end the process.
+  // The callback of the write gets the error too, but without a listener the event would end the process.
   stream.on('error', () => {});
   return (text) =>
     new Promise<void>((resolve, reject) => {
-      // Deno throws where Node calls back.
+      // Deno throws, Node calls back.
       stream.write(text, (error) => (error == null ? resolve() : reject(error)));
     }).then(
       () => true,
       (error: NodeJS.ErrnoException) => {
-        // A reader that has seen enough (`| head -1`) closes the pipe: that is no failure of the command.
+        // A reader may close the pipe early (`| head -1`): the command did not fail.
         if (error.code === 'EPIPE') return false;
         throw new CommandError(`the output cannot be written (${error.code ?? error.message})`, { cause: error });
       },

@@ -1,22 +1,23 @@
-/** `sallyport user …`: the portal accounts that applications act as. */
+/** `sallyport user …`: users, which applications act as and people sign in as. */
 import { invitationUrl } from '../access/invitations.ts';
 import { hashPassword, makePassword } from '../access/password.ts';
 import type { User } from '../access/user.ts';
 import { USER_LIST, viewUser } from '../access/users.ts';
-import { listeningUrl } from '../config/config.ts';
+import { type Config, listeningUrl } from '../config/config.ts';
+import { INVITATION_MS } from '../kernel/limits/limits.ts';
 import { isoInstant } from '../kernel/schemas.ts';
 import { definedFields } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
 import { userId } from './application.ts';
 import type { CommandGroup, Invocation, Operand } from './command.ts';
 import { CommandError, UsageError } from './errors.ts';
-import { ADDRESS_SETTINGS, DATA_SETTINGS, withData } from './open.ts';
-import { printRecord } from './output.ts';
-import { listCommand, removeCommand, showCommand, updateCommand } from './resource.ts';
+import { ADDRESS_SETTINGS, recordCommand } from './open.ts';
+import { type Configured, listCommand, removeCommand, showCommand, updateCommand } from './resource.ts';
 
-const NAMED: Operand = { name: 'user', description: "The user's id or user name" };
+const NAMED: Operand = { name: 'user', description: 'The id or user name of the user' };
+const DEFAULT_ROLE = 'service';
 
-const USER: Parameters<typeof showCommand<User>>[0] = {
+const USER: Configured<User> = {
   group: 'user',
   path: 'users',
   operand: NAMED,
@@ -24,50 +25,42 @@ const USER: Parameters<typeof showCommand<User>>[0] = {
   id: userId,
   view: viewUser,
   updateExplanation:
-    '{"active":false} switches the user off, and with it all of its applications: from the next call on they are refused, and\nwhoever is signed in as the user is signed out. Permissions and divisions that are given take the place of all there were.',
+    '{"active":false} disables the user and all applications that act as the user: their calls are refused from then on, and the\nsessions of the user end. New permissions and divisions replace all old ones.',
 };
 
 export const userCommands: CommandGroup = [
-  {
+  recordCommand({
     name: 'user create',
     summary: 'Create a user',
     options: {
-      'user-name': { value: '<name>', required: true, description: 'What the user signs in with' },
-      'display-name': { value: '<name>', description: 'What people call the user' },
+      'user-name': { value: '<name>', required: true, description: 'The name to sign in with' },
+      'display-name': { value: '<name>', description: 'A name for people' },
       email: { value: '<address>', description: 'An email address' },
-      role: { value: '<role>', description: 'administrator, operator, viewer or service (service)' },
+      role: { value: '<role>', description: `administrator, operator, viewer or service (default: ${DEFAULT_ROLE})` },
       permission: { value: '<name>', many: true, description: 'A permission, such as employees:view' },
       division: { value: '<name>', many: true, description: 'Limits the user to this division' },
-      'with-password': { description: 'Make a password and print it, once; not for the role service' },
+      'with-password': { description: 'Create a password and print it once; not for the role service' },
     },
-    settings: DATA_SETTINGS,
-    json: true,
-    run: async (invocation) => {
-      refusePasswordOfService(invocation);
-      return withData(invocation, async ({ services, random }) => {
-        const divisions = invocation.texts('division');
-        const body = definedFields({
-          userName: invocation.text('user-name'),
-          displayName: invocation.text('display-name'),
-          email: invocation.text('email'),
-          role: invocation.text('role'),
-          permissions: invocation.texts('permission'),
-          constraints: divisions.length === 0 ? undefined : { divisions },
-        });
-        if (!invocation.given('with-password')) {
-          await printRecord(invocation, viewUser(await services.users.create(body, COMMAND_LINE)));
-          return 0;
-        }
-        const password = makePassword(random);
-        const passwordHash = await hashPassword(password, random);
-        const user = await services.users.create(body, COMMAND_LINE, {
-          complete: (built) => ({ ...built, passwordHash }),
-        });
-        await printRecord(invocation, { ...viewUser(user), password }, 'The password is shown this once.');
-        return 0;
+    check: refusePasswordOfService,
+    run: async ({ services, random }, { text, texts, given }) => {
+      const divisions = texts('division');
+      const body = definedFields({
+        userName: text('user-name'),
+        displayName: text('display-name'),
+        email: text('email'),
+        role: text('role'),
+        permissions: texts('permission'),
+        constraints: divisions.length === 0 ? undefined : { divisions },
       });
+      if (!given('with-password')) return { record: viewUser(await services.users.create(body, COMMAND_LINE)) };
+      const password = makePassword(random);
+      const passwordHash = await hashPassword(password, random);
+      const user = await services.users.create(body, COMMAND_LINE, {
+        complete: (built) => ({ ...built, passwordHash }),
+      });
+      return { record: { ...viewUser(user), password }, note: 'The password is shown only once.' };
     },
-  },
+  }),
   listCommand({
     name: 'user list',
     summary: 'List the users',
@@ -78,35 +71,38 @@ export const userCommands: CommandGroup = [
   }),
   showCommand(USER),
   updateCommand(USER),
-  {
+  recordCommand({
     name: 'user invite',
     summary: 'Print a one-time link by which a user sets a password',
-    explanation:
-      'It is good once and for 72 hours, and takes the place of one that was made before. The settings are those of the server\nthat the user will open it at.',
+    explanation: `The link works once, for ${INVITATION_MS / 3_600_000} hours, and replaces an earlier one. Use the settings of the server that the user will open.`,
     operands: [NAMED],
     settings: ADDRESS_SETTINGS,
-    json: true,
-    run: async (invocation) => {
-      const config = await invocation.config();
-      if (config.publicUrl === null && config.port === 0) {
-        throw new CommandError('it takes --public-url, or the port that the server listens on');
-      }
-      const address = config.publicUrl ?? listeningUrl(config, config.port);
-      return withData(invocation, async ({ services, store }) => {
-        const id = await userId({ store }, invocation.operand('user'));
-        const { token, expiresAt } = await services.invitations.invite(id, COMMAND_LINE);
-        const link = { url: invitationUrl(address, token), expiresAt: isoInstant(expiresAt) };
-        await printRecord(invocation, link, 'The link is shown this once.');
-        return 0;
-      });
+    run: async ({ services, store }, { operand, config }) => {
+      const address = addressOf(await config());
+      const id = await userId({ store }, operand('user'));
+      const { token, expiresAt } = await services.invitations.invite(id, COMMAND_LINE);
+      return {
+        record: { url: invitationUrl(address, token), expiresAt: isoInstant(expiresAt) },
+        note: 'The link is shown only once.',
+      };
     },
-  },
-  removeCommand(USER, 'One that an application acts as stays. Switched off, a user could come back: see update.'),
+  }),
+  removeCommand(
+    USER,
+    'A user that an application acts as cannot be removed. To disable a user instead, see sallyport help user update.',
+  ),
 ];
 
-/** Whoever has no role of the portal does not sign in: the password would open nothing. */
+function addressOf(config: Config): string {
+  if (config.publicUrl === null && config.port === 0) {
+    throw new CommandError('--public-url is required, or --port with the port of the server');
+  }
+  return config.publicUrl ?? listeningUrl(config, config.port);
+}
+
+/** The role service cannot sign in, so a password would be of no use. */
 function refusePasswordOfService({ command, given, text }: Invocation): void {
-  if (!given('with-password') || (text('role') ?? 'service') !== 'service') return;
-  const problem = '--with-password cannot be used with the role service: give --role viewer, operator or administrator';
+  if (!given('with-password') || (text('role') ?? DEFAULT_ROLE) !== DEFAULT_ROLE) return;
+  const problem = '--with-password does not work with the role service. Use --role viewer, operator or administrator';
   throw new UsageError(problem, command.name);
 }

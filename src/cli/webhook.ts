@@ -1,20 +1,21 @@
-/** `sallyport webhook …`: which events go where. */
+/** `sallyport webhook …`: which events are sent to which endpoint. */
 
 import { definedFields } from '../kernel/validation.ts';
+import type { ErrorClass } from '../outbound/outcome.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
+import { OWN_SETTINGS } from '../webhooks/advice.ts';
+import { viewAttempt } from '../webhooks/deliveries.ts';
 import { viewWebhook, WEBHOOK_LIST } from '../webhooks/view.ts';
 import type { Webhook } from '../webhooks/webhook.ts';
 import type { Command, CommandGroup, Invocation, Operand } from './command.ts';
 import { UsageError } from './errors.ts';
 import { readJsonObject } from './input.ts';
-import { DATA_SETTINGS, withData } from './open.ts';
-import { printRecord } from './output.ts';
-import { listCommand, removeCommand, showCommand, updateCommand } from './resource.ts';
-import { webhookTestCommand } from './webhook-test.ts';
+import { OUTBOUND_SETTINGS, recordCommand } from './open.ts';
+import { type Configured, listCommand, removeCommand, showCommand, updateCommand } from './resource.ts';
 
-const ID: Operand = { name: 'id', description: "The webhook's id" };
+const ID: Operand = { name: 'id', description: 'The id of the webhook' };
 
-const WEBHOOK: Parameters<typeof showCommand<Webhook>>[0] = {
+const WEBHOOK: Configured<Webhook> = {
   group: 'webhook',
   path: 'webhooks',
   operand: ID,
@@ -23,42 +24,38 @@ const WEBHOOK: Parameters<typeof showCommand<Webhook>>[0] = {
 };
 
 export const webhookCommands: CommandGroup = [
-  {
+  recordCommand({
     name: 'webhook create',
-    summary: 'Create a webhook, stopped',
+    summary: 'Create a webhook; it is stopped at first',
     explanation:
-      '--fields holds any further field of POST /services/api/x/edge/v1/webhooks, such as retry or maxRecordsPerSecond.',
+      '--fields takes other fields of POST /services/api/x/edge/v1/webhooks, such as retry or maxRecordsPerSecond.',
     options: {
-      name: { value: '<name>', required: true, description: 'What people call it' },
-      endpoint: { value: '<id>', required: true, description: 'The endpoint that it sends to' },
+      name: { value: '<name>', required: true, description: 'A name for people' },
+      endpoint: { value: '<id>', required: true, description: 'The endpoint to send to' },
       event: { value: '<type>', many: true, required: true, description: 'An event type, <category>.* or *' },
-      key: { value: '<name>', description: 'The PGP key to encrypt for; employee events need one' },
+      key: { value: '<name>', description: 'The PGP key to encrypt with; employee events require one' },
       header: { value: '<name: value>', many: true, description: 'A custom header, such as "x-tenant: 17"' },
-      ordered: { description: 'Send a batch only after the one before is delivered or dead' },
-      'standard-webhooks': { description: 'Sign as Standard Webhooks has it, too' },
-      fields: { value: '<json|@file|->', description: 'Further fields as a JSON object' },
+      ordered: { description: 'Send a batch only after the previous one is delivered or dead' },
+      'standard-webhooks': { description: 'Also sign as Standard Webhooks' },
+      fields: { value: '<json|@file|->', description: 'Other fields as a JSON object' },
     },
-    settings: DATA_SETTINGS,
-    json: true,
-    run: (invocation) =>
-      withData(invocation, async ({ services }) => {
-        const headers = invocation.texts('header').map((header) => customHeader(invocation, header));
-        const body = {
-          ...(await readJsonObject(invocation, 'fields')),
-          ...definedFields({
-            name: invocation.text('name'),
-            endpointId: invocation.text('endpoint'),
-            eventTypes: invocation.texts('event'),
-            encryptionKeyName: invocation.text('key'),
-            customHeaders: headers.length === 0 ? undefined : headers,
-            ordered: invocation.given('ordered') ? true : undefined,
-            standardWebhooks: invocation.given('standard-webhooks') ? true : undefined,
-          }),
-        };
-        await printRecord(invocation, viewWebhook(await services.webhooks.create(body, COMMAND_LINE)));
-        return 0;
-      }),
-  },
+    run: async ({ services }, invocation) => {
+      const headers = invocation.texts('header').map((header) => customHeader(invocation, header));
+      const body = {
+        ...(await readJsonObject(invocation, 'fields')),
+        ...definedFields({
+          name: invocation.text('name'),
+          endpointId: invocation.text('endpoint'),
+          eventTypes: invocation.texts('event'),
+          encryptionKeyName: invocation.text('key'),
+          customHeaders: headers.length === 0 ? undefined : headers,
+          ordered: invocation.given('ordered') ? true : undefined,
+          standardWebhooks: invocation.given('standard-webhooks') ? true : undefined,
+        }),
+      };
+      return { record: viewWebhook(await services.webhooks.create(body, COMMAND_LINE)) };
+    },
+  }),
   listCommand({
     name: 'webhook list',
     summary: 'List the webhooks and their states',
@@ -69,49 +66,69 @@ export const webhookCommands: CommandGroup = [
   }),
   showCommand(WEBHOOK),
   updateCommand(WEBHOOK),
-  switchCommand('start', 'Start a webhook: what waits for it is sent'),
-  switchCommand('stop', 'Stop a webhook: its records wait'),
-  webhookTestCommand,
-  {
+  switchCommand('start', 'Start a webhook; its waiting records are sent'),
+  switchCommand('stop', 'Stop a webhook; new records wait'),
+  recordCommand({
+    name: 'webhook test',
+    summary: 'Send a webhook.test record now and show the result',
+    explanation:
+      'The webhook may be stopped, but its endpoint must be enabled. Fails (exit status 1) unless the receiver accepts the record.\nThe command sends with the settings of its own environment, which may differ from those of the server.',
+    operands: [ID],
+    settings: OUTBOUND_SETTINGS,
+    run: async ({ services, store, clock, ids, transport }, invocation) => {
+      const [{ createTestDelivery }, { createSend }, { createOauthTokens }] = await Promise.all([
+        import('../delivery/test-delivery.ts'),
+        import('../delivery/send.ts'),
+        import('../delivery/oauth.ts'),
+      ]);
+      const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }) });
+      const test = createTestDelivery({ store, clock, ids, send, webhooks: services.webhooks });
+      const attempt = viewAttempt(await test(invocation.operand('id'), COMMAND_LINE.actor));
+      const { delivered, responseStatus, responseBody, errorClass, error, timings } = attempt;
+      const advice = NETWORK_ERRORS.has(errorClass ?? '') ? `${attempt.advice} ${OWN_SETTINGS}` : attempt.advice;
+      const shown = { delivered, responseStatus, responseBody: responseBody || null, errorClass, error, advice };
+      return {
+        record: invocation.json ? { ...attempt, advice } : { ...shown, totalMs: timings.totalMs },
+        status: delivered ? 0 : 1,
+      };
+    },
+  }),
+  recordCommand({
     name: 'webhook replay',
-    summary: 'Send records again that are dead or were delivered',
+    summary: 'Send dead or delivered records again',
     operands: [ID],
     options: {
-      since: { value: '<instant>', description: 'Only events from here on, as 2026-11-21T05:00:00.000Z' },
-      until: { value: '<instant>', description: 'Only events before this' },
-      state: { value: '<state>', many: true, description: 'dead or delivered (dead; with a range, both)' },
+      since: { value: '<instant>', description: 'Only events at or after this time, such as 2026-11-21T05:00:00.000Z' },
+      until: { value: '<instant>', description: 'Only events before this time' },
+      state: { value: '<state>', many: true, description: 'dead or delivered (default: dead; with a range, both)' },
     },
-    settings: DATA_SETTINGS,
-    json: true,
-    run: (invocation) =>
-      withData(invocation, async ({ services }) => {
-        const states = invocation.texts('state');
-        const body = definedFields({
-          since: invocation.text('since'),
-          until: invocation.text('until'),
-          states: states.length === 0 ? undefined : states,
-        });
-        await printRecord(invocation, await services.webhooks.replay(invocation.operand('id'), body, COMMAND_LINE));
-        return 0;
-      }),
-  },
-  removeCommand(WEBHOOK, 'Its records and their attempts go with it, those that wait included.'),
+    run: async ({ services }, { operand, text, texts }) => {
+      const states = texts('state');
+      const body = definedFields({
+        since: text('since'),
+        until: text('until'),
+        states: states.length === 0 ? undefined : states,
+      });
+      return { record: await services.webhooks.replay(operand('id'), body, COMMAND_LINE) };
+    },
+  }),
+  removeCommand(WEBHOOK, 'Also removes its records and their attempts, including records that are not delivered yet.'),
 ];
 
+/** Errors that may be caused by the settings of the sender. */
+const NETWORK_ERRORS: ReadonlySet<string> = new Set<ErrorClass>([
+  ...(['dns', 'connect', 'timeout', 'tls_untrusted', 'egress_refused', 'proxy', 'internal'] as const),
+]);
+
 function switchCommand(verb: 'start' | 'stop', summary: string): Command {
-  return {
+  return recordCommand({
     name: `webhook ${verb}`,
     summary,
     operands: [ID],
-    settings: DATA_SETTINGS,
-    json: true,
-    run: (invocation) =>
-      withData(invocation, async ({ services }) => {
-        const webhook = await services.webhooks[verb](invocation.operand('id'), COMMAND_LINE);
-        await printRecord(invocation, viewWebhook(webhook));
-        return 0;
-      }),
-  };
+    run: async ({ services }, { operand }) => ({
+      record: viewWebhook(await services.webhooks[verb](operand('id'), COMMAND_LINE)),
+    }),
+  });
 }
 
 function customHeader({ command }: Invocation, header: string): { readonly name: string; readonly value: string } {

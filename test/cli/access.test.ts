@@ -37,7 +37,7 @@ test('user: creates users, with a password that is shown once, and lists them', 
   assert.equal(status, 0);
   const password = /password\s+(\S+)\n/.exec(stdout)?.[1] ?? '';
   assert.match(password, /^([a-z2-9]{6}-){3}[a-z2-9]{6}$/);
-  assert.match(stdout, /\nThe password is shown this once\.\n$/);
+  assert.match(stdout, /\nThe password is shown only once\.\n$/);
 
   const { items, nextCursor } = await json<Page>(['user', 'list']);
   assert.deepEqual(
@@ -63,7 +63,7 @@ test('user: nobody who does not sign in gets a password, or an invitation to cho
       status: 2,
       stdout: '',
       stderr:
-        'sallyport user create: --with-password cannot be used with the role service: give --role viewer, operator or administrator\nSee: sallyport user create --help\n',
+        'sallyport user create: --with-password does not work with the role service. Use --role viewer, operator or administrator\nSee: sallyport user create --help\n',
     });
   }
   assert.equal((await json<Page>(['user', 'list'])).items.length, 1);
@@ -96,7 +96,7 @@ test('lists come in pages', async (t) => {
   assert.equal(exact.nextCursor, null);
   const { stdout } = await run(['user', 'list', '--limit', '2']);
   assert.match(stdout, /^id +userName +displayName +role +active\n/);
-  assert(stdout.endsWith(`\nThere are more: --cursor ${first.nextCursor}\n`), stdout);
+  assert(stdout.endsWith(`\nMore items: --cursor ${first.nextCursor}\n`), stdout);
   assert.equal((await run(['key', 'list'])).stdout, 'None.\n');
 });
 
@@ -138,7 +138,7 @@ test('lists take the filters and the orders of the API', async (t) => {
   );
   const wrong: readonly [args: readonly string[], says: RegExp][] = [
     [['--sort', 'role'], /--sort must be one of createdAt, -createdAt, userName, -userName/],
-    [['--sort', 'userName', '--cursor', cursor], /--cursor is not one that was given for this list in this order/],
+    [['--sort', 'userName', '--cursor', cursor], /--cursor is not a cursor of this list in this order/],
     [['--active', 'yes'], /--active must be one of true, false/],
     [['--role', 'king'], /--role must be one of administrator, /],
   ];

@@ -112,12 +112,16 @@ test('a backup says what it lacks, has the key only when told to, and never repl
   const { status, stdout } = await run(['backup', file]);
   assert.equal(status, 0);
   assert.match(stdout, /\nwithMasterKey +false\n/);
-  assert.ok(stdout.includes(`The master key is not in it. Keep a copy of ${join(dataDir, 'master.key')} elsewhere`));
+  assert.ok(
+    stdout.includes(
+      `The backup does not contain the master key. Keep a copy of ${join(dataDir, 'master.key')} elsewhere`,
+    ),
+  );
   const bytes = readFileSync(file);
   const key = Buffer.from(readFileSync(join(dataDir, 'master.key'), 'utf8'), 'base64');
   assert.equal(bytes.includes(key), false);
 
-  await refused(['backup', file, '--data', dataDir], /there is a file .*backup\.db already: .* --force/);
+  await refused(['backup', file, '--data', dataDir], /backup\.db already exists: .* --force/);
   assert.deepEqual(readFileSync(file), bytes);
   const whole = await json<Backup>(['backup', file, '--force', '--with-master-key']);
   assert.equal(whole.withMasterKey, true);
@@ -151,12 +155,15 @@ test('a restore is refused where it would lose or mix something, and changes not
   await refused(['restore', file, '--force', '--data', dataDir], /is in use: stop the server first/);
   await served.end('SIGTERM');
   const before = readFileSync(join(dataDir, 'sallyport.db'));
-  await refused(['restore', file, '--data', dataDir], /there is data in .* already: replace it with --force/);
+  await refused(['restore', file, '--data', dataDir], /already contains data: replace it with --force/);
 
   const empty = beside(folder, 'empty');
-  await refused(['restore', file, '--data', empty], /there is no master key at .*: put the key .* --master-key-file/);
+  await refused(
+    ['restore', file, '--data', empty],
+    /there is no master key at .*: put the master key .* --master-key-file/,
+  );
   await refused(['restore', `${file}.not`, '--data', empty], /there is no file/);
-  await refused(['restore', MAIN, '--data', empty], /main\.ts cannot be relied on: it has no manifest/);
+  await refused(['restore', MAIN, '--data', empty], /main\.ts is not a valid backup: it has no manifest/);
   await refused(
     ['restore', MAIN, '--data', empty, '--without-manifest'],
     /main\.ts cannot be read: file is not a database/,
@@ -164,7 +171,7 @@ test('a restore is refused where it would lose or mix something, and changes not
   const key = ['--master-key-file', join((await initialised(t)).dataDir, 'master.key')];
   await refused(
     ['restore', file, '--data', empty, ...key],
-    /the master key .* does not open .*backup\.db: put the key/,
+    /the master key .* does not open .*backup\.db: put the master key/,
   );
   assert.equal(existsSync(empty), false);
 
@@ -174,12 +181,12 @@ test('a restore is refused where it would lose or mix something, and changes not
   db.exec("UPDATE audit SET actor = 'nobody' WHERE number = 1");
   db.close();
   const restoring = ['restore', tampered, '--force', '--data', dataDir];
-  await refused(restoring, /cannot be relied on: its database is not the one that its manifest was written for/);
-  await refused([...restoring, '--without-manifest'], /cannot be relied on: its database is not the one/);
+  await refused(restoring, /is not a valid backup: its database is not the one that its manifest was written for/);
+  await refused([...restoring, '--without-manifest'], /is not a valid backup: its database is not the one/);
   const checked = checkManifest(file);
   assert.ok(checked.ok);
   truncateSync(tampered, checked.manifest.databaseBytes);
-  await refused(restoring, /cannot be relied on: it has no manifest.* --without-manifest/);
+  await refused(restoring, /is not a valid backup: it has no manifest.* --without-manifest/);
   await refused([...restoring, '--without-manifest'], /was not restored: its audit log is broken at entry 1/);
   assert.deepEqual(readdirSync(dataDir).sort(), ['master.key', 'sallyport.db', 'serve.lock']);
   assert.deepEqual(readFileSync(join(dataDir, 'sallyport.db')), before);
@@ -192,7 +199,10 @@ test('the key that a rotation replaces is kept nowhere, and it says that the bac
   assert.equal((await folder.run(['backup', file])).status, 0);
   const { status, stdout } = await folder.run(['rotate-master-key']);
   assert.equal(status, 0);
-  assert.match(stdout, /^The old key is gone from here\. Backups made before need it .* sallyport backup <file>$/m);
+  assert.match(
+    stdout,
+    /^The old key was deleted\. Older backups cannot be restored without it\. .* sallyport backup <file>$/m,
+  );
   for (const name of readdirSync(folder.dataDir)) {
     assert.ok(!readFileSync(join(folder.dataDir, name)).includes(key.trim()), name);
   }
@@ -257,7 +267,7 @@ test('a backup is verified without restoring it, with the key where it is at han
   new BetterSqlite3(forged).exec("PRAGMA journal_mode = DELETE; UPDATE user_account SET role = 'viewer'").close();
   appendManifest(forged, { takenAt: Date.now(), schemaVersion: 1, key: { authenticate: () => 'a'.repeat(64) } });
   assert.equal((await json<Verified>(['backup', 'verify', forged, '--data', elsewhere])).authenticated, false);
-  const notOurs = /cannot be relied on: its manifest was not written with its master key/;
+  const notOurs = /is not a valid backup: its manifest was not written with its master key/;
   await refused(['backup', 'verify', forged, '--data', dataDir], notOurs);
   await refused(['restore', forged, '--force', '--data', dataDir], notOurs);
 
@@ -267,6 +277,6 @@ test('a backup is verified without restoring it, with the key where it is at han
   ]) {
     assert.equal((await sallyport(args)).status, 2);
   }
-  await refused(['backup', 'verify', join(dataDir, 'sallyport.db')], /cannot be relied on: it has no manifest/);
-  await refused(['backup', 'verify', `${file}.not`], /cannot be relied on: ENOENT/);
+  await refused(['backup', 'verify', join(dataDir, 'sallyport.db')], /is not a valid backup: it has no manifest/);
+  await refused(['backup', 'verify', `${file}.not`], /is not a valid backup: ENOENT/);
 });

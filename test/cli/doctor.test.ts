@@ -63,11 +63,11 @@ test('an altered audit entry is found, and so is a removed one', async (t) => {
   const folder = await initialised(t);
   tamper(folder, "UPDATE audit SET actor = 'user:nobody' WHERE number = 1");
   assert.deepEqual(await complaints(folder), [
-    'problem audit log: entry 1 or the one before it was altered or removed',
+    'problem audit log: entry 1, or the one before it, was changed or removed',
   ]);
   tamper(folder, 'DELETE FROM audit WHERE number = 1');
   assert.deepEqual(await complaints(folder), [
-    'problem audit log: entry 2 or the one before it was altered or removed',
+    'problem audit log: entry 2, or the one before it, was changed or removed',
   ]);
 });
 
@@ -77,11 +77,11 @@ test('permissions that let others in are found, with what to run', async (t) => 
   const database = join(dataDir, 'sallyport.db');
   chmodSync(database, 0o640);
   assert.deepEqual(await complaints(folder), [
-    `problem file permissions: others than the owner can reach ${database}; run: chmod 600 ${database}`,
+    `problem file permissions: other users can access ${database}; run: chmod 600 ${database}`,
   ]);
   chmodSync(database, 0o600);
   chmodSync(dataDir, 0o755);
-  const reach = `others than the owner can reach the folder ${dataDir}`;
+  const reach = `other users can access the folder ${dataDir}`;
   assert.deepEqual(await complaints(folder), [
     `warning file permissions: ${reach} (mode 0755); run: chmod 700 ${dataDir}`,
   ]);
@@ -101,7 +101,7 @@ test('a master key that is exposed, another one, or gone is found, and the rest 
   const path = join(folder.dataDir, 'master.key');
   const key = readFileSync(path);
   chmodSync(path, 0o644);
-  const unread = 'problem secrets: there is no key to read them with';
+  const unread = 'problem secrets: they cannot be read without the master key';
   assert.deepEqual(await complaints(folder), [
     `problem master key: the master key ${path} can be reached by others (mode 0644); run: chmod 600 ${path}`,
     unread,
@@ -129,7 +129,9 @@ test('a reference that leads nowhere is found', async (t) => {
   const folder = await initialised(t);
   tamper(folder, 'PRAGMA foreign_keys = OFF; DELETE FROM user_account');
   assert(
-    (await complaints(folder)).includes('problem foreign keys: references lead nowhere: application to user_account'),
+    (await complaints(folder)).includes(
+      'problem foreign keys: rows refer to missing rows: application to user_account',
+    ),
   );
 });
 
@@ -163,7 +165,7 @@ test('a clock that is behind what was recorded is found', async (t) => {
     VALUES (${(Date.now() + 3_600_000) * 2048}, 'x', 'a.b', '{}', 'x', 0)`,
   );
   const [clock, ...rest] = await complaints(folder);
-  assert.match(clock ?? '', /^problem clock: it is 3[56]\d\d s behind the newest record: set it right$/);
+  assert.match(clock ?? '', /^problem clock: it is 3[56]\d\d s behind the newest record: correct it$/);
   assert.deepEqual(rest, []);
 });
 
@@ -247,8 +249,8 @@ test('a folder that has not had its first start is a problem, and stays as it is
   const dataDir = unusedFolder(t);
   const { status, stdout } = await sallyport(['doctor', '--data', dataDir]);
   assert.equal(status, 1);
-  assert.match(stdout, /^problem {2}data folder: there is no .*: run sallyport init, or sallyport serve$/m);
+  assert.match(stdout, /^problem {2}data folder: \S+ does not exist: run sallyport init or sallyport serve$/m);
   assert.match(stdout, /^problem {2}master key: there is no master key/m);
-  assert.match(stdout, /^problem {2}database: there is no /m);
+  assert.match(stdout, /^problem {2}database: \S+ does not exist/m);
   assert.throws(() => statSync(dataDir), { code: 'ENOENT' });
 });

@@ -28,7 +28,7 @@ test('init makes the data folder and prints the first credentials as one JSON ob
   assert.deepEqual(again, {
     status: 1,
     stdout: '',
-    stderr: `sallyport: ${dataDir} has had its first start: its credentials were shown then\n`,
+    stderr: `sallyport: ${dataDir} is already initialised, and its credentials were shown then\n`,
   });
 });
 
@@ -36,7 +36,7 @@ test('init without --json prints them for people', async (t) => {
   const dataDir = unusedFolder(t);
   const { status, stdout } = await sallyport(['init', '--data', dataDir]);
   assert.equal(status, 0);
-  assert(stdout.startsWith(`Everything is kept in ${dataDir}. These credentials are shown this once:\n\n`), stdout);
+  assert(stdout.startsWith(`The data is in ${dataDir}. These credentials are shown only once:\n\n`), stdout);
   assert.match(
     stdout,
     /\nadministrator {2}admin\npassword {7}[a-z2-9-]{27}\nclient id {6}spc_\w+\nclient secret {2}sps_\w+\n$/,

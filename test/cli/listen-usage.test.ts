@@ -53,7 +53,7 @@ describe('the certificate of sallyport listen', () => {
 
 describe('sallyport listen, wrongly used,', () => {
   const wrong: readonly [args: readonly string[], problem: string][] = [
-    [['--reset', '--status', '500'], '--reset and --status contradict each other'],
+    [['--reset', '--status', '500'], '--reset cannot be used with --status'],
     [['--status', '100'], '--status must be 200 to 599'],
     [['--status', '600'], '--status must be 200 to 599'],
     [['--delay', '3600001'], '--delay must be at most 3600000'],
@@ -61,7 +61,7 @@ describe('sallyport listen, wrongly used,', () => {
     [['--port', '65536'], '--port must be at most 65535'],
     [['--forward', 'localhost:3000'], '--forward must be an http: or https: URL'],
     [['--forward', 'ftp://localhost/'], '--forward must be an http: or https: URL'],
-    [['--pgp-passphrase', 'x'], '--pgp-passphrase without --pgp-key'],
+    [['--pgp-passphrase', 'x'], '--pgp-passphrase requires --pgp-key'],
     [['--secret', ''], '--secret is empty'],
   ];
   for (const [args, problem] of wrong) {
@@ -87,7 +87,7 @@ describe('sallyport listen, wrongly used,', () => {
     writeFileSync(join(folder, 'file'), '');
     await ends(
       ['--certificate-folder', join(folder, 'file', 'x')],
-      /^sallyport: the certificate cannot be kept in .*ENOTDIR/,
+      /^sallyport: the certificate cannot be stored in .*ENOTDIR/,
     );
   });
 });

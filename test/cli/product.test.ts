@@ -117,14 +117,17 @@ test('product check: says which rule counts and which applications could call', 
   assert.match(stdout, /^for bob +spc_\w+ +bob +no: the user bob lacks the permission shop-staff$/m);
   assert.match(
     (await run(['product', 'check', 'GET', '/shop/orders/17'])).stdout,
-    /\nNo application holds the scope\.\n$/,
+    /\nNo application has the scope\.\n$/,
   );
 
   assert.equal(
     await failure(['product', 'check', 'DELETE', '/shop/orders/17']),
-    'sallyport: nobody could: no rule of the API catalogue names this path and method\n',
+    'sallyport: nobody may call it: no rule of the API catalogue names this path and method\n',
   );
-  assert.match(await failure(['product', 'check', 'PUT', '/shop/orders/%2e']), /nobody could: .* ambiguous escape %2E/);
+  assert.match(
+    await failure(['product', 'check', 'PUT', '/shop/orders/%2e']),
+    /nobody may call it: .* ambiguous escape %2E/,
+  );
   const none = await run(['product', 'check', 'PUT', '/shop//orders/17', '--json']);
   assert.equal(none.status, 1);
   assert.deepEqual(JSON.parse(none.stdout), { rule: null, reason: 'the request target contains an empty segment' });

@@ -103,7 +103,7 @@ test('key update: gives another name, which webhooks follow, and another key', a
   assert.equal(await failure(['key', 'update', 'hr', '--name', 'x']), 'sallyport: there is no key hr\n');
   const nothing = await run(['key', 'update', 'payroll']);
   assert.equal(nothing.status, 2);
-  assert.match(nothing.stderr, /^sallyport key update: it takes one of --name, --public-key, --fields\n/);
+  assert.match(nothing.stderr, /^sallyport key update: Use one of --name, --public-key, --fields\n/);
 });
 
 test('event-type: is created, listed, shown, changed and removed by its name; what is built in stays', async (t) => {

@@ -44,8 +44,8 @@ async function verbsOf(group: string): Promise<string> {
 /** A command line for it that lacks nothing. */
 function complete({ name, operands = [], options = {} }: Command): string[] {
   const required = Object.entries(options).filter(([, option]) => option.required === true);
-  // It has to change something, of which nothing in particular is required.
-  const any = name === 'key update' ? ['--name', 'x'] : [];
+  // They require one of their options, whichever it is.
+  const any = ['key update', 'product update'].includes(name) ? ['--name', 'x'] : [];
   return [
     ...name.split(' '),
     ...operands.map(() => 'x'),
@@ -97,17 +97,18 @@ test('help of serve names every setting with its variable', async () => {
 
 test('a command line that cannot be run ends with 2, says what is wrong, and points to help', async () => {
   const wrong: readonly [words: readonly string[], problem: string, topic: string][] = [
-    [[], 'a command is missing', ''],
-    [['aplication'], 'there is no command "aplication"', ''],
-    [['help', 'aplication'], 'there is no command "aplication"', ''],
-    [['--port', '80'], 'there is no command "--port"', ''],
-    [['webhook'], `a command is missing; those that there are: ${await verbsOf('webhook')}`, ' webhook'],
-    [['user', 'delete'], `there is no "delete"; those that there are: ${await verbsOf('user')}`, ' user'],
+    [[], 'Missing command', ''],
+    [['aplication'], 'Unknown command "aplication". Did you mean "application"?', ''],
+    [['help', 'aplication'], 'Unknown command "aplication". Did you mean "application"?', ''],
+    [['--port', '80'], 'Unknown command "--port"', ''],
+    [['webhook'], `Missing command. Use one of: ${await verbsOf('webhook')}`, ' webhook'],
+    [['user', 'delete'], `Unknown command "delete". Use one of: ${await verbsOf('user')}`, ' user'],
+    [['webhook', 'strat'], 'Unknown command "strat". Did you mean "start"?', ' webhook'],
     [['user', 'list', '--limit', 'ten'], '--limit must be a whole number', ' user list'],
     [['application', 'create', '--name'], '--name needs a value', ' application create'],
     [
       ['webhook', 'create', '--endpoint', '--event', 'order.placed'],
-      '--endpoint needs a value; one that begins with a dash is written --endpoint=<value>',
+      '--endpoint needs a value. Write a value that starts with a dash as --endpoint=<value>',
       ' webhook create',
     ],
     [['serve', '--port=1', '--tls'], "Unknown option '--tls'", ' serve'],
@@ -152,12 +153,12 @@ test('every command refuses an option that it has not, an operand too many, and 
       assert.deepEqual([status, stdout, stderr], [2, '', `sallyport ${name}: ${problem}${hint}`]);
     };
     await expect([...words, '--nonsense'], "Unknown option '--nonsense'");
-    await expect([...words, 'another'], '"another" is one argument too many');
+    await expect([...words, 'another'], 'Unexpected argument "another"');
     const [operand] = operands;
     if (operand !== undefined)
       await expect(
         words.filter((word, at) => word !== 'x' || words[at - 1]?.startsWith('--')),
-        `<${operand.name}> is missing`,
+        `Missing argument <${operand.name}>`,
       );
     for (const required of Object.keys(options).filter((option) => options[option]?.required === true)) {
       const at = words.indexOf(`--${required}`);

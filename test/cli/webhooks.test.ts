@@ -93,7 +93,7 @@ test('endpoint: says beside the data that one is off because it did not answer t
   const off = await run([...create, '--token-challenge']);
   const { id, enabled, lastVerification } = JSON.parse(off.stdout) as Json & { lastVerification: { error: string } };
   assert.deepEqual([off.status, enabled, lastVerification.error === null], [0, false, false]);
-  const note = `It did not answer the challenge and is off. Hand the secret over, then: sallyport endpoint verify ${id}\n`;
+  const note = `The endpoint did not answer the challenge and is disabled. Give the receiver the secret, then run: sallyport endpoint verify ${id}\n`;
   assert.equal(off.stderr, note);
   const updated = await run(['endpoint', 'update', id, '--fields', JSON.stringify({ url: `${url}/elsewhere` })]);
   assert.deepEqual([updated.status, updated.stderr.startsWith(note)], [0, true]);
@@ -103,7 +103,7 @@ test('endpoint: says beside the data that one is off because it did not answer t
   const lacking = ['--fields', '{"tokenChallenge":true}', '--egress-allow', '192.0.2.1'];
   const unchallenged = await json([...create.slice(0, -1)]);
   const { stderr } = await run(['endpoint', 'update', unchallenged.id, ...lacking]);
-  assert.match(stderr, /^It did not answer .*\nA command goes by SALLYPORT_EGRESS_ALLOW, .*\n$/);
+  assert.match(stderr, /^The endpoint did not answer .*\nA command goes by SALLYPORT_EGRESS_ALLOW, .*\n$/);
 
   const on = await run([...create, '--token-challenge', '--secret', secret]);
   assert.deepEqual([on.status, on.stderr], [0, '']);
@@ -132,7 +132,7 @@ test('a command without the settings of the server switches off no endpoint that
     assert.match(verify.stdout, new RegExp(`${error}: `));
     assert.match(
       verify.stdout + verify.stderr,
-      /did not answer the challenge, and stays verified\. .* its own environment/,
+      /did not answer the challenge\. It stays verified\. .* its own environment/,
     );
     const { status, stdout } = await run(['webhook', 'test', webhook.id, '--json', ...lacking]);
     assert.equal(status, 1);

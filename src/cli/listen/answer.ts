@@ -1,25 +1,25 @@
-/** What the development receiver answers to a delivery: rightly, wrongly on purpose, or as the program that it forwards to. */
+/** The replies of the development receiver to deliveries: success, a planned failure, or the reply of another program. */
 import { LISTEN_FORWARD_MS } from '../../kernel/limits/listen.ts';
 
-/** What the command was told to do with deliveries. */
+/** The options for deliveries. */
 export type AnswerPlan = {
-  /** Instead of a success. */
+  /** The reply instead of success. */
   readonly failure: { readonly status: number } | 'reset' | null;
-  /** How many deliveries fail so; all of them where null. */
+  /** Number of deliveries that fail; null for all. */
   readonly failFirst: number | null;
   readonly delayMs: number;
-  /** Gets the decoded JSON of those that do not fail. */
+  /** Receives the decoded JSON of deliveries that do not fail. */
   readonly forward: URL | null;
 };
 
-/** `onPurpose` says that the failure was asked for; `forwarded` what the program answered, in words. */
+/** `onPurpose`: a planned failure. `forwarded`: describes the reply of the other program. */
 export type Answered = {
   readonly status: number | 'reset';
   readonly onPurpose: boolean;
   readonly forwarded: string | null;
 };
 
-/** Answers deliveries one after the other as planned; `json` is the decoded body. Never rejects. */
+/** Answers deliveries as planned. `json`: the decoded body. Never rejects. */
 export function createAnswerer({
   failure,
   failFirst,
@@ -38,7 +38,7 @@ export function createAnswerer({
   };
 }
 
-/** The program's status is the answer, so that what it cannot take comes again; 502 where there was none. */
+/** Replies with the status of the program, so that failures are retried; 502 if it did not answer. */
 async function passOn(url: URL, json: Uint8Array): Promise<Answered> {
   const since = performance.now();
   const took = (): string => `in ${Math.round(performance.now() - since)} ms`;

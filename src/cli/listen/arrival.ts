@@ -1,4 +1,4 @@
-/** One request that came, as the development receiver found it: what it brought, or why it is refused. */
+/** One request to the development receiver: its content, or why it is refused. */
 import type { IncomingMessage } from 'node:http';
 import { RECEIVED_BODY_BYTES } from '../../kernel/limits/limits.ts';
 import {
@@ -21,14 +21,14 @@ export type Arrival = {
   readonly path: string;
   /** Names and values as received, credentials masked. */
   readonly headers: readonly (readonly [name: string, value: string])[];
-  /** As received; empty where it could not be had. */
+  /** As received; empty if it could not be read. */
   readonly body: Uint8Array;
   readonly found: Found;
 };
 
 export type Found = Opened<Record<string, unknown>> | { readonly refusal: Refusal };
 
-/** Reads a request to its end and verifies it. Standard Webhooks' headers are verified where they came. */
+/** Reads and verifies requests. Verifies the headers of Standard Webhooks if a request has them. */
 export function createInspector(
   options: VerifyOptions,
   clock: () => number,
@@ -59,7 +59,7 @@ function pairsOf(raw: readonly string[]): (readonly [string, string])[] {
   return raw.flatMap((name, at) => (at % 2 === 0 ? [[name, raw[at + 1] ?? ''] as const] : []));
 }
 
-/** What proves who sent a request is no business of a screen; a signature proves one request alone. */
+/** Hides credentials. A signature is valid for one request only, so it is shown. */
 function masked([name, value]: readonly [string, string]): readonly [string, string] {
   if (name.toLowerCase() === 'x-api-key') return [name, '[secret]'];
   return [name, value.replace(/^(bearer) .*/i, '$1 [secret]')];

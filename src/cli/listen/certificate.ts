@@ -1,4 +1,4 @@
-/** The certificate of the development receiver: made once and kept, so that whoever trusts it goes on trusting it. */
+/** The certificate of the development receiver. It is stored, so that senders need to trust it only once. */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
@@ -10,17 +10,17 @@ import { writePrivateFile } from '../../kernel/private-file.ts';
 import { CommandError } from '../errors.ts';
 import { type Identity, makeCertificate } from './self-signed.ts';
 
-/** `certificateFile` is what a sender trusts (SALLYPORT_CA_FILE). */
+/** `certificateFile`: for SALLYPORT_CA_FILE of the sender. */
 export type KeptIdentity = Identity & { readonly certificateFile: string };
 
 const DAY_MS = 86_400_000;
 
-/** Where state of a user's programs is kept (XDG Base Directory Specification). */
+/** In the state folder of the user (XDG Base Directory Specification). */
 export function defaultFolder(env: Readonly<Record<string, string | undefined>>): string {
   return join(env.XDG_STATE_HOME || join(homedir(), '.local', 'state'), 'sallyport', 'listen');
 }
 
-/** What is in the folder if it is for this host and not about to expire, else a new one, which has to be trusted anew. */
+/** The stored certificate, or a new one if that is for another host or about to expire. */
 export function keptIdentity(folder: string, host: string, now: number): KeptIdentity {
   const names = ['localhost', '127.0.0.1', '::1', hostname(), host].filter(
     (name) => name !== '0.0.0.0' && name !== '::',
@@ -34,12 +34,12 @@ export function keptIdentity(folder: string, host: string, now: number): KeptIde
     }
     const made = makeCertificate([...new Set(names)], now, LISTEN_CERTIFICATE_DAYS);
     makePrivateFolder(folder);
-    // The key first: a certificate without its own key would be handed to senders in vain.
+    // The key first: senders would trust a certificate without its key for nothing.
     writePrivateFile(keyFile, made.privateKey);
     writePrivateFile(certificateFile, made.certificate);
     return { ...made, certificateFile };
   } catch (cause) {
-    throw new CommandError(`the certificate cannot be kept in ${folder}: ${(cause as Error).message}`, { cause });
+    throw new CommandError(`the certificate cannot be stored in ${folder}: ${(cause as Error).message}`, { cause });
   }
 }
 
@@ -51,7 +51,7 @@ function isUsable({ certificate, privateKey }: Identity, names: readonly string[
     const isPair = parsed.checkPrivateKey(createPrivateKey(privateKey));
     return isPair && names.every(covers) && Date.parse(parsed.validTo) > now + DAY_MS;
   } catch {
-    // What cannot be read is made anew.
+    // Replace an unreadable certificate.
     return false;
   }
 }

@@ -1,4 +1,4 @@
-/** What `sallyport listen` was told: what deliveries have to be, and what to do with them. */
+/** The options of `sallyport listen`: how to verify deliveries, and how to answer them. */
 import { randomBytes } from 'node:crypto';
 import { PORT_MAX } from '../../config/values.ts';
 import { LISTEN_DELAY_MAX_MS } from '../../kernel/limits/listen.ts';
@@ -13,7 +13,7 @@ import type { AnswerPlan } from './answer.ts';
 
 const DEFAULT_FAILURE = 500;
 
-/** Throws a `UsageError` for what contradicts itself. */
+/** Throws a `UsageError` for options that contradict each other. */
 export function readPlan(invocation: Invocation): AnswerPlan {
   const wrong = (problem: string): UsageError => new UsageError(problem, invocation.command.name);
   const status = invocation.integer('status');
@@ -21,7 +21,7 @@ export function readPlan(invocation: Invocation): AnswerPlan {
   const port = invocation.integer('port') ?? 0;
   const delayMs = invocation.integer('delay') ?? 0;
   const reset = invocation.given('reset');
-  if (reset && status !== undefined) throw wrong('--reset and --status contradict each other');
+  if (reset && status !== undefined) throw wrong('--reset cannot be used with --status');
   if (status !== undefined && (status < 200 || status > 599)) throw wrong('--status must be 200 to 599');
   if (port > PORT_MAX) throw wrong(`--port must be at most ${PORT_MAX}`);
   if (delayMs > LISTEN_DELAY_MAX_MS) throw wrong(`--delay must be at most ${LISTEN_DELAY_MAX_MS}`);
@@ -44,7 +44,7 @@ function readForward(invocation: Invocation): URL | null {
   return url;
 }
 
-/** `made` holds the secret and the API key that were made because none was given. */
+/** `made`: the new secret and API key if no secret was given. */
 export type Verification = {
   readonly verification: VerifyOptions;
   readonly made: { readonly secret: string; readonly apiKey: string } | null;
@@ -71,18 +71,17 @@ export async function readVerification(invocation: Invocation): Promise<Verifica
   return { verification: { secrets: made.secret, apiKey, ...(decrypt && { decrypt }) }, made };
 }
 
-const UNPROTECTED =
-  'Warning: the PGP message has no integrity protection; nobody can tell whether it was changed on its way.\n';
+const UNPROTECTED = 'Warning: the PGP message has no integrity protection, so changes to it cannot be detected.\n';
 
-/** One key for every name that a sender knows it by. */
+/** The same key for every key name. */
 async function readDecryption(invocation: Invocation): Promise<VerifyOptions['decrypt'] | null> {
   const file = invocation.text('pgp-key');
   const given = invocation.text('pgp-passphrase');
   if (file === undefined) {
     if (invocation.given('pgp-allow-unprotected'))
-      throw new UsageError('--pgp-allow-unprotected without --pgp-key', invocation.command.name);
+      throw new UsageError('--pgp-allow-unprotected requires --pgp-key', invocation.command.name);
     if (given === undefined) return null;
-    throw new UsageError('--pgp-passphrase without --pgp-key', invocation.command.name);
+    throw new UsageError('--pgp-passphrase requires --pgp-key', invocation.command.name);
   }
   const privateKey = await readFileOrInput(invocation, file);
   const passphrase = given === undefined ? undefined : (await readText(invocation, given)).trimEnd();

@@ -1,17 +1,17 @@
-/** What the development receiver shows of a request and of its answer: lines for people, an object for programs. */
+/** How the development receiver shows requests and replies: lines for people, objects for programs. */
 import { styleText } from 'node:util';
 import { LISTEN_BODY_SHOWN_LENGTH } from '../../kernel/limits/listen.ts';
 import { printable } from '../output.ts';
 import type { Answered } from './answer.ts';
 import type { Arrival } from './arrival.ts';
 
-/** Colours text, or leaves it as it is. */
+/** Colours text, or returns it unchanged. */
 export type Paint = (style: 'green' | 'red' | 'yellow' | 'dim' | 'bold', text: string) => string;
 
 export const inColour: Paint = (style, text) => styleText(style, text, { validateStream: false });
 export const plain: Paint = (_style, text) => text;
 
-/** A request as it came in. */
+/** The text for a request. */
 export function arrivalText({ number, at, method, path, headers, body, found }: Arrival, paint: Paint): string {
   const time = new Date(at).toISOString().slice(11, 23);
   const title = `#${number} ${time} ${printable(`${method} ${path}`)}`;
@@ -19,7 +19,7 @@ export function arrivalText({ number, at, method, path, headers, body, found }: 
   return `${[`${paint('bold', title)}  ${whatText(found, paint)}`, ...shown, ...bodyLines(found, body)].join('\n')}\n`;
 }
 
-/** What was answered to it. */
+/** The text for the reply. */
 export function answerText({ number }: Arrival, { status, onPurpose, forwarded }: Answered, paint: Paint): string {
   const what = status === 'reset' ? 'connection reset' : String(status);
   const style = typeof status === 'number' && status < 300 ? 'green' : onPurpose ? 'yellow' : 'red';
@@ -27,7 +27,7 @@ export function answerText({ number }: Arrival, { status, onPurpose, forwarded }
   return `${paint('bold', `#${number}`)} → ${paint(style, what)}${why}${forwarded === null ? '' : `: ${printable(forwarded)}`}\n`;
 }
 
-/** Both in one, on one line. */
+/** Request and reply as one line of JSON. */
 export function arrivalJson({ number, at, method, path, headers, body, found }: Arrival, answered: Answered): string {
   const what = 'refusal' in found ? 'refused' : 'answer' in found ? 'challenge' : 'delivery';
   const bytes = 'delivery' in found ? found.delivery.body : body;
@@ -48,7 +48,7 @@ export function arrivalJson({ number, at, method, path, headers, body, found }: 
 function whatText(found: Arrival['found'], paint: Paint): string {
   if ('refusal' in found) {
     const { code, description, verified } = found.refusal;
-    return `${paint('red', `✗ ${code}`)}: ${printable(description)}${verified ? ' (the sender is right)' : ''}`;
+    return `${paint('red', `✗ ${code}`)}: ${printable(description)}${verified ? ' (the sender is authentic)' : ''}`;
   }
   if ('answer' in found) return `${paint('green', '✓')} token challenge`;
   const { records, attemptNumber, secretIndex } = found.delivery;
@@ -57,7 +57,7 @@ function whatText(found: Arrival['found'], paint: Paint): string {
   return `${paint('green', '✓')} ${what}, attempt ${attemptNumber}, ${sender}`;
 }
 
-/** Decoded where it could be, as JSON where it is some. */
+/** Decoded if possible, and indented if it is JSON. */
 function bodyLines(found: Arrival['found'], body: Uint8Array): string[] {
   const text = decode('delivery' in found ? found.delivery.body : body);
   if (text === null) return [`  <${body.length} bytes>`];

@@ -1,6 +1,6 @@
 /**
- * A self-signed certificate, made with Node alone, for receivers on machines that have no openssl: the demo's and the one of
- * `sallyport listen`. X.509 v3 (RFC 5280 §4.1) in DER, with a P-256 key. Whoever trusts it trusts this one key.
+ * Creates a self-signed certificate without openssl, for the demo and for `sallyport listen`: X.509 v3 (RFC 5280 §4.1) in DER, with a
+ * P-256 key. Trust in it covers this key only.
  */
 import { generateKeyPairSync, randomBytes, sign, X509Certificate } from 'node:crypto';
 import { isIP, isIPv4 } from 'node:net';
@@ -10,13 +10,13 @@ export type Identity = { readonly certificate: string; readonly privateKey: stri
 
 const HOUR_MS = 3_600_000;
 
-/** For these DNS names and IP addresses, valid from an hour before `now` (epoch milliseconds) for so many days after. */
+/** `names`: DNS names and IP addresses. Valid from an hour before `now` (epoch milliseconds) until `days` days after. */
 export function makeCertificate(names: readonly string[], now: number, days = 1): Identity {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const issuer = sequence(set(sequence(oid(COMMON_NAME), tagged(UTF8_STRING, Buffer.from('Sallyport receiver')))));
   const body = sequence(
     tagged(0xa0, integer(Buffer.of(2))),
-    // Positive and never zero.
+    // The serial number must be positive.
     integer(Buffer.concat([Buffer.of(1), randomBytes(8)])),
     sequence(oid(ECDSA_WITH_SHA256)),
     issuer,
@@ -45,7 +45,7 @@ const SET = 0x31;
 const DNS_NAME = 0x82;
 const IP_ADDRESS = 0x87;
 
-/** 1.2.840.10045.4.3.2, 2.5.4.3 and 2.5.29.17 as DER holds them. */
+/** 1.2.840.10045.4.3.2, 2.5.4.3 and 2.5.29.17 in DER. */
 const ECDSA_WITH_SHA256 = '2a8648ce3d040302';
 const COMMON_NAME = '550403';
 const SUBJECT_ALT_NAME = '551d11';
@@ -59,7 +59,7 @@ function alternativeNames(names: readonly string[]): Buffer {
 
 function addressBytes(address: string): Buffer {
   if (isIPv4(address)) return Buffer.from(address.split('.').map(Number));
-  // A URL writes every form in groups of hexadecimal digits, with at most one gap.
+  // A URL normalises every form to groups of hexadecimal digits with at most one gap.
   const { hostname } = new URL(`http://[${address}]/`);
   const [before = [], after = []] = hostname
     .slice(1, -1)
@@ -69,7 +69,7 @@ function addressBytes(address: string): Buffer {
   return Buffer.from([...before, ...gap, ...after].map((group) => group.padStart(4, '0')).join(''), 'hex');
 }
 
-/** UTCTime has two digits for the year, which serve until 2049. */
+/** UTCTime has two digits for the year, enough until 2049. */
 function time(at: number): Buffer {
   const digits = new Date(at).toISOString().replace(/\D/g, '').slice(2, 14);
   return tagged(UTC_TIME, Buffer.from(`${digits}Z`));
@@ -96,7 +96,7 @@ function tagged(tag: number, ...parts: readonly Buffer[]): Buffer {
   return Buffer.concat([Buffer.of(tag), length(content.length), content]);
 }
 
-/** Below 128 one byte, else their number and the bytes (X.690 §8.1.3). */
+/** One byte below 128, else the number of length bytes and the bytes (X.690 §8.1.3). */
 function length(size: number): Buffer {
   if (size < 0x80) return Buffer.of(size);
   return size < 0x100 ? Buffer.of(0x81, size) : Buffer.of(0x82, size >> 8, size & 0xff);

@@ -1,4 +1,4 @@
-/** The development receiver's HTTPS server: takes each request in, has it shown, and answers. */
+/** The HTTPS server of the development receiver. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -11,27 +11,27 @@ import type { Identity } from './self-signed.ts';
 
 export type Parts = {
   inspect(request: IncomingMessage): Promise<Arrival>;
-  /** Of a delivery that passed every check. */
+  /** Called for a delivery that passed every check. */
   answer(json: Uint8Array): Promise<Answered>;
-  /** Told when it has come, and when it is answered. */
+  /** Called when a request has arrived, and when it is answered. */
   showArrival(arrival: Arrival): void;
   showAnswer(arrival: Arrival, answered: Answered): void;
 };
 
 export type Listening = {
   readonly port: number;
-  /** Ends every connection. */
+  /** Closes every connection. */
   close(): Promise<void>;
 };
 
-/** Throws a `CommandError` for an address that cannot be listened on. */
+/** Throws a `CommandError` for an unusable address. */
 export async function listen(
   identity: Identity,
   { host, port }: { readonly host: string; readonly port: number },
   parts: Parts,
 ): Promise<Listening> {
   const server = createServer({ cert: identity.certificate, key: identity.privateKey }, (request, response) => {
-    // What fails here is a connection that ended: nobody is left to answer.
+    // Only a closed connection fails here, and nobody is left to answer.
     handle(request, response, parts).catch(() => response.destroy());
   });
   await new Promise<void>((resolve, reject) => {
@@ -52,8 +52,8 @@ async function handle(request: IncomingMessage, response: ServerResponse, parts:
   const arrival = await parts.inspect(request);
   parts.showArrival(arrival);
   const { found } = arrival;
-  const answered = 'delivery' in found ? await parts.answer(found.delivery.body) : rightAnswer(found);
-  // Before the sender has it, so that whoever waits for the sender finds it shown.
+  const answered = 'delivery' in found ? await parts.answer(found.delivery.body) : plainAnswer(found);
+  // Show it first, so that it is visible once the sender has the reply.
   parts.showAnswer(arrival, answered);
   if (answered.status === 'reset') return void request.socket.resetAndDestroy();
   if ('answer' in found) response.setHeader(challengeHeader, found.answer);
@@ -61,8 +61,8 @@ async function handle(request: IncomingMessage, response: ServerResponse, parts:
   response.end('refusal' in found ? `${found.refusal.code}: ${found.refusal.description}` : undefined);
 }
 
-/** What a receiver owes to anything but a delivery. */
-function rightAnswer(found: Exclude<Arrival['found'], { readonly delivery: unknown }>): Answered {
+/** The reply to anything but a valid delivery. */
+function plainAnswer(found: Exclude<Arrival['found'], { readonly delivery: unknown }>): Answered {
   const status = 'refusal' in found ? statusOf(found.refusal) : 200;
   return { status, onPurpose: false, forwarded: null };
 }
