@@ -3,6 +3,7 @@ import { type Config, ConfigurationError, readSettingFile } from './config/confi
 import { type Data, type FirstCredentials, openData } from './data/data-folder.ts';
 import { makeFirstCredentials } from './data/first-start.ts';
 import { createLargeBodies, type LargeBodies } from './delivery/large-bodies.ts';
+import { createErasures, type ErasureWork } from './events/erase.ts';
 import type { Clock } from './kernel/ids.ts';
 import type { Log } from './observe/log.ts';
 import type { EgressPolicy } from './outbound/egress.ts';
@@ -15,6 +16,7 @@ export type Composed = Omit<Data, 'firstCredentials' | 'firstStart'> & {
   readonly transport: Transport;
   readonly makeLargeBody: LargeBodies['make'];
   readonly services: Services;
+  readonly erasureWork: ErasureWork;
   /** Not null until `credentialsShown`, which whoever shows them calls; a start that was cut short before shows them again. */
   readonly firstCredentials: FirstCredentials | null;
   credentialsShown(): Promise<void>;
@@ -60,7 +62,8 @@ export async function compose(config: Config, { log, ...options }: ComposeOption
     await data.close();
   };
   try {
-    const services = createServices({ ...data, egress, transport, log, wake, recall });
+    const erasures = createErasures({ ...data, log, recall });
+    const services = createServices({ ...data, egress, transport, log, wake, erasures });
     await services.products.refresh();
     const credentials =
       options.exclusive && firstStart ? await makeFirstCredentials({ ...data, firstCredentials }) : null;
@@ -71,6 +74,7 @@ export async function compose(config: Config, { log, ...options }: ComposeOption
       transport,
       makeLargeBody: largeBodies.make,
       services,
+      erasureWork: erasures,
       firstCredentials: credentials,
       credentialsShown: () => firstCredentials.forget(),
       wake,

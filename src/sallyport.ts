@@ -17,6 +17,7 @@ import { createTestDelivery } from './delivery/test-delivery.ts';
 import { createTestOauth } from './delivery/test-oauth.ts';
 import { createEmbedding, type Embedding } from './embedding.ts';
 import { checkedEvents, type PublishInput } from './events/program-input.ts';
+import { readEvents } from './events/publish.ts';
 import { writeApplicationUses } from './housekeeping/application-uses.ts';
 import { logAuditHead } from './housekeeping/audit-head.ts';
 import { createHousekeeping } from './housekeeping/housekeeping.ts';
@@ -37,6 +38,7 @@ import { type CheckClock, createClockWatch } from './observe/clock-watch.ts';
 import { createLog, type Log } from './observe/log.ts';
 import { createObservers, type Observers } from './observe/observers.ts';
 import { createPortal } from './portal/portal.ts';
+import { type ProgramServices, readingServices } from './program-services.ts';
 import { EMBEDDING_PROGRAM } from './resources/acting.ts';
 import type { Services } from './services.ts';
 
@@ -51,7 +53,7 @@ export { type Acting, EMBEDDING_PROGRAM } from './resources/acting.ts';
 
 export type Sallyport = Embedding & {
   /** The use cases. They reject with `StoppedError` once `stop` was called. */
-  readonly services: Services;
+  readonly services: ProgramServices;
   /** What was made for the first administrator at the first start of a data folder; null once it was shown. */
   readonly firstCredentials: FirstCredentials | null;
   /** Whoever has shown the first credentials says so: they are forgotten. */
@@ -154,7 +156,7 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch }: S
   const deliver = once(async () => {
     await dispatcher.start();
     housekeeping.start();
-    services.erasures.start();
+    composed.erasureWork.start();
     composed.startThreads();
     endWatch = watchStorage({ ...composed, log });
     catalogueWatch = setInterval(() => {
@@ -186,11 +188,11 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch }: S
   return {
     // The portal is for who listens by themselves: a host program has pages of its own at these paths.
     ...embedding,
-    services: lastingAsLong(during, services, IN_MEMORY),
+    services: lastingAsLong(during, readingServices(services), IN_MEMORY),
     firstCredentials: composed.firstCredentials,
     credentialsShown: () => during(composed.credentialsShown),
     firstInvitation: () => during(async () => inviteFirstAdministrator(composed, issuer())),
-    publish: (input) => during(async () => services.publish(checkedEvents(input), EMBEDDING_PROGRAM)),
+    publish: (input) => during(async () => services.publish(readEvents(checkedEvents(input)), EMBEDDING_PROGRAM)),
     startDelivery: () => lifetime.starting(deliver),
     start: () => lifetime.starting(listenAndDeliver),
     renewCertificate: () => certificate.renew(listener.serve),
@@ -202,7 +204,7 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch }: S
         const patience = new Promise<void>((resolve) => setTimeout(resolve, DRAIN_MS).unref());
         const drained = Promise.race([idle, patience]);
         await Promise.all([
-          ...[listener.close(), dispatcher.stop(), housekeeping.stop(), services.erasures.stop()],
+          ...[listener.close(), dispatcher.stop(), housekeeping.stop(), composed.erasureWork.stop()],
           drained,
         ]);
         await figures.flush().catch((err: unknown) => log.error({ err }, 'the last figures could not be written'));

@@ -7,7 +7,7 @@ import { createSessions, type Sessions } from './access/sessions.ts';
 import { createTokens, type Tokens } from './access/tokens.ts';
 import { createUsers, type Users } from './access/users.ts';
 import { createEmployees, type Employees } from './employees/employees.ts';
-import { createErasures, type Erasures } from './events/erase.ts';
+import type { Erasures } from './events/erase.ts';
 import { createEventTypes, type EventTypes } from './events/event-types.ts';
 import { createPublish, type Publish } from './events/publish.ts';
 import type { Clock, Ids, Random } from './kernel/ids.ts';
@@ -49,8 +49,7 @@ export type ServiceDependencies = {
   readonly log: Log;
   /** Tells the dispatcher that there may be work. */
   readonly wake: () => void;
-  /** Has the dispatcher end requests that carry events about the subject. */
-  readonly recall: (subject: string) => void;
+  readonly erasures: Erasures;
 };
 
 export function createServices(dependencies: ServiceDependencies): Services {
@@ -66,7 +65,7 @@ export function createServices(dependencies: ServiceDependencies): Services {
     employees: createEmployees(dependencies),
     eventTypes,
     publish: createPublish({ ...dependencies, eventTypes }),
-    erasures: createErasures(dependencies),
+    erasures: dependencies.erasures,
     endpoints: createEndpoints({ ...dependencies, challenge: createChallenge(dependencies) }),
     keys: createKeys(dependencies),
     webhooks: createWebhooks(dependencies),

@@ -4,6 +4,7 @@ import { type TestContext, test } from 'node:test';
 import { matchRule } from '../src/access/catalogue.ts';
 import { type Composed, type ComposeOptions, compose } from '../src/compose.ts';
 import { type Config, defaultConfig } from '../src/config/config.ts';
+import { eventTypeReader } from '../src/events/event-types.ts';
 import { createLog } from '../src/observe/log.ts';
 import { COMMAND_LINE } from '../src/resources/acting.ts';
 import { cleanUp } from './support/cleanup.ts';
@@ -50,7 +51,7 @@ test('what makes work tells who listens for it', async (t) => {
     recall: (subject) => recalled.push(subject),
   });
   assert.equal(told, 0);
-  await services.eventTypes.create({ name: 'order.placed' }, COMMAND_LINE);
+  await services.eventTypes.create(eventTypeReader.create({ name: 'order.placed' }), COMMAND_LINE);
   assert.equal(told, 0);
   await services.publish({ type: 'order.placed', data: {} }, COMMAND_LINE);
   assert.equal(told, 1);

@@ -10,9 +10,9 @@ import {
 } from '../kernel/limits/limits.ts';
 import { checkAll, refuseField, refuseFields } from '../kernel/refusal.ts';
 import { displayName, distinct, id, idInput, instant, isoInstant } from '../kernel/schemas.ts';
-import { validate } from '../kernel/validation.ts';
 import type { Acting } from '../resources/acting.ts';
-import { type Administration, administer, type Stamp, setByService } from '../resources/administration.ts';
+import { type Administration, administer, type Stamp } from '../resources/administration.ts';
+import { type BodyOf, inputReader, setByService } from '../resources/input.ts';
 import { choiceFilter, type ListRules, TRUE_OR_FALSE, textFilter } from '../resources/list-rules.ts';
 import type { Beside } from '../store/resource.ts';
 import type { Store } from '../store/store.ts';
@@ -39,7 +39,21 @@ export const applicationInput = z
     active: z.boolean().default(true),
   })
   .meta({ id: 'ApplicationInput', description: 'A registered application.' });
-type ApplicationInput = z.infer<typeof applicationInput>;
+export type ApplicationBody = BodyOf<typeof applicationInput>;
+export type ApplicationInput = z.output<typeof applicationInput>;
+export const applicationReader = inputReader(
+  applicationInput,
+  setByService(
+    'id',
+    'clientId',
+    'clientSecret',
+    'lastUsedAt',
+    'secretCreatedAt',
+    'previousSecretExpiresAt',
+    'createdAt',
+    'updatedAt',
+  ),
+);
 
 export const applicationView = z
   .object({
@@ -78,6 +92,7 @@ export const regenerateInput = z
     revokeTokens: z.boolean().default(false).meta({ description: 'Refuses every token issued so far, too.' }),
   })
   .meta({ id: 'RegenerateSecretInput', description: 'What becomes of the replaced secret, and of tokens.' });
+export type RegenerateInput = z.output<typeof regenerateInput>;
 
 export const APPLICATION_LIST: ListRules = {
   name: 'applications',
@@ -93,14 +108,19 @@ export const APPLICATION_LIST: ListRules = {
 /** An application with the secret that was just made: the only time it is in the clear. */
 export type WithSecret = { readonly application: Application; readonly clientSecret: string };
 
-export type Applications = Omit<Administration<Application>, 'create'> & {
+export type Applications = Omit<Administration<Application, ApplicationBody, ApplicationInput>, 'create'> & {
   create(
-    body: unknown,
+    input: ApplicationInput,
     acting: Acting,
     more?: { readonly beside?: Beside<WithSecret> | undefined },
   ): Promise<WithSecret>;
   /** A new secret; the one before stays valid for `overlapSeconds`, the one before that ends at once. */
-  regenerateSecret(id: string, body: unknown, acting: Acting, beside?: Beside<WithSecret>): Promise<WithSecret>;
+  regenerateSecret(
+    id: string,
+    input: RegenerateInput,
+    acting: Acting,
+    beside?: Beside<WithSecret>,
+  ): Promise<WithSecret>;
   /** Refuses every token issued so far. */
   revokeTokens(id: string, acting: Acting): Promise<Application>;
 };
@@ -108,16 +128,6 @@ export type Applications = Omit<Administration<Application>, 'create'> & {
 type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly random: Random };
 
 export function createApplications({ store, clock, ids, random }: Dependencies): Applications {
-  const reserved = setByService(
-    'id',
-    'clientId',
-    'clientSecret',
-    'lastUsedAt',
-    'secretCreatedAt',
-    'previousSecretExpiresAt',
-    'createdAt',
-    'updatedAt',
-  );
   const build = async (input: ApplicationInput, before: Application | null, stamp: Stamp): Promise<Application> => {
     await checkAll([
       () => refuseUnknownUser(store, input.userId, before),
@@ -139,12 +149,11 @@ export function createApplications({ store, clock, ids, random }: Dependencies):
       lastUsedAt: before?.lastUsedAt ?? null,
     };
   };
-  const administration = administer<Application, ApplicationInput>(
+  const administration = administer<Application, ApplicationBody, ApplicationInput>(
     {
       name: 'application',
       store: store.applications,
-      input: applicationInput,
-      reserved: { create: reserved, patch: reserved },
+      reader: applicationReader,
       writable: ({ name, userId, accessTokenValiditySeconds, scopes, active }) => ({
         name,
         userId,
@@ -169,17 +178,16 @@ export function createApplications({ store, clock, ids, random }: Dependencies):
   );
   return {
     ...administration,
-    create: async (body, acting, { beside } = {}) => {
+    create: async (input, acting, { beside } = {}) => {
       const clientSecret = mintCredential('sps', random);
       const secretHash = hashCredential(clientSecret);
-      const application = await administration.create(body, acting, {
+      const application = await administration.create(input, acting, {
         complete: (built) => ({ ...built, secretHash }),
         beside: beside && ((application) => beside({ application, clientSecret })),
       });
       return { application, clientSecret };
     },
-    regenerateSecret: async (id, body, acting, beside) => {
-      const { overlapSeconds, revokeTokens } = validate(regenerateInput, body);
+    regenerateSecret: async (id, { overlapSeconds, revokeTokens }, acting, beside) => {
       const clientSecret = mintCredential('sps', random);
       const application = await administration.change(
         id,

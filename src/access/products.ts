@@ -4,7 +4,8 @@ import type { Clock, Ids } from '../kernel/ids.ts';
 import { RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../kernel/limits/limits.ts';
 import { type FieldProblem, Refusal, refuseFields } from '../kernel/refusal.ts';
 import { displayName, id, instant, isoInstant, text } from '../kernel/schemas.ts';
-import { type Administration, administer, setByService } from '../resources/administration.ts';
+import { type Administration, administer } from '../resources/administration.ts';
+import { type BodyOf, inputReader, setByService } from '../resources/input.ts';
 import type { Store } from '../store/store.ts';
 import { BUILT_IN_PREFIXES, BUILT_IN_PRODUCTS } from './built-in.ts';
 import {
@@ -63,7 +64,9 @@ export const productInput = z
     id: 'ProductInput',
     description: 'An API with its scopes, and the rules that say which request needs which.',
   });
-type ProductInput = z.infer<typeof productInput>;
+export type ProductBody = BodyOf<typeof productInput>;
+export type ProductInput = z.output<typeof productInput>;
+export const productReader = inputReader(productInput, setByService('id', 'builtIn', 'createdAt', 'updatedAt'));
 
 export const productView = z
   .object({
@@ -85,7 +88,7 @@ export const productView = z
   .meta({ id: 'Product', description: 'An API with its scopes and rules.' });
 export type ProductView = z.infer<typeof productView>;
 
-export type Products = Administration<ApiProduct> & {
+export type Products = Administration<ApiProduct, ProductBody, ProductInput> & {
   /** The catalogue as the gate asks it. */
   compiled(): Catalogue;
   /** The names of all scopes, sorted: of the catalogue that `compiled` gives. */
@@ -97,7 +100,6 @@ export type Products = Administration<ApiProduct> & {
 };
 
 export function createProducts({ store, clock, ids }: { store: Store; clock: Clock; ids: Ids }): Products {
-  const reserved = setByService('id', 'builtIn', 'createdAt', 'updatedAt');
   let catalogue: Catalogue = compileCatalogue([]);
   let scopeNames: readonly string[] = [];
   let compiledVersion = '';
@@ -107,12 +109,11 @@ export function createProducts({ store, clock, ids }: { store: Store; clock: Clo
     catalogue = compileCatalogue(products);
     scopeNames = products.flatMap(({ scopes }) => scopes.map(({ name }) => name)).sort();
   };
-  const administration = administer<ApiProduct, ProductInput>(
+  const administration = administer<ApiProduct, ProductBody, ProductInput>(
     {
       name: 'product',
       store: store.products,
-      input: productInput,
-      reserved: { create: reserved, patch: reserved },
+      reader: productReader,
       writable: ({ name, scopes, rules }) => ({ name, scopes, rules }),
       shown: viewProduct,
       build: async (input, before, stamp) => {
@@ -156,7 +157,7 @@ export function createProducts({ store, clock, ids }: { store: Store; clock: Clo
   };
   return {
     ...administration,
-    create: (body, acting, more) => refreshing(administration.create(body, acting, more)),
+    create: (input, acting, more) => refreshing(administration.create(input, acting, more)),
     patch: (id, patch, acting) => refreshing(administration.patch(id, patch, acting)),
     remove: (id, acting) => refreshing(administration.remove(id, acting)),
     compiled: () => catalogue,

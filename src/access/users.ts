@@ -4,14 +4,15 @@ import type { Clock, Ids } from '../kernel/ids.ts';
 import { PERMISSIONS_MAX } from '../kernel/limits/limits.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { displayName, distinct, emailAddress, id, instant, isoInstant, text, word } from '../kernel/schemas.ts';
-import { type Administration, administer, setByService } from '../resources/administration.ts';
+import { type Administration, administer } from '../resources/administration.ts';
+import { type BodyOf, inputReader, setByService } from '../resources/input.ts';
 import { choiceFilter, type ListRules, TRUE_OR_FALSE, textFilter } from '../resources/list-rules.ts';
 import type { Store } from '../store/store.ts';
 import { requireRightsOfUser } from './containment.ts';
 import { lostAdministration, type User } from './user.ts';
 import { userNameProblem } from './user-name.ts';
 
-const permission: z.ZodType<string> = z
+const permission: z.ZodType<string, string> = z
   .string()
   .regex(/^[A-Za-z0-9._:/-]{1,128}$/, 'must be 1 to 128 letters, digits or . _ : / -');
 const constraints = z.strictObject({
@@ -36,7 +37,9 @@ export const userInput = z
     constraints: constraints.default({}).meta({ description: 'Limits to what the permissions reach; none: no limit.' }),
   })
   .meta({ id: 'UserInput', description: 'A portal account.' });
-export type UserInput = z.infer<typeof userInput>;
+export type UserBody = BodyOf<typeof userInput>;
+export type UserInput = z.output<typeof userInput>;
+export const userReader = inputReader(userInput, setByService('id', 'createdAt', 'updatedAt'));
 
 export const userView = z
   .object({
@@ -64,16 +67,14 @@ export const USER_LIST: ListRules = {
   sorts: ['userName'],
 };
 
-export type Users = Administration<User>;
+export type Users = Administration<User, UserBody, UserInput>;
 
 export function createUsers({ store, clock, ids }: { store: Store; clock: Clock; ids: Ids }): Users {
-  const reserved = setByService('id', 'createdAt', 'updatedAt');
-  const administration = administer<User, UserInput>(
+  const administration = administer<User, UserBody, UserInput>(
     {
       name: 'user',
       store: store.users,
-      input: userInput,
-      reserved: { create: reserved, patch: reserved },
+      reader: userReader,
       writable: ({ id, createdAt, updatedAt, passwordHash, ...rest }) => rest,
       shown: viewUser,
       build: async (input, before, stamp) => ({

@@ -1,6 +1,12 @@
 /** `sallyport application …`: applications and their client credentials. */
 import type { Application } from '../access/application.ts';
-import { APPLICATION_LIST, viewApplication } from '../access/applications.ts';
+import {
+  APPLICATION_LIST,
+  type ApplicationBody,
+  applicationReader,
+  regenerateInput,
+  viewApplication,
+} from '../access/applications.ts';
 import type { Composed } from '../compose.ts';
 import { isUuidV7 } from '../kernel/ids.ts';
 import {
@@ -9,7 +15,7 @@ import {
   TOKEN_VALIDITY_MAX_SECONDS,
   TOKEN_VALIDITY_MIN_SECONDS,
 } from '../kernel/limits/limits.ts';
-import { definedFields } from '../kernel/validation.ts';
+import { definedFields, validate } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
 import type { CommandGroup, Operand } from './command.ts';
 import { CommandError } from './errors.ts';
@@ -19,11 +25,12 @@ import { type Configured, listCommand, removeCommand, showCommand, updateCommand
 const ID: Operand = { name: 'id', description: 'The id or client id of the application' };
 const ONCE = 'The client secret is shown only once.';
 
-const APPLICATION: Configured<Application> = {
+const APPLICATION: Configured<Application, ApplicationBody> = {
   group: 'application',
   path: 'applications',
   operand: ID,
   administration: ({ services }) => services.applications,
+  reader: applicationReader,
   id: applicationId,
   view: (application, { clock }) => viewApplication(application, clock()),
   updateExplanation:
@@ -51,7 +58,10 @@ export const applicationCommands: CommandGroup = [
         scopes: texts('scope'),
         accessTokenValiditySeconds: integer('validity-seconds'),
       });
-      const { application, clientSecret } = await services.applications.create(body, COMMAND_LINE);
+      const { application, clientSecret } = await services.applications.create(
+        applicationReader.create(body),
+        COMMAND_LINE,
+      );
       return { record: { ...viewApplication(application, clock()), clientSecret }, note: ONCE };
     },
   }),
@@ -80,7 +90,11 @@ export const applicationCommands: CommandGroup = [
     run: async ({ services, store, clock }, { operand, integer, given }) => {
       const id = await applicationId({ store }, operand('id'));
       const body = definedFields({ overlapSeconds: integer('overlap-seconds'), revokeTokens: given('revoke-tokens') });
-      const { application, clientSecret } = await services.applications.regenerateSecret(id, body, COMMAND_LINE);
+      const { application, clientSecret } = await services.applications.regenerateSecret(
+        id,
+        validate(regenerateInput, body),
+        COMMAND_LINE,
+      );
       return { record: { ...viewApplication(application, clock()), clientSecret }, note: ONCE };
     },
   }),

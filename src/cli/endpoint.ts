@@ -1,10 +1,17 @@
 /** `sallyport endpoint …`: the HTTPS addresses to which webhooks send. */
 import { SECRET_OVERLAP_MAX_SECONDS } from '../kernel/limits/limits.ts';
-import { definedFields } from '../kernel/validation.ts';
+import { definedFields, validate } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
 import { OWN_SETTINGS } from '../webhooks/advice.ts';
 import type { Endpoint } from '../webhooks/endpoint.ts';
-import { ENDPOINT_LIST, viewEndpoint } from '../webhooks/endpoint-schema.ts';
+import {
+  ENDPOINT_LIST,
+  type EndpointBody,
+  endpointReader,
+  rotateApiKeyInput,
+  rotateInput,
+  viewEndpoint,
+} from '../webhooks/endpoint-schema.ts';
 import type { CommandGroup, Invocation, Operand, Option } from './command.ts';
 import { readJsonObject, readText } from './input.ts';
 import { OUTBOUND_SETTINGS, recordCommand, withData } from './open.ts';
@@ -22,11 +29,12 @@ const ACTIVATION: Readonly<Record<string, Option>> = {
   },
 };
 
-const ENDPOINT: Configured<Endpoint> = {
+const ENDPOINT: Configured<Endpoint, EndpointBody> = {
   group: 'endpoint',
   path: 'endpoints',
   operand: ID,
   administration: ({ services }) => services.endpoints,
+  reader: endpointReader,
   view: (endpoint, { clock }) => viewEndpoint(endpoint, clock()),
   noteUpdated: noteUnverified,
   // A new URL needs a new token challenge.
@@ -70,7 +78,7 @@ export const endpointCommands: CommandGroup = [
             enabled: invocation.given('disabled') ? false : undefined,
           }),
         };
-        const endpoint = await services.endpoints.create(body, COMMAND_LINE);
+        const endpoint = await services.endpoints.create(endpointReader.create(body), COMMAND_LINE);
         const shown = { ...viewEndpoint(endpoint, clock()), secret: endpoint.secret.reveal() };
         await printRecord(invocation, shown, ONCE);
         await noteUnverified(invocation, endpoint);
@@ -132,7 +140,7 @@ export const endpointCommands: CommandGroup = [
       });
       const { endpoint, newSecret } = await services.endpoints.rotateSecret(
         invocation.operand('id'),
-        body,
+        validate(rotateInput, body),
         COMMAND_LINE,
       );
       return { record: { ...viewEndpoint(endpoint, clock()), secret: newSecret.reveal() }, note: ONCE };
@@ -151,7 +159,11 @@ export const endpointCommands: CommandGroup = [
         apiKey: text('api-key'),
         activateAfterSeconds: integer('activate-after-seconds'),
       });
-      const endpoint = await services.endpoints.rotateApiKey(operand('id'), body, COMMAND_LINE);
+      const endpoint = await services.endpoints.rotateApiKey(
+        operand('id'),
+        validate(rotateApiKeyInput, body),
+        COMMAND_LINE,
+      );
       return { record: viewEndpoint(endpoint, clock()) };
     },
   }),

@@ -1,6 +1,6 @@
 /** `sallyport event-type …`: the event types to which webhooks subscribe. */
 import type { EventType } from '../events/event-type.ts';
-import { viewEventType } from '../events/event-types.ts';
+import { type EventTypeBody, eventTypeReader, viewEventType } from '../events/event-types.ts';
 import { definedFields } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
 import type { CommandGroup } from './command.ts';
@@ -9,11 +9,12 @@ import { readJsonObject } from './input.ts';
 import { recordCommand } from './open.ts';
 import { type Configured, listCommand, removeCommand, showCommand, updateCommand } from './resource.ts';
 
-const EVENT_TYPE: Configured<EventType> = {
+const EVENT_TYPE: Configured<EventType, EventTypeBody> = {
   group: 'event-type',
   path: 'event-types',
   operand: { name: 'name', description: 'Its name, such as order.placed' },
   administration: ({ services }) => services.eventTypes,
+  reader: eventTypeReader,
   id: async ({ store }, name) => {
     const eventType = await store.eventTypes.getByName(name);
     if (eventType === null) throw new CommandError(`there is no event type ${name}`);
@@ -41,7 +42,7 @@ export const eventTypeCommands: CommandGroup = [
         encryptionRequired: invocation.given('encryption-required'),
         dataSchema: await readJsonObject(invocation, 'data-schema'),
       });
-      return { record: viewEventType(await services.eventTypes.create(body, COMMAND_LINE)) };
+      return { record: viewEventType(await services.eventTypes.create(eventTypeReader.create(body), COMMAND_LINE)) };
     },
   }),
   listCommand({

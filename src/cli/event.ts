@@ -1,7 +1,8 @@
 /** `sallyport event …`: publish and erase events. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ErasedView } from '../events/erase.ts';
-import { definedFields } from '../kernel/validation.ts';
+import { type ErasedView, eraseInput } from '../events/erase.ts';
+import { readEvents } from '../events/publish.ts';
+import { definedFields, validate } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
 import type { CommandGroup } from './command.ts';
 import { readJsonObject } from './input.ts';
@@ -36,7 +37,7 @@ export const eventCommands: CommandGroup = [
           actorId: invocation.text('actor-id'),
           idempotencyKey: invocation.text('idempotency-key'),
         });
-        const accepted = await services.publish(event, COMMAND_LINE);
+        const accepted = await services.publish(readEvents(event), COMMAND_LINE);
         const { terminal, json } = invocation;
         await terminal.out(json ? `${JSON.stringify(accepted)}\n` : accepted.events.map(recordText).join(''));
         return 0;
@@ -50,16 +51,16 @@ export const eventCommands: CommandGroup = [
     options: {
       subject: { value: '<text>', required: true, description: 'The person, as in the subject of the events' },
     },
-    run: async ({ services: { erasures } }, { text, json, terminal }) => {
-      let erased = await erasures.erase({ subject: text('subject') }, COMMAND_LINE);
+    run: async ({ services: { erasures }, erasureWork }, { text, json, terminal }) => {
+      let erased = await erasures.erase(validate(eraseInput, { subject: text('subject') }), COMMAND_LINE);
       // There may be no server that would continue after a failure.
-      erasures.start();
+      erasureWork.start();
       while (erased.state !== 'finished') {
         if (!json) await terminal.err(progressText(erased));
         await sleep(PROGRESS_EVERY_MS);
         erased = await erasures.get(erased.id);
       }
-      await erasures.stop();
+      await erasureWork.stop();
       return { record: erased };
     },
   }),

@@ -3,7 +3,7 @@ import type { Composed } from '../compose.ts';
 import { definedFields } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
 import type { PgpKey } from '../webhooks/key.ts';
-import { viewKey } from '../webhooks/keys.ts';
+import { type KeyInput, keyReader, viewKey } from '../webhooks/keys.ts';
 import type { CommandGroup, Invocation } from './command.ts';
 import { CommandError } from './errors.ts';
 import { readFileOrInput } from './input.ts';
@@ -11,11 +11,12 @@ import { recordCommand } from './open.ts';
 import type { Shown } from './output.ts';
 import { type Configured, listCommand, removeCommand, showCommand, updateCommand } from './resource.ts';
 
-const KEY: Configured<PgpKey> = {
+const KEY: Configured<PgpKey, KeyInput> = {
   group: 'key',
   path: 'keys',
   operand: { name: 'name', description: 'The name of the key' },
   administration: ({ services }) => services.keys,
+  reader: keyReader,
   id: async ({ store }, name) => {
     const key = await store.keys.getByName(name);
     if (key === null) throw new CommandError(`there is no key ${name}`);
@@ -33,7 +34,10 @@ export const keyCommands: CommandGroup = [
     options: { name: { value: '<name>', required: true, description: 'The name by which webhooks refer to it' } },
     run: async (composed, invocation) => {
       const publicKey = await readFileOrInput(invocation, invocation.operand('file'));
-      const key = await composed.services.keys.create({ name: invocation.text('name'), publicKey }, COMMAND_LINE);
+      const key = await composed.services.keys.create(
+        keyReader.create({ name: invocation.text('name'), publicKey }),
+        COMMAND_LINE,
+      );
       return { record: shown(key, composed, invocation) };
     },
   }),

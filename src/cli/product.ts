@@ -1,6 +1,6 @@
 /** `sallyport product …`: the API catalogue, and who may call what. */
 import type { ApiProduct } from '../access/product.ts';
-import { type ProductView, viewProduct } from '../access/products.ts';
+import { type ProductBody, type ProductView, productReader, viewProduct } from '../access/products.ts';
 import { reachOf } from '../access/reach.ts';
 import { isUuidV7 } from '../kernel/ids.ts';
 import { definedFields } from '../kernel/validation.ts';
@@ -25,11 +25,12 @@ const OPTIONS: Readonly<Record<string, Option>> = {
   },
 };
 
-const PRODUCT: Configured<ApiProduct> = {
+const PRODUCT: Configured<ApiProduct, ProductBody> = {
   group: 'product',
   path: 'products',
   operand: { name: 'product', description: 'The id or name of the product' },
   administration: ({ services }) => services.products,
+  reader: productReader,
   id: async ({ store }, product) => {
     if (isUuidV7(product)) return product;
     const found = (await store.products.all()).find(({ name }) => name === product);
@@ -63,7 +64,7 @@ export const productCommands: CommandGroup = [
     run: async (invocation) => {
       const body = { ...(await readJsonObject(invocation, 'fields')), ...readOptions(invocation) };
       return withData(invocation, async ({ services }) => {
-        await printProduct(invocation, await services.products.create(body, COMMAND_LINE));
+        await printProduct(invocation, await services.products.create(productReader.create(body), COMMAND_LINE));
         return 0;
       });
     },

@@ -4,6 +4,7 @@ import type { SettingName } from '../config/names.ts';
 import { type Acting, COMMAND_LINE } from '../resources/acting.ts';
 import type { Administration } from '../resources/administration.ts';
 import { parseEntityTags } from '../resources/entity-tag.ts';
+import type { InputReader } from '../resources/input.ts';
 import { cursorBehind, type ListRules } from '../resources/list-rules.ts';
 import type { Command, Invocation, Operand, Option } from './command.ts';
 import { UsageError } from './errors.ts';
@@ -11,13 +12,14 @@ import { listOptions, readJsonObject, readListOptions } from './input.ts';
 import { DATA_SETTINGS, withData } from './open.ts';
 import { printPage, printRecord, type Shown } from './output.ts';
 
-export type Configured<T> = {
+export type Configured<T, Body> = {
   /** The group of the commands: the name of the resource with dashes, such as `event-type`. */
   readonly group: string;
   /** The path in the API, such as `event-types`. */
   readonly path: string;
   readonly operand: Operand;
-  administration(composed: Composed): Pick<Administration<T>, 'get' | 'patch' | 'remove'>;
+  administration(composed: Composed): Pick<Administration<T, Body>, 'get' | 'patch' | 'remove'>;
+  readonly reader: Pick<InputReader<Body, unknown>, 'patch'>;
   /** The id for the operand. Default: the operand itself. */
   id?(composed: Composed, operand: string): Promise<string>;
   view(record: T, composed: Composed, invocation: Invocation): Shown;
@@ -66,7 +68,7 @@ export function listCommand<T extends { readonly id: string }>(listed: Listed<T>
   };
 }
 
-export function showCommand<T>(configured: Configured<T>): Command {
+export function showCommand<T, Body>(configured: Configured<T, Body>): Command {
   const { group, operand, administration } = configured;
   return {
     name: `${group} show`,
@@ -89,7 +91,7 @@ type ChangeOptions = {
   read(invocation: Invocation): Promise<Readonly<Record<string, unknown>>>;
 };
 
-export function updateCommand<T>(configured: Configured<T>, changes?: ChangeOptions): Command {
+export function updateCommand<T, Body>(configured: Configured<T, Body>, changes?: ChangeOptions): Command {
   const { group, path, operand, administration, noteUpdated, updateSettings, updateExplanation } = configured;
   const more = updateExplanation === undefined ? '' : `\n${updateExplanation}`;
   return {
@@ -113,7 +115,7 @@ export function updateCommand<T>(configured: Configured<T>, changes?: ChangeOpti
       return withData(invocation, async (composed) => {
         const patch = { ...(await readJsonObject(invocation, 'fields')), ...(await changes?.read(invocation)) };
         const id = await idOf(configured, composed, invocation);
-        const record = await administration(composed).patch(id, patch, acting(invocation));
+        const record = await administration(composed).patch(id, configured.reader.patch(patch), acting(invocation));
         await print(configured, composed, invocation, record);
         await noteUpdated?.(invocation, record);
         return 0;
@@ -128,7 +130,7 @@ function refuseNoChange({ command, text }: Invocation, options: readonly string[
   throw new UsageError(`Use one of ${options.map((option) => `--${option}`).join(', ')}`, command.name);
 }
 
-export function removeCommand<T>(configured: Configured<T>, explanation: string): Command {
+export function removeCommand<T, Body>(configured: Configured<T, Body>, explanation: string): Command {
   const { group, operand, administration } = configured;
   return {
     name: `${group} remove`,
@@ -146,13 +148,17 @@ export function removeCommand<T>(configured: Configured<T>, explanation: string)
   };
 }
 
-async function idOf<T>({ id, operand }: Configured<T>, composed: Composed, invocation: Invocation): Promise<string> {
+async function idOf<T, Body>(
+  { id, operand }: Configured<T, Body>,
+  composed: Composed,
+  invocation: Invocation,
+): Promise<string> {
   const given = invocation.operand(operand.name);
   return (await id?.(composed, given)) ?? given;
 }
 
-async function print<T>(
-  configured: Configured<T>,
+async function print<T, Body>(
+  configured: Configured<T, Body>,
   composed: Composed,
   invocation: Invocation,
   record: T,

@@ -2,7 +2,7 @@
 import { invitationUrl } from '../access/invitations.ts';
 import { hashPassword, makePassword } from '../access/password.ts';
 import type { User } from '../access/user.ts';
-import { USER_LIST, viewUser } from '../access/users.ts';
+import { USER_LIST, type UserBody, userReader, viewUser } from '../access/users.ts';
 import { type Config, listeningUrl } from '../config/config.ts';
 import { INVITATION_MS } from '../kernel/limits/limits.ts';
 import { isoInstant } from '../kernel/schemas.ts';
@@ -17,11 +17,12 @@ import { type Configured, listCommand, removeCommand, showCommand, updateCommand
 const NAMED: Operand = { name: 'user', description: 'The id or user name of the user' };
 const DEFAULT_ROLE = 'service';
 
-const USER: Configured<User> = {
+const USER: Configured<User, UserBody> = {
   group: 'user',
   path: 'users',
   operand: NAMED,
   administration: ({ services }) => services.users,
+  reader: userReader,
   id: userId,
   view: viewUser,
   updateExplanation:
@@ -52,10 +53,11 @@ export const userCommands: CommandGroup = [
         permissions: texts('permission'),
         constraints: divisions.length === 0 ? undefined : { divisions },
       });
-      if (!given('with-password')) return { record: viewUser(await services.users.create(body, COMMAND_LINE)) };
+      if (!given('with-password'))
+        return { record: viewUser(await services.users.create(userReader.create(body), COMMAND_LINE)) };
       const password = makePassword(random);
       const passwordHash = await hashPassword(password, random);
-      const user = await services.users.create(body, COMMAND_LINE, {
+      const user = await services.users.create(userReader.create(body), COMMAND_LINE, {
         complete: (built) => ({ ...built, passwordHash }),
       });
       return { record: { ...viewUser(user), password }, note: 'The password is shown only once.' };

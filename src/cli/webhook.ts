@@ -1,12 +1,13 @@
 /** `sallyport webhook …`: which events are sent to which endpoint. */
 
-import { definedFields } from '../kernel/validation.ts';
+import { definedFields, validate } from '../kernel/validation.ts';
 import type { ErrorClass } from '../outbound/outcome.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
 import { OWN_SETTINGS } from '../webhooks/advice.ts';
 import { viewAttempt } from '../webhooks/deliveries.ts';
 import { viewWebhook, WEBHOOK_LIST } from '../webhooks/view.ts';
 import type { Webhook } from '../webhooks/webhook.ts';
+import { replayInput, type WebhookBody, webhookReader } from '../webhooks/webhook-schema.ts';
 import type { Command, CommandGroup, Invocation, Operand } from './command.ts';
 import { UsageError } from './errors.ts';
 import { readJsonObject } from './input.ts';
@@ -15,11 +16,12 @@ import { type Configured, listCommand, removeCommand, showCommand, updateCommand
 
 const ID: Operand = { name: 'id', description: 'The id of the webhook' };
 
-const WEBHOOK: Configured<Webhook> = {
+const WEBHOOK: Configured<Webhook, WebhookBody> = {
   group: 'webhook',
   path: 'webhooks',
   operand: ID,
   administration: ({ services }) => services.webhooks,
+  reader: webhookReader,
   view: viewWebhook,
 };
 
@@ -53,7 +55,7 @@ export const webhookCommands: CommandGroup = [
           standardWebhooks: invocation.given('standard-webhooks') ? true : undefined,
         }),
       };
-      return { record: viewWebhook(await services.webhooks.create(body, COMMAND_LINE)) };
+      return { record: viewWebhook(await services.webhooks.create(webhookReader.create(body), COMMAND_LINE)) };
     },
   }),
   listCommand({
@@ -109,7 +111,7 @@ export const webhookCommands: CommandGroup = [
         until: text('until'),
         states: states.length === 0 ? undefined : states,
       });
-      return { record: await services.webhooks.replay(operand('id'), body, COMMAND_LINE) };
+      return { record: await services.webhooks.replay(operand('id'), validate(replayInput, body), COMMAND_LINE) };
     },
   }),
   removeCommand(WEBHOOK, 'Also removes its records and their attempts, including records that are not delivered yet.'),

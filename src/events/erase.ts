@@ -18,7 +18,6 @@ import {
 } from '../kernel/limits/housekeeping.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { id, instant, isoInstant } from '../kernel/schemas.ts';
-import { validate } from '../kernel/validation.ts';
 import type { Log } from '../observe/log.ts';
 import type { Acting } from '../resources/acting.ts';
 import type { AuditAction, AuditEntry, Changes } from '../resources/audit.ts';
@@ -33,6 +32,7 @@ export const eraseInput = z
     subject: reference.meta({ description: 'Whom it is about, as the events said; for employees the `userId`.' }),
   })
   .meta({ id: 'EraseInput', description: 'Whose data to erase.' });
+export type EraseInput = z.output<typeof eraseInput>;
 
 const STATES = ['overwriting', 'removing_copies', 'finished'] as const;
 
@@ -59,10 +59,14 @@ export type Erasures = {
    * Asks for an erasure and does it; answers when it is finished, or after two seconds with what is done by then. It goes on in this
    * process, and at the next start of the server.
    */
-  erase(body: unknown, acting: Acting): Promise<ErasedView>;
+  erase(input: EraseInput, acting: Acting): Promise<ErasedView>;
   /** Throws 404. */
   get(id: string): Promise<ErasedView>;
-  /** From now on works on every unfinished erasure, whoever began it. */
+};
+
+/** The work on unfinished erasures in this process. */
+export type ErasureWork = {
+  /** Works on every unfinished erasure from now on, whoever asked for it. */
   start(): void;
   /** Finishes the step under way. */
   stop(): Promise<void>;
@@ -80,7 +84,7 @@ type Dependencies = {
   readonly replyMs?: number;
 };
 
-export function createErasures(dependencies: Dependencies): Erasures {
+export function createErasures(dependencies: Dependencies): Erasures & ErasureWork {
   const { store, clock, ids, log, recall = () => {}, pause = sleep, replyMs = ERASURE_REPLY_MS } = dependencies;
   const { erasures } = store;
   /** Erasures that this process has seen, until they are finished. */
@@ -158,8 +162,7 @@ export function createErasures(dependencies: Dependencies): Erasures {
 
   return {
     get,
-    erase: async (body, { actor }) => {
-      const { subject } = validate(eraseInput, body);
+    erase: async ({ subject }, { actor }) => {
       const erasure = { id: ids.uuid(), subject, actor, startedAt: clock() };
       // Written with the erasure: nothing is ever overwritten without somebody standing for it. The second entry says what came of it.
       await erasures.begin(erasure, entry('event.erase', erasure, {}));

@@ -3,7 +3,8 @@ import { z } from 'zod';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { type FieldProblem, Refusal, refuseField } from '../kernel/refusal.ts';
 import { EVENT_TYPE_NAME, id, instant, isoInstant, text } from '../kernel/schemas.ts';
-import { type Administration, administer, setByService } from '../resources/administration.ts';
+import { type Administration, administer } from '../resources/administration.ts';
+import { type BodyOf, inputReader, setByService } from '../resources/input.ts';
 import type { Store } from '../store/store.ts';
 import { createDataSchemas, type DataCheck } from './data-schema.ts';
 import type { EventType } from './event-type.ts';
@@ -25,7 +26,11 @@ export const eventTypeInput = z
 export const eventTypePatch = eventTypeInput
   .omit({ name: true })
   .meta({ id: 'EventTypePatch', description: eventTypeInput.description });
-type EventTypeInput = z.infer<typeof eventTypeInput>;
+export type EventTypeBody = BodyOf<typeof eventTypeInput>;
+export type EventTypeInput = z.output<typeof eventTypeInput>;
+export const eventTypeReader = inputReader(eventTypeInput, setByService('id', 'builtIn', 'createdAt', 'updatedAt'), {
+  name: 'cannot be changed: webhooks subscribe to it by name',
+});
 
 export const eventTypeView = z
   .object({
@@ -41,7 +46,7 @@ export const eventTypeView = z
   .meta({ id: 'EventType', description: 'A kind of event; webhooks subscribe to it by name.' });
 export type EventTypeView = z.infer<typeof eventTypeView>;
 
-export type EventTypes = Administration<EventType> & {
+export type EventTypes = Administration<EventType, EventTypeBody, EventTypeInput> & {
   /** What keeps each of these from being an event of its type, or null. */
   problemsOf(drafts: readonly Draft[]): Promise<(FieldProblem | null)[]>;
 };
@@ -54,18 +59,13 @@ export const STATUS_CATEGORY = 'webhook.';
 export const EMPLOYEE_CATEGORY = 'employee.';
 
 export function createEventTypes({ store, clock, ids }: { store: Store; clock: Clock; ids: Ids }): EventTypes {
-  const reserved = setByService('id', 'builtIn', 'createdAt', 'updatedAt');
   const schemas = createDataSchemas();
   return {
-    ...administer<EventType, EventTypeInput>(
+    ...administer<EventType, EventTypeBody, EventTypeInput>(
       {
         name: 'event-type',
         store: store.eventTypes,
-        input: eventTypeInput,
-        reserved: {
-          create: reserved,
-          patch: { ...reserved, name: 'cannot be changed: webhooks subscribe to it by name' },
-        },
+        reader: eventTypeReader,
         writable: ({ name, description, encryptionRequired, dataSchema }) => ({
           name,
           description,

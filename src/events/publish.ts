@@ -18,7 +18,7 @@ import type { Store } from '../store/store.ts';
 import { type Accepted, makeEvent, type NewEvent } from './event.ts';
 import type { EventTypes } from './event-types.ts';
 
-export const reference: z.ZodType<string> = text(1, 200);
+export const reference: z.ZodType<string, string> = text(1, 200);
 
 export const eventInput = z
   .strictObject({
@@ -35,7 +35,7 @@ export const eventInput = z
     }),
   })
   .meta({ id: 'EventInput', description: 'An event.' });
-type EventInput = z.infer<typeof eventInput>;
+export type EventInput = z.output<typeof eventInput>;
 export const eventBatchInput = z
   .strictObject({ events: z.array(eventInput).min(1).max(EVENTS_PER_REQUEST) })
   .meta({ id: 'EventBatchInput', description: 'Events that are accepted all or none.' });
@@ -49,7 +49,23 @@ export const acceptedView = z
   .meta({ id: 'Accepted', description: 'What became of each event, in the order of the request.' });
 export type AcceptedView = z.infer<typeof acceptedView>;
 
-export type Publish = (body: unknown, acting: Acting) => Promise<AcceptedView>;
+/** One event, or a list of them. Refusals name the fields of a list by their place: `events[1].data`. */
+export type Events = EventInput | readonly EventInput[];
+
+/** Appends the events all or none. They are durable when it resolves. */
+export type Publish = (events: Events, acting: Acting) => Promise<AcceptedView>;
+
+/** Reads the body of a request: one event, or several as `{events: […]}`. Throws a `Refusal` that names the fields. */
+export function readEvents(body: unknown): Events {
+  if (!isObject(body) || !Object.hasOwn(body, 'events')) return withOwnData(validate(eventInput, body), body);
+  const { events } = validate(eventBatchInput, body);
+  return events.map((event, at) => withOwnData(event, (body.events as unknown[])[at]));
+}
+
+/** The validator's copy of `data` lacks a member named `__proto__`: data goes out as it was sent. */
+function withOwnData(event: EventInput, sent: unknown): EventInput {
+  return { ...event, data: (sent as EventInput).data };
+}
 
 type Dependencies = {
   readonly store: Store;
@@ -85,10 +101,9 @@ export function createPublish({ store, clock, ids, eventTypes, wake }: Dependenc
     if (details.length > 0) throw refuseFields(details);
     return events;
   };
-  return async (body, { actor: publisher }) => {
-    const batch = isObject(body) && Object.hasOwn(body, 'events');
-    const checked = batch ? validate(eventBatchInput, body).events : [validate(eventInput, body)];
-    const inputs = withOwnData(checked, batch ? (body.events as unknown[]) : [body]);
+  return async (given, { actor: publisher }) => {
+    const batch = Array.isArray(given);
+    const inputs: readonly EventInput[] = batch ? given : [given];
     const accepted = await retryStale(async () => {
       const made = await make(inputs, batch, publisher);
       refuseConflicts(conflictsWithin(made), batch);
@@ -150,11 +165,6 @@ function inexactNumber(value: unknown): number | null {
     if (found !== null) return found;
   }
   return null;
-}
-
-/** The validator's copy of an object lacks a member named `__proto__`; what was published goes out as it came. */
-function withOwnData(checked: readonly EventInput[], sent: readonly unknown[]): EventInput[] {
-  return checked.map((input, at) => ({ ...input, data: (sent[at] as EventInput).data }));
 }
 
 function oversize({ dataJson }: NewEvent): FieldProblem | null {

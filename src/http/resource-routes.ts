@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import { actingOf } from '../access/callers.ts';
 import { page } from '../kernel/schemas.ts';
 import type { Acting } from '../resources/acting.ts';
+import type { InputReader, MergePatch } from '../resources/input.ts';
 import { cursorBehind, type ListRules } from '../resources/list-rules.ts';
 import type { After, Filter } from '../store/conditions.ts';
 import type { Beside } from '../store/resource.ts';
@@ -13,22 +14,22 @@ import { type Call, callerOf, jsonBody, patchBody, type Reply, type Route } from
 
 export const EDGE = '/services/api/x/edge/v1';
 
-export type ResourceRoutes<Record extends { readonly id: string }, Made = Record> = {
+export type ResourceRoutes<Record extends { readonly id: string }, Made, Body, Input> = {
   /** In the path and as the tag: `applications`. */
   readonly path: string;
   /** Singular, for summaries: `application`. */
   readonly noun: string;
-  readonly input: z.ZodType;
-  /** `input` without what a patch may not name, where there is such. */
+  readonly reader: InputReader<Body, Input>;
+  /** The schema of a patch, where that may not name every field. */
   readonly patchInput?: z.ZodType;
   readonly view: z.ZodType;
   /** What `POST` answers, where it shows a secret once. */
   readonly createdView?: z.ZodType;
   readonly administration: {
-    create(body: unknown, acting: Acting, more: { readonly beside: Beside<Made> }): Promise<Made>;
+    create(input: Input, acting: Acting, more: { readonly beside: Beside<Made> }): Promise<Made>;
     get(id: string): Promise<Record>;
     list(after: After, limit: number, filter?: Filter): Promise<Record[]>;
-    patch(id: string, patch: unknown, acting: Acting): Promise<Record>;
+    patch(id: string, patch: MergePatch<Body>, acting: Acting): Promise<Record>;
     remove(id: string, acting: Acting): Promise<void>;
   };
   /** What `POST` and `PATCH` may answer besides. */
@@ -41,10 +42,10 @@ export type ResourceRoutes<Record extends { readonly id: string }, Made = Record
   readonly list?: ListRules;
 };
 
-export function resourceRoutes<Record extends { readonly id: string }, Made = Record>(
-  resource: ResourceRoutes<Record, Made>,
+export function resourceRoutes<Record extends { readonly id: string }, Made, Body, Input>(
+  resource: ResourceRoutes<Record, Made, Body, Input>,
 ): Route[] {
-  const { path, noun, input, patchInput = input, view, createdView = view, changeReplies } = resource;
+  const { path, noun, reader, patchInput = reader.schema, view, createdView = view, changeReplies } = resource;
   const { administration, show, showMade, once, list } = resource;
   const collection = `${EDGE}/${path}`;
   const item = `${collection}/{id}`;
@@ -77,13 +78,13 @@ export function resourceRoutes<Record extends { readonly id: string }, Made = Re
       operationId: `create${name}`,
       summary: `Create ${article(noun)}`,
       headers: IDEMPOTENCY_KEY,
-      body: jsonBody(input),
+      body: jsonBody(reader.schema),
       replies: { 201: { description: `The ${noun}`, schema: createdView, headers: ETAG }, ...changeReplies },
       respond: (call) =>
         once<Made>(
           call,
           (made) => created(collection, showMade(made)),
-          (beside) => administration.create(call.body, actingOf(callerOf(call)), { beside }),
+          (beside) => administration.create(reader.create(call.body), actingOf(callerOf(call)), { beside }),
         ),
     },
     {
@@ -105,8 +106,10 @@ export function resourceRoutes<Record extends { readonly id: string }, Made = Re
       headers: IF_MATCH,
       body: patchBody(patchInput),
       replies: { 200: { description: `The ${noun} as it is now`, schema: view, headers: ETAG }, ...changeReplies },
-      respond: async (call) =>
-        changed({ shown: show(await administration.patch(idOf(call), call.body, actingOn(call))) }),
+      respond: async (call) => {
+        const acting = actingOn(call);
+        return changed({ shown: show(await administration.patch(idOf(call), reader.patch(call.body), acting)) });
+      },
     },
     {
       ...shared,

@@ -27,7 +27,7 @@ export function text(min: number, max: number): z.ZodString {
 }
 
 /** A name that people read: no control characters, not blank at either end. */
-export const displayName: z.ZodType<string> = text(1, 200)
+export const displayName: z.ZodType<string, string> = text(1, 200)
   .regex(
     new RegExp(`^(?:[^${BLANKS}]|[^${BLANKS}][^${CONTROLS}]*[^${BLANKS}])$`, 'u'),
     'must not begin or end with a space, or hold control characters',
@@ -35,7 +35,7 @@ export const displayName: z.ZodType<string> = text(1, 200)
   .meta({ minLength: 1, maxLength: 200 });
 
 /** Text that is not blank, and holds no control characters. */
-export function plainText(max: number): z.ZodType<string> {
+export function plainText(max: number): z.ZodType<string, string> {
   return z
     .string()
     .regex(
@@ -50,7 +50,7 @@ export function plainText(max: number): z.ZodType<string> {
 }
 
 /** Text of any other characters, spaces too. */
-export function withoutControls(max: number): z.ZodType<string> {
+export function withoutControls(max: number): z.ZodType<string, string> {
   return z
     .string()
     .regex(
@@ -60,7 +60,7 @@ export function withoutControls(max: number): z.ZodType<string> {
 }
 
 /** A text without spaces, in which nothing is invisible. */
-export function word(max: number): z.ZodType<string> {
+export function word(max: number): z.ZodType<string, string> {
   return z
     .string()
     .regex(
@@ -75,11 +75,11 @@ const NO_LABEL = `${BLANKS}!-,./:-@\\[-\`{-~`;
 const LABEL = `[^${NO_LABEL}-](?:[^${NO_LABEL}]*[^${NO_LABEL}-])?`;
 
 /** A mailbox (RFC 5321 §4.1.2, with the letters of RFC 6531): a dot-atom and a name of a host. Quoted texts and addresses are none. */
-export const emailAddress: z.ZodType<string> = text(3, 254)
+export const emailAddress: z.ZodType<string, string> = text(3, 254)
   .regex(new RegExp(`^[^${NO_ATOM}]+(?:\\.[^${NO_ATOM}]+)*@${LABEL}(?:\\.${LABEL})+$`, 'u'), 'must be an email address')
   .meta({ minLength: 3, maxLength: 254 });
 
-export const id: z.ZodType<string> = z.string().meta({ format: 'uuid', description: 'UUIDv7' });
+export const id: z.ZodType<string, string> = z.string().meta({ format: 'uuid', description: 'UUIDv7' });
 
 /** An id in a request, which is looked up whatever it holds: the pattern tells clients which ones there can be. */
 export const idInput: z.ZodString = z
@@ -90,7 +90,7 @@ export const idInput: z.ZodString = z
 /** The name of an event type, `<category>.<name>`. */
 export const EVENT_TYPE_NAME: RegExp = /^[a-z][a-z0-9_-]{0,63}\.[a-z][a-z0-9_-]{0,63}$/;
 
-export const instant: z.ZodType<string> = z
+export const instant: z.ZodType<string, string> = z
   .string()
   .meta({ format: 'date-time', description: 'ISO 8601 UTC with milliseconds', examples: ['2026-11-21T05:00:00.000Z'] });
 
@@ -117,7 +117,7 @@ const TWO: readonly string[] = Array.from({ length: 100 }, (_, n) => String(n).p
 export const NOT_A_MOMENT = 'must be an instant, as 2026-11-21T05:00:00.000Z';
 
 /** An instant that a caller names, with its zone: without one it would mean another instant on another machine. */
-export const moment: z.ZodType<string> = z.iso.datetime({ offset: true, error: NOT_A_MOMENT });
+export const moment: z.ZodType<string, string> = z.iso.datetime({ offset: true, error: NOT_A_MOMENT });
 
 /** The same as people write it, who may leave the seconds out; null for what is none. */
 export function parseMoment(text: string): number | null {
@@ -126,7 +126,7 @@ export function parseMoment(text: string): number | null {
 }
 
 /** A list without repeats. */
-export function distinct<Item extends string>(item: z.ZodType<Item>, max: number): z.ZodType<Item[]> {
+export function distinct<Item extends string>(item: z.ZodType<Item, Item>, max: number): z.ZodType<Item[], Item[]> {
   return z
     .array(item)
     .max(max)

@@ -2,31 +2,25 @@
  * What is the same for every administered resource (contract §4): checked input, audited changes, merge patches, pages, and
  * deletion only when nothing refers to it. What differs is said in a `Resource`.
  */
-import type { z } from 'zod';
 import { type Clock, type Ids, isUuidV7 } from '../kernel/ids.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
-import { mergePatch, refuseDeep, refusePatch, validate } from '../kernel/validation.ts';
 import type { After, Filter } from '../store/conditions.ts';
 import { ConstraintViolation, retryStale } from '../store/errors.ts';
-import type { Administered, Beside, ResourceStore } from '../store/resource.ts';
+import type { Beside, ResourceStore, Administered as StoredResource } from '../store/resource.ts';
 import type { Acting } from './acting.ts';
 import { type AuditAction, type AuditEntry, type AuditedResource, changesBetween } from './audit.ts';
 import { refuseChanged } from './entity-tag.ts';
+import type { InputReader, MergePatch } from './input.ts';
 
-export type Resource<Record extends Administered, Input> = {
+export type Resource<Record extends StoredResource, Body, Input> = {
   /** Singular, as in audit actions and messages: `application`. */
   readonly name: AuditedResource;
   readonly store: ResourceStore<Record>;
-  readonly input: z.ZodType<Input>;
-  /** Why a field is refused although a reader knows it: set by the service, or only at creation. */
-  readonly reserved: { readonly create: Reserved; readonly patch: Reserved };
-  /** What a caller could have sent to make this record: the target that a patch merges into. */
-  writable(record: Record): unknown;
-  /**
-   * Applies the rules that bind beyond the schema and makes the record. `before` and `patch`, what a caller named of it, are null for
-   * a new one. Throws `Refusal`.
-   */
-  readonly build: Build<Record, Input>;
+  readonly reader: Pick<InputReader<Body, Input>, 'apply'>;
+  /** The body that would create this record, which a patch merges into. */
+  writable(record: Record): Body;
+  /** Applies the rules beyond the schema and makes the record. `before` and `patch` are null for a new one. Throws `Refusal`. */
+  readonly build: Build<Record, Body, Input>;
   /** The record as a read answers it, of which its entity tag is made. */
   shown(record: Record): unknown;
   /** Names what refers to the record, to say why it stays. */
@@ -44,32 +38,26 @@ export type Resource<Record extends Administered, Input> = {
   readOnly?(record: Record): string | null;
 };
 
-export type Build<Record, Input> = (
+/** `input` is the whole record as a caller would write it; `patch` is the part that this change named. */
+export type Build<Record, Body, Input> = (
   input: Input,
   before: Record | null,
   stamp: Stamp,
-  patch: Patch | null,
+  patch: MergePatch<Body> | null,
 ) => Promise<Record>;
-
-/** A merge patch as it came (RFC 7396); the input that goes with it is what it made of the record. */
-export type Patch = Readonly<{ [field: string]: unknown }>;
-
-type Reserved = Readonly<{ [field: string]: string }>;
 
 /** Identity and instants of the record to be written. `updatedAt` is later than that of the one before, also within a millisecond. */
 export type Stamp = { readonly id: string; readonly createdAt: number; readonly updatedAt: number };
 
-export type Administration<Record, Input = unknown> = {
-  create(body: unknown, acting: Acting, more?: Creation<Record>): Promise<Record>;
+/** The use cases of a resource. Who only reads needs neither `Body` nor `Input`. */
+export type Administration<Record, Body = never, Input = never> = {
+  create(input: Input, acting: Acting, more?: Creation<Record>): Promise<Record>;
   get(id: string): Promise<Record>;
   list(after: After, limit: number, filter?: Filter): Promise<Record[]>;
   /** The record as a read answers it, of which its entity tag is made. */
   shown(record: Record): unknown;
-  /**
-   * One that leaves everything as it is writes nothing (RFC 7396 §2): neither does `updatedAt` move, nor is it audited. `build` takes the
-   * place of the resource's own for this call: one that keeps what it did through the rounds of a stale write.
-   */
-  patch(id: string, patch: unknown, acting: Acting, build?: Build<Record, Input>): Promise<Record>;
+  /** A patch that changes nothing writes nothing (RFC 7396 §2): `updatedAt` stays, and the audit log gets no entry. */
+  patch(id: string, patch: MergePatch<Body>, acting: Acting): Promise<Record>;
   /** Applies a change of the service's own and audits it under `action`. Nothing is written where `next` answers `before` itself. */
   change(
     id: string,
@@ -81,16 +69,21 @@ export type Administration<Record, Input = unknown> = {
   remove(id: string, acting: Acting): Promise<void>;
 };
 
+/** What `administer` makes: `build` replaces the resource's own in one call of `patch`, also when a stale write is tried again. */
+type Administered<Record, Body, Input> = Omit<Administration<Record, Body, Input>, 'patch'> & {
+  patch(id: string, patch: MergePatch<Body>, acting: Acting, build?: Build<Record, Body, Input>): Promise<Record>;
+};
+
 export type Creation<Record> = {
   /** Adds what only the caller knows, such as the hash of a secret that it will show. */
   readonly complete?: (record: Record) => Record;
   readonly beside?: Beside<Record> | undefined;
 };
 
-export function administer<Rec extends Administered & { readonly createdAt: number }, Input>(
-  resource: Resource<Rec, Input>,
+export function administer<Rec extends StoredResource & { readonly createdAt: number }, Body, Input>(
+  resource: Resource<Rec, Body, Input>,
   { clock, ids }: { readonly clock: Clock; readonly ids: Ids },
-): Administration<Rec, Input> {
+): Administered<Rec, Body, Input> {
   const { name, store } = resource;
   const title = name.replace('-', ' ');
 
@@ -142,10 +135,8 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
     change,
     shown: resource.shown,
     list: (after, limit, filter) => store.list(after, limit, filter),
-    create: async (body, acting, { complete = (record: Rec) => record, beside = nothing } = {}) => {
-      refuseDeep(body);
-      const input = validate(resource.input, body, resource.reserved.create);
-      return retryStale(async () => {
+    create: (input, acting, { complete = (record: Rec) => record, beside = nothing } = {}) =>
+      retryStale(async () => {
         const now = clock();
         const record = complete(
           await resource.build(input, null, { id: ids.uuid(), createdAt: now, updatedAt: now }, null),
@@ -157,16 +148,13 @@ export function administer<Rec extends Administered & { readonly createdAt: numb
           store.insert(record, entry(`${name}.create`, acting, null, record, now), beside(record)),
         );
         return record;
-      });
-    },
-    patch: async (id, patch, acting, build = resource.build) => {
-      refusePatch(resource.input, patch, resource.reserved.patch);
-      return change(id, `${name}.update`, acting, async (before, stamp) => {
-        const input = validate(resource.input, mergePatch(resource.writable(before), patch));
+      }),
+    patch: (id, patch, acting, build = resource.build) =>
+      change(id, `${name}.update`, acting, async (before, stamp) => {
+        const input = resource.reader.apply(resource.writable(before), patch);
         const after = await build(input, before, stamp, patch);
         return isSame(before, after) ? before : after;
-      });
-    },
+      }),
     remove: (id, acting) =>
       retryStale(async () => {
         const record = await get(id);
@@ -195,7 +183,7 @@ function isSame(before: object, after: object): boolean {
 
 /** Waits for a write of `record` and turns the violation of a unique column into 409 with the field named and what stands in it. */
 export async function refusingDuplicates(
-  { name, unique }: Pick<Resource<never, never>, 'unique'> & { readonly name: string },
+  { name, unique }: Pick<Resource<never, never, never>, 'unique'> & { readonly name: string },
   record: object,
   write: Promise<void>,
 ): Promise<void> {
@@ -208,9 +196,4 @@ export async function refusingDuplicates(
     const taken = (record as Readonly<Record<string, unknown>>)[field];
     throw refuseField(field, `is taken: another ${name.replace('-', ' ')} has ${JSON.stringify(taken)}`, 'conflict');
   }
-}
-
-/** The reason given for fields that only the service sets. */
-export function setByService(...fields: readonly string[]): Reserved {
-  return Object.fromEntries(fields.map((field) => [field, 'is set by the service']));
 }

@@ -12,7 +12,7 @@ import type { DeliveryContent, DeliveryFilter, DeliveryPage } from '../store/del
 import type { Store } from '../store/store.ts';
 import type { Delivery } from './delivery.ts';
 import { askedReplay, isReplayable } from './replay.ts';
-import { REPLAYABLE } from './webhook-schema.ts';
+import { REPLAYABLE, type ReplayInput } from './webhook-schema.ts';
 
 const milliseconds = z.number().nullable();
 
@@ -75,8 +75,8 @@ export type Deliveries = {
   replay(id: string, acting: Acting): Promise<Delivery>;
   /** The same for several; those that are not there, neither delivered nor dead, or erased are left as they are. Answers how many. */
   replaySelected(ids: readonly string[], acting: Acting): Promise<{ readonly replayed: number }>;
-  /** How many records `replay` of the webhook would send again, given the same body. */
-  countReplay(webhookId: string, body: unknown): Promise<number>;
+  /** How many records `replay` of the webhook would send again, given the same input. */
+  countReplay(webhookId: string, input: ReplayInput): Promise<number>;
 };
 
 type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly wake: () => void };
@@ -136,10 +136,10 @@ export function createDeliveries({ store, clock, ids, wake }: Dependencies): Del
       for (const run of runsOf(replayable as readonly Delivery[])) replayed += await replayRun(run, acting);
       return { replayed };
     },
-    countReplay: async (webhookId, body) => {
+    countReplay: async (webhookId, input) => {
       const webhook = await store.webhooks.get(webhookId);
       if (webhook === null) throw new Refusal('not_found', `there is no webhook ${webhookId.slice(0, 64)}`);
-      const { range } = await askedReplay(store, webhook, body);
+      const { range } = await askedReplay(store, webhook, input);
       return range === null ? 0 : store.replays.count(range);
     },
   };

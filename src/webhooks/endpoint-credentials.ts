@@ -4,10 +4,12 @@ import type { Random } from '../kernel/ids.ts';
 import { refuseField } from '../kernel/refusal.ts';
 import { type Secret, secret } from '../kernel/secret.ts';
 import { isObject } from '../kernel/validation.ts';
-import type { Patch } from '../resources/administration.ts';
+import type { MergePatch } from '../resources/input.ts';
 import { givenSecret } from '../wire/given-secret.ts';
 import { currentApiKey, type Endpoint } from './endpoint.ts';
-import type { EndpointInput } from './endpoint-schema.ts';
+import type { EndpointBody, EndpointInput } from './endpoint-schema.ts';
+
+type Patch = MergePatch<EndpointBody>;
 
 export function madeApiKey(random: Random): string {
   return Buffer.from(random(16)).toString('hex');

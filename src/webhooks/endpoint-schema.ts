@@ -9,6 +9,7 @@ import {
   URL_MAX_LENGTH,
 } from '../kernel/limits/limits.ts';
 import { displayName, id, instant, isoInstant, withoutControls } from '../kernel/schemas.ts';
+import { type BodyOf, inputReader, setByService } from '../resources/input.ts';
 import { choiceFilter, type ListRules, TRUE_OR_FALSE, textFilter } from '../resources/list-rules.ts';
 import { givenSecret } from '../wire/given-secret.ts';
 import { currentApiKey, type Endpoint, signingSecretCreatedAt, type Verification } from './endpoint.ts';
@@ -70,7 +71,24 @@ export const endpointInput = z
 export const endpointPatch = endpointInput
   .omit({ secret: true })
   .meta({ id: 'EndpointPatch', description: endpointInput.description });
-export type EndpointInput = z.infer<typeof endpointInput>;
+export type EndpointBody = BodyOf<typeof endpointInput>;
+export type EndpointInput = z.output<typeof endpointInput>;
+export const endpointReader = inputReader(
+  endpointInput,
+  setByService(
+    'id',
+    'verified',
+    'lastVerification',
+    'secretCreatedAt',
+    'secretActivatesAt',
+    'secretOverlapEndsAt',
+    'nextApiKey',
+    'apiKeyActivatesAt',
+    'createdAt',
+    'updatedAt',
+  ),
+  { secret: 'is changed by rotate-secret' },
+);
 
 export const endpointView = z
   .object({
@@ -149,10 +167,12 @@ export const rotateInput = z
     overlapSeconds,
   })
   .meta({ id: 'RotateSecretInput', description: 'The new secret, and when it begins to sign.' });
+export type RotateSecretInput = z.output<typeof rotateInput>;
 
 export const rotateApiKeyInput = z
   .strictObject({ apiKey: apiKey.optional().meta({ description: 'Made if absent.' }), activateAfterSeconds })
   .meta({ id: 'RotateApiKeyInput', description: 'The new API key, and when it begins to be sent.' });
+export type RotateApiKeyInput = z.output<typeof rotateApiKeyInput>;
 
 export function viewEndpoint(endpoint: Endpoint, now: number): EndpointView {
   const {

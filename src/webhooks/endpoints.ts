@@ -3,10 +3,9 @@
 import type { Clock, Ids, Random } from '../kernel/ids.ts';
 import { checkAll, refuseField, refuseFields } from '../kernel/refusal.ts';
 import { type Secret, secret } from '../kernel/secret.ts';
-import { validate } from '../kernel/validation.ts';
 import type { EgressPolicy } from '../outbound/egress.ts';
 import type { Acting } from '../resources/acting.ts';
-import { type Administration, administer, type Build, setByService } from '../resources/administration.ts';
+import { type Administration, administer, type Build } from '../resources/administration.ts';
 import type { WebhookStart } from '../store/endpoints.ts';
 import type { Beside } from '../store/resource.ts';
 import type { Store } from '../store/store.ts';
@@ -16,10 +15,11 @@ import { currentApiKey, type Endpoint, signingSecret, signingSecretCreatedAt } f
 import { apiKeyColumns, madeApiKey, oauthColumns, refuseSecretElsewhere, secretOf } from './endpoint-credentials.ts';
 import {
   auditedEndpoint,
+  type EndpointBody,
   type EndpointInput,
-  endpointInput,
-  rotateApiKeyInput,
-  rotateInput,
+  endpointReader,
+  type RotateApiKeyInput,
+  type RotateSecretInput,
   viewEndpoint,
 } from './endpoint-schema.ts';
 import { startedProgress } from './lifecycle.ts';
@@ -29,16 +29,21 @@ import { stateChange } from './status-event.ts';
 import { refuseNewUrl } from './url.ts';
 import { type Challenge, challengeOnce } from './verification.ts';
 
-export type Endpoints = Administration<Endpoint, EndpointInput> & {
+export type Endpoints = Administration<Endpoint, EndpointBody, EndpointInput> & {
   /**
    * Challenges the endpoint now and keeps the result in `lastVerification`. A success enables it unless `enabled: false` was asked for; a
    * failure changes nothing else of an endpoint that is verified (contract §4).
    */
   verify(id: string, acting: Acting): Promise<Endpoint>;
   /** A new secret, given or made; it is in the reply alone and signs after `activateAfterSeconds`. */
-  rotateSecret(id: string, body: unknown, acting: Acting, beside?: Beside<WithNewSecret>): Promise<WithNewSecret>;
+  rotateSecret(
+    id: string,
+    input: RotateSecretInput,
+    acting: Acting,
+    beside?: Beside<WithNewSecret>,
+  ): Promise<WithNewSecret>;
   /** A new API key, given or made, that is sent after `activateAfterSeconds`. */
-  rotateApiKey(id: string, body: unknown, acting: Acting, beside?: Beside<Endpoint>): Promise<Endpoint>;
+  rotateApiKey(id: string, input: RotateApiKeyInput, acting: Acting, beside?: Beside<Endpoint>): Promise<Endpoint>;
 };
 
 export type WithNewSecret = { readonly endpoint: Endpoint; readonly newSecret: Secret };
@@ -55,21 +60,8 @@ type Dependencies = {
 };
 
 export function createEndpoints({ store, clock, ids, random, egress, challenge, wake }: Dependencies): Endpoints {
-  const service = setByService(
-    'id',
-    'verified',
-    'lastVerification',
-    'secretCreatedAt',
-    'secretActivatesAt',
-    'secretOverlapEndsAt',
-    'nextApiKey',
-    'apiKeyActivatesAt',
-    'createdAt',
-    'updatedAt',
-  );
-
   const buildWith =
-    (challenge: Challenge): Build<Endpoint, EndpointInput> =>
+    (challenge: Challenge): Build<Endpoint, EndpointBody, EndpointInput> =>
     async (input, before, stamp, patch) => {
       // Only what is new is judged: an endpoint can be switched off although its address or certificate is refused by now.
       const tokenUrl = input.oauth?.tokenUrl ?? null;
@@ -131,12 +123,11 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
       await store.webhooks.resume(change.progress.webhookNumber, change.progress.stateAt);
   };
 
-  const administration = administer<Endpoint, EndpointInput>(
+  const administration = administer<Endpoint, EndpointBody, EndpointInput>(
     {
       name: 'endpoint',
       store: { ...store.endpoints, update },
-      input: endpointInput,
-      reserved: { create: service, patch: { ...service, secret: 'is changed by rotate-secret' } },
+      reader: endpointReader,
       writable,
       shown: (endpoint) => viewEndpoint(endpoint, clock()),
       build: buildWith(challenge),
@@ -180,8 +171,7 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
         }),
       );
     },
-    rotateSecret: async (id, body, acting, beside) => {
-      const input = validate(rotateInput, body);
+    rotateSecret: async (id, input, acting, beside) => {
       const newSecret = secretOf(input.secret, random);
       const { activateAfterSeconds, overlapSeconds } = input;
       const endpoint = await administration.change(
@@ -209,8 +199,7 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
       );
       return { endpoint, newSecret };
     },
-    rotateApiKey: async (id, body, acting, beside) => {
-      const input = validate(rotateApiKeyInput, body);
+    rotateApiKey: async (id, input, acting, beside) => {
       const newApiKey = secret(input.apiKey ?? madeApiKey(random));
       return administration.change(
         id,
@@ -253,7 +242,7 @@ async function challengeAndEnable(
 }
 
 /** The target of a merge patch. Nested secrets stay when the patch does not name them; `enabled` is asked for or not, never merged. */
-function writable(endpoint: Endpoint): EndpointInput {
+function writable(endpoint: Endpoint): EndpointBody {
   const { oauthClientId, oauthClientSecret, oauthTokenUrl, clientCertificate, clientPrivateKey } = endpoint;
   return {
     name: endpoint.name,

@@ -4,7 +4,8 @@ import type { Clock, Ids } from '../kernel/ids.ts';
 import { PGP_KEY_BYTES } from '../kernel/limits/limits.ts';
 import { refuseField } from '../kernel/refusal.ts';
 import { id, instant, isoInstant } from '../kernel/schemas.ts';
-import { type Administration, administer, setByService } from '../resources/administration.ts';
+import { type Administration, administer } from '../resources/administration.ts';
+import { inputReader, setByService } from '../resources/input.ts';
 import type { Store } from '../store/store.ts';
 import { inspectPublicKey } from '../wire/pgp.ts';
 import type { PgpKey } from './key.ts';
@@ -27,7 +28,11 @@ export const keyInput = z
       .meta({ description: 'ASCII armor; a key that can encrypt.', pattern: '-----BEGIN PGP PUBLIC KEY BLOCK-----' }),
   })
   .meta({ id: 'KeyInput', description: 'A PGP public key under a name that webhooks refer to.' });
-type KeyInput = z.infer<typeof keyInput>;
+export type KeyInput = z.infer<typeof keyInput>;
+export const keyReader = inputReader(
+  keyInput,
+  setByService('id', 'fingerprint', 'algorithm', 'expiresAt', 'expired', 'createdAt', 'updatedAt'),
+);
 
 export const keyView = z
   .object({
@@ -44,16 +49,14 @@ export const keyView = z
   .meta({ id: 'Key', description: 'A PGP public key that deliveries are encrypted to.' });
 export type KeyView = z.infer<typeof keyView>;
 
-export type Keys = Administration<PgpKey>;
+export type Keys = Administration<PgpKey, KeyInput, KeyInput>;
 
 export function createKeys({ store, clock, ids }: { store: Store; clock: Clock; ids: Ids }): Keys {
-  const reserved = setByService('id', 'fingerprint', 'algorithm', 'expiresAt', 'expired', 'createdAt', 'updatedAt');
-  return administer<PgpKey, KeyInput>(
+  return administer<PgpKey, KeyInput, KeyInput>(
     {
       name: 'key',
       store: store.keys,
-      input: keyInput,
-      reserved: { create: reserved, patch: reserved },
+      reader: keyReader,
       writable: ({ name, publicKey }) => ({ name, publicKey }),
       shown: (key) => viewKey(key, clock()),
       build: async ({ name, publicKey }, before, stamp) => {

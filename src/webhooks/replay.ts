@@ -1,11 +1,10 @@
 /** Sending a stretch of a webhook's log again: what is asked for, and which records that means. */
 import { refuseBackwards } from '../kernel/refusal.ts';
-import { validate } from '../kernel/validation.ts';
 import type { ReplayableState, ReplayRange } from '../store/replays.ts';
 import type { Store } from '../store/store.ts';
 import type { Delivery } from './delivery.ts';
 import type { Webhook } from './webhook.ts';
-import { REPLAYABLE, replayInput } from './webhook-schema.ts';
+import { REPLAYABLE, type ReplayInput } from './webhook-schema.ts';
 
 export type AskedReplay = {
   /** Null: nothing happened then. */
@@ -27,9 +26,8 @@ export function isReplayable({ state, erasedAt }: Pick<Delivery, 'state' | 'eras
 export async function askedReplay(
   { deliveries }: Pick<Store, 'deliveries'>,
   { progress: { webhookNumber } }: Webhook,
-  body: unknown,
+  { since, until, states: named }: ReplayInput,
 ): Promise<AskedReplay> {
-  const { since, until, states: named } = validate(replayInput, body);
   // Without a range, everything ever delivered would go out again.
   const states = named ?? (since === undefined && until === undefined ? ['dead' as const] : REPLAYABLE);
   const from = since === undefined ? 0 : Date.parse(since);

@@ -14,6 +14,7 @@ import {
   RECORDS_PER_SECOND_MAX,
 } from '../kernel/limits/limits.ts';
 import { displayName, distinct, idInput, moment } from '../kernel/schemas.ts';
+import { type BodyOf, inputReader, setByService } from '../resources/input.ts';
 import type { ReplayableState } from '../store/replays.ts';
 
 /** Set by the service itself on every request, so no custom header may have these names. */
@@ -92,7 +93,21 @@ export const webhookInput = z
     timeoutSeconds: z.int().min(1).max(ATTEMPT_TIMEOUT_MAX_SECONDS).default(ATTEMPT_TIMEOUT_DEFAULT_SECONDS),
   })
   .meta({ id: 'WebhookInput', description: 'Which events go to which endpoint, and how.' });
-export type WebhookInput = z.infer<typeof webhookInput>;
+export type WebhookBody = BodyOf<typeof webhookInput>;
+export type WebhookInput = z.output<typeof webhookInput>;
+export const webhookReader = inputReader(
+  webhookInput,
+  setByService(
+    'id',
+    'state',
+    'stateReason',
+    'stateDescription',
+    'stateChangedAt',
+    'sessionId',
+    'createdAt',
+    'updatedAt',
+  ),
+);
 
 /** Pending records are under way, discarded ones are gone. */
 export const REPLAYABLE = ['delivered', 'dead'] as const satisfies readonly ReplayableState[];
@@ -110,6 +125,7 @@ export const replayInput = z
     id: 'ReplayInput',
     description: 'Which records to send again: of events from `since` on and before `until`.',
   });
+export type ReplayInput = z.output<typeof replayInput>;
 
 export const replayedView = z
   .object({ replayed: z.int() })

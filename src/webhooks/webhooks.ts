@@ -4,7 +4,7 @@ import { noSuchType } from '../events/event-types.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { type FieldProblem, Refusal, refuseFields } from '../kernel/refusal.ts';
 import type { Acting } from '../resources/acting.ts';
-import { type Administration, administer, type Stamp, setByService } from '../resources/administration.ts';
+import { type Administration, administer, type Stamp } from '../resources/administration.ts';
 import type { AuditEntry } from '../resources/audit.ts';
 import { refuseChanged } from '../resources/entity-tag.ts';
 import { retryStale } from '../store/errors.ts';
@@ -18,34 +18,23 @@ import { standardWebhooksProblems } from './standard-webhooks-rule.ts';
 import { stateChange } from './status-event.ts';
 import { viewWebhook } from './view.ts';
 import type { Progress, Webhook } from './webhook.ts';
-import { type WebhookInput, webhookInput } from './webhook-schema.ts';
+import { type ReplayInput, type WebhookBody, type WebhookInput, webhookReader } from './webhook-schema.ts';
 
-export type Webhooks = Administration<Webhook> & {
+export type Webhooks = Administration<Webhook, WebhookBody, WebhookInput> & {
   start(id: string, acting: Acting): Promise<Webhook>;
   stop(id: string, acting: Acting): Promise<Webhook>;
   /** Sends records again whose events happened from `since` on and before `until`; answers how many. */
-  replay(id: string, body: unknown, acting: Acting): Promise<{ readonly replayed: number }>;
+  replay(id: string, input: ReplayInput, acting: Acting): Promise<{ readonly replayed: number }>;
 };
 
 type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly wake: () => void };
 
 export function createWebhooks({ store, clock, ids, wake }: Dependencies): Webhooks {
-  const reserved = setByService(
-    'id',
-    'state',
-    'stateReason',
-    'stateDescription',
-    'stateChangedAt',
-    'sessionId',
-    'createdAt',
-    'updatedAt',
-  );
-  const administration = administer<Webhook, WebhookInput>(
+  const administration = administer<Webhook, WebhookBody, WebhookInput>(
     {
       name: 'webhook',
       store: store.webhooks,
-      input: webhookInput,
-      reserved: { create: reserved, patch: reserved },
+      reader: webhookReader,
       writable,
       shown: viewWebhook,
       build: async (input, before, stamp) => {
@@ -117,10 +106,10 @@ export function createWebhooks({ store, clock, ids, wake }: Dependencies): Webho
     },
     start: (id, acting) => setState(id, 'start', acting),
     stop: (id, acting) => setState(id, 'stop', acting),
-    replay: async (id, body, acting) => {
+    replay: async (id, input, acting) => {
       const webhook = await administration.get(id);
       const now = clock();
-      const { range, asked } = await askedReplay(store, webhook, body);
+      const { range, asked } = await askedReplay(store, webhook, input);
       if (range === null) return { replayed: 0 };
       const replayed = await store.replays.replay(
         { ...range, now, newId: ids.uuid },

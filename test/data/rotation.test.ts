@@ -4,10 +4,12 @@ import { describe, it, type TestContext } from 'node:test';
 import type { Config } from '../../src/config/config.ts';
 import { masterKeyPath } from '../../src/data/data-folder.ts';
 import { rotateMasterKey } from '../../src/data/rotation.ts';
+import { createErasures } from '../../src/events/erase.ts';
 import { randomBytes } from '../../src/kernel/random.ts';
 import { createLog } from '../../src/observe/log.ts';
 import { createServices } from '../../src/services.ts';
 import type { Database } from '../../src/store/sqlite/driver/database.ts';
+import { endpointReader } from '../../src/webhooks/endpoint-schema.ts';
 import { modeOf, open, refusal, startedFolder } from '../support/data-folder.ts';
 import { ACTOR } from '../support/services.ts';
 import { LOOPBACK, loopbackTransport } from '../support/transport.ts';
@@ -22,15 +24,16 @@ const ENDPOINT = {
 };
 
 async function makeEndpoint(t: TestContext, data: Opened): Promise<string> {
-  const services = createServices({
+  const log = createLog('silent');
+  const { endpoints } = createServices({
     ...data,
     egress: LOOPBACK,
     transport: loopbackTransport(t, {}),
-    log: createLog('silent'),
+    log,
     wake: () => undefined,
-    recall: () => {},
+    erasures: createErasures({ ...data, log }),
   });
-  return (await services.endpoints.create(ENDPOINT, ACTOR)).id;
+  return (await endpoints.create(endpointReader.create(ENDPOINT), ACTOR)).id;
 }
 
 function rotate(data: Opened, config: Config, db: Database = data.db): Promise<number> {

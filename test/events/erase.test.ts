@@ -27,7 +27,7 @@ import {
   stopWebhook,
 } from '../support/journey.ts';
 import { refused } from '../support/refusals.ts';
-import { ACTOR } from '../support/services.ts';
+import { ACTOR, openTestServices } from '../support/services.ts';
 import { leavingNothing, openTestStore, type TestStore } from '../support/store.ts';
 
 const SECRET = 'Jane-Doe-of-Elm-Street';
@@ -131,16 +131,16 @@ describe('erasing a person’s data', () => {
   });
 
   it('refuses a body that does not say whose, and erases nothing', async (t) => {
-    const s = await openTestStore(t);
+    const s = await openTestServices(t);
     await publishMany(s, 'order.placed', 1, () => about('jane', SECRET));
     for (const body of [{}, { subject: '' }, { subject: null }, { subject: 7 }, { subject: 'x'.repeat(201) }]) {
       await leavingNothing(s, () =>
-        refused(() => erasing(s)(body, ACTOR), { code: 'validation_failed', fields: ['subject'] }),
+        refused(() => s.erasures.erase(body, ACTOR), { code: 'validation_failed', fields: ['subject'] }),
       );
     }
     const unknown = { subject: 'jane', all: true };
     await leavingNothing(s, () =>
-      refused(() => erasing(s)(unknown, ACTOR), { code: 'validation_failed', fields: ['all'] }),
+      refused(() => s.erasures.erase(unknown, ACTOR), { code: 'validation_failed', fields: ['all'] }),
     );
   });
 

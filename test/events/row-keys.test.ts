@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
+import { createErasures } from '../../src/events/erase.ts';
 import { createIds } from '../../src/kernel/ids.ts';
 import { randomBytes } from '../../src/kernel/random.ts';
 import { createLog } from '../../src/observe/log.ts';
-import { createServices, type Services } from '../../src/services.ts';
+import { readingServices, type UntypedServices } from '../../src/program-services.ts';
+import { createServices } from '../../src/services.ts';
 import { createStore } from '../../src/store/sqlite/store.ts';
 import { logs } from '../support/events.ts';
 import {
@@ -20,21 +22,23 @@ import { LOOPBACK, loopbackTransport } from '../support/transport.ts';
 const order = { type: 'order.placed', data: {} };
 
 /** A second process on the same database whose row keys begin where the first one's do: the worst that chance can bring. */
-function secondProcess(t: TestContext, s: TestServices): Services {
+function secondProcess(t: TestContext, s: TestServices): UntypedServices {
   const ids = createIds(s.clock, (size) => (size === 2 ? new Uint8Array(2) : randomBytes(size)));
   const transport = loopbackTransport(t, { egress: LOOPBACK, caPem: null });
   const store = createStore(s.database, s.vault, ids);
-  return createServices({
+  const log = createLog('silent');
+  const services = createServices({
     store,
     clock: s.clock,
     ids,
     random: randomBytes,
     egress: LOOPBACK,
     transport,
-    log: createLog('silent'),
+    log,
     wake: () => {},
-    recall: () => {},
+    erasures: createErasures({ store, clock: s.clock, ids, log }),
   });
+  return readingServices(services);
 }
 
 /** Lays an event under each of the first row keys of this millisecond. */

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { hashPassword } from '../../src/access/password.ts';
+import type { Role } from '../../src/access/user.ts';
 import {
   SESSION_IDLE_MS,
   SESSION_MS,
@@ -38,11 +39,7 @@ function sessionIn({ headers }: PortalReply): string | null {
   return new RegExp(`${SESSION_COOKIE}=([^;]+)`).exec(headers.get('set-cookie') ?? '')?.[1] ?? null;
 }
 
-async function userWithPassword(
-  { services }: ServiceInProcess,
-  userName: string,
-  role: string,
-): Promise<{ id: string }> {
+async function userWithPassword({ services }: ServiceInProcess, userName: string, role: Role): Promise<{ id: string }> {
   const passwordHash = await hashPassword(PASSWORD, randomBytes);
   return services.users.create({ userName, role }, COMMAND_LINE, {
     complete: (user) => ({ ...user, passwordHash }),

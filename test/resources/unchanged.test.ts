@@ -77,7 +77,7 @@ const OAUTH = { clientId: 'a', clientSecret: 'b', tokenUrl: 'https://issuer.exam
 
 /** An empty patch, and one of values that the thing has. */
 function tried(
-  { get, patch }: Pick<Administration<object>, 'get' | 'patch'>,
+  { get, patch }: Pick<Administration<object, unknown>, 'get' | 'patch'>,
   id: string,
   present: object,
 ): [read: () => Promise<unknown>, patches: (() => Promise<unknown>)[]] {

@@ -9,8 +9,8 @@ import { fileURLToPath } from 'node:url';
 import { readConfig } from '../../src/config/config.ts';
 import type { FirstCredentials } from '../../src/data/data-folder.ts';
 import { createLog, type LogLevel } from '../../src/observe/log.ts';
+import type { ProgramServices } from '../../src/program-services.ts';
 import { createSallyport } from '../../src/sallyport.ts';
-import type { Services } from '../../src/services.ts';
 import { cleanUp } from './cleanup.ts';
 import { type ApiClient, createClient, tokenFor } from './client.ts';
 import { baseEnvironment } from './environment.ts';
@@ -50,7 +50,7 @@ export type ServiceInProcess = TestService & {
   /** A new client like `admin`, whose token ends after an hour of the service's clock. */
   signIn(): Promise<ApiClient>;
   /** The use cases behind it, for what no door shows. */
-  readonly services: Services;
+  readonly services: ProgramServices;
 };
 
 /** How a process ended. */

@@ -4,9 +4,11 @@ import type { WithSecret } from '../../src/access/applications.ts';
 import { type Caller, createGate, type Gate } from '../../src/access/gate.ts';
 import { installBuiltInProducts } from '../../src/access/products.ts';
 import type { User } from '../../src/access/user.ts';
+import { createErasures } from '../../src/events/erase.ts';
 import { randomBytes } from '../../src/kernel/random.ts';
 import { createLog } from '../../src/observe/log.ts';
 import type { EgressPolicy } from '../../src/outbound/egress.ts';
+import { readingServices, type UntypedServices } from '../../src/program-services.ts';
 import type { Acting } from '../../src/resources/acting.ts';
 import { createServices, type Services } from '../../src/services.ts';
 import type { Endpoint } from '../../src/webhooks/endpoint.ts';
@@ -24,7 +26,7 @@ export function actingAs(actor: string): Acting {
 export const ACTOR: Acting = actingAs('application:test');
 
 export type TestServices = TestStore &
-  Services & {
+  UntypedServices & {
     readonly gate: Gate;
     /** How often the dispatcher was told that there may be work. */
     wakes(): number;
@@ -41,17 +43,20 @@ export async function openTestServices(t: TestContext, options: TestServiceOptio
   const { now, egress = LOOPBACK, caPem = null } = options;
   const testStore = await openTestStore(t, now === undefined ? {} : { now });
   let wakes = 0;
-  const services = createServices({
-    ...testStore,
-    random: randomBytes,
-    egress,
-    transport: loopbackTransport(t, { egress, caPem }),
-    log: createLog('silent'),
-    wake: () => {
-      wakes += 1;
-    },
-    recall: () => {},
-  });
+  const log = createLog('silent');
+  const services = readingServices(
+    createServices({
+      ...testStore,
+      random: randomBytes,
+      egress,
+      transport: loopbackTransport(t, { egress, caPem }),
+      log,
+      wake: () => {
+        wakes += 1;
+      },
+      erasures: createErasures({ ...testStore, log }),
+    }),
+  );
   await installBuiltInProducts(testStore.store, testStore.clock());
   await services.products.refresh();
   const gate = createGate({ ...testStore, catalogue: services.products.compiled });
@@ -66,12 +71,12 @@ function unique(what: string): string {
   return `${what}-${made}`;
 }
 
-export function makeUser({ users }: Services, more: Fields = {}): Promise<User> {
+export function makeUser({ users }: UntypedServices, more: Fields = {}): Promise<User> {
   return users.create({ userName: unique('user'), ...more }, ACTOR);
 }
 
 /** An application with a scope, which it needs for tokens, and of a user of its own, unless others are given. */
-export async function makeApplication(services: Services, more: Fields = {}): Promise<WithSecret> {
+export async function makeApplication(services: UntypedServices, more: Fields = {}): Promise<WithSecret> {
   const userId = more.userId ?? (await makeUser(services)).id;
   return services.applications.create(
     { name: unique('application'), scopes: ['employees:view'], ...more, userId },
@@ -91,23 +96,23 @@ export async function makeCaller(
 }
 
 /** An access token of every scope that the application holds. */
-export async function tokenOf({ tokens }: Services, clientId: string, clientSecret: string): Promise<string> {
+export async function tokenOf({ tokens }: Pick<Services, 'tokens'>, clientId: string, clientSecret: string): Promise<string> {
   const client = await tokens.authenticate({ clientId, clientSecret });
   return (await tokens.issue(client, undefined)).accessToken;
 }
 
 /** Enabled, without a challenge: nothing is sent to it. */
-export function makeEndpoint({ endpoints }: Services, more: Fields = {}): Promise<Endpoint> {
+export function makeEndpoint({ endpoints }: UntypedServices, more: Fields = {}): Promise<Endpoint> {
   return endpoints.create({ name: unique('endpoint'), url: 'https://receiver.example/hook', ...more }, ACTOR);
 }
 
-export function makeKey({ keys }: Services, vector: PgpVectorName = 'curve25519'): Promise<PgpKey> {
+export function makeKey({ keys }: UntypedServices, vector: PgpVectorName = 'curve25519'): Promise<PgpKey> {
   return keys.create({ name: unique('key'), publicKey: pgpVector(vector) }, ACTOR);
 }
 
 /** At an endpoint of its own, unless `endpointId` is given; with an encryption key for `'key'`. */
 export async function makeWebhook(
-  services: Services,
+  services: UntypedServices,
   eventTypes: readonly string[],
   { key, ...more }: Fields & { readonly key?: boolean } = {},
 ): Promise<Webhook> {
@@ -120,6 +125,6 @@ export async function makeWebhook(
 }
 
 /** A type that anybody may publish. */
-export async function makeEventType({ eventTypes }: Services, name: string, more: Fields = {}): Promise<void> {
+export async function makeEventType({ eventTypes }: UntypedServices, name: string, more: Fields = {}): Promise<void> {
   await eventTypes.create({ name, ...more }, ACTOR);
 }

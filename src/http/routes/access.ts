@@ -1,15 +1,15 @@
 /** Users, API products and applications (contract §4). */
 import {
   APPLICATION_LIST,
-  applicationInput,
+  applicationReader,
   applicationView,
   applicationWithSecret,
   regenerateInput,
   viewApplication,
   type WithSecret,
 } from '../../access/applications.ts';
-import { productInput, productView, viewProduct } from '../../access/products.ts';
-import { USER_LIST, userInput, userView, viewUser } from '../../access/users.ts';
+import { productReader, productView, viewProduct } from '../../access/products.ts';
+import { USER_LIST, userReader, userView, viewUser } from '../../access/users.ts';
 import type { Clock } from '../../kernel/ids.ts';
 import { validate } from '../../kernel/validation.ts';
 import type { Services } from '../../services.ts';
@@ -34,7 +34,7 @@ export function accessRoutes({ services: { users, products, applications }, cloc
     ...resourceRoutes({
       path: 'users',
       noun: 'user',
-      input: userInput,
+      reader: userReader,
       view: userView,
       administration: users,
       show: viewUser,
@@ -45,7 +45,7 @@ export function accessRoutes({ services: { users, products, applications }, cloc
     ...resourceRoutes({
       path: 'products',
       noun: 'product',
-      input: productInput,
+      reader: productReader,
       view: productView,
       administration: products,
       show: viewProduct,
@@ -55,7 +55,7 @@ export function accessRoutes({ services: { users, products, applications }, cloc
     ...resourceRoutes({
       path: 'applications',
       noun: 'application',
-      input: applicationInput,
+      reader: applicationReader,
       view: applicationView,
       createdView: applicationWithSecret,
       administration: applications,
@@ -75,7 +75,7 @@ export function accessRoutes({ services: { users, products, applications }, cloc
         once<WithSecret>(
           call,
           (made) => changed(showWithSecret(made)),
-          (beside) => applications.regenerateSecret(id, call.body, acting, beside),
+          (beside) => applications.regenerateSecret(id, validate(regenerateInput, call.body), acting, beside),
         ),
     }),
     actionRoute('applications', 'revoke-tokens', 'Refuse every token issued to the application so far', {

@@ -1,6 +1,7 @@
 /** Erasing one person's events, and how far that is (contract §4). */
 import { actingOf } from '../../access/callers.ts';
 import { type Erasures, erasedView, eraseInput } from '../../events/erase.ts';
+import { validate } from '../../kernel/validation.ts';
 import { ETAG, IF_NONE_MATCH, NOT_MODIFIED, read } from '../conditional.ts';
 import { EDGE, idOf, ok } from '../resource-routes.ts';
 import { callerOf, jsonBody, type Route } from '../route.ts';
@@ -29,7 +30,7 @@ export function erasureRoutes({ erasures }: { readonly erasures: Erasures }): Ro
         },
       },
       respond: async (call) => {
-        const body = await erasures.erase(call.body, actingOf(callerOf(call)));
+        const body = await erasures.erase(validate(eraseInput, call.body), actingOf(callerOf(call)));
         return body.state === 'finished'
           ? ok(body)
           : { status: 202, headers: { Location: `${ERASURES}/${body.id}` }, body };

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { actingOf } from '../../access/callers.ts';
-import { acceptedView, eventBatchInput, eventInput } from '../../events/publish.ts';
+import { acceptedView, eventBatchInput, eventInput, readEvents } from '../../events/publish.ts';
 import { EVENT_REQUEST_BYTES } from '../../kernel/limits/limits.ts';
 import { Refusal, refuseBackwards, refuseField } from '../../kernel/refusal.ts';
 import { id, instant, isoInstant, moment, NOT_A_MOMENT, page } from '../../kernel/schemas.ts';
@@ -70,7 +70,7 @@ export function eventRoutes({ services: { publish, deliveries }, store: { audit 
         202: { description: 'Accepted', schema: acceptedView },
         409: { description: 'An idempotency key was used for other content; none of the events is kept' },
       },
-      respond: async (call) => ({ status: 202, body: await publish(call.body, actingOf(callerOf(call))) }),
+      respond: async (call) => ({ status: 202, body: await publish(readEvents(call.body), actingOf(callerOf(call))) }),
     },
     {
       method: 'GET',

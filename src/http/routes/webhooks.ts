@@ -1,6 +1,6 @@
 /** Endpoints, keys, event types and webhooks (contract §4). */
 import type { TestDelivery } from '../../delivery/test-delivery.ts';
-import { eventTypeInput, eventTypePatch, eventTypeView, viewEventType } from '../../events/event-types.ts';
+import { eventTypePatch, eventTypeReader, eventTypeView, viewEventType } from '../../events/event-types.ts';
 import type { Clock } from '../../kernel/ids.ts';
 import { validate } from '../../kernel/validation.ts';
 import type { Services } from '../../services.ts';
@@ -8,8 +8,8 @@ import { attemptView, viewAttempt } from '../../webhooks/deliveries.ts';
 import type { Endpoint } from '../../webhooks/endpoint.ts';
 import {
   ENDPOINT_LIST,
-  endpointInput,
   endpointPatch,
+  endpointReader,
   endpointView,
   endpointWithSecret,
   rotateApiKeyInput,
@@ -18,9 +18,9 @@ import {
 } from '../../webhooks/endpoint-schema.ts';
 import type { WithNewSecret } from '../../webhooks/endpoints.ts';
 import type { PgpKey } from '../../webhooks/key.ts';
-import { keyInput, keyView, viewKey } from '../../webhooks/keys.ts';
+import { keyReader, keyView, viewKey } from '../../webhooks/keys.ts';
 import { viewWebhook, WEBHOOK_LIST, webhookView } from '../../webhooks/view.ts';
-import { replayedView, replayInput, webhookInput } from '../../webhooks/webhook-schema.ts';
+import { replayedView, replayInput, webhookReader } from '../../webhooks/webhook-schema.ts';
 import { changed, ETAG, requireMatch } from '../conditional.ts';
 import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
 import { actionRoute, ok, resourceRoutes } from '../resource-routes.ts';
@@ -51,7 +51,7 @@ export function webhookRoutes({
     ...resourceRoutes({
       path: 'endpoints',
       noun: 'endpoint',
-      input: endpointInput,
+      reader: endpointReader,
       patchInput: endpointPatch,
       view: endpointView,
       createdView: endpointWithSecret,
@@ -84,7 +84,7 @@ export function webhookRoutes({
           call,
           ({ endpoint, newSecret }) =>
             changed({ shown: showEndpoint(endpoint), secrets: { secret: newSecret.reveal() } }),
-          (beside) => endpoints.rotateSecret(id, call.body, acting, beside),
+          (beside) => endpoints.rotateSecret(id, validate(rotateInput, call.body), acting, beside),
         ),
     }),
     actionRoute('endpoints', 'rotate-api-key', 'Replace the API key', {
@@ -96,13 +96,13 @@ export function webhookRoutes({
         once<Endpoint>(
           call,
           (endpoint) => changed({ shown: showEndpoint(endpoint) }),
-          (beside) => endpoints.rotateApiKey(id, call.body, acting, beside),
+          (beside) => endpoints.rotateApiKey(id, validate(rotateApiKeyInput, call.body), acting, beside),
         ),
     }),
     ...resourceRoutes({
       path: 'keys',
       noun: 'key',
-      input: keyInput,
+      reader: keyReader,
       view: keyView,
       administration: keys,
       show: showKey,
@@ -112,7 +112,7 @@ export function webhookRoutes({
     ...resourceRoutes({
       path: 'event-types',
       noun: 'event type',
-      input: eventTypeInput,
+      reader: eventTypeReader,
       patchInput: eventTypePatch,
       view: eventTypeView,
       administration: eventTypes,
@@ -123,7 +123,7 @@ export function webhookRoutes({
     ...resourceRoutes({
       path: 'webhooks',
       noun: 'webhook',
-      input: webhookInput,
+      reader: webhookReader,
       view: webhookView,
       administration: webhooks,
       show: viewWebhook,
@@ -161,7 +161,7 @@ export function webhookRoutes({
       replies: { 200: { description: 'How many records are due again', schema: replayedView } },
       respond: async (call, id, acting) => {
         requireMatch(call, viewWebhook(await webhooks.get(id)), 'webhook');
-        return ok(await webhooks.replay(id, call.body, acting));
+        return ok(await webhooks.replay(id, validate(replayInput, call.body), acting));
       },
     }),
   ];

@@ -1,8 +1,10 @@
 /** `/applications/new`, and the change of an application: one form, and what comes of it. */
 
 import type { Application } from '../../access/application.ts';
+import { applicationReader } from '../../access/applications.ts';
 import type { ApiProduct } from '../../access/product.ts';
 import type { User } from '../../access/user.ts';
+import { userReader } from '../../access/users.ts';
 import { html } from '../../http/html.ts';
 import { CHOICES_MAX } from '../../kernel/limits/portal.ts';
 import { Refusal } from '../../kernel/refusal.ts';
@@ -79,21 +81,20 @@ export function applicationFormPages({ pages, results, services, store, publicUr
       .flatMap((product) => product.rules)
       .filter(({ scope }) => scopes.has(scope));
     const permissions = new Set(rules.map(({ scope, permission = scope }) => permission));
-    const account = await users
-      .create(
-        {
+    const account = await (async () =>
+      users.create(
+        userReader.create({
           userName: typed.get('accountName')?.trim() ?? '',
           displayName: typed.get('name')?.trim() || null,
           role: 'service',
           permissions: [...permissions],
-        },
+        }),
         acting,
-      )
-      .catch((error: unknown) => {
-        throw error instanceof Refusal ? asProblemOfAccount(error) : error;
-      });
+      ))().catch((error: unknown) => {
+      throw error instanceof Refusal ? asProblemOfAccount(error) : error;
+    });
     try {
-      return await applications.create(applicationBody(typed, account.id), acting);
+      return await applications.create(applicationReader.create(applicationBody(typed, account.id)), acting);
     } catch (error) {
       await users.remove(account.id, acting);
       throw error;
@@ -105,7 +106,7 @@ export function applicationFormPages({ pages, results, services, store, publicUr
     if (actsAs === 'new') return withNewAccount(call);
     // Without a choice it is refused beside whatever else is wrong.
     const userId = actsAs === 'existing' ? await userIdOf(call.form) : '';
-    return applications.create(applicationBody(call.form, userId), call.acting);
+    return applications.create(applicationReader.create(applicationBody(call.form, userId)), call.acting);
   };
 
   return [
@@ -128,7 +129,7 @@ export function applicationFormPages({ pages, results, services, store, publicUr
         compared: (fields) => applicationBody(fields, fields.get('userId')?.trim() ?? ''),
         respond: async ({ form: typed, acting }, before) => {
           const patch = applicationBody(typed, await userIdOf(typed));
-          const { id, name } = await applications.patch(before.id, patch, acting);
+          const { id, name } = await applications.patch(before.id, applicationReader.patch(patch), acting);
           return redirectTo(`/applications/${id}`, `${name} is saved.`);
         },
       }),

@@ -2,10 +2,12 @@
 
 import type { Application } from '../../access/application.ts';
 import type { WithSecret } from '../../access/applications.ts';
+import { regenerateInput } from '../../access/applications.ts';
 import { type Html, html } from '../../http/html.ts';
 import { TOKEN_PATH } from '../../http/routes/token.ts';
 import { SECRET_OVERLAP_MAX_SECONDS } from '../../kernel/limits/limits.ts';
 import { refuseField } from '../../kernel/refusal.ts';
+import { validate } from '../../kernel/validation.ts';
 import type { PageCall, View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import { numberOf } from '../endpoints/input.ts';
@@ -30,8 +32,8 @@ export function secretPages({ pages, results, services: { applications }, public
           const overlapSeconds = numberOf(call.form, 'overlapSeconds');
           if (overlapSeconds === undefined)
             throw refuseField('overlapSeconds', 'must be chosen: at once, or after an overlap');
-          const body = { overlapSeconds, revokeTokens: call.form.has('revokeTokens') };
-          const made = await applications.regenerateSecret(call.params.id ?? '', body, call.acting);
+          const input = validate(regenerateInput, { overlapSeconds, revokeTokens: call.form.has('revokeTokens') });
+          const made = await applications.regenerateSecret(call.params.id ?? '', input, call.acting);
           return () => secretView(made, publicUrl());
         }),
     }),

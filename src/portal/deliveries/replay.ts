@@ -1,7 +1,9 @@
 /** `/deliveries/replay`: many records of a webhook sent again. First it is said how many they are, then they are. */
+
 import { type Html, html } from '../../http/html.ts';
 import { type Refusal, refuseBackwards, refuseField } from '../../kernel/refusal.ts';
 import { isoInstant } from '../../kernel/schemas.ts';
+import type { ReplayInput } from '../../webhooks/webhook-schema.ts';
 import { type PageCall, type PageResult, redirectTo, type View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';
@@ -22,7 +24,7 @@ const LABELS = { webhook: 'Webhook', state: 'Which', since: 'From', until: 'Unti
 /** What is asked for, as the use case takes it. */
 type AskedReplay = {
   readonly webhookId: string;
-  readonly body: { readonly states: readonly string[]; readonly since?: string; readonly until?: string };
+  readonly input: ReplayInput;
 };
 
 export function deliveryReplayPages({ pages, services, store }: PageDependencies): PageRoute[] {
@@ -32,7 +34,7 @@ export function deliveryReplayPages({ pages, services, store }: PageDependencies
         ? newForm(Object.fromEntries(NAMES.map((name) => [name, fields.get(name)])))
         : refusedForm(fields, refusal);
     const asked = refusal === null ? readReplay(fields) : null;
-    const count = asked === null ? null : await services.deliveries.countReplay(asked.webhookId, asked.body);
+    const count = asked === null ? null : await services.deliveries.countReplay(asked.webhookId, asked.input);
     const choices = await webhookChoices(store, 'Choose one');
     const name = choices.find(({ value }) => value === asked?.webhookId)?.label ?? '';
     const content = html`${pageHeader({
@@ -57,7 +59,7 @@ export function deliveryReplayPages({ pages, services, store }: PageDependencies
       respond: async ({ form, acting }): Promise<PageResult> => {
         const asked = readReplay(form);
         if (asked === null) throw refuseField('webhook', 'has to be chosen');
-        const { replayed } = await services.webhooks.replay(asked.webhookId, asked.body, acting);
+        const { replayed } = await services.webhooks.replay(asked.webhookId, asked.input, acting);
         const there = `${DELIVERIES_PATH}?${new URLSearchParams({ webhook: asked.webhookId })}`;
         return redirectTo(there, `${countOf(replayed, 'record', 'No record')} will be sent again.`);
       },
@@ -80,11 +82,10 @@ function readReplay(fields: URLSearchParams): AskedReplay | null {
     throw refuseField('since', 'has to be given, or everything that was ever delivered would go out again');
   }
   refuseBackwards(since, until, 'from');
-  const states = which === 'both' ? ['dead', 'delivered'] : [which];
   return {
     webhookId,
-    body: {
-      states,
+    input: {
+      states: which === 'both' ? ['dead', 'delivered'] : [which],
       ...(since !== null && { since: isoInstant(since) }),
       ...(until !== null && { until: isoInstant(until) }),
     },

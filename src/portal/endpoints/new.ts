@@ -1,6 +1,8 @@
 /** `/endpoints/new`, and the change of an endpoint: one form, and what comes of it. */
+
 import { html } from '../../http/html.ts';
 import type { Endpoint } from '../../webhooks/endpoint.ts';
+import { endpointReader } from '../../webhooks/endpoint-schema.ts';
 import { type PageCall, redirectTo, type View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';
@@ -19,7 +21,7 @@ export function endpointFormPages({ pages, results, services: { endpoints } }: P
       respond: (call) =>
         results.once(call, async () => {
           const body = endpointBody(call.form);
-          const endpoint = await endpoints.create(body, call.acting);
+          const endpoint = await endpoints.create(endpointReader.create(body), call.acting);
           return (shownTo) => createdView(shownTo, endpoint, body.secret === undefined);
         }),
       invalid: async (call, refusal) => newView(call, refusedForm(withoutSecrets(call.form), refusal)),
@@ -35,7 +37,7 @@ export function endpointFormPages({ pages, results, services: { endpoints } }: P
         respond: async (call, before) => {
           const { id, name, url, verified, tokenChallenge } = await endpoints.patch(
             before.id,
-            endpointPatchOf(call.form),
+            endpointReader.patch(endpointPatchOf(call.form)),
             call.acting,
           );
           const isUnproved = tokenChallenge && !verified && (url !== before.url || !before.tokenChallenge);

@@ -1,6 +1,9 @@
 /** A new secret or a new API key for an endpoint, at once or at a time until which the receiver can take both. */
+
 import { type Html, html } from '../../http/html.ts';
+import { validate } from '../../kernel/validation.ts';
 import type { Endpoint } from '../../webhooks/endpoint.ts';
+import { rotateApiKeyInput, rotateInput } from '../../webhooks/endpoint-schema.ts';
 import { type PageCall, pathId, redirectTo, type View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageDefinition, PageRoute } from '../page.ts';
@@ -20,11 +23,16 @@ export function rotationPages({ pages, results, services: { endpoints } }: PageD
   const secretDone: PageDefinition<PageCall>['respond'] = (call) =>
     results.once(call, async () => {
       const body = rotationBody(call.form, 'secret');
-      const { endpoint, newSecret } = await endpoints.rotateSecret(pathId(call), body, call.acting);
+      const { endpoint, newSecret } = await endpoints.rotateSecret(
+        pathId(call),
+        validate(rotateInput, body),
+        call.acting,
+      );
       return (shownTo) => newSecretView(shownTo, endpoint, body.secret === undefined ? newSecret.reveal() : null);
     });
   const apiKeyDone: PageDefinition<PageCall>['respond'] = async (call) => {
-    const endpoint = await endpoints.rotateApiKey(pathId(call), rotationBody(call.form, 'apiKey'), call.acting);
+    const input = validate(rotateApiKeyInput, rotationBody(call.form, 'apiKey'));
+    const endpoint = await endpoints.rotateApiKey(pathId(call), input, call.acting);
     const done =
       waitsUntil(endpoint.nextApiKeyAt, call.now) === null
         ? 'The new API key is sent from now on.'

@@ -1,6 +1,7 @@
 /** The pages of event types: the list, one of them with how it is published and arrives, and its forms. */
 
 import type { EventType } from '../../events/event-type.ts';
+import { eventTypeReader } from '../../events/event-types.ts';
 import { type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { NO_USES, type Uses } from '../../store/uses.ts';
@@ -36,7 +37,7 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute[] {
       show: async (call) => formView(call, newForm(), null),
       respond: async (call) => {
         const body = { name: call.form.get('name')?.trim() ?? '', ...eventTypeBody(call.form) };
-        const { id, name } = await eventTypes.create(body, call.acting);
+        const { id, name } = await eventTypes.create(eventTypeReader.create(body), call.acting);
         return redirectTo(`/event-types/${id}`, `${name} can be published and subscribed to now.`);
       },
       invalid: async (call, refusal) => formView(call, refusedForm(call.form, refusal), null),
@@ -58,7 +59,11 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute[] {
         view: (call, eventType, state) => formView(call, state, eventType),
         compared: comparedEventType,
         respond: async (call, before) => {
-          const { id, name } = await eventTypes.patch(before.id, eventTypePatchOf(call.form, before), call.acting);
+          const { id, name } = await eventTypes.patch(
+            before.id,
+            eventTypeReader.patch(eventTypePatchOf(call.form, before)),
+            call.acting,
+          );
           return redirectTo(`/event-types/${id}`, `${name} is saved.`);
         },
       }),

@@ -1,7 +1,9 @@
 /** The pages of PGP keys: the list, one key, importing, changing and deleting. */
+
 import { type Html, html } from '../../http/html.ts';
 import type { Uses } from '../../store/uses.ts';
 import type { PgpKey } from '../../webhooks/key.ts';
+import { keyReader } from '../../webhooks/keys.ts';
 import { type PageCall, pathId, redirectTo, type View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import { linesOf } from '../endpoints/input.ts';
@@ -34,7 +36,7 @@ export function keyPages(dependencies: PageDependencies): PageRoute[] {
     ...pages.form('/keys/new', {
       show: async (call) => formView(call, newForm(), null),
       respond: async (call) => {
-        const { id, name } = await keys.create(keyBody(call.form), call.acting);
+        const { id, name } = await keys.create(keyReader.create(keyBody(call.form)), call.acting);
         return redirectTo(`/keys/${id}`, `The key ${name} is imported. Webhooks can name it now.`);
       },
       invalid: async (call, refusal) => formView(call, refusedForm(withoutPrivateKey(call.form), refusal), null),

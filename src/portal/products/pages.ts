@@ -1,6 +1,7 @@
 /** The pages of API products: what scopes there are, and which request takes which. */
 
 import type { ApiProduct } from '../../access/product.ts';
+import { productReader } from '../../access/products.ts';
 import { html } from '../../http/html.ts';
 import { type PageCall, redirectTo, type View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
@@ -28,7 +29,7 @@ export function productPages(dependencies: PageDependencies): PageRoute[] {
     ...pages.form('/products/new', {
       show: async (call) => formView(call, newForm(), null),
       respond: async ({ form: typed, acting }) => {
-        const { id, name } = await products.create(productBody(typed), acting);
+        const { id, name } = await products.create(productReader.create(productBody(typed)), acting);
         return redirectTo(`/products/${id}`, `${name} is part of the catalogue.`);
       },
       invalid: async (call, refusal) => formView(call, refusedForm(call.form, refusal), null),
@@ -46,7 +47,7 @@ export function productPages(dependencies: PageDependencies): PageRoute[] {
         view: (call, product, state) => formView(call, state, product),
         compared: comparedProduct,
         respond: async ({ form: typed, acting }, before) => {
-          const { id, name } = await products.patch(before.id, productBody(typed), acting);
+          const { id, name } = await products.patch(before.id, productReader.patch(productBody(typed)), acting);
           return redirectTo(`/products/${id}`, `${name} is saved. The rules count from the next request on.`);
         },
       }),

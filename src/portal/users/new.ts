@@ -1,6 +1,7 @@
 /** `/users/new`, and the change of a user: one form, and what comes of it. */
 
 import type { User } from '../../access/user.ts';
+import { userReader } from '../../access/users.ts';
 import { html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { type PageCall, redirectTo, type View } from '../call.ts';
@@ -49,7 +50,7 @@ export function userFormPages({ pages, services: { users }, store }: PageDepende
     ...pages.form('/users/new', {
       show: async (call) => newView(call, newUserForm(call.session.constraints)),
       respond: async ({ form: typed, acting }) => {
-        const { id, userName, role } = await users.create(userBody(typed, false), acting);
+        const { id, userName, role } = await users.create(userReader.create(userBody(typed, false)), acting);
         const next = role === 'service' ? 'Applications can act as it.' : 'Invite them to set a password.';
         return redirectTo(`/users/${id}`, `${userName} is added. ${next}`);
       },
@@ -69,7 +70,7 @@ export function userFormPages({ pages, services: { users }, store }: PageDepende
             const problem = 'is that of your own account: somebody else has to change it';
             throw new Refusal('validation_failed', `role ${problem}`, { details: [{ field: 'role', problem }] });
           }
-          const { userName } = await users.patch(id, patch, acting);
+          const { userName } = await users.patch(id, userReader.patch(patch), acting);
           return redirectTo(`/users/${id}`, `${userName} is saved.`);
         },
       }),

@@ -1,8 +1,10 @@
 /** `/webhooks/new`, and the change of a webhook: one form, and what comes of it. */
+
 import { html } from '../../http/html.ts';
 import { CHOICES_MAX } from '../../kernel/limits/portal.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import type { Webhook } from '../../webhooks/webhook.ts';
+import { webhookReader } from '../../webhooks/webhook-schema.ts';
 import { type PageCall, type Redirect, redirectTo, type View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';
@@ -58,7 +60,7 @@ export function webhookFormPages({ pages, services: { webhooks, keys }, store }:
     ...pages.form('/webhooks/new', {
       show: async (call) => newView(call, newWebhookForm(call.query.get('endpoint') ?? ''), await readChoices()),
       respond: async (call) => {
-        const webhook = await webhooks.create(webhookBody(call.form), call.acting);
+        const webhook = await webhooks.create(webhookReader.create(webhookBody(call.form)), call.acting);
         return call.form.has('start')
           ? started(call, webhook)
           : redirectTo(`/webhooks/${webhook.id}`, `${webhook.name} is created. Start it when the receiver is ready.`);
@@ -85,7 +87,7 @@ export function webhookFormPages({ pages, services: { webhooks, keys }, store }:
         view: async (call, webhook, state) => changeView(call, webhook, state, await readChoices()),
         compared,
         respond: async ({ form: typed, acting }, before) => {
-          const { id, name } = await webhooks.patch(before.id, webhookPatchOf(typed), acting);
+          const { id, name } = await webhooks.patch(before.id, webhookReader.patch(webhookPatchOf(typed)), acting);
           return redirectTo(`/webhooks/${id}`, `${name} is saved.`);
         },
       }),

@@ -1,0 +1,160 @@
+/**
+ * The use cases as an embedding program calls them. The compiler checks what it passes. A program in plain JavaScript has no compiler,
+ * so the input is read here as at the other doors.
+ */
+import type { Application } from './access/application.ts';
+import {
+  type ApplicationBody,
+  type Applications,
+  applicationReader,
+  regenerateInput,
+  type WithSecret,
+} from './access/applications.ts';
+import type { ApiProduct } from './access/product.ts';
+import { type ProductBody, type Products, productReader } from './access/products.ts';
+import type { User } from './access/user.ts';
+import { type UserBody, type Users, userReader } from './access/users.ts';
+import { type Erasures, eraseInput } from './events/erase.ts';
+import type { EventType } from './events/event-type.ts';
+import { type EventTypeBody, type EventTypes, eventTypeReader } from './events/event-types.ts';
+import type { PublishInput } from './events/program-input.ts';
+import { type Publish, readEvents } from './events/publish.ts';
+import { validate } from './kernel/validation.ts';
+import type { Acting } from './resources/acting.ts';
+import type { Administration } from './resources/administration.ts';
+import type { BodyOf, InputReader, MergePatch } from './resources/input.ts';
+import type { Services } from './services.ts';
+import type { Beside } from './store/resource.ts';
+import type { Deliveries } from './webhooks/deliveries.ts';
+import type { Endpoint } from './webhooks/endpoint.ts';
+import { type EndpointBody, endpointReader, rotateApiKeyInput, rotateInput } from './webhooks/endpoint-schema.ts';
+import type { Endpoints, WithNewSecret } from './webhooks/endpoints.ts';
+import type { PgpKey } from './webhooks/key.ts';
+import { type KeyInput, type Keys, keyReader } from './webhooks/keys.ts';
+import type { Webhook } from './webhooks/webhook.ts';
+import { replayInput, type WebhookBody, webhookReader } from './webhooks/webhook-schema.ts';
+import type { Webhooks } from './webhooks/webhooks.ts';
+
+/** What each use case takes before it is read: fields with a default may be left out. */
+type Bodies = {
+  readonly user: UserBody;
+  readonly product: ProductBody;
+  readonly application: ApplicationBody;
+  readonly regenerate: BodyOf<typeof regenerateInput>;
+  readonly eventType: EventTypeBody;
+  readonly endpoint: EndpointBody;
+  readonly rotateSecret: BodyOf<typeof rotateInput>;
+  readonly rotateApiKey: BodyOf<typeof rotateApiKeyInput>;
+  readonly key: KeyInput;
+  readonly webhook: WebhookBody;
+  readonly replay: BodyOf<typeof replayInput>;
+  readonly erase: BodyOf<typeof eraseInput>;
+  readonly publish: PublishInput;
+};
+type Unread = { readonly [Name in keyof Bodies]: unknown };
+
+export type ProgramServices = Taking<Bodies>;
+
+/** The same for callers whose input no compiler has checked. */
+export type UntypedServices = Taking<Unread>;
+
+type Taking<Given extends Unread> = Omit<Services, keyof Replaced<Given>> & Replaced<Given>;
+
+type Replaced<Given extends Unread> = {
+  readonly users: Reading<Users, User, Given['user']>;
+  readonly products: Reading<Products, ApiProduct, Given['product']>;
+  readonly applications: Pick<Applications, 'get' | 'list' | 'shown' | 'change' | 'remove' | 'revokeTokens'> & {
+    create(
+      body: Given['application'],
+      acting: Acting,
+      more?: { readonly beside?: Beside<WithSecret> | undefined },
+    ): Promise<WithSecret>;
+    patch(id: string, patch: MergePatch<Given['application']>, acting: Acting): Promise<Application>;
+    regenerateSecret(
+      id: string,
+      body: Given['regenerate'],
+      acting: Acting,
+      beside?: Beside<WithSecret>,
+    ): Promise<WithSecret>;
+  };
+  readonly eventTypes: Reading<EventTypes, EventType, Given['eventType']>;
+  readonly endpoints: Reading<Omit<Endpoints, 'rotateSecret' | 'rotateApiKey'>, Endpoint, Given['endpoint']> & {
+    rotateSecret(
+      id: string,
+      body: Given['rotateSecret'],
+      acting: Acting,
+      beside?: Beside<WithNewSecret>,
+    ): Promise<WithNewSecret>;
+    rotateApiKey(id: string, body: Given['rotateApiKey'], acting: Acting, beside?: Beside<Endpoint>): Promise<Endpoint>;
+  };
+  readonly keys: Reading<Keys, PgpKey, Given['key']>;
+  readonly webhooks: Reading<Omit<Webhooks, 'replay'>, Webhook, Given['webhook']> & {
+    replay(id: string, body: Given['replay'], acting: Acting): ReturnType<Webhooks['replay']>;
+  };
+  readonly deliveries: Omit<Deliveries, 'countReplay'> & {
+    countReplay(webhookId: string, body: Given['replay']): Promise<number>;
+  };
+  readonly erasures: Pick<Erasures, 'get'> & {
+    erase(body: Given['erase'], acting: Acting): ReturnType<Erasures['erase']>;
+  };
+  publish(body: Given['publish'], acting: Acting): ReturnType<Publish>;
+};
+
+/** The use cases of a resource whose `create` and `patch` take `Body`. */
+type Reading<Use, Rec, Body> = Omit<Use, keyof Administration<Rec>> & Administration<Rec, Body, Body>;
+
+/** Reads the input before each use case takes it. Throws the refusals that the other doors throw. */
+export function readingServices(services: Services): UntypedServices {
+  const { users, products, applications, eventTypes, endpoints, keys, webhooks, deliveries, erasures } = services;
+  return {
+    ...services,
+    users: reading(users, userReader),
+    products: { ...products, ...reading(products, productReader) },
+    applications: {
+      ...applications,
+      create: async (body, acting, more) => applications.create(applicationReader.create(body), acting, more),
+      patch: async (id, patch, acting) => applications.patch(id, applicationReader.patch(patch), acting),
+      regenerateSecret: async (id, body, acting, beside) =>
+        applications.regenerateSecret(id, validate(regenerateInput, body), acting, beside),
+    },
+    eventTypes: { ...eventTypes, ...reading(eventTypes, eventTypeReader) },
+    endpoints: {
+      ...endpoints,
+      ...reading(endpoints, endpointReader),
+      rotateSecret: async (id, body, acting, beside) =>
+        endpoints.rotateSecret(id, validate(rotateInput, body), acting, beside),
+      rotateApiKey: async (id, body, acting, beside) =>
+        endpoints.rotateApiKey(id, validate(rotateApiKeyInput, body), acting, beside),
+    },
+    keys: reading(keys, keyReader),
+    webhooks: {
+      ...webhooks,
+      ...reading(webhooks, webhookReader),
+      replay: async (id, body, acting) => webhooks.replay(id, validate(replayInput, body), acting),
+    },
+    deliveries: {
+      ...deliveries,
+      countReplay: async (id, body) => deliveries.countReplay(id, validate(replayInput, body)),
+    },
+    erasures: {
+      get: erasures.get,
+      erase: async (body, acting) => erasures.erase(validate(eraseInput, body), acting),
+    },
+    publish: async (body, acting) => services.publish(readEvents(body), acting),
+  };
+}
+
+function reading<Rec, Body, Input>(
+  use: Administration<Rec, Body, Input>,
+  reader: InputReader<Body, Input>,
+): Administration<Rec, unknown, unknown> {
+  return {
+    get: use.get,
+    list: use.list,
+    shown: use.shown,
+    change: use.change,
+    remove: use.remove,
+    create: async (body, acting, more) => use.create(reader.create(body), acting, more),
+    patch: async (id, patch, acting) => use.patch(id, reader.patch(patch), acting),
+  };
+}

@@ -1,0 +1,60 @@
+/**
+ * Reading the input of administered resources. Each door (HTTP, portal, command line, embedding program) reads what its caller sent, and
+ * use cases take the typed result.
+ */
+import type { z } from 'zod';
+import { mergePatch, refuseDeep, refusePatch, validate } from '../kernel/validation.ts';
+
+/** What a merge patch (RFC 7396) of `Body` may hold. Null takes a value away, which only an optional field allows. */
+export type MergePatch<Body> = unknown extends Body
+  ? unknown
+  : Body extends readonly unknown[]
+    ? Body
+    : Body extends object
+      ? { readonly [Field in keyof Body]?: PatchValue<Body[Field]> }
+      : Body;
+type PatchValue<Value> = undefined extends Value ? MergePatch<Exclude<Value, undefined>> | null : MergePatch<Value>;
+
+/** The value that a schema takes from callers, which nobody changes. */
+export type BodyOf<Schema extends z.ZodType> = Unchanging<z.input<Schema>>;
+type Unchanging<Value> = Value extends object ? { readonly [Name in keyof Value]: Unchanging<Value[Name]> } : Value;
+
+/** `Body` is what a caller may send; `Input` is the same with defaults filled in. Each function throws a `Refusal` that names the fields. */
+export type InputReader<Body, Input> = {
+  /** Documents the body in OpenAPI. */
+  readonly schema: z.ZodType;
+  /** Reads the body of a creation. */
+  create(body: unknown): Input;
+  /** Reads a merge patch. Its values are checked by `apply`, together with the rest of the record. */
+  patch(body: unknown): MergePatch<Body>;
+  /** Applies a patch to `target`, the body that would create the record as it is now. */
+  apply(target: Body, patch: MergePatch<Body>): Input;
+};
+
+/** Why a field that callers may know is refused all the same, by field. */
+type Reserved = Readonly<Record<string, string>>;
+
+/** `onPatch` holds the further fields that only a patch may not name. */
+export function inputReader<Body, Input>(
+  schema: z.ZodType<Input, Body>,
+  reserved: Reserved,
+  onPatch: Reserved = {},
+): InputReader<Unchanging<Body>, Input> {
+  return {
+    schema,
+    create: (body) => {
+      refuseDeep(body);
+      return validate(schema, body, reserved);
+    },
+    patch: (body) => {
+      refusePatch(schema, body, { ...reserved, ...onPatch });
+      return body as MergePatch<Unchanging<Body>>;
+    },
+    apply: (target, patch) => validate(schema, mergePatch(target, patch)),
+  };
+}
+
+/** The reason given for fields that only the service sets. */
+export function setByService(...fields: readonly string[]): Reserved {
+  return Object.fromEntries(fields.map((field) => [field, 'is set by the service']));
+}
