@@ -96,7 +96,11 @@ export async function makeCaller(
 }
 
 /** An access token of every scope that the application holds. */
-export async function tokenOf({ tokens }: Pick<Services, 'tokens'>, clientId: string, clientSecret: string): Promise<string> {
+export async function tokenOf(
+  { tokens }: Pick<Services, 'tokens'>,
+  clientId: string,
+  clientSecret: string,
+): Promise<string> {
   const client = await tokens.authenticate({ clientId, clientSecret });
   return (await tokens.issue(client, undefined)).accessToken;
 }
