@@ -23,7 +23,7 @@ function newConfig(t: TestContext): Config {
   return { ...defaultConfig(), dataDir: unusedFolder(t) };
 }
 
-test('the server of a new folder has first credentials until they were shown, a command beside it never', async (t) => {
+test('a server has the first credentials until they were shown, a command next to it never', async (t) => {
   const config = newConfig(t);
   const server = await compose(config, SERVER);
   const { firstCredentials } = server;
@@ -38,10 +38,10 @@ test('the server of a new folder has first credentials until they were shown, a 
   assert.equal((await composed(t, config, SERVER)).firstCredentials, null);
 });
 
-test('what makes work tells who listens for it', async (t) => {
+test('changes that create work notify the listener', async (t) => {
   const { services, onWork, wake } = await composed(t, newConfig(t), SERVER);
   let told = 0;
-  // Before anybody listens, nobody is told.
+  // Nothing listens yet.
   wake();
   const recalled: string[] = [];
   onWork({
@@ -61,14 +61,14 @@ test('what makes work tells who listens for it', async (t) => {
   assert.deepEqual(recalled, ['jane']);
 });
 
-test('the catalogue is known from the start', async (t) => {
+test('the catalogue is loaded at the start', async (t) => {
   const { services } = await composed(t, newConfig(t), SERVER);
   const path = '/services/api/x/users/v1/employees';
   const rule = matchRule(services.products.compiled(), 'GET', path.split('/').slice(1));
   assert.equal(rule?.scope, 'employees:view');
 });
 
-test('a CA file without a certificate is refused, and the folder is not made', async (t) => {
+test('a CA file without a certificate is refused, and the folder is not created', async (t) => {
   const config = { ...newConfig(t), caFile: '/dev/null' };
   await assert.rejects(compose(config, SERVER), {
     name: 'ConfigurationError',

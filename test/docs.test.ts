@@ -1,4 +1,4 @@
-/** Holds README.md and docs/ to the code: what they link to, name and tell to type is there, and their tables are complete. */
+/** Compares README.md and docs/ with the code: links, files, settings, commands and tables. */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -20,29 +20,29 @@ const readme = page('README.md');
 
 for (const [name, text] of pages) {
   describe(name, () => {
-    it('links to files and headings that are there', () => {
+    it('links to files and headings that exist', () => {
       for (const target of linksOf(text)) {
         const [path = '', anchor] = target.split('#', 2);
         const file = path === '' ? name : relative(root, join(root, dirname(name), path));
-        assert.ok(existsSync(join(root, file)), `${target}: there is no ${file}`);
+        assert.ok(existsSync(join(root, file)), `${target}: ${file} does not exist`);
         if (anchor !== undefined) assert.ok(anchorsOf(read(file)).has(anchor), `${file} has no heading #${anchor}`);
       }
     });
 
-    it('names files that are there', () => {
+    it('names files that exist', () => {
       for (const [path] of text.matchAll(/\b(?:src|test|scripts|docs)\/[\w./-]*\w/g)) {
         assert.ok(existsSync(join(root, path)), `there is no ${path}`);
       }
     });
 
-    it('names settings that there are', () => {
+    it('names settings that exist', () => {
       const variables = Object.values(SETTINGS).map(({ variable }) => variable);
       for (const [variable] of text.matchAll(/\bSALLYPORT_[A-Z][A-Z_]*[A-Z]/g)) {
         assert.ok(variables.includes(variable), `there is no ${variable}`);
       }
     });
 
-    it('tells to type commands that there are, with options that they have', async () => {
+    it('has commands that exist, with their options', async () => {
       for (const line of commandsOf(text)) await checkCommand(line);
     });
   });
@@ -51,19 +51,19 @@ for (const [name, text] of pages) {
 describe('send-webhooks.md', () => {
   const text = page('docs/send-webhooks.md');
 
-  it('has every error class with its advice, and no other', () => {
+  it('lists exactly the error classes with their advice', () => {
     const [, union = ''] = /export type ErrorClass =([^;]*);/.exec(read('src/outbound/outcome.ts')) ?? [];
     const classes = [...union.matchAll(/'(\w+)'/g)].map(([, errorClass = '']) => errorClass as ErrorClass);
     const expected = classes.map((errorClass) => [`\`${errorClass}\``, adviceFor(errorClass)]);
     assert.deepEqual(tableOf(text, 'class'), expected);
   });
 
-  it('has every reason for which a webhook does not send with its sentence, and no other', () => {
+  it('lists exactly the reasons why a webhook does not send', () => {
     const expected = Object.entries(STATE_REASONS).map(([reason, sentence]) => [`\`${reason}\``, sentence]);
     assert.deepEqual(tableOf(text, 'reason'), expected);
   });
 
-  it('has the figures of the retry schedule', () => {
+  it('has the retry schedule', () => {
     const rows = tableOf(text, 'after attempt');
     assert.equal(rows.length, 15);
     for (const [index, [, ...figures]] of rows.entries()) {
@@ -74,7 +74,7 @@ describe('send-webhooks.md', () => {
     assert.equal(nextDelayMs({ policy: 'exponential', attemptNumber: 99, random: () => 1 }), 43_200_000);
   });
 
-  it('has the figures of the pause while an endpoint fails', () => {
+  it('has the pauses while an endpoint fails', () => {
     const pauses = [PROBE_FIRST_MS, PROBE_FIRST_MS * 2, PROBE_FIRST_MS * 4].map((ms) => `${ms / 1000} s`);
     const said = text.replaceAll(/\s+/g, ' ');
     assert.ok(said.includes(`each of the first ${PROBES_UNPACED} failures in a row`));
@@ -82,7 +82,7 @@ describe('send-webhooks.md', () => {
   });
 });
 
-test('security.md has every range that is not sent to, with what it is', () => {
+test('security.md lists every blocked address range', () => {
   const source = read('src/outbound/address-ranges.ts');
   const expected = [...source.matchAll(/^ {2}'([\da-f.:]+\/\d+)': '([^']+)',$/gm)].map(
     ([, range, kind]) => `${range} ${kind}`,
@@ -95,7 +95,7 @@ test('security.md has every range that is not sent to, with what it is', () => {
   assert.deepEqual(said.sort(), expected.sort());
 });
 
-test('the settings in README.md are all that there are, each with a row', () => {
+test('README.md lists every setting', () => {
   const rows = tableOf(readme, 'variable');
   const variables = Object.values(SETTINGS).map(({ variable }) => `\`${variable}\``);
   assert.deepEqual(rows.map(([name]) => name).sort(), variables.sort());
@@ -113,14 +113,14 @@ describe('the map in README.md', () => {
   const [, map = ''] = /^src\/\n([\s\S]*?)^test\//m.exec(readme) ?? [];
   const drawn = [...map.matchAll(/^ {2}(\S+(?:, \S+)*) {2}/gm)].flatMap(([, entries = '']) => entries.split(', '));
 
-  it('has every room and every file at the top of src/, and nothing else', () => {
+  it('lists exactly the rooms and files at the top of src/', () => {
     const entries = readdirSync(join(root, 'src')).map((entry) =>
       statSync(join(root, 'src', entry)).isDirectory() ? `${entry}/` : entry,
     );
     assert.deepEqual(drawn.sort(), entries.sort());
   });
 
-  it('leads to a page that says where subjects live, and there they do', () => {
+  it('links to architecture.md, whose table of subjects names files that exist', () => {
     for (const [, where = ''] of tableOf(page('docs/architecture.md'), 'subject')) {
       for (const [, path = ''] of where.matchAll(/`([^`]+)`/g)) assert.ok(existsSync(join(root, 'src', path)), path);
     }
@@ -137,13 +137,13 @@ function page(name: string): string {
   return text;
 }
 
-/** Relative ones; code has none. */
+/** Relative links outside of code. */
 function linksOf(text: string): string[] {
   const targets = [...withoutCode(text).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target);
   return targets.filter((target) => !/^[a-z]+:/.test(target));
 }
 
-/** As forges make them of headings: lower case, without punctuation, spaces as dashes. */
+/** The anchors of headings: lower case, without punctuation, with dashes for spaces. */
 function anchorsOf(text: string): Set<string> {
   const headings = [...withoutBlocks(text).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => heading);
   return new Set(
@@ -164,7 +164,7 @@ function withoutCode(text: string): string {
   return withoutBlocks(text).replaceAll(/`[^`\n]*`/g, '');
 }
 
-/** The cells of the table whose first heading this is, row by row. */
+/** The cells of the table with this first heading, by row. */
 function tableOf(text: string, heading: string): string[][] {
   const [, body = ''] = new RegExp(`^\\| ${heading} \\|.*\\n\\|[-|]+\\n((?:\\|.*\\n)+)`, 'm').exec(text) ?? [];
   assert.notEqual(body, '', `there is no table of ${heading}`);
@@ -174,7 +174,7 @@ function tableOf(text: string, heading: string): string[][] {
     .map((row) => row.slice(2, -2).split(' | '));
 }
 
-/** What follows `sallyport` where it is a command, in blocks and in text. */
+/** The words after `sallyport` in commands, in blocks and in text. */
 function commandsOf(text: string): string[] {
   const blocks = [...text.matchAll(/^```\w*\n([\s\S]*?)^```/gm)].map(([, block = '']) => block);
   const spans = [...withoutBlocks(text).matchAll(/`([^`\n]+)`/g)].map(([, span = '']) => span);
@@ -186,7 +186,7 @@ function commandsOf(text: string): string[] {
 }
 
 async function checkCommand(line: string): Promise<void> {
-  // What is quoted is nobody's option; from a comment or a redirection on, it is the shell's.
+  // Without quoted text, and without comments and redirections.
   const words = (line.replaceAll(/'[^']*'|"[^"]*"/g, 'quoted').split(/ +[#>|;]| 2>/)[0] ?? '').split(/ +/);
   const group = GROUPS.find(({ name }) => name === words[0]);
   assert.ok(group, `sallyport ${line}: there is no command ${words[0]}`);

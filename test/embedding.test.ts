@@ -54,7 +54,7 @@ async function makeToken({ services }: Host, permissions: readonly string[]): Pr
 }
 
 describe('the middleware', () => {
-  it('answers at a path of Sallyport, whatever the method, and calls nobody', async (t) => {
+  it('answers every method on a path of Sallyport, without calling next', async (t) => {
     const { embedding } = await openHost(t);
     let called = 0;
     const url = await serve(t, (request, response) =>
@@ -82,7 +82,7 @@ describe('the middleware', () => {
     assert.equal(called, 9);
   });
 
-  it('knows a path of Sallyport in absolute form too, and leaves any other as it was', async (t) => {
+  it('recognizes a path of Sallyport in absolute form, and leaves other requests unchanged', async (t) => {
     const { embedding } = await openHost(t);
     const url = await serve(t, (request, response) =>
       embedding.middleware(request, response, () => response.end(`the program at ${request.url}`)),
@@ -93,7 +93,7 @@ describe('the middleware', () => {
     assert.match(text, /the program at http:\/\/host\.example\/theirs/);
   });
 
-  it('says so when a body was read before it', async (t) => {
+  it('reports that a body was read before', async (t) => {
     const { embedding } = await openHost(t);
     const url = await serve(t, (request, response) => {
       request.on('data', () => {});
@@ -110,7 +110,7 @@ describe('the middleware', () => {
 });
 
 describe('a guard', () => {
-  it('lets through by scope and permission, and says who calls', async (t) => {
+  it('allows by scope and permission, and identifies the caller', async (t) => {
     const host = await openHost(t);
     const guard = host.embedding.guard('employees:view');
     const seen: Caller[] = [];
@@ -128,7 +128,7 @@ describe('a guard', () => {
     assert.equal(host.log.text(), '');
   });
 
-  it('takes another permission than that of the scope’s name', async (t) => {
+  it('accepts a permission with another name than the scope', async (t) => {
     const host = await openHost(t);
     const guard = host.embedding.guard('employees:view', 'personnel');
     const url = await serve(t, (request, response) => guard(request, response, () => response.end('in')));
@@ -140,7 +140,7 @@ describe('a guard', () => {
     assert.equal(await status('employees:view'), 401);
   });
 
-  it('reads the token anew for every request: one that has expired since is refused', async (t) => {
+  it('checks the token for every request: one that has expired is refused', async (t) => {
     const host = await openHost(t);
     const guard = host.embedding.guard('employees:view');
     const url = await serve(t, (request, response) => guard(request, response, () => response.end('in')));
@@ -150,7 +150,7 @@ describe('a guard', () => {
     assert.equal((await fetch(url, { headers })).status, 401);
   });
 
-  it('refuses in the error body, and logs it under the same error id and without the token', async (t) => {
+  it('refuses with the error body, and logs the same error id without the token', async (t) => {
     const host = await openHost(t);
     const guard = host.embedding.guard('employees:edit');
     let called = 0;
@@ -173,7 +173,7 @@ describe('a guard', () => {
     assert.ok(!host.log.text().includes(token));
   });
 
-  it('lets nobody through when the store fails, and tells nothing of why', async (t) => {
+  it('refuses everything if the store fails, without giving the reason', async (t) => {
     const host = await openHost(t);
     const guard = host.embedding.guard('employees:view');
     let called = 0;
@@ -193,14 +193,14 @@ describe('a guard', () => {
     assert.ok(host.log.lines().some(({ msg, err }) => msg === 'request failed' && err !== undefined));
   });
 
-  it('takes no name that no scope could have', async (t) => {
+  it('refuses an invalid name of a scope', async (t) => {
     const { embedding } = await openHost(t);
     for (const name of ['', 'orders', 'orders:', 'orders view', 'a:b c:d', 'all']) {
       assert.throws(() => embedding.guard(name), TypeError, name);
     }
   });
 
-  it('is what a caller needs to have passed', async (t) => {
+  it('is required for callerOf', async (t) => {
     const url = await serve(t, (request, response) => {
       assert.throws(() => callerOf(request), /no guard has let this request through/);
       assert.throws(() => callerOf({ raw: request }), /no guard has let this request through/);

@@ -1,4 +1,4 @@
-/** A service that cannot be put together. */
+/** Tests a start that fails. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { defaultConfig } from '../src/config/config.ts';
@@ -7,12 +7,12 @@ import { createSallyport } from '../src/sallyport.ts';
 import { cleanUp } from './support/cleanup.ts';
 import { unusedFolder } from './support/command.ts';
 
-it('lets go of its data folder where a file of the portal is missing', async (t) => {
+it('releases its data folder if a file of the portal is missing', async (t) => {
   const config = { ...defaultConfig(), dataDir: unusedFolder(t) };
   const log = createLog('silent');
   const first = await createSallyport(config, log);
   await first.stop();
-  // A binary that was made without its files.
+  // A binary without its files.
   const missing = { isSea: () => true, getAsset: (name: string) => assert.fail(`there is no ${name}`) };
   const found = process.getBuiltinModule.bind(process);
   const restore = replaceBuiltins((id) => (id === 'node:sea' ? missing : found(id)));
@@ -23,7 +23,7 @@ it('lets go of its data folder where a file of the portal is missing', async (t)
   await next.stop();
 });
 
-/** On Deno the property is an accessor, which mocks of methods do not take. */
+/** On Deno the property is an accessor, which `mock.method` does not accept. */
 function replaceBuiltins(value: (id: string) => unknown): () => void {
   const before = Object.getOwnPropertyDescriptor(process, 'getBuiltinModule') ?? assert.fail('there is none');
   Object.defineProperty(process, 'getBuiltinModule', { value, configurable: true });

@@ -1,4 +1,4 @@
-/** The contract is in the repository, and what the code cites of it is there. */
+/** Checks that the sections of the contract that the code cites exist. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const contract = readFileSync(join(root, 'docs', 'contract.md'), 'utf8');
-/** `§5` and its subheadings and leading bold words, such as `Outcome` and `Brute force`. */
+/** Matches `§5`, and a subheading or leading bold words such as `Outcome` and `Brute force`. */
 const CITATION = /contract §(\d+)(?:\.?\s+"([^"]+)")?/g;
 
 test('every section of the contract that the code cites exists', () => {

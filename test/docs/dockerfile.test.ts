@@ -1,4 +1,4 @@
-/** The health check of docs/examples/Dockerfile, typed as a container would, against a running service. */
+/** Runs the health check of docs/examples/Dockerfile against a service, as a container would. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -12,13 +12,13 @@ const dockerfile = readFileSync(new URL('../../docs/examples/Dockerfile', import
 const [, check = ''] = /^HEALTHCHECK .*\\\n +CMD (\[.*\])$/m.exec(dockerfile) ?? [];
 const [program = '', ...args] = JSON.parse(check) as string[];
 
-/** With what the image says and what `docker run -e` adds to it. */
+/** The exit status with the variables of the image and of `docker run -e`. */
 function statusOf(env: Readonly<Record<string, string>>): number | null {
   return spawnSync(program, args, { env: { PATH: process.env.PATH, ...env }, stdio: 'ignore' }).status;
 }
 
 describe('the health check of the image', () => {
-  it('is content with a service that is ready, on whatever port it has, and with nothing less', async (t) => {
+  it('succeeds only while the service is ready, on any port', async (t) => {
     const { announcement, end } = await serve(t, unusedFolder(t));
     const env = { SALLYPORT_PORT: new URL(announcement.address).port };
     assert.equal(statusOf(env), 0);
@@ -26,7 +26,7 @@ describe('the health check of the image', () => {
     assert.notEqual(statusOf(env), 0);
   });
 
-  it('takes an open port for enough where the service has TLS of its own', async (t) => {
+  it('only checks for an open port if the service has TLS', async (t) => {
     const folder = temporaryFolder(t);
     const { certificate, privateKey } = makeCertificates().server;
     const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];

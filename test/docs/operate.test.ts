@@ -1,4 +1,4 @@
-/** What docs/operate.md tells operators to type and to put into files. */
+/** Checks the commands and configurations of docs/operate.md. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -21,14 +21,14 @@ function blocksOf(language: string): string[] {
   return blocks.map(([, text = '']) => text.replaceAll(/ \\\n\s*/g, ' '));
 }
 
-test('the disaster drill goes through, and ends with what there was', async (t) => {
+test('the disaster drill succeeds and restores the data', async (t) => {
   const folder = temporaryFolder(t);
-  const outputs = await runDocumentedCommands({ folder, file: '' }, 'operate.md', 'Disaster drill');
+  const outputs = await runDocumentedCommands(folder, 'operate.md', 'Disaster drill');
   assert.match(outputs.at(-1) ?? '', /\border\.created\b/);
   assert.doesNotMatch(outputs.at(-2) ?? '', /^problem/m);
 });
 
-test('every sallyport command on the page is one that there is, with options that it has', async () => {
+test('every sallyport command on the page exists, with its options', async () => {
   const cron = [...page.matchAll(/\/usr\/local\/bin\/(sallyport .*?) >/g)].map(([, command = '']) => command);
   const inText = [...page.matchAll(/`(sallyport [a-z][^`>]*?)(?: \d?>>.*)?`/g)].map(([, command = '']) => command);
   const lines = blocksOf('sh').flatMap((block) => block.split('\n').map((line) => line.replace(/^runuser .* -- /, '')));
@@ -50,7 +50,7 @@ test('every sallyport command on the page is one that there is, with options tha
   }
 });
 
-test('the nginx and Caddy configurations are ones that they take', (t) => {
+test('nginx and Caddy accept their configurations', (t) => {
   const folder = temporaryFolder(t);
   const { certificate, privateKey } = makeCertificates().server;
   writeFileSync(join(folder, 'cert.pem'), certificate);
@@ -77,7 +77,7 @@ test('the nginx and Caddy configurations are ones that they take', (t) => {
   assert.match(adapted.toString(), /"dial":"127\.0\.0\.1:8080"/);
 });
 
-test('every metric that an alert names is one that there is', async () => {
+test('every metric of an alert exists', async () => {
   const metrics = createMetrics({ queues: { read: async () => ({ queues: [], otherRecords: 0 }) }, clock: Date.now });
   const shown = await metrics.render();
   const named = new Set([...page.matchAll(/\bsallyport_[a-z_]+/g)].map(([name]) => name));
@@ -85,13 +85,13 @@ test('every metric that an alert names is one that there is', async () => {
   for (const name of named) assert.match(shown, new RegExp(`^# TYPE ${name} `, 'm'));
 });
 
-test('the alert of records that wait is of those webhooks alone for which the dispatcher works', () => {
+test('the alert about waiting records covers exactly the webhooks that send', () => {
   const [, states = ''] = /oldest_pending_seconds > 900\n +and on \(webhook\) .*\{state=~"(.*)"\}/.exec(page) ?? [];
   const all: readonly WebhookState[] = ['stopped', 'started', 'running', 'failing', 'failed'];
   assert.deepEqual(states.split('|'), all.filter(isRunnable));
 });
 
-test('every file that the page links to is there, and so is every heading', () => {
+test('every linked file and heading exists', () => {
   const slugs = new Set([...page.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) => slugOf(title)));
   for (const [, target = ''] of page.matchAll(/\]\(([^)]+)\)/g)) {
     if (target.startsWith('https://')) continue;

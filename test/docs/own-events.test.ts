@@ -1,4 +1,4 @@
-/** Holds what docs/send-webhooks.md says of the events of Sallyport itself to the events. */
+/** Compares the table of Sallyport's own events in docs/send-webhooks.md with the events. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -9,7 +9,7 @@ import { makeCertificates } from '../support/tls.ts';
 
 const DAY_MS = 86_400_000;
 
-/** The fields of each type, as the table names them: a row without a type belongs to the one above. */
+/** The fields of each type in the table. A row without a type belongs to the row above. */
 const documented = new Map<string, string[]>();
 const page = readFileSync(new URL('../../docs/send-webhooks.md', import.meta.url), 'utf8');
 const [, section = ''] = /\n## Events of Sallyport itself\n([\s\S]*?)\n## /.exec(page) ?? [];
@@ -24,8 +24,8 @@ const fieldsOf = (data: unknown): string[] => Object.keys(data as object).sort()
 const saidOf = (name: string, ...absent: readonly string[]): string[] =>
   (documented.get(name) ?? []).filter((field) => !absent.includes(field)).sort();
 
-describe('the events of Sallyport itself hold what the page says', () => {
-  it('where the state of a webhook changes', async (t) => {
+describe('the events of Sallyport have the documented fields', () => {
+  it('if the state of a webhook changes', async (t) => {
     const s = await openTestServices(t);
     await makeEventType(s, 'order.placed');
     const { id } = await makeWebhook(s, ['order.placed']);
@@ -34,7 +34,7 @@ describe('the events of Sallyport itself hold what the page says', () => {
     assert.deepEqual(fieldsOf(JSON.parse(String(started?.data))), saidOf('webhook.started'));
   });
 
-  it('where a key or a client certificate expires soon', async (t) => {
+  it('if a key or a client certificate expires soon', async (t) => {
     const s = await openTestServices(t, { now: Date.now() });
     await makeKey(s);
     s.database.connection.prepare('UPDATE pgp_key SET expires_at = ?').run(s.clock() + 5 * DAY_MS);
@@ -50,7 +50,7 @@ describe('the events of Sallyport itself hold what the page says', () => {
     );
   });
 
-  it('where a webhook is tested', async (t) => {
+  it('if a webhook is tested', async (t) => {
     const { admin, receiver } = await startJourney(t);
     const { at, webhook } = await connect({ admin, receiver }, ['webhook.failed']);
     await admin.post(`webhooks/${webhook.id}/test`);

@@ -1,4 +1,4 @@
-/** Holds docs/reference/ to the code that it is made from. */
+/** Compares docs/reference/ with the code that it is generated from. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { createMetrics } from '../../src/observe/metrics.ts';
 const folder = fileURLToPath(new URL('../../docs/reference/', import.meta.url));
 
 describe('docs/reference/', () => {
-  it('is what npm run reference makes, and nothing else', async () => {
+  it('is the output of npm run reference', async () => {
     const pages = await referencePages();
     assert.deepEqual(readdirSync(folder).sort(), [...pages.keys()].sort());
     for (const [name, text] of pages) {
@@ -20,7 +20,7 @@ describe('docs/reference/', () => {
     }
   });
 
-  it('has no link that leads nowhere', () => {
+  it('has no dead links', () => {
     const page = readFileSync(join(folder, 'http-api.md'), 'utf8');
     const anchors = new Set([...page.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => heading.toLowerCase()));
     const links = [...page.matchAll(/\]\(#([^)]+)\)/g)].map(([, anchor = '']) => anchor);
@@ -28,7 +28,7 @@ describe('docs/reference/', () => {
     for (const anchor of links) assert.ok(anchors.has(anchor), `#${anchor}`);
   });
 
-  it('says of each code of a refusal what it means, once', () => {
+  it('explains each error code once', () => {
     const page = readFileSync(join(folder, 'http-api.md'), 'utf8');
     const rows = [...page.matchAll(/^\| (\d{3}) \| `(\w+)` \| (.+) \|$/gm)];
     assert.deepEqual(
@@ -52,7 +52,7 @@ describe('docs/reference/', () => {
   });
 });
 
-describe('a schema in words', () => {
+describe('the phrase of a schema', () => {
   const cases: readonly (readonly [Schema, string])[] = [
     [{ type: 'string' }, 'string'],
     [{ type: 'string', format: 'uuid', pattern: '^x$' }, 'string (uuid)'],
@@ -69,7 +69,7 @@ describe('a schema in words', () => {
   ];
   for (const [schema, phrase] of cases) it(phrase, () => assert.equal(phraseOf(schema), phrase));
 
-  it('names what stands inside a member by its path, and says what may be left out', () => {
+  it('names nested members by their path, and says which are optional', () => {
     const table = membersTable({
       properties: {
         retry: { type: 'object', properties: { policy: { enum: ['linear'] } }, required: ['policy'] },

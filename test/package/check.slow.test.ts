@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
-test('publint, attw and knip have nothing to say of the packages and the project', () => {
+test('publint, attw and knip report no problems', () => {
   const script = fileURLToPath(new URL('../../scripts/check-package.ts', import.meta.url));
   const { status, stdout, stderr } = spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', script], {
     encoding: 'utf8',

@@ -1,4 +1,4 @@
-/** What the tasks of deno.json permit, and that the README says the same. */
+/** Checks the permissions of the tasks in deno.json, and that the README has the same. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';
@@ -11,21 +11,21 @@ const { tasks } = JSON.parse(readFileSync(`${root}/deno.json`, 'utf8')) as {
   tasks: Record<'start' | 'sallyport' | 'demo', string>;
 };
 
-test('the README says of Deno what its task says', () => {
+test('the README has the command of the Deno task', () => {
   const [, block = ''] = /^```sh\n(deno run [\s\S]*?)\n```/m.exec(readFileSync(`${root}/README.md`, 'utf8')) ?? [];
   assert.equal(block.replaceAll(/ \\\n +/g, ' '), tasks.start);
 });
 
-/** What a task permits, in order; a permission without a list is permitted whole. */
+/** The permissions of a task in order. A permission without a list is unrestricted. */
 function permissionsOf(task: keyof typeof tasks): string[] {
   return tasks[task].split(' ').filter((word) => word.startsWith('--allow-'));
 }
 
-test('the task permits nothing whole but the network and what the system tells of itself, and the files that the program reads are among those it may read', () => {
+test('the task restricts all permissions but --allow-net and --allow-sys, and may read the program’s files', () => {
   const flags = permissionsOf('start');
   assert.deepEqual(
     flags.filter((flag) => !flag.includes('=')),
-    // Of `sys` a part would do, but Deno 2.9.6 refuses the name of one: `ca`.
+    // A part of `sys` would be enough, but Deno 2.9.6 refuses the name of one kind, `ca`.
     ['--allow-net', '--allow-sys'],
   );
   const [, folders = ''] = flags.map((flag) => flag.split('=')).find(([name]) => name === '--allow-read') ?? [];
@@ -39,7 +39,7 @@ test('the task permits nothing whole but the network and what the system tells o
   }
 });
 
-test('a command may do what the service may, read two more variables, and reach the files that people name', () => {
+test('a command has the permissions of the service, two more variables, and all files', () => {
   const start = permissionsOf('start');
   const more = permissionsOf('sallyport').filter((flag) => !start.includes(flag));
   const variables = start.find((flag) => flag.startsWith('--allow-env='));

@@ -1,4 +1,4 @@
-/** A fresh clone on the oldest and the newest Deno: what the README says to type there, and every command. */
+/** Runs the README's commands for Deno, and every command of sallyport, in a fresh clone on the oldest and the newest Deno. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -20,7 +20,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 for (const runtime of DENOS) {
   const { path, version } = programOf(runtime);
   describe(`a fresh clone on ${version}`, () => {
-    it('starts with the task and with the command of the README, and makes its data folder', async (t) => {
+    it('starts with the task and with the command of the README, and creates its data folder', async (t) => {
       const { folder, env } = freshClone(t, path);
       const command = readmeCommand();
       assert.equal(command[0], 'deno');
@@ -34,12 +34,12 @@ for (const runtime of DENOS) {
       }
     });
 
-    it('goes the whole circle, with a CA file that receivers are trusted by', async (t) => {
+    it('issues a token and delivers a webhook, with a CA file', async (t) => {
       const { folder, env } = freshClone(t, path);
       await goRound(t, { file: commandOf(folder, path), folder, env });
     });
 
-    it('runs every command, and listens without an option', { timeout: 400_000 }, async (t) => {
+    it('runs every command, and `listen` without options', { timeout: 400_000 }, async (t) => {
       const clone = freshClone(t, path);
       const missing = await runEveryCommand(t, clone, commandOf(clone.folder, path, taskCommand('sallyport')));
       assert.deepEqual(missing, []);
@@ -49,7 +49,7 @@ for (const runtime of DENOS) {
 
 type Clone = { readonly folder: string; readonly env: Readonly<Record<string, string>> };
 
-/** What is committed, with the packages that `deno install --prod` brings, and a home that nothing else has been in. */
+/** A clone of the commit with the packages of `deno install --prod` and an empty home folder. */
 function freshClone(t: TestContext, deno: string): Clone {
   const place = temporaryFolder(t);
   const folder = join(place, 'sallyport');
@@ -65,7 +65,7 @@ function readmeCommand(): string[] {
   return block.replaceAll(/ \\\n +/g, ' ').split(' ');
 }
 
-/** What a task runs, without its `deno`: for many commands, each of which would start Deno twice. */
+/** The arguments of a task, without `deno`: to run many commands without starting Deno twice for each. */
 function taskCommand(name: string): string {
   const { tasks } = JSON.parse(readFileSync(`${root}/deno.json`, 'utf8')) as {
     tasks: Readonly<Record<string, string>>;
@@ -73,15 +73,15 @@ function taskCommand(name: string): string {
   return tasks[name]?.replace(/^deno /, '') ?? assert.fail(`there is no task ${name}`);
 }
 
-/** `sallyport` as one file, by the task unless said. */
+/** A script that runs `sallyport`, by default with the task. */
 function commandOf(folder: string, deno: string, args = 'task --quiet sallyport'): string {
   const file = join(folder, 'sallyport-on-deno');
-  // A pattern among the permissions is none of the shell's.
+  // set -f, because the shell must not expand the patterns of permissions.
   writeFileSync(file, `#!/bin/sh\nset -f\nexec '${deno}' ${args} "$@"\n`, { mode: 0o755 });
   return file;
 }
 
-/** Waits until a server says where it listens. */
+/** Waits until a server prints its address. */
 async function started(
   t: TestContext,
   child: ChildProcess,
@@ -113,7 +113,7 @@ async function started(
   };
 }
 
-/** Answers the commands that were not run. */
+/** Returns the commands that were not run. */
 async function runEveryCommand(t: TestContext, { folder, env }: Clone, file: string): Promise<string[]> {
   const { ca, server } = makeCertificates();
   const receiver = await startReceiver(t, server);
@@ -218,7 +218,7 @@ async function runEveryCommand(t: TestContext, { folder, env }: Clone, file: str
     readFileSync(join(env.HOME ?? '', '.local/state/sallyport/listen/certificate.pem'), 'utf8').includes('CERT'),
   );
   await listening.end();
-  // The first test starts it.
+  // Started by the first test.
   for (const name of ['listen', 'serve']) ran.add(name);
   const commands = (await Promise.all(GROUPS.map(({ load }) => load()))).flat().map(({ name }) => name);
   return commands.filter((name) => !ran.has(name));

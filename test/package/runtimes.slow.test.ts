@@ -1,4 +1,4 @@
-/** The other runtimes: the demo and the circle on each of them. */
+/** Runs the demo and a test from token to delivery on the other runtimes. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -8,9 +8,9 @@ import { cleanUp } from '../support/cleanup.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-test('the demo and the circle go round on the oldest Node, the newest, and on Deno with what its tasks permit', async (t) => {
+test('the demo and the circle test pass on the oldest Node, the newest, and Deno with the permissions of its tasks', async (t) => {
   const args = ['--disable-warning=ExperimentalWarning', `${root}/scripts/test-runtimes.ts`, '--quick'];
-  // Node would run no test within a test, and call that passed.
+  // Without NODE_TEST_CONTEXT, with which a nested `node --test` runs nothing and passes.
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
   const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], env });
   const ended = once(child, 'close');

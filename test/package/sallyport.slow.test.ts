@@ -53,7 +53,7 @@ const config: Config = { ...defaultConfig(), ...readConfig(process.env) };
 const sallyport: Sallyport = await createSallyport(config);
 const options: Options = { dataDir: './data', egressAllow: ['10.0.0.0/8'], egressProxy: 'http://proxy.example:3128' };
 export const others: Promise<Sallyport>[] = [createSallyport(options), createSallyport({ dataDir: './data' }), createSallyport()];
-// @ts-expect-error there is no such option
+// @ts-expect-error unknown option
 createSallyport({ datadir: './data' });
 // @ts-expect-error a port is a number
 createSallyport({ port: '8080' });
@@ -65,17 +65,17 @@ createServer((request, response) => guard(request, response, () => {
 }));
 const { events } = await sallyport.publish({ type: 'order.created', data: {} });
 export const id: string | undefined = events[0]?.id;
-// @ts-expect-error an event has no such member
+// @ts-expect-error unknown member
 events[0]?.colour;
 const event: EventInput = { type: 'order.created', data: { at: new Date(), lines: [{ sku: 'a', price: null }] }, actorId: undefined };
 export const inputs: PublishInput[] = [event, { events: [event, event] }];
-// @ts-expect-error an event has a type
+// @ts-expect-error type is required
 sallyport.publish({ data: {} });
-// @ts-expect-error JSON has no such number
+// @ts-expect-error not a JSON number
 sallyport.publish({ type: 'order.created', data: { total: 1n } });
-// @ts-expect-error JSON has no maps
+// @ts-expect-error not a JSON value
 sallyport.publish({ type: 'order.created', data: { lines: new Map() } });
-// @ts-expect-error an event has no such field
+// @ts-expect-error unknown field
 sallyport.publish({ type: 'order.created', data: {}, colour: 'red' });
 try {
   await sallyport.publish(event);
@@ -85,7 +85,7 @@ try {
   const status: number = error.status;
   console.log(code, status, error.details?.map(({ field, problem }) => field + ' ' + problem), error instanceof StoppedError);
 }
-// @ts-expect-error a scope is text
+// @ts-expect-error a scope is a string
 sallyport.guard(17);
 export const errors: Error[] = [new ConfigurationError('a'), new DataFolderError('b')];
 createServer(nodeHandler(createReceiver({ secrets: 's', decrypt: pgpDecryption({}), onRecords: () => {} })));
@@ -97,7 +97,7 @@ describe('the package sallyport', () => {
     project = installPacked('build-package.ts');
   });
 
-  it('holds code, types, the files that it reads, pages, and nothing else', () => {
+  it('contains only code, types, the files that it reads, and pages', () => {
     const read = (Object.keys(ASSETS) as AssetName[])
       .filter((name) => assetFile(name) instanceof URL)
       .map((name) => ASSETS[name]);
@@ -114,17 +114,17 @@ describe('the package sallyport', () => {
     assert.ok(others.includes('lib/sallyport.d.ts') && others.includes('docs/embedding.md'));
   });
 
-  it('has a page of its own in front, about the package and not about a checkout', () => {
+  it('has its own README, about the package and not about a checkout', () => {
     const text = readFileSync(installed('README.md'), 'utf8');
     assert.match(text, /^# sallyport\n[\s\S]*^npx sallyport serve$[\s\S]*^\| `SALLYPORT_DATA` \|/m);
     assert.doesNotMatch(text, /npm (?:start|test|run)|\bsrc\/|scripts\/|\{\{/);
   });
 
-  it('has pages whose links lead to what is in it', () => {
+  it('has no dead links in its pages', () => {
     assert.deepEqual(deadLinks(project, 'sallyport'), []);
   });
 
-  it('depends on what the project depends on, but not on the Node that a checkout brings', () => {
+  it('has the dependencies of the project, except Node', () => {
     const description = JSON.parse(readFileSync(installed('package.json'), 'utf8'));
     const root = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
     const types = '@types/better-sqlite3';
@@ -136,7 +136,7 @@ describe('the package sallyport', () => {
     assert.ok(!readdirSync(join(project.folder, 'node_modules')).some((name) => name.startsWith('node-linux')));
   });
 
-  it('is embedded by a JavaScript program, which finds everything that is exported', () => {
+  it('can be embedded in a JavaScript program, with all its exports', () => {
     const { version, status, exported } = JSON.parse(runFile(project, 'program.js', PROGRAM));
     assert.deepEqual([version, status], [VERSION, 200]);
     assert.deepEqual(exported, [
@@ -157,7 +157,7 @@ describe('the package sallyport', () => {
     ]);
   });
 
-  it('is embedded by a program that a bundler made with the package outside', () => {
+  it('can be embedded in a bundled program that leaves the package external', () => {
     const { outputFiles } = buildSync({
       stdin: { contents: PROGRAM, resolveDir: project.folder },
       ...{ bundle: true, minify: true, platform: 'node', format: 'esm', external: ['sallyport'], write: false },
@@ -166,13 +166,13 @@ describe('the package sallyport', () => {
     assert.equal(status, 200);
   });
 
-  it('has types for all of it, which hold under every strict setting', () => {
+  it('has types for all exports, which compile under every strict setting', () => {
     writeFileSync(join(project.folder, 'typed.ts'), TYPED);
     const settings = { types: ['node'], exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true };
     assert.equal(typeErrors(project, 'typed.ts', { lib: ['es2023'], ...settings }), '');
   });
 
-  it('brings the command, which goes the whole circle', async (t) => {
+  it('brings the command, which can issue a token and deliver a webhook', async (t) => {
     const folder = join(project.folder, 'served');
     mkdirSync(folder);
     const file = join(project.folder, 'node_modules', '.bin', 'sallyport');

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
-/** Licences under which the program may be given away as it is, in source and as a binary. */
+/** Licences that allow distributing the program in source and as a binary. */
 const ALLOWED = ['0BSD', 'Apache-2.0', 'BSD-0-Clause', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'LGPL-3.0+', 'MIT'];
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -19,7 +19,7 @@ type Component = {
   readonly licenses: readonly { readonly license: { readonly id?: string; readonly name?: string } }[];
 };
 
-describe('the list of what the program is made of', () => {
+describe('the SBOM', () => {
   let components: readonly Component[];
   let licences: string;
   const folder = mkdtempSync(join(tmpdir(), 'sbom-'));
@@ -33,7 +33,7 @@ describe('the list of what the program is made of', () => {
   const named = ({ group, name, version }: Component): string =>
     `${group === undefined ? '' : `${group}/`}${name} ${version}`;
 
-  it('has every package that is installed to run it, and no other', () => {
+  it('lists exactly the packages that running needs', () => {
     const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
       packages: Record<string, LockEntry>;
     };
@@ -45,14 +45,14 @@ describe('the list of what the program is made of', () => {
     assert.deepEqual([...new Set(components.map(named))].sort(), [...new Set(expected)].sort());
   });
 
-  it('says of each under which licence it is, and that one allows what is done with it', () => {
+  it('lists the licence of each, which allows distribution', () => {
     for (const component of components) {
       const ids = component.licenses.map(({ license }) => license.id ?? license.name ?? '');
       assert.ok(ids.length > 0 && ids.every((id) => ALLOWED.includes(id)), `${named(component)}: ${ids}`);
     }
   });
 
-  it('comes with the text of each licence', () => {
+  it('has the text of each licence', () => {
     const texts = new Map(licences.split(/\n-{80}\n/).map((text) => [text.trim().split(/:|\n/, 1)[0] ?? '', text]));
     assert.match(texts.get('sallyport') ?? '', /MIT/);
     for (const component of components) {

@@ -1,19 +1,20 @@
-/** The shell commands of a page of the documentation, typed one after the other beside a running service. */
+/** Finds the shell commands of a documentation page and runs them. */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { type StdioOptions, spawn, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { sallyport } from './command.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 export type DocumentedCommand = {
-  /** As on the page, continuation lines joined. */
+  /** As on the page, with continuation lines joined. */
   readonly text: string;
   readonly line: number;
 };
 
-/** The commands of the `sh` blocks, and those that a transcript shows after its prompt. */
+/** The commands of the `sh` blocks, and those after the prompt of a transcript. */
 export function commandsIn(page: string): DocumentedCommand[] {
   const lines = readFileSync(join(root, page), 'utf8').split('\n');
   const commands: DocumentedCommand[] = [];
@@ -34,11 +35,11 @@ export function commandsIn(page: string): DocumentedCommand[] {
   return commands;
 }
 
-/** Puts what a test has where the page has a placeholder. Fails where one is left that nobody filled. */
+/** Replaces the placeholders of the page. Fails if one is left. */
 export function filledIn(text: string, placeholders: Readonly<Record<string, string>>): string {
   const filled = Object.entries(placeholders).reduce((command, [from, to]) => command.replaceAll(from, to), text);
   const [left] = /<[a-z ]+>|sp[cst]_…|hooks\.example\.com/.exec(filled) ?? [];
-  assert.equal(left, undefined, `nothing was found for ${left} in: ${text}`);
+  assert.equal(left, undefined, `no value for ${left} in: ${text}`);
   return filled;
 }
 
@@ -46,12 +47,35 @@ export type Typed = { readonly status: number | null; readonly stdout: string; r
 
 type Env = Readonly<Record<string, string>>;
 
-/** Runs a command as a shell does, with `sallyport` of this checkout on the path. */
-export function type(command: string, cwd: string, env: Env): Promise<Typed> {
-  return typed(command, cwd, env, false);
+/** Commands whose words and input bash can evaluate alone: `sallyport …` or `echo … | sallyport …`, without redirections. */
+const PLAIN = /^(echo [^|]*\| )?sallyport (?!listen|serve)[^|<>$&;]*$/;
+
+/**
+ * Runs a command as a shell does, with `sallyport` of this checkout on the path. A plain one runs in this process, which saves the start
+ * of another: bash evaluates its quotes and its pipe.
+ */
+export async function type(command: string, cwd: string, env: Env): Promise<Typed> {
+  if (!PLAIN.test(command)) return typed(command, cwd, env, false);
+  const [words, input] = wordsOf(command, cwd);
+  const before = process.cwd();
+  process.chdir(cwd);
+  try {
+    return await sallyport(words, { env, input });
+  } finally {
+    process.chdir(before);
+  }
 }
 
-/** The same of a command that runs until it is ended: SIGTERM ends it once it has said something. */
+/** The arguments of the command, and its standard input. */
+function wordsOf(command: string, cwd: string): [words: string[], input: string] {
+  const script = `sallyport() { printf '%s\\0' "$@" >&3; cat; }; ${command}`;
+  const stdio: StdioOptions = ['ignore', 'pipe', 'inherit', 'pipe'];
+  const { status, output } = spawnSync('bash', ['-euo', 'pipefail', '-c', script], { cwd, stdio, encoding: 'utf8' });
+  assert.equal(status, 0, command);
+  return [(output[3] ?? '').split('\0').slice(0, -1), output[1] ?? ''];
+}
+
+/** The same for a command that runs until it is stopped. Sends SIGTERM after its first output. */
 export function typeUntilItSpeaks(command: string, cwd: string, env: Env): Promise<Typed> {
   return typed(command, cwd, env, true);
 }

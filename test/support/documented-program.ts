@@ -1,4 +1,4 @@
-/** The programs in docs/, run as they stand there: each with `sallyport` and the packages that it imports in its own node_modules. */
+/** Runs the programs of docs/ unchanged, each with `sallyport` and the packages that it imports in its own node_modules. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -6,16 +6,17 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { cleanUp } from './cleanup.ts';
+import { type } from './documented-commands.ts';
 import { baseEnvironment } from './environment.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Packages that the programs may import; `@types` is for the compiler. */
+/** Packages that the programs may import. `@types` is for the compiler. */
 const PACKAGES = ['express', 'fastify', '@types'];
 
 export type Program = { readonly folder: string; readonly file: string };
 
-/** Makes a file that can be run and checked, in an empty folder, of the first TypeScript block under a heading. */
+/** Writes the first TypeScript block under a heading to a file in an empty folder, where it can be run and checked. */
 export function documentedProgram(folder: string, page: string, heading: string): Program {
   const [, section] = readFileSync(join(root, 'docs', page), 'utf8').split(`\n## ${heading}\n`);
   const [, code] = /```ts\n([\s\S]*?)```/.exec(section?.split('\n## ', 1)[0] ?? '') ?? [];
@@ -26,16 +27,13 @@ export function documentedProgram(folder: string, page: string, heading: string)
   writeFileSync(join(sallyport, 'index.ts'), `export * from ${JSON.stringify(join(root, 'src', 'sallyport.ts'))};\n`);
   mkdirSync(join(folder, 'node_modules'));
   symlinkSync(sallyport, join(folder, 'node_modules', 'sallyport'));
-  // The command that the package brings, for npx.
-  mkdirSync(join(folder, 'node_modules', '.bin'));
-  symlinkSync(join(root, 'scripts', 'sallyport'), join(folder, 'node_modules', '.bin', 'sallyport'));
   for (const name of PACKAGES) symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name));
   writeFileSync(join(folder, 'package.json'), '{"type": "module"}');
   writeFileSync(join(folder, 'program.ts'), code);
   return { folder, file: join(folder, 'program.ts') };
 }
 
-/** What the compiler says of a program under the project's own settings; empty when it is content. */
+/** The errors of the compiler for a program, with the project's settings; empty if there are none. */
 export async function typeErrors({ folder }: Program): Promise<string> {
   writeFileSync(
     join(folder, 'tsconfig.json'),
@@ -56,13 +54,13 @@ export async function typeErrors({ folder }: Program): Promise<string> {
 
 export type RunningProgram = {
   readonly url: string;
-  /** Standard error so far. */
+  /** The standard error so far. */
   errors(): string;
-  /** Sends SIGTERM and answers how the process ended. */
+  /** Sends SIGTERM and returns how the process ended. */
   end(): Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
 };
 
-/** Runs a program that says `listening on port <n>`, and waits until it does. Killed when the test ends. */
+/** Runs a program and waits until it prints `listening on port <n>`. Kills it when the test ends. */
 export async function runProgram(
   t: TestContext,
   { folder, file }: Program,
@@ -103,32 +101,20 @@ export async function runProgram(
   };
 }
 
-/** Runs the shell block under a heading, line by line, where a program is; answers what each command printed. */
-export async function runDocumentedCommands({ folder }: Program, page: string, heading: string): Promise<string[]> {
+/** Runs the shell block under a heading, line by line, in the program's folder. Returns what each command printed. */
+export async function runDocumentedCommands(folder: string, page: string, heading: string): Promise<string[]> {
   const [, section] = readFileSync(join(root, 'docs', page), 'utf8').split(`\n## ${heading}\n`);
   const [, block = ''] = /```sh\n([\s\S]*?)```/.exec(section ?? '') ?? [];
   const lines = block.trim().split('\n');
-  const settings = lines.filter((line) => line.startsWith('export '));
+  const settings = lines.flatMap((line) => /^export (.*)$/.exec(line)?.[1]?.split(' ') ?? []);
+  const env = Object.fromEntries(settings.map((setting) => setting.split('=', 2)));
   const commands = lines.filter((line) => !line.startsWith('export '));
   assert.ok(commands.length > 0, `docs/${page} has no commands under ${heading}`);
   const outputs: string[] = [];
   for (const command of commands) {
-    const child = spawn('bash', ['-euc', [...settings, command].join('\n')], {
-      cwd: folder,
-      env: { ...process.env, PATH: `${join(root, 'scripts')}:${process.env.PATH}` },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    let output = '';
-    let errors = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      output += text;
-    });
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      errors += text;
-    });
-    const code = await new Promise((resolve) => child.once('close', resolve));
-    assert.equal(code, 0, `${command}: ${errors}`);
-    outputs.push(output);
+    const { status, stdout, stderr } = await type(command.replace(/^npx /, ''), folder, env);
+    assert.equal(status, 0, `${command}: ${stderr}`);
+    outputs.push(stdout);
   }
   return outputs;
 }

@@ -43,7 +43,7 @@ type Shop = Prepared & {
 
 async function prepare(heading: string): Promise<Prepared> {
   const program = documentedProgram(mkdtempSync(join(tmpdir(), 'embedding-')), PAGE, heading);
-  const outputs = await runDocumentedCommands(program, PAGE, 'What they need');
+  const outputs = await runDocumentedCommands(program.folder, PAGE, 'What they need');
   const [administrator, shop] = outputs.flatMap(credentialsIn);
   assert.ok(administrator !== undefined && shop !== undefined, outputs.join('\n'));
   return { program, administrator, shop };

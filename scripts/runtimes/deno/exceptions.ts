@@ -51,7 +51,7 @@ export const EXCEPTIONS: readonly Exception[] = [
   },
   {
     file: 'test/package/sallyport.slow.test.ts',
-    test: 'brings the command, which goes the whole circle',
+    test: 'brings the command, which can issue a token and deliver a webhook',
     reason: 'what npm installs as a command is started by Node, as its first line says',
   },
   {
