@@ -1,6 +1,6 @@
 /**
- * The head of the audit log, told to the log of the service: once an hour and at a stop. Whoever can write to the database can cut
- * entries from the end of the chain, and a head that is kept elsewhere shows it (`sallyport audit verify --head`).
+ * Writes the head of the audit log to the service's log, once an hour and at a stop. Somebody with access to the database can remove entries
+ * from the end of the chain. A head that is kept elsewhere shows this (`sallyport audit verify --head`).
  */
 import { AUDIT_HEAD_EVERY_MS } from '../kernel/limits/housekeeping.ts';
 import type { Log } from '../observe/log.ts';

@@ -1,4 +1,4 @@
-/** The job that frees what was put off while the clock was ahead, once it is set back: at every start the dispatcher does so first. */
+/** After the clock was set back, releases work that was scheduled while it was ahead. The dispatcher does the same at each start. */
 
 import type { Clock } from '../kernel/ids.ts';
 import { CLOCK_LOOK_EVERY_MS } from '../kernel/limits/housekeeping.ts';
@@ -8,7 +8,7 @@ import type { Job } from './scheduler.ts';
 type Dependencies = {
   readonly clockLead: ClockLeadStore;
   readonly clock: Clock;
-  /** Tells the dispatcher that there may be work. */
+  /** Notifies the dispatcher that there may be work. */
   readonly wake: () => void;
 };
 
@@ -16,7 +16,7 @@ export function clockSetBackJob({ clockLead, clock, wake }: Dependencies): Job {
   return {
     name: 'clock-set-back',
     everyMs: CLOCK_LOOK_EVERY_MS,
-    // Asked for at every step: what was written since the first one is not ahead of it.
+    // Reads the clock at each step: work that was written since the first step is not ahead of it.
     begin: () => async (size) => {
       const result = await clockLead.step(clock(), size);
       if (result.rows > 0) wake();

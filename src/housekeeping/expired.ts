@@ -1,4 +1,4 @@
-/** The jobs that delete what has expired: access tokens, idempotency keys, kept replies, and finished erasures. */
+/** Deletes expired access tokens, idempotency keys, kept replies and finished erasures. */
 import { ERASURE_KEPT_MS, EXPIRED_EVERY_MS } from '../kernel/limits/housekeeping.ts';
 import type { RetentionStore } from '../store/retention.ts';
 import type { Job } from './scheduler.ts';
@@ -8,7 +8,7 @@ type Expiring = Pick<RetentionStore, 'tokens' | 'idempotencyKeys' | 'keptReplies
 export function expiredJobs(store: Expiring): Job[] {
   return [
     {
-      // Goes on past tokens that live longer, which stand before shorter ones, and so through the whole table.
+      // Walks the whole table, because tokens with a long validity can come before expired ones.
       name: 'tokens',
       everyMs: EXPIRED_EVERY_MS,
       begin: (now) => {

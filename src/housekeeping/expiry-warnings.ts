@@ -1,4 +1,4 @@
-/** The job that warns 30, 7 and 1 days before a PGP key or a client certificate expires (contract §5): logged, and sent as an event. */
+/** Warns 30, 7 and 1 days before a PGP key or a client certificate expires (contract §5), in the log and with an event. */
 import { makeEvent } from '../events/event.ts';
 import type { Ids } from '../kernel/ids.ts';
 import { EXPIRY_LOOK_EVERY_MS, EXPIRY_WARNING_DAYS } from '../kernel/limits/housekeeping.ts';
@@ -13,13 +13,13 @@ type Dependencies = {
   readonly expiry: ExpiryStore;
   readonly ids: Ids;
   readonly log: Log;
-  /** Tells the dispatcher that there may be work. */
+  /** Notifies the dispatcher that there may be work. */
   readonly wake: () => void;
 };
 
 const DAY_MS = 86_400_000;
 
-/** Each threshold is warned of once; those that passed while the service was off are not made up for, but the nearest one. */
+/** Warns once for each threshold. Of thresholds that passed while the service was off, only the last one gets a warning. */
 export function expiryWarningsJob({ expiry, ids, log, wake }: Dependencies): Job {
   return {
     name: 'expiry-warnings',
@@ -41,7 +41,7 @@ export function expiryWarningsJob({ expiry, ids, log, wake }: Dependencies): Job
       try {
         await expiry.warn(expiring, threshold, event);
       } catch (error) {
-        // Changed at the same moment: the next step sees it as it is then.
+        // The key or endpoint was changed at the same time. The next step reads it again.
         if (error instanceof StaleWrite) return { done: false, rows: 0, took: NO_TIME };
         throw error;
       }

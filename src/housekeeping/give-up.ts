@@ -1,6 +1,6 @@
 /**
- * The job that gives up webhooks which have been failing for too long and send nothing that would show it (contract §5): the last batch
- * is dead or waits for hours, and heartbeats are off. The others are left to their next attempt, which may be the one that succeeds.
+ * Gives up webhooks that have failed for too long and have no attempt soon (contract §5): their last batch is dead or waits for hours, and
+ * heartbeats are off. Other webhooks are decided by their next attempt, which may succeed.
  */
 
 import type { Clock, Ids } from '../kernel/ids.ts';
@@ -21,7 +21,7 @@ type Dependencies = {
   readonly checkClock: CheckClock;
   readonly ids: Ids;
   readonly log: Log;
-  /** Tells the dispatcher that there may be work: the event that says so. */
+  /** Notifies the dispatcher that there may be work: the event about the new state. */
   readonly wake: () => void;
 };
 
@@ -40,7 +40,7 @@ export function giveUpJob({ webhooks, clock, checkClock, ids, log, wake }: Depen
       try {
         await webhooks.setState(stateChange(webhook, after, ids), serviceStopEntry(webhook, after, ids));
       } catch (error) {
-        // An attempt was faster: the next step sees what it made of the webhook.
+        // An attempt changed the webhook first. The next step reads it again.
         if (error instanceof StaleWrite) return { done: false, rows: 0, took: NO_TIME };
         throw error;
       }

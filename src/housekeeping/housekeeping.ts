@@ -1,4 +1,4 @@
-/** What the service does by itself, in the background: takes away what is kept no longer, and warns of what expires soon. */
+/** The background jobs of the service: deletes expired data, and warns before keys and certificates expire. */
 
 import type { Ids } from '../kernel/ids.ts';
 import type { CheckClock } from '../observe/clock-watch.ts';
@@ -19,9 +19,9 @@ export type HousekeepingOptions = Omit<SchedulerOptions, 'jobs'> & {
   readonly ids: Ids;
   readonly checkClock: CheckClock;
   readonly retention: Retention;
-  /** Of those who keep something themselves. */
+  /** Jobs of other modules. */
   readonly further?: readonly Job[];
-  /** Tells the dispatcher that there may be work. */
+  /** Notifies the dispatcher that there may be work. */
   readonly wake: () => void;
 };
 

@@ -1,16 +1,16 @@
-/** The jobs that take away what is kept no longer: records, attempts, events, and the logs of deleted webhooks. */
+/** Deletes records, attempts and events after their retention, and the logs of deleted webhooks. */
 import { REMOVAL_EVERY_MS, RETENTION_EVERY_MS } from '../kernel/limits/housekeeping.ts';
 import { NO_TIME, type StepResult } from '../store/steps.ts';
 import type { Store } from '../store/store.ts';
 import type { Job } from './scheduler.ts';
 
 /**
- * How many days what is over is kept; 0: for ever. Records count from the end of their batch, attempts from when they were made, but
- * never outlive the records they carried. What is pending is never taken away.
+ * How many days finished records and attempts are kept; 0 means for ever. Records count from the end of their batch. Attempts count from
+ * their start, and are deleted with their records at the latest. Pending records are never deleted.
  */
 export type Retention = {
   readonly deliveredDays: number;
-  /** Of dead and discarded records. */
+  /** For dead and discarded records. */
   readonly deadDays: number;
   readonly attemptsDays: number;
 };
@@ -55,7 +55,7 @@ export function retentionJobs(
       },
     },
     {
-      // Nobody subscribed to them, so they count as delivered when they happened.
+      // No webhook subscribed to these events, so they count as delivered when they happened.
       name: 'unwanted-events',
       everyMs: RETENTION_EVERY_MS,
       begin: (now) => {

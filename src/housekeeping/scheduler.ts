@@ -1,6 +1,6 @@
 /**
- * Runs jobs in the background, each in small steps. Those under way take turns, one step each, so that a long one holds up no other;
- * between two steps everybody else has the database to themselves.
+ * Runs jobs in the background in small steps. Running jobs take turns, one step each, so that a long job does not delay the others. Between
+ * two steps the database is free for requests.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../kernel/ids.ts';
@@ -10,17 +10,17 @@ import { FIRST_SIZE, nextSize, pauseMs, type Step, type StepResult } from '../st
 
 export type Job = {
   readonly name: string;
-  /** How long after the beginning of a run the next one is due; the first one is at once. */
+  /** The time from the beginning of a run to the next one. The first run is due immediately. */
   readonly everyMs: number;
-  /** Begins a run: what it answers does one step of it, until a step says that it was the last. */
+  /** Begins a run. The returned function does one step; it is called until a step reports that it is the last. */
   begin(now: number): Step;
 };
 
 export type Scheduler = {
   start(): void;
-  /** Begins no further step and waits for the one under way. */
+  /** Starts no further step and waits for the current one. */
   stop(): Promise<void>;
-  /** Runs every job to its end now, due or not. */
+  /** Runs every job to its end now, whether due or not. */
   runOnce(): Promise<void>;
 };
 
@@ -31,7 +31,7 @@ export type SchedulerOptions = {
   readonly clock: Clock;
   readonly log: Log;
   readonly observe?: ObserveStep;
-  /** Waits between two steps, or until the signal ends the wait. */
+  /** Waits between two steps. The signal ends the wait. */
   readonly pause?: Pause;
 };
 
@@ -58,7 +58,7 @@ export function createScheduler({ jobs, clock, log, observe, pause = pauseFor }:
     return { job, step: job.begin(now), rows: 0 };
   };
 
-  /** One step of each; a job that fails begins anew when it is due again. */
+  /** Does one step of each run. A job that fails starts again when it is due. */
   const turn = async (runs: Set<Run>, signal: AbortSignal): Promise<void> => {
     for (const run of runs) {
       if (signal.aborted) return;
@@ -110,6 +110,6 @@ export function createScheduler({ jobs, clock, log, observe, pause = pauseFor }:
 }
 
 async function pauseFor(ms: number, signal: AbortSignal): Promise<void> {
-  // Ended early by a stop, which is no fault.
+  // A stop aborts the wait, which is not an error.
   await sleep(ms, undefined, { signal }).catch(() => undefined);
 }

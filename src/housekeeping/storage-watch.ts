@@ -1,6 +1,6 @@
 /**
- * Looks once a second whether the database's files are still in their places, so that an operator reads of it in the log before anybody
- * writes. What is written meanwhile is refused by the commit itself.
+ * Checks once a second whether the database's files are still in their places, so that the log reports a problem before the next write. The
+ * commit itself refuses such a write.
  */
 import { FILES_WATCH_MS } from '../kernel/limits/database.ts';
 import type { Log } from '../observe/log.ts';
@@ -16,7 +16,7 @@ type Watched = {
   readonly log: Log;
 };
 
-/** Answers what ends it. */
+/** Returns a function that stops the checks. */
 export function watchStorage({ db, dataDir, log }: Watched): () => void {
   let told: ReturnType<typeof db.filesProblem> = null;
   let isSaving = false;

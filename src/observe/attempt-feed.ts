@@ -1,4 +1,4 @@
-/** Tells whoever listens of attempts as they are settled, for live tails. Nobody listening, it costs nothing; whoever is slow misses some, and is told. */
+/** Streams settled attempts to readers, for live pages. Without readers it costs nothing. A slow reader misses some and learns how many. */
 
 import type { AttemptRecord } from '../delivery/attempt.ts';
 import type { ObserveSettled } from '../delivery/settle.ts';
@@ -8,16 +8,16 @@ import { FEED_BUFFERED } from '../kernel/limits/portal.ts';
 export type FeedItem = {
   readonly webhookId: string;
   readonly attempt: AttemptRecord;
-  /** What became of the records; null for a heartbeat or a test. */
+  /** The outcome for the records; null for a heartbeat or a test. */
   readonly fate: BatchFate['kind'] | null;
 };
 
-/** What came since the piece before, oldest first, without those `dropped` before them. */
+/** The attempts since the last piece, oldest first. `dropped` counts older attempts that were dropped. */
 export type FeedPiece = { readonly items: readonly FeedItem[]; readonly dropped: number };
 
 export type AttemptFeed = {
   readonly observeSettled: ObserveSettled;
-  /** Of one webhook, or with null of all, from now on until the signal. */
+  /** The attempts of one webhook, or of all with null, until the signal aborts. */
   subscribe(webhookId: string | null, signal: AbortSignal): AsyncIterable<FeedPiece>;
 };
 
@@ -61,7 +61,7 @@ export function createAttemptFeed(): AttemptFeed {
     subscribe: (webhookId, signal) => {
       const reader: Reader = { webhookId, items: [], dropped: 0, wake: () => undefined };
       readers.add(reader);
-      // Also of one that is never read from.
+      // Also for a reader that never starts to read.
       signal.addEventListener('abort', () => {
         readers.delete(reader);
         reader.wake();

@@ -1,40 +1,40 @@
 /**
- * Notices that the system's clock was set, by a clock that cannot be: a pause keeps its length, and a webhook that has failed for ten
- * seconds has not failed for three days. A machine that was suspended looks the same as one whose clock was set forward: its sleep is no
- * time in which attempts failed, and what became due meanwhile goes out.
+ * Notices that the system's clock was set, by comparing it with a monotonic clock. Pauses then keep their length, and a webhook that has
+ * failed for ten seconds does not count as failing for three days. A suspended machine looks like one whose clock was set forward: attempts
+ * did not fail while it slept, and deliveries that became due meanwhile are sent.
  */
 import type { Clock } from '../kernel/ids.ts';
 import { CLOCK_STEP_MS } from '../kernel/limits/limits.ts';
 import type { ClockLeadStore } from '../store/clock-lead.ts';
 import type { Log } from './log.ts';
 
-/** To be awaited before anything is judged by the clock. Resolves at once unless the clock was set since the last call. */
+/** Await this before any decision by the clock. Resolves immediately unless the clock was set since the last call. */
 export type CheckClock = () => Promise<void>;
 
 type Dependencies = {
   readonly clockLead: Pick<ClockLeadStore, 'moveWebhooks' | 'moveRetries'>;
   readonly clock: Clock;
-  /** Milliseconds that only grow. */
+  /** A monotonic clock in milliseconds. */
   readonly stopwatch: () => number;
   readonly log: Log;
 };
 
-/** What cannot be written is tried again at the next call. */
+/** If the database cannot be written, the next call tries again. */
 export function createClockWatch({ clockLead, clock, stopwatch, log }: Dependencies): CheckClock {
   let aheadMs = clock() - stopwatch();
   let moving: Promise<void> = Promise.resolve();
   const move = async (byMs: number): Promise<void> => {
-    log.warn({ byMs }, 'the clock was set: pauses keep their length');
+    log.warn({ byMs }, 'the clock was set; pauses keep their length');
     try {
       await clockLead.moveWebhooks(byMs, clock());
     } catch (error) {
       aheadMs -= byMs;
-      log.error({ err: error }, 'the clock was set, and what waits by it could not be moved yet');
+      log.error({ err: error }, 'the clock was set, and waiting webhooks could not be rescheduled yet');
       return;
     }
     if (byMs > 0) return;
     clockLead.moveRetries(-byMs, clock()).catch((error: unknown) => {
-      log.error({ err: error }, 'the clock was set back: some retries come later than they should');
+      log.error({ err: error }, 'the clock was set back; some retries will be late');
     });
   };
   return () => {

@@ -1,6 +1,6 @@
 /**
- * Figures over time, for charts: gathered in memory as things happen, and written twice a minute. A crash loses what was gathered since,
- * half a minute of figures at most; what the figures are about is durable by itself.
+ * Figures over time, for charts. They are counted in memory and written twice a minute, so a crash loses at most half a minute of figures.
+ * The counted events themselves are durable.
  */
 import type { ObserveSettled } from '../delivery/settle.ts';
 import type { Job } from '../housekeeping/scheduler.ts';
@@ -19,7 +19,7 @@ import {
 } from '../store/figures.ts';
 import { GATE_REFUSALS } from './metrics.ts';
 
-/** What a chart may show: the last hour by minutes, the last day by tens of minutes, the last week by hours. */
+/** The periods of charts: the last hour by minutes, the last day by ten minutes, the last week by hours. */
 export type Period = 'hour' | 'day' | 'week';
 export const PERIODS: Readonly<Record<Period, { readonly spanSeconds: FigureSpan; readonly points: number }>> = {
   hour: { spanSeconds: 60, points: 60 },
@@ -28,14 +28,14 @@ export const PERIODS: Readonly<Record<Period, { readonly spanSeconds: FigureSpan
 };
 
 export type Counts = Omit<Figures, 'latencies'> & {
-  /** Milliseconds that half of the attempts, and 95 of 100, took at most, to within a seventh; null without attempts. */
+  /** The median and the 95th percentile of attempts in milliseconds, to within a seventh; null without attempts. */
   readonly p50Ms: number | null;
   readonly p95Ms: number | null;
-  /** Of attempts that carried records, how many succeeded, from 0 to 1; null without attempts. */
+  /** The share of attempts with records that succeeded, from 0 to 1; null without attempts. */
   readonly successRate: number | null;
 };
 
-/** One point for each stretch of the period, oldest first; the last one is not over yet. */
+/** One point for each span of the period, oldest first. The last span is not over yet. */
 export type Series = {
   readonly period: Period;
   readonly spanSeconds: number;
@@ -46,11 +46,11 @@ export type Series = {
 export type FigureKeeper = {
   readonly observeRequest: ObserveRequest;
   readonly observeSettled: ObserveSettled;
-  /** Of one webhook, or with number 0 of the whole service. */
+  /** The figures of one webhook, or with number 0 of the whole service. */
   series(period: Period, webhookNumber: number): Promise<Series>;
-  /** Writes what was gathered, and takes away what is kept no longer. */
+  /** Writes the counted figures, and deletes expired ones. */
   readonly job: Job;
-  /** Writes all that was gathered: the last thing before the store is closed. */
+  /** Writes all counted figures. Called before the store is closed. */
   flush(): Promise<void>;
 };
 
@@ -61,7 +61,7 @@ const GATHERED_SECONDS = 60;
 
 export function createFigures({ store, clock }: Dependencies): FigureKeeper {
   let gathered = new Map<string, FigureAt>();
-  /** What is being written; each leaves when it is. */
+  /** Figures that are being written. Each is removed once it is written. */
   const writing: FigureAt[] = [];
 
   const figuresOf = (webhookNumber: number): Figures | null => {
@@ -69,7 +69,7 @@ export function createFigures({ store, clock }: Dependencies): FigureKeeper {
     const name = `${webhookNumber} ${at}`;
     let entry = gathered.get(name);
     if (entry === undefined) {
-      // However many webhooks there are, what is kept of them is bounded; the service's own figures count everything.
+      // Bounds the memory for figures of webhooks. The service's own figures always count.
       if (webhookNumber !== SERVICE_NUMBER && gathered.size > FIGURE_WEBHOOKS_MAX) return null;
       entry = { webhookNumber, at, figures: noFigures() };
       gathered.set(name, entry);
@@ -105,17 +105,17 @@ export function createFigures({ store, clock }: Dependencies): FigureKeeper {
       const spanMs = spanSeconds * 1000;
       const last = beginningOf(clock(), spanSeconds);
       const from = last - (points - 1) * spanMs;
-      const stretches = new Map(
+      const spans = new Map(
         Array.from({ length: points }, (_, n) => [from + n * spanMs, noFigures()] as [number, Figures]),
       );
       const unwritten = [...writing, ...gathered.values()].filter((one) => one.webhookNumber === webhookNumber);
       for (const { at, figures } of [...unwritten, ...(await store.read(spanSeconds, webhookNumber, from, last + 1))]) {
-        const stretch = stretches.get(beginningOf(at, spanSeconds));
-        if (stretch !== undefined) addFigures(stretch, figures);
+        const span = spans.get(beginningOf(at, spanSeconds));
+        if (span !== undefined) addFigures(span, figures);
       }
       const total = noFigures();
-      for (const figures of stretches.values()) addFigures(total, figures);
-      const shown = [...stretches].map(([at, figures]) => ({ at, ...countsOf(figures) }));
+      for (const figures of spans.values()) addFigures(total, figures);
+      const shown = [...spans].map(([at, figures]) => ({ at, ...countsOf(figures) }));
       return { period, spanSeconds, points: shown, total: countsOf(total) };
     },
     job: {
@@ -124,7 +124,7 @@ export function createFigures({ store, clock }: Dependencies): FigureKeeper {
       begin: (now) => {
         takeOver();
         return async (size) => {
-          // No rows: neither the log nor the metrics are told each time.
+          // Reports no rows, because this runs too often for the log and the metrics.
           if (writing.length > 0) return { done: false, rows: 0, took: (await writeSome(size)).took };
           const { done, took } = await store.purge(now, size);
           return { done, rows: 0, took };
@@ -168,20 +168,20 @@ function countsOf({ latencies, ...counts }: Figures): Counts {
   };
 }
 
-/** Each bucket reaches 15 % further than the one before: two minutes, the longest attempt, lie in the 84th. */
+/** Each bucket is 15 % wider than the one before. Two minutes, the longest attempt, are in the 84th. */
 const BUCKET_RATIO = 1.15;
 
-/** Of a whole number of milliseconds. */
+/** The bucket of a whole number of milliseconds. */
 export function bucketOf(ms: number): number {
   return Math.floor(Math.log(ms + 1) / Math.log(BUCKET_RATIO));
 }
 
-/** The most whole milliseconds that fall into a bucket. */
+/** The largest whole number of milliseconds in a bucket. */
 export function bucketEnd(bucket: number): number {
   return Math.ceil(BUCKET_RATIO ** (bucket + 1)) - 2;
 }
 
-/** The end of the bucket that holds the one at this share of all; null when there are none. */
+/** The end of the bucket that contains this percentile (a share from 0 to 1); null without attempts. */
 export function percentile(latencies: ReadonlyMap<number, number>, share: number): number | null {
   const all = [...latencies.values()].reduce((sum, attempts) => sum + attempts, 0);
   let left = Math.ceil(all * share);

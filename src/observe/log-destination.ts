@@ -1,38 +1,38 @@
 /**
- * Where the lines of the log go. The event loop never waits for whoever reads them: what cannot be written now waits in a bounded
- * buffer, and what finds no room there is dropped and counted.
+ * Writes the lines of the log. The event loop never waits for their reader: lines that cannot be written now wait in a bounded buffer, and
+ * when that is full, further lines are dropped and counted.
  */
 import { constants, fstatSync, openSync, readFileSync, write, writeSync } from 'node:fs';
 import { LOG_BUFFER_BYTES, LOG_CHUNK_BYTES, LOG_LAST_MS, LOG_RETRY_MS } from '../kernel/limits/limits.ts';
 
 export type LogDestination = {
   write(line: string): void;
-  /** Resolves when everything is written, or after a second. */
+  /** Resolves once everything is written, or after a second. */
   drained(): Promise<void>;
-  /** How many lines were dropped so far. */
+  /** The number of lines that were dropped so far. */
   droppedLines(): number;
 };
 
 /**
- * Writes to a descriptor. Lines of one turn of the event loop go out together at its end. A process that is killed loses those of its
- * last turn; one that exits or crashes writes, within a second, all that its reader takes. Lines are dropped whole, and where there is
- * room again a line says how many.
+ * Writes to a descriptor. The lines of one turn of the event loop are written together at its end. A process that is killed loses those of
+ * its last turn. One that exits or crashes writes what its reader accepts within a second. Only whole lines are dropped; once there is room
+ * again, a line says how many.
  */
 export function createLogDestination(fd: number): LogDestination {
   let sink: Sink | null = null;
-  /** Full chunks, oldest first, and the one that is being filled. */
+  /** Full chunks, oldest first. `chunk` is the one that is being filled. */
   const waiting: Buffer[] = [];
   let waitingBytes = 0;
   let chunk = Buffer.allocUnsafe(LOG_CHUNK_BYTES);
   let used = 0;
-  /** Since the last line that was kept; and in all. */
+  /** Lines dropped since the last line that was kept, and in total. */
   let dropped = 0;
   let droppedInAll = 0;
   let isScheduled = false;
   let isWriting = false;
   let retry: NodeJS.Timeout | null = null;
   let onDrained = (): void => {};
-  /** How long the end of the process waits: not once more for a reader that has had its time. */
+  /** How long the exit of the process waits. 0 after `drained` has waited in vain, so that it does not wait twice. */
   let lastMs = LOG_LAST_MS;
 
   const enqueue = (bytes: Buffer): void => {
@@ -46,12 +46,12 @@ export function createLogDestination(fd: number): LogDestination {
     used = 0;
   };
   const append = (line: string): void => {
-    // A UTF-16 unit is three bytes of UTF-8 at most.
+    // A UTF-16 unit takes at most three bytes of UTF-8.
     if (used + line.length * 3 > LOG_CHUNK_BYTES) seal();
     if (line.length * 3 > LOG_CHUNK_BYTES) enqueue(Buffer.from(line));
     else used += chunk.write(line, used);
   };
-  /** Half of the buffer has to be free again: otherwise such a line would stand before every other one. */
+  /** Waits until half of the buffer is free: otherwise this line would be written after almost every other one. */
   const tellDropped = (): void => {
     if (dropped === 0 || waitingBytes + used > LOG_BUFFER_BYTES / 2) return;
     append(droppedText(dropped));
@@ -86,7 +86,7 @@ export function createLogDestination(fd: number): LogDestination {
     }
     onDrained();
   };
-  /** One piece at a time. An error is no end: the disk may have room again. */
+  /** Writes one piece at a time. After an error it tries again later, because the disk may have room again. */
   const writeByThread = (to: number, first: Buffer): void => {
     isWriting = true;
     write(to, first, 0, Math.min(first.length, PIECE_BYTES), (error, bytes) => {
@@ -106,7 +106,7 @@ export function createLogDestination(fd: number): LogDestination {
     }, LOG_RETRY_MS).unref();
   };
 
-  /** The process ends. Where a thread is still writing nobody can say what of it was written: its piece is left to it. */
+  /** Writes the rest when the process ends. Leaves a piece that a thread is still writing to that thread. */
   const finish = (): void => {
     seal();
     if (waiting.length === 0 || (isWriting && !isFile(fd))) return;
@@ -125,7 +125,7 @@ export function createLogDestination(fd: number): LogDestination {
     }
   };
   process.once('exit', finish);
-  // Deno's process has no exit event when it crashes.
+  // Deno emits no exit event after a crash.
   process.on('uncaughtExceptionMonitor', finish);
 
   return {
@@ -157,12 +157,12 @@ export function createLogDestination(fd: number): LogDestination {
 /** The log of the process. */
 export const standardError: LogDestination = createLogDestination(2);
 
-/** `blocks`: a write may wait, for a disk or for a reader, and is left to a thread. */
+/** `blocks`: a write may block on a disk or a reader, so a thread does it. */
 type Sink = { readonly fd: number; readonly blocks: boolean };
 
 /**
- * A pipe or terminal is opened once more, so that writes to it do not wait here and still do for whoever else has it. That leaves files,
- * whose end others share, and what cannot be opened again.
+ * Opens a pipe or terminal again in non-blocking mode, which does not affect other processes that share the descriptor. Files, and
+ * descriptors that cannot be opened again, stay blocking.
  */
 function openSink(fd: number): Sink {
   try {
@@ -186,7 +186,7 @@ function isFile(fd: number): boolean {
   }
 }
 
-/** How many of the bytes could be written, or why none. */
+/** The number of bytes that were written, or the error. */
 function tryWrite(fd: number, bytes: Buffer): number | NodeJS.ErrnoException {
   try {
     return writeSync(fd, bytes, 0, Math.min(bytes.length, PIECE_BYTES));

@@ -1,15 +1,15 @@
-/** The log: one JSON object a line (pino). What is logged is named at each call; headers and bodies never are. */
+/** The log: one JSON object per line (pino). Each call names the fields to log. Headers and bodies are never logged. */
 import pino from 'pino';
 import { standardError } from './log-destination.ts';
 
 export type Log = Pick<pino.Logger, 'debug' | 'info' | 'warn' | 'error' | 'isLevelEnabled'> & {
-  /** Says at level info that a request was answered. */
+  /** Logs an answered request at level info. */
   request(line: RequestLine): void;
 };
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** `method`, `remoteAddress`, `clientId`, `refusal` and `errorId` hold nothing that JSON would have to escape. */
+/** `method`, `remoteAddress`, `clientId`, `refusal` and `errorId` contain nothing that JSON must escape. */
 export type RequestLine = {
   readonly method: string;
   readonly path: string;
@@ -17,12 +17,12 @@ export type RequestLine = {
   readonly durationMs: number;
   readonly remoteAddress: string;
   readonly clientId: string | null;
-  /** The code of the refusal that it was answered with. */
+  /** The error code of the answer, if it was a refusal. */
   readonly refusal: string | null;
   readonly errorId: string | null;
 };
 
-/** Writes to standard error unless told otherwise, so that standard output stays for what commands print. */
+/** Writes to standard error by default, because standard output is for the output of commands. */
 export function createLog(level: LogLevel, destination: pino.DestinationStream = standardError): Log {
   const log = pino({ level, base: null, timestamp: timeMember, serializers: { err: describeError } }, destination);
   const tellsRequests = log.isLevelEnabled('info');
@@ -33,7 +33,7 @@ export function createLog(level: LogLevel, destination: pino.DestinationStream =
   });
 }
 
-/** A request's line as pino would write it. By hand, since every request has one: 0.8 µs instead of 3. */
+/** Formats the line of a request as pino would. Every request has one, and this takes 0.8 µs instead of 3. */
 function requestText({
   method,
   path,
@@ -62,7 +62,7 @@ function quoted(text: string): string {
 let timeAt = Number.NaN;
 let timeText = '';
 
-/** Written out once a millisecond. */
+/** Formatted once a millisecond. */
 function timeMember(): string {
   const now = Date.now();
   if (now !== timeAt) {
@@ -72,7 +72,7 @@ function timeMember(): string {
   return timeText;
 }
 
-/** Name, message and stack of an error, never its other members: those of libraries may hold headers or bodies. */
+/** Name, message and stack of an error. Not its other members, which may contain headers or bodies. */
 function describeError(error: unknown): Readonly<Record<string, unknown>> {
   if (!(error instanceof Error)) return { message: String(error) };
   const { name, message, stack, cause } = error;

@@ -1,11 +1,11 @@
-/** What `GET /metrics` tells: names, labels and buckets, each with the sentence that says what it is. docs/reference/ is made from it. */
+/** The metrics of `GET /metrics`: names, labels, buckets and help texts. docs/reference/metrics.md is generated from this. */
 
-/** Seconds: from answers out of memory up to the longest time-out of an attempt. */
+/** Seconds: from answers from memory up to the longest timeout of an attempt. */
 const REQUEST_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30];
 const ATTEMPT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 const STEP_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1];
 
-/** Each begins at 0 with the process. */
+/** Counters start at 0 with the process. */
 export const COUNTERS = {
   requests: {
     name: 'sallyport_http_requests_total',
@@ -14,7 +14,7 @@ export const COUNTERS = {
   },
   tokens: {
     name: 'sallyport_token_requests_total',
-    help: 'Token requests: issued, or the reason of the refusal.',
+    help: 'Token requests: issued, or the error code.',
     labelNames: ['result'],
   },
   refusals: {
@@ -24,7 +24,7 @@ export const COUNTERS = {
   },
   deliveries: {
     name: 'sallyport_deliveries_total',
-    help: 'Records by webhook and by what an attempt made of them: delivered, dead or discarded for good; retry, halve or release for now.',
+    help: 'Records by webhook and outcome of an attempt: delivered, dead and discarded are final; retry, halve and release are not.',
     labelNames: ['webhook', 'outcome'],
   },
   attemptErrors: {
@@ -34,12 +34,12 @@ export const COUNTERS = {
   },
   housekeptRows: {
     name: 'sallyport_housekeeping_rows_total',
-    help: 'What housekeeping took away, warned of, or freed, by task.',
+    help: 'Rows that housekeeping deleted, warned about, or released, by task.',
     labelNames: ['task'],
   },
   droppedLogLines: {
     name: 'sallyport_log_lines_dropped_total',
-    help: 'Lines of the log that were dropped because whoever reads it is slower than the service, or its disk is full.',
+    help: 'Log lines that were dropped because the reader is slower than the service, or the disk is full.',
     labelNames: [],
   },
 } as const;
@@ -47,22 +47,22 @@ export const COUNTERS = {
 export const GAUGES = {
   build: {
     name: 'sallyport_build_info',
-    help: 'The version that runs; 1.',
+    help: 'The running version. Always 1.',
     labelNames: ['version'],
   },
   webhooks: {
     name: 'sallyport_webhook_info',
-    help: 'A webhook with its name and state; 1.',
+    help: 'A webhook with its name and state. Always 1.',
     labelNames: ['webhook', 'name', 'state'],
   },
   queueRecords: {
     name: 'sallyport_webhook_queue_records',
-    help: 'Records that wait, those under way and those waiting for a retry included.',
+    help: 'Pending records, including those being sent and those waiting for a retry.',
     labelNames: ['webhook'],
   },
   oldestSeconds: {
     name: 'sallyport_webhook_oldest_pending_seconds',
-    help: 'The age of the oldest record that waits, also while its webhook is stopped; 0 when none does.',
+    help: 'The age of the oldest pending record, also while the webhook is stopped; 0 without pending records.',
     labelNames: ['webhook'],
   },
 } as const;
@@ -70,19 +70,19 @@ export const GAUGES = {
 export const HISTOGRAMS = {
   requestSeconds: {
     name: 'sallyport_http_request_duration_seconds',
-    help: 'From the head of a request to its answer.',
+    help: 'The time from the head of a request to its answer.',
     labelNames: ['route'] as const,
     buckets: REQUEST_BUCKETS,
   },
   attemptSeconds: {
     name: 'sallyport_attempt_duration_seconds',
-    help: 'How long attempts took, waiting for a connection included.',
+    help: 'The duration of attempts, including the wait for a connection.',
     labelNames: ['kind', 'outcome'] as const,
     buckets: ATTEMPT_BUCKETS,
   },
   stepSeconds: {
     name: 'sallyport_housekeeping_step_duration_seconds',
-    help: 'How long steps of housekeeping held the database.',
+    help: 'The time that steps of housekeeping occupied the database.',
     labelNames: [] as const,
     buckets: STEP_BUCKETS,
   },

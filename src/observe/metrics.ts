@@ -1,4 +1,4 @@
-/** What the service counts and measures, in Prometheus's text format: one record per service, and one of the process for all in it. */
+/** The metrics in Prometheus's text format: those of a service, and those of the process, which all its services share. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { ObserveSettled } from '../delivery/settle.ts';
 import type { SettledBatch } from '../delivery/settlement.ts';
@@ -15,7 +15,7 @@ import { counterTally, histogramTally } from './tally.ts';
 
 export type Metrics = {
   readonly contentType: string;
-  /** Everything as it is now. Costs one read of the webhooks' progress. */
+  /** The current metrics. Reads the webhooks' progress once. */
   render(): Promise<string>;
   readonly observeRequest: ObserveRequest;
   readonly observeSettled: ObserveSettled;
@@ -53,18 +53,18 @@ export function createMetrics({ queues, clock }: Dependencies): Metrics {
   ofProcess ??= measureProcess();
   const registry = Registry.merge([ofProcess, own]);
 
-  /** Webhooks with a label of their own. However many there are, and come and go, the series stay bounded. */
+  /** Webhooks with their own label. Bounded, so that the number of series is. */
   const labelled = new Set<string>();
-  /** From nothing: Prometheus sees no increase in a series that is first told with its first dead record (`increase`). */
-  const beginAtNone = (webhook: string): void => {
+  /** Starts the series at 0: if one started with its first dead record, Prometheus' `increase` would not see that record. */
+  const beginAtZero = (webhook: string): void => {
     for (const outcome of OUTCOMES) deliveries.inc({ webhook, outcome }, 0);
   };
   const labelOf = (webhookId: string): string => {
     if (labelled.has(webhookId)) return webhookId;
     if (labelled.size >= METRICS_WEBHOOKS_MAX) return OTHER;
     labelled.add(webhookId);
-    beginAtNone(webhookId);
-    if (labelled.size === METRICS_WEBHOOKS_MAX) beginAtNone(OTHER);
+    beginAtZero(webhookId);
+    if (labelled.size === METRICS_WEBHOOKS_MAX) beginAtZero(OTHER);
     return webhookId;
   };
 
@@ -118,13 +118,13 @@ export function createMetrics({ queues, clock }: Dependencies): Metrics {
   };
 }
 
-/** What measures the process cannot be ended: it is begun with the first service, and serves every other one. */
+/** The metrics of the process cannot be stopped. They start with the first service and serve all others. */
 let ofProcess: Registry | null = null;
 
 function measureProcess(): Registry {
   const register = new Registry();
   collectDefaultMetrics({ register });
-  // Gauges that are called as counters are, which `promtool check metrics` refuses; those without the suffix tell the same by type.
+  // Gauges with a counter's suffix, which `promtool check metrics` refuses. Those without it have the same values by type.
   for (const kind of ['handles', 'requests', 'resources']) register.removeSingleMetric(`nodejs_active_${kind}_total`);
   return register;
 }
@@ -137,7 +137,7 @@ export const GATE_REFUSALS: ReadonlySet<string> = new Set([
   'insufficient_scope',
   'insufficient_permission',
 ]);
-/** What may become of a batch. */
+/** The outcomes of a batch. */
 const OUTCOMES: readonly NonNullable<SettledBatch['fate']>['kind'][] = [
   'delivered',
   'retry',

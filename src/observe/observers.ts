@@ -1,4 +1,4 @@
-/** Who watches the service at work, each told of the same: metrics for Prometheus, figures over time for charts, and live tails. */
+/** The observers of requests and attempts: metrics for Prometheus, figures for charts, and the feed of live pages. */
 
 import type { ObserveSettled } from '../delivery/settle.ts';
 import type { TestDelivery } from '../delivery/test-delivery.ts';
@@ -14,10 +14,10 @@ export type Observers = {
   readonly figures: FigureKeeper;
   readonly feed: AttemptFeed;
   readonly observeRequest: ObserveRequest;
-  /** How many requests were answered by now. */
+  /** The number of requests answered so far. */
   readonly answeredRequests: () => number;
   readonly observeSettled: ObserveSettled;
-  /** The same, with whoever follows attempts live told of tests too. */
+  /** Wraps a test delivery, so that its attempts appear in the feed. */
   observed(testDelivery: TestDelivery): TestDelivery;
 };
 

@@ -1,6 +1,6 @@
 /**
- * What every request and every attempt is counted in, and prom-client is told of when somebody asks: its own counters and histograms
- * look their labels up by a text made of them, 2.6 µs for each request instead of 0.2.
+ * Counters and histograms for every request and attempt, which prom-client reads when it renders. prom-client's own look up labels by a
+ * concatenated text: 2.6 µs for each request instead of 0.2.
  */
 import {
   Counter,
@@ -10,7 +10,7 @@ import {
   type Registry,
 } from 'prom-client';
 
-/** A value for each combination of labels, found by their values in the order of `labelNames`. */
+/** A cell for each combination of label values, in the order of `labelNames`. */
 type Cells<Cell> = {
   at(...labels: readonly string[]): Cell;
   all(): readonly { readonly labels: Readonly<Record<string, string>>; readonly cell: Cell }[];
@@ -44,7 +44,7 @@ function createCells<Cell>(labelNames: readonly string[], make: () => Cell): Cel
   };
 }
 
-/** A counter: labels in the order of `labelNames`. */
+/** Takes labels in the order of `labelNames`. */
 export type CounterTally = { add(...labels: readonly string[]): void };
 
 export function counterTally(registry: Registry, settings: CounterConfiguration<string>): CounterTally {
@@ -68,7 +68,7 @@ export type HistogramTally = { observe(value: number, ...labels: readonly string
 
 type Distribution = { readonly counts: number[]; count: number; sum: number };
 
-/** `buckets` are upper bounds, included, in ascending order. */
+/** `buckets` are inclusive upper bounds in ascending order. */
 export function histogramTally(
   registry: Registry,
   { name, help, labelNames = [], buckets = [] }: HistogramConfiguration<string>,
@@ -95,7 +95,7 @@ export function histogramTally(
     aggregator: 'sum',
     get: async () => ({ ...metric, values: samples() }),
   };
-  // All that a registry asks of a metric when it writes it out.
+  // These are the members that a registry uses to render a metric.
   registry.registerMetric(metric as unknown as Histogram);
   return {
     observe: (value, ...labels) => {
