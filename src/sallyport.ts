@@ -25,13 +25,13 @@ import type { Retention } from './housekeeping/retention.ts';
 import { watchStorage } from './housekeeping/storage-watch.ts';
 import { administration, authorizationServer } from './http/api-routes.ts';
 import { createListener } from './http/listener.ts';
-import { createRemoteAddress } from './http/remote-address.ts';
+import { createRemoteAddress } from './http/request-head.ts';
 import { metricsRoutes } from './http/routes/metrics.ts';
 import { openApiRoutes } from './http/routes/openapi.ts';
 import { createRequestHandler } from './http/server.ts';
 import { openServingCertificate, type ServingCertificate } from './http/serving-certificate.ts';
 import type { Clock } from './kernel/ids.ts';
-import { createLifetime, lastingAsLong, once } from './kernel/lifetime.ts';
+import { createLifetime, once, refusedAfterStop } from './kernel/lifetime.ts';
 import { CATALOGUE_WATCH_MS, DRAIN_MS, STOP_MS } from './kernel/limits/limits.ts';
 import { Refusal } from './kernel/refusal.ts';
 import { type CheckClock, createClockWatch } from './observe/clock-watch.ts';
@@ -188,7 +188,7 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch }: S
   return {
     // The portal is for who listens by themselves: a host program has pages of its own at these paths.
     ...embedding,
-    services: lastingAsLong(during, readingServices(services), IN_MEMORY),
+    services: refusedAfterStop(during, readingServices(services), IN_MEMORY),
     firstCredentials: composed.firstCredentials,
     credentialsShown: () => during(composed.credentialsShown),
     firstInvitation: () => during(async () => inviteFirstAdministrator(composed, issuer())),

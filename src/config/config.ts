@@ -1,4 +1,4 @@
-/** What an operator may set (contract §6): the `SALLYPORT_` variables, and the flags of the same meaning, as a `Config`. */
+/** The configuration (contract §6), read from `SALLYPORT_` variables, flags, or the options of an embedding program. */
 import { readFileSync } from 'node:fs';
 import { inspect } from 'node:util';
 import type { Secret } from '../kernel/secret.ts';
@@ -19,12 +19,12 @@ import {
 } from './values.ts';
 
 export type Config = {
-  /** The folder of everything that is kept, absolute. */
+  /** The folder of all data, absolute. */
   readonly dataDir: string;
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
-  /** The origin that clients see, such as `https://edge.example`; null: the address that is listened on. */
+  /** The origin that clients use, such as `https://edge.example`; null: the listening address. */
   readonly publicUrl: string | null;
   readonly tlsCertFile: string | null;
   readonly tlsKeyFile: string | null;
@@ -35,16 +35,16 @@ export type Config = {
   /** The URL of a CONNECT proxy; it may hold a password. */
   readonly egressProxy: Secret | null;
   readonly trustedProxies: readonly Cidr[];
-  /** This version has SQLite alone. */
+  /** This version supports SQLite only. */
   readonly databaseUrl: null;
-  /** How long events are kept once delivered, once dead or discarded, and attempts; 0: for ever. Pending events are always kept. */
+  /** Retention of delivered events, of dead and discarded events, and of attempts; 0: forever. Pending events are always kept. */
   readonly retentionDeliveredDays: number;
   readonly retentionDeadDays: number;
   readonly retentionAttemptsDays: number;
   readonly logLevel: LogLevel;
 };
 
-/** A setting that cannot be used: the message names its variable or flag, says what is allowed, and shows no secret. */
+/** An invalid setting. The message names its variable or flag and says what is allowed, without secrets. */
 export class ConfigurationError extends Error {
   constructor(message: string, options: ErrorOptions = {}) {
     super(message, options);
@@ -54,7 +54,7 @@ export class ConfigurationError extends Error {
 
 type Reader<T> = {
   read(text: string): Reading<T>;
-  /** The text that stands for a setting that is not set; null stays null. */
+  /** The text of an unset setting; null stays null. */
   readonly fallback: string | null;
 };
 
@@ -80,8 +80,8 @@ const READERS: { readonly [Name in SettingName]: Reader<Config[Name]> } = {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Reads the settings. `flags` are by flag name without dashes and win over `env`, whose empty variables count as not
- * set. Throws `ConfigurationError` for a bad value or a `SALLYPORT_` variable that there is not.
+ * Reads the settings. `flags` are by name without dashes and override `env`, in which empty variables count as unset. Throws
+ * `ConfigurationError` for an invalid value or an unknown `SALLYPORT_` variable.
  */
 export function readConfig(env: Environment, flags: Environment = {}): Config {
   refuseUnknown(env);
@@ -94,11 +94,11 @@ export function readConfig(env: Environment, flags: Environment = {}): Config {
 function refuseHalfTls(config: Config): void {
   if ((config.tlsCertFile === null) !== (config.tlsKeyFile === null)) {
     const [alone, missing] = config.tlsKeyFile === null ? CERTIFICATE_ALONE : KEY_ALONE;
-    throw new ConfigurationError(`${alone} is set without ${missing}: TLS takes both, plain HTTP neither`);
+    throw new ConfigurationError(`${alone} is set without ${missing}: TLS needs both`);
   }
 }
 
-/** The settings as an embedding program writes them: each may be left out, and lists of addresses and the proxy's URL may be text. */
+/** The settings of an embedding program. All are optional, and lists of addresses and the URL of the proxy may be text. */
 export type Options = {
   readonly [Name in SettingName]?:
     | Config[Name]
@@ -108,8 +108,8 @@ export type Options = {
 };
 
 /**
- * The configuration that `options` mean; what is left out has its default, and the environment is not read. What `readConfig` returned
- * is returned as it is. Throws `ConfigurationError`, which names the option, for a bad value or an option that does not exist.
+ * The configuration for `options`, with defaults; does not read the environment. Returns a result of `readConfig` unchanged. Throws
+ * `ConfigurationError` with the name of the option for an invalid value or an unknown option.
  */
 export function completeConfig(options: Options): Config {
   if (options === null || typeof options !== 'object')
@@ -148,17 +148,17 @@ function isSecret(value: unknown): value is Secret {
   return value !== null && typeof value === 'object' && 'reveal' in value;
 }
 
-/** Where a setting came from, with the text that was given; null: its default. */
+/** The source of a setting and its text; null for the default. */
 export type Given = { readonly by: 'flag' | 'environment'; readonly text: string } | null;
 
-/** Where each setting of a configuration that `readConfig` made came from; null for one that a program put together itself. */
+/** The sources of the settings of a configuration from `readConfig`; null for one that a program created itself. */
 export function settingsGiven(config: Config): Readonly<Record<SettingName, Given>> | null {
   return given.get(config) ?? null;
 }
 
 /**
- * How a message about a setting begins: with the flag or the variable that gave it, such as `SALLYPORT_DATA: `. Nothing for a
- * configuration that a program put together, which knows where it has it from.
+ * The prefix of a message about a setting: its flag or variable, such as `SALLYPORT_DATA: `. Empty for a configuration that a program
+ * created itself.
  */
 export function settingPrefix(config: Config, name: SettingName): string {
   const settings = settingsGiven(config);
@@ -167,19 +167,19 @@ export function settingPrefix(config: Config, name: SettingName): string {
   return `${settings[name]?.by === 'flag' ? `--${flag}` : variable}: `;
 }
 
-/** The configuration with nothing set, for an embedding program to begin from. */
+/** The default configuration, as a base for embedding programs. */
 export function defaultConfig(): Config {
   return readConfig({});
 }
 
-/** Where a server with this configuration listens, in a URL that this machine can open; `port` is the one that it got. */
+/** The URL of a server with this configuration, for use on the same machine. `port`: the actual port. */
 export function listeningUrl({ host, tlsCertFile }: Config, port: number): string {
   const everywhere = host === '0.0.0.0' || host === '::';
   const name = everywhere ? 'localhost' : host.includes(':') ? `[${host}]` : host;
   return `${tlsCertFile === null ? 'http' : 'https'}://${name}:${port}`;
 }
 
-/** The text of a file that a setting names. Throws `ConfigurationError` when it cannot be read. */
+/** The text of a file that a setting names. Throws `ConfigurationError` if it cannot be read. */
 export function readSettingFile(name: SettingName, path: string): string {
   try {
     return readFileSync(path, 'utf8');
@@ -196,10 +196,10 @@ function refuseUnknown(env: Environment): void {
   const known = SETTING_NAMES.map((name) => SETTINGS[name].variable);
   const unknown = Object.keys(env).find((variable) => variable.startsWith('SALLYPORT_') && !known.includes(variable));
   if (unknown === undefined) return;
-  throw new ConfigurationError(`${unknown} is not a setting; those that there are: ${known.join(', ')}`);
+  throw new ConfigurationError(`${unknown} is not a setting; the settings are: ${known.join(', ')}`);
 }
 
-/** Beside the configuration, not in it: a copy that a program has changed is no longer what was given. */
+/** Not in the configuration itself, because a changed copy must not have sources. */
 const given = new WeakMap<Config, Readonly<Record<SettingName, Given>>>();
 
 function givenTexts(env: Environment, flags: Environment): Readonly<Record<SettingName, Given>> {

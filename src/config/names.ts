@@ -1,6 +1,6 @@
 /**
- * The names of what an operator may set (contract §6): a `SALLYPORT_` variable and the flag of the same meaning. Apart from
- * how they are read, because help needs the names alone.
+ * The names and descriptions of the settings (contract §6): a `SALLYPORT_` variable and a flag each. In a file of their own, because help
+ * needs only these.
  */
 
 export type SettingName =
@@ -23,11 +23,11 @@ export type SettingName =
 
 export type SettingText = {
   readonly variable: string;
-  /** Without its dashes. */
+  /** Without dashes. */
   readonly flag: string;
-  /** How help shows what it takes: `<file>`. */
+  /** The value in help: `<file>`. */
   readonly value: string;
-  /** Ends in what it is when it is not set, in brackets. */
+  /** Ends with the default. */
   readonly description: string;
 };
 
@@ -36,97 +36,97 @@ export const SETTINGS: Readonly<Record<SettingName, SettingText>> = {
     variable: 'SALLYPORT_DATA',
     flag: 'data',
     value: '<folder>',
-    description: 'Where everything is kept (./data)',
+    description: 'The folder of all data (default: ./data)',
   },
   host: {
     variable: 'SALLYPORT_HOST',
     flag: 'host',
     value: '<address>',
-    description: 'The address to listen on (127.0.0.1)',
+    description: 'The address to listen on (default: 127.0.0.1)',
   },
   port: {
     variable: 'SALLYPORT_PORT',
     flag: 'port',
     value: '<number>',
-    description: 'The port to listen on; 0 takes any free one (8080)',
+    description: 'The port to listen on; 0 is any free port (default: 8080)',
   },
   publicUrl: {
     variable: 'SALLYPORT_PUBLIC_URL',
     flag: 'public-url',
     value: '<url>',
-    description: 'The address that clients see, such as https://edge.example',
+    description: 'The public address, such as https://edge.example',
   },
   tlsCertFile: {
     variable: 'SALLYPORT_TLS_CERT_FILE',
     flag: 'tls-cert-file',
     value: '<file>',
-    description: "The server's certificate and chain in PEM; without it plain HTTP is served",
+    description: 'The TLS certificate and its chain in PEM; without it, the server uses plain HTTP',
   },
   tlsKeyFile: {
     variable: 'SALLYPORT_TLS_KEY_FILE',
     flag: 'tls-key-file',
     value: '<file>',
-    description: "The certificate's private key in PEM",
+    description: 'The private key of the certificate in PEM',
   },
   masterKeyFile: {
     variable: 'SALLYPORT_MASTER_KEY_FILE',
     flag: 'master-key-file',
     value: '<file>',
-    description: 'The key under which secrets are kept (master.key in the data folder)',
+    description: 'The key that encrypts stored secrets (default: master.key in the data folder)',
   },
   caFile: {
     variable: 'SALLYPORT_CA_FILE',
     flag: 'ca-file',
     value: '<file>',
-    description: 'Further authorities in PEM that endpoints may have their certificates from',
+    description: 'Additional certificate authorities to trust for endpoints, in PEM',
   },
   egressAllow: {
     variable: 'SALLYPORT_EGRESS_ALLOW',
     flag: 'egress-allow',
     value: '<blocks>',
-    description: 'CIDR blocks that may be sent to although they are not public, comma-separated',
+    description: 'Non-public CIDR blocks to which webhooks may send, comma-separated',
   },
   egressProxy: {
     variable: 'SALLYPORT_EGRESS_PROXY',
     flag: 'egress-proxy',
     value: '<url>',
-    description: 'An HTTP CONNECT proxy for everything outbound, as http://[user:password@]host:port',
+    description: 'An HTTP CONNECT proxy for all outbound requests, as http://[user:password@]host:port',
   },
   trustedProxies: {
     variable: 'SALLYPORT_TRUSTED_PROXIES',
     flag: 'trusted-proxies',
     value: '<blocks>',
-    description: 'CIDR blocks of the proxies whose X-Forwarded-For counts, comma-separated',
+    description: 'CIDR blocks of proxies whose X-Forwarded-For is trusted, comma-separated',
   },
   databaseUrl: {
     variable: 'SALLYPORT_DATABASE_URL',
     flag: 'database-url',
     value: '<url>',
-    description: 'For PostgreSQL, which this version does not have yet',
+    description: 'For PostgreSQL, which this version does not support yet',
   },
   retentionDeliveredDays: {
     variable: 'SALLYPORT_RETENTION_DELIVERED_DAYS',
     flag: 'retention-delivered-days',
     value: '<days>',
-    description: 'How long delivered events are kept; 0 keeps them for ever (30)',
+    description: 'Retention of delivered events; 0 keeps them forever (default: 30)',
   },
   retentionDeadDays: {
     variable: 'SALLYPORT_RETENTION_DEAD_DAYS',
     flag: 'retention-dead-days',
     value: '<days>',
-    description: 'How long dead and discarded events are kept; 0 keeps them for ever (90)',
+    description: 'Retention of dead and discarded events; 0 keeps them forever (default: 90)',
   },
   retentionAttemptsDays: {
     variable: 'SALLYPORT_RETENTION_ATTEMPTS_DAYS',
     flag: 'retention-attempts-days',
     value: '<days>',
-    description: 'How long attempts are kept; 0 keeps them as long as their events (30)',
+    description: 'Retention of attempts; 0 keeps them as long as their events (default: 30)',
   },
   logLevel: {
     variable: 'SALLYPORT_LOG_LEVEL',
     flag: 'log-level',
     value: '<level>',
-    description: 'How much is logged: fatal, error, warn, info, debug, trace or silent (info)',
+    description: 'The log level: fatal, error, warn, info, debug, trace or silent (default: info)',
   },
 };
 

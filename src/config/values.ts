@@ -1,4 +1,4 @@
-/** How the text of each kind of setting is read. Pure but for the working folder, which relative paths begin at. */
+/** Parsers for the values of settings. Pure, except that relative paths start in the working folder. */
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { RETENTION_DAYS_MAX } from '../kernel/limits/housekeeping.ts';
@@ -7,7 +7,7 @@ import { type Cidr, parseCidr } from '../outbound/ip-address.ts';
 import { ambiguityOf } from '../outbound/plain-url.ts';
 import { parseProxyUrl } from '../outbound/proxy.ts';
 
-/** The value, or what is wrong with the text, to follow the setting's name: `must be …`. */
+/** The value, or a problem that follows the name of the setting: `must be …`. */
 export type Reading<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problem: string };
 
 export function readPath(text: string): Reading<string> {
@@ -18,7 +18,7 @@ export function readPath(text: string): Reading<string> {
 export function readHost(text: string): Reading<string> {
   const isName =
     /^(?=.{1,253}$)[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$/.test(text);
-  // Four numbers that are no address are a slip, not a name.
+  // Numbers with dots that are not an address are a mistake, not a name.
   const looksNumeric = /^[\d.]+$/.test(text);
   if (isIP(text) !== 0 || (isName && !looksNumeric)) return read(text);
   return refused('must be an IP address or a host name, without a port');
@@ -33,26 +33,24 @@ export function readPort(text: string): Reading<number> {
     : refused(`must be a whole number from 0 to ${PORT_MAX}`);
 }
 
-/** 0 stands for ever. */
+/** 0 means forever. */
 export function readDays(text: string): Reading<number> {
   const days = Number(text);
   return /^\d{1,5}$/.test(text) && days <= RETENTION_DAYS_MAX
     ? read(days)
-    : refused(`must be a whole number of days from 0, which is for ever, to ${RETENTION_DAYS_MAX}`);
+    : refused(`must be a whole number of days from 0 (forever) to ${RETENTION_DAYS_MAX}`);
 }
 
-/** An origin: all paths are fixed, so a URL with one of its own could not be served under it. */
+/** An origin. A URL with a path would not work, because all paths are fixed. */
 export function readOrigin(text: string): Reading<string> {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isOrigin = url !== null && /^https?:$/.test(url.protocol) && [url.origin, `${url.origin}/`].includes(url.href);
   return isOrigin && !/[?#@]/.test(text) && ambiguityOf(text, url) === null
     ? read(url.origin)
-    : refused(
-        'must be http:// or https:// with a host, such as https://edge.example, and neither path nor credentials',
-      );
+    : refused('must be http:// or https:// with a host and without path or credentials, such as https://edge.example');
 }
 
-/** CIDR blocks or single addresses, separated by commas or spaces; none is an empty list. */
+/** CIDR blocks or addresses, separated by commas or spaces. May be empty. */
 export function readCidrs(text: string): Reading<readonly Cidr[]> {
   const cidrs: Cidr[] = [];
   for (const block of text.split(/[\s,]+/).filter((part) => part !== '')) {
@@ -63,7 +61,7 @@ export function readCidrs(text: string): Reading<readonly Cidr[]> {
   return read(cidrs);
 }
 
-/** Kept as a secret: the URL may hold a password, and so nothing of it is repeated in the problem either. */
+/** A secret, because the URL may contain a password. The problem does not repeat it either. */
 export function readProxy(text: string): Reading<Secret> {
   try {
     parseProxyUrl(text);
@@ -80,9 +78,9 @@ export function readOneOf<T extends string>(allowed: readonly T[]): (text: strin
   };
 }
 
-/** The URL may hold a password: nothing of it is repeated. */
+/** The URL may contain a password, so the problem does not repeat it. */
 export function refusePostgres(): Reading<null> {
-  return refused('cannot be used: this version keeps everything in SQLite and has no PostgreSQL driver yet');
+  return refused('is not supported: this version stores everything in SQLite and has no PostgreSQL driver yet');
 }
 
 function read<T>(value: T): Reading<T> {

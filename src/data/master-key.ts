@@ -1,7 +1,7 @@
 /** The master key's file: 32 random bytes as Base64 text, readable by its owner alone (contract §6). */
 import { existsSync, readFileSync } from 'node:fs';
 import type { Random } from '../kernel/ids.ts';
-import { exposedMode, type Heir, strangerText, writePrivateFile } from '../kernel/private-file.ts';
+import { exposedMode, type OwnerLike, strangerText, writePrivateFile } from '../kernel/private-file.ts';
 import { MASTER_KEY_BYTES } from '../kernel/vault.ts';
 
 export type MasterKeyVerdict =
@@ -36,7 +36,7 @@ export function readMasterKey(path: string): MasterKeyVerdict {
 }
 
 /** Makes a new key, durable before it returns: what is sealed under a key that is gone would be lost. */
-export function makeMasterKey(path: string, random: Random, heir?: Heir): Uint8Array {
+export function makeMasterKey(path: string, random: Random, heir?: OwnerLike): Uint8Array {
   const key = random(MASTER_KEY_BYTES);
   writePrivateFile(path, `${Buffer.from(key).toString('base64')}\n`, heir);
   return key;

@@ -14,7 +14,7 @@ import { Refusal, type RefusalCode, refuseField } from '../kernel/refusal.ts';
 import { isObject } from '../kernel/validation.ts';
 import { decodeFormText } from './body.ts';
 import { errorBodySchema } from './error-body.ts';
-import { networkOf } from './remote-address.ts';
+import { networkOf } from './request-head.ts';
 import type { BodyRule, Call, Reply } from './route.ts';
 
 /** The client credentials in a form. */

@@ -1,10 +1,13 @@
 /**
- * The head of a request: header values, the target, and checks that apply before routing (RFC 9112 §2.3, §3.2, §6.1). Node's parser
- * accepts more than these rules allow.
+ * The head of a request: header values, the target, the client address, and checks that apply before routing (RFC 9112 §2.3, §3.2, §6.1).
+ * Node's parser accepts more than these rules allow.
  */
 import type { IncomingMessage } from 'node:http';
 import { isIPv6 } from 'node:net';
+import { PEERS_CACHED } from '../kernel/limits/limits.ts';
+import { createLru } from '../kernel/lru.ts';
 import { Refusal } from '../kernel/refusal.ts';
+import { type Cidr, cidrContains, formatAddress, parseAddress, unmapped } from '../outbound/ip-address.ts';
 
 // `request.headers` builds an object of all headers, which takes longer than the gate. Code that needs one or two headers reads them
 // from `rawHeaders` instead.
@@ -132,3 +135,55 @@ const MAY_HOLD_SECRET = /sp[ist](?:_|%5f)|invitations/i;
 const CREDENTIAL = /sp[ist](?:_|%5f)[0-9a-z%]+/gi;
 const INVITATION = /(invitations(?:\/|%2f)+).+/i;
 const LOGGED_PATH_LENGTH = 500;
+
+/** For a peer without an address, such as a Unix socket. */
+const UNKNOWN_ADDRESS = 'unknown';
+
+/**
+ * Returns a function for the client address of a request, in canonical text, with IPv4-mapped addresses as IPv4. `X-Forwarded-For` counts
+ * only as far as trusted proxies wrote it (contract §6): as long as the address is a trusted proxy, the next one is the entry that this
+ * proxy added, from the right, because a client may have written the entries further left. Stops at the proxy that sent an entry that is
+ * not an address.
+ */
+export function createRemoteAddress(trusted: readonly Cidr[]): (request: IncomingMessage) => string {
+  const isTrusted = (address: Uint8Array): boolean => trusted.some((cidr) => cidrContains(cidr, address));
+  /** By peer address, if no proxy is trusted. */
+  const cache = createLru<string, string>({ max: PEERS_CACHED });
+  return (request) => {
+    const peer = request.socket.remoteAddress ?? '';
+    if (trusted.length > 0) return throughProxies(peer, request);
+    const found = cache.get(peer);
+    if (found !== undefined) return found;
+    const address = throughProxies(peer, request);
+    cache.set(peer, address);
+    return address;
+  };
+
+  function throughProxies(peer: string, { headers }: IncomingMessage): string {
+    // A zone (`fe80::1%eth0`) names an interface of this machine and is not part of the address.
+    let address = parseAddress(peer.split('%', 1)[0] ?? '');
+    if (address === null) return UNKNOWN_ADDRESS;
+    const forwarded = String(headers['x-forwarded-for'] ?? '').split(',');
+    while (isTrusted(address)) {
+      const next = parseAddress(withoutPort(forwarded.pop()?.trim() ?? ''));
+      if (next === null) break;
+      address = next;
+    }
+    return formatAddress(unmapped(address));
+  }
+}
+
+/**
+ * The network for which failed authentications are counted: an IPv4 address, or the /64 of an IPv6 address, all of which one machine may
+ * use. `address`: from `createRemoteAddress`.
+ */
+export function networkOf(address: string): string {
+  const bytes = address.includes(':') ? parseAddress(address) : null;
+  return bytes === null ? address : `${formatAddress(bytes.fill(0, 8))}/64`;
+}
+
+/** Some proxies add the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
+function withoutPort(entry: string): string {
+  const [, bracketed] = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(entry) ?? [];
+  return bracketed ?? entry.replace(/^(\d{1,3}(?:\.\d{1,3}){3}):\d{1,5}$/, '$1');
+}

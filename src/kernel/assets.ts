@@ -1,11 +1,8 @@
-/** The files beside the code that the program reads at run time: the one place that knows where they are. */
+/** The files that the program reads at run time, and where they are. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
-/**
- * Where each is: a path from the root of the project, or `npm:` and a path inside a package. The single binary has them
- * inside, by name.
- */
+/** Each is a path from the root of the project, or `npm:` and a path in a package. The single binary contains them by name. */
 export const ASSETS = {
   'schema.sql': 'schema.sql',
   'openapi-examples.json': 'docs/examples/openapi.json',
@@ -47,17 +44,17 @@ export function readAsset(name: AssetName): string {
   return readFileSync(assetFile(name), 'utf8');
 }
 
-/** The file that an asset is, where the program is not a binary. */
+/** The file of an asset if the program is not a binary. */
 export function assetFile(name: AssetName): URL | string {
   const place = ASSETS[name];
-  // Packages may lie further up than beside this one.
+  // Packages may be in a parent folder.
   if (place.startsWith(PACKAGE)) return createRequire(import.meta.url).resolve(place.slice(PACKAGE.length));
   return new URL(`../../${place}`, import.meta.url);
 }
 
 const PACKAGE = 'npm:';
 
-/** The programs of threads: where the source of each is, without its ending. */
+/** The programs of threads: their sources without extension. */
 export const THREAD_PROGRAMS = {
   database: 'store/sqlite/driver/thread',
   largeBodies: 'delivery/large-bodies-thread',
@@ -65,15 +62,15 @@ export const THREAD_PROGRAMS = {
 
 export type ThreadProgram = keyof typeof THREAD_PROGRAMS;
 
-/** What the binary calls it. */
+/** Its name in the binary. */
 export function threadAsset(name: ThreadProgram): string {
   return `${name}-thread.js`;
 }
 
-/** The program of a thread: its text in the binary, else its file, source or compiled. */
+/** The program of a thread: its text in the binary, else its source or compiled file. */
 export function threadProgram(name: ThreadProgram): string | URL {
   const sea = process.getBuiltinModule('node:sea') as typeof import('node:sea') | undefined;
   if (sea?.isSea() === true) return sea.getAsset(threadAsset(name), 'utf8');
-  const ending = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-  return new URL(`../${THREAD_PROGRAMS[name]}.${ending}`, import.meta.url);
+  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+  return new URL(`../${THREAD_PROGRAMS[name]}.${extension}`, import.meta.url);
 }

@@ -1,10 +1,7 @@
-/** One hash for all spellings of a JSON value: to tell a repeated request from another one. */
+/** A hash of a JSON value that does not depend on the order of members, to recognise repeated requests. */
 import { hash } from 'node:crypto';
 
-/**
- * SHA-256 of the value as JSON, with the members of objects in the order of their names. The value must not be nested deeper than
- * JSON_DEPTH_MAX: it is walked by recursion.
- */
+/** SHA-256 of the value as JSON with sorted members. Recursive, so the value must not be nested deeper than JSON_DEPTH_MAX. */
 export function contentHash(value: unknown): Uint8Array {
   return Buffer.from(hash('sha256', canonicalJson(value), 'hex'), 'hex');
 }

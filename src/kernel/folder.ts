@@ -1,18 +1,18 @@
-/** Folders that belong to whoever runs the service. */
+/** Folders that only their owner can access. */
 import { mkdirSync, type Stats, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
- * Makes a folder for its owner alone, and the missing folders above it. Throws the system's error. Folders above are looked at only where
- * one is missing: Deno may permit nothing but the folder itself. One at a time: Node's own `recursive` never ends in a folder that
- * exists and takes no entries, such as /proc.
+ * Creates a folder that only its owner can access, and its missing parents. Throws the error of the system. Checks parents only if one is
+ * missing, because Deno may permit access to the folder alone. Creates one at a time: Node's `recursive` never returns in an existing
+ * folder that accepts no entries, such as /proc.
  */
 export function makePrivateFolder(path: string): void {
   if (isFolder(path)) return;
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
-    // Another process was faster.
+    // Another process may have created it first.
     if (isFolder(path)) return;
     const above = dirname(path);
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || above === path || find(above) !== undefined) throw error;

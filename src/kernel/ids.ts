@@ -1,8 +1,8 @@
 /**
- * Identifiers that are ordered by time (RFC 9562 UUIDv7), and the integer row keys inside them.
+ * Identifiers in order of time (RFC 9562 UUIDv7), and the integer row keys inside them.
  *
- * A row key is `milliseconds × 2048 + counter`, below 2⁵³ until the year 2109, so that rows which are written in order
- * are stored in order. The UUID of a thing that has a row key carries it in its first 60 bits; nothing else needs an index.
+ * A row key is `milliseconds × 2048 + counter`, below 2⁵³ until the year 2109, so that rows are stored in the order in which they are
+ * written. The UUID of a row carries the row key in its first 60 bits, so it needs no index.
  */
 
 /** Milliseconds since 1970, as `Date.now`. */
@@ -11,7 +11,7 @@ export type Clock = () => number;
 export type Random = (size: number) => Uint8Array;
 
 export type Ids = {
-  /** The next row key: larger than every one before from this source, and than `above`, which another process may have drawn. */
+  /** The next row key, larger than every earlier one from this source and than `above`, which another process may have created. */
   rowKey(above?: number): number;
   /** A UUIDv7 whose row key is `rowKeyOf(uuid)`. */
   uuid(): string;
@@ -20,10 +20,10 @@ export type Ids = {
 const COUNTERS_PER_MS = 2048;
 
 /**
- * A source of keys and UUIDs. Within a millisecond the counter runs on from a random start in its lower half, so that two
- * processes on one database rarely meet; where they do, the primary key says so and the writer tries again (`retryStale`).
- * More than 1,024 in a millisecond borrow from the next one: order is kept, the time in the key runs ahead by a little.
- * `after` is the largest key that is in use already: a clock that was set back goes on from there.
+ * A source of keys and UUIDs. In each millisecond, the counter starts at a random value in its lower half, so that two processes with
+ * one database rarely create the same key; if they do, the primary key refuses it and the writer tries again (`retryStale`). More than
+ * 1,024 keys in a millisecond continue into the next one: the order is kept, and the time in the key runs slightly ahead. `after` is the
+ * largest key in use, from which keys continue if the clock was set back.
  */
 export function createIds(clock: Clock, random: Random, after = 0): Ids {
   let last = after;
@@ -41,7 +41,7 @@ export function createIds(clock: Clock, random: Random, after = 0): Ids {
   return { rowKey, uuid: () => uuidWithRowKey(rowKey(), random) };
 }
 
-/** The row key that a UUIDv7 of ours carries. The caller compares the whole id with the stored one. */
+/** The row key in a UUIDv7 from `createIds`. The caller must compare the whole id with the stored one. */
 export function rowKeyOf(uuid: string): number {
   return millisecondsOf(uuid) * COUNTERS_PER_MS + (Number.parseInt(uuid.slice(15, 18), 16) % COUNTERS_PER_MS);
 }
@@ -51,19 +51,19 @@ export function firstRowKeyAt(at: number): number {
   return at * COUNTERS_PER_MS;
 }
 
-/** The millisecond a row key was made in. */
+/** The millisecond in which a row key was created. */
 export function rowKeyTime(rowKey: number): number {
   return Math.floor(rowKey / COUNTERS_PER_MS);
 }
 
 export const UUID_V7: RegExp = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-/** Whether `text` is a UUIDv7 in lower case; nothing else is ever an id of ours. */
+/** Whether the text is a UUIDv7 in lower case, as all ids are. */
 export function isUuidV7(text: string): boolean {
   return UUID_V7.test(text);
 }
 
-/** Where a delivery stands: its id says it, so no index of ids is kept. */
+/** The place of a delivery. Its id contains the place, so no index of ids is needed. */
 export type DeliveryAddress = { readonly createdAt: number; readonly webhookNumber: number; readonly offset: number };
 
 /** The UUIDv7 of a delivery: the event's millisecond, then 26 bits of webhook number and 48 bits of offset. */
@@ -74,7 +74,7 @@ export function deliveryId({ createdAt, webhookNumber, offset }: DeliveryAddress
   return formatUuid(createdAt, a, tail);
 }
 
-/** The inverse of `deliveryId`; null for what is not a UUIDv7. Whether such a delivery exists is for the store to say. */
+/** The inverse of `deliveryId`; null if the text is not a UUIDv7. The delivery may not exist. */
 export function deliveryAddress(id: string): DeliveryAddress | null {
   if (!isUuidV7(id)) return null;
   const a = Number.parseInt(id.slice(15, 18), 16);

@@ -1,7 +1,7 @@
-/** The life of an embedded service: it starts once and stops once, however often that is asked for, and calls that come later say so. */
+/** The lifetime of an embedded service: it starts once and stops once, and refuses later calls. */
 import { Refusal } from './refusal.ts';
 
-/** What every call on a service rejects with once `stop` was called. Answered as 503 `unavailable`. */
+/** Every call after `stop` rejects with this error. The API answers 503 `unavailable`. */
 export class StoppedError extends Refusal {
   constructor() {
     super('unavailable', 'this Sallyport has been stopped: create another one');
@@ -10,11 +10,11 @@ export class StoppedError extends Refusal {
 }
 
 export type Lifetime = {
-  /** Does a work that a stop waits for. Rejects with `StoppedError` once the stop has begun. */
+  /** Runs work that a stop waits for. Rejects with `StoppedError` after the stop has begun. */
   during<T>(work: () => Promise<T>): Promise<T>;
-  /** The same for a start, which is over before the stop begins its own work. */
+  /** The same for a start: the stop begins its own work only after it. */
   starting<T>(work: () => Promise<T>): Promise<T>;
-  /** Begins the stop, with `work`, after the starts that are under way; `idle` resolves once no work is left. Later calls get the same promise. */
+  /** Begins the stop with `work`, after the current starts. `idle` resolves when no work is left. Later calls get the same promise. */
   stop(work: (idle: Promise<void>) => Promise<void>): Promise<void>;
 };
 
@@ -41,7 +41,7 @@ export function createLifetime(): Lifetime {
   };
 }
 
-/** A work that is done once: later calls get its result. One that failed may be tried again. */
+/** Runs work only once; later calls get its result. After a failure, the next call tries again. */
 export function once<T>(work: () => Promise<T>): () => Promise<T> {
   let result: Promise<T> | null = null;
   return () => {
@@ -53,8 +53,8 @@ export function once<T>(work: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** The same functions, in objects one level down too, each of which `during` may refuse; those named in `inMemory` stay as they are. */
-export function lastingAsLong<T extends object>(
+/** Wraps all functions, also in nested objects, in `during`, except those named in `inMemory`. */
+export function refusedAfterStop<T extends object>(
   during: Lifetime['during'],
   parts: T,
   inMemory: ReadonlySet<string>,
@@ -65,7 +65,7 @@ export function lastingAsLong<T extends object>(
       if (typeof part === 'function') {
         return inMemory.has(String(name)) ? part : (...args: unknown[]) => during(() => part(...args));
       }
-      return part !== null && typeof part === 'object' ? lastingAsLong(during, part, inMemory) : part;
+      return part !== null && typeof part === 'object' ? refusedAfterStop(during, part, inMemory) : part;
     },
   });
 }

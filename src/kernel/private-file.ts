@@ -1,4 +1,4 @@
-/** Files that only their owner may read. */
+/** Files that only their owner can read. */
 import {
   closeSync,
   fchownSync,
@@ -17,20 +17,19 @@ const PRIVATE_MODE = 0o600;
 const OTHERS = 0o077;
 
 /**
- * The file or folder whose owner gets a file that root makes, so that the service's own user can use what root made in its folder;
- * null: root keeps it.
+ * The file or folder whose owner gets a file that root creates, so that the user of the service can use it. Null: root keeps it.
  */
-export type Heir = string | null;
+export type OwnerLike = string | null;
 
 /**
- * Makes an empty file if there is none. One that exists is not even opened: closing any descriptor of a file drops all
- * locks that SQLite holds on it in this process.
+ * Creates an empty file if it does not exist. Never opens an existing file: closing any descriptor of it releases all locks that SQLite
+ * holds on it in this process.
  */
-export function makePrivateFile(path: string, heir: Heir = dirname(path)): void {
+export function makePrivateFile(path: string, owner: OwnerLike = dirname(path)): void {
   try {
     const descriptor = openSync(path, 'wx', PRIVATE_MODE);
     try {
-      bequeath(descriptor, heir);
+      matchOwner(descriptor, owner);
     } finally {
       closeSync(descriptor);
     }
@@ -39,13 +38,13 @@ export function makePrivateFile(path: string, heir: Heir = dirname(path)): void 
   }
 }
 
-/** Writes a file that is there whole, durable and under its name, or not at all. */
-export function writePrivateFile(path: string, text: string, heir: Heir = dirname(path)): void {
+/** Writes a file atomically and durably: afterwards it is complete, or it does not exist. */
+export function writePrivateFile(path: string, text: string, owner: OwnerLike = dirname(path)): void {
   const unfinished = `${path}.new`;
   rmSync(unfinished, { force: true });
   const descriptor = openSync(unfinished, 'wx', PRIVATE_MODE);
   try {
-    bequeath(descriptor, heir);
+    matchOwner(descriptor, owner);
     writeSync(descriptor, text);
     fsyncSync(descriptor);
   } finally {
@@ -54,23 +53,22 @@ export function writePrivateFile(path: string, text: string, heir: Heir = dirnam
   moveFile(unfinished, path);
 }
 
-/** Puts a file in the place of another, durable before it returns. */
+/** Replaces a file by another, durably. */
 export function moveFile(from: string, to: string): void {
   renameSync(from, to);
   syncFolder(dirname(to));
 }
 
-/** Which permissions a file gives to others than its owner, as an octal mode such as `0644`; null when none. */
+/** The octal mode of a file, such as `0644`, if others than its owner have permissions; else null. */
 export function exposedMode(path: string): string | null {
-  // Windows has no such bits: what Node shows there is made up.
+  // Windows has no such bits.
   const mode = process.platform === 'win32' ? 0 : statSync(path).mode;
   return (mode & OTHERS) === 0 ? null : (mode & 0o777).toString(8).padStart(4, '0');
 }
 
 /**
- * For the message of something that cannot be opened: whose the first of these is that belongs to another, and who asks, as
- * ` (/x/sallyport.db belongs to root, and this is uid 1000)`. Empty where they belong to whoever asks, who asks is root, which can
- * open all of them, or nobody can say.
+ * Explains why a file cannot be opened: names the first of these paths that belongs to another user, as
+ * ` (/x/sallyport.db belongs to root, and this is uid 1000)`. Empty if all belong to the current user, if that is root, or if it is unknown.
  */
 export function strangerText(paths: readonly string[]): string {
   const self = currentUid();
@@ -82,7 +80,7 @@ export function strangerText(paths: readonly string[]): string {
   return '';
 }
 
-/** Null where there is nothing, or nothing to be seen from here. */
+/** Null if the path does not exist or cannot be examined. */
 export function ownerOf(path: string): Pick<Stats, 'uid' | 'gid'> | null {
   try {
     return statSync(path, { throwIfNoEntry: false }) ?? null;
@@ -99,24 +97,24 @@ function currentUid(): number | null {
   try {
     return process.geteuid?.() ?? null;
   } catch {
-    // Deno asks for a permission that the service needs for nothing else.
+    // Deno requires a permission that the service does not need otherwise.
     return null;
   }
 }
 
-/** Gives a file that root has just made to its heir. Who made it, the file says. On Windows everything is of uid 0. */
-function bequeath(descriptor: number, heir: Heir): void {
-  if (heir === null || fstatSync(descriptor).uid !== 0) return;
-  const { uid, gid } = statSync(heir);
+/** Changes the owner of a file that root has just created. On Windows, every file has uid 0. */
+function matchOwner(descriptor: number, owner: OwnerLike): void {
+  if (owner === null || fstatSync(descriptor).uid !== 0) return;
+  const { uid, gid } = statSync(owner);
   if (uid === 0) return;
   try {
     fchownSync(descriptor, uid, gid);
   } catch {
-    // Root of a container may not have the right to. It goes on with what is its own; the doctor says whose that is.
+    // Root in a container may lack the permission. The file then belongs to root, which `sallyport doctor` reports.
   }
 }
 
-/** Without this a file's name may be gone after a power loss although its contents are on the disk. */
+/** Without this, the name of a file may be lost in a power failure although its content is on the disk. */
 function syncFolder(folder: string): void {
   if (process.platform === 'win32') return;
   const descriptor = openSync(folder, 'r');

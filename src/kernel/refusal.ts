@@ -1,9 +1,9 @@
 /**
- * An expected refusal of a request: the one error class that reaches a caller as itself (contract §1).
- * Everything else that is thrown is a fault: answered 500, logged, nothing of it leaked.
+ * Expected errors of requests: the only error class that callers see (contract §1). Any other error is answered with 500 and logged,
+ * without details in the reply.
  */
 
-/** The HTTP status of each code; a code that is not here does not compile. */
+/** The HTTP status of each code. */
 export const REFUSAL_STATUS = {
   invalid_request: 400,
   validation_failed: 400,
@@ -40,7 +40,7 @@ export const REFUSAL_STATUS = {
 
 export type RefusalCode = keyof typeof REFUSAL_STATUS;
 
-/** One field of a request and what is wrong with it, e.g. `{field: 'scopes[2]', problem: 'is not a scope of any product'}`. */
+/** A wrong field of a request, e.g. `{field: 'scopes[2]', problem: 'is not a scope of any product'}`. */
 export type FieldProblem = { readonly field: string; readonly problem: string };
 
 export class Refusal extends Error {
@@ -64,20 +64,20 @@ export class Refusal extends Error {
   }
 }
 
-/** Refuses one field: 400 with the field both in the sentence and in `details`. */
+/** Refuses one field, with the field both in the description and in `details`. */
 export function refuseField(field: string, problem: string, code: RefusalCode = 'validation_failed'): Refusal {
   return new Refusal(code, `${field} ${problem}`, { details: [{ field, problem }] });
 }
 
-/** Refuses a stretch of time that ends before it has begun; null leaves that end open. `since` is what callers call its beginning. */
+/** Refuses a time range that ends before it begins; null is an open end. `since` is the name of the first field. */
 export function refuseBackwards(from: number | null, until: number | null, since = 'since'): void {
   if (from !== null && until !== null && until <= from) throw refuseField('until', `must be later than ${since}`);
 }
 
-/** Problems that are listed: the first ones are what a caller mends. */
+/** Number of problems in one refusal. */
 export const PROBLEMS_MAX = 20;
 
-/** Refuses several fields, the first of them in the sentence. What a problem knows beyond its field stays here. */
+/** Refuses several fields. The description names the first. Drops other properties of the problems. */
 export function refuseFields(problems: readonly FieldProblem[], code: RefusalCode = 'validation_failed'): Refusal {
   const details = problems.slice(0, PROBLEMS_MAX).map(({ field, problem }) => ({ field, problem }));
   const [first] = details;
@@ -86,7 +86,7 @@ export function refuseFields(problems: readonly FieldProblem[], code: RefusalCod
   return new Refusal(code, description, { details });
 }
 
-/** Carries all of the checks out, and throws one refusal for whatever fields they refuse. What else one throws ends them. */
+/** Runs all checks and throws one refusal for all fields that they refuse. Any other error ends the checks at once. */
 export async function checkAll(checks: readonly (() => void | Promise<void>)[]): Promise<void> {
   const problems: FieldProblem[] = [];
   for (const check of checks) {

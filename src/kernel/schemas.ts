@@ -1,22 +1,22 @@
-/** Schemas that several resources share. A schema both checks requests and documents them (OpenAPI). */
+/** Schemas that several resources share. A schema validates requests and documents them (OpenAPI). */
 import { z } from 'zod';
 import { UUID_V7 } from './ids.ts';
 
-// Patterns are published in OpenAPI, and read by other engines too: RE2 has no look-around and no \u escapes, and knows ASCII spaces
-// alone as \s. So spaces are written out: the ranges end in characters that look like none.
+// OpenAPI publishes the patterns, so other engines must understand them too: RE2 has no look-around and no \u escapes, and its \s matches
+// only ASCII spaces. So the patterns contain the spaces themselves, some of which are invisible.
 
 /** Control characters, in a character class. */
 const CONTROLS = '\\x00-\\x1f\\x7f-\\x9f';
-/** The same with every space of Unicode, and characters that cannot be seen. */
+/** Also all spaces of Unicode, and invisible characters. */
 const BLANKS = '\\x00-\\x20\\x7f-\\xa0\u1680\u2000-\u200f\u2027-\u202f\u205f\u3000\ufeff';
 
-/** Text of so many characters, counted as JSON Schema counts them: one outside the Basic Multilingual Plane is one, and not two. */
+/** Text with a length in characters as in JSON Schema: a surrogate pair counts as one. */
 export function text(min: number, max: number): z.ZodString {
   return z
     .string()
     .check((context) => {
       const { value: input } = context;
-      // A character has one or two code units, so most lengths are clear without counting.
+      // A character has one or two code units, so most texts need no counting.
       const isClear = (input.length > min * 2 && input.length <= max) || input.length > max * 2;
       const length = isClear ? input.length : [...input].length;
       const shared = { origin: 'string', inclusive: true, input } as const;
@@ -26,7 +26,7 @@ export function text(min: number, max: number): z.ZodString {
     .meta({ ...(min > 0 && { minLength: min }), maxLength: max });
 }
 
-/** A name that people read: no control characters, not blank at either end. */
+/** A name for people: no control characters, no spaces at either end. */
 export const displayName: z.ZodType<string, string> = text(1, 200)
   .regex(
     new RegExp(`^(?:[^${BLANKS}]|[^${BLANKS}][^${CONTROLS}]*[^${BLANKS}])$`, 'u'),
@@ -34,7 +34,7 @@ export const displayName: z.ZodType<string, string> = text(1, 200)
   )
   .meta({ minLength: 1, maxLength: 200 });
 
-/** Text that is not blank, and holds no control characters. */
+/** Text that is not blank and has no control characters. */
 export function plainText(max: number): z.ZodType<string, string> {
   return z
     .string()
@@ -49,7 +49,7 @@ export function plainText(max: number): z.ZodType<string, string> {
     .meta({ minLength: 1, maxLength: max });
 }
 
-/** Text of any other characters, spaces too. */
+/** Text without control characters, possibly blank. */
 export function withoutControls(max: number): z.ZodType<string, string> {
   return z
     .string()
@@ -59,7 +59,7 @@ export function withoutControls(max: number): z.ZodType<string, string> {
     );
 }
 
-/** A text without spaces, in which nothing is invisible. */
+/** Text without spaces and invisible characters. */
 export function word(max: number): z.ZodType<string, string> {
   return z
     .string()
@@ -69,19 +69,19 @@ export function word(max: number): z.ZodType<string, string> {
     );
 }
 
-/** What separates the parts of an address, beside blanks; and what a name of a host has none of. */
+/** Characters that may not occur in the local part of an address, and in a label of a host name. */
 const NO_ATOM = `${BLANKS}"(),.:;<>@\\[\\\\\\]`;
 const NO_LABEL = `${BLANKS}!-,./:-@\\[-\`{-~`;
 const LABEL = `[^${NO_LABEL}-](?:[^${NO_LABEL}]*[^${NO_LABEL}-])?`;
 
-/** A mailbox (RFC 5321 §4.1.2, with the letters of RFC 6531): a dot-atom and a name of a host. Quoted texts and addresses are none. */
+/** A mailbox (RFC 5321 §4.1.2, with the letters of RFC 6531): a dot-atom and a host name, without quoted strings and IP addresses. */
 export const emailAddress: z.ZodType<string, string> = text(3, 254)
   .regex(new RegExp(`^[^${NO_ATOM}]+(?:\\.[^${NO_ATOM}]+)*@${LABEL}(?:\\.${LABEL})+$`, 'u'), 'must be an email address')
   .meta({ minLength: 3, maxLength: 254 });
 
 export const id: z.ZodType<string, string> = z.string().meta({ format: 'uuid', description: 'UUIDv7' });
 
-/** An id in a request, which is looked up whatever it holds: the pattern tells clients which ones there can be. */
+/** An id in a request. Any text is looked up; the pattern documents valid ids for clients. */
 export const idInput: z.ZodString = z
   .string()
   .max(64)
@@ -94,7 +94,7 @@ export const instant: z.ZodType<string, string> = z
   .string()
   .meta({ format: 'date-time', description: 'ISO 8601 UTC with milliseconds', examples: ['2026-11-21T05:00:00.000Z'] });
 
-/** The same instant for those who write it (contract §1). */
+/** An instant in a reply (contract §1). Faster than `Date.toISOString`. */
 export function isoInstant(at: number): string;
 export function isoInstant(at: number | null): string | null;
 export function isoInstant(at: number | null): string | null {
@@ -109,23 +109,23 @@ export function isoInstant(at: number | null): string | null {
 }
 
 const DAY_MS = 86_400_000;
-/** Instants of one day come after one another, and a day written out takes as long as all the rest. */
+/** Most instants are of the same day as the one before, and formatting the day takes half of the time. */
 let lastDay = { number: Number.NaN, text: '' };
 const TWO: readonly string[] = Array.from({ length: 100 }, (_, n) => String(n).padStart(2, '0'));
 
-/** What is said of a text that is no `moment`. */
+/** The error for an invalid `moment`. */
 export const NOT_A_MOMENT = 'must be an instant, as 2026-11-21T05:00:00.000Z';
 
-/** An instant that a caller names, with its zone: without one it would mean another instant on another machine. */
+/** An instant in a request. It needs a time zone, because without one it would differ between machines. */
 export const moment: z.ZodType<string, string> = z.iso.datetime({ offset: true, error: NOT_A_MOMENT });
 
-/** The same as people write it, who may leave the seconds out; null for what is none. */
+/** Parses a moment that a person wrote, possibly without seconds. Null if it is invalid. */
 export function parseMoment(text: string): number | null {
   const whole = text.replace(/(T\d\d:\d\d)(?!:)/, '$1:00');
   return moment.safeParse(whole).success ? Date.parse(whole) : null;
 }
 
-/** A list without repeats. */
+/** A list without duplicates. */
 export function distinct<Item extends string>(item: z.ZodType<Item, Item>, max: number): z.ZodType<Item[], Item[]> {
   return z
     .array(item)

@@ -1,8 +1,8 @@
-/** A secret that must be used: it travels as a record that prints, logs and serialises as `[secret]`. */
+/** A secret in a record that prints, logs and serialises as `[secret]`. */
 import { inspect } from 'node:util';
 
 export type Secret = {
-  /** The text itself. Called where it is sealed, signed with, or shown once; nowhere else. */
+  /** The text itself. Call it only to encrypt, to sign, or to show the secret once. */
   reveal(): string;
   toJSON(): string;
   toString(): string;

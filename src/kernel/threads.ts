@@ -1,6 +1,6 @@
 /**
- * How many threads the process has for what would hold up its loop: looking names up, gzip, files. Imported before all else, since
- * the first such work makes them. Node's 4 could all be waiting for name servers; what `UV_THREADPOOL_SIZE` says is kept.
+ * Sets the number of threads for DNS, gzip and files. Import it first, because the first such operation creates the threads. All 4 of
+ * Node's default could wait for name servers. A given `UV_THREADPOOL_SIZE` is kept.
  */
 import { THREADS } from './limits/limits.ts';
 

@@ -1,11 +1,8 @@
-/** Takes work that holds the thread one piece at a time, each in a turn of the event loop of its own. */
+/** Limits concurrent work: CPU-bound pieces run one per turn of the event loop, others a few at a time. */
 
 export type Turns = <T>(work: () => Promise<T>) => Promise<T>;
 
-/**
- * A queue of its own. Between two pieces the event loop comes round once, so that timers, requests and answers wait for one
- * piece at most, however many were asked for at once.
- */
+/** A queue that runs one piece per turn of the event loop, so that timers, requests and replies wait for at most one piece. */
 export function createTurns(): Turns {
   let last: Promise<unknown> = Promise.resolve();
   return (work) => {
@@ -15,7 +12,7 @@ export function createTurns(): Turns {
   };
 }
 
-/** So many pieces at a time, in the order in which they were asked for: for work that other threads do. */
+/** Runs at most `places` pieces at a time, in order. For work in other threads. */
 export function createPlaces(places: number): Turns {
   let free = places;
   const waiting: (() => void)[] = [];
@@ -32,7 +29,7 @@ export function createPlaces(places: number): Turns {
   };
 }
 
-/** The one queue of the process: of everything that takes a turn here, whoever asks, the event loop waits for one piece at a time. */
+/** The shared queue of the process for CPU-bound work. */
 export const heavyTurns: Turns = createTurns();
 
 function nextTurn(): Promise<void> {

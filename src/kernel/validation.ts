@@ -1,11 +1,11 @@
-/** Turns what a schema finds wrong into a refusal that names each field (contract §1). */
+/** Validates input with schemas and refuses it by field (contract §1). */
 import type { z } from 'zod';
 import { JSON_DEPTH_MAX } from './limits/limits.ts';
 import { type FieldProblem, PROBLEMS_MAX, type Refusal, refuseField, refuseFields } from './refusal.ts';
 
 /**
- * Checks a value from outside and returns it as the schema makes it, defaults filled in.
- * `reserved` says why a field that the schema does not know is refused, where there is more to say than "unknown".
+ * Validates a value and returns the output of the schema, with defaults. `reserved`: why fields are refused that the schema does not
+ * have, for more helpful errors than "unknown".
  */
 export function validate<T>(schema: z.ZodType<T>, value: unknown, reserved: Readonly<Record<string, string>> = {}): T {
   const result = schema.safeParse(value, { reportInput: true });
@@ -15,12 +15,12 @@ export function validate<T>(schema: z.ZodType<T>, value: unknown, reserved: Read
   return result.data;
 }
 
-/** Where a value was found: its name in what is above it. Written out only for what is refused. */
+/** The place of a value, as a linked list. It becomes a field name only for an error. */
 type Place = { readonly above: Place | null; readonly name: PropertyKey; readonly value: object };
 
 /**
- * Half of a surrogate pair is no character: kept as text, one would be the same as any other. An event's `data` is kept as JSON, where
- * it stays what it is.
+ * Finds texts with half of a surrogate pair. Stored as text, all such halves would become the same character. The `data` of an event is
+ * stored as JSON, which preserves them.
  */
 function illFormedTexts(body: unknown): FieldProblem[] {
   if (body === null || typeof body !== 'object') return [];
@@ -51,8 +51,8 @@ const ILL_FORMED = 'must be well-formed Unicode, and holds half of a surrogate p
 const KEPT_AS_JSON = 'data';
 
 /**
- * Checks a merge patch (RFC 7396) on `target`, what a caller could have sent to make the record, and returns what that
- * makes of it. What the patch names must be known even where it is only removed: `{"nmae": null}` is a mistake too.
+ * Applies a merge patch (RFC 7396) to `target`, the input that would create the record, and validates the result. Refuses unknown fields
+ * even if the patch removes them: `{"nmae": null}` is a mistake too.
  */
 export function validatePatch<T>(
   schema: z.ZodType<T>,
@@ -64,7 +64,7 @@ export function validatePatch<T>(
   return validate(schema, mergePatch(target, patch), reserved);
 }
 
-/** The part of `validatePatch` that needs no target: refuses what is no patch, or names what may not be patched. */
+/** The part of `validatePatch` that needs no target: refuses a patch that is not an object or names fields that cannot change. */
 export function refusePatch(
   schema: z.ZodType,
   patch: unknown,
@@ -79,18 +79,18 @@ export function refusePatch(
   if (unknown.length > 0) throw refuseIssues(unknown, reserved);
 }
 
-/** Refuses a body that is nested too deep to be walked: the parser takes any depth, and writing it out again would not. */
+/** Refuses a body that is nested too deeply for recursion. The JSON parser accepts any depth; `JSON.stringify` does not. */
 export function refuseDeep(body: unknown): void {
   if (isDeeperThan(JSON_DEPTH_MAX, body)) throw refuseField('body', `must not be nested deeper than ${JSON_DEPTH_MAX}`);
 }
 
-/** Whether lists and objects are nested in more than `depth` levels. Whoever walks a value by recursion asks this first. */
+/** Whether lists and objects are nested in more than `depth` levels. */
 export function isDeeperThan(depth: number, value: unknown): boolean {
   if (value === null || typeof value !== 'object') return false;
   return depth === 0 || Object.values(value).some((member) => isDeeperThan(depth - 1, member));
 }
 
-/** RFC 7396: members of the patch replace those of the target, null removes, objects merge. Neither argument is changed. */
+/** RFC 7396: members of the patch replace those of the target, null removes, objects merge. Changes neither argument. */
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch;
   const merged: Record<string, unknown> = isObject(target) ? { ...target } : {};
@@ -107,7 +107,7 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
   return merged;
 }
 
-/** A body of those fields that have a value: absent ones stay as they are, or have their defaults. */
+/** Only the fields with a value, so that the others keep their values or get their defaults. */
 export function definedFields(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
@@ -118,7 +118,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 
 function refuseIssues(issues: readonly z.core.$ZodIssue[], reserved: Readonly<Record<string, string>>): Refusal {
   const problems: FieldProblem[] = [];
-  for (const issue of tellingIssues(issues)) {
+  for (const issue of distinctIssues(issues)) {
     if (problems.length >= PROBLEMS_MAX) break;
     problems.push(...problemsOf(issue, reserved));
   }
@@ -126,21 +126,21 @@ function refuseIssues(issues: readonly z.core.$ZodIssue[], reserved: Readonly<Re
 }
 
 /**
- * Those of the issues that say something of their own: what is no list is no short one either. A request of a megabyte may have
- * tens of thousands, so places are looked up: to compare each issue with every other held everything else up for seconds.
+ * Drops issues that follow from another one: a value that is not a list is not a short list either. A request of a megabyte may have tens
+ * of thousands of issues, so this uses a set: comparing each issue with every other blocked the event loop for seconds.
  */
-export function tellingIssues<Issue extends Located>(issues: readonly Issue[]): Issue[] {
-  const mistyped = new Set(issues.filter(saysItsType).map(placeOf));
-  return issues.filter((issue) => saysItsType(issue) || !mistyped.has(placeOf(issue)));
+export function distinctIssues<Issue extends Located>(issues: readonly Issue[]): Issue[] {
+  const mistyped = new Set(issues.filter(isWrongType).map(placeOf));
+  return issues.filter((issue) => isWrongType(issue) || !mistyped.has(placeOf(issue)));
 }
 
 type Located = Pick<z.core.$ZodIssue, 'code' | 'path'>;
 
-function saysItsType({ code }: Located): boolean {
+function isWrongType({ code }: Located): boolean {
   return code === 'invalid_type';
 }
 
-/** A text for each path, in which a number is another step than its digits. */
+/** A text for each path. A number differs from a text with its digits. */
 function placeOf({ path }: Located): string {
   return JSON.stringify(path);
 }
@@ -167,7 +167,7 @@ function problemsOf(issue: z.core.$ZodIssue, reserved: Readonly<Record<string, s
   }
 }
 
-/** `rules[0].scope`; the whole body is `body`. */
+/** A path as text, such as `rules[0].scope`; `body` for the whole body. */
 export function fieldName(path: readonly PropertyKey[]): string {
   let name = '';
   for (const step of path) {
@@ -177,7 +177,7 @@ export function fieldName(path: readonly PropertyKey[]): string {
   return name === '' ? 'body' : name;
 }
 
-/** A caller's own field name goes back to it, but short and in visible ASCII. */
+/** Shortens the field name of a caller, and replaces everything but visible ASCII. */
 function printable(name: string): string {
   return name === '' ? '""' : name.slice(0, 64).replace(/[^\x20-\x7e]/g, '?');
 }

@@ -1,16 +1,15 @@
 /**
- * Secrets at rest (contract §1): AES-256-GCM under the master key.
- * Layout of what is sealed: version byte 1, 12-byte nonce, 16-byte tag, ciphertext. The place it belongs to
- * (`table.column:id`) is authenticated with it, so that a sealed value cannot be moved to another row.
+ * Encryption of stored secrets (contract §1): AES-256-GCM with the master key. Layout: version byte 1, 12-byte nonce, 16-byte tag,
+ * ciphertext. The place of the value (`table.column:id`) is authenticated too, so that a value cannot be moved to another row.
  */
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 import type { Random } from './ids.ts';
 
 export type Vault = {
   seal(text: string, place: string): Uint8Array;
-  /** Throws when the value was altered, moved, or sealed under another key. */
+  /** Throws if the value was changed, moved, or sealed with another key. */
   unseal(sealed: Uint8Array, place: string): string;
-  /** HMAC-SHA-256 in hex, under a key of its own that is derived from the master key: who has the master key wrote this text. */
+  /** HMAC-SHA-256 in hex with a key derived from the master key. It proves that the author of the text had the master key. */
   authenticate(text: string): string;
 };
 
@@ -40,7 +39,7 @@ export function createVault(masterKey: Uint8Array, random: Random): Vault {
       try {
         return Buffer.concat([decipher.update(sealed.subarray(HEADER_BYTES)), decipher.final()]).toString('utf8');
       } catch (cause) {
-        throw new Error(`${place} was altered, or sealed under another master key`, { cause });
+        throw new Error(`${place} was altered, or sealed with another master key`, { cause });
       }
     },
   };

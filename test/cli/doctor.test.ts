@@ -121,7 +121,7 @@ test('a sealed value that was moved from its place is found', async (t) => {
   const { id } = await folder.json(['endpoint', 'create', '--name', 'x', '--url', 'https://a.example/']);
   tamper(folder, 'UPDATE endpoint SET api_key = secret');
   assert.deepEqual(await complaints(folder), [
-    `problem secrets: endpoint.api_key:${id} was altered, or sealed under another master key`,
+    `problem secrets: endpoint.api_key:${id} was altered, or sealed with another master key`,
   ]);
 });
 

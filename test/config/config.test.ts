@@ -125,10 +125,10 @@ test('a bad value is refused with the name of its variable or flag and with what
     ['SALLYPORT_PORT', '80.5', /0 to 65535/],
     ['SALLYPORT_PUBLIC_URL', 'edge.example', /https:\/\/edge\.example/],
     ['SALLYPORT_PUBLIC_URL', 'ftp://edge.example', /http:\/\/ or https:\/\//],
-    ['SALLYPORT_PUBLIC_URL', 'https://edge.example/api', /neither path/],
+    ['SALLYPORT_PUBLIC_URL', 'https://edge.example/api', /without path or credentials/],
     ['SALLYPORT_PUBLIC_URL', 'https://u:p@edge.example', /nor credentials/],
-    ['SALLYPORT_PUBLIC_URL', 'https://edge.example/?a=b', /neither path/],
-    ['SALLYPORT_PUBLIC_URL', 'https://edge.example/#', /neither path/],
+    ['SALLYPORT_PUBLIC_URL', 'https://edge.example/?a=b', /without path or credentials/],
+    ['SALLYPORT_PUBLIC_URL', 'https://edge.example/#', /without path or credentials/],
     ['SALLYPORT_EGRESS_ALLOW', '10.0.0.0/33', /CIDR/],
     ['SALLYPORT_EGRESS_ALLOW', '10.0.0.1/8', /10\.0\.0\.0\/8/],
     ['SALLYPORT_EGRESS_ALLOW', 'intranet', /CIDR/],
@@ -136,7 +136,7 @@ test('a bad value is refused with the name of its variable or flag and with what
     ['SALLYPORT_EGRESS_PROXY', 'https://proxy.example', /http:\/\/\[user:password@\]host:port/],
     ['SALLYPORT_TRUSTED_PROXIES', '*', /CIDR/],
     ['SALLYPORT_RETENTION_DELIVERED_DAYS', '-1', /whole number of days/],
-    ['SALLYPORT_RETENTION_DEAD_DAYS', '1.5', /0, which is for ever/],
+    ['SALLYPORT_RETENTION_DEAD_DAYS', '1.5', /from 0 \(forever\)/],
     ['SALLYPORT_RETENTION_ATTEMPTS_DAYS', '36501', /36500/],
     ['SALLYPORT_LOG_LEVEL', 'loud', /fatal, error, warn, info, debug, trace, silent/],
     ['SALLYPORT_LOG_LEVEL', 'INFO', /one of/],
@@ -169,7 +169,7 @@ test('an empty flag is refused where there is no empty value', () => {
   }
 });
 
-test('a variable that is no setting is refused by name, with those that there are', () => {
+test('an unknown variable is refused by name, with the list of settings', () => {
   const message = refusal({ SALLYPORT_PROT: '80', SALLYPORT_PORT: '80' });
   assert(message.startsWith('SALLYPORT_PROT is not a setting'), message);
   assert.match(message, /SALLYPORT_PORT, SALLYPORT_PUBLIC_URL/);

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { z } from 'zod';
 import { JSON_DEPTH_MAX } from '../../src/kernel/limits/limits.ts';
 import { Refusal } from '../../src/kernel/refusal.ts';
-import { isDeeperThan, tellingIssues, validate, validatePatch } from '../../src/kernel/validation.ts';
+import { distinctIssues, isDeeperThan, validate, validatePatch } from '../../src/kernel/validation.ts';
 
 const schema = z.strictObject({
   name: z.string().min(2).max(5),
@@ -241,9 +241,9 @@ describe('a value of the wrong type', () => {
       counted(at % 2 === 0 ? 'invalid_type' : 'too_small', at >> 1),
     );
     const types = issues.filter(({ code }) => code === 'invalid_type');
-    assert.deepEqual(tellingIssues(issues), types);
+    assert.deepEqual(distinctIssues(issues), types);
     looks = 0;
-    tellingIssues(issues);
+    distinctIssues(issues);
     assert.ok(looks <= 2 * issues.length, `${looks} looks at ${issues.length} issues`);
   });
 });

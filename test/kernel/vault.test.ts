@@ -46,7 +46,7 @@ describe('the vault', () => {
   for (const place of elsewhere) {
     it(`unseals nothing that was moved to ${place === '' ? 'no place' : place}`, () => {
       const sealed = vault.seal('a secret', PLACE);
-      assert.throws(() => vault.unseal(sealed, place), { message: /was altered, or sealed under another master key/ });
+      assert.throws(() => vault.unseal(sealed, place), { message: /was altered, or sealed with another master key/ });
     });
   }
 

@@ -6,7 +6,7 @@ import { createThrottle } from '../../src/access/throttle.ts';
 import type { User } from '../../src/access/user.ts';
 import { createListener } from '../../src/http/listener.ts';
 import { createClientAuthentication } from '../../src/http/oauth.ts';
-import { createRemoteAddress } from '../../src/http/remote-address.ts';
+import { createRemoteAddress } from '../../src/http/request-head.ts';
 import { discoveryRoutes } from '../../src/http/routes/discovery.ts';
 import { forwardAuthRoutes } from '../../src/http/routes/forward-auth.ts';
 import { introspectionRoutes } from '../../src/http/routes/introspection.ts';

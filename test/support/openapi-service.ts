@@ -10,7 +10,7 @@ import { createListener } from '../../src/http/listener.ts';
 import { createClientAuthentication } from '../../src/http/oauth.ts';
 import { createOnce } from '../../src/http/once.ts';
 import { openApiDocument } from '../../src/http/openapi.ts';
-import { createRemoteAddress } from '../../src/http/remote-address.ts';
+import { createRemoteAddress } from '../../src/http/request-head.ts';
 import type { Route } from '../../src/http/route.ts';
 import { accessRoutes } from '../../src/http/routes/access.ts';
 import { discoveryRoutes } from '../../src/http/routes/discovery.ts';

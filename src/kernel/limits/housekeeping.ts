@@ -1,48 +1,48 @@
-/** Every bound of housekeeping in one place: what works in the background in small steps, and how often. Spans are milliseconds, unless the name says otherwise. */
+/** Limits and intervals of housekeeping, which works in the background in small steps. */
 
-/** How long a step may hold the database; the next one is half as large when it took longer. The bound that is kept to is 10 ms. */
+/** Target duration of a step on the database. After a longer step the next one is half as large. This keeps steps below 10 ms. */
 export const STEP_TARGET_MS = 5;
 export const STEP_ROWS_FIRST = 16;
 export const STEP_ROWS_MIN = 1;
 export const STEP_ROWS_MAX = 4096;
-/** Payload that one step takes away: freed pages are overwritten, so large events count for more than one row. */
+/** Payload deleted per step. Freed pages are overwritten, so large events cost more than one row. */
 export const STEP_PAYLOAD_BYTES: number = 256 * 1024;
-/** Events that the first step of an erasure takes: each has its neighbours in the file rewritten too. */
+/** Events in the first step of an erasure. Each also rewrites its neighbours in the file. */
 export const ERASURE_FIRST_EVENTS = 4;
-/** How long whoever asks for an erasure waits for it to finish before the reply says where to look. */
+/** How long the reply to an erasure waits for its end before it refers to the status. */
 export const ERASURE_REPLY_MS = 2000;
-/** How often the server looks for erasures that a command began, or left unfinished. */
+/** How often the server looks for erasures that a command began or left unfinished. */
 export const ERASURE_LOOK_MS = 1000;
-/** The longest pause before the copies beside the tables are tried again to be let go of, while another process reads them. */
+/** Longest pause before trying again to remove old copies of data while another process reads them. */
 export const ERASURE_COPY_PAUSE_MS = 2000;
-/** How long a finished erasure can be asked about. */
+/** How long the status of a finished erasure is kept. */
 export const ERASURE_KEPT_MS: number = 90 * 86_400_000;
-/** What may lie between the records of an attempt being read and the attempt beginning: its turn to be encrypted, at most. */
+/** Longest time between reading the records of an attempt and its start, mostly spent waiting for encryption. */
 export const ERASURE_UNDER_WAY_MS = 60_000;
-/** Others have this many times as long as a step took, and at least this many milliseconds, before the next one. */
+/** The pause after a step: this many times its duration, and at least this many milliseconds. */
 export const STEP_PAUSE_FACTOR = 4;
 export const STEP_PAUSE_MIN_MS = 5;
-/** How often the jobs run, those that take away what has expired, the logs of deleted webhooks, and what is kept no longer; and how often it is looked at which are due. */
+/** Intervals of the jobs for expired rows, deleted webhooks and retention, and of the check for due jobs. */
 export const EXPIRED_EVERY_MS = 60_000;
 export const REMOVAL_EVERY_MS = 5000;
 export const RETENTION_EVERY_MS = 600_000;
 export const HOUSEKEEPING_LOOK_MS = 1000;
-/** How often the last uses of applications are written, and how many in one statement at a stop. */
+/** How often the last uses of applications are written, and how many per statement at a stop. */
 export const APPLICATION_USES_EVERY_MS = 60_000;
 export const APPLICATION_USES_AT_ONCE = 1000;
-/** How often webhooks are looked for that fail and send nothing. */
+/** How often to look for failing webhooks that send nothing. */
 export const GIVE_UP_EVERY_MS = 60_000;
-/** One that has an attempt to make within this time is left to it. Longer than any attempt under way may take. */
+/** Webhooks with an attempt due within this time are left alone. Longer than any attempt. */
 export const GIVE_UP_QUIET_MS = 300_000;
-/** How often it is looked for what lies ahead of the clock. */
+/** How often to look for records ahead of the clock. */
 export const CLOCK_LOOK_EVERY_MS = 60_000;
 /** How often the head of the audit log is logged. */
 export const AUDIT_HEAD_EVERY_MS = 3_600_000;
-/** When keys and client certificates are warned of before they expire, in days, and how often they are looked at. */
+/** Days before the expiry of keys and client certificates at which to warn, and how often to check. */
 export const EXPIRY_WARNING_DAYS: readonly number[] = [30, 7, 1];
 export const EXPIRY_LOOK_EVERY_MS = 3_600_000;
-/** How long before its end the service's own certificate is warned of, at most, and how often it is looked at. */
+/** Longest time before the expiry of the service's own certificate at which to warn, and how often to check. */
 export const SERVING_CERTIFICATE_WARNING_MS: number = 14 * 86_400_000;
 export const SERVING_CERTIFICATE_LOOK_EVERY_MS = 86_400_000;
-/** A hundred years: more days to keep something are a slip. */
+/** A hundred years. More is a mistake. */
 export const RETENTION_DAYS_MAX = 36_500;

@@ -1,8 +1,8 @@
-/** The bounds of `sallyport listen`. */
+/** Limits of `sallyport listen`. */
 
 export const LISTEN_CERTIFICATE_DAYS = 365;
-/** How long the program that deliveries are forwarded to has to answer; below what a sender waits at most. */
+/** Time for the program of --forward to answer. Below the longest time-out of a sender. */
 export const LISTEN_FORWARD_MS = 50_000;
 export const LISTEN_DELAY_MAX_MS = 3_600_000;
-/** Characters of a body that are shown. */
+/** Characters of a body in the output. */
 export const LISTEN_BODY_SHOWN_LENGTH = 65_536;

@@ -2,7 +2,7 @@
 import type { NewSession, Visitor } from '../../access/sessions.ts';
 import { type Attempt, createThrottle, refuseBlocked } from '../../access/throttle.ts';
 import { userNameKey } from '../../access/user-name-key.ts';
-import { networkOf } from '../../http/remote-address.ts';
+import { networkOf } from '../../http/request-head.ts';
 import {
   CHALLENGES_MAX,
   PASSKEY_REQUEST_BYTES,

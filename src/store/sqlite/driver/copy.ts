@@ -4,7 +4,7 @@
 import { closeSync, fsyncSync, openSync, readdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
-import { type Heir, makePrivateFile, moveFile } from '../../../kernel/private-file.ts';
+import { makePrivateFile, moveFile, type OwnerLike } from '../../../kernel/private-file.ts';
 import type { SqliteDatabase } from './sqlite.ts';
 
 /** 8 MiB of the usual pages: this process does nothing else meanwhile, but its progress can be cut short between two. */
@@ -25,7 +25,7 @@ export async function writeWhole<T>(
   {
     place = moveFile,
     heir = dirname(path),
-  }: { readonly place?: (unfinished: string, path: string) => void; readonly heir?: Heir } = {},
+  }: { readonly place?: (unfinished: string, path: string) => void; readonly heir?: OwnerLike } = {},
 ): Promise<T> {
   removeLeftOver(path);
   const unfinished = `${path}.${process.pid}.part`;
