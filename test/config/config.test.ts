@@ -126,7 +126,7 @@ test('a bad value is refused with the name of its variable or flag and with what
     ['SALLYPORT_PUBLIC_URL', 'edge.example', /https:\/\/edge\.example/],
     ['SALLYPORT_PUBLIC_URL', 'ftp://edge.example', /http:\/\/ or https:\/\//],
     ['SALLYPORT_PUBLIC_URL', 'https://edge.example/api', /without path or credentials/],
-    ['SALLYPORT_PUBLIC_URL', 'https://u:p@edge.example', /nor credentials/],
+    ['SALLYPORT_PUBLIC_URL', 'https://u:p@edge.example', /without path or credentials/],
     ['SALLYPORT_PUBLIC_URL', 'https://edge.example/?a=b', /without path or credentials/],
     ['SALLYPORT_PUBLIC_URL', 'https://edge.example/#', /without path or credentials/],
     ['SALLYPORT_EGRESS_ALLOW', '10.0.0.0/33', /CIDR/],
