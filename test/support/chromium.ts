@@ -1,6 +1,9 @@
-/** The browser that pages are looked at with: Debian's Chromium, without a window. */
+/** The browser that shows the portal's pages: Debian's Chromium, without a window. */
 import { type Browser, chromium } from 'playwright-core';
 import { onPath } from './on-path.ts';
+
+/** The headless shell is Chromium without its own user interface, and takes half of the processor's time. */
+const PROGRAMS = ['chromium-headless-shell', 'chromium'];
 
 const FLAGS = [
   '--headless',
@@ -13,9 +16,11 @@ const FLAGS = [
   '--disable-sync',
 ];
 
-/** Started anew, with a profile of its own. Whoever starts it closes it. */
+/** Starts a browser with a profile of its own. The caller closes it. */
 export async function launchChromium(): Promise<Browser> {
-  const executablePath = onPath('chromium');
-  if (executablePath === null) throw new Error('chromium is not installed: apt-get install chromium');
+  const [executablePath] = PROGRAMS.flatMap((program) => onPath(program) ?? []);
+  if (executablePath === undefined) {
+    throw new Error(`Chromium is not installed: apt-get install ${PROGRAMS[0]}`);
+  }
   return chromium.launch({ executablePath, args: FLAGS });
 }
