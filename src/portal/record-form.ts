@@ -24,9 +24,9 @@ export type RecordForm<Rec> = {
   /** Does what was sent, by `call.acting`, which holds the tag. */
   respond(call: PageCall, record: Rec): Promise<PageResult>;
   /** What was typed, without the secrets in it. */
-  refused?(typed: URLSearchParams, refusal: Refusal): FormState;
+  refused?(typed: URLSearchParams, refusal: Refusal, record: Rec): FormState | Promise<FormState>;
   /** What a form sends, by the names of fields: to show what differs from the record. Lists are sets here. */
-  compared?(fields: URLSearchParams): Fields | Promise<Fields>;
+  compared?(fields: URLSearchParams, record: Rec): Fields | Promise<Fields>;
 };
 
 /** The three answers of a form at a path with `{id}`, for `pages.form`. */
@@ -58,7 +58,7 @@ export function recordForm<Rec>({
   };
 
   const overtaken = async (call: PageCall, record: Rec, typed: FormState): Promise<FormState> => {
-    const [yours, now] = await Promise.all([typed, await fill(record)].map(({ fields }) => compared(fields)));
+    const [yours, now] = await Promise.all([typed, await fill(record)].map(({ fields }) => compared(fields, record)));
     const notKept = [...call.form].flatMap(([name, text]) =>
       text === '' || name === FORGERY_FIELD || typed.fields.has(name) ? [] : [name],
     );
@@ -77,7 +77,7 @@ export function recordForm<Rec>({
     invalid: async (call, refusal) => {
       if (OWN_PAGES.has(refusal.code)) return null;
       const record = await found(call);
-      const typed = refused(call.form, refusal);
+      const typed = await refused(call.form, refusal, record);
       if (refusal.code === 'precondition_failed') return view(call, record, await overtaken(call, record, typed));
       return view(call, record, { ...typed, seen: call.form.get(SEEN_FIELD) });
     },

@@ -2,7 +2,7 @@
  * Reading the input of administered resources. Each door (HTTP, portal, command line, embedding program) reads what its caller sent, and
  * use cases take the typed result.
  */
-import type { z } from 'zod';
+import { z } from 'zod';
 import { mergePatch, refuseDeep, refusePatch, validate } from '../kernel/validation.ts';
 
 /** What a merge patch (RFC 7396) of `Body` may hold. Null takes a value away, which only an optional field allows. */
@@ -52,6 +52,15 @@ export function inputReader<Body, Input>(
     },
     apply: (target, patch) => validate(schema, mergePatch(target, patch)),
   };
+}
+
+/** The defaults of a schema, those of members too: what a new form begins with. */
+export function defaultsOf(schema: z.ZodType): unknown {
+  if (schema instanceof z.ZodDefault) return schema.def.defaultValue ?? defaultsOf(schema.unwrap() as z.ZodType);
+  if (schema instanceof z.ZodNullable || schema instanceof z.ZodOptional)
+    return defaultsOf(schema.unwrap() as z.ZodType);
+  if (!(schema instanceof z.ZodObject)) return undefined;
+  return Object.fromEntries(Object.entries(schema.shape).map(([name, member]) => [name, defaultsOf(member)]));
 }
 
 /** The reason given for fields that only the service sets. */

@@ -6,21 +6,18 @@ import type { PgpKey } from '../../webhooks/key.ts';
 import { keyReader } from '../../webhooks/keys.ts';
 import { type PageCall, pathId, redirectTo, type View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
-import { linesOf } from '../endpoints/input.ts';
+import { type FieldTable, lines, text } from '../field-table.ts';
 import type { PageRoute } from '../page.ts';
-import { attempted } from '../parts/attempted.ts';
 import { linkButton } from '../parts/button.ts';
 import { codeBlock, copyable } from '../parts/code.ts';
-import { confirmPage } from '../parts/confirm.ts';
 import { definitionList } from '../parts/details.ts';
-import { textArea, textField } from '../parts/fields.ts';
-import { fieldGroup, form } from '../parts/form.ts';
-import { type FormState, newForm, refusedForm } from '../parts/form-state.ts';
+import { fieldGroup } from '../parts/form.ts';
+import { refusedForm } from '../parts/form-state.ts';
 import { pageHeader, section } from '../parts/header.ts';
 import { notice } from '../parts/notice.ts';
 import { relativeTime, time } from '../parts/time.ts';
-import { recordForm } from '../record-form.ts';
-import { stillUsedView, usesList } from '../webhooks/uses.ts';
+import { recordPages, removalPages } from '../record-pages.ts';
+import { usesList } from '../webhooks/uses.ts';
 import { grouped, keyListPage } from './list.ts';
 import { expiryTone } from './timeline.ts';
 
@@ -31,94 +28,52 @@ export function keyPages(dependencies: PageDependencies): PageRoute[] {
   const { keys } = services;
   const found = (call: PageCall): Promise<PgpKey> => keys.get(pathId(call));
   const usesOf = async (name: string): Promise<Uses | null> => (await store.uses.ofKeys([name])).get(name) ?? null;
+  const entity = { list: LIST, noun: 'key', nameOf: ({ name }: PgpKey) => name, administration: keys };
   return [
     keyListPage(dependencies),
-    ...pages.form('/keys/new', {
-      show: async (call) => formView(call, newForm(), null),
-      respond: async (call) => {
-        const { id, name } = await keys.create(keyReader.create(keyBody(call.form)), call.acting);
-        return redirectTo(`/keys/${id}`, `The key ${name} is imported. Webhooks can name it now.`);
+    ...recordPages(pages, {
+      ...entity,
+      reader: keyReader,
+      choices: async () => null,
+      fields: keyFields,
+      layout: (field) => fieldGroup('The key', null, [field('name'), field('publicKey')]),
+      refused: (typed, refusal) => refusedForm(withoutPrivateKey(typed), refusal),
+      creation: {
+        title: 'Import a key',
+        lead: 'The public half of a key pair that the customer made. The private half stays with the customer.',
+        submit: 'Import the key',
+        respond: async ({ acting }, input) => {
+          const { id, name } = await keys.create(input, acting);
+          return redirectTo(`/keys/${id}`, `The key ${name} is imported. Webhooks can name it now.`);
+        },
       },
-      invalid: async (call, refusal) => formView(call, refusedForm(withoutPrivateKey(call.form), refusal), null),
+      change: { done: ({ name }) => `The key ${name} is saved.` },
     }),
     pages.view('/keys/{id}', async (call) => {
       const key = await found(call);
       return keyView(call, key, await usesOf(key.name));
     }),
-    ...pages.form(
-      '/keys/{id}/edit',
-      recordForm({
-        administration: keys,
-        fill: ({ name, publicKey }) => newForm({ name, publicKey }),
-        view: (call, key, state) => formView(call, state, key),
-        refused: (typed, refusal) => refusedForm(withoutPrivateKey(typed), refusal),
-        compared: keyBody,
-        respond: async ({ form: typed, acting }, before) => {
-          const { id, name } = await keys.patch(before.id, keyBody(typed), acting);
-          return redirectTo(`/keys/${id}`, `The key ${name} is saved.`);
-        },
-      }),
-    ),
-    ...pages.form(
-      '/keys/{id}/delete',
-      recordForm({
-        administration: keys,
-        view: async ({ csrf }, { id, name }, form) => {
-          const path = `/keys/${id}`;
-          const uses = await usesOf(name);
-          const title = `Delete the key ${name}?`;
-          const crumbs = [LIST, { href: path, label: name }];
-          if (uses !== null) {
-            return stillUsedView({
-              title,
-              crumbs,
-              uses,
-              all: listOf(name),
-              back: path,
-              remedy: 'Have them encrypt for another key first, or delete them.',
-            });
-          }
-          return confirmPage({
-            ...{ title, crumbs, form, csrf, action: `${path}/delete`, submit: 'Delete the key', cancel: path },
-            text: 'Nothing can be encrypted for it any more. The customer, who has it, can give it to you again.',
-          });
-        },
-        respond: async ({ acting }, { id, name }) =>
-          attempted('/keys', `The key ${name} is deleted.`, () => keys.remove(id, acting), `/keys/${id}`),
-      }),
-    ),
+    ...removalPages(pages, entity, {
+      text: () => 'Nothing can be encrypted for it any more. The customer, who has it, can give it to you again.',
+      uses: ({ name }) => usesOf(name),
+      used: {
+        all: ({ name }) => listOf(name),
+        remedy: 'Have them encrypt for another key first, or delete them.',
+      },
+    }),
   ];
 }
 
-function keyBody(form: URLSearchParams): Record<string, unknown> {
-  return { name: form.get('name')?.trim() ?? '', publicKey: linesOf(form, 'publicKey') ?? '' };
-}
-
-/** A private key that was pasted by mistake is in no page that comes back. */
-function withoutPrivateKey(typed: URLSearchParams): URLSearchParams {
-  const form = new URLSearchParams(typed);
-  if (form.get('publicKey')?.includes('PRIVATE KEY')) form.delete('publicKey');
-  return form;
-}
-
-function listOf(name: string): string {
-  return `/webhooks?key=${encodeURIComponent(name)}`;
-}
-
-function formView({ csrf }: PageCall, state: FormState, before: PgpKey | null): View {
-  const title = before === null ? 'Import a key' : `Change ${before.name}`;
-  const path = before === null ? '/keys' : `/keys/${before.id}`;
-  const fields = fieldGroup('The key', null, [
-    textField(state, {
-      name: 'name',
+function keyFields(before: PgpKey | null): FieldTable {
+  return {
+    name: text({
       label: 'Name',
       isRequired: true,
       isCode: true,
       placeholder: 'customer-2027',
       hint: 'Webhooks refer to it, and receivers see it in X-PGP-Key-Name: letters, digits, dots, dashes, underscores.',
     }),
-    textArea(state, {
-      name: 'publicKey',
+    publicKey: lines({
       label: 'Public key',
       isRequired: true,
       isCode: true,
@@ -130,24 +85,18 @@ function formView({ csrf }: PageCall, state: FormState, before: PgpKey | null): 
           ? 'In ASCII armor. It has to be able to encrypt; RSA needs 2048 bits or more.'
           : 'The same key with a later end, or another one: retries are encrypted for what stands here.',
     }),
-  ]);
-  const content = html`${pageHeader({
-    title,
-    crumbs: before === null ? [LIST] : [LIST, { href: path, label: before.name }],
-    lead:
-      before === null
-        ? 'The public half of a key pair that the customer made. The private half stays with the customer.'
-        : undefined,
-  })}${form({
-    action: before === null ? '/keys/new' : `${path}/edit`,
-    csrf,
-    form: state,
-    content: fields,
-    submit: before === null ? 'Import the key' : 'Save',
-    cancel: path,
-    labels: { name: 'Name', publicKey: 'Public key' },
-  })}`;
-  return { title, content };
+  };
+}
+
+/** A private key that was pasted by mistake is in no page that comes back. */
+function withoutPrivateKey(typed: URLSearchParams): URLSearchParams {
+  const form = new URLSearchParams(typed);
+  if (form.get('publicKey')?.includes('PRIVATE KEY')) form.delete('publicKey');
+  return form;
+}
+
+function listOf(name: string): string {
+  return `/webhooks?key=${encodeURIComponent(name)}`;
 }
 
 function keyView(call: PageCall, key: PgpKey, uses: Uses | null): View {

@@ -20,7 +20,7 @@ function field({ name, label, hint, isRequired, control, form, isWide }: Shown):
   return html`<div class="${isWide === true ? 'field field-wide' : 'field'}"><label for="${idOf(name)}">${label}${optional}</label>${hint === undefined ? null : html`<p class="hint" id="${idOf(name)}-hint">${hint}</p>`}${control}${problemLine(name, label, problem)}</div>`;
 }
 
-type TextField = Field & {
+export type TextField = Field & {
   readonly type?: 'text' | 'url' | 'email' | 'search' | 'password' | 'number' | 'datetime-local' | 'date' | undefined;
   readonly placeholder?: string | undefined;
   readonly autocomplete?: string | undefined;

@@ -31,7 +31,7 @@ export type FieldDifference = { readonly field: string; readonly yours: unknown;
 /** The hidden field with the entity tag of the record as it was shown. */
 export const SEEN_FIELD = 'seen';
 
-type Values = Readonly<Record<string, string | number | boolean | readonly string[] | null | undefined>>;
+export type Values = Readonly<Record<string, string | number | boolean | readonly string[] | null | undefined>>;
 
 /** A form that nobody has sent yet, with these values; null and false are empty. */
 export function newForm(values: Values = {}): FormState {

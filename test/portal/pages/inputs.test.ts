@@ -5,7 +5,8 @@ import { parseRepeatedForm } from '../../../src/http/body.ts';
 import { JSON_DEPTH_MAX, RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../../../src/kernel/limits/limits.ts';
 import { isDeeperThan, mergePatch } from '../../../src/kernel/validation.ts';
 import { endpointBody, endpointPatchOf, rotationBody } from '../../../src/portal/endpoints/input.ts';
-import { eventTypeBody, eventTypePatchOf, patchBetween } from '../../../src/portal/event-types/input.ts';
+import { eventTypeFields, patchBetween, schemaPatch } from '../../../src/portal/event-types/form.ts';
+import { readForm, readPatch } from '../../../src/portal/field-table.ts';
 import { productBody } from '../../../src/portal/products/form.ts';
 import { webhookBody, webhookPatchOf } from '../../../src/portal/webhooks/input.ts';
 import { refused } from '../../support/refusals.ts';
@@ -167,9 +168,21 @@ describe('the form of an API product', () => {
 });
 
 describe('the form of an event type', () => {
+  const FIELDS = eventTypeFields(null);
+  const { name, ...CHANGED } = FIELDS;
+  const patchOf = (typed: URLSearchParams, dataSchema: Readonly<Record<string, unknown>> | null) => {
+    const patch = readPatch(CHANGED, typed);
+    return { ...patch, dataSchema: schemaPatch({ dataSchema }, patch) };
+  };
+
   it('has no schema where none was typed', () => {
-    const body = { description: 'x', encryptionRequired: true, dataSchema: null };
-    assert.deepEqual(eventTypeBody(sent({ description: ' x ', encryptionRequired: 'on', dataSchema: ' ' })), body);
+    const typed = sent({ name: ' a.b ', description: ' x ', encryptionRequired: 'on', dataSchema: ' ' });
+    assert.deepEqual(readForm(FIELDS, typed), { name: 'a.b', description: 'x', encryptionRequired: true });
+    assert.deepEqual(patchOf(sent({ description: ' ' }), null), {
+      description: null,
+      encryptionRequired: false,
+      dataSchema: null,
+    });
   });
 
   const refusals: readonly (readonly [text: string, says: RegExp])[] = [
@@ -183,7 +196,7 @@ describe('the form of an event type', () => {
   for (const [dataSchema, says] of refusals) {
     it(`names the field for ${JSON.stringify(dataSchema.slice(0, 40))} (${dataSchema.length})`, async () => {
       const expected = { code: 'validation_failed', fields: ['dataSchema'], says } as const;
-      await refused(() => eventTypeBody(sent({ dataSchema })), expected);
+      await refused(() => readForm(FIELDS, sent({ dataSchema })), expected);
     });
   }
 
@@ -202,22 +215,22 @@ describe('the form of an event type', () => {
 
   it('takes a schema that fits into a body as deep as bodies may be', () => {
     const typed = sent({ dataSchema: nested(JSON_DEPTH_MAX - 1) });
-    assert.equal(isDeeperThan(JSON_DEPTH_MAX, eventTypeBody(typed)), false);
-    const { dataSchema } = eventTypePatchOf(typed, { dataSchema: {} });
+    assert.equal(isDeeperThan(JSON_DEPTH_MAX, readForm(FIELDS, typed)), false);
+    const { dataSchema } = patchOf(typed, {});
     assert.equal(JSON.stringify(dataSchema), nested(JSON_DEPTH_MAX - 1));
   });
 
   it('refuses what a patch cannot say: a member that is null', async () => {
-    const before = { dataSchema: { type: 'object' } };
+    const before = { type: 'object' };
     const typed = (schema: object) => sent({ dataSchema: JSON.stringify(schema) });
-    await refused(() => eventTypePatchOf(typed({ properties: { a: { const: null } } }), before), {
+    await refused(async () => patchOf(typed({ properties: { a: { const: null } } }), before), {
       code: 'validation_failed',
       fields: ['dataSchema'],
     });
-    assert.deepEqual(eventTypePatchOf(typed({ enum: [null] }), before).dataSchema, { enum: [null], type: null });
+    assert.deepEqual(patchOf(typed({ enum: [null] }), before).dataSchema, { enum: [null], type: null });
     const first = { const: null };
-    assert.deepEqual(eventTypePatchOf(typed(first), { dataSchema: null }).dataSchema, first);
-    assert.equal(eventTypePatchOf(sent({}), before).dataSchema, null);
+    assert.deepEqual(patchOf(typed(first), null).dataSchema, first);
+    assert.equal(patchOf(sent({}), before).dataSchema, null);
   });
 });
 

@@ -1,0 +1,189 @@
+/** The forms that every entity has: create, change and delete a record. The entity gives its table of fields, its layout and its texts. */
+import { type Html, html } from '../http/html.ts';
+import type { Refusal } from '../kernel/refusal.ts';
+import type { Administration } from '../resources/administration.ts';
+import { defaultsOf, type InputReader } from '../resources/input.ts';
+import type { Uses } from '../store/uses.ts';
+import { type PageCall, type PageResult, redirectTo, type View } from './call.ts';
+import {
+  type FieldTable,
+  type Body as FormBody,
+  fillForm,
+  readCompared,
+  readForm,
+  readPatch,
+  titlesOf,
+  withoutSecrets,
+} from './field-table.ts';
+import type { PageRoute, Pages } from './page.ts';
+import { attempted } from './parts/attempted.ts';
+import { confirmPage } from './parts/confirm.ts';
+import { form } from './parts/form.ts';
+import { type FormState, refusedForm } from './parts/form-state.ts';
+import { pageHeader } from './parts/header.ts';
+import { recordForm } from './record-form.ts';
+import { stillUsedView } from './webhooks/uses.ts';
+
+/** An entity of the portal. `Choices` is what its forms offer to choose from. */
+type Entity<Rec, Body, Input> = {
+  /** The page with the list. Records have their pages below its path. */
+  readonly list: { readonly href: string; readonly label: string };
+  /** Singular: `key`. */
+  readonly noun: string;
+  nameOf(record: Rec): string;
+  readonly administration: Administration<Rec, Body, Input>;
+  /** The part of a record that a person decides on, where the service changes the rest; all of it unless said. */
+  settings?(record: Rec): unknown;
+};
+
+export type EntityForms<Rec, Body, Input, Choices> = Entity<Rec, Body, Input> & {
+  readonly reader: InputReader<Body, Input>;
+  /** Reads what the forms offer to choose from. */
+  choices(): Promise<Choices>;
+  /** The fields of a change, or of a creation where `before` is null. */
+  fields(before: Rec | null, choices: Choices): FieldTable;
+  /** Puts the fields in their groups. `field` draws one; it is null for a field that the table lacks. */
+  layout(field: (name: string) => Html | null, context: FormContext<Rec, Choices>): Html;
+  /** Adjusts what was read: a body of a creation, or a merge patch where `before` is given. */
+  adjust?(body: FormBody, sent: URLSearchParams, before: Rec | null): FormBody;
+  /** What was typed and refused; it shows again all but secrets unless said. */
+  refused?(typed: URLSearchParams, refusal: Refusal): FormState;
+  /** The record as the form shows it; as the API shows it unless said. Throws a `Refusal` for a record that cannot be changed. */
+  shown?(record: Rec): unknown;
+  readonly creation: FormTexts & {
+    /** Values of a new form beside the defaults of the schema. */
+    start?(call: PageCall): Readonly<Record<string, unknown>>;
+    respond(call: PageCall, input: Input): Promise<PageResult>;
+  };
+  readonly change: Partial<FormTexts> & {
+    /** What is said when it is saved; that it is saved unless said. */
+    done?(after: Rec, before: Rec): string;
+  };
+};
+
+export type FormContext<Rec, Choices> = {
+  readonly state: FormState;
+  readonly before: Rec | null;
+  readonly choices: Choices;
+  readonly now: number;
+};
+
+type FormTexts = { readonly title: string; readonly lead?: string; readonly submit: string };
+
+/** `{list}/new` and `{list}/{id}/edit`. */
+export function recordPages<Rec extends { readonly id: string }, Body, Input, Choices>(
+  pages: Pages,
+  entity: EntityForms<Rec, Body, Input, Choices>,
+): PageRoute[] {
+  const { list, nameOf, administration, reader, creation, change, fields, adjust = (body) => body } = entity;
+  const { shown = administration.shown } = entity;
+
+  const view = async ({ csrf, now }: PageCall, before: Rec | null, state: FormState): Promise<View> => {
+    const choices = await entity.choices();
+    const table = fields(before, choices);
+    const path = before === null ? list.href : `${list.href}/${before.id}`;
+    const texts = before === null ? creation : { title: `Change ${nameOf(before)}`, submit: 'Save', ...change };
+    const field = (name: string): Html | null => table[name]?.draw(state, name) ?? null;
+    return formView({
+      ...{ title: texts.title, lead: texts.lead, csrf, state, submit: texts.submit, cancel: path },
+      crumbs: before === null ? [list] : [list, { href: path, label: nameOf(before) }],
+      action: before === null ? `${path}/new` : `${path}/edit`,
+      content: entity.layout(field, { state, before, choices, now }),
+      titles: titlesOf(table),
+    });
+  };
+  const tableOf = async (before: Rec | null): Promise<FieldTable> => fields(before, await entity.choices());
+  const refused = async (typed: URLSearchParams, refusal: Refusal, before: Rec | null): Promise<FormState> =>
+    entity.refused?.(typed, refusal) ?? refusedForm(withoutSecrets(await tableOf(before), typed), refusal);
+
+  return [
+    ...pages.form(`${list.href}/new`, {
+      show: async (call) => {
+        const start = { ...(defaultsOf(reader.schema) as object), ...creation.start?.(call) };
+        return view(call, null, fillForm(await tableOf(null), start));
+      },
+      respond: async (call) =>
+        creation.respond(call, reader.create(adjust(readForm(await tableOf(null), call.form), call.form, null))),
+      invalid: async (call, refusal) => view(call, null, await refused(call.form, refusal, null)),
+    }),
+    ...pages.form(
+      `${list.href}/{id}/edit`,
+      recordForm<Rec>({
+        administration,
+        ...(entity.settings !== undefined && { settings: entity.settings }),
+        fill: async (record) => fillForm(await tableOf(record), shown(record)),
+        view,
+        refused,
+        compared: async (typed, record) => readCompared(await tableOf(record), typed),
+        respond: async ({ form: sent, acting }, before) => {
+          const patch = adjust(readPatch(await tableOf(before), sent), sent, before);
+          const after = await administration.patch(before.id, reader.patch(patch), acting);
+          return redirectTo(`${list.href}/${after.id}`, change.done?.(after, before) ?? `${nameOf(after)} is saved.`);
+        },
+      }),
+    ),
+  ];
+}
+
+type FormPage = Parameters<typeof pageHeader>[0] & {
+  readonly csrf: Html;
+  readonly state: FormState;
+  readonly action: string;
+  readonly content: Html;
+  readonly submit: string;
+  readonly cancel: string;
+  readonly titles: Readonly<Record<string, string>>;
+};
+
+/** A page with one form on it. */
+export function formView({ csrf, state, action, content, submit, cancel, titles, ...header }: FormPage): View {
+  const { title } = header;
+  return {
+    title,
+    content: html`${pageHeader(header)}${form({ action, csrf, form: state, content, submit, cancel, labels: titles })}`,
+  };
+}
+
+export type Removal<Rec> = {
+  /** What is lost, and that it cannot be undone. */
+  text(call: PageCall, record: Rec): string | Html | Promise<string | Html>;
+  /** What keeps the record; where it is used, the page says so and does not ask. */
+  uses?(record: Rec): Promise<Uses | null>;
+  /** The list of what uses it, and how to free it. */
+  readonly used?: { all(record: Rec): string; readonly remedy: string };
+};
+
+/** `{list}/{id}/delete`: asks first, then deletes. */
+export function removalPages<Rec extends { readonly id: string }>(
+  pages: Pages,
+  { list, noun, nameOf, administration, settings }: Entity<Rec, never, never>,
+  { text, uses, used }: Removal<Rec>,
+): PageRoute[] {
+  return pages.form(
+    `${list.href}/{id}/delete`,
+    recordForm<Rec>({
+      administration,
+      ...(settings !== undefined && { settings }),
+      view: async (call, record, state) => {
+        const path = `${list.href}/${record.id}`;
+        const title = `Delete the ${noun} ${nameOf(record)}?`;
+        const crumbs = [list, { href: path, label: nameOf(record) }];
+        const using = (await uses?.(record)) ?? null;
+        if (using !== null && used !== undefined)
+          return stillUsedView({ title, crumbs, uses: using, all: used.all(record), back: path, remedy: used.remedy });
+        return confirmPage({
+          ...{ title, crumbs, form: state, csrf: call.csrf, action: `${path}/delete`, cancel: path },
+          submit: `Delete the ${noun}`,
+          text: await text(call, record),
+        });
+      },
+      respond: async ({ acting }, record) =>
+        attempted(
+          list.href,
+          `The ${noun} ${nameOf(record)} is deleted.`,
+          () => administration.remove(record.id, acting),
+          `${list.href}/${record.id}`,
+        ),
+    }),
+  );
+}
