@@ -1,4 +1,4 @@
-/** What was put off while the clock was two days ahead. */
+/** Work that was scheduled while the clock was two days ahead. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RETRY_AFTER_MAX_MS } from '../../src/kernel/limits/limits.ts';
@@ -12,7 +12,7 @@ const attempts = ({ rows }: Dispatching, { number }: Connected): number =>
 const dueAt = ({ rows }: Dispatching, { number }: Connected): unknown =>
   rows(`SELECT next_attempt_at FROM batch WHERE webhook_number = ${number}`)[0]?.next_attempt_at;
 
-/** A webhook whose receiver asked for time, with a record that waits for it. */
+/** A webhook with a record that waits because its receiver sent Retry-After. */
 async function putOff(d: Dispatching, seconds: number): Promise<Connected> {
   const connected = await d.connect();
   connected.at.answer(() => ({ status: 503, headers: { 'retry-after': String(seconds) } }));
@@ -25,8 +25,8 @@ async function putOff(d: Dispatching, seconds: number): Promise<Connected> {
   return connected;
 }
 
-describe('once the clock is set back', () => {
-  it('what waits for a retry is due when its pause is over, counted from the next start', async (t) => {
+describe('after the clock was set back', () => {
+  it('retries are due after their pause, counted from the next start', async (t) => {
     const d = await openDispatching(t);
     const connected = await putOff(d, 60);
     d.advance(-AHEAD_MS);
@@ -36,7 +36,7 @@ describe('once the clock is set back', () => {
     assert.equal((await connected.at.next()).records.length, 1);
   });
 
-  it('it is due beside the running service, too, however many batches there are', async (t) => {
+  it('retries are due in a running service, too, for any number of batches', async (t) => {
     const d = await openDispatching(t);
     const connected = await d.connect({ webhook: { maxBatchRecords: 1 } });
     const dispatcher = await d.start();
@@ -58,7 +58,7 @@ describe('once the clock is set back', () => {
     );
   });
 
-  it('heartbeats go on, sessions are renewed, and a failing webhook is given up, as long after as they would be', async (t) => {
+  it('heartbeats, renewals of sessions and giving up happen after their normal intervals', async (t) => {
     const d = await openDispatching(t);
     const connected = await d.connect({ webhook: { heartbeatSeconds: 300 } });
     const dispatcher = await d.start();
@@ -79,7 +79,7 @@ describe('once the clock is set back', () => {
     assert.deepEqual((await connected.at.next()).records, []);
   });
 
-  it('what a rule can have put off stays so: a receiver may ask for a day', async (t) => {
+  it('pauses that a rule allows stay: a receiver may ask for a day', async (t) => {
     const d = await openDispatching(t);
     const connected = await putOff(d, RETRY_AFTER_MAX_MS / 1000);
     const before = d.rows('SELECT * FROM webhook_progress');
@@ -88,7 +88,7 @@ describe('once the clock is set back', () => {
     assert.deepEqual(d.rows('SELECT * FROM webhook_progress'), before);
   });
 
-  it('what is under way is let be', async (t) => {
+  it('batches that are being sent are not changed', async (t) => {
     const d = await openDispatching(t);
     const connected = await putOff(d, 60);
     d.database.connection.exec("UPDATE batch SET lease_owner = 'somebody'");

@@ -15,7 +15,7 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
 describe('expired access tokens', () => {
-  it('are taken away, those that are valid left, also where long-lived ones stand before short-lived ones', async (t) => {
+  it('are deleted, and valid ones are kept, also if long-lived ones come before short-lived ones', async (t) => {
     const s = await openTestStore(t);
     issue(s, Array(500).fill(DAY_MS));
     issue(s, Array(500).fill(5 * MINUTE_MS));
@@ -31,7 +31,7 @@ describe('expired access tokens', () => {
     assert.equal(count(s, 'access_token'), 0);
   });
 
-  it('do not pile up: the table follows the live ones', async (t) => {
+  it('do not accumulate: the size of the table follows the valid ones', async (t) => {
     const s = await openTestStore(t);
     const house = keepHouse(s);
     const sizes: number[] = [];
@@ -47,7 +47,7 @@ describe('expired access tokens', () => {
 });
 
 describe('kept replies', () => {
-  it('are deleted when they have expired, and not before', async (t) => {
+  it('are deleted once they have expired, and not before', async (t) => {
     const s = await openTestStore(t);
     const reply = { requestHash: '', status: 201, headers: {}, body: '{"clientSecret":"sps_secret"}' };
     const keep = (key: string) => {
@@ -73,7 +73,7 @@ describe('kept replies', () => {
 });
 
 describe('idempotency keys', () => {
-  it('are forgotten when they have expired, and not before', async (t) => {
+  it('are deleted once they have expired, and not before', async (t) => {
     const s = await openTestStore(t);
     const keyed = (key: string, ms: number) =>
       newEvent(s, 'order.placed', { idempotency: idempotency(s, key, { expiresAt: s.clock() + ms }) });

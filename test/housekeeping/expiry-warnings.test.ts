@@ -16,14 +16,14 @@ function insertKey({ database }: TestStore, name: string, expiresAt: number | nu
     .run(`id of ${name}`, name, expiresAt);
 }
 
-/** The data of the warnings that were published, oldest first. */
+/** The data of the published warnings, oldest first. */
 const warnings = (s: TestStore): Record<string, unknown>[] =>
   s
     .rows("SELECT data FROM event WHERE type = 'webhook.key_expiring' ORDER BY key")
     .map(({ data }) => JSON.parse(String(data)));
 
 describe('a PGP key that expires', () => {
-  it('is warned of 30, 7 and 1 days before, once each, in the log and by an event that names its webhooks', async (t) => {
+  it('causes one warning each 30, 7 and 1 days before, in the log and as an event that names its webhooks', async (t) => {
     const s = await openTestStore(t);
     const expiresAt = NOW + 40 * DAY_MS;
     insertKey(s, 'payroll', expiresAt);
@@ -57,7 +57,7 @@ describe('a PGP key that expires', () => {
     );
   });
 
-  it('is not warned of when it has expired, never does, or is far from it; several are', async (t) => {
+  it('causes no warning if it has expired, never expires, or expires much later; several keys each cause one', async (t) => {
     const s = await openTestStore(t);
     insertKey(s, 'gone', NOW);
     insertKey(s, 'eternal', null);
@@ -75,7 +75,7 @@ describe('a PGP key that expires', () => {
     await leavingNothing(s, () => keepHouse(s).runOnce());
   });
 
-  it('is warned of once for the thresholds that passed while nobody looked', async (t) => {
+  it('causes one warning for the thresholds that passed while the service was off', async (t) => {
     const s = await openTestStore(t);
     insertKey(s, 'payroll', NOW + 5 * DAY_MS);
     await keepHouse(s).runOnce();
@@ -92,7 +92,7 @@ describe('a PGP key that expires', () => {
     );
   });
 
-  it('is warned of neither twice nor without its mark when it is changed at the same moment', async (t) => {
+  it('causes exactly one warning if it is changed at the same time', async (t) => {
     const s = await openTestServices(t);
     const key = await makeKey(s);
     s.database.connection.prepare('UPDATE pgp_key SET expires_at = ?').run(NOW + 5 * DAY_MS);
@@ -105,9 +105,9 @@ describe('a PGP key that expires', () => {
 });
 
 describe('a client certificate that expires', () => {
-  it('is warned of with the id of its endpoint, and anew once it was replaced', async (t) => {
+  it('causes a warning with the id of its endpoint, and another once it was replaced', async (t) => {
     const certificates = makeCertificates({ days: 20 });
-    // Within the last of the twenty days, however the certificate's end was rounded.
+    // Within the last of the twenty days, even if the certificate's expiry was rounded.
     const now = Date.now() + 3_600_000;
     const s = await openTestServices(t, { now });
     const { id, name } = await makeEndpoint(s, { clientCertificate: certificates.client });

@@ -13,7 +13,7 @@ import { connect, importKey, makeEventType, publish, readWebhook, startJourney }
 import { leavingNothing, openTestStore, type TestStore } from '../support/store.ts';
 import { pgpVector } from '../support/vectors.ts';
 
-/** A webhook whose one attempt failed a moment ago, with what the dispatcher would look at next. */
+/** A webhook whose only attempt just failed, and the progress that the dispatcher would read next. */
 async function failing(s: TestStore, wakeAt: number): Promise<Progress> {
   const number = await subscribe(s, ['order.placed'], { heartbeatSeconds: 0 });
   run(s, number);
@@ -32,8 +32,8 @@ async function progressOf(s: TestStore, number: number): Promise<Progress> {
   return found?.progress ?? assert.fail();
 }
 
-describe('a webhook that fails and has nothing to send', () => {
-  it('is given up after 24 hours, with its event and an audit entry, its records kept', async (t) => {
+describe('a failing webhook without attempts to come', () => {
+  it('is given up after 24 hours, with an event and an audit entry, and keeps its records', async (t) => {
     const s = await openTestStore(t);
     const watcher = await subscribe(s, ['webhook.failed']);
     const { webhookNumber } = await failing(s, s.clock() + DAY_MS + GIVE_UP_QUIET_MS + 1);
@@ -52,7 +52,7 @@ describe('a webhook that fails and has nothing to send', () => {
     await leavingNothing(s, () => house.runOnce());
   });
 
-  it('is left to its next attempt where one is due, under way or soon to come', async (t) => {
+  it('is not given up if an attempt is due, running or soon due', async (t) => {
     for (const soon of [-1, 0, GIVE_UP_QUIET_MS]) {
       const s = await openTestStore(t);
       await failing(s, s.clock() + DAY_MS + soon);

@@ -14,7 +14,7 @@ async function idOf(s: TestStore, number: number): Promise<string> {
 const LOG = ['outbox', 'batch', 'attempt'] as const;
 
 describe('a deleted webhook', () => {
-  it('is gone at once from everything that shows it or sends for it, its log untouched by the deletion', async (t) => {
+  it('disappears immediately from lists and from delivery, without deleting its log yet', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['order.*']);
     run(s, number);
@@ -44,7 +44,7 @@ describe('a deleted webhook', () => {
     assert.equal(await s.store.webhooks.get(id), null);
   });
 
-  it('leaves its endpoint free to be deleted', async (t) => {
+  it('no longer prevents the deletion of its endpoint', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['*']);
     await publishMany(s, 'order.placed', 1);
@@ -54,7 +54,7 @@ describe('a deleted webhook', () => {
     assert.equal(count(s, 'endpoint'), 0);
   });
 
-  it('has its log taken away in steps of no more rows than asked for, and nobody else’s', async (t) => {
+  it('has only its own log deleted, in steps of a bounded number of rows', async (t) => {
     const s = await openTestStore(t);
     const [kept, gone] = [await subscribe(s, ['order.placed']), await subscribe(s, ['*'])];
     run(s, kept);
@@ -84,7 +84,7 @@ describe('a deleted webhook', () => {
     checkLog(s, kept);
   });
 
-  it('has its log taken away by housekeeping, also that of several', async (t) => {
+  it('has its log deleted by housekeeping, also if there are several', async (t) => {
     const s = await openTestStore(t);
     const numbers = [await subscribe(s, ['*']), await subscribe(s, ['*'])];
     await publishMany(s, 'order.placed', 300);

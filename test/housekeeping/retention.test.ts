@@ -23,7 +23,7 @@ async function everyDelivery(s: TestStore, limit: number): Promise<Delivery[]> {
 }
 
 describe('retention', () => {
-  it('takes a delivered record 30 days after its delivery, with its event, batch and attempts, and not a moment sooner', async (t) => {
+  it('deletes a delivered record exactly 30 days after its delivery, with its event, batch and attempts', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['order.placed']);
     run(s, number);
@@ -62,7 +62,7 @@ describe('retention', () => {
     assert.equal(count(s, 'event'), 0);
   });
 
-  it('never takes what is pending, in a batch or not, under way or not, however old', async (t) => {
+  it('never deletes pending records, however old', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['order.placed']);
     run(s, number);
@@ -77,7 +77,7 @@ describe('retention', () => {
     checkLog(s, number);
   });
 
-  it('goes by when a record was settled last: one that was replayed is kept from then on', async (t) => {
+  it('counts from when a record was last settled, for example after a replay', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['order.placed']);
     run(s, number);
@@ -93,7 +93,7 @@ describe('retention', () => {
     checkLog(s, number);
   });
 
-  it('keeps an event while any log refers to it, and takes one that nobody wanted after the time of delivered ones', async (t) => {
+  it('keeps an event while a log refers to it, and deletes events without subscribers after the time of delivered ones', async (t) => {
     const s = await openTestStore(t);
     const [quick, slow] = [await subscribe(s, ['order.placed']), await subscribe(s, ['order.*'])];
     run(s, quick);
@@ -117,7 +117,7 @@ describe('retention', () => {
     assert.equal(count(s, 'event'), 1);
   });
 
-  it('gives offsets that were taken to no other record', async (t) => {
+  it('never reuses offsets of deleted records', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['order.placed']);
     run(s, number);
@@ -131,7 +131,7 @@ describe('retention', () => {
     checkLog(s, number);
   });
 
-  it('keeps for ever what has no days', async (t) => {
+  it('keeps records and attempts for ever if days are 0', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['order.placed']);
     run(s, number);
@@ -146,12 +146,12 @@ describe('retention', () => {
     assert.equal(count(s, 'event'), 3);
   });
 
-  it('takes attempts by their own days, and never keeps them longer than the records they carried', async (t) => {
+  it('deletes attempts after their own days, and with their records at the latest', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['order.placed']);
     run(s, number);
     await publishMany(s, 'order.placed', 8);
-    // One attempt carried all four; then they went on as halves, of which one is dead.
+    // One attempt carried all four records. Then the batch was halved, and one half is dead.
     const whole = await claimNext(s, number, 4);
     const [left, right] = [s.ids.uuid(), s.ids.uuid()];
     await settleBatch(s, whole, { kind: 'halve', at: s.clock(), halfIds: [left, right] });
@@ -185,7 +185,7 @@ describe('retention', () => {
     assert.equal(count(s, 'attempt'), 0);
   });
 
-  it('takes a batch in parts and its many attempts before its records, and both are whole at every moment', async (t) => {
+  it('deletes a large batch in parts, its attempts before its records, and stays consistent after each part', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['order.placed']);
     run(s, number);
@@ -211,7 +211,7 @@ describe('retention', () => {
     assert.deepEqual([count(s, 'attempt'), count(s, 'outbox')], [21, 10]);
   });
 
-  it('takes no more payload in a step than a quarter of a megabyte', async (t) => {
+  it('deletes at most a quarter of a megabyte of payload in a step', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['order.placed']);
     run(s, number);
@@ -223,7 +223,7 @@ describe('retention', () => {
     assert.equal((await s.store.retention.unwantedEvents(-1, s.clock() + 1, 1000)).rows, 2);
   });
 
-  it('leaves records alone that are asked for again between its look and its step', async (t) => {
+  it('keeps records that are replayed between its read and its step', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['order.placed']);
     run(s, number);
@@ -232,7 +232,7 @@ describe('retention', () => {
     const sweep = { webhookNumber: number, from: 0, deliveredBy: s.clock(), deadBy: null };
     const range = { webhookNumber: number, first: 2, last: 2, states: ['delivered'] as const, now: s.clock() };
     const replayed = s.store.replays.replay({ ...range, newId: s.ids.uuid }, s.entry());
-    // By then it has asked for its commit, which is made at the end of this turn.
+    // The step has requested its commit, which happens at the end of this turn.
     for (let n = 0; n < 50; n += 1) await null;
     const [step] = await Promise.all([s.store.retention.records(sweep, 100), replayed]);
     assert.deepEqual([step.rows, step.next], [0, 0]);
@@ -244,7 +244,7 @@ describe('retention', () => {
     assert.deepEqual(offsets(s, number), [2]);
   });
 
-  it('lets a list go on whose page ended at a record that was taken meanwhile', async (t) => {
+  it('does not disturb paging if the last record of a page was deleted meanwhile', async (t) => {
     const s = await openTestStore(t);
     const [number, other] = [await subscribe(s, ['order.placed']), await subscribe(s, ['order.*'])];
     run(s, number);
@@ -268,7 +268,7 @@ describe('retention', () => {
     for (const { id } of left) assert.ok(shown.has(id));
   });
 
-  it('leaves every log whole, whatever was settled when, and takes exactly what is due', async (t) => {
+  it('deletes exactly the due records and keeps every log consistent, in any order of settling', async (t) => {
     const s = await openTestStore(t);
     const numbers = [await subscribe(s, ['order.*']), await subscribe(s, ['order.placed'])];
     for (const number of numbers) run(s, number);

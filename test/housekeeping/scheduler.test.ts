@@ -9,7 +9,7 @@ import { NO_TIME, nextSize, type StepResult } from '../../src/store/steps.ts';
 
 const took = (statementsMs: number, commitMs = 0): WriteTime => ({ statementsMs, commitMs });
 
-/** A job of so many steps, which writes down its sizes. */
+/** A job of so many steps that records their sizes. */
 function job(
   name: string,
   steps: number,
@@ -55,7 +55,7 @@ describe('the size of a step', () => {
 });
 
 describe('the scheduler', () => {
-  it('sizes the steps of each job by what its own took', async () => {
+  it('sizes the steps of each job by the duration of its own steps', async () => {
     const [slow, quick]: [number[], number[]] = [[], []];
     const s = scheduler([
       job('slow', 4, { took: took(6), sizes: slow }),
@@ -69,7 +69,7 @@ describe('the scheduler', () => {
     assert.equal(STEP_ROWS_FIRST, 16);
   });
 
-  it('lets the jobs take turns, so that a long one holds up no other', async () => {
+  it('alternates between jobs, so that a long one does not delay the others', async () => {
     const order: string[] = [];
     await scheduler([job('long', 6, { order }), job('short', 2, { order })]).runOnce();
     assert.deepEqual(order, ['long', 'short', 'long', 'short', 'long', 'long', 'long', 'long']);
@@ -82,7 +82,7 @@ describe('the scheduler', () => {
     assert.deepEqual(pauses, [16, 5, 16]);
   });
 
-  it('runs each job at once and then when it is due, and looks every second', async () => {
+  it('runs each job immediately and then when it is due, and checks every second', async () => {
     let now = 1_000_000;
     const order: string[] = [];
     const waits: ((value?: unknown) => void)[] = [];
@@ -113,7 +113,7 @@ describe('the scheduler', () => {
     await stopped;
   });
 
-  it('goes on with the others when a job fails, says so, and tries it again when it is due', async () => {
+  it('continues with other jobs when one fails, logs the failure, and tries again when it is due', async () => {
     const order: string[] = [];
     const failing: Job = { name: 'failing', everyMs: 1, begin: () => () => Promise.reject(new Error('disk full')) };
     const s = scheduler([failing, job('other', 2, { order })]);
@@ -127,7 +127,7 @@ describe('the scheduler', () => {
     );
   });
 
-  it('tells of every step, and logs what a run did if it did anything', async () => {
+  it('reports every step, and logs a run that changed rows', async () => {
     const seen: [string, StepResult][] = [];
     const idle: Job = { name: 'idle', everyMs: 1, begin: () => async () => ({ done: true, rows: 0, took: NO_TIME }) };
     const s = scheduler([job('busy', 3), idle], { observe: (name, result) => void seen.push([name, result]) });
@@ -147,7 +147,7 @@ describe('the scheduler', () => {
     );
   });
 
-  it('stops after the step under way, waking from its pause, and can be started again', async () => {
+  it('stops after the current step, ends its pause, and can be started again', async () => {
     const order: string[] = [];
     const s = createScheduler({
       jobs: [job('endless', Number.POSITIVE_INFINITY, { order, took: took(3_600_000) })],

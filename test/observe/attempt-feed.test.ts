@@ -19,7 +19,7 @@ function settled(attemptNumber = 1): SettledBatch {
 const numbers = ({ items }: FeedPiece): number[] => items.map(({ attempt }) => attempt.attemptNumber);
 
 describe('the feed of attempts', () => {
-  it('tells a reader of what is settled from then on, in pieces, of one webhook or of all', async () => {
+  it('gives a reader the attempts settled from then on, of one webhook or of all', async () => {
     const feed = createAttemptFeed();
     const { signal } = new AbortController();
     feed.observeSettled('a', settled(1));
@@ -38,7 +38,7 @@ describe('the feed of attempts', () => {
       ],
     );
     assert.deepEqual(numbers((await one.next()).value), [3]);
-    // One that waits is woken.
+    // A waiting reader wakes up.
     const next = one.next();
     feed.observeSettled('a', settled(5));
     feed.observeSettled('b', { batch: null, fate: null, attempt: settled(6).attempt });
@@ -49,7 +49,7 @@ describe('the feed of attempts', () => {
     );
   });
 
-  it('drops the oldest for a reader that is slow, tells it how many, and keeps nobody else from theirs', async () => {
+  it('drops the oldest attempts for a slow reader and says how many, without affecting other readers', async () => {
     const feed = createAttemptFeed();
     const { signal } = new AbortController();
     const slow = feed.subscribe(null, signal)[Symbol.asyncIterator]();
@@ -68,7 +68,7 @@ describe('the feed of attempts', () => {
     assert.equal(((await slow.next()).value as FeedPiece).dropped, 0);
   });
 
-  it('ends for a reader with its signal, whether it waits, is busy or never read, and forgets it', async () => {
+  it('ends and forgets a reader when its signal aborts, whether it waits, is busy or never read', async () => {
     const feed = createAttemptFeed();
     const gone = new AbortController();
     const waiting = feed.subscribe(null, gone.signal)[Symbol.asyncIterator]();
@@ -82,7 +82,7 @@ describe('the feed of attempts', () => {
     assert.deepEqual(await late.next(), { done: true, value: undefined });
   });
 
-  it('ends for a reader that leaves by itself', async () => {
+  it('forgets a reader that stops reading', async () => {
     const feed = createAttemptFeed();
     const { signal } = new AbortController();
     const reader = feed.subscribe(null, signal);

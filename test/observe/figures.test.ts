@@ -33,7 +33,7 @@ async function opened(t: TestContext): Promise<Opened> {
   return { ...s, figures: createFigures({ store: s.store.figures, clock: s.clock }) };
 }
 
-/** What came of a batch of so many records of webhook `webhookNumber`, in `totalMs`. */
+/** The outcome of a batch with so many records of webhook `webhookNumber`, after `totalMs`. */
 function settled(
   s: TestStore,
   records: number,
@@ -64,7 +64,7 @@ async function write({ figures, clock }: Opened): Promise<void> {
 }
 
 describe('figures over time', () => {
-  it('count records by what became of them, attempts, and what came in', async (t) => {
+  it('count records by outcome, attempts, tokens and refused calls', async (t) => {
     const s = await opened(t);
     const { figures } = s;
     figures.observeSettled('w', settled(s, 5, 'delivered', 20));
@@ -88,7 +88,7 @@ describe('figures over time', () => {
       status: 401,
       refusal: 'invalid_token',
     });
-    // Not refused by the gate, and not an API.
+    // Neither is counted: the first is not a refusal of the gate, the second not an API call.
     figures.observeRequest({
       ...REQUEST,
       route: '/services/api/x/edge/v1/webhooks',
@@ -108,7 +108,7 @@ describe('figures over time', () => {
     assert.equal((await figures.series('hour', 2)).total.successRate, null);
   });
 
-  it('stand in stretches of a minute, of ten and of an hour, the last of which is not over', async (t) => {
+  it('cover spans of one minute, ten minutes and one hour, including the current one', async (t) => {
     const s = await opened(t);
     for (let minute = 0; minute < 180; minute += 1) {
       s.figures.observeSettled('w', settled(s, minute + 1, 'delivered', 5));
@@ -137,7 +137,7 @@ describe('figures over time', () => {
     assert.equal(last.at(-1)?.at, s.clock() - (s.clock() % MINUTE_MS));
   });
 
-  it('are the same before they are written, in the middle of it, and after a start', async (t) => {
+  it('are the same before, during and after they are written, and after a restart', async (t) => {
     const s = await opened(t);
     const observe = (): void => {
       for (const webhook of [1, 2, 3])
@@ -152,7 +152,7 @@ describe('figures over time', () => {
     assert.deepEqual(await s.figures.series('hour', 2), before);
     const restarted = createFigures({ store: s.store.figures, clock: s.clock });
     assert.deepEqual(await restarted.series('hour', 2), before);
-    // What comes after it in the same minute is added to what is there.
+    // Later figures of the same minute are added.
     restarted.observeSettled('w', settled(s, 2, 'delivered', 100, 2));
     await restarted.flush();
     await restarted.flush();
@@ -160,7 +160,7 @@ describe('figures over time', () => {
     assert.deepEqual([total.delivered, total.attempts], [4, 2]);
   });
 
-  it('lose nothing when writing fails: it is tried again', async (t) => {
+  it('lose nothing when a write fails and is tried again', async (t) => {
     const s = await opened(t);
     let fails = true;
     const store = {
@@ -177,7 +177,7 @@ describe('figures over time', () => {
     assert.equal((await createFigures({ store, clock: s.clock }).series('day', 1)).total.delivered, 5);
   });
 
-  it('that cannot be written when the service stops keep it from nothing: it closes its files and ends in good order', async (t) => {
+  it('that cannot be written at a stop do not prevent the service from stopping gracefully', async (t) => {
     const service = await startService(t);
     await service.admin.get('webhooks');
     const other = new Database(join(service.dataDir, DATABASE_FILE));
@@ -189,7 +189,7 @@ describe('figures over time', () => {
     assert.equal(existsSync(join(service.dataDir, `${DATABASE_FILE}-wal`)), false);
   });
 
-  it('are kept for two hours, a day and eight days, by their length', async (t) => {
+  it('are kept for two hours, a day and eight days, depending on their span', async (t) => {
     const s = await opened(t);
     for (let hour = 0; hour < 10 * 24; hour += 1) {
       s.figures.observeSettled('w', settled(s, 1, 'delivered', 5));
@@ -207,7 +207,7 @@ describe('figures over time', () => {
     ]);
   });
 
-  it('are kept of a bounded number of webhooks at a time; the service’s own count all', async (t) => {
+  it('are kept for a bounded number of webhooks; those of the service count all webhooks', async (t) => {
     const s = await opened(t);
     for (let webhook = 1; webhook <= FIGURE_WEBHOOKS_MAX + 5; webhook += 1)
       s.figures.observeSettled('w', settled(s, 1, 'delivered', 5, webhook));
@@ -217,8 +217,8 @@ describe('figures over time', () => {
   });
 });
 
-describe('a share of latencies', () => {
-  it('is right to within a seventh, and never told too small', () => {
+describe('a percentile of latencies', () => {
+  it('is accurate to within a seventh, and never too small', () => {
     fc.assert(
       fc.property(
         fc.array(fc.nat(130_000), { minLength: 1, maxLength: 300 }),
@@ -234,5 +234,5 @@ describe('a share of latencies', () => {
     );
   });
 
-  it('is none of none', () => assert.equal(percentile(new Map(), 0.5), null));
+  it('is null without latencies', () => assert.equal(percentile(new Map(), 0.5), null));
 });

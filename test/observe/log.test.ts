@@ -27,7 +27,7 @@ function logged(line: RequestLine): Record<string, unknown> {
 }
 
 describe('the line of a request', () => {
-  it('says of it what there is to say, in the order of every other line', () => {
+  it('has its fields in the order of other lines', () => {
     const { time, ...rest } = logged({ ...LINE, clientId: 'spc_1', refusal: 'invalid_client', errorId: 'e-1' });
     assert.match(String(time), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
     assert.deepEqual(Object.entries(rest), [
@@ -44,11 +44,11 @@ describe('the line of a request', () => {
     ]);
   });
 
-  it('leaves out the client, the refusal and the error where there are none', () => {
+  it('omits the client, the code and the error id if there are none', () => {
     assert.deepEqual(Object.keys(logged(LINE)).slice(-2), ['remoteAddress', 'msg']);
   });
 
-  it('is one line of JSON whatever the path holds', () => {
+  it('is one line of JSON for any path', () => {
     const paths = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.constantFrom('"', '\\', '/a\n{"level":60}', '\u2028', 'é'),
@@ -56,7 +56,7 @@ describe('the line of a request', () => {
     fc.assert(fc.property(paths, (path) => assert.equal(logged({ ...LINE, path }).path, path)));
   });
 
-  it('gives the time it took in tenths of a millisecond', () => {
+  it('has the duration in tenths of a millisecond', () => {
     const table: readonly [took: number, said: number][] = [
       [0, 0],
       [0.04, 0],
@@ -68,7 +68,7 @@ describe('the line of a request', () => {
     for (const [took, said] of table) assert.equal(logged({ ...LINE, durationMs: took }).durationMs, said);
   });
 
-  it('is not written where the level is above info', () => {
+  it('is not written at levels above info', () => {
     const lines: string[] = [];
     createLog('warn', { write: (text: string) => void lines.push(text) }).request(LINE);
     assert.deepEqual(lines, []);
@@ -83,7 +83,7 @@ describe('the destination of the log', () => {
     return { log: createLogDestination(fd), text: () => readFileSync(file, 'utf8') };
   };
 
-  it('takes the lines of a turn together, in order, after its end', async (t) => {
+  it('writes the lines of a turn together, in order, after its end', async (t) => {
     const { log, text } = opened(t);
     log.write('one\n');
     log.write('zwölf\n');
@@ -96,7 +96,7 @@ describe('the destination of the log', () => {
     assert.equal(text(), 'one\nzwölf\nthree\n');
   });
 
-  it('takes a line that is larger than a chunk, in its place', async (t) => {
+  it('writes a line that is larger than a chunk, in order', async (t) => {
     const { log, text } = opened(t);
     const long = `${'é'.repeat(LOG_CHUNK_BYTES)}\n`;
     log.write('before\n');
@@ -113,13 +113,13 @@ describe('the destination of the log', () => {
   };
   const line = (n: number): string => `{"n":${n},"x":"${'x'.repeat(980)}"}\n`;
 
-  it('loses nothing of a reader that is slower', async (t) => {
+  it('loses nothing for a slow reader', async (t) => {
     const path = fifo(t);
     const keepOpen = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
     const reader = spawn('wc', ['-c', path], { stdio: ['ignore', 'pipe', 'inherit'] });
     const fd = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
     const log = createLogDestination(fd);
-    // More than a pipe holds, and less than the buffer.
+    // More than a pipe can hold, and less than the buffer.
     let bytes = 0;
     for (let n = 0; n < 2000; n += 1) {
       log.write(line(n));
@@ -136,7 +136,7 @@ describe('the destination of the log', () => {
     ['a pipe that does not wait', constants.O_WRONLY | constants.O_NONBLOCK],
     ['a pipe that waits', constants.O_WRONLY],
   ] as const) {
-    it(`never waits for a reader that has stopped, and says how many lines it dropped once that reads again: ${kind}`, async (t) => {
+    it(`never waits for a reader that has stopped, and reports the number of dropped lines once it reads again: ${kind}`, async (t) => {
       const path = fifo(t);
       const reading = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
       const fd = openSync(path, flags);
@@ -152,7 +152,7 @@ describe('the destination of the log', () => {
       assert.ok(dropped > 0 && dropped < count, `${dropped} of ${count}`);
       assert.equal(waits.mock.callCount(), 0);
 
-      // Half of the buffer is free long before the end, and the line about those dropped follows those kept.
+      // Half of the buffer is free long before the end. The line about dropped lines follows the kept ones.
       const text = await readUntil(reading, '"msg":"lines of the log could not be written"}\n');
       log.write('later\n');
       const lines = (text + (await readUntil(reading, 'later\n'))).split('\n');
@@ -167,7 +167,7 @@ describe('the destination of the log', () => {
     });
   }
 
-  it('goes on when nobody reads it any more, and gives up at the end', async (t) => {
+  it('continues without a reader, and gives up at the end', async (t) => {
     const path = fifo(t);
     const reading = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const fd = openSync(path, constants.O_WRONLY);
@@ -183,7 +183,7 @@ describe('the destination of the log', () => {
   const program = fileURLToPath(new URL('../support/last-words.ts', import.meta.url));
   const run = (end: string) => [process.execPath, '--disable-warning=ExperimentalWarning', program, end] as const;
 
-  it('is written out by a process that exits in the middle of a turn, or crashes', () => {
+  it('is written completely by a process that exits in the middle of a turn, or crashes', () => {
     for (const end of ['exit', 'crash']) {
       const [command, ...args] = run(end);
       const { stderr, status } = spawnSync(command, args, { encoding: 'utf8' });
@@ -192,7 +192,7 @@ describe('the destination of the log', () => {
     }
   });
 
-  it('gives a reader that is slow a second at the end, also in a file or a socket, and no longer one that has stopped', async (t) => {
+  it('waits at most a second for a slow reader at the end, also for a file or a socket', async (t) => {
     const [command, ...args] = run('many');
     const file = join(temporaryFolder(t), 'log');
     const fd = openSync(file, 'w');
@@ -208,12 +208,12 @@ describe('the destination of the log', () => {
     const reading = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
     const stopped = openSync(path, constants.O_WRONLY);
     t.after(() => [reading, stopped].forEach(closeSync));
-    // It ends by itself, though nobody reads.
+    // The process ends although nothing reads.
     assert.equal(spawnSync(command, args, { stdio: ['ignore', 'ignore', stopped] }).status, 3);
   });
 });
 
-/** Reads a pipe until what was read ends so. */
+/** Reads a pipe until the text ends with this. */
 async function readUntil(fd: number, end: string): Promise<string> {
   const buffer = Buffer.alloc(64 * 1024);
   for (let text = ''; ; await sleep(1)) {

@@ -17,7 +17,7 @@ import { subscribe } from '../support/events.ts';
 import { connect, makeEventType, publish, registerApplication, startJourney, stopWebhook } from '../support/journey.ts';
 import { openTestStore, type TestStore } from '../support/store.ts';
 
-/** Every sample of the text format, by its name and labels as written. */
+/** Every sample of the text format, by its name and labels. */
 function samplesOf(text: string): Map<string, number> {
   const samples = new Map<string, number>();
   for (const line of text.split('\n')) {
@@ -30,7 +30,7 @@ function samplesOf(text: string): Map<string, number> {
   return samples;
 }
 
-/** The samples whose name begins so, without the name. */
+/** The samples with this prefix, without the prefix. */
 async function read({ render }: Pick<Metrics, 'render'>, name: string): Promise<Record<string, number>> {
   const samples = [...samplesOf(await render())].filter(([sample]) => sample === name || sample.startsWith(`${name}{`));
   return Object.fromEntries(samples.map(([sample, value]) => [sample.slice(name.length), value]));
@@ -44,7 +44,7 @@ async function opened(t: TestContext): Promise<TestStore & { readonly metrics: M
 const REQUEST = { route: '/livez', method: 'GET', status: 200, refusal: null, seconds: 0.002 } as const;
 
 describe('the metrics', () => {
-  it('of the process are measured once, however many services there are in it, and told by each', async (t) => {
+  it('of the process are measured once and shared by all services in it', async (t) => {
     const measure = t.mock.method(performanceHooks, 'monitorEventLoopDelay');
     const [first, second] = [await opened(t), await opened(t)];
     first.metrics.observeRequest(REQUEST);
@@ -55,7 +55,7 @@ describe('the metrics', () => {
     assert.deepEqual(await read(second.metrics, 'sallyport_http_requests_total'), {});
   });
 
-  it('count requests by route, method and status, and nothing that a client can make up', async (t) => {
+  it('count requests by route, method and status, without labels that a client can invent', async (t) => {
     const { metrics } = await opened(t);
     metrics.observeRequest(REQUEST);
     metrics.observeRequest(REQUEST);
@@ -72,7 +72,7 @@ describe('the metrics', () => {
     );
   });
 
-  it('count tokens issued and refused by reason, and what the gate refused', async (t) => {
+  it('count issued and refused tokens, and refusals of the gate', async (t) => {
     const { metrics } = await opened(t);
     const token = { ...REQUEST, route: TOKEN, method: 'POST' };
     metrics.observeRequest(token);
@@ -89,7 +89,7 @@ describe('the metrics', () => {
     assert.deepEqual(await read(metrics, 'sallyport_gate_refusals_total'), { '{reason="insufficient_scope"}': 1 });
   });
 
-  it('count records by webhook and outcome, and measure attempts, those of heartbeats too', async (t) => {
+  it('count records by webhook and outcome, and measure attempts, including heartbeats', async (t) => {
     const { metrics, ids, clock } = await opened(t);
     const batch = batchOf(5, 9);
     const timings = { dnsMs: 1, connectMs: 1, tlsMs: 1, firstByteMs: 1, totalMs: 30 };
@@ -111,7 +111,7 @@ describe('the metrics', () => {
     });
   });
 
-  it('begin at 0 for each webhook and outcome before there is any, so that the first dead record is an increase', async (t) => {
+  it('start at 0 for each webhook and outcome, so that the first dead record is an increase', async (t) => {
     const s = await opened(t);
     await subscribe(s, ['order.placed']);
     const [webhook] = await s.store.webhooks.list('', 1);
@@ -123,7 +123,7 @@ describe('the metrics', () => {
     assert.equal((await read(s.metrics, 'sallyport_deliveries_total'))[dead], 3);
   });
 
-  it('tell how much waits at each webhook and how old it is, from its progress alone', async (t) => {
+  it('show the pending records of each webhook and their age, from its progress', async (t) => {
     const s = await opened(t);
     const [number, idle] = [await subscribe(s, ['order.placed']), await subscribe(s, ['stock.low'])];
     run(s, number);
@@ -158,7 +158,7 @@ describe('the metrics', () => {
     });
   });
 
-  it('find that by look-ups: nothing but the webhooks’ progress is gone through', async (t) => {
+  it('scan no table but the webhooks’ progress', async (t) => {
     const { database } = await opened(t);
     const asked: string[] = [];
     const all = (sql: string): Row[] => {
@@ -180,7 +180,7 @@ describe('the metrics', () => {
     );
   });
 
-  it('have series for a bounded number of webhooks, one for all others, and none for those that are gone', async (t) => {
+  it('have series for a bounded number of webhooks, one for all others, and none for deleted webhooks', async (t) => {
     const s = await opened(t);
     s.database.connection.pragma('synchronous = OFF');
     for (let n = 0; n < METRICS_WEBHOOKS_MAX + 3; n++) await subscribe(s, ['order.placed']);
@@ -200,11 +200,11 @@ describe('the metrics', () => {
     await s.store.webhooks.remove(gone?.id ?? '', s.entry());
     const after = await read(s.metrics, 'sallyport_deliveries_total');
     assert.equal(after[`{webhook="${gone?.id}",outcome="delivered"}`], undefined);
-    // One of the others has its place.
+    // Another webhook takes its place.
     assert.equal(Object.keys(after).length, (METRICS_WEBHOOKS_MAX + 1) * 6);
   });
 
-  it('hold what the process itself costs, and how late its event loop is', async (t) => {
+  it('include memory, processor time and event loop lag of the process', async (t) => {
     const { metrics } = await opened(t);
     const samples = samplesOf(await metrics.render());
     for (const name of [
@@ -216,7 +216,7 @@ describe('the metrics', () => {
     }
   });
 
-  it('are a service’s own: those of another in the same process are not among them', async (t) => {
+  it('of a service do not include those of another service in the process', async (t) => {
     const [a, b] = [await opened(t), await opened(t)];
     a.metrics.observeRequest(REQUEST);
     assert.deepEqual(await read(b.metrics, 'sallyport_http_requests_total'), {});
@@ -224,7 +224,7 @@ describe('the metrics', () => {
 });
 
 describe('GET /metrics', () => {
-  it('answers on the loopback address without a token, in Prometheus’s text format, and has seen what went on', async (t) => {
+  it('answers on the loopback address without a token, in Prometheus’s text format', async (t) => {
     const { service, admin, receiver } = await startJourney(t);
     await makeEventType(admin, 'order.placed');
     const { at, webhook } = await connect({ admin, receiver }, ['order.placed']);
@@ -243,7 +243,7 @@ describe('GET /metrics', () => {
     assert.ok((samples.get('sallyport_housekeeping_step_duration_seconds_count') ?? 0) >= 1);
   });
 
-  it('asks for a token that holds edge:metrics where a proxy sent the request on', async (t) => {
+  it('needs a token with edge:metrics if a proxy forwarded the request', async (t) => {
     const { admin } = await startJourney(t);
     const { api } = await registerApplication(admin, ['edge:metrics']);
     const { api: other } = await registerApplication(admin, ['webhooks:view']);
@@ -266,7 +266,7 @@ describe('GET /metrics', () => {
     );
   };
 
-  it('goes by the address of the connection alone', async () => {
+  it('checks only the address of the connection', async () => {
     for (const address of ['127.0.0.1', '127.8.9.1', '::1', '::ffff:127.0.0.1'])
       assert.equal(await asked(address), false, address);
     for (const address of [
@@ -284,7 +284,7 @@ describe('GET /metrics', () => {
     }
   });
 
-  it('takes every header by which a proxy makes itself known for one', async () => {
+  it('recognizes a proxy by any of its headers', async () => {
     const names = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip'];
     for (const name of names) assert.equal(await asked('127.0.0.1', { [name]: '' }), true, name);
     assert.equal(await asked('127.0.0.1', { host: 'edge.example', 'user-agent': 'Prometheus/3' }), false);
@@ -308,7 +308,7 @@ describe('the dashboard', () => {
     typeof query === 'string' ? query : (query?.query ?? ''),
   );
 
-  it('shows every metric of the service, and none that there is not, with the labels that it has', async (t) => {
+  it('uses exactly the metrics of the service, with their labels', async (t) => {
     const { metrics } = await opened(t);
     const text = await metrics.render();
     const exist = new Set(

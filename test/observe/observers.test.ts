@@ -1,10 +1,9 @@
-/** Who watches the service at work. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { createObservers } from '../../src/observe/observers.ts';
 import { openTestServices } from '../support/services.ts';
 
-it('requests that were answered are counted, however they ended', async (t) => {
+it('answered requests are counted, whatever their status', async (t) => {
   const { store, clock } = await openTestServices(t);
   const { observeRequest, answeredRequests } = createObservers({ store, clock });
   assert.equal(answeredRequests(), 0);

@@ -7,7 +7,7 @@ import { counterTally, histogramTally } from '../../src/observe/tally.ts';
 const LABELS = ['route', 'status'] as const;
 const labels = fc.tuple(fc.constantFrom('/a', '/b "quoted"', '/c\\d\n'), fc.constantFrom('200', '404'));
 
-describe('a tally is told as prom-client tells its own', () => {
+describe('a tally renders like the metric of prom-client', () => {
   it('counter', async () => {
     const settings = { name: 'requests_total', help: 'Requests.', labelNames: [...LABELS] };
     const check = fc.asyncProperty(fc.array(labels, { maxLength: 50 }), async (all) => {
@@ -40,7 +40,7 @@ describe('a tally is told as prom-client tells its own', () => {
     await fc.assert(check);
   });
 
-  it('without labels, before anything was counted', async () => {
+  it('without labels, before the first count', async () => {
     const registry = new Registry();
     counterTally(registry, { name: 'none_total', help: 'None.' });
     histogramTally(registry, { name: 'nothing', help: 'Nothing.', buckets: [1] });
