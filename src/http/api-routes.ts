@@ -1,4 +1,4 @@
-/** The routes of the API, put together of what they need. Those of the portal, of metrics and of OpenAPI are not among them. */
+/** Composes the routes of the API, without those of the portal, metrics and OpenAPI. */
 import type { Gate } from '../access/gate.ts';
 import { createThrottle } from '../access/throttle.ts';
 import type { Composed } from '../compose.ts';
@@ -21,7 +21,7 @@ import { revocationRoutes } from './routes/revocation.ts';
 import { tokenRoutes } from './routes/token.ts';
 import { webhookRoutes } from './routes/webhooks.ts';
 
-/** Tokens, what they stand for, and who may come in: its throttle is of its own. */
+/** The routes of the authorization server, with a shared throttle. */
 export function authorizationServer({
   services: { tokens, invitations, products },
   store,
@@ -33,7 +33,7 @@ export function authorizationServer({
 }: Composed & {
   readonly gate: Gate;
   readonly issuer: () => string;
-  /** The same; null where it is not known. */
+  /** The same, or null if it is unknown. */
   readonly knownAddress: () => string | null;
   readonly signInPath: () => string | null;
   readonly stylesheet: string;
@@ -63,7 +63,7 @@ type Doors = Composed & {
   readonly testDelivery: TestDelivery;
 };
 
-/** What tokens give access to. */
+/** The guarded routes. */
 export function administration({ services, store, clock, dispatcher, log, testDelivery }: Doors): Route[] {
   const once = createOnce({ store, clock });
   return [

@@ -9,7 +9,7 @@ import { type Call, callerOf, type Reply, type ReplyDescription, type Route } fr
 
 const LIST = /^(?:\*|(?:W\/)?"[!#-~]*"(?:, ?(?:W\/)?"[!#-~]*")*)$/;
 
-/** For the description of a route that changes something. */
+/** For `Route.headers` of a change. */
 export const IF_MATCH: NonNullable<Route['headers']> = {
   'If-Match': {
     description:
@@ -17,14 +17,14 @@ export const IF_MATCH: NonNullable<Route['headers']> = {
     schema: z.string().regex(LIST),
   },
 };
-/** For the description of a route that reads one thing. */
+/** For `Route.headers` of a read. */
 export const IF_NONE_MATCH: NonNullable<Route['headers']> = {
   'If-None-Match': {
     description: 'The `ETag` of the copy at hand: 304 where it is up to date.',
     schema: z.string().regex(LIST),
   },
 };
-/** For the description of a reply. */
+/** For the headers of a reply. */
 export const ETAG: NonNullable<ReplyDescription['headers']> = {
   ETag: 'A strong entity tag of the resource, for `If-Match` and `If-None-Match`.',
 };
@@ -32,34 +32,34 @@ export const NOT_MODIFIED: Route['replies'] = {
   304: { description: 'The copy at hand is up to date', headers: ETAG },
 };
 
-/** Who acts on one thing, and which representation of it the change was decided on. Throws 400 for an `If-Match` that is no list of tags. */
+/** The actor, with the tags of `If-Match`. Throws 400 for a malformed `If-Match`. */
 export function actingOn(call: Call): Acting {
   return { ...actingOf(callerOf(call)), ifMatch: readIfMatch(call) };
 }
 
-/** Throws 400 for an `If-Match` that is no list of tags. */
+/** Throws 400 for a malformed `If-Match`. */
 export function readIfMatch(call: Call): IfMatch | undefined {
   const tags = readTags(call, 'If-Match');
   return typeof tags === 'string' ? tags : tags?.filter((tag) => !tag.startsWith('W/'));
 }
 
-/** For an action that changes no row of the thing itself, before it. */
+/** Checks `If-Match` before an action that does not change the row of the resource itself. */
 export function requireMatch(call: Call, representation: unknown, title: string): void {
   refuseChanged(readIfMatch(call), representation, title);
 }
 
-/** The one thing that was read, or 304 where the caller has it. */
+/** The resource, or 304 if the caller has the current version. */
 export function read(call: Call, body: unknown): Reply {
   const ETag = entityTag(body);
   const tags = readTags(call, 'If-None-Match');
-  // RFC 9110 §13.1.2: compared weakly.
+  // RFC 9110 §13.1.2: weak comparison.
   if (tags !== '*' && tags?.some((tag) => tag.replace(/^W\//, '') === ETag) !== true)
     return { status: 200, headers: { ETag }, body };
-  // RFC 9110 §8.6: the length in a 304 is that of the 200 in its place.
+  // RFC 9110 §8.6: the Content-Length of a 304 is that of the 200.
   return { status: 304, headers: { ETag, 'Content-Length': String(Buffer.byteLength(JSON.stringify(body))) } };
 }
 
-/** What was made or changed, as a read answers it now, and beside it secrets that are shown this once. */
+/** A new or changed resource as a read returns it, and secrets that are shown only once. */
 export type Shown = { readonly shown: object; readonly secrets?: object };
 
 /** The reply to a change. */

@@ -1,12 +1,12 @@
-/** HTML from a template that escapes: what is put into it is text, unless a template made it. */
+/** A template tag for HTML. It escapes all values except those that it created itself. */
 
-/** Markup that may be put into a page as it is. Only `html` makes it. */
+/** Markup that needs no escaping. Only `html` creates it. */
 export type Html = { readonly markup: string };
 
-/** null puts nothing in; a list puts in each of its items. */
+/** null inserts nothing; a list inserts its items. */
 export type HtmlValue = string | number | Html | null | readonly HtmlValue[];
 
-/** Attribute values stand in double quotes in the template. */
+/** The template must have attribute values in double quotes. */
 export function html(strings: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
   const markup = strings.reduce((before, text, at) => before + toMarkup(values[at - 1] ?? null) + text);
   const made: Html = Object.freeze({ markup });
@@ -14,7 +14,7 @@ export function html(strings: TemplateStringsArray, ...values: readonly HtmlValu
   return made;
 }
 
-/** Attributes of an element, each after a space: true is the name alone; null, undefined and false are left out. */
+/** Attributes of an element, each after a space. true inserts the name only; null, undefined and false insert nothing. */
 export function attributes(values: Readonly<Record<string, string | number | boolean | null | undefined>>): Html {
   const made = Object.entries(values).map(([name, value]) => {
     if (value === null || value === undefined || value === false) return null;
@@ -23,7 +23,7 @@ export function attributes(values: Readonly<Record<string, string | number | boo
   return html`${made}`;
 }
 
-/** What was made here, told from anything that merely looks like it, such as a parsed body. */
+/** All created markup, so that an object of the same shape, such as a parsed body, is not accepted. */
 const templates = new WeakSet<object>();
 
 function toMarkup(value: HtmlValue): string {
@@ -31,7 +31,7 @@ function toMarkup(value: HtmlValue): string {
   if (typeof value === 'string' || typeof value === 'number') return escaped(String(value));
   if (isHtml(value)) return value.markup;
   if (Array.isArray(value)) return value.map(toMarkup).join('');
-  throw new TypeError('only text and what html made can be put into a page');
+  throw new TypeError('only text and results of html can be inserted into a page');
 }
 
 function isHtml(value: Html | readonly HtmlValue[]): value is Html {

@@ -1,4 +1,4 @@
-/** The server on its socket: time-outs, malformed requests, and a stop that lets what is under way finish (contract §6). */
+/** The server socket: time-outs, malformed requests, and a graceful stop (contract §6). */
 import { randomUUID } from 'node:crypto';
 import {
   createServer as createHttpServer,
@@ -27,13 +27,13 @@ import { framingProblem, versionNotSupported } from './request-head.ts';
 import type { RequestHandler } from './server.ts';
 
 export type Listener = {
-  /** Begins to accept; answers the port, which is another than asked for when that was 0. Rejects when the port is taken. */
+  /** Starts to accept connections and returns the port, which differs from `port` if that is 0. Rejects if the port is in use. */
   listen(host: string, port: number): Promise<number>;
-  /** Shows another certificate to those who connect from now on. Throws where there is no TLS, or for what cannot be used. */
+  /** Replaces the certificate for new connections. Throws without TLS, and for an unusable certificate. */
   serve(tls: Tls): void;
   /**
-   * Accepts nothing new, neither connections nor requests on those that there are; answers what is under way, 10 s at most, and ends
-   * every connection with its last answer. Those that wait for none end at once.
+   * Accepts no new connections or requests, waits at most 10 s for the replies to current requests, and closes every connection after
+   * its last reply. Idle connections close at once.
    */
   close(): Promise<void>;
 };
@@ -45,7 +45,7 @@ type ListenerOptions = {
   readonly tls: Tls | null;
   readonly clock: Clock;
   readonly log: Log;
-  /** How long a stop waits for what is under way; DRAIN_MS unless given. */
+  /** How long a stop waits for current requests. Default: DRAIN_MS. */
   readonly drainMs?: number;
 };
 
@@ -55,19 +55,19 @@ export function createListener({ handler, tls, clock, log, drainMs = DRAIN_MS }:
     headersTimeout: HEADERS_MS,
     requestTimeout: REQUEST_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    // Node's 30 s would let headers take four times as long as they may.
+    // With Node's 30 s, headers could take four times their limit.
     connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
     requireHostHeader: false,
-    // A client may end its side once it has sent its request: it still gets its answer.
+    // A client may close its side after the request and still gets the reply.
     allowHalfOpen: true,
-    // A request without a body has no stream to end: half a microsecond of each.
+    // Saves half a microsecond per request without a body.
     optimizeEmptyRequests: true,
   };
-  // How many connections there may be is left to the system's limit of open files: each lasts only as long as the above.
+  // The number of connections is limited by the system's limit of open files, and their duration by the limits above.
   const secure =
     tls === null ? null : createHttpsServer({ ...limits, ...tls, ...TLS_VERSIONS, handshakeTimeout: HEADERS_MS });
   const server: Server = secure ?? createHttpServer(limits);
-  // Node's own name for it, which its types leave out: otherwise the answer is cut off with the client's side.
+  // Missing in Node's types. Without it, the reply is cut off when the client closes its side.
   Object.assign(server, { httpAllowHalfOpen: true });
   const connections = trackConnections(server);
   const take = (request: IncomingMessage, response: ServerResponse): void => {
@@ -78,15 +78,15 @@ export function createListener({ handler, tls, clock, log, drainMs = DRAIN_MS }:
     });
   };
   server.on('request', take);
-  // An expectation other than 100-continue: Node would refuse it with an empty body. It may be ignored (RFC 9110 §10.1.1).
+  // An expectation other than 100-continue may be ignored (RFC 9110 §10.1.1). Node would refuse it with an empty body.
   server.on('checkExpectation', take);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    connections.afterAnswers(socket, () => refuseMalformed(error, socket, clock(), log));
+    connections.afterReplies(socket, () => refuseMalformed(error, socket, clock(), log));
   });
-  // Node would close the connection without a word. With a listener it lets go of the socket, whose errors are nobody's then.
+  // Without a listener, Node closes the connection without a reply. With one, Node no longer handles errors of the socket.
   server.on('connect', (_, socket: Socket) => {
     socket.on('error', () => socket.destroy());
-    connections.afterAnswers(socket, () => refuseRaw(socket, new Refusal('invalid_request', NO_PROXY), clock(), log));
+    connections.afterReplies(socket, () => refuseRaw(socket, new Refusal('invalid_request', NO_PROXY), clock(), log));
   });
   return {
     listen: (host, port) =>
@@ -99,7 +99,7 @@ export function createListener({ handler, tls, clock, log, drainMs = DRAIN_MS }:
       }),
     serve: (next) => {
       if (secure === null) throw new Error('the server has no TLS');
-      // All of it anew: what is not said again falls back to what Node takes by itself.
+      // Replaces all settings: those that are absent would get Node's defaults.
       secure.setSecureContext({ ...next, ...TLS_VERSIONS });
     },
     close: () =>
@@ -114,30 +114,30 @@ export function createListener({ handler, tls, clock, log, drainMs = DRAIN_MS }:
   };
 }
 
-/** Of contract §5, on this side too. */
+/** As for deliveries (contract §5). */
 const TLS_VERSIONS = { minVersion: 'TLSv1.2' } as const;
 
 type Connections = {
-  /** Takes note of a request; false if it has come too late, and is not to be carried out. */
+  /** Registers a request. Returns false if it came too late and must not be processed. */
   admits(request: IncomingMessage, response: ServerResponse): boolean;
   /**
-   * For what a connection is told of a request that cannot be read: once, after the answers to whole requests before it, in whose place
-   * it would be taken for theirs (RFC 9112 §9.3.2). Not where that request has been answered already, its body unread: the connection
-   * ends with that answer.
+   * Calls `refuse` for an unreadable request, once per connection, after the replies to earlier requests, because clients match replies to
+   * requests by order (RFC 9112 §9.3.2). Does not call it if the request already has a reply while its body is unread: the connection ends
+   * after that reply.
    */
-  afterAnswers(socket: Socket, refuse: () => void): void;
-  /** Ends each connection with the last answer that is due on it, and those on which none is due now. */
+  afterReplies(socket: Socket, refuse: () => void): void;
+  /** Closes each connection after its last pending reply, and idle connections at once. */
   drain(): void;
-  /** Ends all of them as they are. */
+  /** Closes all connections at once. */
   destroy(): void;
 };
 
 function trackConnections(server: Server): Connections {
-  // With TLS, the connections beneath it: there they are before their handshake is done.
+  // With TLS, the connections below it, which exist before the handshake.
   const accepted = new Set<Socket>();
-  // One for each connection is enough: answers leave in the order of their requests, so the others have left before it.
+  // The latest response per connection is enough, because replies are sent in the order of their requests.
   const latest = new Map<Socket, ServerResponse>();
-  // The one before, if it was still due when that came: requests may be sent without waiting for answers.
+  // The previous response, if it was pending when the latest request came: clients may pipeline requests.
   const before = new WeakMap<Socket, ServerResponse>();
   const refused = new WeakSet<Socket>();
   const ending = new WeakSet<Socket>();
@@ -150,7 +150,7 @@ function trackConnections(server: Server): Connections {
     admits: (request, response) => {
       const { socket } = request;
       if (isDraining || ending.has(socket)) {
-        // Behind the last answer on its connection (RFC 9112 §9.6). Read all the same: bytes left unread would reset that answer.
+        // After the last reply on its connection (RFC 9112 §9.6). Read it anyway: unread bytes would reset the connection before that reply.
         request.resume();
         return false;
       }
@@ -161,8 +161,8 @@ function trackConnections(server: Server): Connections {
       latest.set(socket, response);
       return true;
     },
-    afterAnswers: (socket, refuse) => {
-      // All that comes after bytes that cannot be read cannot be read either.
+    afterReplies: (socket, refuse) => {
+      // After one parse error, everything on the connection is an error.
       if (refused.has(socket)) return;
       refused.add(socket);
       const last = latest.get(socket);
@@ -189,20 +189,20 @@ function trackConnections(server: Server): Connections {
   };
 }
 
-/** Acts once an answer has been handed to its connection; at once where there is none. */
+/** Calls `act` when the response is sent, or at once without a response. */
 function afterwards(response: ServerResponse | undefined, act: () => void): void {
   if (response === undefined || response.writableFinished) act();
   else response.once('finish', act);
 }
 
-/** What a TLS socket and the connection beneath it have in common: who is at its two ends. */
+/** A key that a TLS socket shares with the connection below it: both addresses. */
 function ends({ remoteAddress, remotePort, localAddress }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localAddress}`;
 }
 
-/** What Node's parser refuses: the connection cannot be trusted further, so it ends with the answer. */
+/** Answers a request that Node's parser refused, and closes the connection, because its state is unknown. */
 function refuseMalformed(error: NodeJS.ErrnoException, socket: Socket, now: number, log: Log): void {
-  // Where there is no TLS yet nothing can be said.
+  // Before the TLS handshake, no reply is possible.
   if (!socket.writable || error.code === 'ECONNRESET' || /^ERR_(TLS|SSL)_/.test(error.code ?? '')) {
     socket.destroy();
     return;
@@ -210,7 +210,7 @@ function refuseMalformed(error: NodeJS.ErrnoException, socket: Socket, now: numb
   refuseRaw(socket, malformed(error.code ?? ''), now, log, error.code);
 }
 
-/** Answers where there is no response to do it with. */
+/** Sends a refusal without a `ServerResponse`. */
 function refuseRaw(socket: Socket, refusal: Refusal, now: number, log: Log, cause?: string): void {
   const errorId = randomUUID();
   const { status, body } = errorReply(refusal, errorId, now);
@@ -219,21 +219,21 @@ function refuseRaw(socket: Socket, refusal: Refusal, now: number, log: Log, caus
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: ${JSON_TYPE}\r\nContent-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`,
   );
-  // Time to read that, and no more: Node looks after this connection no longer.
+  // Limits the time for reading it, because Node no longer manages this connection.
   setTimeout(() => socket.destroy(), DISCARDED_BODY_MS).unref();
 }
 
-const NO_PROXY = 'CONNECT asks for a proxy, which this is none';
+const NO_PROXY = 'CONNECT is not supported: this server is not a proxy';
 
 function malformed(cause: string): Refusal {
-  // The second is the preface of HTTP/2.
+  // The second is the HTTP/2 preface.
   if (cause === 'HPE_INVALID_VERSION' || cause === 'HPE_PAUSED_H2_UPGRADE') return versionNotSupported();
   const [code, description] = MALFORMED[cause] ?? (['invalid_request', 'the request is not valid HTTP'] as const);
   return new Refusal(code, description);
 }
 
 const MALFORMED: Readonly<Record<string, readonly [RefusalCode, string]>> = {
-  HPE_INVALID_METHOD: ['invalid_request', 'the request does not begin with a method that is known here'],
+  HPE_INVALID_METHOD: ['invalid_request', 'the request does not begin with a known method'],
   HPE_HEADER_OVERFLOW: ['headers_too_large', `the headers have more than ${REQUEST_HEADER_BYTES} bytes`],
   ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'the request did not arrive in time'],
 };

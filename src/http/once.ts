@@ -1,6 +1,6 @@
 /**
- * `Idempotency-Key` (contract §4): a client that does not know whether its request arrived sends it again under the same key, and gets
- * the reply to the first one. The reply is kept in the transaction of what it tells of, so that there is never one without the other.
+ * `Idempotency-Key` (contract §4): a client that does not know whether its request arrived repeats it with the same key, and gets the reply
+ * to the first request. The reply is stored in the same transaction as the change, so that neither exists without the other.
  */
 import { z } from 'zod';
 import { contentHash } from '../kernel/content-hash.ts';
@@ -15,9 +15,9 @@ import { allHeaders } from './request-head.ts';
 import { type Call, callerOf, type Reply, type Route } from './route.ts';
 
 /**
- * Answers a call with what `work` makes, as `reply` shows it. `work` writes what it is given for the thing that it makes in the same
- * transaction. Under a key that was used, the call does nothing and gets the first reply; throws 409 `idempotency_conflict` where that
- * one was to another request. A request that is refused uses no key up.
+ * Runs `work` and returns `reply` of its result. `work` must write the statements of `beside` in its transaction. For a used key, returns
+ * the first reply without running `work`; throws 409 `idempotency_conflict` if the first request was different. A refused request does not
+ * use its key.
  */
 export type Once = <Made>(
   call: Call,
@@ -28,7 +28,7 @@ export type Once = <Made>(
 const HEADER = 'Idempotency-Key';
 const KEY = new RegExp(`^[!-~]{1,${IDEMPOTENCY_KEY_MAX_LENGTH}}$`);
 
-/** For the description of a route. */
+/** For `Route.headers`. */
 export const IDEMPOTENCY_KEY: NonNullable<Route['headers']> = {
   [HEADER]: {
     description:
@@ -66,12 +66,12 @@ export function createOnce({ store: { keptReplies }, clock }: Dependencies): Onc
         return keptReplies.keep(owner, answer, { now, expiresAt: now + IDEMPOTENCY_MS });
       });
     } catch (error) {
-      // Another one under the same key may have come first, and have taken the name, too.
+      // A concurrent request with the same key may have come first, and may have taken the name.
       const meanwhile = await first();
       if (meanwhile === null) throw error;
       return meanwhile;
     }
-    if (answer === null) throw new Error('what a request under a key made was not kept');
+    if (answer === null) throw new Error('the reply to a request with an idempotency key was not stored');
     return answer;
   };
 }

@@ -1,4 +1,4 @@
-/** How refusals look in an OpenAPI document: one shared response per status, and which of them a route can give. */
+/** Refusals in the OpenAPI document: a shared response per status, and the statuses of each route. */
 import { REFUSAL_STATUS } from '../kernel/refusal.ts';
 import type { Route } from './route.ts';
 
@@ -6,15 +6,15 @@ type SharedRefusal = {
   /** Under `components/responses`. */
   readonly name: string;
   readonly description: string;
-  /** The header that is in every such reply. */
+  /** The header of every such reply. */
   readonly header?: readonly [name: string, description: string];
   readonly example: Example;
 };
 
-/** What an error body says. `field` begins the description. */
+/** The content of an error body. The description begins with `field`. */
 type Example = { readonly code: string; readonly description: string; readonly field?: string };
 
-/** Throws `TypeError` for a status that is not described here. */
+/** Throws `TypeError` for an undocumented status. */
 export function sharedRefusal(status: number): SharedRefusal {
   const shared = SHARED_REFUSALS[status];
   if (shared === undefined) throw new TypeError(`no refusal with status ${status} is described`);
@@ -94,7 +94,7 @@ export const SHARED_REFUSALS: Readonly<Record<number, SharedRefusal>> = {
   },
 };
 
-/** Every status of 400 and above that a call of the route can be answered with. */
+/** Every possible status of 400 and above. */
 export function refusalStatuses({ access, method, path, body, headers, replies, anyMethod }: Route): number[] {
   const named = Object.keys(replies).map(Number);
   const onOneThing = path.includes('{');
@@ -113,13 +113,13 @@ export function refusalStatuses({ access, method, path, body, headers, replies, 
   return [...new Set(statuses)].sort((a, b) => a - b);
 }
 
-/** The codes that error bodies of a status may have, in CommonMark. */
+/** The codes of a status, in CommonMark. */
 export function codesOf(status: number): string {
   const codes = Object.entries(REFUSAL_STATUS).filter(([, of]) => of === status);
   return codes.map(([code]) => `\`${code}\``).join(', ');
 }
 
-/** An error body as a refusal of that status has it. */
+/** An error body for a status. */
 export function errorExample(status: number, { code, description, field }: Example): unknown {
   return {
     status: String(status),
@@ -134,7 +134,7 @@ export function errorExample(status: number, { code, description, field }: Examp
   };
 }
 
-/** Both dialects of the OAuth endpoints, by component: the error body, and that of RFC 6749 §5.2. */
+/** The examples of the OAuth endpoints, by component: the error body, and the body of RFC 6749 §5.2. */
 export function oauthErrorExamples(status: number, usual: Example): Readonly<Record<string, unknown>> {
   const { json = usual, form = { ...json, code: status < 429 ? 'invalid_request' : json.code } } =
     OAUTH_EXAMPLES[status] ?? {};
@@ -144,7 +144,7 @@ export function oauthErrorExamples(status: number, usual: Example): Readonly<Rec
   };
 }
 
-/** Where the two differ, or are not what other refusals of the status say. */
+/** Examples that differ from the shared ones, or from each other. */
 const OAUTH_EXAMPLES: Readonly<Record<number, { readonly json?: Example; readonly form?: Example }>> = {
   400: {
     json: { code: 'invalid_client', description: 'the client credentials are not valid' },

@@ -1,4 +1,4 @@
-/** Zod schemas as the JSON Schema (2020-12) of an OpenAPI document. One with an id becomes a component, written once. */
+/** Converts zod schemas to JSON Schema (2020-12) for OpenAPI. A schema with an id becomes a component. */
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { isObject } from '../kernel/validation.ts';
@@ -6,15 +6,15 @@ import { isObject } from '../kernel/validation.ts';
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 export type SchemaCollection = {
-  /** The schema, or a reference to the component that it is. Of a request: `input`; of a reply: `output`. */
+  /** Returns the schema, or a reference to its component. `input` for requests, `output` for replies. */
   add(schema: z.ZodType, io: 'input' | 'output'): JsonSchema;
-  /** What a merge patch of such an object may be: `ThingInput` makes `ThingPatch`. */
+  /** The schema of a merge patch: `ThingInput` becomes `ThingPatch`. */
   addPatch(schema: z.ZodType): JsonSchema;
-  /** Every component so far, by name. */
+  /** All components so far, by name. */
   components(): Readonly<Record<string, JsonSchema>>;
 };
 
-/** `add` throws `TypeError` when two schemas of different content have one id: that is a mistake in the schemas. */
+/** `add` throws `TypeError` if two different schemas have the same id. */
 export function collectSchemas(): SchemaCollection {
   const components = new Map<string, JsonSchema>();
   const keep = (name: string, schema: JsonSchema): JsonSchema => {
@@ -46,7 +46,7 @@ export function collectSchemas(): SchemaCollection {
   };
 }
 
-/** The names of the components that a schema is, or is one of. */
+/** The component of a schema, or of each branch of a union. */
 export function componentNames({ $ref, anyOf }: JsonSchema): string[] {
   if (typeof $ref === 'string') return [$ref.slice(COMPONENT.length)];
   return Array.isArray(anyOf) ? anyOf.flatMap((branch: JsonSchema) => componentNames(branch)) : [];
@@ -63,7 +63,7 @@ function convert(schema: z.ZodType, io: 'input' | 'output'): Converted {
   return { root, named: $defs };
 }
 
-/** Takes out what says nothing to a reader, and opens replies: a later version may add members to them. */
+/** Removes keywords without information, and allows additional members in replies, which later versions may add. */
 function tidy(schema: z.core.JSONSchema.BaseSchema, io: 'input' | 'output'): void {
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
@@ -72,7 +72,7 @@ function tidy(schema: z.core.JSONSchema.BaseSchema, io: 'input' | 'output'): voi
   if (io === 'output' && schema.additionalProperties === false) delete schema.additionalProperties;
 }
 
-/** Nothing is required and nothing is filled in; what need not be there may be removed. Lists are replaced whole. */
+/** No field is required and none has a default; optional fields may be null. Lists are replaced as a whole. */
 function patchOf(schema: JsonSchema): JsonSchema {
   const { required, default: filledIn, properties, anyOf, ...rest } = schema;
   const needed: readonly unknown[] = Array.isArray(required) ? required : [];

@@ -1,10 +1,10 @@
-/** A page for people outside the portal, in its look: without scripts, and its address goes to nobody. */
+/** A page outside the portal in its style, without scripts and without a referrer. */
 import { type Html, html } from './html.ts';
 import type { Reply } from './route.ts';
 
 export type PageReply = (status: number, title: string, content: Html) => Reply;
 
-/** `stylesheet` is the path of the portal's. */
+/** `stylesheet`: the path of the portal's stylesheet. */
 export function createPageReply(stylesheet: string): PageReply {
   return (status, title, content) => ({ status, headers: HEADERS, body: pageText(stylesheet, title, content) });
 }
@@ -35,7 +35,7 @@ ${content}
 `.markup;
 }
 
-/** An address may hold a secret: it goes to nobody as a referrer, and the page stays in no cache (every reply says so). */
+/** The address may contain a secret, so no referrer is sent. Caching is disabled in every reply. */
 const HEADERS = {
   'Content-Type': 'text/html;charset=UTF-8',
   'Content-Security-Policy':

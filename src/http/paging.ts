@@ -1,4 +1,4 @@
-/** Lists (contract §1): `?limit=` and `?cursor=`, and the reply around a page. A cursor is the id of the page's last item, or its place in another order. */
+/** Lists (contract §1): `?limit=`, `?cursor=` and the reply. A cursor is the id of the last item of a page, or its place in another order. */
 import { z } from 'zod';
 import { isUuidV7 } from '../kernel/ids.ts';
 import { CURSOR_MAX_LENGTH, PAGE_DEFAULT, PAGE_MAX } from '../kernel/limits/limits.ts';
@@ -15,7 +15,7 @@ export const PAGE_QUERY: NonNullable<Route['query']> = {
   cursor: { schema: idInput, description: '`nextCursor` of the page before.' },
 };
 
-/** Throws 400 naming the parameter. */
+/** Throws 400 with the name of the parameter. */
 export function readPageQuery(query: URLSearchParams): PageQuery {
   const limit = readLimit(query);
   const cursor = query.get('cursor');
@@ -31,7 +31,7 @@ function readLimit(query: URLSearchParams): number {
   return Number(limit);
 }
 
-/** Reads one item more than asked for, to know whether another page follows. */
+/** Reads one item more than the limit, to know whether another page follows. */
 export async function readPage<Item>(
   { limit }: Pick<PageQuery, 'limit'>,
   read: (limit: number) => Promise<readonly Item[]>,
@@ -53,12 +53,12 @@ export async function pageReply<Item>(
   return { status: 200, body: { items: items.map(view), nextCursor } };
 }
 
-/** Throws 400 naming the parameter. */
+/** Throws 400 with the name of the parameter. */
 export function readFilter(query: URLSearchParams, filters: Filters): Filter {
   return parseFilter(filters, (name) => query.get(name) ?? undefined, refuseField);
 }
 
-/** The query of a list that has orders to choose from. */
+/** The query of a list with several orders. */
 export function listQuery(rules: ListRules): NonNullable<Route['query']> {
   const { limit } = PAGE_QUERY;
   const sort = {
@@ -72,7 +72,7 @@ export function listQuery(rules: ListRules): NonNullable<Route['query']> {
   return { ...(limit && { limit }), cursor, sort, ...rules.filters };
 }
 
-/** Which page of which order, and of what. Throws 400 naming the parameter. */
+/** The limit, position and filter of a query. Throws 400 with the name of the parameter. */
 export function readListQuery(
   query: URLSearchParams,
   rules: ListRules,

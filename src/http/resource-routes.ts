@@ -15,7 +15,7 @@ import { type Call, callerOf, jsonBody, patchBody, type Reply, type Route } from
 export const EDGE = '/services/api/x/edge/v1';
 
 export type ResourceRoutes<Record extends { readonly id: string }, Made, Body, Input> = {
-  /** In the path and as the tag: `applications`. */
+  /** For the path and the tag: `applications`. */
   readonly path: string;
   /** Singular, for summaries: `application`. */
   readonly noun: string;
@@ -23,7 +23,7 @@ export type ResourceRoutes<Record extends { readonly id: string }, Made, Body, I
   /** The schema of a patch, where that may not name every field. */
   readonly patchInput?: z.ZodType;
   readonly view: z.ZodType;
-  /** What `POST` answers, where it shows a secret once. */
+  /** The reply to `POST`, if it contains a secret. Default: `view`. */
   readonly createdView?: z.ZodType;
   readonly administration: {
     create(input: Input, acting: Acting, more: { readonly beside: Beside<Made> }): Promise<Made>;
@@ -32,13 +32,13 @@ export type ResourceRoutes<Record extends { readonly id: string }, Made, Body, I
     patch(id: string, patch: MergePatch<Body>, acting: Acting): Promise<Record>;
     remove(id: string, acting: Acting): Promise<void>;
   };
-  /** What `POST` and `PATCH` may answer besides. */
+  /** Other replies of `POST` and `PATCH`. */
   readonly changeReplies?: Route['replies'];
   show(record: Record): { readonly id: string };
-  /** What `POST` answers. */
+  /** The reply to `POST`. */
   showMade(made: Made): Shown & { readonly shown: { readonly id: string } };
   readonly once: Once;
-  /** Its filters and orders; without them it is listed in order of creation. */
+  /** Filters and orders. Without them, the list is in order of creation. */
   readonly list?: ListRules;
 };
 
@@ -127,7 +127,7 @@ export function resourceRoutes<Record extends { readonly id: string }, Made, Bod
   ];
 }
 
-/** `POST {collection}/{id}/{verb}`, which heeds `If-Match`: by `acting` in a change of the thing itself, else by `requireMatch`. */
+/** `POST {collection}/{id}/{verb}`. `If-Match` is checked through `acting` if the resource itself changes, else with `requireMatch`. */
 export function actionRoute(
   path: string,
   verb: string,
@@ -167,6 +167,6 @@ function pascalCase(words: string): string {
 }
 
 function article(noun: string): string {
-  // A user and a unit begin with the sound of a consonant.
+  // "user" and "unit" begin with the sound of a consonant.
   return /^(?:[aeio]|u(?!s|ni))/i.test(noun) ? `an ${noun}` : `a ${noun}`;
 }

@@ -1,4 +1,4 @@
-/** A route as data: what it takes, what it answers, and who may call it. The server serves it, OpenAPI describes it. */
+/** A route as data: its input, its replies, and who may call it. The server serves it, and OpenAPI documents it. */
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import type { Caller } from '../access/gate.ts';
@@ -9,39 +9,39 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 export type Reply = {
   readonly status: number;
-  /** A header with a list of values is sent once for each, as `Set-Cookie` has to be. */
+  /** A header with several values is sent once per value, as `Set-Cookie` requires. */
   readonly headers?: Readonly<Record<string, string | string[]>>;
-  /** Sent as JSON; a string or bytes are sent as they are, with the `Content-Type` given in `headers`. */
+  /** Sent as JSON. A string or bytes are sent unchanged, with the `Content-Type` in `headers`. */
   readonly body?: unknown;
   /**
-   * In place of `body`: sent piece by piece, each as soon as it is there, until the source ends, the client leaves or the server
-   * stops. The call's `signal` is aborted then, and a source that waits for something has to watch it.
+   * Instead of `body`: sent piece by piece until the source ends, the client disconnects or the server stops. Then `signal` of the call
+   * is aborted, which a waiting source must observe.
    */
   readonly stream?: AsyncIterable<string | Uint8Array>;
 };
 
-/** One request on its way through a route. */
+/** One request to a route. */
 export type Call = {
   readonly request: IncomingMessage;
   readonly method: string;
   /** Path parameters, percent-decoded. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
-  /** The parsed body, not yet checked against a schema; undefined where the route takes none. */
+  /** The parsed body, not yet validated. Undefined if the route has no body. */
   readonly body: unknown;
   /** The media type of the body, in lower case and without parameters. */
   readonly mediaType: string;
-  /** Who calls; null on an open route. */
+  /** The caller; null on an open route. */
   readonly caller: Caller | null;
-  /** Which client the log is to name where there is no caller: routes that authenticate it themselves say so. */
+  /** The client id for the log, set by routes that authenticate the client themselves. */
   clientId: string | null;
-  /** The address that the request came from, as far as trusted proxies tell it. */
+  /** The address of the client, from `createRemoteAddress`. */
   readonly remoteAddress: string;
-  /** Aborted when the client has gone, and for a stream when the server stops. */
+  /** Aborted when the client disconnects, and for a stream when the server stops. */
   readonly signal: AbortSignal;
 };
 
-/** How a body is read: the media types taken, each with its parser, and the most bytes. */
+/** The accepted bodies of a route. */
 export type BodyRule = {
   readonly maxBytes: number;
   readonly types: readonly (
@@ -49,66 +49,66 @@ export type BodyRule = {
     | 'application/merge-patch+json'
     | 'application/x-www-form-urlencoded'
   )[];
-  /** May be missing: the parsed body is then an empty object. */
+  /** The body may be missing: the parsed body is then an empty object. */
   readonly optional?: boolean;
-  /** A form in which a name may stand several times: the parsed body is a `URLSearchParams`. */
+  /** A form in which names may repeat: the parsed body is a `URLSearchParams`. */
   readonly repeats?: boolean;
-  /** What OpenAPI shows. */
+  /** For OpenAPI. */
   readonly schema: z.ZodType;
-  /** What it shows of a form, where that has other names than JSON. */
+  /** For OpenAPI, if forms have other names than JSON. */
   readonly formSchema?: z.ZodType;
 };
 
 export type ReplyDescription = {
   readonly description: string;
   readonly schema?: z.ZodType;
-  /** Of a body that is not JSON. */
+  /** If the body is not JSON. */
   readonly mediaType?: string;
-  /** Headers that are in every such reply, each with what it says. */
+  /** The headers of every such reply, with descriptions. */
   readonly headers?: Readonly<Record<string, string>>;
 };
 
-/** How an open route's caller may prove who it is, and the scope that it needs then. */
+/** How callers of an open route authenticate, and the scope that they need. */
 export type OpenAuthentication = {
-  /** `none`: there are calls that need no proof. */
+  /** `none`: some calls need no authentication. */
   readonly by: readonly ('body' | 'basic' | 'bearer' | 'none')[];
   readonly scope?: string;
 };
 
-/** A header or query parameter; `schema` is what OpenAPI shows of its value. */
+/** A header or query parameter. `schema` is for OpenAPI. */
 export type Parameter = { readonly schema: z.ZodType; readonly description: string };
 
 export type Route = {
   readonly method: Method;
-  /** As in the API catalogue: `{name}` takes one segment. */
+  /** As in the API catalogue: `{name}` matches one segment. */
   readonly path: string;
-  /** `guarded`: a valid token and a rule of the catalogue. `open`: none, or checks of the route's own. */
+  /** `guarded`: requires a token that a rule of the catalogue accepts. `open`: no check, or checks of the route itself. */
   readonly access: 'guarded' | 'open';
-  /** The name of the operation in OpenAPI, which clients are generated from. A route without one is no part of the described API. */
+  /** The name of the operation in OpenAPI, from which clients are generated. Routes without one are not documented. */
   readonly operationId?: string;
   readonly summary: string;
-  /** What the summary has no room for, in CommonMark. */
+  /** More text than the summary, in CommonMark. */
   readonly description?: string;
   readonly tag: string;
-  /** Of an open route that checks its caller itself. */
+  /** For an open route that authenticates its caller. */
   readonly authentication?: OpenAuthentication;
-  /** Request headers that it reads beside the usual ones. */
+  /** Request headers other than the usual ones. */
   readonly headers?: Readonly<Record<string, Parameter>>;
   readonly query?: Readonly<Record<string, Parameter>>;
-  /** Reads its query by itself: what it does not know there is no reason to refuse, such as a mark that a mail program adds to links. */
+  /** Accepts unknown query parameters, such as those that mail programs add to links. */
   readonly freeQuery?: boolean;
   readonly body?: BodyRule;
   readonly replies: Readonly<Record<number, ReplyDescription>>;
-  /** Any method is answered by this route (forward auth). */
+  /** The route answers every method (forward auth). */
   readonly anyMethod?: boolean;
-  /** The body of a refusal, where it may be another than the error body. */
+  /** The body of refusals, if it is not only the error body. */
   readonly refusal?: z.ZodType;
-  /** Asked before the body is read: what it answers goes out, and the body is never looked at. Throws `Refusal`. */
+  /** Called before the body is read. If it returns a reply, the body is ignored. Throws `Refusal`. */
   admit?(request: IncomingMessage): Promise<Reply | null>;
   respond(call: Call): Promise<Reply>;
   /**
-   * How a refusal is worded where the route speaks another dialect than the error body (RFC 6749 §5.2): its own reply, or
-   * another refusal for the error body; null leaves it as it is. `errorId` is that of the log line.
+   * Words a refusal in another format than the error body (RFC 6749 §5.2): returns a reply, or another refusal for the error body, or
+   * null for no change. `errorId`: the one in the log.
    */
   refuse?(refusal: Refusal, request: IncomingMessage, errorId: string): Reply | Refusal | null;
 };
@@ -118,7 +118,7 @@ export function jsonBody(schema: z.ZodType, more: Partial<BodyRule> = {}): BodyR
   return { maxBytes: ADMIN_REQUEST_BYTES, types: ['application/json'], schema, ...more };
 }
 
-/** A merge patch (RFC 7396): every field may be missing, and null removes it. */
+/** A merge patch (RFC 7396): every field is optional, and null removes a value. */
 export function patchBody(schema: z.ZodType): BodyRule {
   return jsonBody(schema, { types: ['application/merge-patch+json', 'application/json'] });
 }
@@ -129,5 +129,5 @@ export function callerOf({ caller }: Call): Caller {
   return caller;
 }
 
-/** The body of an action that takes none: missing, or an empty object. */
+/** The body of an action without input: absent, or an empty object. */
 export const emptyInput = z.strictObject({});

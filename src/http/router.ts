@@ -1,4 +1,4 @@
-/** Which route serves a path and method: the same patterns and the same precedence as the API catalogue. */
+/** Finds the route for a path and method, with the patterns and the precedence of the API catalogue. */
 import { findPattern, indexPatterns, type PatternIndex } from '../access/catalogue-index.ts';
 import { type PatternSegment, parsePattern } from '../access/catalogue-pattern.ts';
 import { canonicalPath } from '../access/path.ts';
@@ -12,9 +12,9 @@ export type Routed = {
 };
 
 export type Router = {
-  /** Throws 400 for an ambiguous path, 404 for an unknown one, 405 with `Allow` for a known one with another method. */
+  /** Throws 400 for an ambiguous path, 404 for an unknown path, and 405 with `Allow` for another method. */
   route(method: string, target: string): Routed;
-  /** Whether a path is one that this router has, with whatever method. An ambiguous one is not. */
+  /** Whether a route has this path, with any method. False for an ambiguous path. */
   knows(target: string): boolean;
 };
 
@@ -37,7 +37,7 @@ export function createRouter(routes: readonly Route[]): Router {
   }
   const index: PatternIndex<Entry> = indexPatterns([...entries.values()]);
   const find = (segments: readonly string[]): Entry | undefined => {
-    // A path that ends with a slash is none of ours, but for the one that is nothing else.
+    // No route ends with a slash, except `/` itself.
     if (segments.includes('')) return segments.length === 1 ? entries.get('/') : undefined;
     return findPattern(index, segments);
   };
@@ -61,13 +61,13 @@ export function createRouter(routes: readonly Route[]): Router {
   };
 }
 
-/** RFC 9110 §10.2.1. Whatever answers GET answers HEAD. */
+/** RFC 9110 §10.2.1. Every route for GET also answers HEAD. */
 function allowedOf({ methods }: Entry): string[] {
   return [...methods.keys(), ...(methods.has('GET') ? ['HEAD'] : [])].sort();
 }
 
 const ANY = '*';
-/** No segment that a path has is empty, so `/` is found by itself and not by this. */
+/** Patterns have no empty segments, so the index cannot contain `/`. */
 const ROOT = { ok: true, segments: [{ kind: 'literal', text: '' }] } as const;
 
 export const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
@@ -78,7 +78,7 @@ function parametersOf(pattern: readonly PatternSegment[]): Parameter[] {
   );
 }
 
-/** `canonicalPath` lets only valid UTF-8 escapes through, so decoding cannot fail. */
+/** `canonicalPath` accepts only valid UTF-8 escapes, so decoding cannot fail. */
 function paramsOf(parameters: readonly Parameter[], segments: readonly string[]): Readonly<Record<string, string>> {
   if (parameters.length === 0) return NO_PARAMS;
   const params: Record<string, string> = {};

@@ -1,4 +1,4 @@
-/** The certificate that the service shows to those who call it: read at the start, and again when it is told to. */
+/** The TLS certificate of the service, read at the start and again on request. */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { type Config, ConfigurationError, readSettingFile } from '../config/config.ts';
@@ -11,27 +11,27 @@ import { NO_TIME } from '../store/steps.ts';
 export type ServedTls = { readonly cert: string; readonly key: string };
 
 export type ServingCertificate = {
-  /** What the server begins with; null where it is to listen without TLS. */
+  /** The first certificate; null without TLS. */
   readonly tls: ServedTls | null;
   /**
-   * Reads the files again and hands what is in them to `serve`, for connections from then on. What cannot be used, or has expired, is
-   * said in the log, and what was served before goes on.
+   * Reads the files again and passes them to `serve` for new connections. Logs an error if they are unusable or expired, and keeps the
+   * current certificate.
    */
   renew(serve: (tls: ServedTls) => void): void;
-  /** Looks once a day whether it expires. One that is good no longer goes on: whoever calls has to decide, and the log says so. */
+  /** Checks the expiry once a day and logs a warning. An expired certificate stays in use: clients decide whether to accept it. */
   readonly jobs: readonly Job[];
 };
 
-type Told = { readonly log: Log; readonly clock: Clock };
+type Dependencies = { readonly log: Log; readonly clock: Clock };
 
-/** Throws a `ConfigurationError` for what cannot be used. */
-export function openServingCertificate(config: Config, { log, clock }: Told): ServingCertificate {
+/** Throws a `ConfigurationError` for unusable files. */
+export function openServingCertificate(config: Config, { log, clock }: Dependencies): ServingCertificate {
   let current = readCertificate(config);
   return {
     tls: current?.tls ?? null,
     renew: (serve) => {
       if (current === null) {
-        log.warn('there is no certificate to read again: the service listens without TLS');
+        log.warn('there is no certificate to reload: the service listens without TLS');
         return;
       }
       try {
@@ -41,13 +41,13 @@ export function openServingCertificate(config: Config, { log, clock }: Told): Se
         serve(read.tls);
         current = read;
       } catch (err) {
-        log.error({ err }, 'the certificate was not renewed: the one before is served on');
+        log.error({ err }, 'the certificate was not reloaded: the previous one stays in use');
         return;
       }
       const { file, expiresAt } = current;
       log.info(
         { file, validTo: new Date(expiresAt).toISOString() },
-        'the certificate was read again: new connections get it',
+        'the certificate was reloaded for new connections',
       );
     },
     jobs: [
@@ -71,8 +71,9 @@ function readCertificate({ tlsCertFile, tlsKeyFile }: Config): Read | null {
   try {
     createSecureContext(tls);
     const certificate = new X509Certificate(tls.cert);
-    // Node has found that by now, Deno has not.
-    if (!certificate.checkPrivateKey(createPrivateKey(tls.key))) throw new Error('the key is of another certificate');
+    // createSecureContext checks this in Node, but not in Deno.
+    if (!certificate.checkPrivateKey(createPrivateKey(tls.key)))
+      throw new Error('the key belongs to another certificate');
     const { validFrom, validTo } = certificate;
     return { tls, file: tlsCertFile, beganAt: Date.parse(validFrom), expiresAt: Date.parse(validTo) };
   } catch (cause) {
@@ -81,10 +82,10 @@ function readCertificate({ tlsCertFile, tlsKeyFile }: Config): Read | null {
   }
 }
 
-/** Whoever renews by a program does so with a third of the time left; in the last sixth that has not happened. */
+/** Programs renew certificates when a third of their lifetime is left, so the last sixth means that the renewal failed. */
 function warnOfExpiry({ file, beganAt, expiresAt }: Read, now: number, log: Log): void {
   const facts = { file, validTo: new Date(expiresAt).toISOString() };
-  if (expiresAt <= now) log.warn(facts, 'the certificate has expired: clients will refuse it');
+  if (expiresAt <= now) log.warn(facts, 'the certificate has expired: clients refuse it');
   else if (expiresAt - now < Math.min(SERVING_CERTIFICATE_WARNING_MS, (expiresAt - beganAt) / 6))
-    log.warn(facts, 'the certificate expires soon: renew it, and send SIGHUP');
+    log.warn(facts, 'the certificate expires soon: renew it and send SIGHUP');
 }

@@ -183,14 +183,16 @@ test('SIGHUP has serve show the certificate that the files have now, to new conn
   write(next);
   const before = await askOverTls(url, certificates.ca, { agent });
   process.kill(pid, 'SIGHUP');
-  await log.line(({ msg }) => msg === 'the certificate was read again: new connections get it');
+  await log.line(({ msg }) => msg === 'the certificate was reloaded for new connections');
   const kept = await askOverTls(url, certificates.ca, { agent });
   assert.deepEqual([kept.status, kept.port], [200, before.port]);
   assert.equal((await askOverTls(url, certificates.ca)).fingerprint, fingerprintOf(next));
 
   write({ ...next, privateKey: certificates.server.privateKey });
   process.kill(pid, 'SIGHUP');
-  const refused = await log.line(({ msg }) => msg === 'the certificate was not renewed: the one before is served on');
+  const refused = await log.line(
+    ({ msg }) => msg === 'the certificate was not reloaded: the previous one stays in use',
+  );
   assert.match(
     JSON.stringify(refused.err),
     /SALLYPORT_TLS_CERT_FILE, SALLYPORT_TLS_KEY_FILE: the certificate and key cannot be used/,
@@ -204,7 +206,7 @@ test('SIGHUP changes nothing where serve has no certificate, which the log says'
   const dataDir = await initialised(t);
   const { announcement, pid, log, end } = await serve(t, dataDir);
   process.kill(pid, 'SIGHUP');
-  await log.line(({ msg }) => msg?.startsWith('there is no certificate to read again') === true);
+  await log.line(({ msg }) => msg?.startsWith('there is no certificate to reload') === true);
   assert.equal((await fetch(`${announcement.url}/livez`)).status, 200);
   assert.deepEqual(await end('SIGTERM'), { status: 0, signal: null });
 });

@@ -98,7 +98,7 @@ describe('the certificate that is shown to callers', () => {
     await look(Date.now() + 6 * DAY_MS);
     assert.deepEqual(
       lines().map(({ level, msg }) => [level, msg]),
-      [[30, 'the certificate was read again: new connections get it']],
+      [[30, 'the certificate was reloaded for new connections']],
     );
   });
 
@@ -117,7 +117,7 @@ describe('the certificate that is shown to callers', () => {
       assert.deepEqual(served, []);
       assert.deepEqual(
         lines().map(({ level, msg }) => [level, msg]),
-        [[50, 'the certificate was not renewed: the one before is served on']],
+        [[50, 'the certificate was not reloaded: the previous one stays in use']],
       );
     });
   }
@@ -126,6 +126,6 @@ describe('the certificate that is shown to callers', () => {
     const { renew, served, lines } = opened(defaultConfig());
     renew();
     assert.deepEqual(served, []);
-    assert.match(lines()[0]?.msg ?? '', /^there is no certificate to read again/);
+    assert.match(lines()[0]?.msg ?? '', /^there is no certificate to reload/);
   });
 });

@@ -1,4 +1,4 @@
-/** Authorization server metadata (RFC 8414), so that a client needs to know the issuer and nothing else. */
+/** Authorization server metadata (RFC 8414), so that a client needs to know only the issuer. */
 import { z } from 'zod';
 import type { Products } from '../../access/products.ts';
 import type { Route } from '../route.ts';
@@ -26,9 +26,9 @@ const metadata = z
   .meta({ id: 'AuthorizationServerMetadata', description: 'What a client needs to know of the authorization server.' });
 
 type Dependencies = {
-  /** The public address as configured, else the one listened on, which is known only once the server listens. Given to the letter. */
+  /** The configured public address, or the listening address, which is known only when the server listens. Must be exact. */
   readonly issuer: () => string;
-  /** Asked for what it keeps in memory: anybody may call, however often. */
+  /** Only its data in memory is used, because anybody may call as often as they like. */
   readonly products: Pick<Products, 'scopeNames'>;
 };
 
@@ -60,7 +60,7 @@ export function discoveryRoutes({ issuer, products }: Dependencies): Route[] {
             response_types_supported: ['none'],
             grant_types_supported: [GRANT_TYPE],
             token_endpoint_auth_methods_supported: CLIENT_METHODS,
-            // A token type may stand here beside client authentication methods (§2).
+            // Token types are allowed next to client authentication methods (§2).
             introspection_endpoint_auth_methods_supported: [...CLIENT_METHODS, 'Bearer'],
             revocation_endpoint_auth_methods_supported: CLIENT_METHODS,
           } satisfies z.infer<typeof metadata>,

@@ -170,7 +170,7 @@ function readDeliverySearch(query: URLSearchParams): DeliverySearch {
   };
 }
 
-/** An action or a target that ends with its separator is how those begin; any other is the whole of it. */
+/** A value that ends with the separator of actions or targets matches all that begin with it; any other value matches exactly. */
 function readAuditFilter(query: URLSearchParams): AuditFilter {
   const { actor, action, target } = readFilter(query, AUDIT_TEXTS);
   const since = readMoment(query, 'since');

@@ -11,7 +11,7 @@ import type { Parameter, Route } from '../route.ts';
 
 const FORWARD_AUTH_PATH = '/services/api/oauth2/forward-auth';
 
-/** Every one is in every answer, so that the proxy has one to put in the place of whatever a client sent under that name. */
+/** Every reply has all of them, so that the proxy overwrites headers that the client sent under these names. */
 const IDENTITY: Readonly<Record<string, (caller: Caller) => string>> = {
   'X-Auth-Client-Id': (caller) => caller.clientId,
   'X-Auth-User-Id': (caller) => caller.userId,
@@ -67,7 +67,7 @@ export function forwardAuthRoutes({ gate }: { readonly gate: Gate }): Route[] {
       },
       refuse: (refusal, request) => {
         const headers = { ...refusal.headers, ...identityHeaders(null) };
-        // nginx makes a 500 of its own of anything but 2xx, 401 and 403, and says in its log that the answer was unexpected.
+        // nginx turns everything except 2xx, 401 and 403 into a 500, and logs an unexpected status.
         const answerable = refusal.status === 401 || !speaks(request, NGINX);
         return answerable
           ? new Refusal(refusal.code, refusal.message, { headers })
@@ -78,8 +78,8 @@ export function forwardAuthRoutes({ gate }: { readonly gate: Gate }): Route[] {
 }
 
 /**
- * The request that the proxy asks about. A proxy that sets one dialect hands on whatever a client wrote in the other, so one that is
- * there in part, twice, or beside another with other values may be a forgery: it is refused.
+ * The request that the proxy describes. A proxy that sets one family of headers forwards those of the other family from the client. So
+ * incomplete, repeated or contradicting headers may be forged and are refused.
  */
 function forwardedRequest(request: IncomingMessage): Dialect {
   refuseAliases(request);
@@ -106,7 +106,7 @@ function only({ headersDistinct }: IncomingMessage, name: string): string {
   return value;
 }
 
-/** Servers that read CGI variables take `X_Auth_User_Id` for `X-Auth-User-Id`, and no proxy would overwrite it. */
+/** CGI servers read `X_Auth_User_Id` as `X-Auth-User-Id`, and no proxy would overwrite it. */
 function refuseAliases({ headers }: IncomingMessage): void {
   for (const name of Object.keys(headers)) {
     if (name.includes('_') && RESERVED.has(name.replaceAll('_', '-'))) {
@@ -127,7 +127,7 @@ function identityHeaders(caller: Caller | null): Record<string, string> {
   );
 }
 
-/** A user's name may have any letters: what is not visible ASCII, and `%` and `,`, goes percent-encoded in UTF-8. */
+/** Percent-encodes everything but visible ASCII, and `%` and `,`: a user name may contain any letters. */
 function headerSafe(text: string): string {
   return text.replace(/[^\x21-\x7e]+|[%,]/gu, (unsafe) =>
     Buffer.from(unsafe).toString('hex').toUpperCase().replace(/../g, '%$&'),

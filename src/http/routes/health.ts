@@ -14,7 +14,7 @@ type Dependencies = {
   readonly dispatcher: Pick<Dispatcher, 'isAlive'>;
   readonly clock: Clock;
   readonly log: Log;
-  /** Milliseconds that only grow; the process's where absent. */
+  /** Monotonic milliseconds. Default: that of the process. */
   readonly stopwatch?: () => number;
 };
 
@@ -28,7 +28,7 @@ export function healthRoutes({
   stopwatch = () => performance.now(),
 }: Dependencies): Route[] {
   const shared = { method: 'GET', access: 'open', tag: 'operation' } as const;
-  /** Why not; null: it can be. */
+  /** The reason, or null. */
   const writeProblem = sharedFor(READY_MS, stopwatch, async (): Promise<Refusal | null> => {
     try {
       await store.settings.proveWritable(clock());
@@ -65,7 +65,7 @@ export function healthRoutes({
   ];
 }
 
-/** Asks once for all who ask at the same time or within `ms` of it: anybody may, and each answer costs a write. */
+/** Shares one check among all calls within `ms`, because anybody may call and each check costs a write. */
 function sharedFor<Answer>(ms: number, stopwatch: () => number, ask: () => Promise<Answer>): () => Promise<Answer> {
   let askedAt = Number.NEGATIVE_INFINITY;
   let answer: Promise<Answer> | null = null;

@@ -1,4 +1,4 @@
-/** Invitations: made through the administration API, used on a page where the user sets a password. */
+/** Invitations: created through the administration API, used on a page where the user sets a password. */
 import { z } from 'zod';
 import { INVITATIONS_PATH, type Invitations, invitationUrl, type NewInvitation } from '../../access/invitations.ts';
 import { type Attempt, refuseBlocked, type Throttle } from '../../access/throttle.ts';
@@ -36,18 +36,18 @@ type Dependencies = {
   readonly throttle: Throttle;
   readonly clock: Clock;
   readonly once: Once;
-  /** The address that users reach this service at. Throws `unavailable` where it is not known. */
+  /** The public address of the service. Throws `unavailable` if it is unknown. */
   readonly publicUrl: () => string;
   /** The path of the portal's stylesheet. */
   readonly stylesheet: string;
-  /** Where one signs in afterwards; null where no portal is served. */
+  /** The sign-in page; null without a portal. */
   readonly signInPath: () => string | null;
 };
 
 export function invitationRoutes(dependencies: Dependencies): Route[] {
   const { invitations, throttle, clock, once, publicUrl, signInPath } = dependencies;
   const pageReply = createPageReply(dependencies.stylesheet);
-  /** Whom the link invites. Throws 404, the same for every reason, and 429 to those who try many. */
+  /** The invited user. Throws 404 without the reason, and 429 after many attempts. */
   const invited = async (call: Call): Promise<User> => {
     const attempt: Attempt = { network: networkOf(call.remoteAddress), clientId: tokenOf(call) };
     refuseBlocked(throttle.blockedForMs(attempt, clock()), tooMany);
@@ -124,7 +124,7 @@ function tooMany(): string {
   return 'too many invitations were tried from this address';
 }
 
-/** Accounts of programs have nothing to sign in to. */
+/** Accounts with the role service cannot sign in. */
 function signInLink({ role }: User, path: string | null): Html | null {
   return path === null || role === 'service'
     ? null
@@ -146,7 +146,7 @@ ${passwordField('passwordAgain', 'The same again', null, problems)}
   );
 }
 
-/** No `maxlength`: a browser would cut a longer password short without a word. */
+/** No `maxlength`: browsers would silently truncate a longer password. */
 function passwordField(name: string, label: string, hint: Html | null, problems: readonly FieldProblem[]): Html {
   const problem = problems.find(({ field }) => field === name)?.problem;
   const described = html`${hint && `${name}-hint `}${problem === undefined ? null : `${name}-problem`}`;
@@ -156,7 +156,7 @@ ${hint && html`<p class="hint" id="${name}-hint">${hint}</p>`}
 ${problem === undefined ? null : html`<p class="problem" id="${name}-problem" role="alert">${label}: ${problem}.</p>`}</div>`;
 }
 
-/** Wrong, used up, too late, replaced, or not active any more: all the same to whoever asks. */
+/** The same reply for a wrong, used, expired, replaced or inactive invitation. */
 function refusalPage(pageReply: PageReply, { status, code, headers }: Refusal): Reply {
   const [title, text] = code === 'not_found' ? UNUSABLE : code === 'too_many_requests' ? TOO_MANY : FAILED;
   const reply = pageReply(status, title, html`<p>${text}</p>`);

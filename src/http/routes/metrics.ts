@@ -1,4 +1,4 @@
-/** `GET /metrics` (contract §6): for Prometheus on this machine, or for whoever has a token that holds `edge:metrics`. */
+/** `GET /metrics` (contract §6): for Prometheus on this machine, or with a token that has the scope `edge:metrics`. */
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
@@ -41,10 +41,10 @@ const loopback = new BlockList();
 loopback.addSubnet('127.0.0.0', 8, 'ipv4');
 loopback.addAddress('::1', 'ipv6');
 
-/** Proxies on this machine say by one of these whom they speak for. One that says nothing must not be told to hand on this path. */
+/** A local proxy sends one of these headers. A proxy without them must not forward this path. */
 const FORWARDED = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip'];
 
-/** By the socket alone: what a header says of the address may be anybody's word. */
+/** By the address of the socket, because headers can be forged. */
 function isFromThisMachine({ socket, headers }: IncomingMessage): boolean {
   const [address = ''] = socket.remoteAddress?.split('%', 1) ?? [];
   const family = isIP(address);

@@ -1,4 +1,4 @@
-/** `GET /services/api/openapi.json`: the API as it describes itself (contract §4). */
+/** `GET /services/api/openapi.json`: the OpenAPI document (contract §4). */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { BUILT_IN_PRODUCTS } from '../../access/built-in.ts';
@@ -12,9 +12,9 @@ const anyDocument = z
   .meta({ id: 'OpenApiDocument', description: 'An OpenAPI document (https://spec.openapis.org/oas/v3.1.0).' });
 
 type Dependencies = {
-  /** Those described beside this one. */
+  /** The other documented routes. */
   readonly routes: readonly Route[];
-  /** The public address as configured, else the one listened on, which is known only once the server listens: before, it may throw. */
+  /** The configured public address, or the listening address. May throw before the server listens. */
   readonly publicUrl: () => string;
 };
 
@@ -55,11 +55,11 @@ const CACHE_HEADERS = { ETag: 'Of this version of the document.', 'Cache-Control
 function reply({ text, etag }: Rendered, ifNoneMatch: string | undefined): Reply {
   const headers = { ETag: etag, 'Cache-Control': 'public, max-age=300' };
   if (!matches(ifNoneMatch, etag)) return { status: 200, headers, body: text };
-  // RFC 9110 §8.6: the length in a 304 is that of the 200 in its place.
+  // RFC 9110 §8.6: the Content-Length of a 304 is that of the 200.
   return { status: 304, headers: { ...headers, 'Content-Length': String(Buffer.byteLength(text)) } };
 }
 
-/** RFC 9110 §13.1.2: any of the tags, compared weakly. */
+/** RFC 9110 §13.1.2: any of the tags, with weak comparison. */
 function matches(ifNoneMatch: string | undefined, etag: string): boolean {
   const tags = ifNoneMatch?.split(',').map((tag) => tag.trim().replace(/^W\//, '')) ?? [];
   return tags.includes(etag) || tags.includes('*');

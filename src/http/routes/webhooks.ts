@@ -33,7 +33,7 @@ type Dependencies = {
   readonly once: Once;
 };
 
-/** Of what challenges an endpoint. */
+/** Replies of routes that challenge an endpoint. */
 const UNCHALLENGED: Route['replies'] = {
   503: { description: 'The service could not challenge it; nothing was changed' },
 };

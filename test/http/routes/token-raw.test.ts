@@ -150,7 +150,7 @@ describe('on a raw connection', () => {
     const text = await connection.closed();
     // Each in its place: what the request itself deserves, and then what follows it.
     assert.deepEqual(statuses(text), [400, 400]);
-    assert.match(text, /unsupported_grant_type.*(?:does not begin with a method|is not valid HTTP)/s);
+    assert.match(text, /unsupported_grant_type.*(?:does not begin with a known method|is not valid HTTP)/s);
     assert.equal(issuedTokens(service), 0);
   });
 
