@@ -198,7 +198,7 @@ test('webhooks', async (t) => {
   assert.equal(service.log.lines().filter(({ level }) => Number(level) >= 50).length, 0, 'nothing was a fault');
 });
 
-/** Ranges that are never sent to, in the forms in which a URL may hold them. */
+/** Blocked addresses in every form that a URL can have. */
 const PRIVATE_HOSTS = [
   ...['10.0.0.1', '192.168.1.1', '172.16.0.1', '169.254.169.254', '100.64.0.1', '0.0.0.0', '224.0.0.1', '198.18.0.1'],
   ...['167772161', '0x0a000001', '012.0.0.1', '10.1'],

@@ -19,7 +19,7 @@ const TYPE = 'order.placed';
 const HOUR_MS = 3_600_000;
 
 describe('records and batches', () => {
-  it('an ordered webhook gets every record once, in batches of at most maxBatchRecords, offsets without gaps', async (t) => {
+  it('an ordered webhook gets every record once, in batches of at most maxBatchRecords, with consecutive offsets', async (t) => {
     const journey = await startJourney(t);
     await makeEventType(journey.admin, TYPE);
     const { at, webhook } = await connect(journey, [TYPE], { webhook: { ordered: true, maxBatchRecords: 4 } });
@@ -58,7 +58,7 @@ describe('records and batches', () => {
     assert.equal(at.deliveries.length, 3);
   });
 
-  it('each webhook has offsets of its own, and gets the types that it subscribed to and no other', async (t) => {
+  it('each webhook has its own offsets, and gets only the types that it subscribes to', async (t) => {
     const journey = await startJourney(t);
     const { admin } = journey;
     for (const type of ['order.placed', 'order.paid', 'invoice.sent']) await makeEventType(admin, type);
@@ -76,7 +76,7 @@ describe('records and batches', () => {
     assert.deepEqual(all.items, []);
   });
 
-  it('several records in flight at once leave none out and send none twice', async (t) => {
+  it('records that are sent in parallel all arrive exactly once', async (t) => {
     const journey = await startJourney(t);
     const { admin } = journey;
     await makeEventType(admin, TYPE);
@@ -100,7 +100,7 @@ describe('records and batches', () => {
     assert.equal((await deliveriesOf(admin, webhook)).length, ids.length);
   });
 
-  it('records that were published while the webhook was stopped wait, and go out in order when it starts', async (t) => {
+  it('records that were published while the webhook was stopped are sent in order once it starts', async (t) => {
     const { admin, receiver } = await startJourney(t);
     await makeEventType(admin, TYPE);
     const at = receiver.endpoint('/later');
@@ -125,7 +125,7 @@ describe('records and batches', () => {
 });
 
 describe('an attempt', () => {
-  it('that is a retry has the same records and ids, and number, date, lag and signature of its own', async (t) => {
+  it('that is a retry has the same records and ids, and its own number, date, lag and signature', async (t) => {
     const journey = await startJourney(t);
     const { service, admin } = journey;
     await makeEventType(admin, TYPE);
@@ -172,7 +172,7 @@ describe('an attempt', () => {
     assert.equal(attempts[0]?.batchId, attempts[1]?.batchId);
   });
 
-  it('of a running webhook carries a new session after 24 hours', async (t) => {
+  it('of a running webhook has a new session after 24 hours', async (t) => {
     const journey = await startJourney(t);
     const { service, receiver } = journey;
     await makeEventType(journey.admin, TYPE);

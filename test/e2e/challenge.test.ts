@@ -18,7 +18,7 @@ import {
 const TYPE = 'order.placed';
 
 describe('the token challenge', () => {
-  it('is sent when the endpoint is created, and the right answer verifies and enables it', async (t) => {
+  it('is sent when the endpoint is created, and a correct answer verifies and enables it', async (t) => {
     const { admin, receiver } = await startJourney(t);
     const at = receiver.endpoint('/Hook?Tenant=A');
     const endpoint = await makeEndpoint(admin, at, { tokenChallenge: true });
@@ -43,7 +43,7 @@ describe('the token challenge', () => {
       { ...endpoint.lastVerification, at: null },
       { at: null, verified: true, responseStatus: 200, responseBody: '', error: null },
     );
-    // The receiver signs with the same code as the service; here is the rule by hand.
+    // The receiver uses the same code as the service, so this computes the answer independently.
     const signed = createHmac('sha256', Buffer.from(at.secret, 'base64')).update(`POST/Hook?Tenant=A${token}`);
     at.answerChallenge({ headers: { 'x-challenge-sha256': signed.digest('base64') } });
     const again = await succeeded<EndpointView>(admin.post(`endpoints/${endpoint.id}/verify`));
@@ -70,7 +70,7 @@ describe('the token challenge', () => {
     { what: 'a broken connection', answer: (_, response) => void response.destroy(), error: /^reset: /, status: null },
   ];
   for (const { what, answer, error, status } of wrong) {
-    it(`leaves the endpoint unverified and off for ${what}, and says why`, async (t) => {
+    it(`leaves the endpoint unverified and disabled for ${what}, and says why`, async (t) => {
       const { admin, receiver } = await startJourney(t);
       const at = receiver.endpoint('/hook');
       at.answerChallenge(answer);
@@ -88,7 +88,7 @@ describe('the token challenge', () => {
     });
   }
 
-  it('keeps the first 4 KiB of what the endpoint said', async (t) => {
+  it('keeps the first 4 KiB of the endpoint’s answer', async (t) => {
     const { admin, receiver } = await startJourney(t);
     const at = receiver.endpoint('/hook');
     at.answerChallenge({ status: 500, body: 'x'.repeat(10_000) });
@@ -96,7 +96,7 @@ describe('the token challenge', () => {
     assert.equal(endpoint.lastVerification?.responseBody, 'x'.repeat(4096));
   });
 
-  it('can be repeated, and a success switches the endpoint on, unless enabled was false', async (t) => {
+  it('can be repeated, and a success enables the endpoint, unless enabled was false', async (t) => {
     const { admin, receiver } = await startJourney(t);
     for (const enabled of [true, false]) {
       const at = receiver.endpoint(`/${enabled}`);
@@ -110,7 +110,7 @@ describe('the token challenge', () => {
     }
   });
 
-  it('is sent to the new url when it changes, which un-verifies, and a webhook there stops rather than send', async (t) => {
+  it('is sent to a new url, which un-verifies the endpoint, and stops its webhooks if it fails', async (t) => {
     const journey = await startJourney(t);
     const { admin, receiver, service } = journey;
     await makeEventType(admin, TYPE);
@@ -139,7 +139,7 @@ describe('the token challenge', () => {
 });
 
 describe('a rotated secret', () => {
-  it('signs from its time on, and the old one until then', async (t) => {
+  it('signs from its activation on, and the old one until then', async (t) => {
     const journey = await startJourney(t);
     const { admin, service, receiver } = journey;
     await makeEventType(admin, TYPE);

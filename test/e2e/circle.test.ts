@@ -28,7 +28,7 @@ const ADA = {
   hireDate: '2026-11-23',
 };
 
-describe('the whole circle', () => {
+describe('from a token to a delivery', () => {
   let gpg: Gnupg;
   before(() => {
     gpg = startGnupg();
@@ -36,7 +36,7 @@ describe('the whole circle', () => {
   after(() => gpg.close());
 
   for (const algorithm of ['rsa2048', 'curve25519'] as const) {
-    it(`goes around with gzip and a ${algorithm} key of gpg's`, async (t) => {
+    it(`works with gzip and a ${algorithm} key of gpg`, async (t) => {
       const { service, admin, receiver } = await startJourney(t);
       const { publicKey, privateKey } = gpg.makeKey(algorithm, algorithm);
       await importKey(admin, 'hr', publicKey);
@@ -134,7 +134,7 @@ describe('the whole circle', () => {
 });
 
 describe('encodings on the wire', () => {
-  it('plain is application/json without any header of the others', async (t) => {
+  it('plain is application/json without headers of other encodings', async (t) => {
     const journey = await startJourney(t);
     await makeEventType(journey.admin, 'order.placed');
     const { at } = await connect(journey, ['order.placed']);
@@ -148,7 +148,7 @@ describe('encodings on the wire', () => {
     assert.equal(request.body.toString('utf8'), json);
   });
 
-  it('gzip is announced as Content-Encoding', async (t) => {
+  it('gzip sets Content-Encoding', async (t) => {
     const journey = await startJourney(t);
     await makeEventType(journey.admin, 'order.placed');
     const { at } = await connect(journey, ['order.placed'], { endpoint: { contentEncoding: 'gzip' } });
@@ -162,7 +162,7 @@ describe('encodings on the wire', () => {
     assert.equal(gunzipSync(request.body).toString('utf8'), json);
   });
 
-  it('PGP alone has no x-original-encoding and no Content-Encoding', async (t) => {
+  it('PGP without gzip has no x-original-encoding and no Content-Encoding', async (t) => {
     const gpg = startGnupg();
     t.after(() => gpg.close());
     const { publicKey, privateKey } = gpg.makeKey('single', 'curve25519');
@@ -210,12 +210,12 @@ describe('encodings on the wire', () => {
   });
 });
 
-/** In the order in which they came. */
+/** In the order of arrival. */
 function headerNames({ rawHeaders }: SeenRequest): string[] {
   return rawHeaders.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase());
 }
 
-/** The HMAC that the openssl program makes of the lines under a Base64 secret. */
+/** The HMAC of the lines with a Base64 secret, from openssl. */
 function opensslHmac(secret: string, lines: readonly string[]): string {
   const key = Buffer.from(secret, 'base64').toString('hex');
   const options = ['dgst', '-sha256', '-mac', 'HMAC', '-macopt', `hexkey:${key}`, '-binary'];

@@ -52,7 +52,7 @@ function arrivals(deliveries: readonly Delivery[]): Map<string, number> {
   return times;
 }
 
-test('killed while the first of five is on its way: that one comes twice, those not claimed yet once', async (t) => {
+test('killed while the first of five is being sent: that one arrives twice, those not claimed yet once', async (t) => {
   const { service, admin, receiver } = await startBoth(t);
   const { at, webhook } = await connect({ admin, receiver }, [TYPE], {
     webhook: { ordered: true, maxBatchRecords: 1 },
@@ -79,7 +79,7 @@ test('killed while the first of five is on its way: that one comes twice, those 
   assert.ok(after.every(({ state }) => state === 'delivered'));
 });
 
-test('killed after the claim and before anything was sent: everything comes once', async (t) => {
+test('killed between claim and send: everything arrives once', async (t) => {
   const { service, admin, receiver } = await startBoth(t);
   const claimed = deferred();
   const front = await startFront(t, () => claimed.resolve());
@@ -101,7 +101,7 @@ test('killed after the claim and before anything was sent: everything comes once
   );
 });
 
-test('killed in the moment of the answer: every message comes, and once where its outcome was written', async (t) => {
+test('killed at the moment of the answer: every message arrives, and only once if its outcome was written', async (t) => {
   const { service, admin, receiver } = await startBoth(t);
   const { at } = await connect({ admin, receiver }, [TYPE], {
     webhook: { ordered: true, maxBatchRecords: 1 },
@@ -125,7 +125,7 @@ test('killed in the moment of the answer: every message comes, and once where it
   }
 });
 
-test('killed between the answer and its record: that message comes twice, and every other once', async (t) => {
+test('killed between the answer and its commit: that message arrives twice, and every other once', async (t) => {
   const { service, admin, receiver } = await startBoth(t);
   const { at, webhook } = await connect({ admin, receiver }, [TYPE], {
     webhook: { ordered: true, maxBatchRecords: 1 },
@@ -141,7 +141,7 @@ test('killed between the answer and its record: that message comes twice, and ev
   });
   const ids = await publish(admin, TYPE, ...numbered(5));
   await asked.promise;
-  // Whatever the service makes of the answer, it cannot write it down.
+  // The service cannot write the outcome.
   const holder = await holdLock(t, join(service.dataDir, DATABASE_FILE));
   mayAnswer.resolve();
   await answered.promise;
@@ -157,7 +157,7 @@ test('killed between the answer and its record: that message comes twice, and ev
   assert.ok((await deliveriesOf(again.admin, webhook)).every(({ state }) => state === 'delivered'));
 });
 
-test('killed again and again under load: what was acknowledged arrives, and nothing whose outcome was written comes again', async (t) => {
+test('killed repeatedly under load: every acknowledged event arrives, and none again once its outcome was written', async (t) => {
   const { service: first, admin, receiver } = await startBoth(t);
   const { at, webhook } = await connect({ admin, receiver }, [TYPE], { webhook: { maxBatchRecords: 3 } });
   const services = [first];
@@ -202,7 +202,7 @@ test('killed again and again under load: what was acknowledged arrives, and noth
   );
 });
 
-/** By offset, the attempt that delivered it; no offset is delivered twice. */
+/** The delivering attempt of each offset. No offset is delivered twice. */
 function deliveredAttempts(services: readonly ServiceProcess[]): Map<number, number> {
   const delivered = new Map<number, number>();
   for (const line of services.flatMap(({ log }) => log.lines())) {
@@ -215,7 +215,7 @@ function deliveredAttempts(services: readonly ServiceProcess[]): Map<number, num
   return delivered;
 }
 
-/** Publishes what is not acknowledged yet, eight at a time, until all is or the service has gone. */
+/** Publishes the events that are not acknowledged yet, eight at a time, until all are or the service has ended. */
 async function publishAll({ admin }: ServiceProcess, acknowledged: Map<number, string>, total: number): Promise<void> {
   const open = Array.from({ length: total }, (_, n) => n).filter((n) => !acknowledged.has(n));
   const work = async (): Promise<void> => {
@@ -230,7 +230,7 @@ async function publishAll({ admin }: ServiceProcess, acknowledged: Map<number, s
   await Promise.all(Array.from({ length: 8 }, work));
 }
 
-test('killed while employees are created: each that was acknowledged is there, and each that is there has its event', async (t) => {
+test('killed while employees are created: each acknowledged employee exists, and each existing one has its event', async (t) => {
   const { service, admin, receiver } = await startBoth(t);
   const endpoint = await makeEndpoint(admin, receiver.endpoint('/hook'));
   await importKey(admin, 'key', pgpVector('rsa2048'));

@@ -9,7 +9,7 @@ import { temporaryFolder } from '../support/service.ts';
 
 const DEMO = fileURLToPath(new URL('../../scripts/demo.ts', import.meta.url));
 
-/** Runs the demo with a folder of its own for temporary files. `onText` is called with all of stdout whenever there is more. */
+/** Runs the demo with its own temporary folder. `onText` is called with the whole stdout whenever it grows. */
 async function runDemo(
   t: TestContext,
   args: readonly string[],
@@ -36,7 +36,7 @@ async function runDemo(
   return { code, signal, stdout, stderr, left: readdirSync(folder) };
 }
 
-/** The process ids that the story has told so far: the receiver's, then the service's. */
+/** The process ids printed so far: the receiver's, then the service's. */
 function pidsIn(text: string): number[] {
   return [...text.matchAll(/^ +pid: (\d+)$/gm)].map(([, pid]) => Number(pid));
 }
@@ -49,7 +49,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-test('the demo goes around in every mode, prints one JSON object, and leaves nothing behind', async (t) => {
+test('the demo passes in every mode, prints one JSON object, and leaves nothing behind', async (t) => {
   const { code, stdout, stderr, left } = await runDemo(t, ['--json', '--all-modes']);
   assert.equal(code, 0, stdout + stderr);
   assert.equal(stderr, '');
@@ -72,7 +72,7 @@ test('the demo goes around in every mode, prints one JSON object, and leaves not
   assert.deepEqual(left, []);
 });
 
-test('the story shows the headers as received and the decrypted JSON', async (t) => {
+test('the text shows the headers as received and the decrypted JSON', async (t) => {
   const { code, stdout } = await runDemo(t, []);
   assert.equal(code, 0, stdout);
   assert.match(stdout, /^ +authorization: HMAC-SHA256 SignedHeaders=x-content-sha256;date;x-tenant&Signature=\S{44}$/m);
@@ -97,7 +97,7 @@ test('a step that fails ends the demo with status 1, says what failed, and leave
   assert.deepEqual(left, []);
 });
 
-test('Ctrl-C ends the demo and its processes at once and leaves nothing behind', async (t) => {
+test('Ctrl-C ends the demo and its processes immediately and leaves nothing behind', async (t) => {
   let interrupted = false;
   const { signal, stdout, left } = await runDemo(t, [], (text, kill) => {
     if (pidsIn(text).length < 2 || interrupted) return;
@@ -109,7 +109,7 @@ test('Ctrl-C ends the demo and its processes at once and leaves nothing behind',
   assert.deepEqual(left, []);
 });
 
-test('arguments that the demo does not know are wrong usage', async (t) => {
+test('unknown arguments are a usage error', async (t) => {
   const { code, stdout, stderr } = await runDemo(t, ['--colour']);
   assert.equal(code, 2);
   assert.equal(stdout, '');

@@ -1,4 +1,4 @@
-/** Nothing is promised before it is on the disk: the order of the service's own writes and syncs, as the system saw them. */
+/** Checks in a trace of system calls that nothing is acknowledged before it is on the disk. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { hashCredential } from '../../src/access/credential.ts';
@@ -8,13 +8,13 @@ import { makeEventType, registerApplication } from '../support/journey.ts';
 import { hexOf, readTrace, type SystemCall } from '../support/strace.ts';
 import { traceService } from '../support/traced-service.ts';
 
-/** What was promised: bytes of the reply that promises it, and bytes of the row that keeps it. */
+/** An acknowledgement: bytes of the reply, and bytes of the row that it acknowledges. */
 type Promised = { readonly reply: string; readonly row: string | Uint8Array };
 
-/** More than are handed to the writing thread before a turn ends, and as many as the benchmarks have under way. */
+/** More requests than the writer thread gets before a turn ends, and as many as the benchmarks run at a time. */
 const AT_ONCE = 2 * LISTS_HANDED_EARLY;
 
-describe('what is acknowledged', () => {
+describe('an acknowledged request', () => {
   it('is in the write-ahead log, committed and synced, before the reply is written to the socket', async (t) => {
     const service = await traceService(t);
     const { admin, credentials, url } = service;
@@ -55,7 +55,7 @@ describe('what is acknowledged', () => {
   });
 });
 
-describe('the reading of a trace', () => {
+describe('the check of a trace', () => {
   const line = (text: string): string => `7 ${text}`;
   const hex = (text: string): string =>
     text.replaceAll(/./gs, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`);
@@ -91,7 +91,7 @@ describe('the reading of a trace', () => {
   }
 });
 
-/** What is wrong with the order in which a promise was made; null when nothing is. */
+/** What is wrong with the order of an acknowledgement; null if nothing is. */
 function brokenPromise(calls: readonly SystemCall[], { reply, row }: Promised): string | null {
   const answered = calls.find(({ target, hex }) => target.startsWith('TCP') && hex.includes(hexOf(reply)));
   if (answered === undefined) return `${reply} was not answered`;
@@ -119,7 +119,7 @@ function isFrameHeader(call: SystemCall): boolean {
   return isWriteToLog(call) && call.hex.length === FRAME_HEADER_BYTES * 2;
 }
 
-/** The second word of a frame's header is the size of the database for the last frame of a transaction, and else 0. */
+/** The second word of a frame's header is the size of the database in the last frame of a transaction, and 0 in others. */
 function isCommit({ hex }: SystemCall): boolean {
   return hex.slice(8, 16) !== '00000000';
 }

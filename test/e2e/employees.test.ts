@@ -6,7 +6,7 @@ import { connect, importKey, only, registerApplication, startJourney } from '../
 
 const ADA = { userName: 'ada', firstName: 'Ada', lastName: 'Lovelace', email: 'a@b.example', division: 'sales' };
 
-it('each change of an employee goes out as the event of what it is now, under who made it; a refused one does not', async (t) => {
+it('each change of an employee sends an event with the new state and the actor; a refused change does not', async (t) => {
   const journey = await startJourney(t);
   const { publicKey, privateKey } = await (await import('openpgp')).generateKey({ userIDs: [{ name: 'HR' }] });
   await importKey(journey.admin, 'hr', publicKey);

@@ -20,10 +20,10 @@ import {
 import { startReceiver } from '../support/receiver.ts';
 
 const TYPE = 'order.placed';
-/** The next attempt is later than all that a test does before it. */
+/** The next attempt is later than the end of a test. */
 const PATIENT = { retry: { policy: 'linear' } };
 
-/** The first attempt of one event of a webhook that has just been started. */
+/** The first attempt of one event, with a newly started webhook. */
 async function firstAttempt(
   { service, admin }: Journey,
   webhook: { readonly id: string },
@@ -35,7 +35,7 @@ async function firstAttempt(
   return { ...attempt, eventId };
 }
 
-describe('an endpoint that does not take a delivery as it should', () => {
+describe('an endpoint that does not accept a delivery', () => {
   const cases: readonly {
     readonly what: string;
     readonly answer: PlannedAnswer;
@@ -89,7 +89,7 @@ describe('an endpoint that does not take a delivery as it should', () => {
     },
   ];
   for (const { what, answer, errorClass, status, webhook: more = {} } of cases) {
-    it(`and ${what} is tried again, with the reason on record`, async (t) => {
+    it(`and ${what} is tried again, and the reason is recorded`, async (t) => {
       const journey = await startJourney(t);
       const { service, admin, receiver } = journey;
       await makeEventType(admin, TYPE);
@@ -111,7 +111,7 @@ describe('an endpoint that does not take a delivery as it should', () => {
     });
   }
 
-  it('that answers 200 with a body of any size has taken it; 4 KiB of what it said are kept', async (t) => {
+  it('that answers 200 with a body of any size has accepted it; 4 KiB of the body are kept', async (t) => {
     const journey = await startJourney(t);
     const { admin } = journey;
     await makeEventType(admin, TYPE);
@@ -122,7 +122,7 @@ describe('an endpoint that does not take a delivery as it should', () => {
     assert.equal(attempt.responseBody, 'x'.repeat(4096));
   });
 
-  it('that answers 200 and breaks its body off has taken it; what came of the body is kept', async (t) => {
+  it('that answers 200 and interrupts its body has accepted it; the received part is kept', async (t) => {
     const journey = await startJourney(t);
     await makeEventType(journey.admin, TYPE);
     const { at, webhook } = await connect(journey, [TYPE]);
@@ -134,7 +134,7 @@ describe('an endpoint that does not take a delivery as it should', () => {
     assert.deepEqual([attempt.delivered, attempt.errorClass, attempt.responseBody], [true, null, 'only this']);
   });
 
-  it('because it speaks something else than HTTP is malformed_response', async (t) => {
+  it('because it does not speak HTTP is malformed_response', async (t) => {
     const journey = await startJourney(t);
     await makeEventType(journey.admin, TYPE);
     const port = await startRawTlsServer(t, sharedCertificates().server, (socket) => {
@@ -151,7 +151,7 @@ describe('an endpoint that does not take a delivery as it should', () => {
     assert.equal((await firstAttempt(journey, webhook)).errorClass, 'connect');
   });
 
-  it('because connections are broken off before the handshake is tls, and once one is not it is delivered', async (t) => {
+  it('because connections are closed before the handshake is tls, and the delivery succeeds once one is not', async (t) => {
     const journey = await startJourney(t);
     const { service, admin, receiver } = journey;
     await makeEventType(admin, TYPE);
@@ -188,7 +188,7 @@ describe('a certificate', () => {
 });
 
 describe('the egress guard', () => {
-  it('refuses a name that resolves to an address that is not allowed, without connecting', async (t) => {
+  it('refuses a name that resolves to a blocked address, without connecting', async (t) => {
     const journey = await startJourney(t, { env: { SALLYPORT_EGRESS_ALLOW: '' } });
     await makeEventType(journey.admin, TYPE);
     const { endpoint, webhook } = await connect(journey, [TYPE], { endpoint: { tokenChallenge: false } });
@@ -202,7 +202,7 @@ describe('the egress guard', () => {
   it('fails closed on a name that does not resolve', async (t) => {
     const journey = await startJourney(t);
     await makeEventType(journey.admin, TYPE);
-    // The only name that tests ask this machine's resolver for, besides its own: there is none under `invalid` (RFC 6761 §6.4).
+    // The only foreign name that tests resolve. No name under `invalid` exists (RFC 6761 §6.4).
     const webhook = await webhookTo(journey, 'https://nowhere.invalid/hook');
     assert.equal((await firstAttempt(journey, webhook)).errorClass, 'dns');
   });

@@ -6,7 +6,7 @@ import { startCaddy } from '../support/proxies.ts';
 
 testForwardAuth('Caddy', startCaddy, { passesUnderscores: false });
 
-test('Caddy tells a client whose headers are more than Sallyport takes, and the upstream hears nothing', async (t) => {
+test('Caddy refuses headers that are too large for Sallyport, and the upstream gets no request', async (t) => {
   const { send, arrived, viewer } = await openShop(t, startCaddy);
   const answer = await send('/shop/orders/17', viewer, { headers: [`X-Note: ${'n'.repeat(17_000)}`] });
   assert.equal(answer.status, 431, answer.text);

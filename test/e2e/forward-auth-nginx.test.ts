@@ -7,7 +7,7 @@ import { startNginx } from '../support/proxies.ts';
 
 testForwardAuth('nginx', startNginx, { passesUnderscores: true });
 
-test('nginx answers no 500, whatever headers a client sends', async (t) => {
+test('nginx never answers 500, for any headers of a client', async (t) => {
   const { send, arrived, viewer, editor, proxy, clientId } = await openShop(t, startNginx);
   for (const kilobytes of [17, 30]) {
     const headers = [1, 2, 3, 4].map((part) => `X-Note-${part}: ${'n'.repeat(kilobytes * 250)}`);
@@ -18,7 +18,7 @@ test('nginx answers no 500, whatever headers a client sends', async (t) => {
     assert.deepEqual(request?.header('x-auth-client-id'), [clientId]);
     assert.equal((await send('/shop/orders/17', null, { headers })).status, 401);
   }
-  // The longest path and the longest Authorization that nginx takes are together more than Sallyport does.
+  // The longest path and the longest Authorization that nginx accepts are together too large for Sallyport.
   const longest = `/shop/orders/${'a'.repeat(8150)}`;
   const credentials = `Authorization: Bearer ${'a'.repeat(8150)}`;
   assert.equal((await send(longest, null, { headers: [credentials] })).status, 401);
@@ -32,14 +32,14 @@ test('nginx answers no 500, whatever headers a client sends', async (t) => {
     [other.status, other.header('WWW-Authenticate')?.split(',')[0]],
     [401, 'Bearer error="invalid_token"'],
   );
-  // Two of them are refused by nginx itself; should it ever hand on one, it is refused here.
+  // nginx itself refuses two of them. If it ever forwarded one, Sallyport would refuse it.
   const twice = await send('/shop/orders/17', viewer, { headers: [`Authorization: Bearer ${editor}`] });
   assert.ok(twice.status === 400 || twice.status === 401, twice.text);
   assert.deepEqual(arrived(), []);
   assert.doesNotMatch(proxy.log(), /unexpected status/);
 });
 
-test('nginx hands on the permissions of a user who has a thousand', async (t) => {
+test('nginx forwards the permissions of a user with a thousand of them', async (t) => {
   const { send, arrived, admin, user, viewer } = await openShop(t, startNginx);
   const permissions = ['orders:view', ...Array.from({ length: 999 }, (_, at) => `warehouses:permission-${at + 1000}`)];
   await succeeded(admin.patch(`users/${user.id}`, { permissions }));

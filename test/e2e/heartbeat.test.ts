@@ -19,7 +19,7 @@ import { pgpVector } from '../support/vectors.ts';
 const TYPE = 'order.placed';
 
 describe('a heartbeat', () => {
-  it('goes out without records when a running webhook was silent for heartbeatSeconds, and not before', async (t) => {
+  it('is sent without records once a running webhook was silent for heartbeatSeconds, and not before', async (t) => {
     const journey = await startJourney(t);
     const { admin, service } = journey;
     await makeEventType(admin, TYPE);
@@ -33,7 +33,7 @@ describe('a heartbeat', () => {
     await service.log.nextAttempt(webhook.id);
     await service.log.nextAttempt(mute.webhook.id);
 
-    // Each of the other's was looked for after the clock had moved on, and so would this one's have been.
+    // The dispatcher checked the other webhook after the clock had moved, so it would have sent this heartbeat as well.
     for (const aheadMs of [200_000, 61_000]) {
       service.advance(aheadMs);
       await other.at.next();
@@ -61,7 +61,7 @@ describe('a heartbeat', () => {
     assert.equal(mute.at.deliveries.length, 1, 'heartbeatSeconds 0 sends none');
   });
 
-  it('is encrypted like everything else', async (t) => {
+  it('is encrypted like a delivery', async (t) => {
     const journey = await startJourney(t);
     const { privateKey, publicKey } = await (await import('openpgp')).generateKey({ userIDs: [{ name: 'x' }] });
     await importKey(journey.admin, 'key', publicKey);
@@ -76,7 +76,7 @@ describe('a heartbeat', () => {
     assert.equal(request.headers['x-content-encrypted'], 'true');
   });
 
-  it('that fails makes the webhook failing, and the next delivery that succeeds makes it running', async (t) => {
+  it('that fails makes the webhook failing, and the next successful delivery makes it running', async (t) => {
     const journey = await startJourney(t);
     const { admin, service } = journey;
     await makeEventType(admin, TYPE);
@@ -96,7 +96,7 @@ describe('a heartbeat', () => {
 });
 
 describe('a test record', () => {
-  it('is sent now, also while the webhook is stopped, and answered with the attempt', async (t) => {
+  it('is sent immediately, also while the webhook is stopped, and the reply has the attempt', async (t) => {
     const { admin, receiver } = await startJourney(t);
     const at = receiver.endpoint('/hook');
     const webhook = await makeWebhook(admin, await makeEndpoint(admin, at), ['webhook.*']);
@@ -112,7 +112,7 @@ describe('a test record', () => {
     assert.equal((await readWebhook(admin, webhook)).state, 'stopped');
   });
 
-  it('that fails is answered with what went wrong, and leaves the webhook as it was', async (t) => {
+  it('that fails returns the error, and does not change the webhook', async (t) => {
     const journey = await startJourney(t);
     const { admin } = journey;
     await makeEventType(admin, TYPE);
@@ -124,7 +124,7 @@ describe('a test record', () => {
     assert.equal((await readWebhook(admin, webhook)).state, webhook.state);
   });
 
-  it('is refused at an endpoint that is switched off', async (t) => {
+  it('is refused for a disabled endpoint', async (t) => {
     const { admin, receiver } = await startJourney(t);
     const endpoint = await makeEndpoint(admin, receiver.endpoint('/hook'), { enabled: false });
     await importKey(admin, 'key', pgpVector('curve25519'));

@@ -28,11 +28,11 @@ type Held = Journey & {
   readonly at: ReceivingEndpoint;
   readonly webhook: WebhookView;
   readonly eventId: string;
-  /** Lets the endpoint answer. */
+  /** Makes the endpoint answer. */
   release(): void;
 };
 
-/** A delivery that has arrived and is not answered yet. */
+/** A delivery that has arrived but is not answered yet. */
 async function holdOne(
   t: TestContext,
   { status = 204, key }: { status?: number; key?: PgpKeyPair } = {},
@@ -55,7 +55,7 @@ async function holdOne(
 }
 
 describe('while a delivery is in flight', () => {
-  it('its webhook can be stopped: the outcome is written, the state stays stopped', async (t) => {
+  it('its webhook can be stopped: the outcome is written, and the state stays stopped', async (t) => {
     const { admin, service, webhook, eventId, release } = await holdOne(t);
     await stopWebhook(admin, webhook);
     release();
@@ -66,7 +66,7 @@ describe('while a delivery is in flight', () => {
     assert.deepEqual([after.state, after.stateReason], ['stopped', 'stopped_by_administrator']);
   });
 
-  it('a webhook that is stopped and started again does not send it twice, nor what comes after it before', async (t) => {
+  it('a webhook that is stopped and started again sends it once, and in order', async (t) => {
     const { admin, service, at, webhook, release } = await holdOne(t);
     await publish(admin, TYPE, { n: 1 });
     await stopWebhook(admin, webhook);
@@ -82,7 +82,7 @@ describe('while a delivery is in flight', () => {
     assert.equal((await readWebhook(admin, webhook)).state, 'running');
   });
 
-  it('its webhook can be deleted: what the endpoint answers then is of no consequence', async (t) => {
+  it('its webhook can be deleted: the endpoint’s answer is then ignored', async (t) => {
     const { admin, service, webhook, release } = await holdOne(t);
     assert.equal((await admin.delete(`webhooks/${webhook.id}`)).status, 204);
     release();
@@ -91,7 +91,7 @@ describe('while a delivery is in flight', () => {
     assert.deepEqual(worse, []);
   });
 
-  it('its endpoint can be switched off: this one is written, and the next one is not sent', async (t) => {
+  it('its endpoint can be disabled: the outcome is written, and no further delivery is sent', async (t) => {
     const { admin, service, at, webhook, eventId, release } = await holdOne(t);
     await publish(admin, TYPE, { n: 1 });
     await succeeded(admin.patch(`endpoints/${webhook.endpointId}`, { enabled: false }));
@@ -108,7 +108,7 @@ describe('while a delivery is in flight', () => {
     );
   });
 
-  it('it cannot be replayed, and neither endpoint nor key can be taken from under it', async (t) => {
+  it('it cannot be replayed, and its endpoint and key cannot be deleted', async (t) => {
     const { admin, service, webhook, eventId, release } = await holdOne(t, { key: await pgpKeyPair() });
     const { id } = await deliveryOf(admin, webhook, eventId);
     assert.equal((await refusalOf(admin.post(`deliveries/${id}/replay`), 409)).code, 'invalid_state');
@@ -122,7 +122,7 @@ describe('while a delivery is in flight', () => {
     assert.equal((await service.log.nextAttempt(webhook.id)).fate, 'delivered');
   });
 
-  it('and fails after its webhook was stopped, it waits for the next start, which does not wait for the retry', async (t) => {
+  it('and fails after its webhook was stopped, it is sent at the next start without waiting for the retry', async (t) => {
     const { admin, service, at, webhook, release } = await holdOne(t, { status: 500 });
     await stopWebhook(admin, webhook);
     release();
@@ -134,7 +134,7 @@ describe('while a delivery is in flight', () => {
   });
 });
 
-it('data goes out as it was published, whatever JSON it is', async (t) => {
+it('event data is sent exactly as published, for any JSON', async (t) => {
   const journey = await startJourney(t);
   const { admin } = journey;
   await makeEventType(admin, TYPE);

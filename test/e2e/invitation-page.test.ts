@@ -1,4 +1,4 @@
-/** The page on which an invited user sets a password. */
+/** Tests the page where an invited user sets a password. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { verifyPassword } from '../../src/access/password.ts';
@@ -6,7 +6,7 @@ import { succeeded } from '../support/client.ts';
 import { choose, invite, open, PASSWORD, storedHash } from '../support/invitations.ts';
 
 describe('the page of an invitation', () => {
-  it('shows beside the field what is wrong with a password, and stays good', async (t) => {
+  it('shows the problem of a password next to the field, and stays valid', async (t) => {
     const { service, user, url } = await invite(t);
     const tries: readonly [password: string, again: string, field: string, problem: string][] = [
       ['too short', 'too short', 'password', 'Password: must have at least 12 characters.'],
@@ -27,7 +27,7 @@ describe('the page of an invitation', () => {
     assert.equal((await choose(url, PASSWORD)).status, 200);
   });
 
-  it('takes any characters, and as many as it says', async (t) => {
+  it('accepts any characters, up to the length that it shows', async (t) => {
     const { service, admin, user, url } = await invite(t);
     const password = `漢字 & <"'> 🦊 ${'é;%+='.repeat(30)}`;
     assert.equal((await choose(url, password)).status, 200);
@@ -39,7 +39,7 @@ describe('the page of an invitation', () => {
     assert.ok(await verifyPassword(longest, await storedHash(service, user)));
   });
 
-  it('refuses forms that are not its own as a page too, and sets nothing', async (t) => {
+  it('refuses forms of other origins with a page, and sets nothing', async (t) => {
     const { service, user, url } = await invite(t);
     const form = 'application/x-www-form-urlencoded';
     const bodies: readonly [type: string, body: string, status: number][] = [
@@ -67,7 +67,7 @@ describe('the page of an invitation', () => {
     assert.doesNotMatch(text, /<script/);
   });
 
-  it('is on a page that runs nothing, loads nothing but its style, is framed nowhere, and sends its address to nobody', async (t) => {
+  it('runs no script, loads only its stylesheet, cannot be framed, and sends no referrer', async (t) => {
     const { url } = await invite(t);
     for (const page of [await open(url), await choose(url, 'short'), await choose(url, PASSWORD), await open(url)]) {
       const { headers, text } = page;

@@ -1,4 +1,4 @@
-/** An invitation's whole way: made through the API or by the command, opened, used, and refused ever after. */
+/** Tests an invitation from its creation by the API or the command to its use, after which it is refused. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { verifyPassword } from '../../src/access/password.ts';
@@ -9,7 +9,7 @@ import { choose, invite, isUnusable, open, PASSWORD, storedHash } from '../suppo
 const HOUR_MS = 3_600_000;
 
 describe('an invitation', () => {
-  it('is made through the API, opened, and sets the password once', async (t) => {
+  it('is created by the API, opened, and sets the password once', async (t) => {
     const { service, admin, user, url, token } = await invite(t);
     assert.ok(url.startsWith(`${service.url}/invitations/spi_`));
 
@@ -32,7 +32,7 @@ describe('an invitation', () => {
     assert.ok(!('passwordHash' in shown));
   });
 
-  it('says until when it is good, and is refused after that', async (t) => {
+  it('has an expiry, and is refused after that', async (t) => {
     const { service, admin, user, url: first } = await invite(t);
     const asked = service.clock();
     const reply = await admin.post<{ url: string; expiresAt: string }>(`users/${user}/invite`);
@@ -47,7 +47,7 @@ describe('an invitation', () => {
     assert.equal(await storedHash(service, user), null);
   });
 
-  it('takes the scope and the permission, and a user who is there and active', async (t) => {
+  it('needs the scope, the permission, and an active user', async (t) => {
     const { service, admin, user } = await invite(t);
     const viewer = admin.as(await tokenFor(service.url, service.credentials, 'users:view'));
     assert.equal((await refusalOf(viewer.post(`users/${user}/invite`), 401)).code, 'insufficient_scope');
@@ -58,7 +58,7 @@ describe('an invitation', () => {
     assert.equal((await refusalOf(admin.post(`users/${user}/invite`), 409)).code, 'invalid_state');
   });
 
-  it('is refused once its user is switched off', async (t) => {
+  it('is refused once its user is inactive', async (t) => {
     const { service, admin, user, url } = await invite(t);
     await succeeded(admin.patch(`users/${user}`, { active: false }));
     assert.ok(isUnusable(await open(url)));
@@ -66,7 +66,7 @@ describe('an invitation', () => {
     assert.equal(await storedHash(service, user), null);
   });
 
-  it('gives one and the same page for what is wrong, used or gone', async (t) => {
+  it('shows the same page if it is invalid, used or expired', async (t) => {
     const { service, admin, user, url: used } = await invite(t);
     await choose(used, PASSWORD);
     const { url: replaced } = await succeeded<{ url: string }>(admin.post(`users/${user}/invite`));
@@ -89,7 +89,7 @@ describe('an invitation', () => {
     assert.equal(pages.at(-1)?.status, 400);
   });
 
-  it('sets one password of two that are posted at the same time', async (t) => {
+  it('sets only one of two passwords that are posted at the same time', async (t) => {
     const { service, user, url } = await invite(t);
     const tried = ['the first of two passwords', 'the other of two passwords'];
     const pages = await Promise.all(tried.map((password) => choose(url, password)));
@@ -98,7 +98,7 @@ describe('an invitation', () => {
     assert.ok(await verifyPassword(won, await storedHash(service, user)));
   });
 
-  it('leaves its token and the password in no log line, whatever is asked of it', async (t) => {
+  it('never logs its token or the password', async (t) => {
     const { service, admin, user, url, token } = await invite(t);
     const { log } = service;
     await open(url);
@@ -120,7 +120,7 @@ describe('an invitation', () => {
     for (const secret of [token, token.slice(4), PASSWORD]) assert.ok(!log.text().includes(secret), secret);
   });
 
-  it('is throttled: ten wrong tries of one link, a hundred of any, and the neighbours of the first stay welcome', async (t) => {
+  it('is throttled after ten wrong tries of one link or a hundred of any, without affecting other links', async (t) => {
     const { service, url } = await invite(t);
     const wrong = `${service.url}/invitations/spi_wrong`;
     for (let time = 0; time < 10; time += 1) assert.equal((await open(wrong)).status, 404);
@@ -137,7 +137,7 @@ describe('an invitation', () => {
     assert.equal((await choose(url, PASSWORD)).status, 200);
   });
 
-  it('is printed by the command, for a user by name, at the address of the server beside it', async (t) => {
+  it('is printed by the command for a user’s name, with the address of the running server', async (t) => {
     const { service, user } = await invite(t);
     const env = { SALLYPORT_DATA: service.dataDir, SALLYPORT_PUBLIC_URL: service.url };
     const made = await sallyportJson<{ url: string; expiresAt: string }>(['user', 'invite', 'grace'], { env });

@@ -26,7 +26,7 @@ async function createEmployee({ admin }: Pick<Journey, 'admin'>, userName: strin
   await succeeded(api.post(EMPLOYEES, { ...names, division: 'sales' }));
 }
 
-/** A webhook of employee events whose key ends in an hour, one delivery after its start. */
+/** A webhook for employee events whose key expires in an hour, after its first delivery. */
 async function startWithEndingKey(t: TestContext) {
   const journey = await startJourney(t);
   const { admin, service } = journey;
@@ -43,7 +43,7 @@ async function startWithEndingKey(t: TestContext) {
   return { journey, second, ...connected };
 }
 
-it('a key that expires stops the webhook; nothing goes out with it or in clear, and a new key carries on', async (t) => {
+it('an expired key stops the webhook; nothing is sent with it or unencrypted, and a new key resumes', async (t) => {
   const { journey, second, at, webhook } = await startWithEndingKey(t);
   const { service } = journey;
   service.advance(3_700_000);
@@ -77,7 +77,7 @@ it('a key that expires stops the webhook; nothing goes out with it or in clear, 
   }
 });
 
-it('a retry that is due after the key has expired is not sent', async (t) => {
+it('a retry is not sent after the key has expired', async (t) => {
   const { journey, at, webhook } = await startWithEndingKey(t);
   const { service, admin } = journey;
   at.answer(() => ({ status: 503, headers: { 'retry-after': '3605' } }));

@@ -38,7 +38,7 @@ async function startOauthJourney(
 }
 
 describe('deliveries to an endpoint with OAuth', () => {
-  it('carry a bearer token in place of the signature, and hash, date and custom headers as ever', async (t) => {
+  it('have a bearer token instead of the signature, and still hash, date and custom headers', async (t) => {
     const customHeaders = [{ name: 'X-Tenant', value: 'acme' }];
     const { admin, authorization, at } = await startOauthJourney(t, { webhook: { customHeaders } });
     await publish(admin, TYPE, {});
@@ -63,14 +63,14 @@ describe('deliveries to an endpoint with OAuth', () => {
     assert.equal(headers['x-api-key'], at.apiKey);
   });
 
-  it('share one token request, however many go out at once', async (t) => {
+  it('share one token request if several are sent at once', async (t) => {
     const { admin, authorization, at } = await startOauthJourney(t, { webhook: { maxBatchRecords: 1 } });
     await publish(admin, TYPE, ...Array.from({ length: 30 }, (_, n) => ({ n })));
     for (let arrived = 0; arrived < 30; arrived += 1) await at.next();
     assert.equal(authorization.requests.length, 1);
   });
 
-  it('get a new token shortly before the old one ends', async (t) => {
+  it('get a new token shortly before the old one expires', async (t) => {
     const { service, admin, authorization, at, webhook } = await startOauthJourney(t, {
       response: { expires_in: 600 },
     });
@@ -99,7 +99,7 @@ describe('deliveries to an endpoint with OAuth', () => {
     assert.equal(authorization.requests.length, 2);
   });
 
-  it('that are answered 401 drop the token and try once more with a fresh one, within the attempt', async (t) => {
+  it('that are answered 401 drop the token and try once more with a new one in the same attempt', async (t) => {
     const { service, admin, authorization, at, webhook } = await startOauthJourney(t);
     at.answer(({ request }) => ({
       status: request.headers.authorization === `Bearer ${authorization.issued[0]}` ? 401 : 204,
@@ -115,7 +115,7 @@ describe('deliveries to an endpoint with OAuth', () => {
     assert.equal(attempts[0]?.requestHeaders.authorization, 'Bearer [secret]');
   });
 
-  it('that are answered 401 twice have failed, and no third token is asked for', async (t) => {
+  it('that are answered 401 twice fail without asking for a third token', async (t) => {
     const { service, admin, authorization, at, webhook } = await startOauthJourney(t);
     at.answer(() => ({ status: 401 }));
     await publish(admin, TYPE, {});
@@ -126,7 +126,7 @@ describe('deliveries to an endpoint with OAuth', () => {
   });
 });
 
-describe('a token endpoint that gives no token', () => {
+describe('a token endpoint that issues no token', () => {
   const json = { 'content-type': 'application/json' };
   const answers = [
     {
@@ -149,8 +149,8 @@ describe('a token endpoint that gives no token', () => {
     },
   ];
   for (const { what, answer, shows } of answers) {
-    it(`and ${what} fails the attempt, which shows status and body and sends nothing to the endpoint`, async (t) => {
-      // Not again before the token endpoint is well.
+    it(`and ${what} fails the attempt with status and body, and nothing is sent to the endpoint`, async (t) => {
+      // No retry before the token endpoint works again.
       const { service, admin, authorization, at, webhook } = await startOauthJourney(t, {
         webhook: { retry: { policy: 'linear' } },
       });

@@ -6,7 +6,7 @@ import { connect, deliveriesOf, deliveryOf, makeEventType, only, publish, startJ
 const TYPE = 'order.placed';
 
 describe('replaying', () => {
-  it('one delivered delivery sends its record again, alone, with the same message id and offset', async (t) => {
+  it('a delivered delivery sends only its record again, with the same message id and offset', async (t) => {
     const journey = await startJourney(t);
     const { admin, service } = journey;
     await makeEventType(admin, TYPE);
@@ -33,7 +33,7 @@ describe('replaying', () => {
     assert.equal(at.deliveries.length, 2);
   });
 
-  it('a dead delivery sends it again with all its attempts before it', async (t) => {
+  it('a dead delivery sends it again with all attempts', async (t) => {
     const journey = await startJourney(t);
     const { admin, service } = journey;
     await makeEventType(admin, TYPE);
@@ -54,7 +54,7 @@ describe('replaying', () => {
     assert.equal((await deliveryOf(admin, webhook, id)).state, 'delivered');
   });
 
-  it('a stretch of time sends what happened in it and nothing else', async (t) => {
+  it('a range of time sends exactly its records', async (t) => {
     const journey = await startJourney(t);
     const { admin, service } = journey;
     await makeEventType(admin, TYPE);
@@ -71,12 +71,12 @@ describe('replaying', () => {
     assert.deepEqual(await succeeded(admin.post(`webhooks/${webhook.id}/replay`, range)), { replayed: 1 });
     assert.deepEqual(only((await at.next()).records).data, { n: 1 });
     await service.log.nextAttempt(webhook.id);
-    // Only dead ones unless others are asked for, and there are none.
+    // By default only dead records, of which there are none.
     assert.deepEqual(await succeeded(admin.post(`webhooks/${webhook.id}/replay`)), { replayed: 0 });
     assert.equal(at.deliveries.length, 4);
   });
 
-  it('is refused for what is pending, and for a delivery that there is not', async (t) => {
+  it('is refused for pending and unknown deliveries', async (t) => {
     const journey = await startJourney(t);
     const { admin } = journey;
     await makeEventType(admin, TYPE);

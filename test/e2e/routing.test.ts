@@ -41,7 +41,7 @@ test('an unknown path is 404 and a known one with another method 405 with Allow'
   }
 });
 
-test('an ambiguous path is refused before anything looks at it', async (t) => {
+test('an ambiguous path is refused before routing', async (t) => {
   const { admin } = await startService(t);
   for (const path of [
     `${EDGE}//users`,
@@ -56,7 +56,7 @@ test('an ambiguous path is refused before anything looks at it', async (t) => {
   }
 });
 
-test('an id of nothing is 404 for every method of every resource, and an id of another form too', async (t) => {
+test('an unknown or malformed id is 404 for every method of every resource', async (t) => {
   const { admin } = await startService(t);
   for (const resource of RESOURCES) {
     for (const id of [NOWHERE, 'not-an-id', "'%20OR%201=1"]) {
@@ -98,7 +98,7 @@ test('another media type is 415, and so is a content coding', async (t) => {
   }
 });
 
-test('a body is taken up to its bound and not a byte beyond, declared or not', async (t) => {
+test('a body is accepted up to its limit, with or without Content-Length', async (t) => {
   const { admin, url, credentials } = await startService(t);
   const filled = (size: number, fields: object): string => JSON.stringify(fields).padEnd(size, ' ');
   const user = (name: string) => ({ userName: name });
@@ -121,7 +121,7 @@ test('a body is taken up to its bound and not a byte beyond, declared or not', a
   assert.equal(items.filter(({ userName }) => userName === 'over').length, 0);
 });
 
-test('query parameters that are not known, or are given twice, are refused by name', async (t) => {
+test('unknown and repeated query parameters are refused by name', async (t) => {
   const { admin } = await startService(t);
   const unknown = await refusalOf(admin.get('users?limt=5'), 400);
   assert.deepEqual(unknown.details, [{ field: 'limt', problem: 'is not a known query parameter' }]);
@@ -134,7 +134,7 @@ test('query parameters that are not known, or are given twice, are refused by na
   await refusalOf(admin.post('users?dry=1', { userName: 'somebody' }), 400);
 });
 
-test('HEAD answers as GET would, without the body', async (t) => {
+test('HEAD answers like GET, without the body', async (t) => {
   const { admin } = await startService(t);
   const got = await admin.get('users');
   const head = await admin.send('HEAD', 'users');
@@ -147,7 +147,7 @@ test('HEAD answers as GET would, without the body', async (t) => {
   assert.deepEqual([missing.status, missing.body], [404, undefined]);
 });
 
-test('what is created has a Location, what is deleted answers 204 and is gone', async (t) => {
+test('a created resource has a Location, and a deleted one answers 204 and then 404', async (t) => {
   const { admin } = await startService(t);
   const created = await admin.post<UserView>('users', { userName: 'somebody' });
   assert.equal(created.status, 201);
@@ -160,7 +160,7 @@ test('what is created has a Location, what is deleted answers 204 and is gone', 
   await refusalOf(admin.delete(`users/${created.body.id}`), 404);
 });
 
-test('a patch merges: named fields change, null takes back to the default, objects merge, the rest stays', async (t) => {
+test('a patch merges: named fields change, null resets to the default, objects merge, other fields stay', async (t) => {
   const { admin } = await startService(t);
   const { user, application } = await registerApplication(admin, ['employees:view'], {
     user: { displayName: 'Somebody', email: 'a@b.example', constraints: { divisions: ['sales'] } },
@@ -182,7 +182,7 @@ test('a patch merges: named fields change, null takes back to the default, objec
   assert.deepEqual([back.scopes, back.clientId], [application.scopes, application.clientId]);
 });
 
-test('lists page in order, each item once, whatever is added meanwhile, and end with nextCursor null', async (t) => {
+test('lists page in order with each item once, while items are added, and end with nextCursor null', async (t) => {
   const service = await startService(t);
   const { admin } = service;
   const names = Array.from({ length: 55 }, (_, n) => `user-${String(n).padStart(2, '0')}`);
@@ -213,7 +213,7 @@ test('lists page in order, each item once, whatever is added meanwhile, and end 
   assert.notEqual(defaulted.nextCursor, null);
 });
 
-/** All items of a list, asked for page by page; `between` happens after each page. */
+/** All items of a list, page by page. `between` runs after each page. */
 async function pages<T>(
   admin: ApiClient,
   path: string,
@@ -236,7 +236,7 @@ async function pages<T>(
 
 type Raw = { readonly headers?: Record<string, string>; readonly chunks?: readonly string[] };
 
-/** A request that goes out as it is written: `fetch` mends paths. */
+/** Sends a request unchanged. `fetch` would normalize its path. */
 function raw(url: string, method: string, path: string, { headers = {}, chunks = [] }: Raw = {}) {
   return new Promise<{ status: number; body: string }>((resolve, reject) => {
     const { hostname, port } = new URL(url);

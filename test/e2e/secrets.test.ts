@@ -19,7 +19,7 @@ import { spawnService } from '../support/service.ts';
 
 const TYPE = 'order.placed';
 
-/** Where a secret must not be, in any of the forms in which it could be there. */
+/** The forms in which a secret could appear in a text. */
 function assertAbsent(place: string, bytes: Buffer, secrets: Readonly<Record<string, string>>): void {
   for (const [what, secret] of Object.entries(secrets)) {
     const forms = {
@@ -32,13 +32,13 @@ function assertAbsent(place: string, bytes: Buffer, secrets: Readonly<Record<str
       'from hex': Buffer.from(secret, 'hex'),
     };
     for (const [form, text] of Object.entries(forms)) {
-      // What a text does not decode to is empty or short, and short things are anywhere.
+      // Text that does not decode gives empty or short values, which could appear by chance.
       if (text.length >= 12) assert.equal(bytes.includes(text), false, `${what} is in ${place}, ${form}`);
     }
   }
 }
 
-test('no secret of a whole run is in its log at level trace, in its files, or in anything that the API reads', async (t) => {
+test('no secret of a run appears in its log at level trace, in its files, or in replies of the API', async (t) => {
   const { ca, server, client: identity } = sharedCertificates();
   const service = await spawnService(t, { ca, logLevel: 'trace' });
   const { admin, credentials, dataDir } = service;
@@ -116,7 +116,7 @@ test('no secret of a whole run is in its log at level trace, in its files, or in
   assertAbsentInFiles(dataDir, { ...secrets, ...apiKeys });
 });
 
-/** Requests that hold a secret where it does not belong, or a wrong one nearly right. */
+/** Requests with a secret in the wrong place, or with an almost correct one. */
 async function mistakes(
   url: string,
   { clientId, clientSecret, token }: { clientId: string; clientSecret: string; token: string },
@@ -137,7 +137,7 @@ async function mistakes(
 
 type Read = { readonly path: string; readonly body: unknown };
 
-/** Every list, and every item in them. */
+/** Every list and every item. */
 async function everythingRead(admin: ApiClient): Promise<Read[]> {
   const reads: Read[] = [];
   const resources = ['users', 'products', 'applications', 'endpoints', 'keys', 'event-types', 'webhooks'];
@@ -154,7 +154,7 @@ async function everythingRead(admin: ApiClient): Promise<Read[]> {
   return reads;
 }
 
-/** Database, write-ahead log and whatever else there is, but for the master key itself. */
+/** All files of the data folder except the master key. */
 function assertAbsentInFiles(folder: string, secrets: Readonly<Record<string, string>>): void {
   const names = readdirSync(folder).filter((name) => name !== 'master.key');
   assert.ok(names.includes('sallyport.db'));
@@ -163,7 +163,7 @@ function assertAbsentInFiles(folder: string, secrets: Readonly<Record<string, st
   }
 }
 
-test('the check above finds a secret where there is one', () => {
+test('the check above finds a secret', () => {
   const secret = randomBytes(32).toString('base64');
   const there = (text: string | Buffer) => () => assertAbsent('the text', Buffer.from(text), { 'a secret': secret });
   for (const text of [secret, Buffer.from(secret, 'base64'), Buffer.from(secret).toString('hex')]) {

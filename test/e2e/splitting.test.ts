@@ -18,8 +18,8 @@ import type { ServiceInProcess } from '../support/service.ts';
 
 const TYPE = 'order.placed';
 
-describe('a batch that is too much or that holds what the receiver cannot take', () => {
-  it('goes on as two halves after a 413, at once, until every part is taken', async (t) => {
+describe('a batch that is too large, or has a record that the receiver cannot process', () => {
+  it('is halved after a 413 without a pause, until every part is accepted', async (t) => {
     const journey = await startJourney(t);
     const { admin, service } = journey;
     await makeEventType(admin, TYPE);
@@ -38,7 +38,7 @@ describe('a batch that is too much or that holds what the receiver cannot take',
     assert.equal((await readWebhook(admin, webhook)).state, 'running');
   });
 
-  it('is halved after the second answer that speaks of the content, until the one bad record is alone, and dies alone', async (t) => {
+  it('is halved after the second 4xx about its content, until only the bad record remains and dies', async (t) => {
     const journey = await startJourney(t);
     const { admin, service } = journey;
     await makeEventType(admin, TYPE);
@@ -71,7 +71,7 @@ describe('a batch that is too much or that holds what the receiver cannot take',
     assert.equal(only(dead.items).eventId, ids[5]);
   });
 
-  it('is not halved for answers that speak of the caller or the moment', async (t) => {
+  it('is not halved after other 4xx', async (t) => {
     const journey = await startJourney(t);
     const { admin, service } = journey;
     await makeEventType(admin, TYPE);
@@ -116,7 +116,7 @@ describe('a retry', () => {
     await at.next();
   });
 
-  it('waits for a date, and never longer than a day', async (t) => {
+  it('waits for a date, but at most a day', async (t) => {
     const journey = await startJourney(t);
     const { admin, service } = journey;
     await makeEventType(admin, TYPE);
@@ -136,7 +136,7 @@ describe('a retry', () => {
     }
   });
 
-  it('of an ordered webhook holds back what comes after it, until it is delivered or dead', async (t) => {
+  it('of an ordered webhook delays later batches until it is delivered or dead', async (t) => {
     const journey = await startJourney(t);
     const { admin, service } = journey;
     await makeEventType(admin, TYPE);
@@ -160,7 +160,7 @@ describe('a retry', () => {
   });
 });
 
-/** Lets time pass until so many records are delivered or dead; answers the attempts that it took. */
+/** Advances the clock until so many records are delivered or dead. Returns the attempts. */
 async function settle(
   service: ServiceInProcess,
   webhook: { readonly id: string },
@@ -182,7 +182,7 @@ function numbered(count: number): { n: number }[] {
   return Array.from({ length: count }, (_, n) => ({ n }));
 }
 
-/** The message ids of deliveries with at most so many records. */
+/** The message ids of requests with at most so many records. */
 function takenBy(deliveries: readonly Delivery[], most: number): string[] {
   return deliveries
     .filter(({ records }) => records.length <= most)

@@ -12,7 +12,7 @@ function standardHeaders({ request: { headers } }: Delivery): Record<string, str
   return Object.fromEntries(names.map((name) => [name, String(headers[name])]));
 }
 
-it('the standardwebhooks library verifies a delivery with whsec_<secret>, which is signed our way as well', async (t) => {
+it('the standardwebhooks library verifies a delivery with whsec_<secret>, which also has our signature', async (t) => {
   const journey = await startJourney(t);
   await makeEventType(journey.admin, TYPE);
   const { at } = await connect(journey, [TYPE], { webhook: { standardWebhooks: true } });
@@ -27,7 +27,7 @@ it('the standardwebhooks library verifies a delivery with whsec_<secret>, which 
   assert.match(String(delivery.request.headers['webhook-id']), /^msg_[0-9a-f-]{36}$/);
 });
 
-it('webhook-id is the same on every attempt and another for every batch, webhook-timestamp is that of the attempt', async (t) => {
+it('webhook-id is the same for every attempt of a batch, and webhook-timestamp is that of the attempt', async (t) => {
   const journey = await startJourney(t);
   const { service, admin } = journey;
   await makeEventType(admin, TYPE);
@@ -51,7 +51,7 @@ it('webhook-id is the same on every attempt and another for every batch, webhook
   for (const delivery of [first, second, third]) library.verify(delivery.request.body, standardHeaders(delivery));
 });
 
-it('its headers are not sent unless the webhook asks for them', async (t) => {
+it('its headers are sent only if the webhook enables them', async (t) => {
   const journey = await startJourney(t);
   await makeEventType(journey.admin, TYPE);
   const { at } = await connect(journey, [TYPE]);
@@ -63,7 +63,7 @@ it('its headers are not sent unless the webhook asks for them', async (t) => {
   );
 });
 
-it('a receiver that holds one secret verifies throughout a rotation with the standardwebhooks library of npm', async (t) => {
+it('a receiver with one secret verifies during a rotation with the standardwebhooks library of npm', async (t) => {
   for (const { what, valid, secret, body, headers } of await deliveriesOfRotation(t)) {
     const verify = (): unknown => new Webhook(secret).verify(body, { ...headers });
     if (valid) assert.deepEqual(verify(), JSON.parse(body), what);

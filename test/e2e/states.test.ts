@@ -21,7 +21,7 @@ const HOUR_MS = 3_600_000;
 
 type StatusEvent = { readonly webhookId: string; readonly state: string; readonly previousState: string };
 
-/** A webhook that is told of every change of state. Ordered, so that the changes come in their order. */
+/** A webhook that subscribes to every change of state. Ordered, so that the changes arrive in order. */
 async function watch(journey: Journey): Promise<{ at: ReceivingEndpoint; next(of: string): Promise<StatusEvent> }> {
   const { at } = await connect(journey, ['webhook.*'], { webhook: { ordered: true, maxBatchRecords: 1 } });
   const next = async (of: string): Promise<StatusEvent> => {
@@ -29,14 +29,14 @@ async function watch(journey: Journey): Promise<{ at: ReceivingEndpoint; next(of
       const { data, eventType } = only((await at.next()).records);
       const event = data as StatusEvent;
       assert.equal(eventType, `webhook.${event.state}`);
-      // It is told of its own changes too.
+      // It also gets its own changes.
       if (event.webhookId === of) return event;
     }
   };
   return { at, next };
 }
 
-/** That the service's own stop stands in the audit log, once, with its reason. */
+/** Checks that the audit log has the service's own stop once, with its reason. */
 async function assertAudited(admin: ApiClient, { id }: { readonly id: string }, reason: string): Promise<void> {
   const { items } = await succeeded<Page<Pick<AuditEntry, 'actor' | 'action' | 'target' | 'changes'>>>(
     admin.get('audit'),
@@ -48,7 +48,7 @@ async function assertAudited(admin: ApiClient, { id }: { readonly id: string }, 
 }
 
 describe('the states of a webhook', () => {
-  it('go from started to running, failing, running and stopped, each told to those who subscribed', async (t) => {
+  it('go from started to running, failing, running and stopped, each with an event', async (t) => {
     const journey = await startJourney(t);
     const { admin, service } = journey;
     await makeEventType(admin, TYPE);
@@ -87,7 +87,7 @@ describe('the states of a webhook', () => {
     assert.notEqual(again.sessionId, webhook.sessionId);
   });
 
-  it('end in failed after 24 hours of failing; its records are kept, and it starts again', async (t) => {
+  it('end in failed after 24 hours of failing; records are kept, and the webhook can be started again', async (t) => {
     const journey = await startJourney(t);
     const { service } = journey;
     await makeEventType(journey.admin, TYPE);
@@ -112,7 +112,7 @@ describe('the states of a webhook', () => {
     assert.equal((await readWebhook(admin, webhook)).state, 'running');
   });
 
-  it('end in failed when ten batches in a row have used up their attempts; the eleventh is not tried', async (t) => {
+  it('end in failed after ten dead batches in a row; the eleventh is not sent', async (t) => {
     const journey = await startJourney(t);
     const { admin, service } = journey;
     await makeEventType(admin, TYPE);
@@ -124,7 +124,7 @@ describe('the states of a webhook', () => {
     await publish(admin, TYPE, ...Array.from({ length: 11 }, (_, n) => ({ n })));
     for (let dead = 1; dead <= 10; dead += 1) {
       assert.equal((await service.log.nextAttempt(webhook.id)).fate, 'dead');
-      // Past the pause before the next look at an endpoint that fails.
+      // Past the pause before the next attempt at a failing endpoint.
       service.advance(300_000);
     }
     const renewed = await service.signIn();
@@ -137,7 +137,7 @@ describe('the states of a webhook', () => {
     for (;;) if ((await watcher.next(webhook.id)).state === 'failed') break;
   });
 
-  it('410 stops the webhook with endpoint_gone, its records pending', async (t) => {
+  it('410 stops the webhook with endpoint_gone, and its records stay pending', async (t) => {
     const journey = await startJourney(t);
     const { admin, service } = journey;
     await makeEventType(admin, TYPE);
@@ -152,7 +152,7 @@ describe('the states of a webhook', () => {
     await assertAudited(admin, webhook, 'endpoint_gone');
     assert.equal(only(await deliveriesOf(admin, webhook)).state, 'pending');
     await publish(admin, TYPE, { n: 2 });
-    // Each heartbeat of another webhook was looked for after the clock had moved on, and so would this one's records have been.
+    // The dispatcher checked another webhook after the clock had moved, so it would have sent these records as well.
     for (let looks = 0; looks < 3; looks += 1) {
       service.advance(HOUR_MS / 6);
       await other.at.next();

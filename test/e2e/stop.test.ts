@@ -26,7 +26,7 @@ const TYPE = 'order.placed';
 const SECRET = Buffer.alloc(32, 1).toString('base64');
 const API_KEY = 'a'.repeat(32);
 
-test('SIGTERM: no new connection, what is in flight is finished and written, exit 0', async (t) => {
+test('SIGTERM: accepts no new connection, finishes and records deliveries in flight, and exits with 0', async (t) => {
   const { ca, server } = sharedCertificates();
   const service = await spawnService(t, { ca });
   const { admin } = service;
@@ -59,7 +59,7 @@ test('SIGTERM: no new connection, what is in flight is finished and written, exi
   );
 });
 
-test('SIGTERM waits 8 s for an answer and no longer: exit 0, and it goes out again at the next start', async (t) => {
+test('SIGTERM waits at most 8 s for an answer, exits with 0, and the next start sends the delivery again', async (t) => {
   assert.deepEqual([DRAIN_MS, STOP_MS], [8000, 9500]);
   const { ca, server } = sharedCertificates();
   const service = await spawnService(t, { ca });
@@ -75,7 +75,7 @@ test('SIGTERM waits 8 s for an answer and no longer: exit 0, and it goes out aga
   service.kill('SIGTERM');
   assert.deepEqual(await service.exited, { code: 0, signal: null });
   const tookMs = performance.now() - toldAt;
-  // Less than the delivery itself would wait, whatever else the machine does: it is not its time-out that ended it.
+  // Less than the timeout of the delivery, so it was not the timeout that ended it.
   assert.ok(tookMs >= DRAIN_MS - 500 && tookMs < 45_000, `ended after ${tookMs} ms`);
 
   at.answer(() => ({ status: 204 }));
@@ -87,8 +87,8 @@ test('SIGTERM waits 8 s for an answer and no longer: exit 0, and it goes out aga
   );
 });
 
-test('SIGTERM does not wait for names that the system never finishes looking up', async (t) => {
-  // The system reads this file for every name, and the pipe in its place never ends.
+test('SIGTERM does not wait for name look-ups that never end', async (t) => {
+  // The system reads this file for every look-up. The pipe in its place never ends.
   const hosts = join(temporaryFolder(t), 'hosts');
   execFileSync('mkfifo', [hosts]);
   const mount = `mount --bind ${hosts} /etc/hosts && exec "$0" "$@"`;
@@ -103,7 +103,7 @@ test('SIGTERM does not wait for names that the system never finishes looking up'
     }),
   );
   await publish(admin, TYPE, { n: 0 });
-  // Opens once a look-up has it open too.
+  // Opens once a look-up reads it.
   let held: number | null = null;
   while (held === null) {
     held = openUnlessUnread(hosts);
@@ -127,7 +127,7 @@ test('SIGTERM does not wait for names that the system never finishes looking up'
   }
 });
 
-test('SIGTERM ends within its time while another process holds the database, and what was acknowledged is kept', async (t) => {
+test('SIGTERM ends in time while another process locks the database, and acknowledged data is kept', async (t) => {
   const { ca, server } = sharedCertificates();
   const service = await spawnService(t, { ca });
   const { admin } = service;
@@ -154,7 +154,7 @@ test('SIGTERM ends within its time while another process holds the database, and
   assert.equal((await again.log.nextAttempt(webhook.id)).fate, 'delivered');
 });
 
-/** The pipe to write to, or null where nobody has it open to read. */
+/** The pipe opened for writing, or null if nothing reads it. */
 function openUnlessUnread(path: string): number | null {
   try {
     return openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
@@ -164,7 +164,7 @@ function openUnlessUnread(path: string): number | null {
   }
 }
 
-/** Resolves once nobody listens any more. */
+/** Resolves once the port is closed. */
 async function refusesConnections(url: string): Promise<void> {
   const open = async (): Promise<boolean> => {
     const response = await fetch(`${url}/livez`, { headers: { connection: 'close' } }).catch(() => null);
@@ -174,7 +174,7 @@ async function refusesConnections(url: string): Promise<void> {
   while (await open());
 }
 
-test('a second service on the same data folder is refused, and the first goes on', async (t) => {
+test('a second service on the same data folder is refused, and the first continues', async (t) => {
   const service = await spawnService(t);
   await assert.rejects(spawnService(t, { after: service }), /serve ended \(1\): .*is in use/s);
   await succeeded(service.admin.get('webhooks'));

@@ -1,4 +1,4 @@
-/** What every kind of route answers while the database cannot be written, and that all of it comes back by itself (contract §6). */
+/** Tests what each kind of route answers while the database cannot be written, and that it recovers (contract §6). */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, renameSync, rmSync } from 'node:fs';
@@ -15,14 +15,14 @@ import { type KindAnswer, routeKinds } from '../support/route-kinds.ts';
 import { startService } from '../support/service.ts';
 
 const FILES = ['sallyport.db', 'sallyport.db-wal', 'sallyport.db-shm'];
-/** A request may wait for 5 s for a lock; what a busy machine adds is no part of that. */
+/** A request may wait 5 s for a lock. The rest is for a busy machine. */
 const LONGEST_MS = 9000;
 
 type Fault = {
   readonly what: string;
-  /** What `/readyz` says. */
+  /** The reason that `/readyz` gives. */
   readonly told: RegExp;
-  /** Resolves with what ends it. */
+  /** Resolves with a function that ends it. */
   begin(t: TestContext, dataDir: string): Promise<() => void | Promise<void>>;
 };
 
@@ -73,7 +73,7 @@ const STATUS_UNAVAILABLE = 503;
 
 describe('while the database cannot be written', () => {
   for (const { what, told, begin } of FAULTS) {
-    it(`because ${what}, writes are answered 503 with Retry-After, reads go on, and all comes back`, async (t) => {
+    it(`because ${what}, writes are answered 503 with Retry-After, reads continue, and everything recovers`, async (t) => {
       const service = await startService(t);
       const kinds = await routeKinds(service);
       const before = await Promise.all(kinds.map((kind) => kind.ask()));
@@ -104,7 +104,7 @@ describe('while the database cannot be written', () => {
     });
   }
 
-  it('because the log was deleted, nothing that was acknowledged is lost, and nothing is acknowledged any more', async (t) => {
+  it('because the write-ahead log was deleted, no acknowledged data is lost, and nothing more is acknowledged', async (t) => {
     const service = await startService(t);
     await makeEventType(service.admin, 'order.placed');
     const publish = async (n: number): Promise<string | null> => {
@@ -119,7 +119,7 @@ describe('while the database cannot be written', () => {
     rmSync(`${path}-wal`);
     assert.deepEqual(await Promise.all(Array.from({ length: 20 }, (_, n) => publish(n))), Array(20).fill(null));
     assert.equal((await fetch(`${service.url}/readyz`)).status, STATUS_UNAVAILABLE);
-    // What was in the log is copied into the database's file, where it outlives the process however that ends.
+    // The content of the log is copied into the database's file, where it survives any end of the process.
     await service.log.line(({ msg }) => msg === LOG_SAVED);
     const saved = eventsIn(path);
     assert.deepEqual(
@@ -134,10 +134,10 @@ describe('while the database cannot be written', () => {
   });
 });
 
-/** The ids of the events in a database's file alone, as another process would find them after a crash. */
+/** The ids of the events in the database's file without its log, as another process finds them after a crash. */
 function eventsIn(path: string): unknown[] {
   const copy = `${path}.copy`;
-  // Not in this process, where closing the file would end the locks that SQLite holds on it.
+  // In another process: closing the file in this one would release SQLite's locks on it.
   execFileSync('cp', [path, copy]);
   const connection = new BetterSqlite3(copy, { readonly: true });
   try {
