@@ -1,7 +1,7 @@
 /** Tells what lasts longer than a request, such as a live page, when its session ends. */
 import type { Clock } from '../kernel/ids.ts';
 import { SESSION_IDLE_MS, SESSION_WATCH_MS } from '../kernel/limits/portal.ts';
-import type { SessionStore } from '../store/sessions.ts';
+import type { SessionStore } from '../store/access.ts';
 import type { Sessions } from './sessions.ts';
 
 export type SessionWatch = {

@@ -9,9 +9,8 @@ import { SESSION_MS, SESSION_SEEN_EVERY_MS, USER_AGENT_KEPT_LENGTH } from '../ke
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import type { Acting } from '../resources/acting.ts';
 import { type Actor, type AuditAction, type AuditEntry, changesBetween } from '../resources/audit.ts';
-import { retryStale } from '../store/errors.ts';
+import { DatabaseUnavailable, retryStale } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
-import { DatabaseUnavailable } from '../store/unavailable.ts';
 import { requireRightsOfUser } from './containment.ts';
 import { hashCredential } from './credential.ts';
 import type { ChosenPassword } from './invitations.ts';

@@ -5,7 +5,7 @@ import { isUuidV7 } from '../kernel/ids.ts';
 import { EVENT_REQUEST_BYTES, PAGE_DEFAULT, PAGE_MAX } from '../kernel/limits/limits.ts';
 import { isObject } from '../kernel/validation.ts';
 import { type ListRules, parseCursor, parseFilter, parseSort, sortsOf } from '../resources/list-rules.ts';
-import type { After, Filter } from '../store/conditions.ts';
+import type { After, Filter } from '../store/resource.ts';
 import type { Invocation, Option } from './command.ts';
 import { CommandError, UsageError } from './errors.ts';
 

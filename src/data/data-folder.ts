@@ -15,7 +15,7 @@ import { randomBytes } from '../kernel/random.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { createVault, type Vault } from '../kernel/vault.ts';
 import type { Log } from '../observe/log.ts';
-import type { FirstCredentialStore } from '../store/first-credentials.ts';
+import type { FirstCredentialStore } from '../store/settings.ts';
 import { firstCredentialStore } from '../store/sqlite/access/first-credentials.ts';
 import { damages, damagesAtStart, lacksLog, RESTORE_ADVICE, tellsDamage } from '../store/sqlite/damage.ts';
 import {

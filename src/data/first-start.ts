@@ -15,7 +15,7 @@ import type { Ids } from '../kernel/ids.ts';
 import { TOKEN_VALIDITY_DEFAULT_SECONDS } from '../kernel/limits/limits.ts';
 import { SERVICE } from '../resources/acting.ts';
 import { type AuditEntry, type AuditedResource, changesBetween } from '../resources/audit.ts';
-import type { PendingCredentials } from '../store/first-credentials.ts';
+import type { PendingCredentials } from '../store/settings.ts';
 import type { Data, FirstCredentials } from './data-folder.ts';
 
 const ADMIN_USER_NAME = 'admin';

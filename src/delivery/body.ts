@@ -1,9 +1,9 @@
 /** The body of a delivery as it is sent (contract §5): from the records of its batch to bytes with their headers. */
 
 import { type Failure, failure } from '../outbound/outcome.ts';
-import type { EventTypeStore } from '../store/event-types.ts';
-import type { ReadRecords } from '../store/records.ts';
-import { DatabaseUnavailable } from '../store/unavailable.ts';
+import type { ReadRecords } from '../store/dispatch.ts';
+import { DatabaseUnavailable } from '../store/errors.ts';
+import type { EventTypeStore } from '../store/events.ts';
 import { encryptionNeed } from '../webhooks/encryption-rule.ts';
 import { type ContentHeaders, contentHeaders } from '../wire/delivery-signature.ts';
 import type { EnvelopeRecord } from '../wire/envelope.ts';

@@ -2,17 +2,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { type Caller, insufficientPermission } from '../access/gate.ts';
-import type { NewEvent } from '../events/event.ts';
-import { makeEvent } from '../events/event.ts';
+import { makeEvent, type NewEvent } from '../events/event.ts';
 import { type Clock, type Ids, isUuidV7 } from '../kernel/ids.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { emailAddress, id, instant, isoInstant, plainText } from '../kernel/schemas.ts';
 import { validate, validatePatch } from '../kernel/validation.ts';
 import { refusingDuplicates } from '../resources/administration.ts';
 import { type IfMatch, refuseChanged } from '../resources/entity-tag.ts';
-import type { Filter } from '../store/conditions.ts';
 import { retryStale } from '../store/errors.ts';
-import type { Beside } from '../store/resource.ts';
+import type { Beside, Filter } from '../store/resource.ts';
 import type { Store } from '../store/store.ts';
 import type { Employee } from './employee.ts';
 

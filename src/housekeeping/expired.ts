@@ -1,6 +1,6 @@
 /** Deletes expired access tokens, idempotency keys, kept replies and finished erasures. */
 import { ERASURE_KEPT_MS, EXPIRED_EVERY_MS } from '../kernel/limits/housekeeping.ts';
-import type { RetentionStore } from '../store/retention.ts';
+import type { RetentionStore } from '../store/housekeeping.ts';
 import type { Job } from './scheduler.ts';
 
 type Expiring = Pick<RetentionStore, 'tokens' | 'idempotencyKeys' | 'keptReplies' | 'erasures'>;

@@ -5,7 +5,7 @@ import { EXPIRY_LOOK_EVERY_MS, EXPIRY_WARNING_DAYS } from '../kernel/limits/hous
 import { isoInstant } from '../kernel/schemas.ts';
 import type { Log } from '../observe/log.ts';
 import { StaleWrite } from '../store/errors.ts';
-import type { Expiring, ExpiryStore } from '../store/expiry.ts';
+import type { Expiring, ExpiryStore } from '../store/housekeeping.ts';
 import { NO_TIME } from '../store/steps.ts';
 import type { Job } from './scheduler.ts';
 

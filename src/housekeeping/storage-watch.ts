@@ -4,8 +4,8 @@
  */
 import { FILES_WATCH_MS } from '../kernel/limits/database.ts';
 import type { Log } from '../observe/log.ts';
+import { DatabaseUnavailable } from '../store/errors.ts';
 import type { SqliteDatabase } from '../store/sqlite/driver/sqlite.ts';
-import { DatabaseUnavailable } from '../store/unavailable.ts';
 
 export const LOG_SAVED = 'everything acknowledged is in the database file now; restart Sallyport';
 const FILES_BACK = 'the files of the database are in their places again';

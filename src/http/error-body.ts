@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { Refusal } from '../kernel/refusal.ts';
 import type { Log } from '../observe/log.ts';
-import { DatabaseUnavailable } from '../store/unavailable.ts';
+import { DatabaseUnavailable } from '../store/errors.ts';
 import type { Reply } from './route.ts';
 
 export const errorBodySchema = z

@@ -5,7 +5,7 @@
  */
 import type { Clock } from '../kernel/ids.ts';
 import { CLOCK_STEP_MS } from '../kernel/limits/limits.ts';
-import type { ClockLeadStore } from '../store/clock-lead.ts';
+import type { ClockLeadStore } from '../store/housekeeping.ts';
 import type { Log } from './log.ts';
 
 /** Await this before any decision by the clock. Resolves immediately unless the clock was set since the last call. */

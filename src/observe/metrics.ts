@@ -8,7 +8,7 @@ import type { ObserveRequest } from '../http/server.ts';
 import type { Clock } from '../kernel/ids.ts';
 import { METRICS_WEBHOOKS_MAX } from '../kernel/limits/limits.ts';
 import { VERSION } from '../kernel/version.ts';
-import type { QueueStore } from '../store/queues.ts';
+import type { QueueStore } from '../store/overview.ts';
 import { standardError } from './log-destination.ts';
 import { COUNTERS, GAUGES, HISTOGRAMS } from './metric-names.ts';
 import { counterTally, histogramTally } from './tally.ts';

@@ -3,7 +3,7 @@ import { type Html, html } from '../http/html.ts';
 import type { Refusal } from '../kernel/refusal.ts';
 import type { Administration } from '../resources/administration.ts';
 import { defaultsOf, type InputReader } from '../resources/input.ts';
-import type { Uses } from '../store/uses.ts';
+import type { Uses } from '../store/directory.ts';
 import { type PageCall, type PageResult, redirectTo, type View } from './call.ts';
 import {
   type FieldTable,

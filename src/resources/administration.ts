@@ -4,9 +4,8 @@
  */
 import { type Clock, type Ids, isUuidV7 } from '../kernel/ids.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
-import type { After, Filter } from '../store/conditions.ts';
 import { ConstraintViolation, retryStale } from '../store/errors.ts';
-import type { Beside, ResourceStore, Administered as StoredResource } from '../store/resource.ts';
+import type { After, Beside, Filter, ResourceStore, Administered as StoredResource } from '../store/resource.ts';
 import type { Acting } from './acting.ts';
 import { type AuditAction, type AuditEntry, type AuditedResource, changesBetween } from './audit.ts';
 import { refuseChanged } from './entity-tag.ts';

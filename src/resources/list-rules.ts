@@ -1,7 +1,7 @@
 /** What a list may be asked for (contract §4): filters by its columns, and its order. The API and the commands read them from here. */
 import { z } from 'zod';
 import { isUuidV7 } from '../kernel/ids.ts';
-import type { After, Filter, Place, Sort } from '../store/conditions.ts';
+import type { After, Filter, Place, Sort } from '../store/resource.ts';
 
 /** What a list may be filtered by; texts have to be equal. */
 export type Filters = Readonly<Record<string, { readonly schema: z.ZodType<string>; readonly description: string }>>;

@@ -1,45 +1,99 @@
-/** Deliveries as people see them: a record of a webhook's log with the state of its batch. Reads only. */
-import type { DeliveryAddress } from '../kernel/ids.ts';
-import type { Delivery, DeliveryState } from '../webhooks/delivery.ts';
-import type { FoundOffsets } from './log-search.ts';
+/** Deliveries as people see them: records with the state of their batch, their attempts, and replays. */
 
-/** All that are given have to fit. */
+import type { AttemptRecord } from '../delivery/attempt.ts';
+import type { DeliveryAddress } from '../kernel/ids.ts';
+import type { AuditEntry } from '../resources/audit.ts';
+import type { Delivery, DeliveryState } from '../webhooks/delivery.ts';
+
+/** All given conditions must hold. */
 export type DeliveryFilter = {
   readonly webhookNumber?: number;
   readonly state?: DeliveryState;
   readonly eventType?: string;
-  /** Instants of the event: from `since` on, before `until`. */
+  /** The event's time: from `since`, before `until`. Epoch milliseconds. */
   readonly since?: number;
   readonly until?: number;
-  /** Receivers know it as `messageId`. */
+  /** The `messageId` that receivers see. */
   readonly eventId?: string;
-  /** Whom the event is about. */
+  /** The person that the event is about. */
   readonly subject?: string;
-  /** Of a webhook's log, both included; without `webhookNumber` of no use. */
+  /** Offsets in a webhook's log, inclusive. Needs `webhookNumber`. */
   readonly offsets?: { readonly first: number; readonly last: number };
 };
 
-/** What a record carries. */
+/** The content of a record. */
 export type DeliveryContent = Pick<Delivery, 'erasedAt'> & {
-  /** The event's data as it goes out; null once erased. */
+  /** The event's data as it is sent; null after erasure. */
   readonly dataJson: string | null;
   readonly correlationId: string;
   readonly actorId: string | null;
 };
 
-/** `next` is where the page after this one begins, as an id for `deliveryAddress`; null on the last one. A page may be short, or empty, and have one. */
+/** `next`: the cursor of the next page, an id for `deliveryAddress`; null on the last page. A page may be short or empty and still have a next one. */
 export type DeliveryPage = { readonly items: readonly Delivery[]; readonly next: string | null };
 
+/** Records of webhooks' logs with the state of their batch. Reads only. */
 export type DeliveryStore = {
   get(address: DeliveryAddress): Promise<Delivery | null>;
-  /** The same, by its place alone. */
+  /** The delivery at an offset of a webhook's log. */
   at(webhookNumber: number, offset: number): Promise<Delivery | null>;
   /**
-   * Newest event first; within one webhook in the order of its log. `before` is where the page before ended. Looks at a bounded
-   * number of records, whatever the size of the logs.
+   * Newest event first; within one webhook in the order of its log. `before` is the end of the previous page. Examines a bounded
+   * number of records, however large the logs are.
    */
   list(filter: DeliveryFilter, before: DeliveryAddress | null, limit: number): Promise<DeliveryPage>;
   content(webhookNumber: number, offset: number): Promise<DeliveryContent | null>;
-  /** The offsets of a webhook's records whose events happened from `since` on and before `until`, or null when there are none. */
+  /** The offsets of a webhook's records with events from `since` and before `until`, or null if there are none. */
   offsetsBetween(webhookNumber: number, since: number, until: number | null): Promise<FoundOffsets | null>;
 };
+
+/** Attempts (`attempt`): every request to a receiver and its outcome. */
+export type AttemptStore = {
+  insert(attempt: AttemptRecord): Promise<void>;
+  get(id: string): Promise<AttemptRecord | null>;
+  /** The last attempts to deliver a record, oldest first. */
+  ofRecord(webhookNumber: number, offset: number, limit: number): Promise<AttemptRecord[]>;
+  /**
+   * The records of a batch by its id, which Standard Webhooks receivers see as `msg_<id>`. Null if there is no such batch, or if too many
+   * attempts were made in the minutes after its creation to search them all.
+   */
+  batch(id: string): Promise<{ readonly webhookNumber: number; readonly first: number; readonly last: number } | null>;
+  /** The last attempts of all webhooks, newest first. */
+  latest(limit: number): Promise<AttemptRecord[]>;
+  /**
+   * The last attempts of a webhook, newest first. The search is bounded: for a webhook with few recent attempts, older ones may be
+   * missing.
+   */
+  latestOf(webhookNumber: number, limit: number): Promise<AttemptRecord[]>;
+};
+
+/** States that allow a replay. Pending records are still being sent; discarded ones have no data left. */
+export type ReplayableState = 'delivered' | 'dead';
+
+/** A range of a webhook's records. `first` and `last` are offsets, inclusive. */
+export type ReplayRange = {
+  readonly webhookNumber: number;
+  readonly first: number;
+  readonly last: number;
+  readonly states: readonly ReplayableState[];
+};
+
+export type Replay = ReplayRange & {
+  readonly now: number;
+  /** Makes ids for the parts of a batch that the range cuts. The batch's own id identifies all of its records to receivers. */
+  readonly newId: () => string;
+};
+
+/** Sending settled records again (`batch`). */
+export type ReplayStore = {
+  /** The number of records that `replay` would send again. */
+  count(range: ReplayRange): Promise<number>;
+  /**
+   * Makes settled records pending again, due at once, and returns their number. Works in steps, so that a replay of millions of records
+   * blocks nobody for long. The audit entry is written with the first step. Erased records keep their state: there is nothing to send.
+   */
+  replay(replay: Replay, audit: AuditEntry): Promise<number>;
+};
+
+/** A range of offsets, inclusive. */
+export type FoundOffsets = { readonly first: number; readonly last: number };

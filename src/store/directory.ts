@@ -1,8 +1,11 @@
-/** Webhooks and endpoints as people browse them: newest first, filtered, each with what a list shows beside it. Reads only. */
+/** Reads for the portal's lists: webhooks, endpoints, applications and users, newest first and filtered, with what each list shows beside a row. */
+
+import type { Application } from '../access/application.ts';
+import type { Role, User } from '../access/user.ts';
 import type { Endpoint } from '../webhooks/endpoint.ts';
 import type { Webhook, WebhookState } from '../webhooks/webhook.ts';
 
-/** All that are given have to fit; `text` is looked for in names, and in the URLs of endpoints, without regard to case (ASCII). */
+/** All given conditions must hold. `text` matches names and endpoint URLs, ignoring ASCII case. */
 export type WebhookFilter = {
   readonly state?: WebhookState;
   readonly endpointId?: string;
@@ -12,29 +15,67 @@ export type WebhookFilter = {
 
 export type EndpointFilter = { readonly text?: string };
 
-/** What a choice of endpoints needs, without anything that is sealed. */
+/** The fields that a choice of endpoints shows, without secrets. */
 export type EndpointName = Pick<Endpoint, 'id' | 'name' | 'enabled' | 'tokenChallenge' | 'verified'>;
 
 export type WebhookListing = {
   readonly webhook: Webhook;
   readonly endpointName: string;
   readonly endpointEnabled: boolean;
-  /** Records that wait, and those in batches that are under way or wait for a retry. */
+  /** Waiting records, including those in flight or waiting for a retry. */
   readonly pendingRecords: number;
 };
 
+/** Webhooks and endpoints. */
 export type DirectoryStore = {
-  /** `before` is the id of the last one of the page before; null begins with the newest. */
+  /** `before`: the id of the previous page's last row; null begins with the newest. */
   webhooks(filter: WebhookFilter, before: string | null, limit: number): Promise<WebhookListing[]>;
-  /** One webhook as the list shows it, or null. */
+  /** One row of that list, or null. */
   webhook(id: string): Promise<WebhookListing | null>;
-  /** When the oldest record happened that waits at a webhook; null when none does. */
+  /** The time of a webhook's oldest waiting record, or null. */
   oldestWaitingAt(webhookNumber: number): Promise<number | null>;
-  /** How many records of a webhook are dead, as far as so many batches hold them; `isWhole` says that there are no more. */
+  /** The number of dead records in up to `batches` batches; `isWhole` if there are no further batches. */
   deadRecords(webhookNumber: number, batches: number): Promise<{ readonly records: number; readonly isWhole: boolean }>;
-  /** How many webhooks there are in each state; a state that none is in is not named. */
+  /** The number of webhooks by state, without states that have none. */
   states(): Promise<Readonly<Partial<Record<WebhookState, number>>>>;
   endpoints(filter: EndpointFilter, before: string | null, limit: number): Promise<Endpoint[]>;
-  /** By name, to choose from. */
+  /** For a choice of endpoints, ordered by name. */
   endpointNames(limit: number): Promise<EndpointName[]>;
 };
+
+/** All given conditions must hold. `text` matches names and client ids, ignoring ASCII case. */
+export type ApplicationFilter = { readonly text?: string; readonly userId?: string; readonly scope?: string };
+
+export type UserFilter = { readonly text?: string; readonly role?: Role; readonly state?: 'active' };
+
+export type ApplicationListing = {
+  readonly application: Application;
+  readonly userName: string;
+  readonly userActive: boolean;
+};
+
+export type UserListing = { readonly user: User; readonly applications: number };
+
+/** Applications and users. */
+export type RegistryStore = {
+  /** `before`: the id of the previous page's last row; null begins with the newest. */
+  applications(filter: ApplicationFilter, before: string | null, limit: number): Promise<ApplicationListing[]>;
+  users(filter: UserFilter, before: string | null, limit: number): Promise<UserListing[]>;
+};
+
+export type Use = { readonly id: string; readonly name: string; readonly state: WebhookState };
+
+/** The number of webhooks and the first few in order of creation. */
+export type Uses = { readonly count: number; readonly first: readonly Use[] };
+
+/** Which webhooks use an endpoint, a key or an event type, for many of them at once. */
+export type UseStore = {
+  /** By endpoint id; unused endpoints are absent. */
+  ofEndpoints(ids: readonly string[]): Promise<ReadonlyMap<string, Uses>>;
+  /** By key name. */
+  ofKeys(names: readonly string[]): Promise<ReadonlyMap<string, Uses>>;
+  /** By event type; a webhook with a wildcard counts for every matching type. */
+  ofEventTypes(names: readonly string[]): Promise<ReadonlyMap<string, Uses>>;
+};
+
+export const NO_USES: Uses = { count: 0, first: [] };

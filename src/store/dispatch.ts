@@ -1,40 +1,55 @@
-/** What the dispatcher reads, and its claims: due webhooks, due batches, the records in them. */
-import type { Batch, Claim } from '../delivery/batch.ts';
+/** What the dispatcher reads and writes: due webhooks and batches, claims, records and settlements. */
+import type { Batch, Claim, LogRecord } from '../delivery/batch.ts';
+import type { Settlement } from '../delivery/settlement.ts';
 import type { DeliveryTarget } from '../delivery/target.ts';
-import type { ReadRecords } from './records.ts';
 
+/** Reads and claims of the dispatcher. */
 export type DispatchStore = {
   dueWebhooks(now: number, limit: number): Promise<number[]>;
   nextWakeAt(): Promise<number | null>;
-  /** Those of the webhooks that an administrator has stopped, or that are gone. */
+  /** The webhooks among these that an administrator stopped or deleted. */
   stoppedAmong(webhookNumbers: readonly number[]): Promise<number[]>;
-  /** The webhook, its endpoint and its key as they are now; null when there is no such webhook. */
+  /** The webhook with its endpoint and key, or null if it does not exist. */
   target(webhookNumber: number): Promise<DeliveryTarget | null>;
   dueBatches(webhookNumber: number, now: number, limit: number): Promise<Batch[]>;
   /**
-   * The pending batch with the lowest offset, and when it is due: all that an ordered webhook may send. Batches whose first offset is in
-   * `settling` are left out: the caller settles them in the transaction that claims this one.
+   * The pending batch with the lowest offset and its due time: the only batch that an ordered webhook may send. Skips batches whose first
+   * offset is in `settling`: the caller settles them in the same transaction.
    */
   firstPending(
     webhookNumber: number,
     settling: readonly number[],
   ): Promise<{ readonly batch: Batch; readonly dueAt: number } | null>;
-  /** The bytes of payload of the records that wait, from the cursor on: what a batch is cut by. */
+  /** The sizes of waiting records from `cursor` on, for cutting batches. */
   waiting(
     webhookNumber: number,
     cursor: number,
     limit: number,
   ): Promise<{ readonly offset: number; readonly bytes: number }[]>;
   readonly records: ReadRecords;
-  /** Takes the batches on lease and moves the cursor. Throws `StaleWrite` if another claim or a stop came first. */
+  /** Leases the batches and advances the cursor. Throws `StaleWrite` if another claim or a stop came first. */
   claim(claim: Claim): Promise<void>;
-  /** Has a runnable webhook looked at by `at` at the latest. */
+  /** Schedules a runnable webhook for `at` at the latest. */
   wake(webhookNumber: number, at: number): Promise<void>;
-  /** Has a webhook not looked at before `at`. */
+  /** Delays a webhook until `at`. */
   postpone(webhookNumber: number, at: number): Promise<void>;
-  /** At start, when nobody else can hold a lease: gives back whatever a killed process had claimed, and what it put off while the clock was ahead. */
+  /** At start, when no other process can hold a lease: releases the leases of a killed process and what it delayed while its clock was ahead. */
   releaseAll(now: number): Promise<void>;
 };
 
-/** Later than any instant: what never comes. */
+/** Later than any real time: never. */
 export const NEVER = 9_000_000_000_000;
+
+/** Reads records by offset, inclusive. */
+export type ReadRecords = (webhookNumber: number, first: number, last: number) => Promise<LogRecord[]>;
+
+/** Outcomes of attempts. */
+export type SettlementStore = {
+  /**
+   * Writes the outcomes of one webhook's attempts and, with `next`, claims its next work. Throws `StaleWrite` and writes nothing if a
+   * lease was lost, the webhook's state changed, or another process claimed the next work.
+   */
+  settle(settlement: Settlement): Promise<void>;
+  /** Whether the lease of this attempt is still held. */
+  isLeased(batch: Batch, owner: string): Promise<boolean>;
+};

@@ -1,12 +1,12 @@
 /** Employees (`employee`): each change is one transaction with its event. */
 import type { Employee } from '../employees/employee.ts';
 import type { NewEvent } from '../events/event.ts';
-import type { Filter } from './conditions.ts';
+import type { Filter } from './resource.ts';
 import type { Statement } from './sqlite/driver/database.ts';
 
 export type EmployeeStore = {
   get(userId: string): Promise<Employee | null>;
-  /** In order of creation; `divisions` null: of every division. */
+  /** In order of creation. `divisions` null: all divisions. */
   list(page: {
     divisions: readonly string[] | null;
     after: string;
@@ -15,6 +15,6 @@ export type EmployeeStore = {
   }): Promise<Employee[]>;
   /** `first` is written before it in the same transaction. */
   insert(employee: Employee, event: NewEvent, first?: readonly Statement[]): Promise<void>;
-  /** Throws `StaleWrite` when the row is no longer as `before` was read. */
+  /** Throws `StaleWrite` if the row has changed since `before` was read. */
   update(employee: Employee, before: Employee, event: NewEvent): Promise<void>;
 };

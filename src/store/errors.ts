@@ -1,5 +1,8 @@
-/** What a verb of the store throws besides faults, and how a stale write is repeated. */
-/** A list was undone because a constraint of the schema refused it. `columns` are `table.column` names, where the database says. */
+/** The errors that a verb of the store throws, and how a stale write is repeated. */
+import { DATABASE_RETRY_SECONDS } from '../kernel/limits/database.ts';
+import { Refusal } from '../kernel/refusal.ts';
+
+/** A constraint of the schema refused a write, which was rolled back. `columns` has `table.column` names if the database reports them. */
 export class ConstraintViolation extends Error {
   readonly kind: 'unique' | 'foreign_key' | 'check';
   readonly columns: readonly string[];
@@ -11,7 +14,7 @@ export class ConstraintViolation extends Error {
   }
 }
 
-/** A list was undone because a row was no longer as the caller had read it. Read again and decide again. */
+/** A write was rolled back because a row had changed since the caller read it. Read and decide again. */
 export class StaleWrite extends Error {
   readonly sql: string;
   readonly expected: number;
@@ -28,9 +31,9 @@ export class StaleWrite extends Error {
 const STALE_ROUNDS = 100;
 
 /**
- * Decides and writes again while what was read turns out to be stale: a row changed, or what it refers to or is referred to
- * by came or went, or another process took the row key. One of those who change the same row at the same time wins each round, so as
- * many as there are rounds can do so at once; gives up after the last with its error.
+ * Repeats `decide` while its write is stale: a row or a row that it refers to changed, or another process took the row key. In each
+ * round one of the concurrent writers wins, so up to `STALE_ROUNDS` writers can change the same row at once. Then the last error is
+ * thrown.
  */
 export async function retryStale<T>(decide: () => Promise<T>): Promise<T> {
   for (let round = 1; ; round += 1) {
@@ -49,18 +52,80 @@ function isStale(error: unknown): boolean {
 }
 
 /**
- * Columns of row keys: two processes may draw the same one in the same millisecond, and the next round draws another. Tokens are issued
- * by the one server alone, and a claim that stops its webhook is made anew at a later look. A test delivery of a command that draws the
- * key of an attempt of the server's is sent, and fails to be recorded.
+ * Row keys that two processes may draw in the same millisecond; the next round draws another. A test delivery by a command is the one
+ * case without a further round: if its attempt draws a key that the server took, it is sent but not recorded.
  */
 const ROW_KEYS: readonly string[] = ['event.key', 'access_token.key', 'attempt.key'];
 
-/** The idempotency keys of the events at these places already stand for events with other content. */
+/** The idempotency keys of the events at these indexes already belong to events with other content. */
 export class KeyConflict extends Error {
   readonly at: readonly number[];
   constructor(at: readonly number[]) {
-    super('an idempotency key stands for an event with other content');
+    super('an idempotency key belongs to an event with other content');
     this.name = 'KeyConflict';
     this.at = at;
   }
+}
+
+/**
+ * `locked`: another process held the lock for longer than a request may wait. `missing`: the data folder or one of the database's
+ * files is no longer at its path. `replaced`: another file is. `overloaded`: too many writes are queued. `failed`: any other disk error.
+ */
+export type UnavailableReason =
+  | 'full'
+  | 'read_only'
+  | 'locked'
+  | 'missing'
+  | 'replaced'
+  | 'damaged'
+  | 'overloaded'
+  | 'failed';
+
+const DESCRIPTIONS: Readonly<Record<UnavailableReason, string>> = {
+  full: 'the database cannot be written: the disk is full',
+  read_only: 'the database cannot be written: its file or its disk is read-only',
+  locked: 'the database cannot be written: another process has locked it',
+  missing: 'the database cannot be written: its files were moved or deleted: put them back, or restart Sallyport',
+  replaced: 'the database cannot be written: other files are in their place: restart Sallyport',
+  damaged: 'the database is damaged: restore a backup with sallyport restore <backup> --force',
+  overloaded: 'the database cannot be written: too many requests are waiting for it',
+  failed: 'the database cannot be used: the disk reports an error',
+};
+
+/**
+ * The database cannot be used for now. A write was not applied, with one exception: if the files disappeared during its commit, it is in
+ * those files.
+ */
+export class DatabaseUnavailable extends Refusal {
+  readonly reason: UnavailableReason;
+
+  constructor(reason: UnavailableReason, options: ErrorOptions = {}) {
+    super('unavailable', DESCRIPTIONS[reason], { headers: { 'Retry-After': String(DATABASE_RETRY_SECONDS) } });
+    this.name = 'DatabaseUnavailable';
+    this.reason = reason;
+    // The stack would show where the error was noticed, not its cause.
+    this.stack = `${this.name}: ${this.message}`;
+    if (options.cause !== undefined) this.cause = options.cause;
+  }
+}
+
+/** By prefix of SQLite's result codes (sqlite.org/rescode.html), longer prefixes first. */
+const REASONS: readonly (readonly [code: string, reason: UnavailableReason])[] = [
+  ['SQLITE_READONLY_DBMOVED', 'missing'],
+  ['SQLITE_BUSY', 'locked'],
+  ['SQLITE_LOCKED', 'locked'],
+  ['SQLITE_PROTOCOL', 'locked'],
+  ['SQLITE_FULL', 'full'],
+  ['SQLITE_READONLY', 'read_only'],
+  ['SQLITE_PERM', 'read_only'],
+  ['SQLITE_CORRUPT', 'damaged'],
+  ['SQLITE_NOTADB', 'damaged'],
+  ['SQLITE_IOERR', 'failed'],
+  ['SQLITE_CANTOPEN', 'failed'],
+  ['SQLITE_NOMEM', 'failed'],
+];
+
+/** Null for constraint violations and for faults of the program. */
+export function unavailableReason(sqliteCode: string): UnavailableReason | null {
+  return REASONS.find(([code]) => sqliteCode.startsWith(code))?.[1] ?? null;
 }

@@ -1,10 +1,59 @@
-/** Publishing (`event`, `outbox`): the statements that append an event and its records to every subscribed webhook's log. */
+/** Event types, publishing, and the erasure of one person's data. */
 import type { Accepted, NewEvent } from '../events/event.ts';
+import type { EventType } from '../events/event-type.ts';
+import type { AuditEntry } from '../resources/audit.ts';
+import type { ResourceStore } from './resource.ts';
+import type { StepResult } from './steps.ts';
 
+/** Publishing (`event`, `outbox`). */
 export type EventStore = {
   /**
-   * Appends all of them in one transaction, durable when it resolves (contract §4). Throws `KeyConflict`, with nothing kept, when an
-   * idempotency key stands for an event with other content.
+   * Appends each event and its records in one transaction, durable when the promise resolves (contract §4). Throws `KeyConflict` and
+   * keeps nothing if an idempotency key belongs to an event with other content.
    */
   publish(events: readonly NewEvent[]): Promise<Accepted[]>;
+};
+
+/** Event types that may be published (`event_type`). */
+export type EventTypeStore = ResourceStore<EventType> & {
+  getByName(name: string): Promise<EventType | null>;
+  /** The types among `names` that require encryption. One look-up each; called before every attempt without a key. */
+  requiringEncryption(names: Iterable<string>): Promise<Pick<EventType, 'name' | 'encryptionRequired'>[]>;
+  /** Whether the log has an event of this type with data. */
+  isInLog(name: string): Promise<boolean>;
+  all(): Promise<EventType[]>;
+  /** Replaces the built-in event types with those of this release. */
+  replaceBuiltIn(eventTypes: readonly EventType[]): Promise<void>;
+};
+
+/** A stored erasure. Its events have keys in (`after`, `through`]. */
+export type Erasure = {
+  readonly id: string;
+  readonly subject: string;
+  readonly actor: string;
+  readonly through: number;
+  readonly after: number;
+  /** Counts so far: erased events, their records that will not be sent, attempts with an erased answer. */
+  readonly events: number;
+  readonly deliveriesDiscarded: number;
+  readonly attempts: number;
+  readonly startedAt: number;
+  readonly finishedAt: number | null;
+};
+
+export type NewErasure = Pick<Erasure, 'id' | 'subject' | 'actor' | 'startedAt'>;
+
+/** Erasure of one person's data (`event`, `attempt`): overwritten in place, in steps, with nothing of it left in the file. */
+export type ErasureStore = {
+  /** Once this resolves, deliveries no longer read the subject's earlier events. */
+  begin(erasure: NewErasure, audit: AuditEntry): Promise<void>;
+  get(id: string): Promise<Erasure | null>;
+  /** Unfinished erasures, oldest first. */
+  open(): Promise<Pick<Erasure, 'id' | 'subject'>[]>;
+  /** Overwrites up to `limit` more events. Throws `StaleWrite` if another process did so meanwhile. */
+  step(erasure: Erasure, limit: number): Promise<StepResult>;
+  /** Throws `StaleWrite` if another process finished it. */
+  finish(id: string, at: number, audit: AuditEntry): Promise<void>;
+  /** Removes the copies that the database keeps beside its tables. Returns false if another process is reading them: try again later. */
+  forgetCopies(): Promise<boolean>;
 };

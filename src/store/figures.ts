@@ -1,7 +1,7 @@
-/** What happened in a stretch of time (`figure`), for charts: added up in stretches of three lengths, the longer ones kept for longer. */
+/** Counts per interval (`figure`), for charts. Intervals have three lengths; longer ones are retained longer. */
 import type { StepResult } from './steps.ts';
 
-/** Counts of one stretch. Records by what an attempt made of them, attempts that carried records, and what came in. */
+/** Counts of one interval: records by outcome, attempts that carried records, and incoming calls. */
 export type Figures = {
   delivered: number;
   retried: number;
@@ -11,25 +11,25 @@ export type Figures = {
   tokensIssued: number;
   tokensRefused: number;
   callsRefused: number;
-  /** How many attempts took how long: by bucket. */
+  /** Number of attempts by latency bucket. */
   readonly latencies: Map<number, number>;
 };
 
-/** `webhookNumber` 0 is the whole service; `at` is where the stretch begins. */
+/** `webhookNumber` 0 is the whole service; `at` is the start of the interval. */
 export type FigureAt = { readonly webhookNumber: number; readonly at: number; readonly figures: Figures };
 
 export type FigureSpan = (typeof FIGURE_SPANS)[number]['seconds'];
 
 export type FigureStore = {
-  /** The stretches of one length that begin from `from` on and before `to` and in which anything happened, oldest first. */
+  /** Non-empty intervals of one length that start from `from` and before `to`, oldest first. */
   read(spanSeconds: FigureSpan, webhookNumber: number, from: number, to: number): Promise<FigureAt[]>;
-  /** Adds what was gathered to the stretches it falls into. For the one process that gathers: reads, adds and writes. */
+  /** Adds `gathered` to the intervals of all lengths. Only one process may do this: it reads, adds and writes. */
   add(gathered: readonly FigureAt[]): Promise<StepResult>;
-  /** Takes up to `limit` of those away that are kept no longer. */
+  /** Deletes up to `limit` intervals past their retention. */
   purge(now: number, limit: number): Promise<StepResult>;
 };
 
-/** The lengths, and for how long stretches of each are kept. */
+/** The lengths of intervals and how long each is retained. */
 export const FIGURE_SPANS = [
   { seconds: 60, keptMs: 2 * 3_600_000 },
   { seconds: 600, keptMs: 25 * 3_600_000 },
@@ -67,7 +67,7 @@ export function addFigures(to: Figures, more: Figures): void {
   for (const [bucket, attempts] of more.latencies) to.latencies.set(bucket, (to.latencies.get(bucket) ?? 0) + attempts);
 }
 
-/** Where the stretch of a length begins that an instant falls into. */
+/** The start of the interval that contains `at`. */
 export function beginningOf(at: number, spanSeconds: number): number {
   return at - (at % (spanSeconds * 1000));
 }

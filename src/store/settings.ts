@@ -1,12 +1,30 @@
 /** Facts about this database itself (`setting`). */
+
+/** Facts about this database itself (`setting`). */
 export type SettingStore = {
-  /** Writes and syncs a small row: rejects when the database cannot be written. */
+  /** Writes and syncs a small row. Rejects if the database cannot be written. */
   proveWritable(now: number): Promise<void>;
   /**
-   * On a new database remembers the master key by a sealed word; on any other checks the key against it.
-   * Throws when the key is another one: nothing sealed could be read, and what were sealed anew could not be read later.
+   * A new database stores a word sealed with the master key; later calls check the key against it. Throws if the key is another one:
+   * it could not read existing secrets, and the right key could not read new ones.
    */
   checkMasterKey(): Promise<void>;
-  /** Whether this is the key that the database remembers. */
+  /** Whether the master key is the one that the database was made with. */
   knowsMasterKey(): Promise<boolean>;
+};
+
+/** The credentials of the first start, sealed, from before anything is made with them until they were shown (`setting`). */
+export type PendingCredentials = {
+  readonly adminPassword: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** Whether their user and application exist. */
+  readonly made: boolean;
+};
+
+/** The credentials of the first start, sealed until they have been shown. */
+export type FirstCredentialStore = {
+  get(): Promise<PendingCredentials | null>;
+  put(credentials: PendingCredentials): Promise<void>;
+  forget(): Promise<void>;
 };

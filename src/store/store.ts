@@ -1,38 +1,26 @@
 /** The store: one record of verbs per table, each verb one transaction. No transaction crosses this border. */
-import type { ApplicationUseStore } from './application-uses.ts';
-import type { ApplicationStore } from './applications.ts';
-import type { AttemptStore } from './attempts.ts';
+import type {
+  ApplicationStore,
+  ApplicationUseStore,
+  InvitationStore,
+  PasskeyStore,
+  ProductStore,
+  SessionStore,
+  TokenStore,
+  UserStore,
+} from './access.ts';
 import type { AuditStore } from './audit.ts';
-import type { ClockLeadStore } from './clock-lead.ts';
-import type { DeliveryStore } from './deliveries.ts';
-import type { DirectoryStore } from './directory.ts';
-import type { DispatchStore } from './dispatch.ts';
+import type { AttemptStore, DeliveryStore, ReplayStore } from './deliveries.ts';
+import type { DirectoryStore, RegistryStore, UseStore } from './directory.ts';
+import type { DispatchStore, SettlementStore } from './dispatch.ts';
 import type { EmployeeStore } from './employees.ts';
-import type { EndpointStore } from './endpoints.ts';
-import type { ErasureStore } from './erasure.ts';
-import type { EventTypeStore } from './event-types.ts';
-import type { EventStore } from './events.ts';
-import type { ExpiryStore } from './expiry.ts';
+import type { ErasureStore, EventStore, EventTypeStore } from './events.ts';
 import type { FigureStore } from './figures.ts';
-import type { InvitationStore } from './invitations.ts';
+import type { ClockLeadStore, ExpiryStore, RemovalStore, RetentionStore } from './housekeeping.ts';
 import type { KeptReplyStore } from './kept-replies.ts';
-import type { KeyStore } from './keys.ts';
-import type { OverviewStore } from './overview.ts';
-import type { PasskeyStore } from './passkeys.ts';
-import type { ProductStore } from './products.ts';
-import type { QueueStore } from './queues.ts';
-import type { RegistryStore } from './registry.ts';
-import type { RemovalStore } from './removal.ts';
-import type { ReplayStore } from './replays.ts';
-import type { RetentionStore } from './retention.ts';
-import type { SessionStore } from './sessions.ts';
+import type { OverviewStore, QueueStore } from './overview.ts';
 import type { SettingStore } from './settings.ts';
-import type { SettlementStore } from './settlement.ts';
-import type { StateHistoryStore } from './state-history.ts';
-import type { TokenStore } from './tokens.ts';
-import type { UserStore } from './users.ts';
-import type { UseStore } from './uses.ts';
-import type { WebhookStore } from './webhooks.ts';
+import type { EndpointStore, KeyStore, StateHistoryStore, WebhookStore } from './webhooks.ts';
 
 export type Store = {
   readonly users: UserStore;

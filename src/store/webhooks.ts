@@ -1,35 +1,64 @@
-/** Webhooks (`webhook`, `subscription`) and where the service is with each (`webhook_progress`). */
+/** What customers configure: endpoints, PGP keys and webhooks with their states. */
 import type { AuditEntry } from '../resources/audit.ts';
-import type { StateChange, Webhook, WebhookConfiguration } from '../webhooks/webhook.ts';
-import type { After, Filter } from './conditions.ts';
+import type { Endpoint } from '../webhooks/endpoint.ts';
+import type { PgpKey } from '../webhooks/key.ts';
+import type { PastState, StateChange, Webhook, WebhookConfiguration } from '../webhooks/webhook.ts';
+import type { After, Filter, ResourceStore } from './resource.ts';
 import type { Statement } from './sqlite/driver/database.ts';
 
+/** A webhook that starts because its endpoint changed, with its audit entry. */
+export type WebhookStart = { readonly change: StateChange; readonly audit: AuditEntry };
+
+/** Customers' endpoints (`endpoint`). */
+export type EndpointStore = Omit<ResourceStore<Endpoint>, 'update'> & {
+  /**
+   * Writes the endpoint and starts its webhooks in one transaction. Throws `StaleWrite` if any of them has changed since it was read.
+   */
+  update(
+    endpoint: Endpoint,
+    before: Endpoint,
+    audit: AuditEntry,
+    first?: readonly Statement[],
+    starts?: readonly WebhookStart[],
+  ): Promise<void>;
+};
+
+/** Customers' PGP public keys (`pgp_key`). */
+export type KeyStore = ResourceStore<PgpKey> & { getByName(name: string): Promise<PgpKey | null> };
+
+/** Webhooks (`webhook`, `subscription`) and their progress (`webhook_progress`). */
 export type WebhookStore = {
   get(id: string): Promise<Webhook | null>;
   list(after: After, limit: number, filter?: Filter): Promise<Webhook[]>;
-  /** The first few webhooks that use an endpoint, a key, or a pattern of event types. */
+  /** The first few webhooks of an endpoint. */
   ofEndpoint(endpointId: string): Promise<Webhook[]>;
-  /** The first one of an endpoint with `standardWebhooks`, or none. */
+  /** The endpoint's first webhook with `standardWebhooks`, if any. */
   standardOfEndpoint(endpointId: string): Promise<Webhook[]>;
   ofKey(name: string): Promise<Webhook[]>;
-  /** All webhooks that the service stopped because this endpoint was not enabled. */
+  /** All webhooks that the service stopped because this endpoint was disabled. */
   stoppedWithEndpoint(endpointId: string): Promise<Webhook[]>;
   ofPattern(pattern: string): Promise<Webhook[]>;
-  /** The first few webhooks that get events of this type and have no key to encrypt them. */
+  /** The first few webhooks that receive events of this type without encryption. */
   unencryptedOf(type: string): Promise<Webhook[]>;
-  /** Webhooks whose attempts have failed since `since` or earlier, and that have none to make, or under way, before `quietUntil`. */
+  /** Webhooks that have been failing since `since` or earlier and have no attempt in flight or due before `quietUntil`. */
   failingSince(since: number, quietUntil: number, limit: number): Promise<Webhook[]>;
   insert(webhook: WebhookConfiguration, audit: AuditEntry, first?: readonly Statement[]): Promise<void>;
-  /** Throws `StaleWrite` when the row is no longer as `before` was read. */
+  /** Throws `StaleWrite` if the row has changed since `before` was read. */
   update(webhook: WebhookConfiguration, before: WebhookConfiguration, audit: AuditEntry): Promise<void>;
   remove(id: string, audit: AuditEntry, updatedAt?: number): Promise<void>;
   /**
-   * Starts or stops: writes the state with the event that tells of it. Throws `StaleWrite` if the state was another by then, or the
-   * configuration is no longer `unchanged`.
+   * Starts or stops a webhook: writes the state and the event about it. Throws `StaleWrite` if the state has changed since it was
+   * read, or the configuration is no longer `unchanged`.
    */
   setState(change: StateChange, audit: AuditEntry, unchanged?: WebhookConfiguration): Promise<void>;
-  /** Stops because the endpoint is not enabled. Throws `StaleWrite` also if the endpoint was enabled by then. */
+  /** Stops a webhook because its endpoint is disabled. Also throws `StaleWrite` if the endpoint has been enabled since. */
   stopWithEndpoint(change: StateChange, audit: AuditEntry, endpointId: string): Promise<void>;
-  /** Behind the change that starts a webhook: what waits for a retry is due now. */
+  /** After a start: makes waiting retries due now. */
   resume(webhookNumber: number, now: number): Promise<void>;
+};
+
+/** The past states of a webhook (`event`). */
+export type StateHistoryStore = {
+  /** State changes, newest first. Read from the events about them, for as long as those are retained. */
+  ofWebhook(webhookId: string, limit: number): Promise<PastState[]>;
 };

@@ -1,6 +1,6 @@
 /** Sending a stretch of a webhook's log again: what is asked for, and which records that means. */
 import { refuseBackwards } from '../kernel/refusal.ts';
-import type { ReplayableState, ReplayRange } from '../store/replays.ts';
+import type { ReplayableState, ReplayRange } from '../store/deliveries.ts';
 import type { Store } from '../store/store.ts';
 import type { Delivery } from './delivery.ts';
 import type { Webhook } from './webhook.ts';

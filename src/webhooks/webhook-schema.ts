@@ -15,7 +15,7 @@ import {
 } from '../kernel/limits/limits.ts';
 import { displayName, distinct, idInput, moment } from '../kernel/schemas.ts';
 import { type BodyOf, inputReader, setByService } from '../resources/input.ts';
-import type { ReplayableState } from '../store/replays.ts';
+import type { ReplayableState } from '../store/deliveries.ts';
 
 /** Set by the service itself on every request, so no custom header may have these names. */
 const SERVICE_HEADERS: ReadonlySet<string> = new Set([

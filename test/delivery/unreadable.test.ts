@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { LogRecord } from '../../src/delivery/batch.ts';
-import { DatabaseUnavailable } from '../../src/store/unavailable.ts';
+import { DatabaseUnavailable } from '../../src/store/errors.ts';
 import { type Dispatching, offsets, openDispatching, until } from '../support/dispatching.ts';
 
 const RECORDS = 20;

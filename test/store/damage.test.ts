@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { DatabaseUnavailable, unavailableReason } from '../../src/store/errors.ts';
 import { damages, tellsDamage } from '../../src/store/sqlite/damage.ts';
 import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
-import { DatabaseUnavailable, unavailableReason } from '../../src/store/unavailable.ts';
 import { temporaryFolder } from '../support/store.ts';
 
 const PAGE_BYTES = 4096;

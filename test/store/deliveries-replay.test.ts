@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { deliveryId } from '../../src/kernel/ids.ts';
-import type { ReplayableState } from '../../src/store/replays.ts';
+import type { ReplayableState } from '../../src/store/deliveries.ts';
 import type { DeliveryState } from '../../src/webhooks/delivery.ts';
 import { newEvent, subscribe } from '../support/events.ts';
 import { NOW, openTestStore, type TestStore } from '../support/store.ts';

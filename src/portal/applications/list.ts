@@ -1,6 +1,6 @@
 /** `/applications`: the programs that may get tokens. */
 import { type Html, html } from '../../http/html.ts';
-import type { ApplicationListing } from '../../store/registry.ts';
+import type { ApplicationListing } from '../../store/directory.ts';
 import type { PageCall } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';

@@ -1,7 +1,7 @@
 /** `/endpoints/{id}`: how an endpoint stands, its last challenge, its credentials, and who sends to it. */
 import type { OauthTest } from '../../delivery/test-oauth.ts';
 import { type Html, html } from '../../http/html.ts';
-import { NO_USES, type Uses } from '../../store/uses.ts';
+import { NO_USES, type Uses } from '../../store/directory.ts';
 import { currentApiKey, type Endpoint, signingSecretCreatedAt } from '../../webhooks/endpoint.ts';
 import type { PageCall, View } from '../call.ts';
 import { stateBadge } from '../parts/badge.ts';

@@ -1,6 +1,6 @@
 /** `/endpoints`: where deliveries go, and which of these addresses need a look. */
 import { type Html, html } from '../../http/html.ts';
-import { NO_USES, type Uses } from '../../store/uses.ts';
+import { NO_USES, type Uses } from '../../store/directory.ts';
 import type { Endpoint } from '../../webhooks/endpoint.ts';
 import type { PageCall } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';

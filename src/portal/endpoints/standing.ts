@@ -1,7 +1,7 @@
 /** How an endpoint stands: its badges, one sentence for it, and what is worth a warning. Pure. */
 import { type Html, html } from '../../http/html.ts';
 import { EXPIRY_WARNING_MS } from '../../kernel/limits/limits.ts';
-import type { Uses } from '../../store/uses.ts';
+import type { Uses } from '../../store/directory.ts';
 import type { Endpoint } from '../../webhooks/endpoint.ts';
 import { stateBadge } from '../parts/badge.ts';
 import type { Tone } from '../parts/notice.ts';

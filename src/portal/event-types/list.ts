@@ -2,7 +2,7 @@
 
 import type { EventType } from '../../events/event-type.ts';
 import { type Html, html } from '../../http/html.ts';
-import { NO_USES, type Uses } from '../../store/uses.ts';
+import { NO_USES, type Uses } from '../../store/directory.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';
 import { badge } from '../parts/badge.ts';

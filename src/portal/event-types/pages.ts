@@ -4,7 +4,7 @@ import type { EventType } from '../../events/event-type.ts';
 import { eventTypeReader } from '../../events/event-types.ts';
 import { type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import { NO_USES, type Uses } from '../../store/uses.ts';
+import { NO_USES, type Uses } from '../../store/directory.ts';
 import { eventTypeKey } from '../../wire/envelope.ts';
 import { type PageCall, pathId, redirectTo, type View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';

@@ -1,7 +1,7 @@
 /** `/keys`: the PGP keys that deliveries are encrypted for, and when they and the client certificates expire. */
 import { type Html, html } from '../../http/html.ts';
 import { EXPIRIES_SHOWN } from '../../kernel/limits/portal.ts';
-import { NO_USES, type Uses } from '../../store/uses.ts';
+import { NO_USES, type Uses } from '../../store/directory.ts';
 import type { PgpKey } from '../../webhooks/key.ts';
 import type { PageCall } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';

@@ -1,7 +1,7 @@
 /** The pages of PGP keys: the list, one key, importing, changing and deleting. */
 
 import { type Html, html } from '../../http/html.ts';
-import type { Uses } from '../../store/uses.ts';
+import type { Uses } from '../../store/directory.ts';
 import type { PgpKey } from '../../webhooks/key.ts';
 import { keyReader } from '../../webhooks/keys.ts';
 import { type PageCall, pathId, redirectTo, type View } from '../call.ts';

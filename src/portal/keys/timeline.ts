@@ -2,7 +2,7 @@
 
 import { type Html, html } from '../../http/html.ts';
 import { EXPIRY_WARNING_DAYS } from '../../kernel/limits/housekeeping.ts';
-import type { Expiry } from '../../store/expiry.ts';
+import type { Expiry } from '../../store/housekeeping.ts';
 import { icon } from '../parts/icon.ts';
 import { relativeTime } from '../parts/time.ts';
 

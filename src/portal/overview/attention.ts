@@ -1,7 +1,7 @@
 /** What somebody has to look at: webhooks that do not deliver, and keys and certificates that end soon. */
 import { type Html, html } from '../../http/html.ts';
 import { adviceFor, type ErrorClass } from '../../outbound/outcome.ts';
-import type { Expiry } from '../../store/expiry.ts';
+import type { Expiry } from '../../store/housekeeping.ts';
 import type { Ailing } from '../../store/overview.ts';
 import { STATE_REASONS, type StopReason } from '../../webhooks/lifecycle.ts';
 import { badge, stateBadge } from '../parts/badge.ts';

@@ -3,7 +3,7 @@
 import { EXPIRY_WARNING_MS } from '../../kernel/limits/limits.ts';
 import { AILING_SHOWN, EXPIRIES_SHOWN, OVERVIEW_KEPT_MS, QUEUES_SHOWN } from '../../kernel/limits/portal.ts';
 import type { Period, Series } from '../../observe/figures.ts';
-import type { Expiry } from '../../store/expiry.ts';
+import type { Expiry } from '../../store/housekeeping.ts';
 import type { Ailing, Backlog, DeadLetters } from '../../store/overview.ts';
 import type { PageDependencies } from '../dependencies.ts';
 

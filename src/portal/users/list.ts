@@ -2,7 +2,7 @@
 
 import type { Role, User } from '../../access/user.ts';
 import { type Html, html } from '../../http/html.ts';
-import type { UserListing } from '../../store/registry.ts';
+import type { UserListing } from '../../store/directory.ts';
 import type { PageCall } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';

@@ -1,6 +1,6 @@
 /** The webhooks that use something: the first few by name, and how many more there are. */
 import { type Html, html } from '../../http/html.ts';
-import type { Uses } from '../../store/uses.ts';
+import type { Uses } from '../../store/directory.ts';
 import type { View } from '../call.ts';
 import { linkButton } from '../parts/button.ts';
 import { type PageHeader, pageHeader } from '../parts/header.ts';

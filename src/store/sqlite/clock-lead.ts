@@ -5,7 +5,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { CLOCK_BEHIND_MAX_MS, CLOCK_STEP_MS, RETRY_AFTER_MAX_MS } from '../../kernel/limits/limits.ts';
-import type { ClockLeadStore } from '../clock-lead.ts';
+import type { ClockLeadStore } from '../housekeeping.ts';
 import { FIRST_SIZE, measured, nextSize } from '../steps.ts';
 import { makeDue } from './delivery/resume.ts';
 import { IS_RUNNABLE, wokenBy } from './delivery/wake.ts';

@@ -1,8 +1,8 @@
 /** Employees (`employee`): each change is one transaction with its event. */
 
 import type { Employee } from '../../employees/employee.ts';
-import type { Filter } from '../conditions.ts';
 import type { EmployeeStore } from '../employees.ts';
+import type { Filter } from '../resource.ts';
 import { filtered } from './delivery/conditions.ts';
 import type { Database } from './driver/database.ts';
 import { flag, number, table, text, textOrNull } from './driver/table.ts';

@@ -1,7 +1,7 @@
 /** Erasure of one person's data (`event`, `attempt`): overwritten in place, in steps, with nothing of it left in the file. */
 
 import { ERASURE_UNDER_WAY_MS } from '../../kernel/limits/housekeeping.ts';
-import type { Erasure, ErasureStore } from '../erasure.ts';
+import type { Erasure, ErasureStore } from '../events.ts';
 import { measured, type StepResult } from '../steps.ts';
 import { auditStatement } from './audit.ts';
 import type { Database, Row } from './driver/database.ts';

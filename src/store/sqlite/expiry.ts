@@ -1,6 +1,6 @@
 /** PGP keys and client certificates that expire soon, and which warnings were given (`pgp_key`, `endpoint`). */
 
-import type { Expiring, Expiry, ExpiryStore } from '../expiry.ts';
+import type { Expiring, Expiry, ExpiryStore } from '../housekeeping.ts';
 import type { Database, Row, Statement } from './driver/database.ts';
 import { publishStatements } from './events.ts';
 

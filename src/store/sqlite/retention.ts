@@ -6,7 +6,7 @@
 import { firstRowKeyAt, rowKeyTime } from '../../kernel/ids.ts';
 import { STEP_PAYLOAD_BYTES } from '../../kernel/limits/housekeeping.ts';
 import { StaleWrite } from '../errors.ts';
-import type { RecordSweep, RetentionStore, SweepStep } from '../retention.ts';
+import type { RecordSweep, RetentionStore, SweepStep } from '../housekeeping.ts';
 import { measured, type StepResult } from '../steps.ts';
 import { purgeTokens } from './access/tokens.ts';
 import type { Database, Statement } from './driver/database.ts';

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { challengeAdvice, withoutCode } from '../../../src/portal/endpoints/challenge.ts';
 import { firstExample, markedPart, receiverCode } from '../../../src/portal/endpoints/code.ts';
 import { endpointSentence, endpointWarnings } from '../../../src/portal/endpoints/standing.ts';
-import { NO_USES } from '../../../src/store/uses.ts';
+import { NO_USES } from '../../../src/store/directory.ts';
 import type { Endpoint } from '../../../src/webhooks/endpoint.ts';
 import { makeEndpoint, openTestServices } from '../../support/services.ts';
 

@@ -1,6 +1,6 @@
 /** When applications were last used (`application_use`): noted in memory, written in batches. */
 
-import type { ApplicationUseStore } from '../../application-uses.ts';
+import type { ApplicationUseStore } from '../../access.ts';
 import { measured } from '../../steps.ts';
 import type { Database } from '../driver/database.ts';
 

@@ -2,8 +2,7 @@
 
 import type { Application } from '../../../access/application.ts';
 import { APPLICATION_USES_AT_ONCE } from '../../../kernel/limits/housekeeping.ts';
-import type { ApplicationUseStore } from '../../application-uses.ts';
-import type { ApplicationStore } from '../../applications.ts';
+import type { ApplicationStore, ApplicationUseStore } from '../../access.ts';
 import type { ListColumns } from '../delivery/conditions.ts';
 import type { Database, Row, Statement } from '../driver/database.ts';
 import { bytes, bytesOrNull, flag, json, number, numberOrNull, type Table, table, text } from '../driver/table.ts';

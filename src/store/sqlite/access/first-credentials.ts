@@ -1,7 +1,7 @@
 /** The credentials of the first start, sealed, from before anything is made with them until they were shown (`setting`). */
 
 import type { Vault } from '../../../kernel/vault.ts';
-import type { FirstCredentialStore, PendingCredentials } from '../../first-credentials.ts';
+import type { FirstCredentialStore, PendingCredentials } from '../../settings.ts';
 import type { Database } from '../driver/database.ts';
 
 const NAME = 'first_credentials';

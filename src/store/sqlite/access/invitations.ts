@@ -1,5 +1,5 @@
 /** One-time links by which users set their passwords (`invitation`). */
-import type { InvitationStore } from '../../invitations.ts';
+import type { InvitationStore } from '../../access.ts';
 import { auditStatement } from '../audit.ts';
 import type { Database } from '../driver/database.ts';
 import { readOne } from '../resource.ts';

@@ -1,7 +1,7 @@
 /** Passkeys of portal accounts (`passkey`). */
 
 import type { Passkey } from '../../../access/passkey.ts';
-import type { PasskeyStore } from '../../passkeys.ts';
+import type { PasskeyStore } from '../../access.ts';
 import { auditStatement } from '../audit.ts';
 import type { Database } from '../driver/database.ts';
 import { bytes, number, numberOrNull, type Table, table, text } from '../driver/table.ts';

@@ -2,7 +2,7 @@
 
 import type { Rule } from '../../../access/catalogue.ts';
 import type { ApiProduct, ProductScope } from '../../../access/product.ts';
-import type { ProductStore } from '../../products.ts';
+import type { ProductStore } from '../../access.ts';
 import type { Database, Statement } from '../driver/database.ts';
 import { flag, json, number, table, text } from '../driver/table.ts';
 import { resourceStore } from '../resource.ts';

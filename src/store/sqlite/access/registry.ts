@@ -1,6 +1,6 @@
 /** Applications and users as people browse them: newest first, filtered, each with what a list shows beside it. Reads only. */
 
-import type { RegistryStore } from '../../registry.ts';
+import type { RegistryStore } from '../../directory.ts';
 import { conditions } from '../delivery/conditions.ts';
 import type { Database } from '../driver/database.ts';
 import type { ApplicationTable } from './applications.ts';

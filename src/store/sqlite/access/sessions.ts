@@ -3,7 +3,7 @@
 import type { PortalRole, Session, SignedIn, SignInMethod } from '../../../access/session.ts';
 import type { Constraints } from '../../../access/user.ts';
 import { SESSION_IDLE_MS, SESSIONS_PER_USER_MAX, SESSIONS_PURGED_AT_ONCE } from '../../../kernel/limits/portal.ts';
-import type { SessionStore } from '../../sessions.ts';
+import type { SessionStore } from '../../access.ts';
 import { auditStatement } from '../audit.ts';
 import type { Database, Row, Statement } from '../driver/database.ts';
 import { bytes, number, oneOf, type Table, table, text } from '../driver/table.ts';

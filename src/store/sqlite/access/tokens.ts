@@ -2,7 +2,7 @@
 
 import type { Constraints, Role } from '../../../access/user.ts';
 import { firstRowKeyAt } from '../../../kernel/ids.ts';
-import type { TokenStore } from '../../tokens.ts';
+import type { TokenStore } from '../../access.ts';
 import type { Database } from '../driver/database.ts';
 
 const INSERT = `

@@ -10,7 +10,7 @@ import {
 } from '../../../access/user.ts';
 import { userNameKey } from '../../../access/user-name-key.ts';
 import type { Ids } from '../../../kernel/ids.ts';
-import type { UserStore } from '../../users.ts';
+import type { UserStore } from '../../access.ts';
 import type { ListColumns } from '../delivery/conditions.ts';
 import type { Database, Statement } from '../driver/database.ts';
 import { flag, json, number, oneOf, type Table, table, text, textOrNull } from '../driver/table.ts';

@@ -4,7 +4,7 @@ import type { AttemptKind, AttemptRecord } from '../../../delivery/attempt.ts';
 import { firstRowKeyAt, isUuidV7, rowKeyOf, rowKeyTime } from '../../../kernel/ids.ts';
 import { ATTEMPTS_LOOKED_THROUGH, BATCH_BEGUN_MS } from '../../../kernel/limits/log.ts';
 import type { Timings } from '../../../outbound/outcome.ts';
-import type { AttemptStore } from '../../attempts.ts';
+import type { AttemptStore } from '../../deliveries.ts';
 import type { Database, Row, Statement } from '../driver/database.ts';
 import { CARRIED_ERASED } from '../erasure.ts';
 

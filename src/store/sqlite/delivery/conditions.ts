@@ -1,5 +1,5 @@
 /** The WHERE of a list that people filter. */
-import type { After, Filter } from '../../conditions.ts';
+import type { After, Filter } from '../../resource.ts';
 import type { SqlValue } from '../driver/database.ts';
 
 /**

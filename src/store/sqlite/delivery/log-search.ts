@@ -8,7 +8,7 @@
 
 import { firstRowKeyAt } from '../../../kernel/ids.ts';
 import { LOG_DISORDER_RECORDS } from '../../../kernel/limits/log.ts';
-import type { FoundOffsets } from '../../log-search.ts';
+import type { FoundOffsets } from '../../deliveries.ts';
 import type { Database } from '../driver/database.ts';
 
 /** Offsets of a log: from `from` on, and before `below`. */

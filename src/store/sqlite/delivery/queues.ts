@@ -1,5 +1,5 @@
 /** How much waits at each webhook, for the metrics: from its progress and one index look-up, whatever the size of its log. */
-import type { QueueStore } from '../../queues.ts';
+import type { QueueStore } from '../../overview.ts';
 import type { Database } from '../driver/database.ts';
 
 /** Of a `webhook_progress AS p`: its `Queue.records`. */

@@ -1,7 +1,7 @@
 /** The records of a log with their payload. */
 
 import type { LogRecord } from '../../../delivery/batch.ts';
-import type { ReadRecords } from '../../records.ts';
+import type { ReadRecords } from '../../dispatch.ts';
 import type { Database, Row } from '../driver/database.ts';
 
 // The subquery is served by erasure_open, and asked only about events that have a subject.

@@ -1,6 +1,6 @@
 /** The logs of deleted webhooks (`removed_webhook`): taken away in steps, however large they are. */
 
-import type { RemovalStore } from '../../removal.ts';
+import type { RemovalStore } from '../../housekeeping.ts';
 import { measured } from '../../steps.ts';
 import type { Database, Statement } from '../driver/database.ts';
 import { recordStatements, withinBytes } from '../retention.ts';

@@ -7,7 +7,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { firstRowKeyAt } from '../../../kernel/ids.ts';
 import { LOG_DISORDER_MS, REPLAY_COUNTED_AT_ONCE } from '../../../kernel/limits/log.ts';
 import type { AuditEntry } from '../../../resources/audit.ts';
-import type { Replay, ReplayRange, ReplayStore } from '../../replays.ts';
+import type { Replay, ReplayRange, ReplayStore } from '../../deliveries.ts';
 import { FIRST_SIZE, measured, nextSize } from '../../steps.ts';
 import { auditStatement } from '../audit.ts';
 import { type Database, resultsByStatement, type Statement } from '../driver/database.ts';

@@ -2,7 +2,7 @@
 
 import type { Batch } from '../../../delivery/batch.ts';
 import type { BatchFate, SettledBatch } from '../../../delivery/settlement.ts';
-import type { SettlementStore } from '../../settlement.ts';
+import type { SettlementStore } from '../../dispatch.ts';
 import { auditStatement } from '../audit.ts';
 import type { Database, Statement } from '../driver/database.ts';
 import { stateStatements } from '../webhooks/webhooks.ts';

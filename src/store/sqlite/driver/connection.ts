@@ -7,8 +7,7 @@ import {
   LOG_FILE_BYTES,
   PAGES_KEPT_KIB,
 } from '../../../kernel/limits/database.ts';
-import { ConstraintViolation } from '../../errors.ts';
-import { DatabaseUnavailable, unavailableReason } from '../../unavailable.ts';
+import { ConstraintViolation, DatabaseUnavailable, unavailableReason } from '../../errors.ts';
 import type { Parameters, SqlValue } from './database.ts';
 import { type FileIdentities, filesProblem, identitiesOf, identityOf } from './database-files.ts';
 

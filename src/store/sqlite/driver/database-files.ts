@@ -4,7 +4,7 @@
  */
 import { statSync } from 'node:fs';
 import { FILES_CHECK_MS } from '../../../kernel/limits/database.ts';
-import { DatabaseUnavailable } from '../../unavailable.ts';
+import { DatabaseUnavailable } from '../../errors.ts';
 
 /** Device and inode of the database's file, of its log and of the log's index; null where there is no such file. */
 export type FileIdentities = readonly (string | null)[];

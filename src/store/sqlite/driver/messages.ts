@@ -1,7 +1,6 @@
 /** What goes between the event loop and the database's threads: lists of statements, what became of them, checkpoints. */
 import BetterSqlite3 from 'better-sqlite3';
-import { ConstraintViolation, StaleWrite } from '../../errors.ts';
-import { DatabaseUnavailable, type UnavailableReason } from '../../unavailable.ts';
+import { ConstraintViolation, DatabaseUnavailable, StaleWrite, type UnavailableReason } from '../../errors.ts';
 import type { Row, StatementResult } from './database.ts';
 import type { Aside, Packed, PackedValue, Packing } from './packing.ts';
 import type { ListOutcome } from './transaction.ts';

@@ -14,7 +14,7 @@ import {
   LISTS_PER_COMMIT,
   LISTS_WAITING_MAX,
 } from '../../../kernel/limits/database.ts';
-import { DatabaseUnavailable } from '../../unavailable.ts';
+import { DatabaseUnavailable } from '../../errors.ts';
 import {
   type Connection,
   createReads,

@@ -2,7 +2,7 @@
 
 import type { Vault } from '../../../kernel/vault.ts';
 import type { Endpoint, Verification } from '../../../webhooks/endpoint.ts';
-import type { EndpointStore } from '../../endpoints.ts';
+import type { EndpointStore } from '../../webhooks.ts';
 import { auditStatement } from '../audit.ts';
 import type { ListColumns } from '../delivery/conditions.ts';
 import type { Database } from '../driver/database.ts';

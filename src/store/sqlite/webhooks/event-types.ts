@@ -1,7 +1,7 @@
 /** The kinds of event that may be published (`event_type`). */
 
 import type { EventType } from '../../../events/event-type.ts';
-import type { EventTypeStore } from '../../event-types.ts';
+import type { EventTypeStore } from '../../events.ts';
 import type { Database } from '../driver/database.ts';
 import { flag, json, number, table, text } from '../driver/table.ts';
 import { readOne, resourceStore } from '../resource.ts';

@@ -1,7 +1,7 @@
 /** Customers' PGP public keys (`pgp_key`). */
 
 import type { PgpKey } from '../../../webhooks/key.ts';
-import type { KeyStore } from '../../keys.ts';
+import type { KeyStore } from '../../webhooks.ts';
 import type { Database } from '../driver/database.ts';
 import { number, numberOrNull, type Table, table, text } from '../driver/table.ts';
 import { readOne, resourceStore } from '../resource.ts';

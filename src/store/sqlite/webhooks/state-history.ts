@@ -1,7 +1,7 @@
 /** The states that a webhook has been in, from the events that told of them (`event`), as long as those are kept. Reads only. */
 
 import type { WebhookState } from '../../../webhooks/webhook.ts';
-import type { StateHistoryStore } from '../../state-history.ts';
+import type { StateHistoryStore } from '../../webhooks.ts';
 import type { Database } from '../driver/database.ts';
 
 // Served by event_of_webhook, which takes both terms as they stand here.

@@ -1,7 +1,7 @@
 /** Which webhooks use an endpoint or a key, or get a type of event: for many of them at once, as lists show them. Reads only. */
 
 import type { WebhookState } from '../../../webhooks/webhook.ts';
-import type { Use, UseStore, Uses } from '../../uses.ts';
+import type { Use, UseStore, Uses } from '../../directory.ts';
 import type { Database } from '../driver/database.ts';
 
 const FIRST = 3;
