@@ -18,7 +18,7 @@ import {
 import type { PageRoute, Pages } from './page.ts';
 import { attempted } from './parts/attempted.ts';
 import { confirmPage } from './parts/confirm.ts';
-import { form } from './parts/form.ts';
+import { fieldGroup, form, moreFields } from './parts/form.ts';
 import { type FormState, refusedForm } from './parts/form-state.ts';
 import { pageHeader } from './parts/header.ts';
 import { recordForm } from './record-form.ts';
@@ -42,8 +42,8 @@ export type EntityForms<Rec, Body, Input, Choices> = Entity<Rec, Body, Input> & 
   choices(): Promise<Choices>;
   /** The fields of a change, or of a creation where `before` is null. */
   fields(before: Rec | null, choices: Choices): FieldTable;
-  /** Puts the fields in their groups. `field` draws one; it is null for a field that the table lacks. */
-  layout(field: (name: string) => Html | null, context: FormContext<Rec, Choices>): Html;
+  /** Puts the fields in their groups. */
+  layout(form: FormLayout<Rec, Choices>): Html;
   /** Adjusts what was read: a body of a creation, or a merge patch where `before` is given. */
   adjust?(body: FormBody, sent: URLSearchParams, before: Rec | null): FormBody;
   /** What was typed and refused; it shows again all but secrets unless said. */
@@ -61,11 +61,16 @@ export type EntityForms<Rec, Body, Input, Choices> = Entity<Rec, Body, Input> & 
   };
 };
 
-export type FormContext<Rec, Choices> = {
+export type FormLayout<Rec, Choices> = {
   readonly state: FormState;
   readonly before: Rec | null;
   readonly choices: Choices;
-  readonly now: number;
+  /** Draws a field; null for one that the table lacks. */
+  field(name: string): Html | null;
+  /** Draws fields that belong together. */
+  group(title: string, lead: string | null, ...names: readonly string[]): Html;
+  /** Draws fields that most leave alone: folded away unless one of them has something wrong. */
+  more(title: string, ...names: readonly string[]): Html;
 };
 
 type FormTexts = { readonly title: string; readonly lead?: string; readonly submit: string };
@@ -78,7 +83,7 @@ export function recordPages<Rec extends { readonly id: string }, Body, Input, Ch
   const { list, nameOf, administration, reader, creation, change, fields, adjust = (body) => body } = entity;
   const { shown = administration.shown } = entity;
 
-  const view = async ({ csrf, now }: PageCall, before: Rec | null, state: FormState): Promise<View> => {
+  const view = async ({ csrf }: PageCall, before: Rec | null, state: FormState): Promise<View> => {
     const choices = await entity.choices();
     const table = fields(before, choices);
     const path = before === null ? list.href : `${list.href}/${before.id}`;
@@ -88,7 +93,11 @@ export function recordPages<Rec extends { readonly id: string }, Body, Input, Ch
       ...{ title: texts.title, lead: texts.lead, csrf, state, submit: texts.submit, cancel: path },
       crumbs: before === null ? [list] : [list, { href: path, label: nameOf(before) }],
       action: before === null ? `${path}/new` : `${path}/edit`,
-      content: entity.layout(field, { state, before, choices, now }),
+      content: entity.layout({
+        ...{ state, before, choices, field },
+        group: (title, lead, ...names) => fieldGroup(title, lead, names.map(field)),
+        more: (title, ...names) => moreFields(title, state, names, names.map(field)),
+      }),
       titles: titlesOf(table),
     });
   };
@@ -133,14 +142,26 @@ type FormPage = Parameters<typeof pageHeader>[0] & {
   readonly submit: string;
   readonly cancel: string;
   readonly titles: Readonly<Record<string, string>>;
+  /** Between the header and the form. */
+  readonly above?: Html | null;
 };
 
 /** A page with one form on it. */
-export function formView({ csrf, state, action, content, submit, cancel, titles, ...header }: FormPage): View {
+export function formView({
+  csrf,
+  state,
+  action,
+  content,
+  submit,
+  cancel,
+  titles,
+  above = null,
+  ...header
+}: FormPage): View {
   const { title } = header;
   return {
     title,
-    content: html`${pageHeader(header)}${form({ action, csrf, form: state, content, submit, cancel, labels: titles })}`,
+    content: html`${pageHeader(header)}${above}${form({ action, csrf, form: state, content, submit, cancel, labels: titles })}`,
   };
 }
 

@@ -12,7 +12,6 @@ import type { PageRoute } from '../page.ts';
 import { linkButton } from '../parts/button.ts';
 import { codeBlock, codePanels } from '../parts/code.ts';
 import { definitionList } from '../parts/details.ts';
-import { fieldGroup } from '../parts/form.ts';
 import { pageHeader, section } from '../parts/header.ts';
 import { time } from '../parts/time.ts';
 import { recordPages, removalPages } from '../record-pages.ts';
@@ -39,8 +38,8 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute[] {
       reader: eventTypeReader,
       choices: async () => null,
       fields: eventTypeFields,
-      layout: (field) =>
-        html`${fieldGroup('What happens', null, [field('name'), field('description')])}${fieldGroup('Rules', null, [field('encryptionRequired'), field('dataSchema')])}`,
+      layout: ({ group }) =>
+        html`${group('What happens', null, 'name', 'description')}${group('Rules', null, 'encryptionRequired', 'dataSchema')}`,
       adjust: (body, _, before) => (before === null ? body : { ...body, dataSchema: schemaPatch(before, body) }),
       shown: (eventType) => {
         if (eventType.builtIn)

@@ -11,7 +11,6 @@ import type { PageRoute } from '../page.ts';
 import { linkButton } from '../parts/button.ts';
 import { codeBlock, copyable } from '../parts/code.ts';
 import { definitionList } from '../parts/details.ts';
-import { fieldGroup } from '../parts/form.ts';
 import { refusedForm } from '../parts/form-state.ts';
 import { pageHeader, section } from '../parts/header.ts';
 import { notice } from '../parts/notice.ts';
@@ -36,7 +35,7 @@ export function keyPages(dependencies: PageDependencies): PageRoute[] {
       reader: keyReader,
       choices: async () => null,
       fields: keyFields,
-      layout: (field) => fieldGroup('The key', null, [field('name'), field('publicKey')]),
+      layout: ({ group }) => group('The key', null, 'name', 'publicKey'),
       refused: (typed, refusal) => refusedForm(withoutPrivateKey(typed), refusal),
       creation: {
         title: 'Import a key',

@@ -4,16 +4,44 @@ import type { EventType } from '../../events/event-type.ts';
 import { STATUS_CATEGORY } from '../../events/event-types.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { encryptionNeed } from '../../webhooks/encryption-rule.ts';
-import type { PgpKey } from '../../webhooks/key.ts';
-import { idOf, problemLine, selectField, textField } from '../parts/fields.ts';
+import type { FormField } from '../field-table.ts';
+import { idOf, problemLine, textField } from '../parts/fields.ts';
 import { fieldGroup } from '../parts/form.ts';
 import type { FormState } from '../parts/form-state.ts';
 import { notice } from '../parts/notice.ts';
 
 const NAME = 'eventTypes';
+const MORE = 'morePatterns';
+
+/** Patterns that are offered are boxes; the others are typed in a line of their own. */
+export function eventsField(eventTypes: readonly EventType[]): FormField {
+  const offered = new Set(['*', ...eventTypes.flatMap(({ name }) => [name, `${categoryOf(name)}.*`])]);
+  return {
+    title: 'Events',
+    draw: (state) => eventsStep(state, eventTypes),
+    read: patternsOf,
+    fill: (value) => {
+      const patterns = (value ?? []) as readonly string[];
+      return {
+        [NAME]: patterns.filter((pattern) => offered.has(pattern)),
+        [MORE]: patterns.filter((pattern) => !offered.has(pattern)).join(' '),
+      };
+    },
+  };
+}
+
+/** The patterns that were chosen and typed, each once. */
+export function patternsOf(sent: URLSearchParams): string[] {
+  const typed = (sent.get(MORE) ?? '').split(/[\s,]+/).filter((pattern) => pattern !== '');
+  return [...new Set([...sent.getAll(NAME), ...typed])];
+}
+
+function categoryOf(name: string): string {
+  return name.slice(0, name.indexOf('.'));
+}
 
 /** Boxes by category, each category as a whole above its types. What was subscribed to and has no box stands in the line below. */
-export function eventsStep(form: FormState, eventTypes: readonly EventType[]): Html {
+function eventsStep(form: FormState, eventTypes: readonly EventType[]): Html {
   const chosen = new Set(form.values(NAME));
   let boxes = 0;
   const box = (value: string, label: string | Html, hint: string | null): Html => {
@@ -55,7 +83,7 @@ export function eventsStep(form: FormState, eventTypes: readonly EventType[]): H
     [
       html`<fieldset class="field field-wide"${described}><legend class="visually-hidden">Events</legend>${problemLine(NAME, 'Events', problem)}<div class="categories">${groups}<div class="category">${box('*', html`<code>*</code>`, 'Everything that happens, with types that are still to come. Needs a key, for employee events are among it.')}</div></div></fieldset>`,
       textField(form, {
-        name: 'morePatterns',
+        name: MORE,
         label: 'Others',
         isCode: true,
         placeholder: 'stock.* invoice.*',
@@ -66,7 +94,7 @@ export function eventsStep(form: FormState, eventTypes: readonly EventType[]): H
 }
 
 function byCategory(eventTypes: readonly EventType[]): ReadonlyMap<string, readonly EventType[]> {
-  return Map.groupBy(eventTypes, ({ name }) => name.slice(0, name.indexOf('.')));
+  return Map.groupBy(eventTypes, ({ name }) => categoryOf(name));
 }
 
 /** The company's own categories first, then those that are built in. */
@@ -76,42 +104,15 @@ function ownFirst(a: readonly [string, readonly EventType[]], b: readonly [strin
   return builtIn(a) - builtIn(b) || (a[0] < b[0] ? -1 : 1);
 }
 
-export function encryptionStep(
-  form: FormState,
-  patterns: readonly string[],
-  eventTypes: readonly EventType[],
-  keys: readonly PgpKey[],
-  now: number,
-): Html {
-  return fieldGroup('3. Encryption', null, [
-    ruleBox(patterns, form.value('encryptionKeyName') !== '', eventTypes),
-    selectField(form, {
-      name: 'encryptionKeyName',
-      label: 'Key',
-      choices: [
-        { value: '', label: 'None: bodies go out in clear, over TLS' },
-        ...keys.map(({ name, expiresAt }) => {
-          const isExpired = expiresAt !== null && expiresAt <= now;
-          return { value: name, label: isExpired ? `${name} (expired)` : name, isDisabled: isExpired };
-        }),
-      ],
-      hint:
-        keys.length === 0
-          ? html`There is no key yet. <a href="/keys/new">Import the customer’s</a>, then come back.`
-          : 'Every body is encrypted for its owner. Nothing is ever sent with an expired key, or in clear because encrypting failed.',
-    }),
-  ]);
-}
-
 /** The script asks for the rule anew whenever something is chosen; the server has the last word in any case. */
-function ruleBox(patterns: readonly string[], hasKey: boolean, eventTypes: readonly EventType[]): Html {
+export function ruleBox(rule: Html): Html {
   const refresh = attributes({
     'hx-get': '/webhooks/new/rule',
     'hx-trigger': "change from:'closest form'",
-    'hx-include': `[name="${NAME}"], [name="morePatterns"], [name="encryptionKeyName"]`,
+    'hx-include': `[name="${NAME}"], [name="${MORE}"], [name="encryptionKeyName"]`,
     'hx-sync': 'this:replace',
   });
-  return html`<div aria-live="polite"${refresh}>${encryptionRule(patterns, hasKey, eventTypes)}</div>`;
+  return html`<div aria-live="polite"${refresh}>${rule}</div>`;
 }
 
 /** What the chosen events ask for. */

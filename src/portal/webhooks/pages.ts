@@ -2,18 +2,21 @@
 
 import type { AttemptRecord } from '../../delivery/attempt.ts';
 import { type Html, html } from '../../http/html.ts';
-import { DEAD_COUNTED_BATCHES, STATES_SHOWN } from '../../kernel/limits/portal.ts';
+import { CHOICES_MAX, DEAD_COUNTED_BATCHES, STATES_SHOWN } from '../../kernel/limits/portal.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import type { WebhookListing } from '../../store/directory.ts';
-import { type PageCall, pathId, redirectTo, type View } from '../call.ts';
+import type { Webhook } from '../../webhooks/webhook.ts';
+import { webhookReader } from '../../webhooks/webhook-schema.ts';
+import { type PageCall, pathId, type Redirect, redirectTo, type View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import { webhookActivity } from '../live/webhook.ts';
 import type { PageRoute } from '../page.ts';
 import { attempted, refusedTo } from '../parts/attempted.ts';
 import { linkButton } from '../parts/button.ts';
-import { confirmPage } from '../parts/confirm.ts';
+import { pageHeader } from '../parts/header.ts';
 import { countOf } from '../parts/number.ts';
-import { recordForm } from '../record-form.ts';
+import { sentence } from '../parts/sentence.ts';
+import { recordPages, removalPages } from '../record-pages.ts';
 import { testSection } from './attempt.ts';
 import {
   type DeadRecords,
@@ -25,14 +28,14 @@ import {
   type WebhookFigures,
   webhookHeader,
 } from './detail.ts';
-import { webhookSettings } from './form.ts';
+import { encryptionRule, patternsOf } from './events.ts';
+import { webhookFields, webhookLayout, webhookSettings } from './form.ts';
 import { webhookListPage } from './list.ts';
-import { webhookFormPages } from './new.ts';
 import { historySection } from './state.ts';
 
 export function webhookPages(dependencies: PageDependencies): PageRoute[] {
-  const { pages, services, store, testDelivery, hasPage } = dependencies;
-  const { webhooks, endpoints } = services;
+  const { pages, services, store, clock, testDelivery, hasPage } = dependencies;
+  const { webhooks, endpoints, keys } = services;
 
   const found = async (call: PageCall): Promise<WebhookListing> => {
     const listing = await store.directory.webhook(pathId(call));
@@ -51,9 +54,70 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
       },
     });
 
+  /** The webhook is created in any case. Its page says what keeps it from starting. */
+  const started = async (call: PageCall, { id, name }: Webhook): Promise<Redirect> => {
+    const path = `/webhooks/${id}`;
+    try {
+      await webhooks.start(id, call.acting);
+      return redirectTo(path, `${name} is created and started.`);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      return {
+        redirect: path,
+        flash: { tone: 'negative', text: `${name} is created, and not started. ${sentence(error.message)}` },
+      };
+    }
+  };
+
+  const entity = {
+    list: { href: '/webhooks', label: 'Webhooks' },
+    noun: 'webhook',
+    nameOf: ({ name }: Webhook) => name,
+    administration: webhooks,
+    settings: webhookSettings,
+  };
+
   return [
     webhookListPage(dependencies),
-    ...webhookFormPages(dependencies),
+    ...recordPages(pages, {
+      ...entity,
+      reader: webhookReader,
+      choices: async () => {
+        const [offered, eventTypes, allKeys] = await Promise.all([
+          store.directory.endpointNames(CHOICES_MAX),
+          store.eventTypes.all(),
+          keys.list('', CHOICES_MAX),
+        ]);
+        return { endpoints: offered, eventTypes, keys: allKeys, now: clock() };
+      },
+      fields: webhookFields,
+      layout: webhookLayout,
+      creation: {
+        title: 'New webhook',
+        submit: 'Create the webhook',
+        start: ({ query }) => ({ endpointId: query.get('endpoint') ?? '', start: true }),
+        respond: async (call, input) => {
+          const webhook = await webhooks.create(input, call.acting);
+          return call.form.has('start')
+            ? started(call, webhook)
+            : redirectTo(`/webhooks/${webhook.id}`, `${webhook.name} is created. Start it when the receiver is ready.`);
+        },
+      },
+      change: {
+        lead: 'What waits goes out with the new settings. Events that were not subscribed to before are not made up for.',
+      },
+    }),
+    pages.page({
+      method: 'GET',
+      path: '/webhooks/new/rule',
+      role: 'administrator',
+      respond: async ({ query }) => {
+        const hasKey = (query.get('encryptionKeyName') ?? '') !== '';
+        const partial = encryptionRule(patternsOf(query), hasKey, await store.eventTypes.all());
+        const title = 'What must be encrypted';
+        return { title, content: html`${pageHeader({ title })}${partial}`, partial };
+      },
+    }),
     pages.view('/webhooks/{id}', async (call) => {
       const listing = await found(call);
       const attempt = await testOf(call, listing);
@@ -89,28 +153,7 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
       invalid: async (call, refusal) =>
         refusal.code === 'not_found' ? null : refusedTo(`/webhooks/${pathId(call)}`, refusal.message),
     }),
-    ...pages.form(
-      '/webhooks/{id}/delete',
-      recordForm({
-        administration: webhooks,
-        settings: webhookSettings,
-        view: async (call, { id, name }, form) => {
-          const listing = await found(call);
-          const path = `/webhooks/${id}`;
-          return confirmPage({
-            title: `Delete the webhook ${name}?`,
-            crumbs: [
-              { href: '/webhooks', label: 'Webhooks' },
-              { href: path, label: name },
-            ],
-            text: await lossOf(listing),
-            ...{ form, csrf: call.csrf, action: `${path}/delete`, submit: 'Delete the webhook', cancel: path },
-          });
-        },
-        respond: async ({ acting }, { id, name }) =>
-          attempted('/webhooks', `The webhook ${name} is deleted.`, () => webhooks.remove(id, acting)),
-      }),
-    ),
+    ...removalPages(pages, entity, { text: async (call) => lossOf(await found(call)) }),
   ];
 
   /** The attempt that the address names, if it is a test of this webhook. */

@@ -8,7 +8,7 @@ import { endpointBody, endpointPatchOf, rotationBody } from '../../../src/portal
 import { eventTypeFields, patchBetween, schemaPatch } from '../../../src/portal/event-types/form.ts';
 import { readForm, readPatch } from '../../../src/portal/field-table.ts';
 import { productBody } from '../../../src/portal/products/form.ts';
-import { webhookBody, webhookPatchOf } from '../../../src/portal/webhooks/input.ts';
+import { webhookFields } from '../../../src/portal/webhooks/form.ts';
 import { refused } from '../../support/refusals.ts';
 
 type Fields = Readonly<Record<string, string | readonly string[]>>;
@@ -98,18 +98,21 @@ describe('the form of an endpoint', () => {
 
 describe('the form of a webhook', () => {
   const FIELDS = { name: ' Orders ', endpointId: 'e', eventTypes: ['order.created', 'order.*'] };
-  const common = { name: 'Orders', endpointId: 'e', encryptionKeyName: null, customHeaders: [] };
+  const TABLE = webhookFields(null, { endpoints: [], eventTypes: [], keys: [], now: 0 });
+  const common = { name: 'Orders', endpointId: 'e', customHeaders: [] };
   const plain = { ...common, eventTypes: ['order.created', 'order.*'], ordered: false, standardWebhooks: false };
 
   it('leaves numbers that are empty to their defaults', () => {
     const empty = { maxBatchRecords: '', maxRecordsPerSecond: ' ', heartbeatSeconds: '', 'retry.maxAttempts': '' };
-    assert.deepEqual(webhookBody(sent({ ...FIELDS, ...empty })), { ...plain, retry: {} });
+    assert.deepEqual(readForm(TABLE, sent({ ...FIELDS, ...empty })), plain);
   });
 
   it('brings them back to their defaults where it changes one', () => {
     const emptied = { maxBatchRecords: null, maxRecordsPerSecond: null, heartbeatSeconds: null, timeoutSeconds: null };
-    assert.deepEqual(webhookPatchOf(sent(FIELDS)), {
+    const { start, ...changed } = TABLE;
+    assert.deepEqual(readPatch(changed, sent(FIELDS)), {
       ...plain,
+      encryptionKeyName: null,
       ...emptied,
       retry: { policy: null, maxAttempts: null },
     });
@@ -131,7 +134,7 @@ describe('the form of a webhook', () => {
       'retry.policy': 'linear',
       'retry.maxAttempts': '1e3',
     };
-    assert.deepEqual(webhookBody(sent(typed)), {
+    assert.deepEqual(readForm(TABLE, sent(typed)), {
       ...common,
       eventTypes: ['order.created', 'order.*', 'stock.*', '*'],
       encryptionKeyName: 'hr',
