@@ -15,7 +15,7 @@ import { isObject } from '../kernel/validation.ts';
 import { decodeFormText } from './body.ts';
 import { errorBodySchema } from './error-body.ts';
 import { networkOf } from './request-head.ts';
-import type { BodyRule, Call, Reply } from './route.ts';
+import type { BodyRule, Call, Reply, Route } from './route.ts';
 
 /** The client credentials in a form. */
 export const formCredentials = {
@@ -28,7 +28,27 @@ export const oauthErrorSchema = z
   .meta({ id: 'OAuthError', description: 'A refusal as RFC 6749 §5.2 words it, to a request that came as a form.' });
 
 /** The body of a refusal: the first for JSON, the second for a form. */
-export const oauthRefusal: z.ZodType = z.union([errorBodySchema, oauthErrorSchema]);
+const oauthRefusal: z.ZodType = z.union([errorBodySchema, oauthErrorSchema]);
+
+type OauthRoute = Pick<Route, 'path' | 'operationId' | 'authentication' | 'summary' | 'body' | 'replies' | 'respond'> &
+  Partial<Pick<Route, 'refuse'>>;
+
+/** A route of an OAuth endpoint, with the replies that all of them share. */
+export function oauthRoute({ replies, ...route }: OauthRoute): Route {
+  return {
+    method: 'POST',
+    access: 'open',
+    tag: 'oauth',
+    replies: {
+      400: { description: 'Refused; a form is answered as RFC 6749 §5.2 says' },
+      429: { description: 'Too many failed authentications; see `Retry-After`' },
+      ...replies,
+    },
+    refusal: oauthRefusal,
+    refuse: refuseInDialect,
+    ...route,
+  };
+}
 
 export function oauthBody(schema: z.ZodType, formSchema: z.ZodType): BodyRule {
   const types = ['application/json', 'application/x-www-form-urlencoded'] as const;

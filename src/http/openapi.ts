@@ -2,16 +2,9 @@
 import type { z } from 'zod';
 import { compileCatalogue, matchRule, type Product } from '../access/catalogue.ts';
 import { readAsset } from '../kernel/assets.ts';
+import { REFUSAL_STATUS } from '../kernel/refusal.ts';
 import { VERSION } from '../kernel/version.ts';
 import { errorBodySchema } from './error-body.ts';
-import {
-  codesOf,
-  errorExample,
-  oauthErrorExamples,
-  refusalStatuses,
-  SHARED_REFUSALS,
-  sharedRefusal,
-} from './openapi-refusals.ts';
 import { collectSchemas, componentNames, type JsonSchema, type SchemaCollection } from './openapi-schemas.ts';
 import type { BodyRule, ReplyDescription, Route } from './route.ts';
 import { TOKEN_PATH } from './routes/token.ts';
@@ -32,7 +25,7 @@ export function openApiDocument({ routes, publicUrl, products }: OpenApiOptions)
   const described = routes.filter(({ operationId }) => operationId !== undefined);
   const schemas = collectSchemas();
   const paths = pathsOf(described, products, schemas);
-  const responses = Object.entries(SHARED_REFUSALS).map(([status, { name }]) => [
+  const responses = Object.entries(examples().refusals).map(([status, { name }]) => [
     name,
     refusalResponse(Number(status), {}, schemas),
   ]);
@@ -68,8 +61,8 @@ function pathsOf(routes: readonly Route[], products: readonly Product[], schemas
 }
 
 function examplesOf(components: readonly string[]): JsonObject {
-  const examples = components.map((name) => [name, { value: exampleOf(name) }] as const);
-  return Object.fromEntries(examples.filter(([, { value }]) => value !== undefined));
+  const found = components.map((name) => [name, { value: exampleOf(name) }] as const);
+  return Object.fromEntries(found.filter(([, { value }]) => value !== undefined));
 }
 
 function securitySchemes(tokenUrl: string, products: readonly Product[]): JsonObject {
@@ -234,17 +227,97 @@ function media(schema: JsonSchema, special: JsonObject = {}): JsonObject {
   return { schema, ...(examples.length === 0 ? {} : { examples: Object.fromEntries(examples) }) };
 }
 
-let examples: JsonObject | null = null;
+/** The content of docs/examples/openapi.json. All examples belong to one small company, and their secrets are not valid anywhere. */
+type Examples = {
+  readonly components: JsonObject;
+  /** By status: one shared response each. */
+  readonly refusals: Readonly<Record<string, SharedRefusal>>;
+  /** By status: where the OAuth endpoints differ from the shared example, to JSON or to a form. */
+  readonly oauthRefusals: Readonly<Record<string, { readonly json?: RefusalExample; readonly form?: RefusalExample }>>;
+};
 
-/**
- * The example of a component; that of a page is made from the example of its item. Undefined if there is none. All examples belong to one
- * small company, and their secrets are not valid anywhere.
- */
+type SharedRefusal = {
+  /** Under `components/responses`. */
+  readonly name: string;
+  readonly description: string;
+  /** The header of every such reply. */
+  readonly header?: readonly [name: string, description: string];
+  readonly example: RefusalExample;
+};
+
+/** The content of an error body. The description begins with `field`. */
+type RefusalExample = { readonly code: string; readonly description: string; readonly field?: string };
+
+let loaded: Examples | null = null;
+
+function examples(): Examples {
+  loaded ??= JSON.parse(readAsset('openapi-examples.json')) as Examples;
+  return loaded;
+}
+
+/** The example of a component; that of a page is made from the example of its item. Undefined if there is none. */
 export function exampleOf(component: string): unknown {
-  examples ??= JSON.parse(readAsset('openapi-examples.json')) as JsonObject;
-  if (component in examples || !component.endsWith('Page')) return examples[component];
-  const item = examples[component.slice(0, -'Page'.length)];
+  const { components } = examples();
+  if (component in components || !component.endsWith('Page')) return components[component];
+  const item = components[component.slice(0, -'Page'.length)];
   return item === undefined ? undefined : { items: [item], nextCursor: null };
+}
+
+/** Throws `TypeError` for an undocumented status. */
+function sharedRefusal(status: number): SharedRefusal {
+  const shared = examples().refusals[status];
+  if (shared === undefined) throw new TypeError(`no refusal with status ${status} is described`);
+  return shared;
+}
+
+/** Every possible status of 400 and above. */
+function refusalStatuses({ access, method, path, body, headers, replies, anyMethod }: Route): number[] {
+  const named = Object.keys(replies).map(Number);
+  const onOneThing = path.includes('{');
+  const changes = access === 'guarded' && method !== 'GET' && (onOneThing || named.includes(201));
+  const statuses = [
+    ...named.filter((status) => status >= 400),
+    ...(anyMethod === true ? [] : [400]),
+    ...(access === 'guarded' ? [401] : []),
+    ...(onOneThing ? [404] : []),
+    ...(changes ? [409] : []),
+    ...(headers?.['If-Match'] === undefined ? [] : [412]),
+    ...(body === undefined ? [] : [408, 413, 415]),
+    500,
+    503,
+  ];
+  return [...new Set(statuses)].sort((a, b) => a - b);
+}
+
+/** The codes of a status, in CommonMark. */
+function codesOf(status: number): string {
+  const codes = Object.entries(REFUSAL_STATUS).filter(([, of]) => of === status);
+  return codes.map(([code]) => `\`${code}\``).join(', ');
+}
+
+/** An error body for a status. */
+function errorExample(status: number, { code, description, field }: RefusalExample): unknown {
+  return {
+    status: String(status),
+    timeStamp: '2026-11-21T05:00:00+0000',
+    error: {
+      errorId: '7f9c24e8-3b12-4fef-91e0-1b7c5d2a6f43',
+      message: null,
+      code,
+      description,
+      details: field === undefined ? null : [{ field, problem: description.slice(field.length + 1) }],
+    },
+  };
+}
+
+/** The examples of the OAuth endpoints, by component: the error body, and the body of RFC 6749 §5.2. */
+function oauthErrorExamples(status: number, usual: RefusalExample): JsonObject {
+  const { json = usual, form = { ...json, code: status < 429 ? 'invalid_request' : json.code } } =
+    examples().oauthRefusals[status] ?? {};
+  return {
+    Error: { value: errorExample(status, json) },
+    OAuthError: { value: { error: form.code, error_description: form.description } },
+  };
 }
 
 const SUMMARY = 'A gate for APIs: access tokens with scopes on the way in, signed webhook deliveries on the way out.';

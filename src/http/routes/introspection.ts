@@ -8,10 +8,9 @@ import {
   credentialPlace,
   formCredentials,
   oauthBody,
-  oauthRefusal,
+  oauthRoute,
   type Parameters,
   parametersOf,
-  refuseInDialect,
 } from '../oauth.ts';
 import type { Call, Route } from '../route.ts';
 
@@ -87,22 +86,16 @@ export function introspectionRoutes({ tokens, authentication, gate, users, issue
   };
 
   return [
-    {
-      method: 'POST',
+    oauthRoute({
       path: INTROSPECTION_PATH,
-      access: 'open',
-      tag: 'oauth',
       operationId: 'introspectToken',
       authentication: { by: ['body', 'basic', 'bearer'], scope: INTROSPECT.scope },
       summary: 'Introspect an access token',
       body: oauthBody(introspectionRequest, introspectionForm),
       replies: {
         200: { description: 'What the token is worth now', schema: introspectionResponse },
-        400: { description: 'Refused; a form is answered as RFC 6749 §5.2 says' },
         401: { description: 'The caller may not introspect tokens' },
-        429: { description: 'Too many failed authentications; see `Retry-After`' },
       },
-      refusal: oauthRefusal,
       respond: async (call) => {
         const parameters = parametersOf(call);
         // Before reading the token: a caller without the scope learns nothing about it.
@@ -113,7 +106,6 @@ export function introspectionRoutes({ tokens, authentication, gate, users, issue
           body: await introspect(parameters.required('token')),
         };
       },
-      refuse: refuseInDialect,
-    },
+    }),
   ];
 }

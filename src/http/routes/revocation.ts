@@ -6,9 +6,8 @@ import {
   formCredentials,
   oauthBody,
   oauthErrorSchema,
-  oauthRefusal,
+  oauthRoute,
   parametersOf,
-  refuseInDialect,
 } from '../oauth.ts';
 import type { Route } from '../route.ts';
 
@@ -36,22 +35,16 @@ type Dependencies = { readonly tokens: Pick<Tokens, 'revoke'>; readonly authenti
 
 export function revocationRoutes({ tokens, authentication }: Dependencies): Route[] {
   return [
-    {
-      method: 'POST',
+    oauthRoute({
       path: REVOCATION_PATH,
-      access: 'open',
-      tag: 'oauth',
       operationId: 'revokeToken',
       authentication: { by: ['body', 'basic'] },
       summary: 'Revoke an access token of the calling application',
       body: oauthBody(revocationRequest, revocationForm),
       replies: {
         200: { description: 'The token is not valid, whether or not it ever was', schema: z.object({}) },
-        400: { description: 'Refused; a form is answered as RFC 6749 §5.2 says' },
         401: { description: 'To a form: the client credentials are not valid', schema: oauthErrorSchema },
-        429: { description: 'Too many failed authentications; see `Retry-After`' },
       },
-      refusal: oauthRefusal,
       respond: async (call) => {
         const parameters = parametersOf(call);
         const client = await authentication.client(call, parameters);
@@ -60,7 +53,6 @@ export function revocationRoutes({ tokens, authentication }: Dependencies): Rout
         // RFC 7009 §2.2 defines no body, but clients that parse every reply as JSON fail on an empty one.
         return { status: 200, body: {} };
       },
-      refuse: refuseInDialect,
-    },
+    }),
   ];
 }

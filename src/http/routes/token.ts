@@ -7,7 +7,7 @@ import {
   formCredentials,
   oauthBody,
   oauthErrorSchema,
-  oauthRefusal,
+  oauthRoute,
   parametersOf,
   refuseInDialect,
 } from '../oauth.ts';
@@ -54,22 +54,16 @@ type Dependencies = { readonly tokens: Pick<Tokens, 'issue'>; readonly authentic
 
 export function tokenRoutes({ tokens, authentication }: Dependencies): Route[] {
   return [
-    {
-      method: 'POST',
+    oauthRoute({
       path: TOKEN_PATH,
-      access: 'open',
-      tag: 'oauth',
       operationId: 'issueToken',
       authentication: { by: ['body', 'basic'] },
       summary: 'Get an access token',
       body: oauthBody(tokenRequest, tokenForm),
       replies: {
         200: { description: 'The token', schema: tokenResponse },
-        400: { description: 'Refused; a form is answered as RFC 6749 §5.2 says' },
         401: { description: 'To a form: the client credentials are not valid', schema: oauthErrorSchema },
-        429: { description: 'Too many failed authentications; see `Retry-After`' },
       },
-      refusal: oauthRefusal,
       respond: async (call) => {
         const parameters = parametersOf(call);
         const grantType = parameters.required('grant_type');
@@ -95,6 +89,6 @@ export function tokenRoutes({ tokens, authentication }: Dependencies): Route[] {
         const named = fault ? new Refusal('server_error', 'failed to generate an access token') : refusal;
         return refuseInDialect(named, request) ?? named;
       },
-    },
+    }),
   ];
 }
