@@ -36,13 +36,12 @@ describe('applications', () => {
       await page.getByRole('link', { name: 'Go to Acme: staff import' }).click();
       await page.getByRole('link', { name: 'acme-staff-import' }).waitFor();
       assert.equal((await page.content()).includes(clientSecret), false);
-      if (!isScriptless) await isAccessible();
     });
   }
 
   it('says beside the field what was wrong, keeps what was typed, and makes no account for it', async (t) => {
     const portal = await startPortal(t);
-    const { page, open, isAccessible } = await portal.signIn('administrator', { expecting: [400, 409] });
+    const { page, open } = await portal.signIn('administrator', { expecting: [400, 409] });
     await open('/applications/new');
     await page.getByLabel('Name').fill('Shop');
     await page.getByRole('radio', { name: 'A new service account' }).check();
@@ -57,7 +56,6 @@ describe('applications', () => {
       [],
     );
     assert.equal(await page.getByRole('radio', { name: 'A new service account' }).isChecked(), true);
-    await isAccessible();
     // An account that somebody has already is not taken over.
     await portal.service.services.users.create({ userName: 'shop' }, SERVICE);
     await page.getByLabel('Tokens are good for').fill('600');
@@ -117,7 +115,7 @@ describe('applications', () => {
     const { services } = portal.service;
     const { id: hrId } = await services.users.create({ userName: 'hr', displayName: 'Human resources' }, SERVICE);
     await services.users.create({ userName: 'gone', active: false }, SERVICE);
-    const { page, open, isAccessible } = await portal.signIn('administrator', { expecting: [400] });
+    const { page, open } = await portal.signIn('administrator', { expecting: [400] });
     await open('/applications/new');
     const actsAs = page.locator('#field-userId');
     await page.getByRole('radio', { name: 'An existing user' }).check();
@@ -135,7 +133,6 @@ describe('applications', () => {
       await page.locator('#field-userId-problem', { hasText: problem }).waitFor();
       assert.equal(await actsAs.inputValue(), userName);
     }
-    await isAccessible();
     await actsAs.fill(' hr ');
     await register.click();
     await page.getByRole('link', { name: 'Go to Shop' }).click();
@@ -165,10 +162,9 @@ describe('applications', () => {
       SERVICE,
     );
     const before = { clientId: made.application.clientId, clientSecret: made.clientSecret };
-    const { page, open, isAccessible } = await portal.signIn('administrator', { expecting: [400] });
+    const { page, open } = await portal.signIn('administrator', { expecting: [400] });
     await open(`/applications/${made.application.id}`);
     await page.getByRole('link', { name: 'New secret' }).click();
-    await isAccessible();
     assert.equal(await page.locator('input[name="overlapSeconds"]:checked').count(), 0, 'nothing is chosen beforehand');
     const make = page.getByRole('button', { name: 'Make a new secret' });
     await make.click();
@@ -228,13 +224,11 @@ describe('users', () => {
     const portal = await startPortal(t);
     const { page, open, isAccessible } = await portal.signIn('administrator');
     await open('/users');
-    await isAccessible();
     await page.getByRole('link', { name: 'Add a user' }).click();
     await page.getByLabel('User name').fill('grace');
     await page.getByLabel('Operator').check();
     await page.getByLabel('Only these').check();
     await page.getByLabel('Divisions, one a line').fill('sales\nlegal');
-    await isAccessible();
     await page.getByRole('button', { name: 'Add the user' }).click();
     await page.getByText('grace is added.').waitFor();
     await page.getByText('sales, legal').waitFor();
@@ -282,7 +276,7 @@ describe('users', () => {
 
   it('are told of a permission that is none where it was typed, once', async (t) => {
     const portal = await startPortal(t);
-    const { page, open, isAccessible } = await portal.signIn('administrator', { expecting: [400] });
+    const { page, open } = await portal.signIn('administrator', { expecting: [400] });
     await open('/users/new');
     await page.getByLabel('User name').fill('grace');
     await page.getByLabel('employees:view').check();
@@ -300,7 +294,6 @@ describe('users', () => {
     await page.getByRole('button', { name: 'Add the user' }).click();
     await page.locator('#field-permissions-problem').waitFor();
     assert.equal(await page.locator('p.problem').count(), 1);
-    await isAccessible();
   });
 
   it('cannot take the role, the activity or the existence of their own account away', async (t) => {
@@ -322,7 +315,6 @@ describe('API products', () => {
     const portal = await startPortal(t);
     const { page, open, isAccessible } = await portal.signIn('administrator', { expecting: [400, 409] });
     await open('/products');
-    await isAccessible();
     await page.getByRole('link', { name: 'Add a product' }).click();
     await page.getByLabel('Name').fill('Shop');
     await page.getByLabel('Scope', { exact: true }).first().fill('orders:view');
@@ -336,7 +328,6 @@ describe('API products', () => {
     await page.getByLabel('Path').first().fill('/shop/orders/{id}');
     await page.getByRole('button', { name: 'Add the product' }).click();
     await page.getByText('Shop is part of the catalogue.').waitFor();
-    await isAccessible();
     await page.getByRole('link', { name: 'Who could call this?' }).last().click();
     await page.getByLabel('Path').fill('/shop/orders/17');
     await page.getByText('No application holds the scope').waitFor();
@@ -357,11 +348,10 @@ describe('API products', () => {
 
   it('that are built in are shown and not changed', async (t) => {
     const portal = await startPortal(t);
-    const { page, open, isAccessible } = await portal.signIn('administrator');
+    const { page, open } = await portal.signIn('administrator');
     await open('/products');
     await page.getByRole('link', { name: 'Employees', exact: true }).click();
     await page.getByText('built in').waitFor();
     assert.equal(await page.getByRole('link', { name: 'Change', exact: true }).count(), 0);
-    await isAccessible();
   });
 });

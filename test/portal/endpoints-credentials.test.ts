@@ -13,9 +13,8 @@ describe('a new secret', () => {
     const at = receiver.endpoint('/in');
     const endpoint = await makeEndpoint(admin, at, { name: 'Shop' });
     await startWebhook(admin, await makeWebhook(admin, endpoint, ['order.created']));
-    const { page, open, isAccessible } = await openAs('administrator', `/endpoints/${endpoint.id}`);
+    const { page, open } = await openAs('administrator', `/endpoints/${endpoint.id}`);
     await page.getByRole('link', { name: 'New secret' }).click();
-    await isAccessible();
     await page.getByLabel('It is used').selectOption('in an hour');
     await page.getByRole('button', { name: 'Make the new secret' }).click();
     const secret = await page.getByRole('group', { name: 'New secret' }).locator('code').innerText();

@@ -49,7 +49,6 @@ describe('a passkey', () => {
     const visitor = await visitWithDevice(portal);
     const { page } = visitor;
     await signInByPassword(visitor, portal);
-    await visitor.isAccessible();
     await addPasskey(visitor, portal);
     await page.getByText('The passkey is added').waitFor();
     const row = page.getByRole('row').filter({ hasText: 'Laptop' });
@@ -67,7 +66,6 @@ describe('a passkey', () => {
     // It cannot be undone, so it is asked first.
     await page.getByRole('link', { name: 'Remove the passkey Laptop' }).click();
     await page.getByRole('heading', { name: 'Remove the passkey Laptop?' }).waitFor();
-    await visitor.isAccessible();
     await page.getByRole('link', { name: 'Cancel' }).click();
     await page.getByRole('link', { name: 'Remove the passkey Laptop' }).click();
     await page.getByRole('button', { name: 'Remove the passkey' }).click();

@@ -7,7 +7,7 @@ import { startPortal } from '../support/browser.ts';
 describe('rows of a form', () => {
   it('are added up to as many as there may be, which is said', async (t) => {
     const portal = await startPortal(t);
-    const { page, open, isAccessible } = await portal.signIn('administrator');
+    const { page, open } = await portal.signIn('administrator');
     await open('/webhooks/new');
     const headers = page.getByRole('group', { name: /^Custom headers/ });
     await page.locator('details:has([data-rows]) > summary').click();
@@ -19,7 +19,6 @@ describe('rows of a form', () => {
     assert.equal(await rows.count(), CUSTOM_HEADERS_MAX);
     assert.equal(await add.isDisabled(), true);
     await word.waitFor();
-    await isAccessible();
     await headers.getByRole('button', { name: 'Remove this row' }).first().click();
     assert.equal(await add.isDisabled(), false);
     assert.equal(await word.isVisible(), false);

@@ -82,7 +82,7 @@ describe('a webhook', () => {
     await until('both to be dead', settled);
     await succeeded(admin.post(`webhooks/${webhook.id}/stop`));
     await publish(admin, 'order.created', { n: 3 });
-    const { page, isAccessible, open } = await deliver.openAs('operator', `/webhooks/${webhook.id}`);
+    const { page, open } = await deliver.openAs('operator', `/webhooks/${webhook.id}`);
     const figures = (await page.locator('.figures').innerText()).replace(/\s+/g, ' ');
     assert.match(figures, /Waiting 1 the oldest from (now|\d+ seconds? ago) Dead 2 kept until .* Records in all 3/);
     await page.getByRole('heading', { name: '2 records are dead' }).waitFor();
@@ -91,7 +91,6 @@ describe('a webhook', () => {
       story,
       /^stopped .* An administrator stopped it\. failing .* The receiver answered 500\. started .* Created /,
     );
-    await isAccessible();
     await page.getByRole('button', { name: 'Start the webhook Orders' }).click();
     await page.getByText('Started: what waits is sent.').waitFor();
     await until('it to fail', async () => (await readWebhook(admin, webhook)).state === 'failing');
@@ -107,7 +106,7 @@ describe('a webhook', () => {
       maxRecordsPerSecond: 0.5,
       standardWebhooks: true,
     });
-    const { page, isAccessible } = await deliver.openAs('administrator', `/webhooks/${webhook.id}`, {
+    const { page } = await deliver.openAs('administrator', `/webhooks/${webhook.id}`, {
       expecting: [400],
     });
     await page.getByRole('link', { name: 'Change' }).click();
@@ -125,7 +124,6 @@ describe('a webhook', () => {
     await page.getByLabel('Records in a batch').fill('5000');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.locator('#field-maxBatchRecords-problem').getByText('must be at most 1000').waitFor();
-    await isAccessible();
     await page.getByLabel('Records in a batch').fill('');
     await page.getByLabel('Records a second').fill('');
     await page.getByRole('button', { name: 'Save' }).click();
@@ -157,10 +155,9 @@ describe('a webhook', () => {
     const deliver = await startDeliverPortal(t);
     const { webhook } = await makeOrders(deliver);
     await publish(deliver.admin, 'order.created', { n: 1 }, { n: 2 });
-    const { page, isAccessible } = await deliver.openAs('administrator', `/webhooks/${webhook.id}/delete`);
+    const { page } = await deliver.openAs('administrator', `/webhooks/${webhook.id}/delete`);
     await page.getByText('2 records that wait, and will not be sent').waitFor();
     await page.getByText('Its endpoint, its key and the event types stay').waitFor();
-    await isAccessible();
     await page.getByRole('button', { name: 'Delete the webhook' }).click();
     await page.getByText('The webhook Orders is deleted.').waitFor();
     assert.equal((await deliver.admin.get(`webhooks/${webhook.id}`)).status, 404);

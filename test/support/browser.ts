@@ -123,7 +123,10 @@ async function checkAccessibility(page: Page): Promise<void> {
   await page.evaluate(AXE);
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-    const violations = (await page.evaluate('axe.run().then(({ violations }) => violations)')) as Violation[];
+    // Themes differ in colours alone.
+    const rules = colorScheme === 'light' ? '' : ", runOnly: ['cat.color']";
+    const run = `axe.run({ resultTypes: ['violations']${rules} }).then(({ violations }) => violations)`;
+    const violations = (await page.evaluate(run)) as Violation[];
     const found = violations.map(({ id, help, nodes }) => ({
       theme: colorScheme,
       id,
