@@ -6,7 +6,7 @@ import type { Store } from '../store/store.ts';
 import { type StopReason, stoppedProgress } from '../webhooks/lifecycle.ts';
 import { serviceStopEntry } from '../webhooks/service-stop.ts';
 import { stateChange } from '../webhooks/status-event.ts';
-import type { DeliveryTarget } from './target.ts';
+import type { DeliveryTarget } from './batch.ts';
 
 type Dependencies = { readonly store: Pick<Store, 'webhooks'>; readonly ids: Ids; readonly log: Log };
 
