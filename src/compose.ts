@@ -1,4 +1,4 @@
-/** Everything but the doors: what the server, an embedding program and the commands share. */
+/** Puts together what the server, an embedding program and the commands share: everything but HTTP and the command line. */
 import { type Config, ConfigurationError, readSettingFile } from './config/config.ts';
 import { type Data, type FirstCredentials, openData } from './data/data-folder.ts';
 import { makeFirstCredentials } from './data/first-start.ts';
@@ -10,6 +10,7 @@ import type { EgressPolicy } from './outbound/egress.ts';
 import { readAuthorities } from './outbound/tls.ts';
 import { createTransport, type Transport } from './outbound/transport.ts';
 import { createServices, type Services } from './services.ts';
+import type { ThreadEvents } from './store/sqlite/driver/thread-writer.ts';
 
 export type Composed = Omit<Data, 'firstCredentials' | 'firstStart'> & {
   readonly egress: EgressPolicy;
@@ -17,36 +18,43 @@ export type Composed = Omit<Data, 'firstCredentials' | 'firstStart'> & {
   readonly makeLargeBody: LargeBodies['make'];
   readonly services: Services;
   readonly erasureWork: ErasureWork;
-  /** Not null until `credentialsShown`, which whoever shows them calls; a start that was cut short before shows them again. */
+  /** Null once `credentialsShown` was called. If a start is interrupted before that, the next one has them again. */
   readonly firstCredentials: FirstCredentials | null;
   credentialsShown(): Promise<void>;
-  /** Tells that there may be work to deliver. */
+  /** Reports that there may be work to deliver. */
   wake(): void;
-  /** Who is told. Without a listener nobody is, and the server beside this process finds the work, or the erasure, by itself. */
+  /** Sets the listener. Without one, the server beside this process finds the work, or the erasure, by itself. */
   onWork(listener: WorkListener): void;
-  /** Has threads write to the database from soon on: for the one server of a data folder, when it is ready. They take 50 ms of a processor. */
-  startThreads(): void;
   close(): Promise<void>;
 };
 
-/** A dispatcher, as those who make work for it see it. */
+/** The part of a dispatcher that use cases call. */
 export type WorkListener = { wake(): void; recall(subject: string): void };
 
 export type ComposeOptions = {
-  /** This process is the one server of the data folder. */
+  /** This process takes the lock of the data folder, as its one server does. */
   readonly exclusive: boolean;
-  /** Make a new installation, also where the folder has lost its database. */
+  /**
+   * Commits in threads, as a server does. Called once if one of them ends unexpectedly: from then on every write is refused, and only a
+   * new process, or a new `compose`, writes again. Without it the event loop commits.
+   */
+  readonly onWriterEnd?: (error: Error) => void;
+  /** Make a new installation, even if the folder has lost its database. */
   readonly anew?: boolean;
   readonly log: Log;
-  /** The system's where absent. */
+  /** The default is the system's clock. */
   readonly clock?: Clock;
 };
 
-/** Opens the data folder and puts the use cases together. Throws `ConfigurationError` or `DataFolderError`. */
-export async function compose(config: Config, { log, ...options }: ComposeOptions): Promise<Composed> {
+/** Opens the data folder and creates the use cases. Throws `ConfigurationError` or `DataFolderError`. */
+export async function compose(config: Config, { log, onWriterEnd, ...options }: ComposeOptions): Promise<Composed> {
   const egress: EgressPolicy = { allow: config.egressAllow };
   const transport = openTransport(config, egress);
-  const { firstCredentials, firstStart, ...data } = await openData(config, { ...options, log });
+  const { firstCredentials, firstStart, ...data } = await openData(config, {
+    ...options,
+    log,
+    ...(onWriterEnd === undefined ? {} : { writerThread: threadEvents(log, onWriterEnd) }),
+  });
   const largeBodies = createLargeBodies({
     ...{ store: data.store, path: data.db.connection.name },
     onFault: (err) => log.error({ err }, 'the thread that makes large bodies failed; they are made without'),
@@ -81,14 +89,22 @@ export async function compose(config: Config, { log, ...options }: ComposeOption
       onWork: (next) => {
         listener = next;
       },
-      startThreads: () =>
-        void data.db.startThreads((err) => log.error({ err }, 'a thread of the database failed; writing goes on')),
       close,
     };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+function threadEvents(log: Log, onWriterEnd: (error: Error) => void): ThreadEvents {
+  return {
+    onEnd: (err) => {
+      log.error({ err }, 'a thread of the database ended: nothing more can be written');
+      onWriterEnd(err);
+    },
+    onCheckpointFailure: (err) => log.error({ err }, 'the log could not be copied into the database; writing goes on'),
+  };
 }
 
 function openTransport({ caFile, egressProxy }: Config, egress: EgressPolicy): Transport {

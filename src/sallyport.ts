@@ -72,6 +72,12 @@ export type Sallyport = Embedding & {
   /** Reads the certificate and its key again, for connections from then on. What cannot be used is told to the log alone. */
   renewCertificate(): void;
   /**
+   * Resolves with the reason if a thread of the database ends unexpectedly, and never otherwise. From then on everything that writes
+   * is refused as `unavailable`, and nothing is delivered. Nothing that was acknowledged is lost: call `stop` and create another
+   * Sallyport, or end the process and let its supervisor start it again. `sallyport serve` does the latter.
+   */
+  readonly failed: Promise<Error>;
+  /**
    * Stops accepting, finishes what is under way (8 s at most), and closes the data folder. Later calls wait for the same stop; every
    * other call rejects with `StoppedError` from now on, and the middleware answers 503. Rejects after 9.5 s, with the folder still open,
    * where another process keeps the database locked for example; nothing that was acknowledged is lost then.
@@ -95,11 +101,12 @@ export async function createSallyport(
   const config = completeConfig(options);
   const log = givenLog ?? createLog(config.logLevel);
   const certificate = openServingCertificate(config, { log, clock: overrides.clock ?? Date.now });
-  const composed = await compose(config, { exclusive: true, log, ...overrides });
+  const { promise: failed, resolve: onWriterEnd } = Promise.withResolvers<Error>();
+  const composed = await compose(config, { exclusive: true, log, onWriterEnd, ...overrides });
   try {
     // A test's clock is not set: the time that it shows has passed.
     const stopwatch = overrides.clock ?? (() => performance.now());
-    return assemble(composed, { config, log, certificate, stopwatch });
+    return assemble(composed, { config, log, certificate, stopwatch, failed });
   } catch (error) {
     // Else the folder would stay locked as long as the process lives.
     await composed.close();
@@ -113,9 +120,10 @@ type Surroundings = {
   readonly certificate: ServingCertificate;
   /** Milliseconds that only grow. */
   readonly stopwatch: () => number;
+  readonly failed: Sallyport['failed'];
 };
 
-function assemble(composed: Composed, { config, log, certificate, stopwatch }: Surroundings): Sallyport {
+function assemble(composed: Composed, { config, log, certificate, stopwatch, failed }: Surroundings): Sallyport {
   const { store, clock, services } = composed;
   const observers = createObservers({ store, clock });
   const { metrics, figures } = observers;
@@ -157,7 +165,6 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch }: S
     await dispatcher.start();
     housekeeping.start();
     composed.erasureWork.start();
-    composed.startThreads();
     endWatch = watchStorage({ ...composed, log });
     catalogueWatch = setInterval(() => {
       services.products
@@ -188,6 +195,7 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch }: S
   return {
     // The portal is for who listens by themselves: a host program has pages of its own at these paths.
     ...embedding,
+    failed,
     services: refusedAfterStop(during, readingServices(services), IN_MEMORY),
     firstCredentials: composed.firstCredentials,
     credentialsShown: () => during(composed.credentialsShown),

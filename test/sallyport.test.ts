@@ -12,8 +12,11 @@ it('releases its data folder if a file of the portal is missing', async (t) => {
   const log = createLog('silent');
   const first = await createSallyport(config, log);
   await first.stop();
-  // A binary without its files.
-  const missing = { isSea: () => true, getAsset: (name: string) => assert.fail(`there is no ${name}`) };
+  // A binary that has its threads but no other files.
+  const thread = new URL('../src/store/sqlite/driver/thread.ts', import.meta.url).href;
+  const getAsset = (name: string): string =>
+    name.endsWith('-thread.js') ? `import(${JSON.stringify(thread)})` : assert.fail(`there is no ${name}`);
+  const missing = { isSea: () => true, getAsset };
   const found = process.getBuiltinModule.bind(process);
   const restore = replaceBuiltins((id) => (id === 'node:sea' ? missing : found(id)));
   cleanUp(t, restore);

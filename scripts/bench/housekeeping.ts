@@ -30,7 +30,10 @@ const START = Date.parse('2026-11-21T05:00:00Z');
 
 const folder = mkdtempSync(join(tmpdir(), 'bench-'));
 const path = join(folder, 'sallyport.db');
-const database = openSqlite(path);
+const fail = (error: Error): never => {
+  throw error;
+};
+const database = openSqlite(path, { writerThread: { onEnd: fail, onCheckpointFailure: fail } });
 createSchema(database, readFileSync(new URL('../../schema.sql', import.meta.url), 'utf8'));
 let at = START;
 const clock = (): number => at;
@@ -60,9 +63,6 @@ try {
   database.connection.pragma('synchronous = FULL');
   // What was written so far must not weigh on the first commit that is measured.
   execFileSync('sync');
-  await database.startThreads((error) => {
-    throw error;
-  });
   console.log(`${RECORDS} records in each of two logs, ${RECORDS} tokens; ${megabytes()} MB, ${pages()} pages`);
 
   await waits('a writer alone', () => sleep(3000));

@@ -1,6 +1,7 @@
 /** `sallyport serve`: runs the service until a signal ends it. */
 import { type Config, settingPrefix } from '../config/config.ts';
 import { SETTING_NAMES } from '../config/names.ts';
+import { WRITER_END_STOP_MS } from '../kernel/limits/database.ts';
 import { DRAIN_MS } from '../kernel/limits/limits.ts';
 import { VERSION } from '../kernel/version.ts';
 import type { Sallyport } from '../sallyport.ts';
@@ -26,6 +27,7 @@ export const serveCommands: CommandGroup = [
       const config = await invocation.config();
       const { createSallyport } = await import('../sallyport.ts');
       const sallyport = await createSallyport(config);
+      let failure: unknown;
       try {
         const where = await sallyport.start();
         renew = sallyport.renewCertificate;
@@ -33,17 +35,28 @@ export const serveCommands: CommandGroup = [
         const { firstCredentials } = sallyport;
         const isRead = await announce(invocation, where, config.dataDir, sallyport);
         if (isRead && firstCredentials !== null) await sallyport.credentialsShown();
-        await signalled;
+        failure = await Promise.race([signalled, sallyport.failed]);
       } catch (error) {
         await sallyport.stop();
         throw refusedAddress(config, error) ?? error;
       }
+      if (failure instanceof Error) throw await stoppedBy(failure, sallyport);
       // The next start does the rest, so that the process ends in time.
       await sallyport.stop().catch(leaveAtOnce);
       return 0;
     },
   },
 ];
+
+/** Lets requests under way be answered for a moment, and returns the error that is the last line of the log. */
+async function stoppedBy(cause: Error, { stop }: Pick<Sallyport, 'stop'>): Promise<CommandError> {
+  const patience = new Promise<void>((resolve) => setTimeout(resolve, WRITER_END_STOP_MS).unref());
+  await Promise.race([stop().catch(() => {}), patience]);
+  return new CommandError(
+    `a thread of the database ended (${cause.message}), so the service stopped; nothing that was acknowledged is lost; systemd, Docker or npm start starts it again`,
+    { cause },
+  );
+}
 
 /** Prints the address and the first credentials. Returns whether somebody reads them. */
 async function announce(

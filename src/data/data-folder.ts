@@ -27,6 +27,7 @@ import {
   type SchemaHistory,
 } from '../store/sqlite/driver/schema.ts';
 import { openSqlite, type SqliteDatabase } from '../store/sqlite/driver/sqlite.ts';
+import type { ThreadEvents } from '../store/sqlite/driver/thread-writer.ts';
 import { largestRowKey } from '../store/sqlite/row-keys.ts';
 import { createStore } from '../store/sqlite/store.ts';
 import type { Store } from '../store/store.ts';
@@ -91,8 +92,9 @@ type Opening = {
   readonly clock?: Clock;
   /** Told of a migration. */
   readonly log?: Pick<Log, 'info'>;
-  /** How the schema came to be what it is. */
   readonly history?: SchemaHistory;
+  /** Commits in a thread: for a server. */
+  readonly writerThread?: ThreadEvents;
 };
 
 /**
@@ -112,14 +114,14 @@ export const FIRST_START_FILE = 'first-start';
  */
 export async function openData(
   config: Config,
-  { exclusive, anew = false, clock = Date.now, log, history = SCHEMA_HISTORY }: Opening,
+  { exclusive, anew = false, clock = Date.now, log, history = SCHEMA_HISTORY, writerThread }: Opening,
 ): Promise<Data> {
   const lock = exclusive ? takeFolder(config, anew) : null;
   let db: SqliteDatabase | null = null;
   try {
     const masterKey = findMasterKey(config, exclusive);
     if (exclusive) tidyFolder(config);
-    db = await openDatabase(config, { exclusive, clock, log, history });
+    db = await openDatabase(config, { exclusive, clock, log, history, writerThread });
     // Only the one process that may write the key's file settles; the others see the old key refused meanwhile.
     const path = masterKeyPath(config);
     const settled = exclusive ? await settleRotation(db, { path, current: masterKey, random: randomBytes }) : masterKey;
@@ -242,11 +244,14 @@ function missingLogText(config: Config, path: string): string {
   return `${settingPrefix(config, 'dataDir')}the database ${path} was not closed, and its log ${path}-wal is gone, with what was written last: put it back, or restore a backup with sallyport restore <backup> --force; to go on without it, remove ${path}-shm`;
 }
 
-type DatabaseOpening = Required<Pick<Opening, 'exclusive' | 'clock' | 'history'>> & { readonly log: Opening['log'] };
+type DatabaseOpening = Required<Pick<Opening, 'exclusive' | 'clock' | 'history'>> & {
+  readonly log: Opening['log'];
+  readonly writerThread: ThreadEvents | undefined;
+};
 
 async function openDatabase(
   config: Config,
-  { exclusive, clock, log, history }: DatabaseOpening,
+  { exclusive, clock, log, history, writerThread }: DatabaseOpening,
 ): Promise<SqliteDatabase> {
   if (!exclusive) requireDatabase(config);
   const path = databasePath(config);
@@ -256,7 +261,7 @@ async function openDatabase(
     databaseFiles(config),
     () => {
       makePrivateFile(path);
-      return openSqlite(path);
+      return openSqlite(path, writerThread === undefined ? {} : { writerThread });
     },
   );
   try {

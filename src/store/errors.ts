@@ -69,7 +69,8 @@ export class KeyConflict extends Error {
 
 /**
  * `locked`: another process held the lock for longer than a request may wait. `missing`: the data folder or one of the database's
- * files is no longer at its path. `replaced`: another file is. `overloaded`: too many writes are queued. `failed`: any other disk error.
+ * files is no longer at its path. `replaced`: another file is. `overloaded`: too many writes are queued. `stopped`: a
+ * database thread ended, and this process can write nothing more. `failed`: any other disk error.
  */
 export type UnavailableReason =
   | 'full'
@@ -79,6 +80,7 @@ export type UnavailableReason =
   | 'replaced'
   | 'damaged'
   | 'overloaded'
+  | 'stopped'
   | 'failed';
 
 const DESCRIPTIONS: Readonly<Record<UnavailableReason, string>> = {
@@ -89,12 +91,13 @@ const DESCRIPTIONS: Readonly<Record<UnavailableReason, string>> = {
   replaced: 'the database cannot be written: other files are in their place: restart Sallyport',
   damaged: 'the database is damaged: restore a backup with sallyport restore <backup> --force',
   overloaded: 'the database cannot be written: too many requests are waiting for it',
+  stopped: 'the database cannot be written: the thread that writes it ended: restart Sallyport',
   failed: 'the database cannot be used: the disk reports an error',
 };
 
 /**
- * The database cannot be used for now. A write was not applied, with one exception: if the files disappeared during its commit, it is in
- * those files.
+ * The database cannot be used for now. A write was not applied, with two exceptions: if the files disappeared during its commit, it is in
+ * those files; if the writing thread ended (`stopped`), nobody knows whether it had committed the write.
  */
 export class DatabaseUnavailable extends Refusal {
   readonly reason: UnavailableReason;

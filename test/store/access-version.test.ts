@@ -77,9 +77,8 @@ describe('the version of what access depends on', () => {
 
   for (const where of ['in the event loop', 'in a thread']) {
     it(`is looked for again within a turn that lasts, where what is written here is written ${where}`, async (t) => {
-      const s = await openTestServices(t);
+      const s = await openTestServices(t, { writerThread: where === 'in a thread' });
       await makeApplication(s);
-      if (where === 'in a thread') await s.database.startThreads((error) => assert.fail(error));
       const other = openSqlite(s.path);
       t.after(() => other.close());
       const again = (): number => {

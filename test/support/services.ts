@@ -34,14 +34,15 @@ export type TestServices = TestStore &
 
 export type TestServiceOptions = {
   readonly now?: number;
+  readonly writerThread?: boolean;
   readonly egress?: EgressPolicy;
   /** Further authorities that the transport trusts, in PEM. */
   readonly caPem?: string;
 };
 
 export async function openTestServices(t: TestContext, options: TestServiceOptions = {}): Promise<TestServices> {
-  const { now, egress = LOOPBACK, caPem = null } = options;
-  const testStore = await openTestStore(t, now === undefined ? {} : { now });
+  const { egress = LOOPBACK, caPem = null } = options;
+  const testStore = await openTestStore(t, options);
   let wakes = 0;
   const log = createLog('silent');
   const services = readingServices(

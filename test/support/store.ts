@@ -16,6 +16,7 @@ import { openSqlite, type SqliteDatabase } from '../../src/store/sqlite/driver/s
 import { createStore } from '../../src/store/sqlite/store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { cleanUp } from './cleanup.ts';
+import { FAILING_TEST } from './thread-events.ts';
 
 /** When the tests' clock starts: the moment at which the PGP keys in test/vectors are what their names say. */
 export const NOW: number = Date.parse('2026-11-21T05:00:00.000Z');
@@ -43,17 +44,23 @@ export function temporaryFolder(t: TestContext): string {
 }
 
 /** A new database with the schema in it and nothing else. Closed and removed when the test ends. */
-export function openTestDatabase(t: TestContext): { readonly path: string; readonly database: SqliteDatabase } {
+export function openTestDatabase(
+  t: TestContext,
+  { writerThread = false }: { readonly writerThread?: boolean } = {},
+): { readonly path: string; readonly database: SqliteDatabase } {
   const path = join(temporaryFolder(t), 'sallyport.db');
-  const database = openSqlite(path);
+  const database = openSqlite(path, writerThread ? { writerThread: FAILING_TEST } : {});
   cleanUp(t, () => database.close());
   createSchema(database, readFileSync(new URL('../../schema.sql', import.meta.url), 'utf8'));
   return { path, database };
 }
 
 /** A store under a random master key, with the built-in products and event types. */
-export async function openTestStore(t: TestContext, { now = NOW }: { now?: number } = {}): Promise<TestStore> {
-  const { path, database } = openTestDatabase(t);
+export async function openTestStore(
+  t: TestContext,
+  { now = NOW, writerThread = false }: { readonly now?: number; readonly writerThread?: boolean } = {},
+): Promise<TestStore> {
+  const { path, database } = openTestDatabase(t, { writerThread });
   let at = now;
   const clock = (): number => at;
   const ids = createIds(clock, randomBytes);

@@ -7,13 +7,14 @@ import type { Statement } from '../../../src/store/sqlite/driver/database.ts';
 import { openSqlite, type SqliteDatabase } from '../../../src/store/sqlite/driver/sqlite.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { temporaryFolder } from '../../support/store.ts';
+import { FAILING_TEST } from '../../support/thread-events.ts';
 
 const WRITERS = ['the event loop', 'a thread'] as const;
 type Writer = (typeof WRITERS)[number];
 
 async function open(t: TestContext, writer: Writer = 'the event loop'): Promise<{ path: string; db: SqliteDatabase }> {
   const path = join(temporaryFolder(t), 'test.db');
-  const db = openSqlite(path);
+  const db = openSqlite(path, writer === 'a thread' ? { writerThread: FAILING_TEST } : {});
   cleanUp(t, () => db.close());
   db.connection.exec(`
     CREATE TABLE parent (id INTEGER PRIMARY KEY) STRICT;
@@ -25,7 +26,6 @@ async function open(t: TestContext, writer: Writer = 'the event loop'): Promise<
       late INTEGER REFERENCES parent (id) DEFERRABLE INITIALLY DEFERRED,
       UNIQUE (size, parent)
     ) STRICT;`);
-  if (writer === 'a thread') await db.startThreads((error) => assert.fail(error));
   return { path, db };
 }
 

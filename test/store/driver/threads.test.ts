@@ -1,36 +1,36 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, renameSync, rmdirSync, statSync } from 'node:fs';
+import { mkdirSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import type { Worker } from 'node:worker_threads';
 import fc from 'fast-check';
-import {
-  CHECKPOINT_PAGES,
-  LISTS_HANDED_EARLY,
-  LOG_FILE_BYTES,
-  THREAD_RESTART_MS,
-} from '../../../src/kernel/limits/database.ts';
+import { CHECKPOINT_PAGES, LISTS_HANDED_EARLY, LOG_FILE_BYTES } from '../../../src/kernel/limits/database.ts';
+import { DatabaseUnavailable } from '../../../src/store/errors.ts';
 import type { SqlValue, Statement } from '../../../src/store/sqlite/driver/database.ts';
-import { createPacking, type PackedValue, unpackedValue } from '../../../src/store/sqlite/driver/packing.ts';
 import { openSqlite, type SqliteDatabase } from '../../../src/store/sqlite/driver/sqlite.ts';
-import { startThread } from '../../../src/store/sqlite/driver/thread-handle.ts';
+import { createPacking, type PackedValue, unpackedValue } from '../../../src/store/sqlite/driver/thread-protocol.ts';
+import type { ThreadEvents } from '../../../src/store/sqlite/driver/thread-writer.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { deferred } from '../../support/deferred.ts';
 import type { FullFile } from '../../support/full-file.ts';
 import { holdLock } from '../../support/lock-holder.ts';
 import { temporaryFolder } from '../../support/store.ts';
+import { FAILING_TEST } from '../../support/thread-events.ts';
 
-async function open(t: TestContext): Promise<{ path: string; db: SqliteDatabase }> {
+type Opened = { readonly path: string; readonly db: SqliteDatabase };
+
+/** A database that a thread writes; with null, the event loop. */
+function open(t: TestContext, writerThread: ThreadEvents | null = FAILING_TEST): Opened {
   const path = join(temporaryFolder(t), 'test.db');
-  const db = openSqlite(path);
+  const db = openSqlite(path, writerThread === null ? {} : { writerThread });
   cleanUp(t, () => db.close());
   db.connection.exec('CREATE TABLE kept (value ANY) STRICT');
   return { path, db };
 }
 
-const startThreads = (db: SqliteDatabase): Promise<void> => db.startThreads((error) => assert.fail(error));
 const insert = (value: SqlValue): Statement => ({
   sql: 'INSERT INTO kept VALUES (@value) RETURNING value, typeof(value) AS type',
   params: { value },
@@ -49,10 +49,9 @@ describe('values between the event loop and a thread', () => {
     fc.assert(
       fc.property(fc.array(value), (values) => {
         const packing = createPacking();
-        const { json, asides } = packing.end(values.map(packing.value));
-        const unpacked = (JSON.parse(json) as PackedValue[]).map((packed) =>
-          unpackedValue(packed, structuredClone(asides)),
-        );
+        const { json, attachments } = packing.end(values.map(packing.value));
+        const received = structuredClone(attachments);
+        const unpacked = (JSON.parse(json) as PackedValue[]).map((packed) => unpackedValue(packed, received));
         const plain = (one: SqlValue): unknown => (one instanceof Uint8Array ? Buffer.from(one).toString('hex') : one);
         assert.deepEqual(
           unpacked.map(plain),
@@ -63,8 +62,7 @@ describe('values between the event loop and a thread', () => {
   });
 
   it('are written as the event loop would write them, and rows come back alike', async (t) => {
-    const [here, there] = [await open(t), await open(t)];
-    await startThreads(there.db);
+    const [here, there] = [open(t, null), open(t)];
     await fc.assert(
       fc.asyncProperty(fc.array(value, { minLength: 1, maxLength: 5 }), async (values) => {
         const [one, other] = await Promise.all([here, there].map(({ db }) => db.commit(values.map(insert))));
@@ -90,24 +88,8 @@ function plainRows(results: Awaited<ReturnType<SqliteDatabase['commit']>> | unde
 }
 
 describe('the threads of a database', () => {
-  it('take over between two commits: nothing is lost, and the order is that of asking', async (t) => {
-    const { db } = await open(t);
-    const commits = Array.from({ length: 200 }, (_, n) => db.commit([insert(n)]));
-    const started = startThreads(db);
-    for (let n = 200; n < 2000; n += 1) {
-      commits.push(db.commit([insert(n)]));
-      if (n % 100 === 0) await turn();
-    }
-    await started;
-    commits.push(db.commit([insert(2000)]));
-    await Promise.all(commits);
-    const values = (db.all('SELECT value FROM kept ORDER BY rowid', {}) as { value: number }[]).map((row) => row.value);
-    assert.deepEqual(values, [...Array(2001).keys()]);
-  });
-
   it('let the event loop read and turn while another process holds the file, and write when it lets go', async (t) => {
-    const { path, db } = await open(t);
-    await startThreads(db);
+    const { path, db } = open(t);
     const holder = await holdLock(t, path);
     let isDone = false;
     const commit = db.commit([insert(1)]).then(() => {
@@ -124,8 +106,7 @@ describe('the threads of a database', () => {
   });
 
   it('keep the log short however much is written, and empty it when asked to', async (t) => {
-    const { path, db } = await open(t);
-    await startThreads(db);
+    const { path, db } = open(t);
     const pageBytes = 4096;
     for (let n = 0; n < 30; n += 1) {
       await Promise.all(Array.from({ length: 50 }, () => db.commit([insert('x'.repeat(pageBytes * 4))])));
@@ -139,8 +120,7 @@ describe('the threads of a database', () => {
   });
 
   it('are read beside: whoever hears of a commit sees it at once, also where something was read in the same turn', async (t) => {
-    const { db } = await open(t);
-    await startThreads(db);
+    const { db } = open(t);
     for (let n = 0; n < 300; n += 1) {
       assert.equal(count(db), n);
       // Reads go on in every turn, so that some are in the one in which the answer comes.
@@ -158,8 +138,7 @@ describe('the threads of a database', () => {
   });
 
   it('are read beside: all that a turn reads is of one state, the next turn’s of the latest', async (t) => {
-    const { path, db } = await open(t);
-    await startThreads(db);
+    const { path, db } = open(t);
     const other = openSqlite(path);
     cleanUp(t, () => other.close());
     assert.equal(count(db), 0);
@@ -170,8 +149,7 @@ describe('the threads of a database', () => {
   });
 
   it('write the first of many while the turn that asks for them goes on, and the rest with its end', async (t) => {
-    const { path, db } = await open(t);
-    await startThreads(db);
+    const { path, db } = open(t);
     const other = openSqlite(path);
     cleanUp(t, () => other.close());
     const commits = Array.from({ length: LISTS_HANDED_EARLY + 8 }, (_, n) => db.commit([insert(n)]));
@@ -184,8 +162,7 @@ describe('the threads of a database', () => {
   });
 
   it('say at once that a reader keeps the log from being emptied, and go on writing', async (t) => {
-    const { path, db } = await open(t);
-    await startThreads(db);
+    const { path, db } = open(t);
     await db.commit([insert(1)]);
     const reader = openSqlite(path);
     cleanUp(t, () => reader.close());
@@ -197,63 +174,6 @@ describe('the threads of a database', () => {
     reader.connection.exec('COMMIT');
     assert.equal(await db.forgetOverwritten(), true);
     assert.equal(count(db), 3);
-  });
-
-  it('are done without where they cannot begin: it is told, and the event loop writes', async (t) => {
-    const { path, db } = await open(t);
-    const moved = `${path}.moved`;
-    renameSync(path, moved);
-    mkdirSync(path);
-    const told = deferred<Error>();
-    await db.startThreads(told.resolve);
-    assert.match((await told.promise).message, /other files are in their place/);
-    rmdirSync(path);
-    renameSync(moved, path);
-    await db.commit([insert(1)]);
-    assert.equal(count(db), 1);
-    assert.equal(await db.forgetOverwritten(), true);
-  });
-
-  it('may not even be had: whoever starts one is told in a later turn, and nobody waits for it', async () => {
-    const cannotBeHandedOver = (() => '') as unknown as string;
-    const faults: string[] = [];
-    const thread = startThread({ path: cannotBeHandedOver, files: [] }, ({ message }) => void faults.push(message));
-    assert.deepEqual([thread.isReady(), faults], [false, []]);
-    await thread.begun;
-    await assert.rejects(thread.checkpoint('PASSIVE'), /could not be cloned/);
-    const rejected: unknown[] = [];
-    const list = { statements: [], since: 0, resolve: () => assert.fail(), onWritten: undefined };
-    thread.commit([{ ...list, reject: (error) => void rejected.push(error) }]);
-    assert.equal(rejected.length, 1);
-    await thread.close();
-    await turn();
-    assert.equal(faults.length, 1);
-  });
-
-  it('are begun again a while later: until then the event loop writes, and not after', async (t) => {
-    t.mock.timers.enable({ apis: ['setTimeout'] });
-    const { path, db } = await open(t);
-    const moved = `${path}.moved`;
-    renameSync(path, moved);
-    mkdirSync(path);
-    const faults: string[] = [];
-    await db.startThreads(({ message }) => void faults.push(message));
-    rmdirSync(path);
-    renameSync(moved, path);
-    const writtenHere = (): number => Number(db.connection.prepare('SELECT total_changes()').pluck().get());
-    const before = writtenHere();
-    t.mock.timers.tick(THREAD_RESTART_MS - 1);
-    await db.commit([insert(1)]);
-    assert.equal(writtenHere(), before + 1);
-    t.mock.timers.tick(1);
-    let written = 1;
-    for (let here = before; here < writtenHere(); written += 1) {
-      here = writtenHere();
-      await db.commit([insert(1)]);
-    }
-    await db.commit([insert(1)]);
-    assert.equal(count(db), written + 1);
-    assert.equal(faults.length, 1);
   });
 
   it('go on where the log cannot be copied: it is told once, and nothing that is committed is refused', async (t) => {
@@ -268,16 +188,14 @@ describe('the threads of a database', () => {
     const { commits, ...told } = JSON.parse(stdout) as FullFile;
     assert.ok(commits > 100, `${commits} commits`);
     assert.deepEqual(told, {
-      faults: ['the log could not be copied: disk I/O error'],
+      faults: ['the log could not be copied into the database: disk I/O error'],
       emptied: false,
       later: 60,
-      writtenHere: 0,
     });
   });
 
   it('end with the database, and only when everything that was asked is written', async (t) => {
-    const { path, db } = await open(t);
-    await startThreads(db);
+    const { path, db } = open(t);
     const commits = Array.from({ length: 3000 }, (_, n) => db.commit([insert(n)]));
     await db.close();
     await Promise.all(commits);
@@ -287,3 +205,65 @@ describe('the threads of a database', () => {
     await assert.rejects(db.commit([insert(1)]), /not open/);
   });
 });
+
+describe('a thread that ends unexpectedly', () => {
+  it('refuses what waits and all that comes after, calls back once, and loses nothing that was acknowledged', async (t) => {
+    const threads = startedThreads(t);
+    const ended = deferred<Error>();
+    let calls = 0;
+    const onEnd = (error: Error): void => {
+      calls += 1;
+      ended.resolve(error);
+    };
+    const { path, db } = open(t, { ...FAILING_TEST, onEnd });
+    await db.commit([insert(1)]);
+    const holder = await holdLock(t, path);
+    const waits = assert.rejects(db.commit([insert(2)]), isStopped);
+    await turn();
+    await threads[0]?.terminate();
+    await waits;
+    await holder.release();
+    assert.equal((await ended.promise).message, 'the thread ended');
+    await assert.rejects(db.commit([insert(3)]), isStopped);
+    await assert.rejects(db.forgetOverwritten() as Promise<boolean>, isStopped);
+    assert.deepEqual([count(db), calls], [1, 1]);
+    await db.close();
+    const again = openSqlite(path);
+    cleanUp(t, () => again.close());
+    assert.equal(count(again), 1);
+  });
+
+  it('ends writing too if it is the one that copies the log', async (t) => {
+    const threads = startedThreads(t);
+    const ended = deferred<Error>();
+    const { db } = open(t, { ...FAILING_TEST, onEnd: ended.resolve });
+    while (threads.length < 2) await db.commit([insert('x'.repeat(1_000_000))]);
+    await threads[1]?.terminate();
+    assert.equal((await ended.promise).message, 'the thread ended');
+    await assert.rejects(db.commit([insert(1)]), isStopped);
+    await db.close();
+  });
+
+  it('may have ended before it began, where other files lie at the path by then', async (t) => {
+    const ended = deferred<Error>();
+    const { path, db } = open(t, { ...FAILING_TEST, onEnd: ended.resolve });
+    renameSync(path, `${path}.moved`);
+    mkdirSync(path);
+    await assert.rejects(db.commit([insert(1)]), isStopped);
+    assert.match((await ended.promise).message, /other files are in their place/);
+    await db.close();
+  });
+});
+
+/** The threads that this process starts from now on. */
+function startedThreads(t: TestContext): Worker[] {
+  const threads: Worker[] = [];
+  const note = (worker: Worker): void => void threads.push(worker);
+  process.on('worker', note);
+  cleanUp(t, () => process.off('worker', note));
+  return threads;
+}
+
+function isStopped(error: unknown): boolean {
+  return error instanceof DatabaseUnavailable && error.reason === 'stopped';
+}

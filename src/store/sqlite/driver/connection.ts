@@ -1,4 +1,4 @@
-/** A connection to the SQLite file as every thread opens it: its pragmas, its statements, and what its refusals mean. */
+/** Connections to the SQLite file: their pragmas, their statements, and the meaning of SQLite's errors. */
 import { createHash } from 'node:crypto';
 import BetterSqlite3 from 'better-sqlite3';
 import {
@@ -13,23 +13,23 @@ import { type FileIdentities, filesProblem, identitiesOf, identityOf } from './d
 
 export type Connection = BetterSqlite3.Database;
 
-/** A statement, and which parameter stands in each of its places. */
-export type Prepared = {
+/** A compiled statement and its parameters in order. */
+export type PreparedStatement = {
   readonly sql: string;
   readonly statement: BetterSqlite3.Statement;
   readonly names: readonly string[];
 };
 
-/** How long SQLite itself may wait at the opening, when a crashed process's log may have to be recovered. */
+/** SQLite's own wait while a connection is opened: the log of a crashed process may have to be recovered. */
 const OPENING_WAIT_MS = 5000;
 
 type ConnectionOptions = {
   readonly readOnly?: boolean;
-  /** There is a file: none is made. */
+  /** Do not create the file. */
   readonly mustExist?: boolean;
 };
 
-/** Throws what SQLite says when it cannot be opened. A new connection to write with makes the file where there is none. */
+/** Throws SQLite's error if the database cannot be opened. Creates a missing file, unless `readOnly` or `mustExist`. */
 export function openConnection(
   path: string,
   { readOnly = false, mustExist = false }: ConnectionOptions = {},
@@ -45,16 +45,15 @@ export function openConnection(
     connection.pragma('foreign_keys = ON');
     connection.pragma('trusted_schema = OFF');
     connection.pragma(`cache_size = -${PAGES_KEPT_KIB}`);
-    // Half of SQLite's own figure: the commit that brings this many pages together copies them into the file, and everybody waits.
-    // Measured on one disk: 1000 pages take up to 15 ms of a commit, 500 up to 7 ms and 7 % of what can be written in a second.
-    // A server has a thread for it (checkpoints.ts).
+    // Half of SQLite's default. The commit that reaches this many pages copies them into the file, and everybody waits: 1000 pages took
+    // up to 15 ms of a commit, 500 up to 7 ms and 7 % of the writes in a second. A server checkpoints in a thread (thread-writer.ts).
     connection.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES_ALONE}`);
-    // It grows while a reader stays in it.
+    // The log grows while a reader stays in it.
     connection.pragma(`journal_size_limit = ${LOG_FILE_BYTES}`);
-    // What is deleted or erased is overwritten with zeros, in pages that become free too. Its price is one more write of such pages,
-    // paid by housekeeping; nothing on the way of a publish or a delivery frees any.
+    // Overwrites deleted and erased data with zeros, also in pages that become free. Housekeeping pays one more write of such pages;
+    // publishing and delivering free none.
     connection.pragma('secure_delete = ON');
-    // The event loop stands still while SQLite waits for another process; longer waits are waited out by whoever commits.
+    // The thread stands still while SQLite waits for another process. Writers wait longer than this with timers.
     connection.pragma(`busy_timeout = ${BUSY_WAIT_MS}`);
     connection.function('sha256_hex', { deterministic: true, directOnly: true }, (text) =>
       createHash('sha256').update(String(text)).digest('hex'),
@@ -67,20 +66,20 @@ export function openConnection(
 }
 
 /**
- * A connection to write with, and which files it has open. `expected` are those of another connection to the same database. Throws
- * `DatabaseUnavailable` where there are others at the path, also where they were put there while it was opened.
+ * Opens a connection to write with. Returns it with the identities of its files. `expected` are the files of another connection to the
+ * same database: throws `DatabaseUnavailable` if the path holds other files, even if they were put there during the opening.
  */
 export function openToWrite(
   path: string,
   expected: FileIdentities | null = null,
 ): { readonly connection: Connection; readonly files: FileIdentities } {
-  // Looked at before too: opened beside others, it would make a log of its own.
+  // Checked before the opening too: beside other files it would create a second log.
   const problem = expected === null ? null : filesProblem(path, expected);
   if (problem !== null) throw new DatabaseUnavailable(problem);
   const before = expected?.[0] ?? identityOf(path);
   const connection = openConnection(path, { mustExist: expected !== null });
   try {
-    // The log and its index are opened with the first read.
+    // SQLite opens the log and its index at the first read.
     connection.prepare('SELECT count(*) FROM sqlite_master').get();
     const files = identitiesOf(path);
     const known = expected ?? [before ?? files[0], ...files.slice(1)];
@@ -93,33 +92,26 @@ export function openToWrite(
 }
 
 /**
- * The statements that a connection reads with, each compiled once; they take their values by name. There are as many as there are
- * constants in the tables' modules.
+ * Compiles each statement once: there are as many as constants in the modules of tables. Values are bound by position, which costs two
+ * thirds of binding by name (benchmark "Issuing tokens").
+ *
+ * A `@name` becomes `+?`. The sign changes no value, but hides the parameter from SQLite's planner. Built with STAT4, the planner looks
+ * at the values that are bound to a LIMIT, a range or a join, and compiles the statement again for every run: the gate's look-up took
+ * 12 µs instead of 0.8, and a third of all statements 3 to 12 times as long. SQLite's switch for this, QPSG, is not within reach.
  */
-export function createReads(connection: Connection): (sql: string) => BetterSqlite3.Statement {
-  const prepared = new Map<string, BetterSqlite3.Statement>();
-  return (sql) => {
-    const known = prepared.get(sql) ?? connection.prepare(sql.replaceAll('@', `${UNSEEN_BY_PLANNER}@`));
-    prepared.set(sql, known);
-    return known;
-  };
-}
-
-/** The statements that a connection writes with; they take their values by place: that costs two thirds of what it does by name. */
-export function createWrites(connection: Connection): (sql: string) => Prepared {
-  const prepared = new Map<string, Prepared>();
+export function createStatements(connection: Connection): (sql: string) => PreparedStatement {
+  const prepared = new Map<string, PreparedStatement>();
   return (sql) => {
     let known = prepared.get(sql);
     if (known === undefined) {
-      const statement = connection.prepare(sql.replaceAll(PARAMETER, `${UNSEEN_BY_PLANNER}?`));
-      known = { sql, statement, names: parameterNames(sql) };
+      known = { sql, statement: connection.prepare(sql.replaceAll(PARAMETER, '+?')), names: parameterNames(sql) };
       prepared.set(sql, known);
     }
     return known;
   };
 }
 
-/** The values of a statement in the order of its places. */
+/** The values of a statement in the order of its parameters. */
 export function valuesOf(names: readonly string[], params: Parameters): SqlValue[] {
   return names.map((name) => {
     const value = params[name];
@@ -128,19 +120,13 @@ export function valuesOf(names: readonly string[], params: Parameters): SqlValue
   });
 }
 
-/** No statement of ours holds an `@` that is not a parameter. */
+/** No statement holds an `@` outside a parameter. */
 const PARAMETER = /@(\w+)/g;
 
-/** The parameters of a statement as they stand in it, a repeated one as often as it does. */
+/** The parameters of a statement in their order, with repetitions. */
 export function parameterNames(sql: string): readonly string[] {
   return Array.from(sql.matchAll(PARAMETER), ([, name = '']) => name);
 }
-
-/**
- * The sign before a parameter changes no value. SQLite with STAT4 plans a join by the values that are bound to it and so compiles it
- * anew at every run: reading one record took 19 µs instead of 3, and the gate's look-up suffered alike.
- */
-const UNSEEN_BY_PLANNER = '+';
 
 const CONSTRAINT_KINDS: Readonly<Record<string, 'unique' | 'foreign_key' | 'check'>> = {
   SQLITE_CONSTRAINT_UNIQUE: 'unique',
@@ -149,7 +135,7 @@ const CONSTRAINT_KINDS: Readonly<Record<string, 'unique' | 'foreign_key' | 'chec
   SQLITE_CONSTRAINT_CHECK: 'check',
 };
 
-/** An error of SQLite's as the port knows it, every other one as it is. The message of a constraint ends in the columns. */
+/** Translates an error of SQLite into one of the port, and returns any other unchanged. A constraint's message ends in its columns. */
 export function portError(error: unknown): unknown {
   if (!(error instanceof BetterSqlite3.SqliteError)) return unavailableError(error);
   const kind = CONSTRAINT_KINDS[error.code];
@@ -158,7 +144,7 @@ export function portError(error: unknown): unknown {
   return new ConstraintViolation(kind, columns, { cause: error });
 }
 
-/** An error of SQLite's that says that the database cannot be used now as `DatabaseUnavailable`, every other one as it is. */
+/** Returns `DatabaseUnavailable` for an error that means that the database cannot be used now, and any other error unchanged. */
 export function unavailableError(error: unknown): unknown {
   if (!(error instanceof BetterSqlite3.SqliteError)) return error;
   const reason = unavailableReason(error.code);

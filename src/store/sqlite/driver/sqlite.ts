@@ -1,29 +1,18 @@
 /**
  * The driver for one machine: one SQLite file in WAL mode.
  *
- * Lists that are asked for within one turn of the event loop share a commit, hence an fsync; where they are many, the first of them have
- * one of their own while the turn goes on. Durability stays whole: no caller hears before its fsync. The one server of a file hands
- * them to a thread; a command commits by itself, and so does a server until its threads have begun, and from when one has ended until
- * another has begun.
+ * Lists that are committed within one turn of the event loop share a transaction, hence an fsync. No caller hears before its fsync. Who
+ * commits is chosen at the opening and never changes: a server's thread (thread-writer.ts), or the event loop of a command (writer.ts).
  */
-import {
-  BUSY_GIVE_UP_MS,
-  BUSY_PAUSE_MS,
-  BYTES_WAITING_MAX,
-  LISTS_HANDED_EARLY,
-  LISTS_PER_COMMIT,
-  LISTS_WAITING_MAX,
-} from '../../../kernel/limits/database.ts';
+import { BYTES_WAITING_MAX, LISTS_HANDED_EARLY, LISTS_WAITING_MAX } from '../../../kernel/limits/database.ts';
 import { DatabaseUnavailable } from '../../errors.ts';
 import {
   type Connection,
-  createReads,
-  createWrites,
-  isBusy,
+  createStatements,
   openConnection,
   openToWrite,
+  type PreparedStatement,
   portError,
-  unavailableError,
   valuesOf,
 } from './connection.ts';
 import type { Database, Parameters, Row, Statement, StatementResult, WriteTime } from './database.ts';
@@ -35,108 +24,77 @@ import {
   isLogAloneMissing,
 } from './database-files.ts';
 import { createSnapshot } from './snapshot.ts';
-import type { WaitingList } from './thread-handle.ts';
-import { type OnThreadFault, startThreads, type Threads } from './threads.ts';
-import { type Bound, createCommitLists } from './transaction.ts';
+import { createThreadWriter, type ThreadEvents } from './thread-writer.ts';
+import { createCommitLists } from './transaction.ts';
+import { createInlineWriter, type WaitingList } from './writer.ts';
 
 export type SqliteDatabase = Database & {
   /** The connection itself, for what only SQLite has: backup, integrity check, pragmas. */
   readonly connection: Connection;
-  /** Has threads write, and copy the log into the file, from when it resolves. For the one server of a file. */
-  startThreads(onFault: OnThreadFault): Promise<void>;
-  /** Whether its files are where they were opened; null: they are. */
+  /** Whether the database's files are no longer where they were opened; null if they are. */
   filesProblem(): FilesProblem | null;
   /**
-   * Copies the log into the database's file where that is still in its place and the log is not: what was acknowledged must not end with
-   * the process. False: that is not so, or it cannot be copied.
+   * Copies the log into the database's file if only the log is gone from its place: what was acknowledged must not be lost with the
+   * process. Resolves to false if that is not the case, or if the log cannot be copied.
    */
   saveLog(): Promise<boolean>;
 };
 
-/** Opens the file, making it if there is none and it may be written. Throws what SQLite says when it cannot. */
-export function openSqlite(path: string, { readOnly = false }: { readonly readOnly?: boolean } = {}): SqliteDatabase {
+export type SqliteOptions = {
+  readonly readOnly?: boolean;
+  /** Commits in a thread. For the one server of a database. Without it the event loop commits. */
+  readonly writerThread?: ThreadEvents;
+};
+
+/** Opens the file. Creates it if it is missing, unless `readOnly`. Throws SQLite's error, or the system's if it gives no thread. */
+export function openSqlite(path: string, { readOnly = false, writerThread }: SqliteOptions = {}): SqliteDatabase {
   const { connection, files } = readOnly
     ? { connection: openConnection(path, { readOnly }), files: null }
     : openToWrite(path);
-  const read = createReads(connection);
-  const prepare = createWrites(connection);
-  const bind = ({ sql, params, expectChanges }: Statement): Bound => {
-    const prepared = prepare(sql);
-    return { prepared, values: valuesOf(prepared.names, params), expectChanges };
-  };
-  const commitLists = createCommitLists<WaitingList>(
-    connection,
-    files === null ? NEVER_WRITTEN : createFileCheck(path, files),
-    ({ statements }) => statements.map(bind),
-  );
-
+  const prepare = createStatements(connection);
   const snapshot = createSnapshot(connection);
-  let threads: Threads | null = null;
-  let waiting: WaitingList[] = [];
-  let scheduled = false;
-  const onCommit: (() => void)[] = [];
-  const committed = (): void => {
+  const listeners: (() => void)[] = [];
+  const onCommit = (): void => {
     snapshot.end();
-    for (const listener of onCommit) listener();
+    for (const listener of listeners) listener();
   };
-  /** What waits for its commit, here and in the writing thread. */
+  const truncateLog = (): boolean => {
+    const [outcome] = connection.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[];
+    return outcome?.busy === 0;
+  };
+  const createWriter = () => {
+    if (writerThread !== undefined && files !== null) {
+      return createThreadWriter({ path, files }, { ...writerThread, onCommit });
+    }
+    const commitLists = createCommitLists<WaitingList>(
+      connection,
+      files === null ? NO_CHECK : createFileCheck(path, files),
+      ({ statements }) =>
+        statements.map(({ sql, params, expectChanges }) => {
+          const prepared = prepare(sql);
+          return { prepared, values: valuesOf(prepared.names, params), expectChanges };
+        }),
+    );
+    return createInlineWriter({ commitLists, beforeCommit: snapshot.end, onCommit, truncateLog });
+  };
+  const writer = closingOnError(connection, createWriter);
+
+  const waiting: WaitingList[] = [];
+  let isScheduled = false;
+  /** The lists that wait for their commit, here and in the writer. */
   let waitingLists = 0;
   let waitingBytes = 0;
 
   const flush = (): void => {
-    scheduled = false;
-    if (waiting.length === 0) return;
-    if (threads?.areReady()) {
-      threads.commit(waiting.splice(0));
-    } else commitHere();
+    isScheduled = false;
+    if (waiting.length > 0) writer.commit(waiting.splice(0));
   };
 
-  /** A statement to read with. */
-  const reading = (sql: string): ReturnType<typeof read> => {
-    if (threads?.areReady()) snapshot.begin();
-    return read(sql);
-  };
-
-  const commitHere = (): void => {
-    snapshot.end();
-    let lists = waiting.slice(0, LISTS_PER_COMMIT);
-    const settled: (() => void)[] = [];
-    try {
-      const { outcomes, commitMs } = commitLists(lists);
-      for (const [at, outcome] of outcomes.entries()) {
-        const list = lists[at];
-        if (!outcome.ok) settled.push(() => list?.reject(outcome.error));
-        else {
-          settled.push(() => {
-            list?.resolve(outcome.results);
-            list?.onWritten?.({ statementsMs: outcome.statementsMs, commitMs });
-          });
-        }
-      }
-    } catch (error) {
-      if (isBusy(error)) {
-        // Another process holds the file: each keeps its place for another try, until it has waited too long.
-        const now = performance.now();
-        lists = waiting.filter(({ since }) => now - since > BUSY_GIVE_UP_MS);
-        if (waiting.length > lists.length) schedule(BUSY_PAUSE_MS);
-      }
-      for (const { reject } of lists) settled.push(() => reject(unavailableError(error)));
-    }
-    waiting = waiting.slice(settled.length);
-    if (waiting.length > 0) schedule();
-    committed();
-    for (const settle of settled) settle();
-  };
-
-  const schedule = (inMs: number | null = null): void => {
-    if (scheduled) return;
-    scheduled = true;
-    if (inMs === null) setImmediate(flush);
-    else setTimeout(flush, inMs);
-  };
-
-  /** Of what waits, the first came first. */
   const enqueue = (list: Omit<WaitingList, 'since'>): void => {
+    if (!connection.open) {
+      list.reject(new Error('the database is not open'));
+      return;
+    }
     const bytes = bytesOf(list.statements);
     if (waitingLists >= LISTS_WAITING_MAX || (waitingLists > 0 && waitingBytes + bytes > BYTES_WAITING_MAX)) {
       list.reject(new DatabaseUnavailable('overloaded'));
@@ -161,73 +119,76 @@ export function openSqlite(path: string, { readOnly = false }: { readonly readOn
         list.reject(error);
       },
     });
-    if (waiting.length >= LISTS_HANDED_EARLY && threads?.areIdle() === true) flush();
-    else schedule();
+    if (waiting.length >= LISTS_HANDED_EARLY && writer.canBegin()) flush();
+    else if (!isScheduled) {
+      isScheduled = true;
+      setImmediate(flush);
+    }
   };
 
-  /** What cannot be written now is refused. */
-  const closeHere = (): void => {
-    for (let before = waiting.length + 1; waiting.length > 0 && waiting.length < before; flush())
-      before = waiting.length;
-    for (const { reject } of waiting) reject(new Error('the database was closed'));
-    waiting = [];
+  const prepareRead = (sql: string): PreparedStatement => {
+    // Nothing is written through this connection then.
+    if (writerThread !== undefined) snapshot.begin();
+    return prepare(sql);
+  };
+
+  const emptyLog = async (): Promise<boolean> => {
     snapshot.end();
-    connection.close();
+    return writer.truncateLog();
   };
 
   return {
     connection,
     get: (sql: string, params: Parameters) => {
       try {
-        return reading(sql).get(params) as Row | undefined;
+        const { statement, names } = prepareRead(sql);
+        return statement.get(valuesOf(names, params)) as Row | undefined;
       } catch (error) {
         throw portError(error);
       }
     },
     all: (sql: string, params: Parameters) => {
       try {
-        return reading(sql).all(params) as Row[];
+        const { statement, names } = prepareRead(sql);
+        return statement.all(valuesOf(names, params)) as Row[];
       } catch (error) {
         throw portError(error);
       }
     },
     readAnew: snapshot.end,
-    onCommit: (listener) => void onCommit.push(listener),
+    onCommit: (listener) => void listeners.push(listener),
     commit: (statements: readonly Statement[], onWritten?: (took: WriteTime) => void) =>
       new Promise<readonly StatementResult[]>((resolve, reject) => {
         enqueue({ statements, resolve, reject, onWritten });
       }),
-    forgetOverwritten: () => {
-      snapshot.end();
-      if (threads?.areReady()) return threads.truncateLog();
-      const [outcome] = connection.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[];
-      return outcome?.busy === 0;
-    },
-    startThreads: async (onFault) => {
-      // Whoever hears what became of a list reads what it wrote, or what made it stale.
-      if (files === null) throw new Error('a database that is only read needs no threads');
-      threads ??= startThreads({ path, files }, { onFault, beforeAnswers: committed });
-      await threads.begun;
-    },
+    forgetOverwritten: emptyLog,
     filesProblem: () => (files === null ? null : filesProblem(path, files)),
-    saveLog: async () => {
-      if (files === null || !isLogAloneMissing(path, files)) return false;
-      snapshot.end();
-      if (threads?.areReady()) return threads.truncateLog();
-      const [outcome] = connection.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[];
-      return outcome?.busy === 0;
-    },
+    saveLog: async () => files !== null && isLogAloneMissing(path, files) && emptyLog(),
     close: () => {
-      if (threads === null) return closeHere();
+      const close = (): void => {
+        snapshot.end();
+        connection.close();
+      };
       flush();
-      return threads.close().then(closeHere);
+      const closing = writer.close();
+      if (closing === undefined) return close();
+      return closing.then(close);
     },
   };
 }
 
-const NEVER_WRITTEN: FileCheck = { before: () => {}, after: () => {} };
+const NO_CHECK: FileCheck = { before: () => {}, after: () => {} };
 
-/** What the values of a list take, nearly: text counts a byte a character. */
+function closingOnError<T>(connection: Connection, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+}
+
+/** About how many bytes the values of a list take: each character of a text counts as one byte. */
 function bytesOf(statements: readonly Statement[]): number {
   let bytes = 0;
   for (const { params } of statements) {

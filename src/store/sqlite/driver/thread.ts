@@ -1,48 +1,57 @@
 /**
- * The program of a thread of the database: a connection of its own, and whatever the event loop asks for, one after the other.
- * What was asked for while it was at something else shares the next commit.
+ * The program of a database thread. It has its own connection and answers the requests of the event loop in their order. Lists that
+ * arrive during a commit share the next one.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import { BUSY_GIVE_UP_MS, BUSY_PAUSE_MS, BUSY_WAIT_MS, LISTS_PER_COMMIT } from '../../../kernel/limits/database.ts';
-import { type Connection, createWrites, isBusy, openToWrite, type Prepared, unavailableError } from './connection.ts';
+import { BUSY_GIVE_UP_MS, BUSY_PAUSE_MS, LISTS_PER_COMMIT } from '../../../kernel/limits/database.ts';
+import {
+  type Connection,
+  createStatements,
+  isBusy,
+  openToWrite,
+  type PreparedStatement,
+  unavailableError,
+} from './connection.ts';
 import { createFileCheck, type FileCheck } from './database-files.ts';
 import {
+  type Attachment,
   type CheckpointMode,
   type LogState,
   type SentList,
-  type SentOutcome,
   type SentStatement,
   sentError,
-  sentOutcome,
+  sentOutcomes,
   type ThreadReply,
   type ThreadRequest,
-} from './messages.ts';
-import { type Aside, createPacking, unpackedValue } from './packing.ts';
-import type { OpenedFiles } from './thread-handle.ts';
-import { type Bound, createCommitLists } from './transaction.ts';
+  type ThreadStart,
+  unpackedValue,
+} from './thread-protocol.ts';
+import { type Bound, createCommitLists, type ListOutcome } from './transaction.ts';
 
-/** A list with what its values refer to, and since when it is here by this thread's stopwatch. */
-type List = { readonly statements: SentList; readonly asides: readonly Aside[]; readonly since: number };
+/** A list with the attachments of its message, and when it arrived by this thread's monotonic clock. */
+type ArrivedList = {
+  readonly statements: SentList;
+  readonly attachments: readonly Attachment[];
+  readonly arrivedAt: number;
+};
 
-/** A request, and when it came. */
-type Asked = { readonly request: ThreadRequest; readonly at: number };
+type ArrivedRequest = { readonly request: ThreadRequest; readonly arrivedAt: number };
 
 const port = parentPort;
 if (port !== null) {
-  const { path, files } = workerData as OpenedFiles;
+  const { path, files } = workerData as ThreadStart;
   const { connection } = openToWrite(path, files);
-  connection.pragma(`busy_timeout = ${BUSY_WAIT_MS}`);
-  // When to copy the log into the file is decided by the event loop (checkpoints.ts).
+  // The event loop decides when to checkpoint (thread-writer.ts).
   connection.pragma('wal_autocheckpoint = 0');
   const reply = (message: ThreadReply): void => port.postMessage(message);
-  const answer = answering({ connection, files: createFileCheck(path, files), reply });
-  const asked: Asked[] = [];
+  const answer = createAnswer({ connection, files: createFileCheck(path, files), reply });
+  const requests: ArrivedRequest[] = [];
   let isScheduled = false;
   const answerAll = (): void => {
     isScheduled = false;
-    const progress = answer(asked);
+    const progress = answer(requests);
     if (progress === 'locked') {
-      // Not waited out here: each request may wait for so long, and what comes meanwhile is noticed when it comes.
+      // A timer, not SQLite's busy handler: requests that arrive during the pause get the time of their arrival.
       isScheduled = true;
       setTimeout(answerAll, BUSY_PAUSE_MS);
     } else if (progress === 'closed') {
@@ -52,78 +61,67 @@ if (port !== null) {
     }
   };
   port.on('message', (request: ThreadRequest) => {
-    asked.push({ request, at: performance.now() });
+    requests.push({ request, arrivedAt: performance.now() });
     if (isScheduled) return;
     isScheduled = true;
-    // All that is there already comes before the immediate.
+    // Every message that has arrived is received before the immediate runs.
     setImmediate(answerAll);
   });
   reply({ kind: 'ready' });
 }
 
-type Answering = {
+type AnswerParts = {
   readonly connection: Connection;
   readonly files: FileCheck;
   readonly reply: (reply: ThreadReply) => void;
 };
 
-/** `locked`: another process holds the file, and the requests that are left in the array are to be asked again; `closed`: by one of them. */
+/** `locked`: another process holds the database, and the requests left in the array must be answered later. */
 type Progress = 'done' | 'locked' | 'closed';
 
-/** Answers requests in their order, and takes from the array what it has dealt with. */
-function answering({ connection, files, reply }: Answering): (asked: Asked[]) => Progress {
-  const prepare = createWrites(connection);
+/** Answers requests in their order and removes the answered ones from the array. */
+function createAnswer({ connection, files, reply }: AnswerParts): (requests: ArrivedRequest[]) => Progress {
+  const prepare = createStatements(connection);
   const texts: string[] = [];
-  const commitLists = createCommitLists<List>(connection, files, ({ statements, asides }) =>
-    statements.map((statement) => bind(statement, asides)),
+  const prepared: PreparedStatement[] = [];
+  const commitLists = createCommitLists<ArrivedList>(connection, files, ({ statements, attachments }) =>
+    statements.map((statement) => bind(statement, attachments)),
   );
   const logState = connection.prepare('PRAGMA wal_checkpoint(NOOP)').raw();
-  let waiting: List[] = [];
+  let waiting: ArrivedList[] = [];
 
-  /** Compiled at its first use, so that one that is no SQL is refused with its list. */
-  const prepared: Prepared[] = [];
-  const bind = ([number, expectChanges, ...packed]: SentStatement, asides: readonly Aside[]): Bound => {
-    const known = prepared[number] ?? prepare(texts[number] ?? '');
-    prepared[number] = known;
-    const values = packed.map((value) => unpackedValue(value, asides));
-    return { prepared: known, values, expectChanges: expectChanges === -1 ? undefined : expectChanges };
+  /** Compiles a statement at its first use, so that invalid SQL refuses only its own list. */
+  const bind = ([number, expectChanges, ...packed]: SentStatement, attachments: readonly Attachment[]): Bound => {
+    prepared[number] ??= prepare(texts[number] ?? '');
+    const values = packed.map((value) => unpackedValue(value, attachments));
+    return { prepared: prepared[number], values, expectChanges: expectChanges === -1 ? undefined : expectChanges };
   };
 
-  /** Lists that all fail, the first `count` of those that wait. */
-  const refuse = (count: number, error: unknown): void => {
-    const refusal = sentError(unavailableError(error));
-    answer(
-      waiting.slice(0, count).map(() => ({ refusal })),
-      createPacking(),
+  /** Answers the first lists that wait. */
+  const answerLists = (outcomes: readonly ListOutcome[], commitMs: number): void => {
+    waiting = waiting.slice(outcomes.length);
+    reply({ kind: 'committed', outcomes: sentOutcomes(outcomes), commitMs, log: logNow() });
+  };
+
+  const refuse = (count: number, cause: unknown): void => {
+    const error = unavailableError(cause);
+    answerLists(
+      waiting.slice(0, count).map(() => ({ ok: false, error })),
       0,
     );
   };
 
-  const answer = (
-    outcomes: readonly SentOutcome[],
-    packing: ReturnType<typeof createPacking>,
-    commitMs: number,
-  ): void => {
-    waiting = waiting.slice(outcomes.length);
-    reply({ kind: 'committed', outcomes: packing.end(outcomes), commitMs, log: logNow() });
-  };
-
-  /** False: another process holds the file, and some may wait on. */
+  /** Returns false if another process holds the database and some lists may wait on. */
   const commitWaiting = (): boolean => {
     while (waiting.length > 0) {
       const lists = waiting.slice(0, LISTS_PER_COMMIT);
       try {
         const { outcomes, commitMs } = commitLists(lists);
-        const packing = createPacking();
-        answer(
-          outcomes.map((outcome) => sentOutcome(outcome, packing)),
-          packing,
-          commitMs,
-        );
+        answerLists(outcomes, commitMs);
       } catch (error) {
         if (isBusy(error)) {
           const now = performance.now();
-          const patient = waiting.findIndex(({ since }) => now - since <= BUSY_GIVE_UP_MS);
+          const patient = waiting.findIndex(({ arrivedAt }) => now - arrivedAt <= BUSY_GIVE_UP_MS);
           if (patient !== 0) refuse(patient === -1 ? waiting.length : patient, error);
           return waiting.length === 0;
         }
@@ -134,39 +132,36 @@ function answering({ connection, files, reply }: Answering): (asked: Asked[]) =>
   };
 
   let latest: LogState = { busy: false, pages: 0, copied: 0 };
-  /** As it was last seen where it cannot be seen: on a damaged disk, say. */
+  /** The last known state if it cannot be read, for example on a damaged disk: every list must be answered. */
   const logNow = (): LogState => {
     try {
       latest = toLogState(logState.get());
-    } catch {
-      // Whoever waits for an answer gets one.
-    }
+    } catch {}
     return latest;
   };
 
-  /** What waits for readers waits with the writer's lock: a moment, and whoever asked may ask again. */
   const checkpoint = (mode: CheckpointMode): ThreadReply => {
     try {
       const row = connection.prepare(`PRAGMA wal_checkpoint(${mode})`).raw().get();
       return { kind: 'checkpointed', log: toLogState(row) };
     } catch (error) {
-      return { kind: 'notCheckpointed', refusal: sentError(error) };
+      return { kind: 'notCheckpointed', error: sentError(error) };
     }
   };
 
-  return (asked) => {
-    for (let next = asked[0]; next !== undefined; next = asked[0]) {
-      const { request, at } = next;
+  return (requests) => {
+    for (let next = requests[0]; next !== undefined; next = requests[0]) {
+      const { request, arrivedAt } = next;
       if (request.kind === 'lists') {
         texts.push(...request.texts);
-        const { json, asides } = request.lists;
-        for (const statements of JSON.parse(json) as SentList[]) waiting.push({ statements, asides, since: at });
+        const { json, attachments } = request.lists;
+        for (const statements of JSON.parse(json) as SentList[]) waiting.push({ statements, attachments, arrivedAt });
       } else {
         if (!commitWaiting()) return 'locked';
         if (request.kind === 'close') return 'closed';
         reply(checkpoint(request.mode));
       }
-      asked.shift();
+      requests.shift();
     }
     return commitWaiting() ? 'done' : 'locked';
   };

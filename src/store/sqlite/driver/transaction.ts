@@ -3,13 +3,13 @@
  */
 import { COMMIT_STATEMENTS_MS, LISTS_PER_COMMIT } from '../../../kernel/limits/database.ts';
 import { StaleWrite } from '../../errors.ts';
-import { type Connection, type Prepared, portError } from './connection.ts';
+import { type Connection, type PreparedStatement, portError } from './connection.ts';
 import type { Row, SqlValue, StatementResult } from './database.ts';
 import type { FileCheck } from './database-files.ts';
 
 /** A statement ready to run: its values in the order of its places. */
 export type Bound = {
-  readonly prepared: Prepared;
+  readonly prepared: PreparedStatement;
   readonly values: readonly SqlValue[];
   readonly expectChanges: number | undefined;
 };
