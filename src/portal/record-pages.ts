@@ -45,7 +45,7 @@ export type EntityForms<Rec, Body, Input, Choices> = Entity<Rec, Body, Input> & 
   /** Puts the fields in their groups. */
   layout(form: FormLayout<Rec, Choices>): Html;
   /** Adjusts what was read: a body of a creation, or a merge patch where `before` is given. */
-  adjust?(body: FormBody, sent: URLSearchParams, before: Rec | null): FormBody;
+  adjust?(body: FormBody, before: Rec | null): FormBody;
   /** What was typed and refused; it shows again all but secrets unless said. */
   refused?(typed: URLSearchParams, refusal: Refusal): FormState;
   /** The record as the form shows it; as the API shows it unless said. Throws a `Refusal` for a record that cannot be changed. */
@@ -67,6 +67,8 @@ export type FormLayout<Rec, Choices> = {
   readonly choices: Choices;
   /** Draws a field; null for one that the table lacks. */
   field(name: string): Html | null;
+  /** Draws the fields of one object: those whose names begin with `name` and a dot. */
+  within(name: string): (Html | null)[];
   /** Draws fields that belong together. */
   group(title: string, lead: string | null, ...names: readonly string[]): Html;
   /** Draws fields that most leave alone: folded away unless one of them has something wrong. */
@@ -95,6 +97,10 @@ export function recordPages<Rec extends { readonly id: string }, Body, Input, Ch
       action: before === null ? `${path}/new` : `${path}/edit`,
       content: entity.layout({
         ...{ state, before, choices, field },
+        within: (name) =>
+          Object.keys(table)
+            .filter((one) => one.startsWith(`${name}.`))
+            .map(field),
         group: (title, lead, ...names) => fieldGroup(title, lead, names.map(field)),
         more: (title, ...names) => moreFields(title, state, names, names.map(field)),
       }),
@@ -112,7 +118,7 @@ export function recordPages<Rec extends { readonly id: string }, Body, Input, Ch
         return view(call, null, fillForm(await tableOf(null), start));
       },
       respond: async (call) =>
-        creation.respond(call, reader.create(adjust(readForm(await tableOf(null), call.form), call.form, null))),
+        creation.respond(call, reader.create(adjust(readForm(await tableOf(null), call.form), null))),
       invalid: async (call, refusal) => view(call, null, await refused(call.form, refusal, null)),
     }),
     ...pages.form(
@@ -125,7 +131,7 @@ export function recordPages<Rec extends { readonly id: string }, Body, Input, Ch
         refused,
         compared: async (typed, record) => readCompared(await tableOf(record), typed),
         respond: async ({ form: sent, acting }, before) => {
-          const patch = adjust(readPatch(await tableOf(before), sent), sent, before);
+          const patch = adjust(readPatch(await tableOf(before), sent), before);
           const after = await administration.patch(before.id, reader.patch(patch), acting);
           return redirectTo(`${list.href}/${after.id}`, change.done?.(after, before) ?? `${nameOf(after)} is saved.`);
         },

@@ -10,7 +10,7 @@ import {
   TOKEN_VALIDITY_MIN_SECONDS,
 } from '../../kernel/limits/limits.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import { numberOf } from '../endpoints/input.ts';
+import { numberOf } from '../field-table.ts';
 import { radioGroup } from '../parts/choices.ts';
 import { numberField, textField } from '../parts/fields.ts';
 import { fieldGroup } from '../parts/form.ts';

@@ -10,7 +10,7 @@ import { refuseField } from '../../kernel/refusal.ts';
 import { validate } from '../../kernel/validation.ts';
 import type { PageCall, View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
-import { numberOf } from '../endpoints/input.ts';
+import { numberOf } from '../field-table.ts';
 import type { PageRoute } from '../page.ts';
 import { linkButton } from '../parts/button.ts';
 import { checkbox, radioGroup } from '../parts/choices.ts';

@@ -1,24 +1,23 @@
 /** The pages of endpoints: the list, one endpoint with what can be done with it, and its forms. */
 import { html } from '../../http/html.ts';
 import type { Endpoint } from '../../webhooks/endpoint.ts';
+import { endpointReader, viewEndpoint } from '../../webhooks/endpoint-schema.ts';
 import { pathId, redirectTo } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';
 import { attempted } from '../parts/attempted.ts';
-import { confirmPage } from '../parts/confirm.ts';
 import { sentence } from '../parts/sentence.ts';
-import { recordForm } from '../record-form.ts';
-import { stillUsedView } from '../webhooks/uses.ts';
+import { recordPages, removalPages } from '../record-pages.ts';
 import { withoutCode } from './challenge.ts';
 import { endpointView } from './detail.ts';
+import { endpointFields, endpointLayout, shownEndpoint, usedSettings } from './form.ts';
 import { endpointListPage } from './list.ts';
-import { endpointFormPages } from './new.ts';
 import { oauthSection } from './oauth.ts';
-import { receiverPage } from './receiver.ts';
+import { createdView, receiverPage } from './receiver.ts';
 import { rotationPages } from './rotation.ts';
 
 export function endpointPages(dependencies: PageDependencies): PageRoute[] {
-  const { pages, services, store, testOauth } = dependencies;
+  const { pages, results, services, store, clock, testOauth } = dependencies;
   const { endpoints } = services;
   const usesOf = async (id: string) => (await store.uses.ofEndpoints([id])).get(id) ?? null;
 
@@ -34,9 +33,41 @@ export function endpointPages(dependencies: PageDependencies): PageRoute[] {
       },
     });
 
+  const entity = {
+    list: { href: '/endpoints', label: 'Endpoints' },
+    noun: 'endpoint',
+    nameOf: ({ name }: Endpoint) => name,
+    administration: endpoints,
+  };
+
   return [
     endpointListPage(dependencies),
-    ...endpointFormPages(dependencies),
+    ...recordPages(pages, {
+      ...entity,
+      reader: endpointReader,
+      choices: async () => null,
+      fields: endpointFields,
+      layout: endpointLayout,
+      adjust: (body, before) => usedSettings(body, before === null),
+      shown: (endpoint) => shownEndpoint(viewEndpoint(endpoint, clock())),
+      creation: {
+        title: 'New endpoint',
+        lead: 'An API key and a secret are made for it, and shown with all that the receiver needs.',
+        submit: 'Create the endpoint',
+        respond: (call, input) =>
+          results.once(call, async () => {
+            const endpoint = await endpoints.create(input, call.acting);
+            return (shownTo) => createdView(shownTo, endpoint, input.secret === undefined);
+          }),
+      },
+      change: {
+        lead: 'Deliveries that wait go out with the new settings. API key and secret are changed by rotation.',
+        done: ({ name, url, verified, tokenChallenge }, before) =>
+          tokenChallenge && !verified && (url !== before.url || !before.tokenChallenge)
+            ? `${name} is saved. It did not answer the challenge and is off until it does.`
+            : `${name} is saved.`,
+      },
+    }),
     receiverPage(dependencies),
     ...rotationPages(dependencies),
     pages.view('/endpoints/{id}', async (call) => {
@@ -65,42 +96,15 @@ export function endpointPages(dependencies: PageDependencies): PageRoute[] {
     }),
     enabling('enable'),
     enabling('disable'),
-    ...pages.form(
-      '/endpoints/{id}/delete',
-      recordForm({
-        administration: endpoints,
-        view: async ({ csrf }, { id, name }, form) => {
-          const path = `/endpoints/${id}`;
-          const uses = await usesOf(id);
-          const title = `Delete the endpoint ${name}?`;
-          const crumbs = [
-            { href: '/endpoints', label: 'Endpoints' },
-            { href: path, label: name },
-          ];
-          if (uses !== null) {
-            return stillUsedView({
-              title,
-              crumbs,
-              uses,
-              all: `/webhooks?endpoint=${id}`,
-              back: path,
-              remedy: 'Delete them first, or have them send elsewhere.',
-            });
-          }
-          return confirmPage({
-            ...{ title, crumbs, form, csrf, action: `${path}/delete`, submit: 'Delete the endpoint', cancel: path },
-            text: 'Its address, API key, secret and settings are deleted, and there is no way back. The audit log keeps what was done with it.',
-          });
-        },
-        respond: async ({ acting }, { id, name }) =>
-          attempted(
-            '/endpoints',
-            `The endpoint ${name} is deleted.`,
-            () => endpoints.remove(id, acting),
-            `/endpoints/${id}`,
-          ),
-      }),
-    ),
+    ...removalPages(pages, entity, {
+      text: () =>
+        'Its address, API key, secret and settings are deleted, and there is no way back. The audit log keeps what was done with it.',
+      uses: ({ id }) => usesOf(id),
+      used: {
+        all: ({ id }) => `/webhooks?endpoint=${id}`,
+        remedy: 'Delete them first, or have them send elsewhere.',
+      },
+    }),
   ];
 }
 

@@ -6,23 +6,33 @@ import type { Endpoint } from '../../webhooks/endpoint.ts';
 import { rotateApiKeyInput, rotateInput } from '../../webhooks/endpoint-schema.ts';
 import { type PageCall, pathId, redirectTo, type View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
+import {
+  type FieldTable,
+  fillForm,
+  numberOf,
+  readForm,
+  secretText,
+  select,
+  text,
+  titlesOf,
+  withoutSecrets,
+} from '../field-table.ts';
 import type { PageDefinition, PageRoute } from '../page.ts';
 import { linkButton } from '../parts/button.ts';
 import { secretBox } from '../parts/code.ts';
-import { selectField, textField } from '../parts/fields.ts';
-import { fieldGroup, form, moreFields } from '../parts/form.ts';
-import { type FormState, newForm, refusedForm } from '../parts/form-state.ts';
+import { fieldGroup, moreFields } from '../parts/form.ts';
+import { type FormState, refusedForm } from '../parts/form-state.ts';
 import { pageHeader, section } from '../parts/header.ts';
 import { notice } from '../parts/notice.ts';
 import { time } from '../parts/time.ts';
 import { recordForm } from '../record-form.ts';
-import { rotationBody, withoutSecrets } from './input.ts';
+import { formView } from '../record-pages.ts';
 import { waitsUntil } from './standing.ts';
 
 export function rotationPages({ pages, results, services: { endpoints } }: PageDependencies): PageRoute[] {
   const secretDone: PageDefinition<PageCall>['respond'] = (call) =>
     results.once(call, async () => {
-      const body = rotationBody(call.form, 'secret');
+      const body = readForm(rotationFields(SECRET), call.form);
       const { endpoint, newSecret } = await endpoints.rotateSecret(
         pathId(call),
         validate(rotateInput, body),
@@ -31,7 +41,7 @@ export function rotationPages({ pages, results, services: { endpoints } }: PageD
       return (shownTo) => newSecretView(shownTo, endpoint, body.secret === undefined ? newSecret.reveal() : null);
     });
   const apiKeyDone: PageDefinition<PageCall>['respond'] = async (call) => {
-    const input = validate(rotateApiKeyInput, rotationBody(call.form, 'apiKey'));
+    const input = validate(rotateApiKeyInput, readForm(rotationFields(API_KEY), call.form));
     const endpoint = await endpoints.rotateApiKey(pathId(call), input, call.acting);
     const done =
       waitsUntil(endpoint.nextApiKeyAt, call.now) === null
@@ -49,9 +59,9 @@ export function rotationPages({ pages, results, services: { endpoints } }: PageD
       `/endpoints/{id}/${credential.action}`,
       recordForm({
         administration: endpoints,
-        fill: () => newForm({ activateAfterSeconds: DAY_SECONDS, overlapSeconds: 0 }),
+        fill: () => fillForm(rotationFields(credential), { activateAfterSeconds: DAY_SECONDS, overlapSeconds: 0 }),
         view: (call, endpoint, state) => rotationView(call, endpoint, credential, state),
-        refused: (typed, refusal) => refusedForm(withoutSecrets(typed), refusal),
+        refused: (typed, refusal) => refusedForm(withoutSecrets(rotationFields(credential), typed), refusal),
         respond,
       }),
     );
@@ -83,71 +93,61 @@ const API_KEY: Credential = {
   own: '32 hexadecimal digits. Left empty, a key is made.',
 };
 
+function rotationFields({ field, noun, own }: Credential): FieldTable {
+  const given = { label: `New ${noun}`, autocomplete: 'off', hint: own } as const;
+  return {
+    activateAfterSeconds: select(
+      {
+        label: 'It is used',
+        isRequired: true,
+        choices: DELAYS,
+        hint: 'At once breaks deliveries until the receiver has it: for when the old one was seen by others.',
+      },
+      { read: numberOf },
+    ),
+    ...(field === 'secret' && {
+      overlapSeconds: select(
+        {
+          label: 'The old one also signs',
+          isRequired: true,
+          choices: OVERLAPS,
+          hint: 'With Standard Webhooks, for receivers that hold one secret: until then requests carry the signatures of both.',
+        },
+        { read: numberOf },
+      ),
+    }),
+    [field]: field === 'secret' ? secretText(given) : text({ ...given, isCode: true }),
+  };
+}
+
 function rotationView({ csrf, now }: PageCall, endpoint: Endpoint, credential: Credential, state: FormState): View {
   const { id, name } = endpoint;
-  const { noun, field, action, lead, own } = credential;
-  const title = `New ${noun} for ${name}`;
+  const { noun, field, action, lead } = credential;
   const waits = waitsUntil(field === 'secret' ? endpoint.nextSecretAt : endpoint.nextApiKeyAt, now);
-  const crumbs = [
-    { href: '/endpoints', label: 'Endpoints' },
-    { href: `/endpoints/${id}`, label: name },
-  ];
-  const fields = html`${fieldGroup('When', null, [
-    selectField(state, {
-      name: 'activateAfterSeconds',
-      label: 'It is used',
-      isRequired: true,
-      choices: DELAYS,
-      hint: 'At once breaks deliveries until the receiver has it: for when the old one was seen by others.',
-    }),
-    ...(field === 'secret'
-      ? [
-          selectField(state, {
-            name: 'overlapSeconds',
-            label: 'The old one also signs',
-            isRequired: true,
-            choices: OVERLAPS,
-            hint: 'With Standard Webhooks, for receivers that hold one secret: until then requests carry the signatures of both.',
-          }),
-        ]
-      : []),
-  ])}${moreFields(
-    'Use one that you agreed on already',
-    state,
-    [field],
-    [
-      textField(state, {
-        name: field,
-        label: `New ${noun}`,
-        autocomplete: 'off',
-        hint: own,
-        ...(field === 'secret' ? { type: 'password' } : { isCode: true }),
-      }),
+  const table = rotationFields(credential);
+  const { [field]: given, ...when } = Object.fromEntries(
+    Object.entries(table).map(([name, one]) => [name, one.draw(state, name)]),
+  );
+  return formView({
+    title: `New ${noun} for ${name}`,
+    crumbs: [
+      { href: '/endpoints', label: 'Endpoints' },
+      { href: `/endpoints/${id}`, label: name },
     ],
-  )}`;
-  const pending =
-    waits === null
-      ? null
-      : notice({
-          tone: 'caution',
-          title: `Another ${noun} waits already.`,
-          text: html`It was to be used from ${time(waits)} on. The one made here takes its place, and it never will be.`,
-        });
-  const content = html`${pageHeader({ title, crumbs, lead })}${pending}${form({
+    ...{ lead, csrf, state, titles: titlesOf(table) },
+    above:
+      waits === null
+        ? null
+        : notice({
+            tone: 'caution',
+            title: `Another ${noun} waits already.`,
+            text: html`It was to be used from ${time(waits)} on. The one made here takes its place, and it never will be.`,
+          }),
     action: `/endpoints/${id}/${action}`,
-    csrf,
-    form: state,
-    content: fields,
+    content: html`${fieldGroup('When', null, Object.values(when))}${moreFields('Use one that you agreed on already', state, [field], [given ?? null])}`,
     submit: `Make the new ${noun}`,
     cancel: `/endpoints/${id}`,
-    labels: {
-      secret: 'New secret',
-      apiKey: 'New API key',
-      activateAfterSeconds: 'It is used',
-      overlapSeconds: 'The old one also signs',
-    },
-  })}`;
-  return { title, content };
+  });
 }
 
 const DELAYS = [

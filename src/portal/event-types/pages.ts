@@ -40,7 +40,7 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute[] {
       fields: eventTypeFields,
       layout: ({ group }) =>
         html`${group('What happens', null, 'name', 'description')}${group('Rules', null, 'encryptionRequired', 'dataSchema')}`,
-      adjust: (body, _, before) => (before === null ? body : { ...body, dataSchema: schemaPatch(before, body) }),
+      adjust: (body, before) => (before === null ? body : { ...body, dataSchema: schemaPatch(before, body) }),
       shown: (eventType) => {
         if (eventType.builtIn)
           throw new Refusal('read_only', `the event type ${eventType.name} is built in and stays as it is`);

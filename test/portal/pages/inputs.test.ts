@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { parseRepeatedForm } from '../../../src/http/body.ts';
 import { JSON_DEPTH_MAX, RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../../../src/kernel/limits/limits.ts';
 import { isDeeperThan, mergePatch } from '../../../src/kernel/validation.ts';
-import { endpointBody, endpointPatchOf, rotationBody } from '../../../src/portal/endpoints/input.ts';
+import { endpointFields, usedSettings } from '../../../src/portal/endpoints/form.ts';
 import { eventTypeFields, patchBetween, schemaPatch } from '../../../src/portal/event-types/form.ts';
 import { readForm, readPatch } from '../../../src/portal/field-table.ts';
 import { productBody } from '../../../src/portal/products/form.ts';
@@ -22,6 +22,8 @@ function sent(fields: Fields): URLSearchParams {
 }
 
 describe('the form of an endpoint', () => {
+  const TABLE = endpointFields(null);
+  const { secret, apiKey, ...CHANGED } = TABLE;
   const ADDRESS = { name: 'Shop', url: ' https://shop.example/in ', tokenChallenge: 'true' };
   const address = { name: 'Shop', url: 'https://shop.example/in', contentEncoding: null, tokenChallenge: true };
   const none = { oauth: null, clientCertificate: null };
@@ -35,7 +37,7 @@ describe('the form of an endpoint', () => {
     ],
     [
       'has what was agreed on: a secret to the letter, an API key without spaces around it',
-      { ...ADDRESS, gzip: 'on', secret: ' a b ', apiKey: ' 00 ', tokenChallenge: 'false' },
+      { ...ADDRESS, contentEncoding: 'on', secret: ' a b ', apiKey: ' 00 ', tokenChallenge: 'false' },
       { ...address, ...none, contentEncoding: 'gzip', tokenChallenge: false, secret: ' a b ', apiKey: '00' },
     ],
     [
@@ -44,13 +46,13 @@ describe('the form of an endpoint', () => {
       {
         ...address,
         ...none,
-        oauth: { clientId: 'me', tokenUrl: '', scopes: null, tokenExpirationMinutes: 60 },
+        oauth: { clientId: 'me', tokenUrl: '', tokenExpirationMinutes: 60 },
       },
     ],
     [
       'has OAuth settings where they are ticked, to be refused for what they lack',
       { ...ADDRESS, 'oauth.use': 'on', 'oauth.tokenExpirationMinutes': 'soon' },
-      { ...address, ...none, oauth: { clientId: '', tokenUrl: '', scopes: null, tokenExpirationMinutes: 'soon' } },
+      { ...address, ...none, oauth: { clientId: '', tokenUrl: '', tokenExpirationMinutes: 'soon' } },
     ],
     [
       'has a client certificate with the line ends of a file',
@@ -59,7 +61,7 @@ describe('the form of an endpoint', () => {
     ],
   ];
   for (const [what, fields, body] of creations) {
-    it(what, () => assert.deepEqual(endpointBody(sent(fields)), body));
+    it(what, () => assert.deepEqual(usedSettings(readForm(TABLE, sent(fields)), true), body));
   }
 
   const changes: readonly (readonly [what: string, fields: Fields, patch: object])[] = [
@@ -79,21 +81,16 @@ describe('the form of an endpoint', () => {
       },
       {
         ...address,
-        oauth: { clientId: 'me', tokenUrl: 'https://login.example/', scopes: 'a b' },
+        oauth: { clientId: 'me', tokenUrl: 'https://login.example/', scopes: 'a b', tokenExpirationMinutes: null },
         clientCertificate: { certificate: 'a' },
       },
     ],
     ['replaces no API key and no secret', { ...ADDRESS, apiKey: 'x', secret: 'y' }, { ...address, ...none }],
   ];
   for (const [what, fields, patch] of changes) {
-    it(`that changes one ${what}`, () => assert.deepEqual(endpointPatchOf(sent(fields)), patch));
+    it(`that changes one ${what}`, () =>
+      assert.deepEqual(usedSettings(readPatch(CHANGED, sent(fields)), false), patch));
   }
-
-  it('of a rotation names what was typed, and when', () => {
-    const fields = sent({ secret: 'x', activateAfterSeconds: '3600' });
-    assert.deepEqual(rotationBody(fields, 'secret'), { secret: 'x', activateAfterSeconds: 3600 });
-    assert.deepEqual(rotationBody(sent({ apiKey: '' }), 'apiKey'), {});
-  });
 });
 
 describe('the form of a webhook', () => {
