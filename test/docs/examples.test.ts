@@ -8,7 +8,9 @@ import { cleanUp } from '../../docs/examples/set-up.ts';
 const folder = new URL('../../docs/examples/', import.meta.url);
 const read = (name: string): string => readFileSync(new URL(name, folder), 'utf8');
 const files = readdirSync(folder);
-const examples = files.filter((name) => name.endsWith('.ts') && name !== 'set-up.ts');
+/** Programs that run until they are stopped. test/e2e/embedding-*.test.ts runs them. */
+const servers = ['embedding-node.ts', 'embedding-express.ts', 'embedding-fastify.ts'];
+const examples = files.filter((name) => name.endsWith('.ts') && ![...servers, 'set-up.ts'].includes(name));
 
 describe('an example prints what its comment says', () => {
   for (const name of examples) {
@@ -34,8 +36,13 @@ describe('the page about the examples', () => {
   });
 });
 
+it('embedding.md shows its programs', () => {
+  const page = read('../embedding.md');
+  for (const name of servers) assert.ok(page.includes(`\n\`\`\`ts\n${read(name)}\`\`\`\n`), name);
+});
+
 it('operate.md shows the commands of backup-and-restore.sh', () => {
-  const [, drill = ''] = readFileSync(new URL('../operate.md', folder), 'utf8').split('\n## Disaster drill\n');
+  const [, drill = ''] = read('../operate.md').split('\n## Disaster drill\n');
   const [, block = ''] = /```sh\n([\s\S]*?)```/.exec(drill) ?? [];
   const isCommand = (line: string): boolean => line !== '' && !line.startsWith('#') && line !== 'set -eu';
   assert.equal(`${read('backup-and-restore.sh').split('\n').filter(isCommand).join('\n')}\n`, block);

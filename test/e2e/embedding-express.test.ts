@@ -1,3 +1,3 @@
 import { testEmbedding } from '../support/embedding.ts';
 
-testEmbedding('Express', /Cannot POST/);
+testEmbedding('Express', 'embedding-express.ts', /Cannot POST/);

@@ -1,3 +1,3 @@
 import { testEmbedding } from '../support/embedding.ts';
 
-testEmbedding('Fastify', /Route POST:\S* not found/);
+testEmbedding('Fastify', 'embedding-fastify.ts', /Route POST:\S* not found/);

@@ -1,3 +1,3 @@
 import { testEmbedding } from '../support/embedding.ts';
 
-testEmbedding('node:http', /^no such page$/);
+testEmbedding('node:http', 'embedding-node.ts', /^no such page$/);

@@ -1,56 +1,13 @@
-/** Runs the programs of docs/ unchanged, each with `sallyport` and the packages that it imports in its own node_modules. */
+/** Runs programs of docs/examples, and the commands that the pages about them show. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { cleanUp } from './cleanup.ts';
 import { type } from './documented-commands.ts';
 import { baseEnvironment } from './environment.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-
-/** Packages that the programs may import. `@types` is for the compiler. */
-const PACKAGES = ['express', 'fastify', '@types'];
-
-export type Program = { readonly folder: string; readonly file: string };
-
-/** Writes the first TypeScript block under a heading to a file in an empty folder, where it can be run and checked. */
-export function documentedProgram(folder: string, page: string, heading: string): Program {
-  const [, section] = readFileSync(join(root, 'docs', page), 'utf8').split(`\n## ${heading}\n`);
-  const [, code] = /```ts\n([\s\S]*?)```/.exec(section?.split('\n## ', 1)[0] ?? '') ?? [];
-  assert.ok(code, `docs/${page} has no program under ${heading}`);
-  const sallyport = join(folder, 'sallyport');
-  mkdirSync(sallyport);
-  writeFileSync(join(sallyport, 'package.json'), '{"type": "module", "exports": "./index.ts"}');
-  writeFileSync(join(sallyport, 'index.ts'), `export * from ${JSON.stringify(join(root, 'src', 'sallyport.ts'))};\n`);
-  mkdirSync(join(folder, 'node_modules'));
-  symlinkSync(sallyport, join(folder, 'node_modules', 'sallyport'));
-  for (const name of PACKAGES) symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name));
-  writeFileSync(join(folder, 'package.json'), '{"type": "module"}');
-  writeFileSync(join(folder, 'program.ts'), code);
-  return { folder, file: join(folder, 'program.ts') };
-}
-
-/** The errors of the compiler for a program, with the project's settings; empty if there are none. */
-export async function typeErrors({ folder }: Program): Promise<string> {
-  writeFileSync(
-    join(folder, 'tsconfig.json'),
-    JSON.stringify({ extends: join(root, 'tsconfig.json'), include: ['program.ts'] }),
-  );
-  const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
-  const child = spawn(process.execPath, [compiler, '-p', folder], {
-    cwd: folder,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  let output = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    output += text;
-  });
-  await new Promise((resolve) => child.once('close', resolve));
-  return output;
-}
 
 export type RunningProgram = {
   readonly url: string;
@@ -58,14 +15,16 @@ export type RunningProgram = {
   errors(): string;
   /** Sends SIGTERM and returns how the process ended. */
   end(): Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
+  kill(): Promise<void>;
 };
 
-/** Runs a program and waits until it prints `listening on port <n>`. Kills it when the test ends. */
+/** Runs a program of docs/examples in a folder, and waits until it prints `listening on port <n>`. */
 export async function runProgram(
-  t: TestContext,
-  { folder, file }: Program,
+  name: string,
+  folder: string,
   env: Readonly<Record<string, string>>,
 ): Promise<RunningProgram> {
+  const file = join(root, 'docs', 'examples', name);
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', file], {
     cwd: folder,
     env: { ...baseEnvironment(), PORT: '0', ...env },
@@ -74,10 +33,6 @@ export async function runProgram(
   const exited = new Promise<Awaited<ReturnType<RunningProgram['end']>>>((resolve) =>
     child.once('close', (code, signal) => resolve({ code, signal })),
   );
-  cleanUp(t, async () => {
-    child.kill('SIGKILL');
-    await exited;
-  });
   let errors = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     errors += text;
@@ -98,10 +53,14 @@ export async function runProgram(
       child.kill('SIGTERM');
       return exited;
     },
+    kill: async () => {
+      child.kill('SIGKILL');
+      await exited;
+    },
   };
 }
 
-/** Runs the shell block under a heading, line by line, in the program's folder. Returns what each command printed. */
+/** Runs the shell block under a heading, line by line, in the folder. Returns what each command printed. */
 export async function runDocumentedCommands(folder: string, page: string, heading: string): Promise<string[]> {
   const [, section] = readFileSync(join(root, 'docs', page), 'utf8').split(`\n## ${heading}\n`);
   const [, block = ''] = /```sh\n([\s\S]*?)```/.exec(section ?? '') ?? [];
