@@ -10,7 +10,12 @@ import { Refusal } from '../kernel/refusal.ts';
 
 type Parameters = { readonly log2N: number; readonly r: number; readonly p: number };
 
-const CURRENT: Parameters = { log2N: 17, r: 8, p: 1 };
+/** The cost of new hashes: log2 of scrypt's N. */
+export const PASSWORD_LOG2_N = 17;
+let log2N = PASSWORD_LOG2_N;
+const current = (): Parameters => ({ log2N, r: 8, p: 1 });
+/** The r of hashes that this version makes; one with a larger r is not ours. */
+const R_MAX = 8;
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
 /** PHC string format: `$scrypt$ln=17,r=8,p=1$<salt>$<hash>`, Base64 without padding. */
@@ -21,7 +26,8 @@ const LOG2_N_MAX = 20;
 /** The hash of a password, for `user_account.password_hash`. Takes some tenths of a second and 128 MiB. Throws 503 as `verifyPassword`. */
 export async function hashPassword(password: string, random: Random): Promise<string> {
   const salt = random(SALT_BYTES);
-  return format(CURRENT, salt, await derive(password, salt, CURRENT));
+  const parameters = current();
+  return format(parameters, salt, await derive(password, salt, parameters));
 }
 
 /**
@@ -30,11 +36,21 @@ export async function hashPassword(password: string, random: Random): Promise<st
  * where too many passwords wait to be hashed.
  */
 export async function verifyPassword(password: string, hash: string | null): Promise<boolean> {
-  const { parameters, salt, expected } = parse(hash ?? NOBODY);
+  const { parameters, salt, expected } = parse(hash ?? nobody());
   // Longer ones are never set; refusing them unread keeps them from costing time.
   if (password.length > PASSWORD_MAX_LENGTH) return false;
   const actual = await derive(password, salt, parameters);
   return timingSafeEqual(actual, expected) && hash !== null;
+}
+
+/**
+ * Sets the cost of new hashes in this process, and returns the former. Only tests change it: at the full cost they would spend
+ * minutes on hashes. Hashes that are already stored are verified at their own cost.
+ */
+export function setPasswordCost(next: number): number {
+  const former = log2N;
+  log2N = next;
+  return former;
 }
 
 /** A password for a person to type once: 120 random bits as four groups of six, without look-alikes. */
@@ -45,7 +61,8 @@ export function makePassword(random: Random): string {
 
 /** 32 symbols, so that a byte gives five bits of even chance. */
 const ALPHABET = 'abcdefghijkmnpqrstuvwxyz23456789';
-const NOBODY = format(CURRENT, new Uint8Array(SALT_BYTES), new Uint8Array(HASH_BYTES));
+/** Costs as much to verify as any other new hash. */
+const nobody = (): string => format(current(), new Uint8Array(SALT_BYTES), new Uint8Array(HASH_BYTES));
 
 function format({ log2N, r, p }: Parameters, salt: Uint8Array, hash: Uint8Array): string {
   return `$scrypt$ln=${log2N},r=${r},p=${p}$${unpadded(salt)}$${unpadded(hash)}`;
@@ -54,7 +71,7 @@ function format({ log2N, r, p }: Parameters, salt: Uint8Array, hash: Uint8Array)
 function parse(hash: string): { parameters: Parameters; salt: Uint8Array; expected: Uint8Array } {
   const [, log2N, r, p, salt = '', expected = ''] = FORMAT.exec(hash) ?? [];
   const parameters = { log2N: Number(log2N), r: Number(r), p: Number(p) };
-  if (log2N === undefined || parameters.log2N > LOG2_N_MAX || parameters.r > CURRENT.r) {
+  if (log2N === undefined || parameters.log2N > LOG2_N_MAX || parameters.r > R_MAX) {
     throw new Error('the password hash is not one that this version can check');
   }
   return { parameters, salt: Buffer.from(salt, 'base64'), expected: Buffer.from(expected, 'base64') };

@@ -10,6 +10,7 @@ import { run } from '../../src/cli/run.ts';
 import type { FirstCredentials } from '../../src/data/data-folder.ts';
 import { cleanUp } from './cleanup.ts';
 import { createLogReader, type LogReader } from './log-reader.ts';
+import './password-cost.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 /** Node 22 says at every start that type stripping is an experiment. */

@@ -7,6 +7,7 @@ import { type Data, DataFolderError, openData } from '../../src/data/data-folder
 import { makeFirstCredentials } from '../../src/data/first-start.ts';
 import { cleanUp } from './cleanup.ts';
 import { unusedFolder } from './command.ts';
+import './password-cost.ts';
 
 export function configOf(dataDir: string, more: Partial<Config> = {}): Config {
   return { ...defaultConfig(), dataDir, ...more };

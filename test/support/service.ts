@@ -15,6 +15,7 @@ import { cleanUp } from './cleanup.ts';
 import { type ApiClient, createClient, tokenFor } from './client.ts';
 import { baseEnvironment } from './environment.ts';
 import { createLogReader, type LogReader } from './log-reader.ts';
+import './password-cost.ts';
 
 export type ServiceOptions = {
   /** The data folder of an earlier service, which has stopped, and its credentials; a new folder where absent. */

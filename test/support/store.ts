@@ -17,6 +17,7 @@ import { createStore } from '../../src/store/sqlite/store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { cleanUp } from './cleanup.ts';
 import { FAILING_TEST } from './thread-events.ts';
+import './password-cost.ts';
 
 /** When the tests' clock starts: the moment at which the PGP keys in test/vectors are what their names say. */
 export const NOW: number = Date.parse('2026-11-21T05:00:00.000Z');
