@@ -55,7 +55,7 @@ test('user: creates users, with a password that is shown once, and lists them', 
   );
 });
 
-test('user: nobody who does not sign in gets a password, or an invitation to choose one', async (t) => {
+test('user: service accounts get no password and no invitation', async (t) => {
   const { run, json, failure } = await initialised(t);
   const create = ['user', 'create', '--user-name', 'payroll', '--with-password'];
   for (const role of [[], ['--role', 'service']]) {
@@ -100,7 +100,7 @@ test('lists come in pages', async (t) => {
   assert.equal((await run(['key', 'list'])).stdout, 'None.\n');
 });
 
-test('lists take the filters and the orders of the API', async (t) => {
+test('lists accept the filters and orders of the API', async (t) => {
   const { run, json } = await initialised(t);
   for (const name of ['b', 'C']) await json(['user', 'create', '--user-name', name]);
   await json(['user', 'update', 'b', '--fields', '{"active":false}']);
@@ -149,7 +149,7 @@ test('lists take the filters and the orders of the API', async (t) => {
   }
 });
 
-test('application: registers one, lists it without its secret, replaces the secret and revokes tokens', async (t) => {
+test('application: creates one, lists it without its secret, replaces the secret and revokes tokens', async (t) => {
   const { credentials, json, failure } = await initialised(t);
   const args = ['application', 'create', '--name', 'Payroll', '--scope', 'employees:view', '--scope', 'employees:edit'];
   const created = await json([...args, '--user', 'admin', '--validity-seconds', '600']);
@@ -184,7 +184,7 @@ test('application: registers one, lists it without its secret, replaces the secr
   );
 });
 
-test('update and remove change nothing where --if-match names another ETag', async (t) => {
+test('update and remove change nothing with another ETag in --if-match', async (t) => {
   const { json, run, failure } = await initialised(t);
   const user = await json(['user', 'create', '--user-name', 'ada']);
   const present = entityTag(user);
@@ -192,14 +192,14 @@ test('update and remove change nothing where --if-match names another ETag', asy
   const remove = ['user', 'remove', String(user.id), '--if-match'];
   for (const command of [update, remove]) assert.match(await failure([...command, '"x"']), /has changed since/);
   assert.equal((await json(['user', 'show', String(user.id)])).displayName, null);
-  // A shell takes quotes away.
+  // Shells remove quotes.
   const changed = await json([...update, present.slice(1, -1)]);
   assert.equal(changed.displayName, 'Ada');
   assert.match(await failure([...remove, present]), /has changed since/);
   assert.equal((await run([...remove, entityTag(changed)])).stdout, '');
 });
 
-test('what is done on the command line is audited as that, without secrets', async (t) => {
+test('commands are audited as the command line, without secrets', async (t) => {
   const { dataDir, json, run } = await initialised(t);
   const { clientSecret } = await json(['application', 'create', '--name', 'x', '--user', 'admin']);
   const connection = new BetterSqlite3(join(dataDir, 'sallyport.db'), { readonly: true });
@@ -210,7 +210,7 @@ test('what is done on the command line is audited as that, without secrets', asy
   assert.equal((await run(['doctor'])).status, 0);
 });
 
-test('names from outside cannot steer the terminal', async (t) => {
+test('names cannot contain terminal control characters in the output', async (t) => {
   const { run } = await initialised(t);
   const description = 'plain \u001b[2J\u202eesrever';
   await run(['event', 'type-create', '--name', 'a.b', '--description', description]);

@@ -15,7 +15,7 @@ function tamper(dataDir: string, sql: string): void {
   connection.close();
 }
 
-test('the head of the audit log is logged at the start and at a stop, and is found again while entries are added', async (t) => {
+test('the head of the audit log is logged at the start and at a stop, and stays in the chain', async (t) => {
   const service = await startService(t);
   const { dataDir } = service;
   const { head: first } = await service.log.line(({ msg }) => msg === 'audit log head');
@@ -34,7 +34,7 @@ test('the head of the audit log is logged at the start and at a stop, and is fou
   }
 });
 
-test('entries cut from the end are seen by an earlier head alone, and so are others in their place', async (t) => {
+test('entries removed or replaced at the end are found only with an earlier head', async (t) => {
   const { dataDir, json, run, failure } = await initialised(t);
   const { head } = await json<Verified>(['audit', 'verify']);
   tamper(dataDir, 'DELETE FROM audit WHERE number = (SELECT max(number) FROM audit)');
@@ -44,12 +44,12 @@ test('entries cut from the end are seen by an earlier head alone, and so are oth
     await failure(['audit', 'verify', '--head', head]),
     /does not have the entry .* at its end were removed/,
   );
-  // Another entry under the same number.
+  // Another entry with the same number.
   await json(['event-type', 'create', '--name', 'order.placed']);
   assert.match(await failure(['audit', 'verify', '--head', head]), /does not have the entry/);
 });
 
-test('an altered entry and a head that is none are told', async (t) => {
+test('a changed entry and a malformed head are reported', async (t) => {
   const { dataDir, run, failure } = await initialised(t);
   for (const head of ['', '7', `0:${'a'.repeat(64)}`, `1:${'a'.repeat(63)}`]) {
     const { status, stderr } = await run(['audit', 'verify', '--head', head]);

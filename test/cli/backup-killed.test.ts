@@ -1,4 +1,4 @@
-/** What is left when a backup or a restore is killed before it has finished. */
+/** The files after a backup or restore was killed. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -43,7 +43,7 @@ async function killInTheMiddle(
   assert.fail('it was never killed before it had finished');
 }
 
-/** Makes the database so large, so that a copy of it takes a while. */
+/** Makes the database large, so that a copy takes a while. */
 function fill({ dataDir }: Folder, megabytes: number): void {
   const db = new BetterSqlite3(join(dataDir, 'sallyport.db'));
   db.exec(`
@@ -52,7 +52,7 @@ function fill({ dataDir }: Folder, megabytes: number): void {
   db.close();
 }
 
-test('kill -9 in the middle of a backup leaves no backup, and the next one clears up', async (t) => {
+test('kill -9 in the middle of a backup leaves no backup, and the next one cleans up', async (t) => {
   const folder = await initialised(t);
   const backups = beside(folder, 'backups');
   mkdirSync(backups);
@@ -69,7 +69,7 @@ test('kill -9 in the middle of a backup leaves no backup, and the next one clear
   assert.deepEqual(readdirSync(backups), ['backup.db']);
 });
 
-test('kill -9 in the middle of a restore leaves the old database, and the next one clears up', async (t) => {
+test('kill -9 in the middle of a restore leaves the old database, and the next one cleans up', async (t) => {
   const folder = await initialised(t);
   const { dataDir, json } = folder;
   const file = beside(folder, 'backup.db');
@@ -78,7 +78,7 @@ test('kill -9 in the middle of a restore leaves the old database, and the next o
     rmSync(file, { force: true });
     fill(folder, megabytes);
     await json(['backup', file]);
-    // Not in the backup, and so gone with a restore that was not stopped.
+    // Not in the backup, so a completed restore would remove it.
     await json(['event', 'type-create', '--name', `later.thing${megabytes}`]);
     before = readFileSync(join(dataDir, 'sallyport.db'));
   };
@@ -95,7 +95,7 @@ test('kill -9 in the middle of a restore leaves the old database, and the next o
   );
   await assertHealthy(dataDir);
 
-  // A folder that had nothing has nothing still.
+  // An empty folder is still empty.
   const empty = withKeyOf(folder, 'empty');
   const prepare = async (megabytes: number): Promise<void> => {
     rmSync(join(empty, 'sallyport.db'), { force: true });

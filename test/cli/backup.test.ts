@@ -24,7 +24,7 @@ async function refused(args: readonly string[], says: RegExp): Promise<void> {
   assert.doesNotMatch(stderr, /fault of the program/);
 }
 
-test('a backup taken while a server publishes without pause has all that was acknowledged before, and is whole', async (t) => {
+test('a backup during constant publishing is intact and contains everything acknowledged before', async (t) => {
   const folder = await initialised(t);
   const { json, dataDir } = folder;
   await json(['event', 'type-create', '--name', 'order.placed']);
@@ -73,7 +73,7 @@ test('a backup taken while a server publishes without pause has all that was ack
   );
 });
 
-test('a delivery that was under way when the backup was taken is sent again after it is restored', async (t) => {
+test('a delivery in progress during the backup is sent again after the restore', async (t) => {
   const { receiver, env } = await reachableReceiver(t);
   const folder = await initialised(t, env);
   const { json, dataDir } = folder;
@@ -105,7 +105,7 @@ test('a delivery that was under way when the backup was taken is sent again afte
   assert.equal(again?.messageId, underWay?.messageId);
 });
 
-test('a backup says what it lacks, has the key only when told to, and never replaces a file unasked', async (t) => {
+test('a backup contains the key only on request, says so, and never replaces a file without --force', async (t) => {
   const folder = await initialised(t);
   const { run, json, dataDir } = folder;
   const file = beside(folder, 'backup.db');
@@ -146,7 +146,7 @@ test('a backup says what it lacks, has the key only when told to, and never repl
   assert.equal(existsSync(beside(folder, 'x.db')), false);
 });
 
-test('a restore is refused where it would lose or mix something, and changes nothing', async (t) => {
+test('a restore that would lose or mix data is refused, and changes nothing', async (t) => {
   const folder = await initialised(t);
   const { json, dataDir } = folder;
   const file = beside(folder, 'backup.db');
@@ -192,7 +192,7 @@ test('a restore is refused where it would lose or mix something, and changes not
   assert.deepEqual(readFileSync(join(dataDir, 'sallyport.db')), before);
 });
 
-test('the key that a rotation replaces is kept nowhere, and it says that the backups made before need it, as they do', async (t) => {
+test('a rotation deletes the old key, and says that older backups need it', async (t) => {
   const folder = await initialised(t);
   const file = beside(folder, 'before.db');
   const key = readFileSync(join(folder.dataDir, 'master.key'), 'utf8');
@@ -209,7 +209,7 @@ test('the key that a rotation replaces is kept nowhere, and it says that the bac
   await refused(['restore', file, '--force', '--data', folder.dataDir], /master\.key does not open .*before\.db/);
 });
 
-test('the database that a restore replaces is kept beside the new one', async (t) => {
+test('a restore keeps the old database next to the new one', async (t) => {
   const folder = await initialised(t);
   const { json, dataDir } = folder;
   const file = beside(folder, 'backup.db');
@@ -229,7 +229,7 @@ test('the database that a restore replaces is kept beside the new one', async (t
   assert.deepEqual(typesIn(String(replaced)), ['later.thing']);
 });
 
-test('a database that is damaged beyond opening can be replaced, and is kept as it is', async (t) => {
+test('a database that cannot be opened can be replaced, and is kept unchanged', async (t) => {
   const folder = await initialised(t);
   const { json, dataDir } = folder;
   const file = beside(folder, 'backup.db');
@@ -243,7 +243,7 @@ test('a database that is damaged beyond opening can be replaced, and is kept as 
   assert.equal(readFileSync(`${replaced}-wal`, 'utf8'), 'its log');
 });
 
-test('a backup is verified without restoring it, with the key where it is at hand', async (t) => {
+test('a backup is verified without restoring it, with the key if it is available', async (t) => {
   const folder = await initialised(t);
   const { json, dataDir } = folder;
   const [file, whole, elsewhere] = ['backup.db', 'whole.db', 'nowhere'].map((name) => beside(folder, name));
@@ -261,7 +261,7 @@ test('a backup is verified without restoring it, with the key where it is at han
   assert.deepEqual(readFileSync(file), bytes);
   assert.equal(existsSync(elsewhere), false);
 
-  // Somebody who does not have the key makes a manifest for another database.
+  // Somebody without the key forges a manifest for another database.
   const forged = beside(folder, 'forged.db');
   copyFileSync(join(dataDir, 'sallyport.db'), forged);
   new BetterSqlite3(forged).exec("PRAGMA journal_mode = DELETE; UPDATE user_account SET role = 'viewer'").close();

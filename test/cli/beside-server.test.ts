@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { serve } from '../support/command.ts';
 import { creationOf, initialised, type Json, type Page, reachableReceiver } from '../support/command-folder.ts';
 
-test('what the commands publish, a server beside them delivers; they show its attempts and have it sent again', async (t) => {
+test('a running server delivers what commands publish; they show its attempts and replay it', async (t) => {
   const { receiver, env } = await reachableReceiver(t);
   const { dataDir, json, run } = await initialised(t, env);
   await serve(t, dataDir, { env });
@@ -21,7 +21,7 @@ test('what the commands publish, a server beside them delivers; they show its at
     records.map(({ data }) => data),
     [{ number: 17 }],
   );
-  // The receiver has it before the server has written down that it has.
+  // The receiver has it before the server records the delivery.
   const delivered = async (attempts: number): Promise<Json> => {
     for (;;) {
       const { items } = await json<Page>(['deliveries', 'list', '--webhook', webhook.id, '--state', 'delivered']);

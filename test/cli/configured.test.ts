@@ -5,7 +5,7 @@ import { pgpVector } from '../support/vectors.ts';
 
 const SHOP = ['endpoint', 'create', '--name', 'Shop', '--url', 'https://shop.example/hook'];
 
-test('endpoint, webhook: are shown, changed as PATCH does, and removed where nothing refers to them', async (t) => {
+test('endpoint, webhook: are shown, changed as by PATCH, and removed if nothing refers to them', async (t) => {
   const { run, json, failure } = await initialised(t);
   const endpoint = await json(SHOP);
   const webhook = await json([
@@ -60,7 +60,7 @@ test('key: is shown and removed by its name, and stays while a webhook encrypts 
   assert.match(await failure(['key', 'remove', 'payroll']), /^sallyport: there is no key payroll\n$/);
 });
 
-test('webhook test: sends one request, tells what came of it, and fails where the receiver does not take it', async (t) => {
+test('webhook test: sends one request, shows the result, and fails if the receiver refuses it', async (t) => {
   const { receiver, env } = await reachableReceiver(t);
   const { run, json, failure } = await initialised(t, env);
   const at = receiver.endpoint('/hook');
@@ -85,7 +85,7 @@ test('webhook test: sends one request, tells what came of it, and fails where th
   assert.equal(at.deliveries.length, 2);
 });
 
-test('event erase: overwrites one person’s events, and what waits of them is discarded', async (t) => {
+test('event erase: overwrites the events about one person and discards pending ones', async (t) => {
   const { json, failure } = await initialised(t);
   await json(['event', 'type-create', '--name', 'order.placed']);
   const endpoint = await json(SHOP);

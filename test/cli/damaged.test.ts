@@ -25,7 +25,7 @@ function overwrite(path: string, from: number, to: number): void {
   writeSync(descriptor, noise, 0, noise.length, from);
 }
 
-/** Ways in which a file is spoilt, and what is said beside the advice. */
+/** Kinds of damage, and the message before the advice. */
 const DAMAGES: readonly (readonly [what: string, spoil: (path: string) => void, says: RegExp])[] = [
   [
     'has random bytes in its pages',
@@ -51,7 +51,7 @@ const DAMAGES: readonly (readonly [what: string, spoil: (path: string) => void, 
 
 describe('a database file that', () => {
   for (const [what, spoil, says] of DAMAGES) {
-    it(`${what} is refused by the server and by every command with what to do, and left as it is`, async (t) => {
+    it(`${what} is refused by the server and by every command with advice, and stays unchanged`, async (t) => {
       const folder = await initialised(t);
       const backup = beside(folder, 'backup.db');
       await folder.json(['backup', backup]);
@@ -82,7 +82,7 @@ describe('a database file that', () => {
     });
   }
 
-  it('lost its log after a crash is refused, and opened once the log is back', async (t) => {
+  it('lost its log after a crash is refused, and opens when the log is back', async (t) => {
     const folder = await initialised(t);
     const served = await serve(t, folder.dataDir);
     await served.end('SIGKILL');

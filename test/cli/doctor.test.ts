@@ -22,7 +22,7 @@ async function examine({ run }: Folder, args: readonly string[] = []): Promise<R
   return report;
 }
 
-/** Everything that the doctor has to say: `check: detail` of what is not in order. */
+/** All warnings and problems of the doctor. */
 async function complaints(folder: Folder, args: readonly string[] = []): Promise<string[]> {
   const { checks } = await examine(folder, args);
   return checks
@@ -30,14 +30,14 @@ async function complaints(folder: Folder, args: readonly string[] = []): Promise
     .map(({ check, status, detail }) => `${status} ${check}: ${detail}`);
 }
 
-/** Writes to the database behind the service's back. */
+/** Changes the database directly. */
 function tamper({ dataDir }: Folder, sql: string): void {
   const connection = new BetterSqlite3(join(dataDir, 'sallyport.db'));
   connection.exec(sql);
   connection.close();
 }
 
-test('a folder in order passes every check, beside a running server too, and nothing is changed', async (t: TestContext) => {
+test('a healthy folder passes every check, also next to a running server, and stays unchanged', async (t: TestContext) => {
   const folder = await initialised(t);
   const before = readFileSync(join(folder.dataDir, 'sallyport.db'));
   const { ok, checks } = await examine(folder);
@@ -59,7 +59,7 @@ test('a folder in order passes every check, beside a running server too, and not
   assert.deepEqual([quiet.status, quiet.stdout, quiet.stderr], [0, '', '']);
 });
 
-test('an altered audit entry is found, and so is a removed one', async (t) => {
+test('changed and removed audit entries are found', async (t) => {
   const folder = await initialised(t);
   tamper(folder, "UPDATE audit SET actor = 'user:nobody' WHERE number = 1");
   assert.deepEqual(await complaints(folder), [
@@ -71,7 +71,7 @@ test('an altered audit entry is found, and so is a removed one', async (t) => {
   ]);
 });
 
-test('permissions that let others in are found, with what to run', async (t) => {
+test('too open permissions are found, with the command that fixes them', async (t) => {
   const folder = await initialised(t);
   const { dataDir } = folder;
   const database = join(dataDir, 'sallyport.db');
@@ -96,7 +96,7 @@ test('permissions that let others in are found, with what to run', async (t) => 
   assert.deepEqual([ok, checks.map(({ check }) => check)], [false, ['file permissions']]);
 });
 
-test('a master key that is exposed, another one, or gone is found, and the rest is looked at all the same', async (t) => {
+test('an exposed, wrong or missing master key is found, and the other checks still run', async (t) => {
   const folder = await initialised(t);
   const path = join(folder.dataDir, 'master.key');
   const key = readFileSync(path);
@@ -116,7 +116,7 @@ test('a master key that is exposed, another one, or gone is found, and the rest 
   assert.deepEqual(await complaints(folder), []);
 });
 
-test('a sealed value that was moved from its place is found', async (t) => {
+test('a secret that was moved to another row is found', async (t) => {
   const folder = await initialised(t);
   const { id } = await folder.json(['endpoint', 'create', '--name', 'x', '--url', 'https://a.example/']);
   tamper(folder, 'UPDATE endpoint SET api_key = secret');
@@ -125,7 +125,7 @@ test('a sealed value that was moved from its place is found', async (t) => {
   ]);
 });
 
-test('a reference that leads nowhere is found', async (t) => {
+test('a broken reference is found', async (t) => {
   const folder = await initialised(t);
   tamper(folder, 'PRAGMA foreign_keys = OFF; DELETE FROM user_account');
   assert(
@@ -149,7 +149,7 @@ test('a damaged database file is found', async (t) => {
   ]);
 });
 
-test('a schema of another version is found, and nothing further is read', async (t) => {
+test('a schema of another version is found, and the database is not checked further', async (t) => {
   const folder = await initialised(t);
   tamper(folder, 'PRAGMA user_version = 9');
   const [schema, ...rest] = await complaints(folder);
@@ -157,7 +157,7 @@ test('a schema of another version is found, and nothing further is read', async 
   assert.deepEqual(rest, []);
 });
 
-test('a clock that is behind what was recorded is found', async (t) => {
+test('a clock behind the records is found', async (t) => {
   const folder = await initialised(t);
   tamper(
     folder,
@@ -169,7 +169,7 @@ test('a clock that is behind what was recorded is found', async (t) => {
   assert.deepEqual(rest, []);
 });
 
-test('keys and certificates that expired or soon will are found: a problem where they are in use', async (t) => {
+test('expired and expiring keys and certificates are found; those in use are a problem', async (t) => {
   const folder = await initialised(t);
   const { json } = folder;
   await json(['key', 'import', '-', '--name', 'payroll'], pgpVector('rsa4096'));
@@ -210,7 +210,7 @@ test('keys and certificates that expired or soon will are found: a problem where
   ]);
 });
 
-test('files that settings name are read', async (t) => {
+test('the files of settings are read', async (t) => {
   const folder = await initialised(t);
   const { ca, server, client, expired } = makeCertificates();
   const write = (name: string, text: string): string => {
@@ -245,7 +245,7 @@ test('files that settings name are read', async (t) => {
   }
 });
 
-test('a folder that has not had its first start is a problem, and stays as it is', async (t) => {
+test('an empty folder is a problem, and stays unchanged', async (t) => {
   const dataDir = unusedFolder(t);
   const { status, stdout } = await sallyport(['doctor', '--data', dataDir]);
   assert.equal(status, 1);

@@ -9,7 +9,7 @@ import { credentialBytes } from '../../src/access/credential.ts';
 import type { FirstCredentials } from '../../src/data/data-folder.ts';
 import { sallyport, sallyportJson, unusedFolder } from '../support/command.ts';
 
-test('init makes the data folder and prints the first credentials as one JSON object, once', async (t) => {
+test('init creates the data folder and prints the first credentials once, as a JSON object', async (t) => {
   const dataDir = unusedFolder(t);
   const { status, stdout, stderr } = await sallyport(['init', '--json'], { env: { SALLYPORT_DATA: dataDir } });
   assert.equal(stderr, '');
@@ -43,7 +43,7 @@ test('init without --json prints them for people', async (t) => {
   );
 });
 
-test('init takes the master key of another place', async (t) => {
+test('init uses a master key in another place', async (t) => {
   const dataDir = unusedFolder(t);
   const masterKeyFile = `${dataDir}.key`;
   await sallyportJson(['init', '--data', dataDir, '--master-key-file', masterKeyFile]);
@@ -55,7 +55,7 @@ test('init takes the master key of another place', async (t) => {
   assert.match(stderr, /there is no master key at .*put the key back/);
 });
 
-/** Runs init with standard output that cannot be written to. */
+/** Runs init with unwritable standard output. */
 async function initInto(
   dataDir: string,
   stdout: 'full disk' | 'closed pipe',
@@ -74,11 +74,11 @@ async function initInto(
   return { status, stderr };
 }
 
-test('credentials that nobody could see are shown again', async (t) => {
+test('credentials that could not be printed are shown again', async (t) => {
   const dataDir = unusedFolder(t);
   const { status, stderr } = await initInto(dataDir, 'full disk');
   assert.equal(status, 1);
-  // As Node has it, or Deno.
+  // Node's message, or Deno's.
   assert.match(stderr, /^sallyport: the output cannot be written \((?:ENOSPC|No space left on device.*)\)\n$/);
   assert.equal((await initInto(dataDir, 'closed pipe')).stderr, '');
   const { clientId } = await sallyportJson<FirstCredentials>(['init', '--data', dataDir]);

@@ -10,7 +10,7 @@ import { SECRET, signedRequest, withHeader } from '../support/signed-request.ts'
 const GIVEN = ['--secret', SECRET];
 
 describe('sallyport listen fails on purpose', () => {
-  it('with a status, for every delivery, but not for a challenge or what is refused anyway', async (t) => {
+  it('with a status, for every delivery, but not for challenges and refused requests', async (t) => {
     const listener = await startListener(t, [...GIVEN, '--status', '503']);
     for (let round = 0; round < 2; round++) {
       const [status, { answered }] = await exchange(listener, await signedRequest());
@@ -23,7 +23,7 @@ describe('sallyport listen fails on purpose', () => {
     assert.equal((await exchange(listener, withHeader(await signedRequest(), 'date', '')))[0], 401);
   });
 
-  it('for the first so many deliveries', async (t) => {
+  it('for a number of deliveries', async (t) => {
     const listener = await startListener(t, [...GIVEN, '--fail-first', '2']);
     const statuses = [];
     await exchange(listener, withHeader(await signedRequest(), 'date', ''));
@@ -31,7 +31,7 @@ describe('sallyport listen fails on purpose', () => {
     assert.deepEqual(statuses, [500, 500, 204, 204]);
   });
 
-  it('with a connection that is reset', async (t) => {
+  it('by resetting the connection', async (t) => {
     const listener = await startListener(t, [...GIVEN, '--reset', '--fail-first', '1']);
     await assert.rejects(listener.send(await signedRequest()), /ECONNRESET|socket hang up/);
     assert.deepEqual((await listener.next()).answered, { status: 'reset', onPurpose: true, forwarded: null });
@@ -65,7 +65,7 @@ describe('sallyport listen forwards', () => {
   }
 
   for (const status of [202, 307, 409]) {
-    it(`the decoded JSON, and answers ${status} as the program did`, async (t) => {
+    it(`the decoded JSON, and replies ${status} like the program`, async (t) => {
       const { url, bodies } = await program(t, status);
       const listener = await startListener(t, [...GIVEN, '--forward', url]);
       const [answered, shown] = await exchange(listener, await signedRequest({ gzip: true }));
@@ -78,7 +78,7 @@ describe('sallyport listen forwards', () => {
     });
   }
 
-  it('nothing that is refused or fails on purpose', async (t) => {
+  it('no refused request and no planned failure', async (t) => {
     const { url, bodies } = await program(t, 200);
     const listener = await startListener(t, [...GIVEN, '--forward', url, '--fail-first', '1', '--status', '503']);
     assert.equal((await exchange(listener, withHeader(await signedRequest(), 'date', '')))[0], 401);
@@ -88,8 +88,8 @@ describe('sallyport listen forwards', () => {
     assert.equal(bodies.length, 1);
   });
 
-  it('and answers 502 where nobody is there', async (t) => {
-    // Of the ports that nobody has, fetch refuses to ask the first (WHATWG Fetch, "bad port").
+  it('and replies 502 if the program does not answer', async (t) => {
+    // An unused port. fetch refuses the first one (WHATWG Fetch, "bad port").
     const listener = await startListener(t, [...GIVEN, '--forward', 'http://127.0.0.1:2/']);
     const [status, { answered }] = await exchange(listener, await signedRequest());
     assert.equal(status, 502);

@@ -11,7 +11,7 @@ import { SECRET, signedRequest } from '../support/signed-request.ts';
 const GIVEN = ['--secret', SECRET];
 
 describe('the certificate of sallyport listen', () => {
-  it('is kept for the next time, its key for its owner alone', async (t) => {
+  it('is stored for the next time, with a private key file', async (t) => {
     const folder = join(temporaryFolder(t), 'a', 'b');
     const first = await startListener(t, GIVEN, folder);
     assert.equal(first.certificateFile, join(folder, 'certificate.pem'));
@@ -23,7 +23,7 @@ describe('the certificate of sallyport listen', () => {
     assert.equal((await second.send(await signedRequest())).status, 204);
   });
 
-  it('is made anew for another host, and where what is there is of no use', async (t) => {
+  it('is replaced for another host, and if it is unusable', async (t) => {
     const folder = temporaryFolder(t);
     const { certificateFile, end } = await startListener(t, GIVEN, folder);
     await end();
@@ -51,7 +51,7 @@ describe('the certificate of sallyport listen', () => {
   });
 });
 
-describe('sallyport listen, wrongly used,', () => {
+describe('sallyport listen with wrong usage', () => {
   const wrong: readonly [args: readonly string[], problem: string][] = [
     [['--reset', '--status', '500'], '--reset cannot be used with --status'],
     [['--status', '100'], '--status must be 200 to 599'],
@@ -74,7 +74,7 @@ describe('sallyport listen, wrongly used,', () => {
     });
   }
 
-  it('ends with 1 where it cannot listen, read a key or keep its certificate', async (t) => {
+  it('ends with 1 if it cannot listen, read a key or store its certificate', async (t) => {
     const { url } = await startListener(t, GIVEN);
     const folder = temporaryFolder(t);
     const ends = async (args: readonly string[], message: RegExp): Promise<void> => {

@@ -14,7 +14,7 @@ import { requestVectors } from '../support/vectors.ts';
 const GIVEN = ['--secret', SECRET];
 
 describe('sallyport listen', () => {
-  it('makes a certificate, a secret and an API key, verifies with them, and shows the decoded delivery', async (t) => {
+  it('creates a certificate, a secret and an API key, verifies with them, and shows the decoded delivery', async (t) => {
     const listener = await startListener(t);
     const { secret, apiKey } = listener;
     assert.equal(Buffer.from(secret, 'base64').length, 32);
@@ -60,7 +60,7 @@ describe('sallyport listen', () => {
     assert.deepEqual([what, body], ['challenge', '{"type":"endpoint.challenge"}']);
   });
 
-  it('refuses what is not in order with the reason, shows its body all the same, and goes on', async (t) => {
+  it('refuses invalid requests with the reason, still shows the body, and continues', async (t) => {
     const listener = await startListener(t, ['--secret', 'one', ...GIVEN, '--api-key', 'x']);
     const request = await signedRequest({ apiKey: 'x' });
     const { status, text } = await listener.send(withHeader(request, 'date', 'yesterday'));
@@ -82,7 +82,7 @@ describe('sallyport listen', () => {
     assert.deepEqual([wrongKey, wrongMethod, large, taken, secretIndex], [401, 405, 413, 204, 1]);
   });
 
-  it('verifies the signature of Standard Webhooks where it came', async (t) => {
+  it('verifies the signature of Standard Webhooks if present', async (t) => {
     const listener = await startListener(t, GIVEN);
     const request = await signedRequest({ standardWebhooks: true });
     assert.equal((await exchange(listener, request))[0], 204);
@@ -117,7 +117,7 @@ describe('sallyport listen', () => {
     assert.equal(description, 'the private key has a passphrase and none was given');
   });
 
-  it('takes a PGP message without integrity protection with --pgp-allow-unprotected alone', async (t) => {
+  it('accepts a PGP message without integrity protection only with --pgp-allow-unprotected', async (t) => {
     const vector = requestVectors.requests.find(({ name }) => name === 'a PGP message without integrity protection');
     const bytes = Buffer.from(vector?.bodyBase64 ?? '', 'base64');
     const [[name = '', privateKey = ''] = []] = Object.entries(requestVectors.privateKeys);
@@ -167,8 +167,8 @@ it('sallyport listen is an endpoint that the service verifies and delivers to, e
   assert.deepEqual(records[0]?.value.orderPlaced, { n: 1 });
 });
 
-describe('what sallyport listen shows to people', () => {
-  /** What it printed of one delivery and of one that is refused. */
+describe('the output of sallyport listen for people', () => {
+  /** The output for a delivery and for a refused request. */
   async function shown(t: TestContext, options: ListenOptions): Promise<string> {
     const folder = temporaryFolder(t);
     const child = spawnListen(t, ['--port', '0', ...GIVEN, '--certificate-folder', folder], options);
@@ -195,7 +195,7 @@ describe('what sallyport listen shows to people', () => {
     return text;
   }
 
-  it('is what to tell the service, then each request and its answer', async (t) => {
+  it('shows the set-up commands, then each request and its reply', async (t) => {
     const text = await shown(t, {});
     assert.match(text, /^Listening on https:\/\/localhost:\d+\/ and every path below\n/);
     assert.match(text, /\n {2}SALLYPORT_CA_FILE=\/\S+\/certificate\.pem SALLYPORT_EGRESS_ALLOW=\S+ sallyport serve\n/);
@@ -217,7 +217,7 @@ describe('what sallyport listen shows to people', () => {
   });
 
   const ESCAPE = String.fromCharCode(0x1b);
-  it('has no colours unless a terminal shows it', async (t) => {
+  it('has no colours without a terminal', async (t) => {
     assert.ok(!(await shown(t, {})).includes(ESCAPE));
   });
 
@@ -225,7 +225,7 @@ describe('what sallyport listen shows to people', () => {
     assert.ok((await shown(t, { terminal: true })).includes(`${ESCAPE}[32m✓${ESCAPE}[39m 1 record`));
   });
 
-  it('has none on a terminal whose user wants none', async (t) => {
+  it('has no colours with NO_COLOR', async (t) => {
     assert.ok(!(await shown(t, { terminal: true, env: { NO_COLOR: '1' } })).includes(ESCAPE));
   });
 });

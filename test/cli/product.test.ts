@@ -42,7 +42,7 @@ test('product: creates, lists and shows products, by id and by name', async (t) 
   assert.match((await run(['product', 'list'])).stdout, /^\S+ +Shop +false +2 +2$/m);
 });
 
-test('product: takes the same as a JSON object, and refuses what is wrong with the fields named', async (t) => {
+test('product: accepts a JSON object too, and names wrong fields', async (t) => {
   const { json, run, failure } = await initialised(t);
   const fields = JSON.stringify({ name: 'Shop', scopes: SCOPES, rules: RULES });
   const made = await json(['product', 'create', '--fields', '-'], fields);
@@ -60,7 +60,7 @@ test('product: takes the same as a JSON object, and refuses what is wrong with t
   assert.equal((await json<Page>(['product', 'list'])).items.length, 3);
 });
 
-test('product: changes what is given and leaves the rest, and removes', async (t) => {
+test('product: changes only given fields, and removes', async (t) => {
   const { json, run, failure } = await initialised(t);
   const made = await json(CREATE);
   const renamed = await json(['product', 'update', 'Shop', '--name', 'Store']);
@@ -81,14 +81,14 @@ test('product: changes what is given and leaves the rest, and removes', async (t
   assert.equal(await failure(['product', 'show', 'Other']), 'sallyport: there is no product Other\n');
 });
 
-/** An application that holds `orders:edit`, for a new user with these permissions. */
+/** An application with `orders:edit`, for a new user with these permissions. */
 async function holder({ json }: Folder, name: string, ...permissions: readonly string[]): Promise<Json> {
   const had = permissions.flatMap((permission) => ['--permission', permission]);
   await json(['user', 'create', '--user-name', name, ...had]);
   return json(['application', 'create', '--name', `for ${name}`, '--user', name, '--scope', 'orders:edit']);
 }
 
-test('product check: says which rule counts and which applications could call', async (t) => {
+test('product check: shows the matching rule and the applications that may call', async (t) => {
   const folder = await initialised(t);
   const { json, run, failure } = folder;
   await json(CREATE);
@@ -133,7 +133,7 @@ test('product check: says which rule counts and which applications could call', 
   assert.deepEqual(JSON.parse(none.stdout), { rule: null, reason: 'the request target contains an empty segment' });
 });
 
-test('product: a change beside a running server counts there too, without a start', async (t) => {
+test('product: a change takes effect in a running server', async (t) => {
   const { dataDir, credentials, json } = await initialised(t);
   const { announcement } = await serve(t, dataDir);
   const { url } = announcement;
@@ -147,7 +147,7 @@ test('product: a change beside a running server counts there too, without a star
   const client = createClient(url, await tokenFor(url, credentials, 'orders:view'));
   const headers = { 'X-Forwarded-Method': 'GET', 'X-Forwarded-Uri': '/shop/orders/17' };
   const ask = async (): Promise<number> => (await client.get('/services/api/oauth2/forward-auth', headers)).status;
-  // The server looks once a second. Without an end of its own: what never comes ends with the test's time limit.
+  // The server checks once a second. The test's time limit ends the loop.
   while ((await ask()) !== 200);
   await json(['product', 'update', 'Shop', '--rule', 'GET /shop/elsewhere orders:view']);
   while ((await ask()) !== 401);

@@ -31,7 +31,7 @@ async function initialised(t: TestContext): Promise<string> {
   return dataDir;
 }
 
-test('the first serve sets an empty folder up, says where it listens and shows credentials that work, once', async (t) => {
+test('the first serve sets up an empty folder, prints its address, and shows working credentials once', async (t) => {
   const dataDir = unusedFolder(t);
   const first = await serve(t, dataDir);
   const { url, address, ...credentials } = first.announcement;
@@ -48,7 +48,7 @@ test('the first serve sets an empty folder up, says where it listens and shows c
   assert.deepEqual(await second.end('SIGINT'), { status: 0, signal: null });
 });
 
-test('a second server of a folder is refused while the first runs, and may start once that was killed', async (t) => {
+test('a second server of a folder is refused while the first one runs, and starts after that was killed', async (t) => {
   const dataDir = await initialised(t);
   const first = await serve(t, dataDir);
   for (const command of ['serve', 'init']) {
@@ -64,9 +64,9 @@ test('a second server of a folder is refused while the first runs, and may start
   assert.equal((await fetch(`${second.announcement.url}/livez`)).status, 200);
 });
 
-test('credentials of a serve that was killed before it showed them come with the next', async (t) => {
+test('credentials of a serve that was killed before showing them are shown by the next', async (t) => {
   const dataDir = unusedFolder(t);
-  // It cannot listen, so it never gets to show them.
+  // It cannot listen, so it never shows them.
   const { status, stderr } = await sallyport(['serve', '--data', dataDir, '--host', '192.0.2.1', '--port', '0']);
   assert.equal(status, 1);
   assert.match(stderr, /^sallyport: --host: cannot serve: listen E(?:ADDRNOTAVAIL|INVAL)/m);
@@ -74,7 +74,7 @@ test('credentials of a serve that was killed before it showed them come with the
   assert.equal(await tokenStatus(announcement.url, announcement), 200);
 });
 
-test('commands work beside a running server, and it knows at once what they made', async (t) => {
+test('commands work next to a running server, which sees their changes at once', async (t) => {
   const dataDir = await initialised(t);
   const { announcement } = await serve(t, dataDir);
   const args = [
@@ -93,7 +93,7 @@ test('commands work beside a running server, and it knows at once what they made
   assert.equal(await tokenStatus(announcement.url, created), 200);
 });
 
-test('settings are flags of serve too, and win over the environment', async (t) => {
+test('serve accepts settings as flags, which override the environment', async (t) => {
   const dataDir = await initialised(t);
   const env = { SALLYPORT_HOST: '192.0.2.1', SALLYPORT_PUBLIC_URL: 'https://wrong.example' };
   const args = ['--host', '127.0.0.1', '--public-url', 'https://edge.example', '--log-level', 'error'];
@@ -106,13 +106,13 @@ test('settings are flags of serve too, and win over the environment', async (t) 
 type Shown = {
   readonly status: number | undefined;
   readonly headers: http.IncomingHttpHeaders;
-  /** Of the certificate that the server showed. */
+  /** The certificate of the server. */
   readonly fingerprint: string | undefined;
-  /** Of the client: another one is another connection. */
+  /** The local port, which identifies the connection. */
   readonly port: number | undefined;
 };
 
-/** A request over TLS that trusts `ca`: on a connection of its own unless an agent is given. */
+/** A request over TLS that trusts `ca`, on a new connection unless an agent is given. */
 function askOverTls(url: string, ca: string, options: RequestOptions = {}): Promise<Shown> {
   return new Promise((resolve, reject) => {
     request(url, { ca, agent: false, servername: 'localhost', ...options }, (response) => {
@@ -150,7 +150,7 @@ function tlsFiles(dataDir: string): Tls {
 
 const fingerprintOf = ({ certificate }: Identity): string => new X509Certificate(certificate).fingerprint256;
 
-test('serve speaks TLS with the certificate and key that it is given', async (t) => {
+test('serve uses TLS with the given certificate and key', async (t) => {
   const dataDir = await initialised(t);
   const { args, certificates } = tlsFiles(dataDir);
   const { announcement } = await serve(t, dataDir, { args });
@@ -159,7 +159,7 @@ test('serve speaks TLS with the certificate and key that it is given', async (t)
   assert.deepEqual([status, fingerprint], [200, fingerprintOf(certificates.server)]);
 });
 
-test('over TLS of its own the portal’s pages alone have browsers keep to HTTPS, but for the loopback address', async (t) => {
+test('with its own TLS only portal pages send HSTS, except on the loopback address', async (t) => {
   const dataDir = await initialised(t);
   const { args, certificates } = tlsFiles(dataDir);
   const { announcement } = await serve(t, dataDir, { args });
@@ -172,7 +172,7 @@ test('over TLS of its own the portal’s pages alone have browsers keep to HTTPS
   assert.equal(await told('/livez', 'edge.example'), undefined);
 });
 
-test('SIGHUP has serve show the certificate that the files have now, to new connections, unless it is a bad one', async (t) => {
+test('SIGHUP reloads the certificate for new connections, unless it is invalid', async (t) => {
   const dataDir = await initialised(t);
   const { args, certificates, write } = tlsFiles(dataDir);
   const { announcement, pid, log, end } = await serve(t, dataDir, { args });
@@ -202,7 +202,7 @@ test('SIGHUP has serve show the certificate that the files have now, to new conn
   assert.deepEqual(await end('SIGTERM'), { status: 0, signal: null });
 });
 
-test('SIGHUP changes nothing where serve has no certificate, which the log says', async (t) => {
+test('SIGHUP changes nothing without a certificate, which is logged', async (t) => {
   const dataDir = await initialised(t);
   const { announcement, pid, log, end } = await serve(t, dataDir);
   process.kill(pid, 'SIGHUP');
@@ -211,10 +211,10 @@ test('SIGHUP changes nothing where serve has no certificate, which the log says'
   assert.deepEqual(await end('SIGTERM'), { status: 0, signal: null });
 });
 
-test('serve stops when the terminal that it was started at is closed', async (t) => {
+test('serve stops when its terminal is closed', async (t) => {
   const dataDir = await initialised(t);
   const log = join(dataDir, 'log');
-  // Python, since Node makes no terminals: the service gets one of its own, which is closed once it listens.
+  // Uses Python, because Node cannot create terminals. The service gets its own, which closes when it listens.
   const program = `
 import os, pty, sys
 child, terminal = pty.fork()
@@ -237,7 +237,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
   assert.match(readFileSync(log, 'utf8'), /"msg":"stopped"\}\n$/);
 });
 
-test('why serve does not start is the last line that it writes', async (t) => {
+test('the reason why serve does not start is the last line of output', async (t) => {
   const dataDir = await initialised(t);
   const taken = http.createServer();
   await once(taken.listen(0, '127.0.0.1'), 'listening');
@@ -253,7 +253,7 @@ test('why serve does not start is the last line that it writes', async (t) => {
   assert.match(lines.at(-2) ?? '', /"msg":"stopped"/);
 });
 
-test('what cannot be served with is refused before anything is made', async (t) => {
+test('unusable settings are refused before anything is created', async (t) => {
   const dataDir = unusedFolder(t);
   const wrong: readonly [env: Record<string, string>, args: readonly string[], message: RegExp][] = [
     [{ SALLYPORT_PROT: '1' }, [], /^sallyport: SALLYPORT_PROT is not a setting/],
@@ -278,7 +278,7 @@ test('what cannot be served with is refused before anything is made', async (t) 
   assert.throws(() => readFileSync(dataDir), { code: 'ENOENT' });
 });
 
-/** A request whose headers the server has read and whose body never comes. */
+/** A request whose headers have arrived and whose body never arrives. */
 async function halfSentRequest(t: TestContext, url: string): Promise<void> {
   const half = http.request(`${url}/services/api/oauth2/token`, {
     method: 'POST',
@@ -290,7 +290,7 @@ async function halfSentRequest(t: TestContext, url: string): Promise<void> {
   await once(half, 'continue');
 }
 
-/** Resolves once nobody accepts connections there. */
+/** Resolves when nobody accepts connections there. */
 async function refusing(url: string): Promise<void> {
   const { hostname, port } = new URL(url);
   for (;;) {
@@ -303,13 +303,13 @@ async function refusing(url: string): Promise<void> {
   }
 }
 
-test('an interrupt ends a stop that waits for what is in flight, but not the same signal sent twice', async (t) => {
+test('a second interrupt ends a waiting stop, but not the same signal sent twice', async (t) => {
   const dataDir = await initialised(t);
   const { announcement, pid, end } = await serve(t, dataDir);
   await halfSentRequest(t, announcement.url);
   for (const signal of ['SIGINT', 'SIGINT', 'SIGTERM', 'SIGTERM'] as const) process.kill(pid, signal);
   await refusing(announcement.url);
-  // Time itself is what tells one interrupt from another here: from when it is known to have had the first.
+  // Only time distinguishes two interrupts, counted from when the process has received the first.
   await setTimeout(1000);
   assert.ok(process.kill(pid, 0), 'it still waits for what is in flight');
   assert.deepEqual(await end('SIGINT'), { status: 130, signal: null });

@@ -1,4 +1,4 @@
-/** A folder, a key or an address that cannot be used is told with the setting that gave it, as other values of settings are. */
+/** Errors for an unusable folder, key or address name its setting, as errors for other settings do. */
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -16,7 +16,7 @@ async function told(args: readonly string[], env: Env = {}): Promise<string> {
   return stderr;
 }
 
-test('a data folder that is none names what gave it', async (t) => {
+test('an invalid data folder names its setting', async (t) => {
   const folder = unusedFolder(t);
   const none = `there is no data in ${folder} yet`;
   for (const command of [['user', 'list'], ['backup', join(dirname(folder), 'x.db')], ['rotate-master-key']]) {
@@ -25,12 +25,12 @@ test('a data folder that is none names what gave it', async (t) => {
   }
   const both = await told(['user', 'list', '--data', folder], { SALLYPORT_DATA: '/elsewhere' });
   assert.ok(both.startsWith(`sallyport: --data: ${none}`), both);
-  // --data is the event there.
+  // There, --data is the event.
   const publish = ['event', 'publish', '--type', 'order.placed', '--data', '{}'];
   assert.ok((await told(publish, { SALLYPORT_DATA: folder })).startsWith(`sallyport: SALLYPORT_DATA: ${none}`));
 });
 
-test('a data folder that cannot be made, or opened, names what gave it', async (t) => {
+test('a data folder that cannot be created or opened names its setting', async (t) => {
   const file = join(dirname(unusedFolder(t)), 'file');
   writeFileSync(file, '');
   for (const command of ['serve', 'init']) {
@@ -52,7 +52,7 @@ test('a data folder that cannot be made, or opened, names what gave it', async (
   }
 });
 
-test('a master key that is missing, no key, or that of another names what gave it', async (t) => {
+test('a missing, malformed or wrong master key names its setting', async (t) => {
   const { dataDir, run } = await initialised(t);
   const key = join(dirname(dataDir), 'other.key');
   const backup = join(dirname(dataDir), 'x.db');
@@ -74,7 +74,7 @@ test('a master key that is missing, no key, or that of another names what gave i
   }
 });
 
-test('an address that cannot be listened on names what gave it: the host, or the port where that is taken', async (t) => {
+test('an unusable address names its setting: the host, or the port if it is in use', async (t) => {
   const { dataDir } = await initialised(t);
   const serve = ['serve', '--data', dataDir];
   assert.match(

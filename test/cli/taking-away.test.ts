@@ -8,10 +8,10 @@ import { pgpVector } from '../support/vectors.ts';
 const OFF = ['--fields', '{"active":false}'];
 const ON = ['--fields', '{"active":true}'];
 
-test('an application or a user that a command switches off beside a server is refused at the next call', async (t) => {
+test('an application or user that a command disables is refused at the next call to the server', async (t) => {
   const { dataDir, credentials, json } = await initialised(t);
   const { announcement } = await serve(t, dataDir);
-  // The last active administrator could not be switched off.
+  // The last active administrator cannot be disabled.
   await json(['user', 'create', '--user-name', 'ada', '--role', 'administrator']);
   const statusOf = async (token: string): Promise<number> => {
     const { status } = await createClient(announcement.url, token).get(`${EDGE}/users`);
@@ -32,7 +32,7 @@ test('an application or a user that a command switches off beside a server is re
   }
 });
 
-test('application: is shown, changed, given a new secret and removed by its id or its client id', async (t) => {
+test('application: is shown, changed, given a new secret and removed by id or client id', async (t) => {
   const { json, run, failure } = await initialised(t);
   const { clientSecret, ...created } = await json(['application', 'create', '--name', 'Payroll', '--user', 'admin']);
   const clientId = String(created.clientId);
@@ -57,7 +57,7 @@ test('application: is shown, changed, given a new secret and removed by its id o
   assert.equal(await failure(['application', 'update', clientId, ...OFF]), gone);
 });
 
-test('user: is shown, changed and removed by id or user name, and stays while an application acts as it', async (t) => {
+test('user: is shown, changed and removed by id or user name, but not while an application acts as it', async (t) => {
   const { json, run, failure } = await initialised(t);
   const created = await json(['user', 'create', '--user-name', 'ada', '--permission', 'employees:view']);
   for (const name of [created.id, 'ada']) assert.deepEqual(await json(['user', 'show', name]), created);
@@ -71,7 +71,7 @@ test('user: is shown, changed and removed by id or user name, and stays while an
   assert.equal(await failure(['user', 'remove', 'ada']), 'sallyport: there is no user ada\n');
 });
 
-test('user remove: leaves the last active administrator', async (t) => {
+test('user remove: refuses the last active administrator', async (t) => {
   const { credentials, run, failure } = await initialised(t);
   await run(['application', 'remove', credentials.clientId]);
   assert.match(
@@ -81,7 +81,7 @@ test('user remove: leaves the last active administrator', async (t) => {
   assert.equal((await run(['user', 'show', 'admin'])).status, 0);
 });
 
-test('key update: gives another name, which webhooks follow, and another key', async (t) => {
+test('key update: changes the name, also in webhooks, and the key', async (t) => {
   const { json, run, failure } = await initialised(t);
   const key = await json(['key', 'import', '-', '--name', 'payroll'], pgpVector('curve25519'));
   const endpoint = await json(['endpoint', 'create', '--name', 'Shop', '--url', 'https://shop.example/hook']);
@@ -106,7 +106,7 @@ test('key update: gives another name, which webhooks follow, and another key', a
   assert.match(nothing.stderr, /^sallyport key update: Use one of --name, --public-key, --fields\n/);
 });
 
-test('event-type: is created, listed, shown, changed and removed by its name; what is built in stays', async (t) => {
+test('event-type: is created, listed, shown, changed and removed by name, unless it is built in', async (t) => {
   const { json, run, failure } = await initialised(t);
   const created = await json(['event-type', 'create', '--name', 'order.placed']);
   assert.deepEqual(await json(['event-type', 'show', 'order.placed']), created);
@@ -130,7 +130,7 @@ test('event-type: is created, listed, shown, changed and removed by its name; wh
   );
 });
 
-test('the names that the commands of event types had before still mean them', async (t) => {
+test('the former names of the event-type commands still work', async (t) => {
   const { json, run } = await initialised(t);
   const made = await json(['event', 'type-create', '--name', 'order.placed']);
   assert.deepEqual(await json(['event-type', 'show', 'order.placed']), made);

@@ -8,7 +8,7 @@ import { VERSION } from '../../src/kernel/version.ts';
 import { type CommandResult, sallyport } from '../support/command.ts';
 import { initialised } from '../support/command-folder.ts';
 
-/** Runs in this process, for what ends before a command begins. */
+/** Runs in this process, for errors before a command begins. */
 async function here(...words: readonly string[]): Promise<CommandResult> {
   let stdout = '';
   let stderr = '';
@@ -32,7 +32,7 @@ async function everyCommand(): Promise<Command[]> {
   return (await Promise.all(GROUPS.map(({ load }) => load()))).flat();
 }
 
-/** The second words of a group's commands, as a message lists them. */
+/** The second words of the commands of a group, as in messages. */
 async function verbsOf(group: string): Promise<string> {
   const names = (await everyCommand()).map(({ name }) => name.split(' '));
   return names
@@ -41,7 +41,7 @@ async function verbsOf(group: string): Promise<string> {
     .join(', ');
 }
 
-/** A command line for it that lacks nothing. */
+/** A complete command line for a command. */
 function complete({ name, operands = [], options = {} }: Command): string[] {
   const required = Object.entries(options).filter(([, option]) => option.required === true);
   // They require one of their options, whichever it is.
@@ -54,7 +54,7 @@ function complete({ name, operands = [], options = {} }: Command): string[] {
   ];
 }
 
-test('help lists every command, and nothing that there is not', async () => {
+test('help lists exactly the commands', async () => {
   const { status, stdout, stderr } = await here('--help');
   assert.deepEqual([status, stderr], [0, '']);
   const listed = [...stdout.matchAll(/^ {2}(\S+) {2,}\S/gm)].map(([, name]) => name);
@@ -66,7 +66,7 @@ test('help lists every command, and nothing that there is not', async () => {
   assert.deepEqual(await here('-h'), { status, stdout, stderr });
 });
 
-test('every command has a group of its first word, and its help by three ways', async () => {
+test('every command is in the group of its first word, and shows help in three ways', async () => {
   for (const { name, summary, load } of GROUPS) {
     const commands = await load();
     const group = await here(name, '--help');
@@ -95,7 +95,7 @@ test('help of serve names every setting with its variable', async () => {
   }
 });
 
-test('a command line that cannot be run ends with 2, says what is wrong, and points to help', async () => {
+test('wrong usage ends with 2, an explanation, and a pointer to help', async () => {
   const wrong: readonly [words: readonly string[], problem: string, topic: string][] = [
     [[], 'Missing command', ''],
     [['aplication'], 'Unknown command "aplication". Did you mean "application"?', ''],
@@ -143,7 +143,7 @@ test('a command line that cannot be run ends with 2, says what is wrong, and poi
   }
 });
 
-test('every command refuses an option that it has not, an operand too many, and what it requires missing', async () => {
+test('every command refuses unknown options, extra operands, and missing required ones', async () => {
   for (const command of await everyCommand()) {
     const { name, operands = [], options = {} } = command;
     const words = complete(command);
@@ -167,7 +167,7 @@ test('every command refuses an option that it has not, an operand too many, and 
   }
 });
 
-test('numbers and cursors that cannot be are wrong usage', async (t) => {
+test('invalid numbers and cursors are wrong usage', async (t) => {
   const { run: onFolder } = await initialised(t);
   const wrong: readonly string[][] = [
     ['application', 'create', '--name', 'x', '--user', 'admin', '--validity-seconds', '1h'],
@@ -183,7 +183,7 @@ test('numbers and cursors that cannot be are wrong usage', async (t) => {
   }
 });
 
-test('every command on data refuses a folder without any', async () => {
+test('every command on data refuses an empty folder', async () => {
   const withoutData = (await everyCommand()).filter(
     ({ name }) => !['backup verify', 'init', 'listen', 'restore', 'serve', 'version', 'doctor'].includes(name),
   );
@@ -206,7 +206,7 @@ test('version prints the version of package.json', async () => {
   assert.equal((await here('version', '--json')).stdout, `{"version":"${version}"}\n`);
 });
 
-test('version needs none of the settings, wrong as they may be', async () => {
+test('version ignores invalid settings', async () => {
   assert.equal((await sallyport(['version'], { env: { SALLYPORT_NONSENSE: '1' } })).status, 0);
   const { status, stderr } = await sallyport(['user', 'list'], { env: { SALLYPORT_NONSENSE: '1' } });
   assert.equal(status, 2);

@@ -7,7 +7,7 @@ import { initialised, type Json, type Page, reachableReceiver } from '../support
 import { makeCertificates } from '../support/tls.ts';
 import { pgpVector } from '../support/vectors.ts';
 
-test('endpoint: creates, verifies, rotates and lists, sending through the settings that it is given', async (t) => {
+test('endpoint: creates, verifies, rotates and lists, and sends with the given settings', async (t) => {
   const { receiver, env } = await reachableReceiver(t);
   const { run, json, failure } = await initialised(t, env);
   const { url, secret, apiKey, challenges } = receiver.endpoint('/hook');
@@ -66,9 +66,9 @@ test('endpoint: creates, verifies, rotates and lists, sending through the settin
   }
 });
 
-test('endpoint verify fails where the endpoint does not answer rightly, and says why', async (t) => {
+test('endpoint verify fails if the endpoint answers incorrectly, and says why', async (t) => {
   const { run, json } = await initialised(t);
-  // Loopback is not allowed to be sent to here.
+  // Sending to loopback is not allowed here.
   const { id } = await json(['endpoint', 'create', '--name', 'x', '--url', 'https://localhost:1/hook']);
   const { status, stdout } = await run(['endpoint', 'verify', id, '--json']);
   assert.equal(status, 1);
@@ -84,12 +84,12 @@ test('endpoint verify fails where the endpoint does not answer rightly, and says
   );
 });
 
-test('endpoint: says beside the data that one is off because it did not answer the challenge, and what to do', async (t) => {
+test('endpoint: reports on standard error that an endpoint is disabled after a failed challenge, with advice', async (t) => {
   const { receiver, env } = await reachableReceiver(t);
   const { run, json } = await initialised(t, env);
   const { url, secret, apiKey } = receiver.endpoint('/hook');
   const create = ['endpoint', 'create', '--name', 'Payroll', '--url', url, '--api-key', apiKey, '--json'];
-  // It holds another secret.
+  // The receiver has another secret.
   const off = await run([...create, '--token-challenge']);
   const { id, enabled, lastVerification } = JSON.parse(off.stdout) as Json & { lastVerification: { error: string } };
   assert.deepEqual([off.status, enabled, lastVerification.error === null], [0, false, false]);
@@ -110,7 +110,7 @@ test('endpoint: says beside the data that one is off because it did not answer t
   assert.deepEqual((await run(['endpoint', 'update', id, '--fields', '{"enabled":false}'])).stderr, '');
 });
 
-test('a command without the settings of the server switches off no endpoint that works, and says what it lacks', async (t) => {
+test('a command without the settings of the server disables no working endpoint, and names the settings', async (t) => {
   const { receiver, env } = await reachableReceiver(t);
   const { json, run } = await initialised(t, env);
   const { url, secret, apiKey, challenges } = receiver.endpoint('/hook');
@@ -148,7 +148,7 @@ test('a command without the settings of the server switches off no endpoint that
   assert.equal(challenges.length, 1);
 });
 
-test('key: imports from a file or standard input, lists, and refuses what cannot encrypt', async (t) => {
+test('key: imports from a file or standard input, lists, and refuses unusable keys', async (t) => {
   const { json, failure } = await initialised(t);
   const file = join(dirname(unusedFolder(t)), 'key.asc');
   writeFileSync(file, pgpVector('rsa4096'));
@@ -170,7 +170,7 @@ test('key: imports from a file or standard input, lists, and refuses what cannot
   );
 });
 
-test('event, webhook, deliveries: from an event type to a delivery that waits', async (t) => {
+test('event, webhook, deliveries: from an event type to a pending delivery', async (t) => {
   const { run, json, failure } = await initialised(t);
   const typed = await json(
     ['event', 'type-create', '--name', 'order.placed', '--description', 'Somebody ordered.', '--data-schema', '-'],

@@ -13,7 +13,7 @@ import { SETTING_NAMES, SETTINGS } from '../../src/config/names.ts';
 import { LOG_LEVELS } from '../../src/observe/log.ts';
 import { formatCidr } from '../../src/outbound/ip-address.ts';
 
-/** What the configuration is refused with. */
+/** The message of the refusal. */
 function refusal(env: Record<string, string>, flags: Record<string, string> = {}): string {
   try {
     readConfig(env, flags);
@@ -24,7 +24,7 @@ function refusal(env: Record<string, string>, flags: Record<string, string> = {}
   return assert.fail(`accepted: ${JSON.stringify({ env, flags })}`);
 }
 
-test('with nothing set the settings are those of the contract', () => {
+test('the defaults are those of the contract', () => {
   const config = defaultConfig();
   assert.deepEqual(config, {
     dataDir: resolve('data'),
@@ -46,7 +46,7 @@ test('with nothing set the settings are those of the contract', () => {
   });
 });
 
-test('every variable of the contract is a setting, and each has the flag of the same name', () => {
+test('every variable of the contract is a setting with a flag of the same name', () => {
   const variables = [
     ...['DATA', 'HOST', 'PORT', 'PUBLIC_URL', 'TLS_CERT_FILE', 'TLS_KEY_FILE', 'MASTER_KEY_FILE', 'CA_FILE'],
     ...['EGRESS_ALLOW', 'EGRESS_PROXY', 'TRUSTED_PROXIES', 'DATABASE_URL'],
@@ -62,7 +62,7 @@ test('every variable of the contract is a setting, and each has the flag of the 
   }
 });
 
-test('good values are read from variables', () => {
+test('valid values are read from variables', () => {
   const config = readConfig({
     PATH: '/usr/bin',
     SALLYPORT_DATA: '/var/lib/edge',
@@ -104,7 +104,7 @@ test('good values are read from variables', () => {
   assert(!JSON.stringify(config).includes('hunter2'));
 });
 
-test('a flag wins over the variable, and an empty variable is one that is not set', () => {
+test('a flag overrides the variable, and an empty variable counts as unset', () => {
   const env = { SALLYPORT_PORT: '9000', SALLYPORT_HOST: '', SALLYPORT_EGRESS_ALLOW: '10.0.0.0/8' };
   assert.equal(readConfig(env).port, 9000);
   assert.equal(readConfig(env).host, '127.0.0.1');
@@ -112,7 +112,7 @@ test('a flag wins over the variable, and an empty variable is one that is not se
   assert.deepEqual(readConfig(env, { 'egress-allow': '' }).egressAllow, []);
 });
 
-test('a bad value is refused with the name of its variable or flag and with what is allowed', () => {
+test('an invalid value is refused with the name of its variable or flag and the allowed values', () => {
   const bad: readonly [variable: string, value: string, allowed: RegExp][] = [
     ['SALLYPORT_HOST', 'two words', /IP address or a host name/],
     ['SALLYPORT_HOST', '127.0.0.1:80', /without a port/],
@@ -154,7 +154,7 @@ test('a bad value is refused with the name of its variable or flag and with what
   }
 });
 
-test('an empty flag is refused where there is no empty value', () => {
+test('an empty flag is refused unless the setting may be empty', () => {
   for (const flag of [
     'data',
     'host',
@@ -176,7 +176,7 @@ test('an unknown variable is refused by name, with the list of settings', () => 
   assert.match(refusal({ SALLYPORT_: 'x' }), /^SALLYPORT_ is not a setting/);
 });
 
-test('TLS takes certificate and key, and refuses one without the other', () => {
+test('TLS needs both certificate and key', () => {
   assert.match(
     refusal({ SALLYPORT_TLS_CERT_FILE: 'a' }),
     /^SALLYPORT_TLS_CERT_FILE is set without SALLYPORT_TLS_KEY_FILE/,
@@ -194,12 +194,12 @@ test('no message shows a password', () => {
   for (const message of messages) assert(!message.includes('hunter2'), message);
 });
 
-test('the levels that help names are those that the log has', () => {
+test('help names the levels of the log', () => {
   const named = SETTINGS.logLevel.description.match(/: (.*) \(/)?.[1]?.split(/, | or /);
   assert.deepEqual(named, [...LOG_LEVELS]);
 });
 
-test('a file that a setting names and that cannot be read is refused with the name of the setting', () => {
+test('an unreadable file of a setting is refused with the name of the setting', () => {
   assert.throws(() => readSettingFile('caFile', '/nowhere/ca.pem'), {
     name: 'ConfigurationError',
     message: 'SALLYPORT_CA_FILE: /nowhere/ca.pem cannot be read (ENOENT)',
@@ -207,7 +207,7 @@ test('a file that a setting names and that cannot be read is refused with the na
 });
 
 describe('the options of an embedding program', () => {
-  it('are completed by the defaults, whatever the environment says', () => {
+  it('get defaults and ignore the environment', () => {
     assert.deepEqual(completeConfig({}), defaultConfig());
     assert.deepEqual(completeConfig({ dataDir: './there', port: 0, publicUrl: undefined }), {
       ...defaultConfig(),
@@ -216,7 +216,7 @@ describe('the options of an embedding program', () => {
     });
   });
 
-  it('may be text where a configuration has what was read from it', () => {
+  it('may be text instead of parsed values', () => {
     const { egressAllow, trustedProxies, egressProxy } = completeConfig({
       egressAllow: ['10.0.0.0/8', '::1'],
       trustedProxies: '192.0.2.1, 192.0.2.2',
@@ -228,7 +228,7 @@ describe('the options of an embedding program', () => {
     assert.deepEqual(completeConfig({ ...defaultConfig(), egressAllow, egressProxy }).egressAllow, egressAllow);
   });
 
-  it('are what readConfig returned, which knows where each setting came from', () => {
+  it('may be the result of readConfig, with the sources of its settings', () => {
     const config = readConfig({ SALLYPORT_PORT: '1' });
     assert.equal(completeConfig(config), config);
   });

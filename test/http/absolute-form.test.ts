@@ -1,4 +1,4 @@
-/** Targets in absolute form (RFC 9112 §3.2.2): the authority may be anybody's, and the path is read as ever. */
+/** Targets in absolute form (RFC 9112 §3.2.2): any authority is accepted, and the path is handled as usual. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { originForm } from '../../src/http/request-head.ts';
@@ -16,7 +16,7 @@ async function start(t: TestContext): Promise<Sending> {
 }
 
 describe('a target in absolute form', () => {
-  it('is served as its path is, whatever stands before that', async (t) => {
+  it('is served as its path, with any authority', async (t) => {
     const { service, send } = await start(t);
     const authorities = ['api.example', 'API.example:8080', '[::1]:443', 'other-than-host', 'a%20b'];
     for (const authority of authorities) {
@@ -34,7 +34,7 @@ describe('a target in absolute form', () => {
     assert.match(text, /"a is not a known query parameter"/);
   });
 
-  it('is guarded and refused as its path is', async (t) => {
+  it('is guarded and refused as its path', async (t) => {
     const { send } = await start(t);
     assert.equal((await send('http://api.example/services/api/x/edge/v1/users')).status, 401);
     for (const path of ['//livez', '/../livez', '/%2e%2e/livez', '/livez#a']) {
@@ -44,7 +44,7 @@ describe('a target in absolute form', () => {
     }
   });
 
-  it('is none with another scheme, with a user, or without a host', async (t) => {
+  it('is refused with another scheme, with a user, or without a host', async (t) => {
     const { send } = await start(t);
     for (const target of ['ftp://a/livez', 'http://user@a/livez', 'http:///livez', 'http:/livez', 'http://?a', '*']) {
       const { status } = await send(target);
@@ -52,7 +52,7 @@ describe('a target in absolute form', () => {
     }
   });
 
-  it('says the host that a form of the portal has to come from, in place of Host', async (t) => {
+  it('replaces Host in the origin check of portal forms', async (t) => {
     const { service, send } = await start(t);
     const { token } = await newSession(service, 'viewer');
     const body = new URLSearchParams({ [FORGERY_FIELD]: formToken(token), theme: 'dark' }).toString();
@@ -62,7 +62,7 @@ describe('a target in absolute form', () => {
       return (await send('http://portal.example/theme', { method: 'POST', headers, body })).status;
     };
     assert.equal(await from('http://portal.example'), 303);
-    // What `sendRaw` says in Host.
+    // The Host of `sendRaw`.
     assert.equal(await from('http://api.example'), 403);
   });
 });

@@ -1,4 +1,4 @@
-/** When bodies are read: with their head, or after something else was waited for. */
+/** When bodies are read: together with the head, or later. */
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
@@ -11,7 +11,7 @@ import { createLog } from '../../src/observe/log.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { deferred } from '../support/deferred.ts';
 
-/** A server that takes a JSON body at one path, and a connection to it. */
+/** A server that accepts a JSON body at one path, and a connection to it. */
 async function serving(
   t: TestContext,
   { observe, ...rest }: Pick<Route, 'admit' | 'respond'> & { readonly observe: ObserveRequest },
@@ -46,7 +46,7 @@ function head(contentLength: number): string {
 }
 
 describe('a body', () => {
-  it('whose client has left before it was read is waited for no longer', async (t) => {
+  it('does not wait for a client that disconnected before it was read', async (t) => {
     const asked = deferred<void>();
     const answered = deferred<{ status: number; refusal: string | null }>();
     const socket = await serving(t, {
@@ -65,11 +65,11 @@ describe('a body', () => {
     assert.deepEqual({ status, refusal }, { status: 400, refusal: 'invalid_request' });
   });
 
-  it('that comes with its head in more than one chunk is read whole', async (t) => {
+  it('is read completely if it arrives with the head in several chunks', async (t) => {
     const text = JSON.stringify('x'.repeat(70_000));
     const read = deferred<unknown>();
     const socket = await serving(t, {
-      // Both chunks are there before the body is read.
+      // Both chunks have arrived before the body is read.
       admit: async (request) => {
         while (request.readableLength < text.length) await new Promise((resolve) => setImmediate(resolve));
         return null;
@@ -111,7 +111,7 @@ describe('a body', () => {
       socket.write(head(text.length) + text.slice(0, text.length - cut));
       await asked.promise;
       if (cut > 0) {
-        // Whatever may be read of it in this turn and the next is.
+        // Reads everything that arrives in this turn and the next.
         await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
         socket.write(text.slice(-cut));
       }

@@ -11,10 +11,10 @@ type Kind = {
   readonly collection: string;
   readonly body: object;
   readonly patch: object;
-  /** Others, which leave something else: what somebody else changes meanwhile. */
+  /** Other changes, as by another client. */
   readonly other: object;
   readonly third: object;
-  /** Verbs that are tried with a tag that is out of date. */
+  /** Actions that are tried with an outdated tag. */
   readonly actions?: readonly string[];
   readonly isDeletable?: false;
 };
@@ -141,7 +141,7 @@ describe('conditional requests', () => {
     });
   }
 
-  it('keep all of eight changes that were made at once, each tried again where it was refused', async (t) => {
+  it('keep all of eight concurrent changes if each is retried after a refusal', async (t) => {
     const { admin } = await startService(t);
     const id = await idOf(admin.post('users', { userName: 'ada' }));
     const permissions = Array.from({ length: 8 }, (_, n) => `shop:p${n}`);
@@ -159,7 +159,7 @@ describe('conditional requests', () => {
     assert.deepEqual(body.permissions, permissions);
   });
 
-  it('tell a state that the service changed by itself, and keep actions from acting on another one', async (t) => {
+  it('detect a state that the service changed, and protect actions from it', async (t) => {
     const { admin } = await startService(t);
     const endpointId = await idOf(admin.post('endpoints', { name: 'a', url }));
     const id = await idOf(admin.post('webhooks', { name: 'a', endpointId, eventTypes: ['webhook.*'] }));
@@ -173,7 +173,7 @@ describe('conditional requests', () => {
     );
   });
 
-  it('are answered for the single deliveries and audit entries, too', async (t) => {
+  it('work for single deliveries and audit entries too', async (t) => {
     const { admin } = await startService(t);
     const { items } = await succeeded<Page<{ id: string }>>(admin.get('audit?limit=1'));
     const entry = await admin.get(`audit/${items[0]?.id}`);

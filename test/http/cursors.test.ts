@@ -1,4 +1,4 @@
-/** The cursors of every list of the API: its own lead on, what is none is refused, and another list's shows nothing of that list. */
+/** The cursors of every list: its own cursors continue, invalid ones are refused, and those of another list reveal nothing. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { seedApi } from '../support/api-seed.ts';
@@ -11,7 +11,7 @@ import { type Service, startService } from '../support/service.ts';
 type Item = Readonly<Record<string, unknown>>;
 type List = { readonly path: string; readonly client: ApiClient };
 
-/** Every path below the guarded APIs that is read as a whole is a list. */
+/** Every path of a guarded API without parameters is a list. */
 async function listsOf({ admin }: Pick<Service, 'admin'>): Promise<readonly List[]> {
   const document = await succeeded<ApiDocument>(admin.get('/services/api/openapi.json'));
   const lists = operationsOf(document).filter(
@@ -39,11 +39,11 @@ async function idsOf(list: List, query: Readonly<Record<string, string>>): Promi
   return (await read(list, { limit: '200', ...query })).items.map(idOf);
 }
 
-/** What comes after a cursor of another list, where that is not what is newer: ids are in the order of time. */
+/** The items after a cursor of another list, if they are not the newer ones: ids are in order of time. */
 const ORDERS: Readonly<Record<string, (id: string, cursor: string) => boolean>> = {
-  // Of a delivery's id the event's millisecond alone is in that order.
+  // Of the id of a delivery, only the millisecond of its event is in that order.
   [`${EDGE}/deliveries`]: (id, cursor) => id.slice(0, 13) <= cursor.slice(0, 13),
-  // Entries are in the order of their numbers, and what is no entry has none.
+  // Entries are in order of their numbers, and other ids have no number.
   [`${EDGE}/audit`]: () => false,
 };
 
@@ -74,7 +74,7 @@ const NO_CURSORS: readonly string[] = [
   'x'.repeat(4000),
 ];
 
-test('what is no cursor', async (t) => {
+test('invalid cursors', async (t) => {
   const service = await startService(t);
   const lists = await listsOf(service);
   const bad = ({ path, client }: List, what: string, query: string): BadInput => ({
@@ -99,7 +99,7 @@ test('cursors', async (t) => {
   const { admin } = service;
   const seeded = await seedApi(service);
   const lists = await listsOf(service);
-  // An erasure is asked about by its id: there is no list of them.
+  // There is no list of erasures.
   const listed = [...seeded.keys()].filter((path) => path !== 'erasures');
   assert.deepEqual(lists.map(({ path }) => path.split('/').at(-1)).sort(), listed.sort());
 

@@ -16,11 +16,11 @@ describe('a form', () => {
     );
   });
 
-  it('may hold empty pairs, names without a value, and values with equals signs', () => {
+  it('may contain empty pairs, names without a value, and values with equals signs', () => {
     assert.deepEqual({ ...parseForm('&a=1&&b&c==x=&') }, { a: '1', b: '', c: '=x=' });
   });
 
-  it('may hold names that objects have of themselves', () => {
+  it('may contain names of object properties', () => {
     assert.deepEqual(Object.entries(parseForm('__proto__=1&constructor=2')), [
       ['__proto__', '1'],
       ['constructor', '2'],
@@ -42,7 +42,7 @@ describe('a form', () => {
     });
   }
 
-  it('in which names may be repeated has them in their order, up to a bound', async () => {
+  it('with repeated names keeps their order, up to a limit', async () => {
     assert.deepEqual(
       [...parseRepeatedForm('a=1&&b=2&a=3')],
       [

@@ -1,4 +1,4 @@
-/** Requests that Node's parser lets through and that are refused all the same; and clients that end their side early. */
+/** Requests that Node's parser accepts but the service refuses, and clients that close their side early. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -20,12 +20,12 @@ const { certificate: cert, privateKey: key } = makeCertificates().server;
 
 type Listening = {
   open(): Socket;
-  /** How many requests have come to a route. */
+  /** Number of requests that reached a route. */
   arrived(): number;
   readonly first: Promise<void>;
-  /** What /held waits for. */
+  /** /held waits for it. */
   readonly release: Deferred<void>;
-  /** Resolves once the server holds no connection any more. */
+  /** Resolves when the server has no connection left. */
   readonly logged: () => string;
   close(): Promise<void>;
 };
@@ -102,7 +102,7 @@ async function listening(t: TestContext, isTls = false): Promise<Listening> {
   };
 }
 
-/** All that comes until the server has ended its side. */
+/** Everything received until the server closes its side. */
 async function answersOn(socket: Socket): Promise<string> {
   let text = '';
   socket.setEncoding('latin1').on('data', (piece: string) => {
@@ -120,7 +120,7 @@ const GET = 'GET /now HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
 const POSTED = 'POST /body HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n';
 const CHUNKS = '\r\n2\r\n{}\r\n0\r\n\r\n';
 
-describe('a request that Node would let through', () => {
+describe('a request that Node would accept', () => {
   const table: readonly (readonly [what: string, sent: string, status: number, says: RegExp])[] = [
     [
       'compressed as a transfer',
@@ -175,7 +175,7 @@ describe('a request that Node would let through', () => {
     });
   }
 
-  it('is served where the coding is chunked in any case', async (t) => {
+  it('is served with chunked in any case', async (t) => {
     const { open } = await listening(t);
     const socket = open();
     socket.write(`${POSTED}Connection: close\r\nTransfer-Encoding: Chunked\r\n${CHUNKS}`);
@@ -240,7 +240,7 @@ describe('a Host', () => {
 
 for (const isTls of [false, true]) {
   describe(`a client that ends its side after its request, ${isTls ? 'with' : 'without'} TLS`, () => {
-    it('gets its answer, and then the end of the connection', async (t) => {
+    it('gets its reply and then the end of the connection', async (t) => {
       const { open, first, release, logged } = await listening(t, isTls);
       const socket = open();
       const answers = answersOn(socket);
@@ -253,7 +253,7 @@ for (const isTls of [false, true]) {
       assert.ok(!logged().includes('"level":50'), logged());
     });
 
-    it('gets the answers to all that it sent, in order', async (t) => {
+    it('gets the replies to all its requests, in order', async (t) => {
       const { open, release } = await listening(t, isTls);
       release.resolve();
       const socket = open();
@@ -264,7 +264,7 @@ for (const isTls of [false, true]) {
       assert.match(await answers, /\{"held":true\}HTTP\/1\.1 200 .*\{"sent":\{\}\}HTTP\/1\.1 200 .*\{"now":true\}$/s);
     });
 
-    it('is told that its body is not whole', async (t) => {
+    it('gets an error for its incomplete body', async (t) => {
       const { open, arrived } = await listening(t, isTls);
       const socket = open();
       const answers = answersOn(socket);
@@ -273,7 +273,7 @@ for (const isTls of [false, true]) {
       assert.equal(arrived(), 0);
     });
 
-    it('is let go at once where it asked for nothing, or has its answer', async (t) => {
+    it('is disconnected at once without a request, or after its reply', async (t) => {
       const { open, release } = await listening(t, isTls);
       release.resolve();
       const silent = open();
@@ -298,14 +298,14 @@ for (const isTls of [false, true]) {
       assert.match(await answers, /begun/);
     });
 
-    it('and leaves before its answer is no fault, and leaves no connection behind', async (t) => {
+    it('and disconnects before its reply causes no error and leaves no connection behind', async (t) => {
       const { open, first, release, logged, close } = await listening(t, isTls);
       const socket = open();
       socket.end('GET /held HTTP/1.1\r\nHost: a\r\n\r\n');
       await first;
       socket.destroy();
       release.resolve();
-      // Resolves once no connection is left; the time that it gives those under way is ten seconds.
+      // Resolves when no connection is left, after ten seconds at most.
       await close();
       assert.ok(!logged().includes('"level":50'), logged());
     });

@@ -12,7 +12,7 @@ const url = 'https://receiver.example/hook';
 type Made = { readonly id: string };
 const idOf = async (sent: Promise<ApiReply<unknown>>): Promise<string> => (await succeeded<Made>(sent)).id;
 
-/** Every request that creates something, or makes a secret: its path and two bodies that are both valid. */
+/** Every request that creates a resource or a secret: its path and two valid bodies. */
 type Creating = { readonly path: string; readonly body: unknown; readonly other: unknown; readonly list: string };
 
 const CREATING: Readonly<Record<string, (admin: ApiClient) => Promise<Creating>>> = {
@@ -92,12 +92,12 @@ describe('an Idempotency-Key', () => {
       assert.equal(code, 'idempotency_conflict');
       assert.equal(await countOf(client, list), count);
       const another = await client.post(path, other, { 'idempotency-key': 'another' });
-      // An employee of the same name is refused as before, by its name.
+      // An employee with the same name is still refused because of the name.
       assert.equal(another.status, path === EMPLOYEES ? 409 : first.status);
     });
   }
 
-  it('gives the first link again where a user was invited, which stays good', async (t) => {
+  it('returns the first link again for an invitation, which stays valid', async (t) => {
     const { admin } = await startService(t);
     const id = await idOf(admin.post('users', { userName: 'ada', role: 'viewer' }));
     const key = { 'idempotency-key': 'k' };
@@ -106,7 +106,7 @@ describe('an Idempotency-Key', () => {
     assert.equal((await fetch(first.body.url)).status, 200);
   });
 
-  it('lets one of many requests at once create, and gives its reply to all', async (t) => {
+  it('lets one of many concurrent requests create, and returns its reply to all', async (t) => {
     const { admin } = await startService(t);
     const body = { userName: 'ada' };
     const replies = await Promise.all(
@@ -117,7 +117,7 @@ describe('an Idempotency-Key', () => {
     assert.equal((await refusalOf(admin.post('users', body), 409)).code, 'conflict');
   });
 
-  it('is not used up by a request that is refused', async (t) => {
+  it('is not used by a refused request', async (t) => {
     const { admin } = await startService(t);
     const key = { 'idempotency-key': 'k' };
     await refusalOf(admin.post('users', { userName: '' }, key), 400);
@@ -127,7 +127,7 @@ describe('an Idempotency-Key', () => {
     assert.equal((await refusalOf(admin.post('users', { userName: 'taken' }, key), 409)).code, 'idempotency_conflict');
   });
 
-  it('counts for one application, and for another path it is another request', async (t) => {
+  it('is separate per application, and another path is another request', async (t) => {
     const { admin, api } = await startWithEmployees(t);
     const { api: other } = await registerApplication(admin, ['users:manage']);
     const key = { 'idempotency-key': 'k' };
@@ -139,7 +139,7 @@ describe('an Idempotency-Key', () => {
     await succeeded(api.post(EMPLOYEES, employee, key));
   });
 
-  it('takes the members of the body in any order', async (t) => {
+  it('accepts the members of the body in any order', async (t) => {
     const { admin } = await startService(t);
     const key = { 'idempotency-key': 'k' };
     const first = await admin.post('users', '{"userName":"ada","displayName":"Ada"}', key);
@@ -147,7 +147,7 @@ describe('an Idempotency-Key', () => {
     assert.deepEqual(shown(again), shown(first));
   });
 
-  it('counts for 24 hours, also after what was made has changed or is gone', async (t) => {
+  it('is valid for 24 hours, also after the resource was changed or deleted', async (t) => {
     const { admin, advance, signIn } = await startService(t);
     const key = { 'idempotency-key': 'k' };
     const first = await admin.post<Made>('products', { name: 'a' }, key);

@@ -1,4 +1,4 @@
-/** Connections that stay open between requests: longer than the pools of proxies keep theirs, and not for ever. */
+/** Idle connections stay open longer than those of proxies, but not forever. */
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import { it } from 'node:test';
@@ -8,7 +8,7 @@ import { startService } from '../support/service.ts';
 const GET = 'GET /livez HTTP/1.1\r\nHost: a\r\n\r\n';
 const ANSWER = /^HTTP\/1\.1 200 .*\r\n\r\n\{.*\}$/s;
 
-/** Resolves with the answer to one request, and rejects where the connection ends without one. */
+/** Resolves with the reply to one request, and rejects if the connection ends without one. */
 function ask(socket: Socket): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = '';
@@ -30,7 +30,7 @@ it('a connection that was idle for a minute, as nginx keeps it, takes another re
   const { url } = await startService(t);
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
   t.after(() => socket.destroy());
-  // What tells clients how long they may keep it.
+  // Tells clients how long they may keep the connection.
   assert.match(await ask(socket), /\r\nKeep-Alive: timeout=75\r\n/);
   await wait(61_000);
   await ask(socket);

@@ -15,7 +15,7 @@ const made = (client: ApiClient, path: string, body: object): Promise<{ id: stri
   succeeded(client.post(path, body));
 
 describe('a list', () => {
-  it('of applications and users shows what fits all that its columns are asked for', async (t) => {
+  it('of applications and users shows items that match all filters', async (t) => {
     const { admin } = await startService(t);
     const ada = await made(admin, 'users', { userName: 'ada', role: 'viewer' });
     await made(admin, 'users', { userName: 'bob', role: 'viewer', active: false });
@@ -38,7 +38,7 @@ describe('a list', () => {
     for (const [path, names] of expected) assert.deepEqual(await listed(admin, path), names, path);
   });
 
-  it('of endpoints and webhooks does so too', async (t) => {
+  it('of endpoints and webhooks does the same', async (t) => {
     const { admin } = await startService(t);
     const url = 'https://receiver.example/a';
     const a = await made(admin, 'endpoints', { name: 'a', url });
@@ -62,7 +62,7 @@ describe('a list', () => {
     for (const [path, names] of expected) assert.deepEqual(await listed(admin, path), names, path);
   });
 
-  it('of audit entries is narrowed by time, actor, action and target', async (t) => {
+  it('of audit entries has filters for time, actor, action and target', async (t) => {
     const { admin, advance, signIn, clock } = await startService(t);
     const { id } = await made(admin, 'users', { userName: 'ada' });
     await succeeded(admin.patch(`users/${id}`, { displayName: 'Ada' }));
@@ -86,7 +86,7 @@ describe('a list', () => {
     for (const [path, actions] of expected) assert.deepEqual(await listed(later, path), actions, path);
   });
 
-  it('of employees is narrowed by name and external id, within the divisions of the user', async (t) => {
+  it('of employees has filters for name and external id, within the divisions of the user', async (t) => {
     const { admin } = await startService(t);
     const scopes = ['employees:create', 'employees:view'];
     const { api } = await registerApplication(admin, scopes);
@@ -125,7 +125,7 @@ describe('a list', () => {
     ['audit?since=2026-11-22T00:00:00.000Z&until=2026-11-21T00:00:00.000Z', 'until'],
     ['keys?name=a', 'name'],
   ];
-  it('refuses a filter that it does not have, or a value that cannot be, naming the parameter', async (t) => {
+  it('refuses an unknown filter or an invalid value with the name of the parameter', async (t) => {
     const { admin } = await startService(t);
     for (const [path, field] of bad) {
       assert.equal((await refusalOf(admin.get(path), 400)).details?.[0]?.field, field, path);

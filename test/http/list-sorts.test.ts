@@ -6,7 +6,7 @@ import { type ServiceInProcess, startService } from '../support/service.ts';
 
 type Item = { readonly id: string; readonly name?: string; readonly userName?: string };
 
-/** Every page of one item, to the end. */
+/** All pages with one item each. */
 async function paged(client: ApiClient, path: string): Promise<string[]> {
   const names: string[] = [];
   for (let cursor = ''; ; ) {
@@ -18,7 +18,7 @@ async function paged(client: ApiClient, path: string): Promise<string[]> {
   }
 }
 
-/** In order of creation: b, a, B, c, and two that are called the same. */
+/** In order of creation: b, a, B, c, and two with the same name. */
 const NAMES = ['b', 'a', 'B', 'c', 'a'];
 const SORTED = ['a', 'a', 'b', 'B', 'c'];
 
@@ -40,7 +40,7 @@ async function seeded(t: TestContext): Promise<Seeded> {
 }
 
 describe('the sort of a list', () => {
-  it('holds from page to page, each item once, with and without a filter, from either end', async (t) => {
+  it('applies across pages, with each item once, with and without a filter, in both directions', async (t) => {
     const { admin, userId } = await seeded(t);
     const lists: readonly [path: string, sort: string, ascending: readonly string[]][] = [
       [`applications?userId=${userId}`, 'name', SORTED],
@@ -62,14 +62,14 @@ describe('the sort of a list', () => {
     }
   });
 
-  it('by last use puts what was never used before all that was', async (t) => {
+  it('by last use puts items that were never used first', async (t) => {
     const { admin, advance, userId } = await seeded(t);
     const user = { userName: 'caller' };
     const first = await registerApplication(admin, ['employees:view'], { user, application: { name: 'first' } });
     advance(1000);
     await registerApplication(admin, ['employees:view'], { application: { name: 'second' } });
     const path = 'applications?active=true&sort=lastUsedAt';
-    // The last one is that of the client that asks.
+    // The last one belongs to the calling client.
     const unused = ['b', 'a', 'B', 'a'];
     assert.deepEqual((await paged(admin, path)).slice(0, -1), [...unused, 'first', 'second']);
     advance(1000);
@@ -83,7 +83,7 @@ describe('the sort of a list', () => {
     assert.deepEqual(await paged(admin, `${path}&userId=${userId}`), unused);
   });
 
-  it('goes on behind an item that is gone by then', async (t) => {
+  it('continues after an item that was deleted', async (t) => {
     const { admin } = await seeded(t);
     await succeeded(admin.post('endpoints', { name: 'aa', url: 'https://receiver.example/' }));
     const path = 'endpoints?sort=name&limit=3';
@@ -100,7 +100,7 @@ describe('the sort of a list', () => {
     );
   });
 
-  it('refuses the cursor of another order or list, and an order that it does not have, naming the parameter', async (t) => {
+  it('refuses a cursor of another order or list, and an unknown order, with the name of the parameter', async (t) => {
     const { admin } = await seeded(t);
     const cursorOf = async (path: string): Promise<string> =>
       (await succeeded<Page<Item>>(admin.get(`${path}&limit=1`))).nextCursor ?? assert.fail();

@@ -1,4 +1,4 @@
-/** What a client says that it expects: Node's own answers to it have no error body, so only the interim one is left to Node. */
+/** `Expect`: Node's own replies have no error body, so Node sends only the interim response. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { errorBodySchema } from '../../src/http/error-body.ts';

@@ -1,4 +1,4 @@
-/** Requests that cannot be read, behind others on their connection: each answer stands in its own place (RFC 9112 §9.3.2). */
+/** Unreadable requests after others on a connection: replies are in the order of requests (RFC 9112 §9.3.2). */
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -15,14 +15,14 @@ import { makeCertificates } from '../support/tls.ts';
 const { certificate: cert, privateKey: key } = makeCertificates().server;
 
 type Asked = {
-  /** A further connection. */
+  /** Another connection. */
   readonly open: () => Socket;
   readonly socket: Socket;
   readonly log: LogReader;
-  /** Resolves with the first request's arrival, at the end of the turn in which all that came with it was read. */
+  /** Resolves when the first request and everything that came with it has been read. */
   readonly read: Promise<void>;
   readonly release: Deferred<void>;
-  /** All that comes until the connection ends. */
+  /** Everything received until the connection ends. */
   readonly answers: Promise<string>;
 };
 
@@ -56,10 +56,10 @@ async function ask(t: TestContext, isTls: boolean, said: string): Promise<Asked>
 }
 
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
-/** With a chunk that has no length. */
+/** With a chunk without a length. */
 const post = (path: string): string =>
   `POST ${path} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nno length\r\n`;
-/** Deno's parser says no more than that something is wrong. */
+/** Deno's parser reports no details. */
 const PROBLEM = /does not begin with a known method|is not valid HTTP/;
 const CONNECT = 'CONNECT a.example:443 HTTP/1.1\r\nHost: a.example\r\n\r\n';
 const NO_REQUEST = 'this is no HTTP\r\n\r\n';
@@ -67,7 +67,7 @@ const refusals = (log: LogReader): number => log.lines().filter(({ msg }) => msg
 
 for (const isTls of [false, true]) {
   describe(`a request that cannot be read, ${isTls ? 'with' : 'without'} TLS`, () => {
-    it('is answered behind those before it, and once', async (t) => {
+    it('is answered once, after earlier requests', async (t) => {
       const { socket, log, read, release, answers } = await ask(t, isTls, get('/1') + get('/2') + NO_REQUEST);
       await read;
       socket.write(NO_REQUEST);
@@ -79,7 +79,7 @@ for (const isTls of [false, true]) {
       assert.equal(refusals(log), 1);
     });
 
-    it('is answered at once where nothing is due before it', async (t) => {
+    it('is answered at once without earlier requests', async (t) => {
       const { log, answers } = await ask(t, isTls, NO_REQUEST);
       assert.match(await answers, /^HTTP\/1\.1 400 .*"invalid_request"/s);
       assert.equal(refusals(log), 1);
@@ -98,12 +98,12 @@ for (const isTls of [false, true]) {
       });
     }
 
-    it('is answered at once where its own body is at fault', async (t) => {
+    it('is answered at once if its own body is invalid', async (t) => {
       const { answers } = await ask(t, isTls, post('/1'));
       assert.match(await answers, /^HTTP\/1\.1 400 .*"invalid_request"/s);
     });
 
-    it('is answered behind those before it where its own body is at fault', async (t) => {
+    it('is answered after earlier requests if its own body is invalid', async (t) => {
       const { log, read, release, answers } = await ask(t, isTls, get('/1') + get('/2') + post('/3'));
       await read;
       assert.equal(refusals(log), 0);
@@ -113,7 +113,7 @@ for (const isTls of [false, true]) {
       assert.equal(refusals(log), 1);
     });
 
-    it('keeps the answer that it has where nobody waited for its body', async (t) => {
+    it('keeps its reply if the body was not read', async (t) => {
       const { log, read, release, answers } = await ask(t, isTls, get('/1') + post('/now'));
       await read;
       release.resolve();

@@ -1,4 +1,4 @@
-/** How the listener stops: what is under way is answered whole and is the last on its connection; nothing else is waited for. */
+/** How the listener stops: current requests get complete replies, which are the last on their connections; nothing else is waited for. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
@@ -16,16 +16,16 @@ import { spawnService } from '../support/service.ts';
 import { makeCertificates } from '../support/tls.ts';
 
 const { certificate: cert, privateKey: key } = makeCertificates().server;
-/** So long that a test which needs it never ends. */
+/** So long that a test that needs it times out. */
 const NEVER_MS = 2 ** 31 - 1;
 
 type Client = {
   readonly socket: Socket;
-  /** What has come so far. */
+  /** Everything received so far. */
   text(): string;
-  /** Resolves once what has come fits. */
+  /** Resolves when the received text matches. */
   received(pattern: RegExp): Promise<void>;
-  /** Resolves with all that came, once the connection is closed. */
+  /** Resolves with everything received when the connection is closed. */
   readonly closed: Promise<string>;
 };
 
@@ -37,7 +37,7 @@ function clientOf(t: TestContext, socket: Socket): Client {
     text += piece;
     look();
   });
-  // A connection that is cut off while it says something may be reset.
+  // A connection that is cut off while sending may be reset.
   socket.on('error', () => {});
   return {
     socket,
@@ -55,20 +55,20 @@ function clientOf(t: TestContext, socket: Socket): Client {
 
 type Stopping = {
   readonly log: LogReader;
-  /** The paths of the requests that were carried out, in their order. */
+  /** The paths of the processed requests, in order. */
   readonly carriedOut: readonly string[];
-  /** A new connection, its handshake done. */
+  /** A new connection after its handshake. */
   open(): Promise<Client>;
-  /** A new connection that has begun no handshake. */
+  /** A new connection before its handshake. */
   openBare(): Promise<Client>;
-  /** Resolves with the request for this path, once it has come. */
+  /** Resolves with the request for this path when it arrives. */
   arrived(path: string): Promise<IncomingMessage>;
-  /** Lets the request for this path be answered; any path but those that begin with `/held` is at once. */
+  /** Releases the reply for this path. Only paths that begin with `/held` wait. */
   release(path: string): void;
   close(): Promise<void>;
 };
 
-/** Answers each request with its path, one for `/held-body…` with the head and a piece at once and the rest when released. */
+/** Answers each request with its path; `/held-body…` with the head and a piece at once, and the rest when released. */
 async function start(t: TestContext, isTls: boolean, drainMs = NEVER_MS): Promise<Stopping> {
   const log = createLogReader();
   const carriedOut: string[] = [];
@@ -127,7 +127,7 @@ function get(path: string): string {
   return `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
 }
 
-/** What each answer in a text says of its connection, with its body. */
+/** The Connection header and body of each reply in a text. */
 function answersIn(text: string): readonly (readonly [connection: string, body: string])[] {
   return text.split(/(?=HTTP\/1\.1 )/).map((answer) => {
     const [head = '', body = ''] = answer.split('\r\n\r\n');
@@ -144,7 +144,7 @@ async function sendTo(server: Socket, client: Client, text: string): Promise<voi
 
 for (const isTls of [false, true]) {
   describe(`a stop of the listener, ${isTls ? 'with TLS' : 'without TLS'}`, { timeout: 60_000 }, () => {
-    it('answers the request under way, says that it is the last, and ends its connection', async (t) => {
+    it('answers the current request as the last one and closes its connection', async (t) => {
       const { open, arrived, carriedOut, release, close } = await start(t, isTls);
       const client = await open();
       client.socket.write(get('/first'));
@@ -162,7 +162,7 @@ for (const isTls of [false, true]) {
       assert.deepEqual(carriedOut, ['/first', '/held']);
     });
 
-    it('ends at once, and without a word, what waits for no answer', async (t) => {
+    it('closes idle connections at once', async (t) => {
       const { open, openBare, arrived, release, close, log } = await start(t, isTls);
       const busy = await open();
       busy.socket.write(get('/held'));
@@ -179,7 +179,7 @@ for (const isTls of [false, true]) {
       idle.socket.write(get('/first'));
       await idle.received(/answer to \/first/);
       const stopped = close();
-      // Before anything is released, and with no deadline that could have ended them.
+      // Before anything is released, and without a deadline that could have ended them.
       for (const client of [silent, bare, begun]) assert.equal(await client.closed, '');
       for (const client of [idle, next])
         assert.deepEqual(answersIn(await client.closed), [['keep-alive', 'answer to /first']]);
@@ -190,7 +190,7 @@ for (const isTls of [false, true]) {
       assert.equal(log.text(), '');
     });
 
-    it('sends the rest of a body whose head has left, and ends the connection behind it', async (t) => {
+    it('sends the rest of a reply that has begun, and then closes the connection', async (t) => {
       const { open, arrived, carriedOut, release, close } = await start(t, isTls);
       const client = await open();
       client.socket.write(get('/held-body'));
@@ -199,13 +199,13 @@ for (const isTls of [false, true]) {
       const stopped = close();
       await sendTo(socket, client, get('/late'));
       release('/held-body');
-      // It had been said that the connection would stay.
+      // The head had announced a persistent connection.
       assert.deepEqual(answersIn(await client.closed), [['keep-alive', 'answer to /held-body']]);
       await stopped;
       assert.deepEqual(carriedOut, ['/held-body']);
     });
 
-    it('answers all the requests that have come on one connection, and none that comes then', async (t) => {
+    it('answers all earlier requests of a connection, and no later ones', async (t) => {
       const { open, arrived, carriedOut, release, close } = await start(t, isTls);
       const client = await open();
       client.socket.write(get('/held-body/1') + get('/held/2') + get('/held/3'));
@@ -224,7 +224,7 @@ for (const isTls of [false, true]) {
       assert.deepEqual(carriedOut, ['/held-body/1', '/held/2', '/held/3']);
     });
 
-    it('waits no longer than it may', async (t) => {
+    it('does not wait longer than its limit', async (t) => {
       const { open, arrived, carriedOut, close } = await start(t, isTls, 50);
       const client = await open();
       client.socket.write(get('/held'));
@@ -234,7 +234,7 @@ for (const isTls of [false, true]) {
       assert.deepEqual(carriedOut, ['/held']);
     });
 
-    it('with nothing under way is over by itself, and so is a second one', async (t) => {
+    it('ends by itself without requests, and so does a second one', async (t) => {
       const { open, close } = await start(t, isTls);
       const client = await open();
       client.socket.write(get('/first'));
@@ -263,7 +263,7 @@ it('SIGTERM: an event that is being published is taken, nothing that follows on 
   const [taken, late] = [event('taken'), event('late')];
   assert.equal(taken.length, late.length);
   const head = `POST /services/api/x/edge/v1/events HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: ${taken.length}\r\n`;
-  // So that the test knows when the head has arrived.
+  // Shows the test that the head has arrived.
   publisher.socket.write(`${head}Expect: 100-continue\r\n\r\n`);
   await publisher.received(/^HTTP\/1\.1 100 /);
   service.kill('SIGTERM');

@@ -1,4 +1,4 @@
-/** How long a client may take until its request's headers are there. */
+/** The time limit for the headers of a request. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -31,7 +31,7 @@ describe('a client whose headers never end', { concurrency: true }, () => {
     it(`${what} is let go after ten seconds`, { timeout: 40_000 }, async (t) => {
       const port = await listening(t, isTls);
       const begunAt = performance.now();
-      // It does not close by itself either.
+      // The client does not close the connection either.
       const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).setEncoding('utf8');
       t.after(() => socket.destroy());
       let text = '';
@@ -41,10 +41,10 @@ describe('a client whose headers never end', { concurrency: true }, () => {
       socket.write(sent);
       await once(socket, 'end');
       const tookMs = performance.now() - begunAt;
-      // Without a check of the connections it were 30 s, and 120 s for TLS; anything below is a machine that is busy.
+      // Without the check it would be 30 s, and 120 s for TLS; less means a busy machine.
       assert.ok(tookMs > HEADERS_MS - 100 && tookMs < 29_000, `${tookMs} ms`);
       assert.match(text, answer);
-      // What it says from now on is heard by nobody.
+      // Nobody listens to its errors from now on.
       const closed = new Promise((resolve) => socket.once('close', resolve));
       const drip = setInterval(() => socket.write('a'), 50);
       t.after(() => clearInterval(drip));

@@ -8,7 +8,7 @@ import { Refusal } from '../../src/kernel/refusal.ts';
 import { deferred } from '../support/deferred.ts';
 import { makeApplication, openTestServices } from '../support/services.ts';
 
-/** Authenticates against a database that answers nothing before `answer` is called, as one across a network may. */
+/** Authenticates against a database that answers only after `answer` is called, like one across a network. */
 async function start(t: TestContext) {
   const services = await openTestServices(t);
   const { application, clientSecret } = await makeApplication(services);
@@ -42,8 +42,8 @@ function count(outcomes: readonly string[]): Record<string, number> {
   return counts;
 }
 
-describe('authentications side by side', () => {
-  it('tell ten failures, and of what came after them not even the success', async (t) => {
+describe('concurrent authentications', () => {
+  it('report ten failures, and afterwards not even the success', async (t) => {
     const { outcomeOf, clientSecret, answer } = await start(t);
     const guesses = Array.from({ length: 40 }, (_, at) => outcomeOf(`guess-${at}`));
     const right = outcomeOf(clientSecret);
@@ -52,7 +52,7 @@ describe('authentications side by side', () => {
     assert.equal(await right, 'too_many_requests');
   });
 
-  it('are all let in where all have the right secret', async (t) => {
+  it('all succeed with the right secret', async (t) => {
     const { outcomeOf, clientSecret, answer } = await start(t);
     const all = Array.from({ length: 200 }, () => outcomeOf(clientSecret));
     answer();

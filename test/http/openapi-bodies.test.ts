@@ -14,7 +14,7 @@ import {
 } from '../support/openapi-document.ts';
 import { documentOf, STUB, startDescribedService } from '../support/openapi-service.ts';
 
-/** Everything that a request or a JSON reply of an operation may hold, by where it stands. */
+/** All media of requests and JSON replies of an operation, by place. */
 function contentsOf({ requestBody, responses }: Operation, document: ApiDocument): [where: string, content: Content][] {
   const replies = Object.keys(responses).map((status): [string, Content | undefined] => {
     const { $ref } = responses[status] ?? {};
@@ -54,7 +54,7 @@ describe('refusals', () => {
     assert.equal(Conflict?.headers, undefined);
   });
 
-  it('of the token endpoint may come in either dialect', async (t) => {
+  it('of the token endpoint have both formats', async (t) => {
     const { document } = await startDescribedService(t);
     const { responses } = operationNamed(document, 'issueToken').operation;
     for (const status of [400, 413, 415, 429, 500]) {
@@ -68,7 +68,7 @@ describe('refusals', () => {
 });
 
 describe('bodies', () => {
-  it('of a patch need nothing, take null for what has a default, and leave out what a patch may not name', async (t) => {
+  it('of a patch require nothing, accept null for optional fields, and lack fields that cannot change', async (t) => {
     const { document } = await startDescribedService(t);
     const check = createSchemaCheck(document);
     const problems = (name: string, value: unknown) => check(['components', 'schemas', name], value);
@@ -92,7 +92,7 @@ describe('bodies', () => {
     for (const [name, value] of wrong) assert.notDeepEqual(problems(name, value), [], JSON.stringify(value));
   });
 
-  it('of a patch come as a merge patch or as JSON; of a token request as JSON or as a form', async (t) => {
+  it('of a patch are merge patches or JSON; of a token request JSON or a form', async (t) => {
     const { document } = await startDescribedService(t);
     const schemas = (id: string) =>
       Object.fromEntries(
@@ -112,7 +112,7 @@ describe('bodies', () => {
     assert.deepEqual(schemas('createUser'), { 'application/json': 'UserInput' });
   });
 
-  it('are required unless the route does without', async (t) => {
+  it('are required unless the route makes them optional', async (t) => {
     const { document } = await startDescribedService(t);
     assert.equal(operationNamed(document, 'createUser').operation.requestBody?.required, true);
     assert.equal(operationNamed(document, 'startWebhook').operation.requestBody?.required, false);
@@ -125,7 +125,7 @@ describe('bodies', () => {
     assert.ok(schemas.User !== undefined && !('additionalProperties' in schemas.User));
   });
 
-  it('are components that say what they are', async (t) => {
+  it('are components with descriptions', async (t) => {
     const { document } = await startDescribedService(t);
     for (const [name, schema] of Object.entries(document.components.schemas)) {
       assert.ok(typeof schema.description === 'string' && schema.description.length > 5, name);
@@ -134,7 +134,7 @@ describe('bodies', () => {
 });
 
 describe('examples', () => {
-  it('satisfy their schemas, those of fields and defaults too', async (t) => {
+  it('satisfy their schemas, also for fields and defaults', async (t) => {
     const { document } = await startDescribedService(t);
     const check = createSchemaCheck(document);
     let count = 0;
@@ -158,7 +158,7 @@ describe('examples', () => {
     assert.ok(count > 200, String(count));
   });
 
-  it('stand beside every request and every JSON reply that has members', async (t) => {
+  it('exist for every request and every JSON reply with members', async (t) => {
     const { document } = await startDescribedService(t);
     for (const { operation } of operationsOf(document)) {
       for (const [where, content] of contentsOf(operation, document)) {
@@ -172,7 +172,7 @@ describe('examples', () => {
     }
   });
 
-  it('of requests are what the service itself takes', async (t) => {
+  it('of requests are accepted by the service itself', async (t) => {
     const { routes } = await startDescribedService(t);
     let count = 0;
     for (const { body } of routes) {
@@ -188,7 +188,7 @@ describe('examples', () => {
     assert.ok(count > 15, String(count));
   });
 
-  it('hold no credential that is one', async (t) => {
+  it('contain no valid credential', async (t) => {
     const { document } = await startDescribedService(t);
     const credentials = JSON.stringify(document).match(/sp[cst]_\w+/g) ?? [];
     assert.ok(credentials.length > 0);

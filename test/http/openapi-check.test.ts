@@ -20,9 +20,9 @@ type Request = { readonly headers?: Readonly<Record<string, string>>; readonly b
 type Checked = DescribedService & {
   readonly check: ResponseChecker;
   readonly token: string;
-  /** Sends with the token, and holds the answer to the document. */
+  /** Sends with the token and checks the reply against the document. */
   send(method: string, path: string, body?: unknown): Promise<Answer>;
-  /** The same of any request. */
+  /** The same for any request. */
   raw(method: string, path: string, request?: Request): Promise<Answer>;
 };
 
@@ -47,7 +47,7 @@ async function startChecked(t: Parameters<typeof startDescribedService>[0]): Pro
   return { ...service, check, token, raw, send };
 }
 
-describe('the response checker accepts what the service answers', () => {
+describe('the response checker accepts the replies of the service', () => {
   it('to the examples of its document', async (t) => {
     const { send } = await startChecked(t);
     const idOf = ({ text }: Answer): string => (JSON.parse(text) as { id: string }).id;
@@ -98,7 +98,7 @@ describe('the response checker accepts what the service answers', () => {
     assert.equal((await send('GET', `${EMPLOYEES}?division=marketing`)).status, 200);
   });
 
-  it('in either dialect of the OAuth endpoints', async (t) => {
+  it('in both formats of the OAuth endpoints', async (t) => {
     const { raw, credentials, token } = await startChecked(t);
     const form = (path: string, fields: Record<string, string>, headers: Record<string, string> = {}) =>
       raw('POST', path, { headers: { ...FORM, ...headers }, body: new URLSearchParams(fields).toString() });
@@ -119,7 +119,7 @@ describe('the response checker accepts what the service answers', () => {
     assert.equal((await form(TOKEN, grant)).status, 429);
   });
 
-  it('to a proxy that asks, by any method', async (t) => {
+  it('to a proxy, for any method', async (t) => {
     const { raw, token } = await startChecked(t);
     const forwarded = { 'X-Forwarded-Method': 'GET', 'X-Forwarded-Uri': EMPLOYEES };
     const allowed = { ...forwarded, Authorization: `Bearer ${token}` };
@@ -129,7 +129,7 @@ describe('the response checker accepts what the service answers', () => {
     }
   });
 
-  it('where nothing is, and before it gets anywhere', async (t) => {
+  it('for unknown paths, and before routing', async (t) => {
     const { raw, send } = await startChecked(t);
     assert.equal((await raw('GET', '/nowhere')).status, 404);
     assert.equal((await raw('GET', '/nowhere/%2e%2e/at/all%2f')).status, 400);
@@ -143,7 +143,7 @@ describe('the response checker accepts what the service answers', () => {
   });
 });
 
-/** What a reply is made of, its body as an object until it goes out, unless there is a text in its place. */
+/** The parts of a reply. The body is an object unless `text` replaces it. */
 type Reply = {
   readonly method: string;
   readonly path: string;

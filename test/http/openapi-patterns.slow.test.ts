@@ -1,4 +1,4 @@
-/** Patterns of the OpenAPI document, compiled and tried by the engine of Go. */
+/** Patterns of the OpenAPI document, compiled and tested with Go's engine. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { temporaryFolder } from '../support/service.ts';
 
 const PROGRAM = fileURLToPath(new URL('../tools/patterns.go', import.meta.url));
 
-/** What names, addresses and ids are like, and what they are not. */
+/** Valid and invalid names, addresses and ids. */
 const SAMPLES: readonly string[] = [
   ...['', ' ', 'a', ' a', 'a ', 'a b', 'A-1', 'a.b', 'a:b', 'x-tenant', 'GET', 'get', '*', 'order.*', 'order.created'],
   ...['jörg@müller.de', 'a&b@example.com', 'a@b', 'a..b@c.de', '01a1fc79-c080-7000-8000-000000000001', 'a\n', 'a\tb'],

@@ -1,10 +1,10 @@
-/** Patterns of the OpenAPI document keep to what ECMAScript, RE2 and Python read in the same way. */
+/** Patterns of the OpenAPI document use only syntax that ECMAScript, RE2 and Python read in the same way. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { patternsIn } from '../support/openapi-patterns.ts';
 import { startDescribedService } from '../support/openapi-service.ts';
 
-/** What RE2 does not have, or reads otherwise: https://github.com/google/re2/wiki/Syntax. */
+/** Syntax that RE2 lacks or reads differently: https://github.com/google/re2/wiki/Syntax. */
 const FOREIGN: readonly (readonly [what: string, found: RegExp])[] = [
   ['look-around', /\(\?(?:[=!]|<[=!])/],
   ['a backreference', /\\(?:[1-9]|k<)/],
@@ -16,7 +16,7 @@ const FOREIGN: readonly (readonly [what: string, found: RegExp])[] = [
 ];
 
 describe('the patterns of the OpenAPI document', () => {
-  it('have nothing that RE2 does not have, or reads otherwise, and compile with the flag u', async (t) => {
+  it('use only syntax that RE2 has and reads the same way, and compile with the flag u', async (t) => {
     const patterns = patternsIn((await startDescribedService(t)).document);
     assert.ok(patterns.length > 10);
     for (const [what, found] of FOREIGN)
@@ -28,7 +28,7 @@ describe('the patterns of the OpenAPI document', () => {
     for (const pattern of patterns) assert.ok(new RegExp(pattern, 'u'), pattern);
   });
 
-  it('are told apart by these rules', () => {
+  it('are distinguished by these rules', () => {
     const foreign = [
       'a(?!b)',
       'a(?<=b)',

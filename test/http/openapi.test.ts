@@ -22,7 +22,7 @@ describe('the document as a whole', () => {
     assert.equal((await new Validator().validate(broken)).valid, false);
   });
 
-  it('holds valid JSON Schemas of 2020-12 alone, which validators can compile', async (t) => {
+  it('contains only valid JSON Schemas (2020-12), which validators can compile', async (t) => {
     const { document } = await startDescribedService(t);
     const ajv = new Ajv2020({ strict: false });
     const check = createSchemaCheck(document);
@@ -36,7 +36,7 @@ describe('the document as a whole', () => {
     assert.ok(count > 200, String(count));
   });
 
-  it('has no reference that leads nowhere', async (t) => {
+  it('has no broken reference', async (t) => {
     const { document } = await startDescribedService(t);
     let count = 0;
     for (const { value, steps } of placesIn(document)) {
@@ -47,7 +47,7 @@ describe('the document as a whole', () => {
     assert.ok(count > 200, String(count));
   });
 
-  it('says the version and where the service is', () => {
+  it('has the version and the address of the service', () => {
     const { info, servers, components } = documentOf(STUB);
     assert.equal(info.version, VERSION);
     assert.deepEqual(servers, [{ url: PUBLIC_URL }]);
@@ -55,7 +55,7 @@ describe('the document as a whole', () => {
     assert.equal(tokenUrl, `${PUBLIC_URL}/services/api/oauth2/token`);
   });
 
-  it('has addresses relative to its own while the public one is not known', () => {
+  it('has relative addresses while the public one is unknown', () => {
     const document = openApiDocument({ routes: [STUB], publicUrl: '', products: BUILT_IN_PRODUCTS });
     const { servers, components } = document as unknown as ApiDocument;
     assert.deepEqual(servers, [{ url: '/' }]);
@@ -63,7 +63,7 @@ describe('the document as a whole', () => {
     assert.equal(tokenUrl, '/services/api/oauth2/token');
   });
 
-  it('names every scope of the catalogue with what it is for', () => {
+  it('names every scope of the catalogue with its description', () => {
     const { scopes } = documentOf(STUB).components.securitySchemes.oauth2.flows.clientCredentials;
     assert.deepEqual(Object.keys(scopes).sort(), [...BUILT_IN_SCOPES].sort());
     for (const [name, description] of Object.entries(scopes)) assert.notEqual(description, '', name);
@@ -83,7 +83,7 @@ describe('the document as a whole', () => {
 });
 
 describe('the operations', () => {
-  it('are the routes, each under a name of its own', async (t) => {
+  it('are the routes, each with its own name', async (t) => {
     const { document, routes } = await startDescribedService(t);
     const described = operationsOf(document);
     const ids = described.map(({ operation }) => operation.operationId);
@@ -96,7 +96,7 @@ describe('the operations', () => {
     );
   });
 
-  it('have names that say what they do', async (t) => {
+  it('have names with a verb', async (t) => {
     const { document } = await startDescribedService(t);
     for (const [id, place] of Object.entries(NAMES)) {
       const { method, path } = operationNamed(document, id);
@@ -110,14 +110,14 @@ describe('the operations', () => {
     assert.deepEqual(Object.keys(documentOf(STUB, { ...unnamed, path: '/page' }).paths), ['/stub']);
   });
 
-  it('have tags that are described', async (t) => {
+  it('have tags with descriptions', async (t) => {
     const { document } = await startDescribedService(t);
     const tags = document.tags.map(({ name }) => name);
     const used = new Set(operationsOf(document).flatMap(({ operation }) => operation.tags));
     assert.deepEqual([...used].sort(), tags.toSorted());
   });
 
-  it('have a parameter for each name in their path, and for no other', async (t) => {
+  it('have exactly the parameters of their path', async (t) => {
     const { document } = await startDescribedService(t);
     for (const { path, operation } of operationsOf(document)) {
       const parameters = (operation.parameters ?? []).filter((parameter) => parameter.in === 'path');
@@ -152,7 +152,7 @@ describe('the operations', () => {
     ]);
   });
 
-  it('take a reply that is not JSON, and headers, as the route says', () => {
+  it('describe a reply that is not JSON, and headers, as in the route', () => {
     const replies = {
       200: { description: 'It', schema: z.string(), mediaType: 'text/plain', headers: { 'X-Size': 'How large.' } },
     };
@@ -165,7 +165,7 @@ describe('the operations', () => {
   });
 });
 
-/** Stable: clients are generated with these names. */
+/** These names are stable, because clients are generated with them. */
 const NAMES: Readonly<Record<string, string>> = {
   issueToken: 'POST /services/api/oauth2/token',
   listApplications: 'GET /services/api/x/edge/v1/applications',
@@ -182,7 +182,7 @@ const NAMES: Readonly<Record<string, string>> = {
 };
 
 describe('who may call', () => {
-  it('is said of every guarded operation by the scope of its rule, of an open one by none', async (t) => {
+  it('is the scope of the rule for guarded operations, and nothing for open ones', async (t) => {
     const { document, routes } = await startDescribedService(t);
     const catalogue = compileCatalogue(BUILT_IN_PRODUCTS);
     for (const { method, path, access, operationId, authentication } of routes) {
@@ -199,7 +199,7 @@ describe('who may call', () => {
     }
   });
 
-  it('is who has the scope that the contract names', async (t) => {
+  it('matches the scopes of the contract', async (t) => {
     const { document } = await startDescribedService(t);
     for (const [id, scope] of [
       ['listEventTypes', 'webhooks:view'],
@@ -214,12 +214,12 @@ describe('who may call', () => {
     }
   });
 
-  it('of the token endpoint is who has credentials, in the body or by Basic', async (t) => {
+  it('of the token endpoint needs credentials, in the body or by Basic', async (t) => {
     const { document } = await startDescribedService(t);
     assert.deepEqual(operationNamed(document, 'issueToken').operation.security, [{}, { clientBasic: [] }]);
   });
 
-  it('cannot be said of a guarded route that no rule names', () => {
+  it('cannot be determined for a guarded route without a rule', () => {
     assert.throws(() => documentOf({ ...STUB, access: 'guarded' }), /no rule names GET \/stub/);
   });
 });

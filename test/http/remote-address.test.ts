@@ -42,11 +42,11 @@ describe('the address of a request', () => {
     it(behaviour, () => assert.equal(remote(peer, forwarded), expected));
   }
 
-  it('is the peer’s whatever was forwarded, where nobody is trusted', () => {
+  it('is the peer’s if no proxy is trusted, whatever was forwarded', () => {
     fc.assert(fc.property(fc.string(), (forwarded) => assert.equal(remote('10.0.0.1', forwarded, []), '10.0.0.1')));
   });
 
-  it('is never one that stands left of the last untrusted one', () => {
+  it('is never left of the last untrusted one', () => {
     const left = fc.array(fc.oneof(fc.ipV4(), fc.ipV6(), fc.string()), { maxLength: 5 });
     fc.assert(
       fc.property(left, (entries) => {
@@ -58,9 +58,9 @@ describe('the address of a request', () => {
 
 describe('the network of an address', () => {
   it('is an IPv4 address itself', () => assert.equal(networkOf('203.0.113.9'), '203.0.113.9'));
-  it('is what it is where there is no address', () => assert.equal(networkOf('unknown'), 'unknown'));
+  it('is unchanged if the address is unknown', () => assert.equal(networkOf('unknown'), 'unknown'));
 
-  it('is the first half of an IPv6 address, whatever the second', () => {
+  it('is the first half of an IPv6 address', () => {
     const half = fc.uint8Array({ minLength: 8, maxLength: 8 });
     fc.assert(
       fc.property(half, half, half, (network, one, other) => {

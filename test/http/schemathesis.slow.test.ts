@@ -1,4 +1,4 @@
-/** The API against its description, with schemathesis' cases and all of its checks; its settings say what no schema can. */
+/** Tests the API against its document with all checks of schemathesis. Its settings cover what a schema cannot express. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
@@ -11,7 +11,7 @@ import { spawnService, temporaryFolder } from '../support/service.ts';
 const SETTINGS = fileURLToPath(new URL('../tools/schemathesis.toml', import.meta.url));
 const HOOKS = fileURLToPath(new URL('../tools/schemathesis_hooks.py', import.meta.url));
 const CASES_PER_OPERATION = '12';
-/** The run reads lists, and would change whatever it finds there. */
+/** The run would change everything that it finds in lists. */
 const KEPT = ['applications', 'users'];
 
 it('schemathesis finds no reply that the description does not name', { timeout: 1_500_000 }, async (t) => {

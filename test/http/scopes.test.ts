@@ -1,4 +1,4 @@
-/** Who may call what: every operation that the running service describes, asked by those who may not and by those who may. */
+/** Who may call what: every documented operation, called with and without the right scope and permission. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import test from 'node:test';
@@ -16,22 +16,22 @@ import { makeApplication, makeUser, tokenOf } from '../support/services.ts';
 import { contents } from '../support/store.ts';
 import { pgpVector } from '../support/vectors.ts';
 
-/** Paths that do not begin with `/` are below the administration API. */
+/** Paths without a leading `/` are relative to the administration API. */
 type Operation = `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} ${string}`;
 
-/** The request does what its operation is for: whoever was let in by mistake would leave something behind. */
+/** The request has an effect, so that a call that is accepted by mistake leaves a trace. */
 type Line = readonly [
   operation: Operation,
   scope: string,
-  /** What the scope by itself is answered, beside the permission of the same name. */
+  /** The reply with the scope and the permission of the same name. */
   answers: number,
   body?: object | undefined,
   headers?: Readonly<Record<string, string>>,
 ];
 
-/** Stands for the id of what is there already of that kind. */
+/** Placeholder for the id of an existing resource. */
 const ID_OF = (kind: string): string => `id of ${kind}`;
-/** The loopback address may read the metrics without a token, unless it speaks for others. */
+/** The loopback address may read the metrics without a token, unless it is a proxy. */
 const FROM_ELSEWHERE = { 'x-forwarded-for': '203.0.113.1' };
 
 const GUARDED: readonly Line[] = [
@@ -79,7 +79,7 @@ const GUARDED: readonly Line[] = [
   ['POST events/erase', 'events:erase', 200, { subject: 'somebody' }],
   ['GET erasures/{id}', 'events:erase', 200],
 
-  // Last of these: a webhook that was started begins to deliver, and what is under way is not sent again.
+  // The last of these: a started webhook begins to deliver, and deliveries in progress cannot be replayed.
   ['GET webhooks', 'webhooks:view', 200],
   ['GET webhooks/{id}', 'webhooks:view', 200],
   ['POST webhooks', 'webhooks:manage', 201, { name: 'new', endpointId: ID_OF('endpoints'), eventTypes: [SEEDED_TYPE] }],
@@ -109,19 +109,19 @@ const GUARDED: readonly Line[] = [
   ['GET /metrics', 'edge:metrics', 200, undefined, FROM_ELSEWHERE],
 ];
 
-/** What anybody may ask, and what is answered to nobody in particular. */
+/** Open operations, and their replies to anonymous callers. */
 const OPEN: readonly (readonly [operation: Operation, answers: number])[] = [
   ['GET /services/api/openapi.json', 200],
   ['GET /.well-known/oauth-authorization-server', 200],
   ['GET /livez', 200],
   ['GET /readyz', 200],
-  // These ask for credentials of their own.
+  // These authenticate their callers themselves.
   ['POST /services/api/oauth2/token', 400],
   ['POST /services/api/oauth2/revoke', 400],
   ['GET /services/api/oauth2/forward-auth', 401],
 ];
 
-/** Takes client credentials as well as a token, and to nobody says which are missing. */
+/** Accepts client credentials as well as a token. The refusal does not say which are missing. */
 const CREDENTIALS_MISSING: Readonly<Record<string, number>> = { 'POST /services/api/oauth2/introspect': 400 };
 
 const SCOPES = [...new Set(GUARDED.map(([, scope]) => scope))].sort();
@@ -199,9 +199,9 @@ test('the guarded operations of the API', async (t) => {
   };
   const database = openSqlite(join(service.dataDir, DATABASE_FILE));
   cleanUp(t, () => database.close());
-  /** All but the figures, which are written whenever half a minute has passed. */
+  /** All tables except the figures, which are written every half minute. */
   const written = (): unknown => ({ ...contents(database), figure: [], application_use: [] });
-  /** Each operation, and `HEAD` where there is a `GET`. */
+  /** Each operation, and `HEAD` for each `GET`. */
   const refuse = async (tokenFor: (scope: string) => string | null, challengeFor: (scope: string) => RegExp) => {
     for (const line of GUARDED) {
       const [operation, scope] = line;
@@ -267,7 +267,7 @@ function inFull(operation: Operation): string {
 
 type Answer = { readonly status: number; readonly challenge: string; readonly shown: string };
 
-/** Tokens that have to do with one scope. */
+/** Tokens for the tests of one scope. */
 type Callers = { readonly withoutScope: string; readonly withoutPermission: string; readonly alone: string };
 
 async function makeCallers({ services }: ServiceInProcess): Promise<{ of(scope: string): Callers }> {
@@ -288,7 +288,7 @@ async function makeCallers({ services }: ServiceInProcess): Promise<{ of(scope: 
 
 type Target = { readonly method: string; readonly path: string; readonly body: string | undefined };
 
-/** The request of a line, with the ids of what is there. */
+/** The request of a row, with the ids of existing resources. */
 function targetOf(seeded: Seeded, [operation, , , body]: Line): Target {
   const [method = '', pattern = ''] = inFull(operation).split(' ');
   const idOf = (kind: string): string => {

@@ -15,7 +15,7 @@ type Opened = {
   readonly served: readonly ServedTls[];
   readonly lines: () => readonly LogLine[];
   renew(): void;
-  /** The daily look. */
+  /** The daily check. */
   look(now: number): Promise<void>;
 };
 
@@ -47,21 +47,21 @@ function write({ tlsCertFile, tlsKeyFile }: Config, { certificate, privateKey }:
   writeFileSync(tlsKeyFile ?? '', privateKey);
 }
 
-describe('the certificate that is shown to callers', () => {
+describe('the TLS certificate of the service', () => {
   const { server, expired, issue } = makeCertificates();
 
-  it('is none where none is given, of which nothing is said', async () => {
+  it('is absent without settings, and nothing is logged', async () => {
     const { tls, look, lines } = opened(defaultConfig());
     await look(Date.now());
     assert.deepEqual([tls, lines()], [null, []]);
   });
 
-  it('is taken where it is good, and where it has expired', (t) => {
+  it('is accepted if it is valid or expired', (t) => {
     for (const identity of [server, expired])
       assert.deepEqual(opened(configOf(t, identity)).tls, { cert: identity.certificate, key: identity.privateKey });
   });
 
-  it('is refused where the key is another one’s, naming both settings', (t) => {
+  it('is refused with the key of another one, with both settings in the message', (t) => {
     const config = configOf(t, { certificate: server.certificate, privateKey: expired.privateKey });
     assert.throws(
       () => opened(config),
@@ -69,7 +69,7 @@ describe('the certificate that is shown to callers', () => {
     );
   });
 
-  /** Certificates here begin a day ago: those for 120 days are warned of for 14, those for 5 in the last sixth of 6. */
+  /** Certificates start a day ago: warnings begin 14 days before the end for 120 days, and in the last sixth of 6 for 5 days. */
   for (const [days, left, told] of [
     [120, 15, null],
     [120, 13, /^the certificate expires soon/],
@@ -88,7 +88,7 @@ describe('the certificate that is shown to callers', () => {
     });
   }
 
-  it('is read again when it is told to, and from then on that one is looked at', async (t) => {
+  it('is reloaded on request, and its expiry is checked from then on', async (t) => {
     const config = configOf(t, issue({ days: 5 }));
     const { renew, served, lines, look } = opened(config);
     const next = issue({ days: 120 });
@@ -122,7 +122,7 @@ describe('the certificate that is shown to callers', () => {
     });
   }
 
-  it('is not read again where there is none, which the log says', () => {
+  it('is not reloaded if there is none, which is logged', () => {
     const { renew, served, lines } = opened(defaultConfig());
     renew();
     assert.deepEqual(served, []);

@@ -1,4 +1,4 @@
-/** Replies that go on: over a real socket, until the source, the client or the server ends them. */
+/** Streams over a real socket, until the source, the client or the server ends them. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
@@ -15,7 +15,7 @@ import { createLogReader, type LogReader } from '../support/log-reader.ts';
 type Streaming = {
   readonly url: string;
   readonly log: LogReader;
-  /** As the service does it: streams end, then the listener closes. */
+  /** As in the service: streams end, then the listener closes. */
   stop(): Promise<void>;
 };
 
@@ -60,7 +60,7 @@ async function rest(response: IncomingMessage): Promise<string> {
 }
 
 describe('a stream', () => {
-  it('is sent piece by piece, each as soon as it is there', async (t) => {
+  it('is sent piece by piece, without delay', async (t) => {
     const go = deferred<void>();
     const { url } = await startStreaming(t, async function* () {
       yield 'one ';
@@ -76,7 +76,7 @@ describe('a stream', () => {
     assert.equal(await rest(response), 'two');
   });
 
-  it('ends with its client, and the source with it', async (t) => {
+  it('ends when its client disconnects, and so does the source', async (t) => {
     const ended = deferred<string>();
     const { url } = await startStreaming(t, async function* ({ signal }) {
       try {
@@ -93,7 +93,7 @@ describe('a stream', () => {
     assert.equal(await ended.promise, 'the client left');
   });
 
-  it('ends with the server, which does not wait for those who watch', async (t) => {
+  it('ends with the server, which does not wait for its readers', async (t) => {
     const { url, stop } = await startStreaming(t, async function* ({ signal }) {
       yield 'here';
       await pause(60_000, signal);
@@ -104,7 +104,7 @@ describe('a stream', () => {
     assert.equal(text, '');
   });
 
-  it('waits for a client that does not read, and holds no more than a buffer for it', async (t) => {
+  it('waits for a client that does not read, with at most one buffer', async (t) => {
     const pieces = 10_000;
     let sent = 0;
     const { url } = await startStreaming(t, async function* () {
@@ -112,7 +112,7 @@ describe('a stream', () => {
     });
     const response = await open(url);
     response.pause();
-    // Were nothing waited for, all of it would be sent within one turn.
+    // Without backpressure, everything would be sent in one turn.
     for (let before = -1; before !== sent; ) {
       before = sent;
       for (let turn = 0; turn < 100; turn += 1) await new Promise((resolve) => setImmediate(resolve));
@@ -121,7 +121,7 @@ describe('a stream', () => {
     response.destroy();
   });
 
-  it('that fails breaks off, and the log says why', async (t) => {
+  it('that fails closes the connection and logs the reason', async (t) => {
     const { url, log } = await startStreaming(t, async function* () {
       yield 'here';
       throw new Error('the source ran dry');
@@ -131,7 +131,7 @@ describe('a stream', () => {
     assert.match(log.text(), /the source ran dry.*a stream failed/);
   });
 
-  it('is asked about by HEAD without being begun', async (t) => {
+  it('is not started for HEAD', async (t) => {
     let begun = false;
     const { url } = await startStreaming(t, async function* () {
       begun = true;

@@ -5,8 +5,8 @@ import { describe, it } from 'node:test';
 import { makePrivateFolder } from '../../src/kernel/folder.ts';
 import { temporaryFolder } from '../support/store.ts';
 
-describe('a folder of its own', () => {
-  it('is made for its owner alone, with those above it, and once', (t) => {
+describe('makePrivateFolder', () => {
+  it('creates a private folder and its parents, once', (t) => {
     const path = join(temporaryFolder(t), 'a', 'b', 'c');
     makePrivateFolder(path);
     makePrivateFolder(path);
@@ -14,7 +14,7 @@ describe('a folder of its own', () => {
       assert.equal(statSync(each).mode & 0o777, 0o700);
   });
 
-  it('is not made where a file stands, or above it', (t) => {
+  it('does not create a folder at or below a file', (t) => {
     const file = join(temporaryFolder(t), 'file');
     writeFileSync(file, '');
     assert.throws(() => makePrivateFolder(file), /EEXIST|exists/);
@@ -22,8 +22,8 @@ describe('a folder of its own', () => {
     assert.throws(() => makePrivateFolder(join(file, 'a', 'b')));
   });
 
-  // Node's own way of making those above it goes round for ever there.
-  it('is not made where a folder takes none', () => {
+  // Node's recursive mkdir never returns there.
+  it('does not create a folder in one that accepts none', () => {
     assert.throws(() => makePrivateFolder('/proc/sallyport'));
     assert.throws(() => makePrivateFolder('/proc/sallyport/data'));
   });

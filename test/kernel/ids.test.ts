@@ -41,12 +41,12 @@ describe('row keys and UUIDs', () => {
     );
   });
 
-  it('goes on after the largest key that is in use, also when the clock was set back', () => {
+  it('continues after the largest key in use, also if the clock was set back', () => {
     const ids = createIds(() => 1_800_000_000_000, randomBytes, firstRowKeyAt(1_900_000_000_000));
     assert.equal(ids.rowKey(), firstRowKeyAt(1_900_000_000_000) + 1);
   });
 
-  it('goes on above a key that somebody else has drawn, where that is larger', () => {
+  it('continues above a larger key from another process', () => {
     const ids = createIds(() => 1_800_000_000_000, randomBytes);
     const first = ids.rowKey();
     assert.equal(ids.rowKey(first + 5000), first + 5001);
@@ -54,7 +54,7 @@ describe('row keys and UUIDs', () => {
     assert.equal(ids.rowKey(), first + 5003);
   });
 
-  it('makes every key larger than the one before and every UUID later in order, whatever the clock does', () => {
+  it('creates larger keys and later UUIDs each time, whatever the clock does', () => {
     const steps = fc.array(fc.integer({ min: -5000, max: 50 }), { minLength: 1, maxLength: 200 });
     fc.assert(
       fc.property(steps, (moves) => {
@@ -74,7 +74,7 @@ describe('row keys and UUIDs', () => {
     );
   });
 
-  it('borrows from the next milliseconds when one is used up, and comes back to the clock once that is ahead', () => {
+  it('continues into the next milliseconds when one is used up, and returns to the clock later', () => {
     let now = 1_800_000_000_000;
     const ids = createIds(() => now, randomBytes);
     const keys = Array.from({ length: 5000 }, () => ids.rowKey());
@@ -89,7 +89,7 @@ describe('row keys and UUIDs', () => {
     assert.equal(rowKeyTime(ids.rowKey()), now);
   });
 
-  it('starts a millisecond at a random place in the lower half, so that two processes rarely meet', () => {
+  it('starts each millisecond at a random value in the lower half, so that two processes rarely collide', () => {
     const starts = Array.from({ length: 200 }, () => createIds(() => 1000, randomBytes).rowKey() - firstRowKeyAt(1000));
     assert.ok(starts.every((start) => start >= 0 && start < 1024));
     assert.ok(new Set(starts).size > 100);
@@ -105,7 +105,7 @@ describe('row keys and UUIDs', () => {
     'no dashes': '0193a1f0000070008000000000000001',
   };
   for (const [what, text] of Object.entries(noIds)) {
-    it(`takes ${what} for no id`, () => {
+    it(`does not accept ${what} as an id`, () => {
       assert.equal(isUuidV7(text), false);
       assert.equal(deliveryAddress(text), null);
     });
@@ -122,7 +122,7 @@ describe('delivery ids', () => {
     { noNullPrototype: true },
   );
 
-  it('say where the delivery stands, over the full range of each part', () => {
+  it('contain the place of the delivery, over the full range of each part', () => {
     fc.assert(
       fc.property(addresses, (address) => {
         const id = deliveryId(address);
@@ -133,7 +133,7 @@ describe('delivery ids', () => {
     );
   });
 
-  it('are those of exactly one address each', () => {
+  it('belong to exactly one address each', () => {
     fc.assert(
       fc.property(addresses, addresses, (one, other) => {
         const same = JSON.stringify(one) === JSON.stringify(other);
@@ -142,7 +142,7 @@ describe('delivery ids', () => {
     );
   });
 
-  it('make an address of any UUIDv7, and the same UUIDv7 of that address', () => {
+  it('convert any UUIDv7 to an address and back', () => {
     fc.assert(
       fc.property(fc.uuid({ version: 7 }), (uuid) => {
         const address = deliveryAddress(uuid);

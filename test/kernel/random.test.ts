@@ -7,18 +7,18 @@ const POOL_BYTES = 16 * 1024;
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
 describe('randomBytes', () => {
-  it('gives as many bytes as asked for, also none and more than a pool holds', () => {
+  it('returns the requested number of bytes, also none and more than a pool has', () => {
     const sizes = fc.oneof(fc.nat(200), fc.constantFrom(0, POOL_BYTES - 1, POOL_BYTES, POOL_BYTES + 1, 3 * POOL_BYTES));
     fc.assert(fc.property(sizes, (size) => assert.equal(randomBytes(size).length, size)));
   });
 
-  it('never hands out the same bytes twice, across many pools', () => {
+  it('never returns the same bytes twice, across many pools', () => {
     const seen = new Set<string>();
     for (let n = 0; n < 5000; n++) seen.add(hex(randomBytes(16 + (n % 33))));
     assert.equal(seen.size, 5000);
   });
 
-  it('gives memory of its own: what a caller does to its bytes changes no one else’s', () => {
+  it('returns separate memory for each call', () => {
     const first = randomBytes(32);
     const kept = hex(first);
     const second = randomBytes(32);
@@ -31,7 +31,7 @@ describe('randomBytes', () => {
   it('uses every byte value about equally often', () => {
     const counts = new Array<number>(256).fill(0);
     for (let n = 0; n < 1000; n++) for (const byte of randomBytes(256)) counts[byte] = (counts[byte] ?? 0) + 1;
-    // 1,000 wanted of each, standard deviation 32: ten of them away from it never happens by chance.
+    // 1,000 expected of each, standard deviation 32: ten deviations never happen by chance.
     for (const [byte, count] of counts.entries()) assert.ok(Math.abs(count - 1000) < 320, `${byte}: ${count}`);
   });
 });

@@ -1,4 +1,4 @@
-/** Starting, stopping, and what comes too late: a service inside a program. */
+/** Start, stop and late calls of an embedded service. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -71,7 +71,7 @@ describe('a program ends by itself after stop', () => {
 });
 
 describe('a start', () => {
-  it('that is asked for again is the same one', async (t) => {
+  it('that is requested again is the same', async (t) => {
     const { sallyport } = await open(t);
     const [first, second] = await Promise.all([sallyport.start(), sallyport.start()]);
     assert.equal(second, first);
@@ -120,7 +120,7 @@ describe('after stop', () => {
     assert.equal(eventsIn(dataDir), 1);
   });
 
-  it('the middleware and guards answer 503 at once, /livez too, and other paths stay the program’s', async (t) => {
+  it('the middleware and guards answer 503 at once, also for /livez, and other paths go to the program', async (t) => {
     const { sallyport } = await open(t);
     const guard = sallyport.guard('orders:create');
     const server = createServer((request, response) =>

@@ -6,9 +6,9 @@ import { isoInstant, parseMoment } from '../../src/kernel/schemas.ts';
 const DAY_MS = 86_400_000;
 
 describe('an instant in ISO 8601', () => {
-  it('is what Date makes of it, whatever was written before', () => {
+  it('equals that of Date, whatever was formatted before', () => {
     const years: fc.Arbitrary<number> = fc.integer({ min: Date.UTC(0, 0), max: Date.UTC(9999, 11, 31) });
-    // Close to one another and to midnight, as well as anywhere.
+    // Close to each other, close to midnight, and anywhere.
     const close = fc.tuple(fc.integer({ min: 20_000, max: 20_003 }), fc.integer({ min: -3, max: 3 }));
     const instants = fc.oneof(
       years,
@@ -17,7 +17,7 @@ describe('an instant in ISO 8601', () => {
     fc.assert(fc.property(instants, (at) => assert.equal(isoInstant(at), new Date(at).toISOString())));
   });
 
-  it('is nothing where there is none', () => {
+  it('is null for null', () => {
     assert.equal(isoInstant(null), null);
   });
 });

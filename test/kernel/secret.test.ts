@@ -10,7 +10,7 @@ const TEXT = 'hunter2-hunter2';
 const held = secret(TEXT);
 const record = { name: 'endpoint', secret: held, list: [held] };
 
-/** What a program wrote into a stream. */
+/** The output of a program. */
 function captured(write: (stream: Writable) => void): string {
   let text = '';
   const stream = new Writable({
@@ -46,13 +46,13 @@ describe('a secret', () => {
     });
   }
 
-  it('does not show its text where no custom form is asked for', () => {
+  it('does not show its text without custom inspection', () => {
     const text = captured((stream) => new Console(stream).dir(record, { showHidden: true, depth: 9 }));
     assert.ok(text.includes('reveal'), text);
     assert.ok(!text.includes('hunter2'), text);
   });
 
-  it('has its text nowhere in its properties, and none can be replaced', () => {
+  it('has no property with its text, and is frozen', () => {
     const properties = Reflect.ownKeys(held).map((key) => String(Reflect.get(held, key)));
     assert.ok(properties.every((property) => !property.includes('hunter2')));
     assert.ok(Object.isFrozen(held));
@@ -60,7 +60,7 @@ describe('a secret', () => {
     assert.equal(held.reveal(), TEXT);
   });
 
-  it('gives its text to whoever asks for it by name', () => {
+  it('reveals its text on request', () => {
     for (const text of ['', 'plain', '{"json":true}', 'ünïcödé \u{1f512}', '[secret]']) {
       assert.equal(secret(text).reveal(), text);
     }

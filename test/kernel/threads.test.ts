@@ -12,7 +12,7 @@ import { cleanUp } from '../support/cleanup.ts';
 
 const src = (file: string): string => fileURLToPath(new URL(`../../src/${file}`, import.meta.url));
 
-/** Has so many threads wait for a pipe that somebody writes to, and then looks a name up. */
+/** Blocks a number of threads on a pipe, and then looks up a name. */
 const PROGRAM = `
 import ${JSON.stringify(src('kernel/threads.ts'))};
 import { open } from 'node:fs';
@@ -22,7 +22,7 @@ for (let n = 0; n < Number(process.argv[2]); n += 1) open(process.argv[1], 'r', 
 lookup('localhost', () => console.log('looked up'));
 `;
 
-/** What a process says next of whose threads so many are held; after `graceMs`, where that is given, they are released. */
+/** The next output of a process with that many blocked threads. After `graceMs`, if given, they are released. */
 async function saysNext(t: TestContext, held: number, more: { env?: object; graceMs?: number } = {}): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'threads-'));
   cleanUp(t, () => rmSync(folder, { recursive: true }));
@@ -33,14 +33,14 @@ async function saysNext(t: TestContext, held: number, more: { env?: object; grac
     env: { ...env, ...more.env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  // It cannot end by itself while its threads are held.
+  // It cannot end while its threads are blocked.
   cleanUp(t, () => void child.kill('SIGKILL'));
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
   assert.equal((await lines.next()).value, 'begun');
   const next = lines.next();
   if (more.graceMs !== undefined) {
     await Promise.race([next, setTimeout(more.graceMs)]);
-    // Both ends, so that it does not wait for the other one.
+    // Both ends, so that opening does not wait.
     const writer = openSync(pipe, 'r+');
     cleanUp(t, () => closeSync(writer));
   }
@@ -48,16 +48,16 @@ async function saysNext(t: TestContext, held: number, more: { env?: object; grac
 }
 
 describe('the threads of the process', () => {
-  it('are so many that look-ups which hang do not take all of them', async (t) => {
+  it('are more than hanging look-ups can occupy', async (t) => {
     assert.equal(await saysNext(t, THREADS - 1), 'looked up');
     assert.equal(await saysNext(t, THREADS, { graceMs: 300 }), 'released');
   });
 
-  it('are as many as the environment says, where it says', async (t) => {
+  it('follow the environment variable if it is set', async (t) => {
     assert.equal(await saysNext(t, 4, { env: { UV_THREADPOOL_SIZE: '4' }, graceMs: 300 }), 'released');
   });
 
-  it('are settled before anything else is loaded', () => {
+  it('are set before anything else is loaded', () => {
     const [first] = readFileSync(src('main.ts'), 'utf8').match(/^import .*$/m) ?? [];
     assert.equal(first, "import './kernel/threads.ts';");
   });

@@ -6,15 +6,15 @@ import { NOW } from '../support/store.ts';
 import { countTurns } from '../support/turns.ts';
 import { pgpVector } from '../support/vectors.ts';
 
-describe('work that takes turns', () => {
-  it('has a turn of the event loop for each piece, in the order of asking, however many were asked for at once', async (t: TestContext) => {
+describe('createTurns', () => {
+  it('runs one piece per turn of the event loop, in order', async (t: TestContext) => {
     const turn = countTurns(t);
     const turns = createTurns();
     const begun: [piece: number, turn: number][] = [];
     const pieces = Array.from({ length: 20 }, (_, piece) =>
       turns(async () => {
         begun.push([piece, turn()]);
-        // However long a piece goes on in microtasks, no other begins.
+        // While a piece continues in microtasks, no other begins.
         for (let step = 0; step < 50; step += 1) await null;
         assert.equal(begun.at(-1)?.[0], piece);
         return piece;
@@ -31,7 +31,7 @@ describe('work that takes turns', () => {
     );
   });
 
-  it('goes on after a piece that failed, which alone is told', async () => {
+  it('continues after a failed piece', async () => {
     const turns = createTurns();
     const failing = turns(() => Promise.reject(new Error('the first')));
     const next = turns(async () => 'the second');
@@ -39,7 +39,7 @@ describe('work that takes turns', () => {
     assert.equal(await next, 'the second');
   });
 
-  it('leaves the loop free between any two encryptions of 1 MiB for RSA-4096', async (t: TestContext) => {
+  it('frees the event loop between encryptions of 1 MiB for RSA-4096', async (t: TestContext) => {
     const turn = countTurns(t);
     const payload = new Uint8Array(1024 * 1024);
     const key = pgpVector('rsa4096');
@@ -55,8 +55,8 @@ describe('work that takes turns', () => {
   });
 });
 
-describe('work that other threads do', () => {
-  it('begins in the order of asking, no more of it at once than there are places, whether it succeeds or not', async () => {
+describe('createPlaces', () => {
+  it('starts work in order, with at most the given number at a time, whether it succeeds or not', async () => {
     const place = createPlaces(3);
     let underWay = 0;
     let most = 0;

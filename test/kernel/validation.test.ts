@@ -121,7 +121,7 @@ describe('validate', () => {
     });
   }
 
-  it('lists every problem, and says of the first how many more there are', () => {
+  it('lists every problem, and describes the first with the number of others', () => {
     const found = () => validate(schema, { name: 5, count: 0, z: 1 }, reserved);
     assert.equal(problems(found).length, 3);
     assert.throws(found, { message: 'name must be a string, and 2 more' });
@@ -132,7 +132,7 @@ describe('validate', () => {
     assert.equal(problems(() => validate(schema, { name: 'abc', ...body })).length, 20);
   });
 
-  it('repeats no value in what it says, so that no secret leaks', () => {
+  it('repeats no value in its message, so that no secret leaks', () => {
     const body = { name: 'hunter2hunter2', mode: 'hunter2', email: 'hunter2', inner: { code: 'hunter2' } };
     assert.ok(!JSON.stringify(problems(() => validate(schema, body))).includes('hunter2'));
   });
@@ -141,7 +141,7 @@ describe('validate', () => {
 describe('validatePatch', () => {
   const target = { name: 'abc', count: 3, inner: { code: 'a', size: 2 } };
 
-  it('gives the target with the patch merged in, leaving both as they were', () => {
+  it('returns the patched target, and changes neither argument', () => {
     const patch = { count: null, inner: { code: 'b' } };
     const merged = validatePatch(schema, target, patch, reserved);
     assert.equal(merged.count, 1);
@@ -193,7 +193,7 @@ describe('isDeeperThan', () => {
 describe('text from outside', () => {
   const half = '\ud800';
 
-  it('that holds half of a surrogate pair is refused, wherever it stands', () => {
+  it('with half of a surrogate pair is refused anywhere', () => {
     const told = 'must be well-formed Unicode, and holds half of a surrogate pair';
     assert.deepEqual(
       problems(() => validate(schema, { name: `a${half}b` })),
@@ -214,21 +214,21 @@ describe('text from outside', () => {
     assert.deepEqual(problems(patched), [{ field: 'extra.deep[0].er', problem: told }]);
   });
 
-  it('may hold whole pairs, and halves where it is kept as JSON', () => {
+  it('may contain whole pairs, and halves if it is stored as JSON', () => {
     assert.equal(validate(schema, { name: 'a😀b' }).name, 'a😀b');
     assert.deepEqual(validate(schema, { name: 'abc', extra: { data: half } }).extra, { data: half });
   });
 });
 
 describe('a value of the wrong type', () => {
-  it('is told so alone, whatever else would be wrong with it', () => {
+  it('gets only this problem', () => {
     assert.deepEqual(
       problems(() => validate(schema, { name: 'abc', tags: 'xyz' })),
       [{ field: 'tags', problem: 'must be a list' }],
     );
   });
 
-  it('is looked up, however many issues there are: none is compared with all others', () => {
+  it('is looked up in a set, also with many issues', () => {
     let looks = 0;
     const counted = (code: 'invalid_type' | 'too_small', at: number) => ({
       code,

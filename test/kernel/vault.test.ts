@@ -10,14 +10,14 @@ const vault = createVault(key, randomBytes);
 const texts = fc.string({ unit: 'binary', maxLength: 200 });
 
 describe('the vault', () => {
-  it('gives back any text that it sealed, also the empty one', () => {
+  it('returns any text that it sealed, also the empty one', () => {
     fc.assert(
       fc.property(texts, texts, (text, place) => assert.equal(vault.unseal(vault.seal(text, place), place), text)),
     );
     assert.equal(vault.unseal(vault.seal('', PLACE), PLACE), '');
   });
 
-  it('unseals no value of which a single bit was changed', () => {
+  it('refuses a value with one changed bit', () => {
     fc.assert(
       fc.property(texts, fc.nat(), fc.nat(7), (text, at, bit) => {
         const sealed = Buffer.from(vault.seal(text, PLACE));
@@ -30,7 +30,7 @@ describe('the vault', () => {
     );
   });
 
-  it('unseals no value that was cut, at whatever length', () => {
+  it('refuses a truncated value of any length', () => {
     const sealed = vault.seal('a secret', PLACE);
     for (let length = 0; length < sealed.length; length++) {
       assert.throws(() => vault.unseal(sealed.subarray(0, length), PLACE), Error, `${length} bytes`);
@@ -44,13 +44,13 @@ describe('the vault', () => {
     '',
   ];
   for (const place of elsewhere) {
-    it(`unseals nothing that was moved to ${place === '' ? 'no place' : place}`, () => {
+    it(`refuses a value that was moved to ${place === '' ? 'no place' : place}`, () => {
       const sealed = vault.seal('a secret', PLACE);
       assert.throws(() => vault.unseal(sealed, place), { message: /was altered, or sealed with another master key/ });
     });
   }
 
-  it('unseals nothing under another master key', () => {
+  it('refuses a value of another master key', () => {
     const other = createVault(randomBytes(32), randomBytes);
     assert.throws(() => other.unseal(vault.seal('a secret', PLACE), PLACE), { message: /another master key/ });
     assert.equal(createVault(key, randomBytes).unseal(vault.seal('a secret', PLACE), PLACE), 'a secret');
@@ -62,7 +62,7 @@ describe('the vault', () => {
     assert.equal(new Set(sealed.map((value) => value.toString('hex'))).size, 2000);
   });
 
-  it('says neither text nor key in what it throws', () => {
+  it('throws errors without text or key', () => {
     assert.throws(
       () => vault.unseal(vault.seal('hunter2', PLACE), `${PLACE}x`),
       (error: Error) => !`${error.message}${error.stack}${String(error.cause)}`.includes('hunter2'),
@@ -70,7 +70,7 @@ describe('the vault', () => {
   });
 
   for (const size of [0, 16, 31, 33, 64]) {
-    it(`takes no master key of ${size} bytes`, () => {
+    it(`refuses a master key of ${size} bytes`, () => {
       assert.throws(() => createVault(new Uint8Array(size), randomBytes), {
         message: 'the master key must have 32 bytes',
       });

@@ -26,13 +26,13 @@ async function start(t: TestContext): Promise<Service> {
 
 type Credentials = Pick<TestClient, 'clientId' | 'clientSecret'>;
 
-/** The trusted proxy of the tests says that it comes from `from`. */
+/** Headers of the trusted proxy of the tests for a client at `from`. */
 function ask(service: OAuthService, { clientId, clientSecret }: Credentials, from = '203.0.113.1'): Promise<Answer> {
   const body = { clientId, clientSecret, grantType: 'client_credentials' };
   return postJson(service, TOKEN, body, { 'X-Forwarded-For': from });
 }
 
-/** So many failures one after the other; `clientIdOf` names the client of each. */
+/** A number of failures in sequence. `clientIdOf`: the client of each. */
 async function fail(
   service: OAuthService,
   clientIdOf: (at: number) => string,
@@ -46,7 +46,7 @@ async function fail(
 }
 
 describe('after ten failures in a minute of one client id from one address', () => {
-  it('even the right secret gets 429 from there, until the minute is over', async (t) => {
+  it('even the right secret gets 429 from there until the minute ends', async (t) => {
     const service = await start(t);
     const { client } = service;
     await fail(service, () => client.clientId, CLIENT_FAILURES_MAX);
@@ -62,7 +62,7 @@ describe('after ten failures in a minute of one client id from one address', () 
     assert.equal((await ask(service, client)).status, 200);
   });
 
-  it('that client is let in from elsewhere, and others are let in from there', async (t) => {
+  it('the client may authenticate from elsewhere, and others from there', async (t) => {
     const service = await start(t);
     const neighbour = await makeClient(service);
     await fail(service, () => service.client.clientId, CLIENT_FAILURES_MAX);
@@ -73,13 +73,13 @@ describe('after ten failures in a minute of one client id from one address', () 
     assert.equal((await ask(service, neighbour)).status, 200);
   });
 
-  it('it is so for an id that is no client’s, as it is for one that is', async (t) => {
+  it('the same applies to an unknown client id', async (t) => {
     const service = await start(t);
     await fail(service, () => 'nobody', CLIENT_FAILURES_MAX);
     assert.equal((await ask(service, { clientId: 'nobody', clientSecret: 'wrong' })).status, 429);
   });
 
-  it('it is so at every endpoint that takes credentials, in both dialects', async (t) => {
+  it('the same applies to every endpoint with credentials, in both formats', async (t) => {
     const service = await start(t);
     const { clientId, clientSecret } = service.client;
     const headers = { 'X-Forwarded-For': '203.0.113.1' };
@@ -130,7 +130,7 @@ describe('after a hundred failures in a minute from one address', () => {
     assert.equal((await ask(service, service.client, '2001:db8:0:2::1')).status, 200);
   });
 
-  it('who writes an address of its own into the header only moves its own count', async (t) => {
+  it('a client that forges the header affects only its own count', async (t) => {
     const service = await start(t);
     await fail(service, (at) => `guess-${at}`, NETWORK_FAILURES_MAX, '198.51.100.7, 203.0.113.1');
     assert.equal((await ask(service, service.client, '198.51.100.7')).status, 200);
@@ -138,8 +138,8 @@ describe('after a hundred failures in a minute from one address', () => {
   });
 });
 
-describe('what is no failed authentication', () => {
-  it('never closes the door, however often and however much at once it comes', async (t) => {
+describe('other errors than failed authentications', () => {
+  it('never block a client, in any number', async (t) => {
     const service = await start(t);
     const { clientId, clientSecret } = service.client;
     const granted = { clientId, clientSecret, grantType: 'client_credentials' };
@@ -156,7 +156,7 @@ describe('what is no failed authentication', () => {
     assert.equal(answers.filter(({ status }) => status === 400).length, 120);
   });
 
-  it('such as a failure of the store, is no failure of the client', async (t) => {
+  it('include failures of the store', async (t) => {
     const service = await start(t);
     service.database.connection.exec('ALTER TABLE application RENAME TO application_away');
     for (let time = 0; time < CLIENT_FAILURES_MAX + 1; time += 1) {

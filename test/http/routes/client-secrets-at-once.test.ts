@@ -1,4 +1,4 @@
-/** Client secrets tried side by side: they gain nothing over those that are tried one after the other. */
+/** Concurrent attempts with client secrets gain nothing over sequential ones. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { CLIENT_FAILURES_MAX } from '../../../src/kernel/limits/limits.ts';
@@ -30,7 +30,7 @@ async function start(t: TestContext): Promise<Service> {
   return { ...service, client: await makeClient(service) };
 }
 
-/** Asks for a token with each of the secrets at once, over connections of their own. */
+/** Requests a token with each secret at once, on separate connections. */
 function askAtOnce(t: TestContext, service: Service, secrets: readonly string[], ask: Ask): Promise<Answer[]> {
   return tryAtOnce(t, secrets, {
     target: service.tokens,
@@ -47,8 +47,8 @@ function wrongSecrets(count: number): string[] {
 const statusesOf = (answers: readonly Answer[]): number[] => answers.map(({ status }) => status);
 const tokensOf = (service: Service): number => service.rows('SELECT 1 FROM access_token').length;
 
-describe('client secrets tried side by side', () => {
-  it('tell ten failures, and of what came after them not even that the right secret was among it', async (t) => {
+describe('concurrent attempts with client secrets', () => {
+  it('report ten failures, and afterwards not even the right secret', async (t) => {
     const service = await start(t);
     const wrong = wrongSecrets(CLIENT_FAILURES_MAX + 20);
     const answers = await askAtOnce(t, service, [...wrong, service.client.clientSecret], asJson);
@@ -66,7 +66,7 @@ describe('client secrets tried side by side', () => {
     assert.equal(tokensOf(service), 0);
   });
 
-  it('tell no more as forms with Basic', async (t) => {
+  it('report no more as forms with Basic', async (t) => {
     const service = await start(t);
     const wrong = wrongSecrets(CLIENT_FAILURES_MAX + 5);
     const answers = await askAtOnce(t, service, [...wrong, service.client.clientSecret], asForm);
@@ -78,7 +78,7 @@ describe('client secrets tried side by side', () => {
     assert.equal(tokensOf(service), 0);
   });
 
-  it('let in the right one where it is among the first ten', async (t) => {
+  it('accept the right secret among the first ten', async (t) => {
     const service = await start(t);
     const wrong = wrongSecrets(CLIENT_FAILURES_MAX - 1);
     const answers = await askAtOnce(t, service, [...wrong, service.client.clientSecret], asJson);

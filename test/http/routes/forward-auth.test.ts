@@ -38,7 +38,7 @@ const traefik = (method: string, uri: string): Headed => ({ 'X-Forwarded-Method'
 const nginx = (method: string, uri: string): Headed => ({ 'X-Original-Method': method, 'X-Original-URI': uri });
 const DIALECTS = [traefik, nginx];
 
-/** Asks with the token unless another `Authorization` is given. */
+/** Sends the token unless another `Authorization` is given. */
 function ask({ origin, token }: Service, headers: Headed, method = 'GET'): Promise<Answer> {
   return send(origin + FORWARD_AUTH, { method, headers: { Authorization: `Bearer ${token}`, ...headers } });
 }
@@ -61,7 +61,7 @@ describe('forward auth', () => {
   for (const dialect of DIALECTS) {
     const name = dialect === nginx ? 'nginx' : 'Traefik and Caddy';
 
-    it(`lets through what a rule allows, and tells who calls (${name})`, async (t) => {
+    it(`accepts what a rule allows, and returns the caller (${name})`, async (t) => {
       const service = await start(t);
       const { clientId, user } = service.client;
       const answer = await ask(service, dialect('GET', '/shop/orders/7?sort=up&x=%2F'));
@@ -83,7 +83,7 @@ describe('forward auth', () => {
       assertRefused(answer, /^Bearer error="insufficient_permission"/);
     });
 
-    it(`refuses what no rule names, other methods and spellings of methods included (${name})`, async (t) => {
+    it(`refuses requests without a rule, including other methods and other spellings of methods (${name})`, async (t) => {
       const service = await start(t);
       for (const [method, uri] of [
         ['GET', '/shop/unknown'],
@@ -102,7 +102,7 @@ describe('forward auth', () => {
       }
     });
 
-    it(`refuses a path that could be read in two ways (${name})`, async (t) => {
+    it(`refuses an ambiguous path (${name})`, async (t) => {
       const service = await start(t);
       for (const uri of [
         '/shop/files/../refunds',
@@ -128,7 +128,7 @@ describe('forward auth', () => {
       }
     });
 
-    it(`refuses whoever has no valid token, before anything else (${name})`, async (t) => {
+    it(`refuses requests without a valid token first (${name})`, async (t) => {
       const service = await start(t);
       for (const [Authorization, challenge] of [
         ['', /^Bearer error="invalid_token"/],
@@ -147,22 +147,22 @@ describe('forward auth', () => {
       assertRefused(await ask(service, dialect('GET', '/shop/orders/7')), /error="invalid_token"/);
     });
 
-    it(`refuses half of a dialect: the proxy set the other half, or neither (${name})`, async (t) => {
+    it(`refuses incomplete headers (${name})`, async (t) => {
       const service = await start(t);
       for (const [name, value] of Object.entries(dialect('GET', '/shop/orders/7'))) {
         assertRefused(await ask(service, { [name]: value }), INSUFFICIENT_SCOPE);
-        // What a client adds in the other dialect does not make it whole.
+        // Headers of the other family from the client do not complete it.
         const other = dialect === nginx ? traefik : nginx;
         assertRefused(await ask(service, { [name]: value, ...other('GET', '/shop/orders/7') }), INSUFFICIENT_SCOPE);
       }
     });
   }
 
-  it('refuses a request in no dialect', async (t) => {
+  it('refuses a request without these headers', async (t) => {
     assertRefused(await ask(await start(t), {}), INSUFFICIENT_SCOPE);
   });
 
-  it('refuses two dialects that tell of different requests, and takes two that agree', async (t) => {
+  it('refuses headers that contradict each other, and accepts headers that agree', async (t) => {
     const service = await start(t);
     const good = '/shop/orders/7';
     assert.equal((await ask(service, { ...traefik('GET', good), ...nginx('GET', good) })).status, 200);
@@ -183,7 +183,7 @@ describe('forward auth', () => {
     assert.equal(refused.text, '');
   });
 
-  it('decides anew for every request', async (t) => {
+  it('decides again for every request', async (t) => {
     const service = await start(t);
     const headers = traefik('GET', '/shop/orders/7');
     assert.equal((await ask(service, headers)).status, 200);
@@ -195,7 +195,7 @@ describe('forward auth', () => {
     assertRefused(await ask(service, headers), /invalid_token/);
   });
 
-  it('hands on a name in any script so that it can be read back, and splits no header', async (t) => {
+  it('encodes names in any script reversibly in one header', async (t) => {
     const userName = 'jörg,100%,\u{1f600}"';
     const service = await start(t, { userName });
     const answer = await ask(service, traefik('GET', '/shop/orders/7'));
@@ -204,7 +204,7 @@ describe('forward auth', () => {
     assert.equal(decodeURIComponent(sent), userName);
   });
 
-  it('puts its own headers in the place of forged ones, and refuses those that no proxy would replace', async (t) => {
+  it('overwrites forged headers, and refuses those that no proxy would overwrite', async (t) => {
     const service = await start(t);
     const headers = traefik('GET', '/shop/orders/7');
     const forged = await ask(service, { ...headers, 'X-Auth-User-Id': 'admin', 'x-auth-scope': 'all' });
@@ -230,7 +230,7 @@ describe('forward auth', () => {
     }
   });
 
-  it('answers a failure of its own with 500, but with 401 in nginx’s dialect, and lets nobody through', async (t) => {
+  it('answers internal errors with 500, or with 401 for nginx, and accepts no request', async (t) => {
     const service = await start(t);
     service.database.connection.exec('ALTER TABLE access_token RENAME TO access_token_away');
     const fault = await ask(service, traefik('GET', '/shop/orders/7'));

@@ -11,7 +11,7 @@ import { openTestStore } from '../../support/store.ts';
 
 type Settings = Parameters<typeof healthRoutes>[0]['store']['settings'];
 
-/** `/readyz` of these settings: whether it says yes, what it logs, and what the test may change about it. */
+/** `/readyz` with its result, its log, and controls for the test. */
 function openedWith(settings: Settings) {
   const logged: string[] = [];
   const state = { isAlive: true, elapsedMs: 0 };
@@ -35,7 +35,7 @@ function openedWith(settings: Settings) {
   return { isReady, logged, state };
 }
 
-/** With a database whose writes end when the test says so. */
+/** With a database whose writes the test releases. */
 function opened() {
   const writes: Deferred<'written' | 'refused'>[] = [];
   const proveWritable = async (): Promise<void> => {
@@ -48,7 +48,7 @@ function opened() {
 }
 
 describe('/readyz', () => {
-  it('writes once for all who ask at the same time, and within a second', async () => {
+  it('writes once for all concurrent calls, and once per second', async () => {
     const { isReady, writes, state } = opened();
     const asked = [isReady(), isReady(), isReady()];
     state.elapsedMs = 5 * READY_MS;
@@ -57,7 +57,7 @@ describe('/readyz', () => {
     writes[0]?.resolve('written');
     assert.deepEqual(await Promise.all(asked), [true, true, true, true]);
 
-    // An answer is as old as its question.
+    // The age of a result counts from its request.
     asked.push(isReady());
     assert.equal(writes.length, 2);
     writes[1]?.resolve('written');
@@ -67,7 +67,7 @@ describe('/readyz', () => {
     assert.equal(writes.length, 2);
   });
 
-  it('says within a second that the database cannot be written, and that it can be again', async () => {
+  it('reports within a second that the database cannot be written, and that it can be again', async () => {
     const { isReady, writes, logged, state } = opened();
     const ask = async (outcome: 'written' | 'refused'): Promise<boolean> => {
       const answer = isReady();
@@ -84,11 +84,11 @@ describe('/readyz', () => {
     assert.equal(writes.length, 3);
   });
 
-  it('is no while a real database takes no writes, though it can be read', async (t) => {
+  it('is not ready while a real database is read-only', async (t) => {
     const { database, store } = await openTestStore(t);
     const { isReady, logged, state } = openedWith(store.settings);
     assert.equal(await isReady(), true);
-    // As on a volume that the system has made read-only after a fault.
+    // As on a volume that became read-only after an error.
     database.connection.pragma('query_only = ON');
     state.elapsedMs += READY_MS;
     assert.equal(await isReady(), false);
@@ -98,7 +98,7 @@ describe('/readyz', () => {
     assert.equal(await isReady(), true);
   });
 
-  it('says at once that the dispatcher is not running', async () => {
+  it('reports at once that the dispatcher is not running', async () => {
     const { isReady, writes, state } = opened();
     const answer = isReady();
     writes[0]?.resolve('written');

@@ -43,7 +43,7 @@ async function assertInactive(service: Service, token = service.token): Promise<
 }
 
 describe('introspection', () => {
-  it('tells what a valid token is worth', async (t) => {
+  it('shows what a valid token grants', async (t) => {
     const service = await start(t);
     const answer = await ask(service, service.token);
     assert.equal(answer.status, 200);
@@ -74,7 +74,7 @@ describe('introspection', () => {
     assert.deepEqual([permissions, constraints], [['employees:view'], { divisions: ['sales'] }]);
   });
 
-  it('takes credentials by Basic, in the body, or as a bearer token, in both dialects', async (t) => {
+  it('accepts credentials by Basic, in the body, or as a bearer token, in both formats', async (t) => {
     const service = await start(t);
     const { asker, token } = service;
     const { clientId, clientSecret } = asker;
@@ -89,7 +89,7 @@ describe('introspection', () => {
     for (const answer of answers) assert.equal(bodyOf(answer).active, true, answer.text);
   });
 
-  it('says only that a token is not active, for whatever reason', async (t) => {
+  it('only says that a token is not active, for any reason', async (t) => {
     const service = await start(t);
     const { token } = service;
     const last = token.at(-1) === 'A' ? 'B' : 'A';
@@ -99,12 +99,12 @@ describe('introspection', () => {
     await assertInactive(service, service.holder.clientSecret);
   });
 
-  it('knows a token of another database by its row no more than any other', async (t) => {
+  it('does not accept a token of another database with the same row', async (t) => {
     const service = await start(t);
     await assertInactive(service, mintToken(tokenRowKey(service.token) ?? 0, randomBytes));
   });
 
-  it('says that a token is not active once it is expired', async (t) => {
+  it('says that an expired token is not active', async (t) => {
     const service = await start(t);
     service.advance(3_600_000 - 1);
     assert.equal(bodyOf(await ask(service, service.token)).active, true);
@@ -112,7 +112,7 @@ describe('introspection', () => {
     await assertInactive(service);
   });
 
-  it('says so once its application, or the user, is switched off', async (t) => {
+  it('says so after its application or user was disabled', async (t) => {
     const service = await start(t);
     const { applicationId } = service.holder;
     await service.applications.patch(applicationId, { active: false }, COMMAND_LINE);
@@ -125,7 +125,7 @@ describe('introspection', () => {
     await assertInactive(service, token);
   });
 
-  it('tells nothing to an application without the scope, or whose user lacks the permission', async (t) => {
+  it('refuses an application without the scope, or whose user lacks the permission', async (t) => {
     const service = await start(t);
     const powerless = await makeClient(service, ['tokens:introspect'], { permissions: [] });
     for (const [client, error] of [
@@ -153,7 +153,7 @@ describe('introspection', () => {
     }
   });
 
-  it('tells nothing to who has not the scope in the token, though the application has it', async (t) => {
+  it('refuses a token without the scope, even if the application has it', async (t) => {
     const service = await start(t);
     const client = await makeClient(service, ['tokens:introspect', 'employees:view']);
     const known = await service.tokens.authenticate(client);
@@ -164,7 +164,7 @@ describe('introspection', () => {
     assert.equal(bodyOf(answer).error, 'insufficient_scope');
   });
 
-  it('tells nothing to anybody who is not authenticated', async (t) => {
+  it('refuses callers without authentication', async (t) => {
     const service = await start(t);
     const { token, asker } = service;
     const anonymous = await postForm(service, INTROSPECT, { token });
@@ -186,7 +186,7 @@ describe('introspection', () => {
     assert.equal((await postForm(service, INTROSPECT, both, headersOf(asker))).status, 400);
   });
 
-  it('asks for the token, once', async (t) => {
+  it('requires the token exactly once', async (t) => {
     const service = await start(t);
     const headers = headersOf(service.asker);
     const none = await postForm(service, INTROSPECT, {}, headers);

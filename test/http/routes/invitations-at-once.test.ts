@@ -1,4 +1,4 @@
-/** Invitation links tried side by side: they gain nothing over those that are tried one after the other. */
+/** Concurrent attempts with invitation links gain nothing over sequential ones. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { verifyPassword } from '../../../src/access/password.ts';
@@ -8,7 +8,7 @@ import { tryAtOnce } from '../../support/side-by-side.ts';
 
 type Page = Awaited<ReturnType<typeof open>>;
 
-/** Asks for the pages of all of these links at once. */
+/** Requests the pages of all links at once. */
 function tryLinks(
   t: TestContext,
   { service: { services } }: Invited,
@@ -29,8 +29,8 @@ function wrongLinks({ service }: Invited, count: number): string[] {
 
 const statusesOf = (pages: readonly Page[]): number[] => pages.map(({ status }) => status);
 
-describe('invitations tried side by side', () => {
-  it('tell a hundred failures, and of what came after them not even the page of the right link', async (t) => {
+describe('concurrent attempts with invitations', () => {
+  it('report a hundred failures, and afterwards not even the page of the right link', async (t) => {
     const invited = await invite(t);
     const wrong = wrongLinks(invited, NETWORK_FAILURES_MAX + 20);
     const pages = await tryLinks(t, invited, [...wrong, invited.url], (url) => open(url));
@@ -45,7 +45,7 @@ describe('invitations tried side by side', () => {
     assert.doesNotMatch(right?.text ?? '', /grace/);
   });
 
-  it('set no password after them, and leave the link as good as it was', async (t) => {
+  it('set no password afterwards, and leave the link valid', async (t) => {
     const invited = await invite(t);
     const { service, user, url } = invited;
     const wrong = wrongLinks(invited, NETWORK_FAILURES_MAX);
@@ -57,7 +57,7 @@ describe('invitations tried side by side', () => {
     assert.ok(await verifyPassword(PASSWORD, await storedHash(service, user)));
   });
 
-  it('let in the right link where it is among the first hundred', async (t) => {
+  it('accept the right link among the first hundred', async (t) => {
     const invited = await invite(t);
     const wrong = wrongLinks(invited, NETWORK_FAILURES_MAX - 1);
     const pages = await tryLinks(t, invited, [...wrong, invited.url], (url) => open(url));

@@ -31,7 +31,7 @@ async function isActive({ tokens }: Service, token: string): Promise<boolean> {
 }
 
 describe('revocation', () => {
-  it('ends a token of the client’s own at once, and no other', async (t) => {
+  it('ends only the given token of the client, at once', async (t) => {
     const service = await start(t);
     const { client, token } = service;
     const other = await tokenOf(service, client.clientId, client.clientSecret);
@@ -43,7 +43,7 @@ describe('revocation', () => {
     assert.equal(await isActive(service, other), true);
   });
 
-  it('takes JSON and credentials in the body too', async (t) => {
+  it('accepts JSON and credentials in the body too', async (t) => {
     const service = await start(t);
     const { clientId, clientSecret } = service.client;
     for (const revoke of [
@@ -56,7 +56,7 @@ describe('revocation', () => {
     }
   });
 
-  it('answers 200 for what is no valid token, and changes nothing', async (t) => {
+  it('answers 200 for an invalid token, and changes nothing', async (t) => {
     const service = await start(t);
     const before = service.rows('SELECT * FROM access_token');
     const { token } = service;
@@ -74,7 +74,7 @@ describe('revocation', () => {
     }
   });
 
-  it('leaves another client’s token alone, and tells nothing of it', async (t) => {
+  it('does not revoke or reveal the token of another client', async (t) => {
     const service = await start(t);
     const stranger = await makeClient(service);
     const answer = await postForm(service, REVOKE, { token: service.token }, headersOf(stranger));
@@ -83,7 +83,7 @@ describe('revocation', () => {
     assert.equal(await isActive(service, service.token), true);
   });
 
-  it('is not for who is not authenticated', async (t) => {
+  it('requires authentication', async (t) => {
     const service = await start(t);
     const { token, client } = service;
     for (const [headers, status] of [
@@ -101,14 +101,14 @@ describe('revocation', () => {
     assert.equal(await isActive(service, token), true);
   });
 
-  it('asks for the token', async (t) => {
+  it('requires the token', async (t) => {
     const service = await start(t);
     const answer = await postForm(service, REVOKE, {}, headersOf(service.client));
     assert.equal(answer.status, 400);
     assert.deepEqual(bodyOf(answer), { error: 'invalid_request', error_description: 'token is required' });
   });
 
-  it('is never answered with 200 where the store failed', async (t) => {
+  it('never answers 200 if the store failed', async (t) => {
     const service = await start(t);
     const { client, token, database } = service;
     database.connection.exec(

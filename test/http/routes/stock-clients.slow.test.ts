@@ -18,7 +18,7 @@ describe('clients in other languages', () => {
     ['Authlib, oauthlib and requests-oauthlib', () => [pythonWithTools(), program('oauth_clients.py')]],
     ['Nimbus', () => ['java', '-cp', javaToolsClassPath(), program('OAuthClient.java')]],
   ] as const) {
-    it(`${what} take the metadata, get tokens, introspect and revoke them`, async (t) => {
+    it(`${what} read the metadata, get tokens, introspect and revoke them`, async (t) => {
       const [file = '', ...args] = command();
       const service = await startOAuthService(t);
       const client = await makeClient(service, ['employees:view', 'tokens:introspect']);

@@ -16,7 +16,7 @@ import {
 
 type Service = OAuthService & { readonly client: TestClient };
 
-/** A client that may do all that the endpoints offer. */
+/** A client that may use all endpoints. */
 async function start(t: TestContext): Promise<Service> {
   const service = await startOAuthService(t);
   return { ...service, client: await makeClient(service, ['employees:view', 'tokens:introspect']) };
@@ -58,7 +58,7 @@ describe('oauth4webapi', () => {
     });
   }
 
-  it('understands how a wrong secret and a foreign scope are refused', async (t) => {
+  it('understands the refusal of a wrong secret and of a foreign scope', async (t) => {
     const service = await start(t);
     const server = await discover(service);
     const client = { client_id: service.client.clientId };
@@ -93,7 +93,7 @@ describe('openid-client', () => {
       assert.equal(configuration.serverMetadata().issuer, origin);
       const token = await openid.clientCredentialsGrant(configuration, { scope: 'employees:view' });
       assert.equal(token.scope, 'employees:view');
-      // What is left by now, in whole seconds.
+      // The remaining whole seconds.
       const left = token.expiresIn() ?? 0;
       assert.ok(left > 3500 && left <= 3600, `${left}`);
       assert.equal((await openid.tokenIntrospection(configuration, token.access_token)).client_id, clientId);
@@ -103,7 +103,7 @@ describe('openid-client', () => {
   }
 });
 
-/** What the tests use of simple-oauth2, which brings no types. */
+/** The parts of simple-oauth2 that the tests use; it has no types. */
 type SimpleOAuth2 = {
   readonly ClientCredentials: new (
     options: unknown,

@@ -29,7 +29,7 @@ function inHeader({ client }: Service): { readonly Authorization: string } {
   return basic(client.clientId, client.clientSecret);
 }
 
-/** RFC 6749 §5.2 to the letter. */
+/** Exactly as in RFC 6749 §5.2. */
 function assertOAuthError(answer: Answer, status: number, error: string, says: RegExp, challenge: RegExp | null): void {
   assert.equal(answer.status, status, answer.text);
   assert.equal(answer.headers.get('content-type'), 'application/json;charset=UTF-8');
@@ -76,7 +76,7 @@ describe('a token request as a form', () => {
     assert.equal(bodyOf(answer).scope, 'employees:edit employees:view', answer.text);
   });
 
-  it('may say that its charset is UTF-8', async (t) => {
+  it('may declare the charset UTF-8', async (t) => {
     const service = await start(t);
     for (const charset of ['UTF-8', '"utf-8"', 'utf8']) {
       const headers = { 'Content-Type': `Application/X-WWW-Form-URLencoded; charset=${charset}`, ...inHeader(service) };
@@ -84,7 +84,7 @@ describe('a token request as a form', () => {
     }
   });
 
-  it('is refused for wrong credentials with 401, and a challenge where it used HTTP Basic', async (t) => {
+  it('is refused for wrong credentials with 401, and with a challenge after HTTP Basic', async (t) => {
     const service = await start(t);
     const { clientId } = service.client;
     const posted = await postForm(service, TOKEN, { ...GRANT, client_id: clientId, client_secret: 'x' });
@@ -109,7 +109,7 @@ describe('a token request as a form', () => {
     assert.equal(bodyOf(answer).scope, 'employees:view', answer.text);
   });
 
-  it('is refused for a client id in the body that is not that of HTTP Basic, whichever of them is right', async (t) => {
+  it('is refused for a client id in the body that differs from HTTP Basic', async (t) => {
     const service = await start(t);
     const other = await makeClient(service);
     for (const [headers, clientId] of [
@@ -123,7 +123,7 @@ describe('a token request as a form', () => {
     assert.equal(service.rows('SELECT * FROM access_token').length, 0);
   });
 
-  it('is refused for a secret in two places, be they the same or another client’s', async (t) => {
+  it('is refused for a secret in two places, whether the same or another', async (t) => {
     const service = await start(t);
     const other = await makeClient(service);
     for (const headers of [inHeader(service), basic(other.clientId, other.clientSecret)]) {
@@ -190,7 +190,7 @@ describe('a token request as a form', () => {
     });
   }
 
-  it('is refused for another charset, or a content coding, in its own dialect', async (t) => {
+  it('is refused for another charset or a content coding, as a form', async (t) => {
     const service = await start(t);
     for (const headers of [
       { 'Content-Type': 'application/x-www-form-urlencoded;charset=ISO-8859-1' },
@@ -201,7 +201,7 @@ describe('a token request as a form', () => {
     }
   });
 
-  it('is refused with a server_error where the store fails', async (t) => {
+  it('is refused with server_error if the store fails', async (t) => {
     const service = await start(t);
     service.database.connection.exec(
       `CREATE TRIGGER broken BEFORE INSERT ON access_token BEGIN SELECT RAISE(ABORT, 'broken'); END`,

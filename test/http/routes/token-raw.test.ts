@@ -25,7 +25,7 @@ async function start(t: TestContext, options: { bodyTimeoutMs?: number } = {}): 
   return { ...service, client, good: rawRequest(TOKEN, [FORM, authorization], GRANT) };
 }
 
-/** The status codes of the answers, in order. */
+/** The status codes of the replies, in order. */
 function statuses(text: string): number[] {
   return [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => Number(status));
 }
@@ -37,7 +37,7 @@ function issuedTokens({ rows }: OAuthService): number {
   return rows('SELECT * FROM access_token').length;
 }
 
-/** The connection still does what a client thinks it does. */
+/** Checks that the connection still works. */
 async function assertReusable(service: Service, connection: RawConnection, first: number): Promise<void> {
   await connection.received(ONE_ANSWER);
   connection.write(service.good);
@@ -45,7 +45,7 @@ async function assertReusable(service: Service, connection: RawConnection, first
 }
 
 describe('on a raw connection', () => {
-  it('requests that are refused for what they say leave the connection usable', async (t) => {
+  it('requests that are refused for their content leave the connection usable', async (t) => {
     const service = await start(t);
     const authorization = /Authorization: [^\r]*/.exec(service.good)?.[0] ?? '';
     for (const [headers, body, status] of [
@@ -61,7 +61,7 @@ describe('on a raw connection', () => {
     }
   });
 
-  it('bodies that are refused unread end the connection, unless they had come already', async (t) => {
+  it('bodies that are refused unread end the connection, unless they have already arrived', async (t) => {
     const service = await start(t);
     for (const headers of [[], [FORM, 'Content-Type: application/json'], [`${FORM}; charset=utf-16`]]) {
       const whole = await connectRaw(service);
@@ -83,14 +83,14 @@ describe('on a raw connection', () => {
     await assertReusable(service, connection, 400);
   });
 
-  it('two requests sent at once get their two answers in order', async (t) => {
+  it('two requests sent at once get their replies in order', async (t) => {
     const service = await start(t);
     const connection = await connectRaw(service);
     connection.write(rawRequest(TOKEN, [FORM], 'grant_type=x') + service.good);
     assert.deepEqual(statuses(await connection.received(TWO_ANSWERS)), [400, 200]);
   });
 
-  it('a body whose length is more than may be sent is refused unread, and the connection ends', async (t) => {
+  it('a body with a declared length above the limit is refused unread, and the connection ends', async (t) => {
     const service = await start(t);
     const connection = await connectRaw(service);
     connection.write(rawRequest(TOKEN, [FORM, 'Content-Length: 1000000'], GRANT));
@@ -99,7 +99,7 @@ describe('on a raw connection', () => {
     assert.match(text, /Connection: close/);
   });
 
-  it('a chunked body that grows beyond the limit is refused where it does, and the connection ends', async (t) => {
+  it('a chunked body is refused when it exceeds the limit, and the connection ends', async (t) => {
     const service = await start(t);
     const connection = await connectRaw(service);
     connection.write(rawRequest(TOKEN, [FORM, 'Transfer-Encoding: chunked'], `4001\r\n${'x'.repeat(0x4001)}\r\n`));
@@ -108,7 +108,7 @@ describe('on a raw connection', () => {
     assert.match(text, /"error":"invalid_request"/);
   });
 
-  it('a body that never ends is refused when its time is up, and the connection ends', async (t) => {
+  it('a body that never ends is refused after the time limit, and the connection ends', async (t) => {
     const service = await start(t, { bodyTimeoutMs: 20 });
     for (const framing of ['Transfer-Encoding: chunked', 'Content-Length: 1000']) {
       const connection = await connectRaw(service);
@@ -120,7 +120,7 @@ describe('on a raw connection', () => {
     }
   });
 
-  it('a body that ends before its length is no request: no token, and the connection ends', async (t) => {
+  it('a body that ends before its length gets no token, and the connection ends', async (t) => {
     const service = await start(t);
     const { clientId, clientSecret } = service.client;
     const connection = await connectRaw(service);
@@ -131,7 +131,7 @@ describe('on a raw connection', () => {
     assert.equal(issuedTokens(service), 0);
   });
 
-  it('a client that goes away in the middle of its body is no fault of the service', async (t) => {
+  it('a client that disconnects in the middle of its body is not an error of the service', async (t) => {
     const service = await start(t);
     const connection = await connectRaw(service);
     connection.write(rawRequest(TOKEN, [FORM, 'Content-Length: 1000'], GRANT));
@@ -143,18 +143,18 @@ describe('on a raw connection', () => {
     assert.ok(!service.logged.some((line) => line.includes('request failed')));
   });
 
-  it('what follows a body that is longer than its length is never taken for a request', async (t) => {
+  it('bytes after the declared length of a body are never parsed as a request', async (t) => {
     const service = await start(t);
     const connection = await connectRaw(service);
     connection.write(rawRequest(TOKEN, [FORM, 'Content-Length: 12'], `grant_type=x&more=${'y'.repeat(100)}`));
     const text = await connection.closed();
-    // Each in its place: what the request itself deserves, and then what follows it.
+    // In order: the reply to the request itself, then the reply to the bytes after it.
     assert.deepEqual(statuses(text), [400, 400]);
     assert.match(text, /unsupported_grant_type.*(?:does not begin with a known method|is not valid HTTP)/s);
     assert.equal(issuedTokens(service), 0);
   });
 
-  it('a second Host is refused, whatever the first one is (RFC 9112 §3.2)', async (t) => {
+  it('a second Host is refused (RFC 9112 §3.2)', async (t) => {
     const service = await start(t);
     const connection = await connectRaw(service);
     connection.write(rawRequest(TOKEN, [FORM, 'Host: other.example', `Content-Length: ${GRANT.length}`], GRANT));
@@ -194,7 +194,7 @@ describe('on a raw connection', () => {
     });
   }
 
-  it('a body that is far too large is refused without a reset, so that its sender gets to the answer', async (t) => {
+  it('a body that is far too large is refused without a reset, so that its sender reads the reply', async (t) => {
     const { port } = await start(t);
     const socket = connect(port, '127.0.0.1');
     const failures: Error[] = [];

@@ -23,7 +23,7 @@ async function start(t: TestContext, scopes?: readonly string[]): Promise<Servic
   return { ...service, client: await makeClient(service, scopes) };
 }
 
-/** The request that is granted, with some of its members changed; undefined removes one. */
+/** The valid request with changed members; undefined removes one. */
 function request({ client: { clientId, clientSecret } }: Service, more: Record<string, unknown> = {}) {
   return { clientId, clientSecret, grantType: 'client_credentials', scope: 'employees:view', ...more };
 }
@@ -32,7 +32,7 @@ function issuedTokens({ rows }: OAuthService): number {
   return rows('SELECT * FROM access_token').length;
 }
 
-/** The error body of contract §1 to the letter, and the request's line in the log. */
+/** Exactly the error body of contract §1, and the log line of the request. */
 function assertErrorBody({ logged }: OAuthService, answer: Answer, status: number, code: string, says: RegExp): void {
   assert.equal(answer.status, status, answer.text);
   assert.equal(answer.headers.get('content-type'), 'application/json;charset=UTF-8');
@@ -47,8 +47,8 @@ function assertErrorBody({ logged }: OAuthService, answer: Answer, status: numbe
   assert.ok(logged.some((line) => line.includes(String(error.errorId))));
 }
 
-describe('the log of a token request that is refused', () => {
-  it('names the client and the code, and no client where something else stands in its place', async (t) => {
+describe('the log of a refused token request', () => {
+  it('names the client and the code, and no client for another value in its place', async (t) => {
     const service = await start(t);
     const { clientId, clientSecret } = service.client;
     await postJson(service, TOKEN, request(service, { clientSecret: 'wrong' }));
@@ -62,7 +62,7 @@ describe('the log of a token request that is refused', () => {
 });
 
 describe('a token request with valid credentials', () => {
-  it('is answered with a token that counts also when a revocation comes between', async (t) => {
+  it('gets a valid token also if a revocation comes between', async (t) => {
     const service = await start(t);
     const { authenticate } = service.tokens;
     let authenticated = 0;
@@ -80,7 +80,7 @@ describe('a token request with valid credentials', () => {
 });
 
 describe('a token request in JSON', () => {
-  it('is answered with a token, its end and its scopes, in a reply that nobody keeps', async (t) => {
+  it('gets a token with expiry and scopes, in a reply that is not cached', async (t) => {
     const service = await start(t);
     const answer = await postJson(service, TOKEN, request(service, { scope: 'employees:view employees:edit' }));
     assert.equal(answer.status, 200, answer.text);
@@ -118,7 +118,7 @@ describe('a token request in JSON', () => {
     });
   }
 
-  it('gets all of more than twenty registered scopes, and exactly the twenty that it names', async (t) => {
+  it('gets all of more than twenty registered scopes, and exactly the twenty requested ones', async (t) => {
     const service = await startOAuthService(t);
     const names = Array.from({ length: 25 }, (_, at) => `things:do-${String.fromCharCode(97 + at)}`);
     const scopes = names.map((name) => ({ name }));
@@ -132,7 +132,7 @@ describe('a token request in JSON', () => {
     assert.equal(issuedTokens(service), 2);
   });
 
-  it('may use the names of RFC 6749, alone or beside its own', async (t) => {
+  it('may use the names of RFC 6749, alone or with the JSON names', async (t) => {
     const service = await start(t);
     const { clientId: client_id, clientSecret: client_secret } = service.client;
     const snake = { client_id, client_secret, grant_type: 'client_credentials', scope: 'employees:view' };
@@ -190,7 +190,7 @@ describe('a token request in JSON', () => {
     });
   }
 
-  it('is refused for credentials both in the body and in a header, whichever of them are right', async (t) => {
+  it('is refused for credentials both in the body and in a header', async (t) => {
     const service = await start(t);
     const { clientId, clientSecret } = service.client;
     for (const headers of [basic(clientId, clientSecret), basic(clientId, 'x'), { Authorization: 'Bearer x' }]) {
@@ -211,7 +211,7 @@ describe('a token request in JSON', () => {
     });
   }
 
-  it('is refused in one way for whatever is wrong with the credentials', async (t) => {
+  it('is refused in the same way for any wrong credentials', async (t) => {
     const service = await start(t);
     const other = await makeClient(service);
     const inactive = await makeClient(service);
@@ -249,7 +249,7 @@ describe('a token request in JSON', () => {
     assert.equal(got.headers.get('allow'), 'POST');
   });
 
-  it('that the store fails is a server_error that tells nothing but its id', async (t) => {
+  it('gets a server_error with only its id if the store fails', async (t) => {
     const service = await start(t);
     service.database.connection.exec(
       `CREATE TRIGGER broken BEFORE INSERT ON access_token BEGIN SELECT RAISE(ABORT, 'the disk is on fire'); END`,
@@ -259,7 +259,7 @@ describe('a token request in JSON', () => {
     assert.ok(service.logged.some((line) => line.includes('the disk is on fire')));
   });
 
-  it('leaves neither secret nor token in the log', async (t) => {
+  it('logs neither secret nor token', async (t) => {
     const service = await start(t);
     const { access_token: token } = bodyOf(await postJson(service, TOKEN, request(service)));
     assert.equal(
