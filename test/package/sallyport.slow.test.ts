@@ -169,7 +169,7 @@ describe('the package sallyport', () => {
   it('has types for all exports, which compile under every strict setting', () => {
     writeFileSync(join(project.folder, 'typed.ts'), TYPED);
     const settings = { types: ['node'], exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true };
-    assert.equal(typeErrors(project, 'typed.ts', { lib: ['es2023'], ...settings }), '');
+    assert.equal(typeErrors(project, ['typed.ts'], { lib: ['es2023'], ...settings }), '');
   });
 
   it('brings the command, which can issue a token and deliver a webhook', async (t) => {

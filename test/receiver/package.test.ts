@@ -136,9 +136,9 @@ describe('the package', () => {
     borrow(project, '@types/node');
     borrow(project, 'undici-types');
     writeFileSync(join(project.folder, 'typed.ts'), TYPED);
-    assert.equal(typeErrors(project, 'typed.ts', { lib: ['es2022', 'dom', 'dom.iterable'] }), '');
+    assert.equal(typeErrors(project, ['typed.ts'], { lib: ['es2022', 'dom', 'dom.iterable'] }), '');
     assert.equal(
-      typeErrors(project, 'typed.ts', { lib: ['es2023'], types: ['node'], exactOptionalPropertyTypes: true }),
+      typeErrors(project, ['typed.ts'], { lib: ['es2023'], types: ['node'], exactOptionalPropertyTypes: true }),
       '',
     );
   });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { before, describe, it, type TestContext } from 'node:test';
+import { before, describe, it } from 'node:test';
 import * as openpgp from 'openpgp';
 import {
   importKey,
@@ -16,7 +16,6 @@ import {
   borrow,
   documentedReceiver,
   type Project,
-  type RunningReceiver,
   receiverProject,
   runReceiver,
   typeErrors,
@@ -29,7 +28,7 @@ import { startTlsFront } from '../support/tls-front.ts';
 const SERVE = `
 import { createServer } from 'node:http';
 import { Readable } from 'node:stream';
-const { default: { fetch } } = await import('./program.ts');
+const { default: { fetch } } = await import(process.argv[2]);
 const server = createServer(async (request, response) => {
   const { method, url, headers } = request;
   const init = { method, headers, ...(method === 'POST' && { body: Readable.toWeb(request), duplex: 'half' }) };
@@ -38,6 +37,15 @@ const server = createServer(async (request, response) => {
 });
 server.listen(0, '127.0.0.1', () => console.log('listening on port ' + server.address().port));
 `;
+
+/** The programs of the page, by heading, and their files. */
+const PROGRAMS: Readonly<Record<string, string>> = {
+  'node:http': 'node.ts',
+  Express: 'express.ts',
+  Fastify: 'fastify.ts',
+  'Deno, Bun, Hono, workers': 'fetch.ts',
+  'Encrypted deliveries': 'encrypted.ts',
+};
 
 describe('the program of docs/receive-webhooks.md for', () => {
   let project: Project;
@@ -48,23 +56,21 @@ describe('the program of docs/receive-webhooks.md for', () => {
     const made = await openpgp.generateKey({ type: 'ecc', userIDs: { email: 'shop@example.com' } });
     key = made;
     writeFileSync(join(project.folder, 'key.asc'), made.privateKey);
+    writeFileSync(join(project.folder, 'serve.js'), SERVE);
+    for (const [heading, file] of Object.entries(PROGRAMS))
+      writeFileSync(join(project.folder, file), documentedReceiver(heading));
   });
 
-  async function start(t: TestContext, heading: string): Promise<RunningReceiver> {
-    const code = documentedReceiver(heading);
-    writeFileSync(join(project.folder, 'program.ts'), code);
-    writeFileSync(join(project.folder, 'serve.js'), SERVE);
+  it('every server has correct types', () => {
     const options = { lib: ['es2023'], types: ['node'], exactOptionalPropertyTypes: true, skipLibCheck: true };
-    assert.equal(typeErrors(project, 'program.ts', options), '');
-    const env = { WEBHOOK_SECRET: SECRET, WEBHOOK_API_KEY: API_KEY, WEBHOOK_KEY_FILE: 'key.asc' };
-    return runReceiver(t, project, code.includes('export default') ? 'serve.js' : 'program.ts', env);
-  }
+    assert.equal(typeErrors(project, Object.values(PROGRAMS), options), '');
+  });
 
-  const encrypted = { 'Encrypted deliveries': { encryptionKeyName: 'shop-2026' } };
-  const headings = ['node:http', 'Express', 'Fastify', 'Deno, Bun, Hono, workers', ...Object.keys(encrypted)];
-  for (const heading of headings) {
+  const env = { WEBHOOK_SECRET: SECRET, WEBHOOK_API_KEY: API_KEY, WEBHOOK_KEY_FILE: 'key.asc' };
+  for (const [heading, file] of Object.entries(PROGRAMS)) {
     it(`${heading} answers the challenge and accepts deliveries`, async (t) => {
-      const receiver = await start(t, heading);
+      const args = file === 'fetch.ts' ? ['serve.js', './fetch.ts'] : [file];
+      const receiver = await runReceiver(t, project, args, env);
       const { admin } = await startService(t, { ca: sharedCertificates().ca });
       const url = `https://localhost:${await startTlsFront(t, sharedCertificates().server, receiver.port)}/hooks/sallyport`;
       const wanted = { tokenChallenge: true, contentEncoding: 'gzip' };
@@ -72,7 +78,7 @@ describe('the program of docs/receive-webhooks.md for', () => {
       assert.ok(endpoint.verified, JSON.stringify(endpoint.lastVerification));
       await makeEventType(admin, 'order.created');
       await importKey(admin, 'shop-2026', key.publicKey);
-      const more = heading in encrypted ? { encryptionKeyName: 'shop-2026' } : {};
+      const more = file === 'encrypted.ts' ? { encryptionKeyName: 'shop-2026' } : {};
       await startWebhook(admin, await makeWebhook(admin, endpoint, ['order.created'], more));
       const ids = await publish(admin, 'order.created', { orderId: 42 }, { orderId: 43 });
       const lines = [await receiver.nextLine(), await receiver.nextLine()].sort();

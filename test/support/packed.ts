@@ -95,8 +95,8 @@ export function runFile({ folder }: Project, name: string, program: string, inpu
   return execFileSync(process.execPath, [...FLAGS, name], { cwd: folder, encoding: 'utf8', input });
 }
 
-/** What the compiler says of a file of the project; empty when it is content. */
-export function typeErrors({ folder }: Project, file: string, compilerOptions: object): string {
+/** The errors of the compiler for files of the project; empty if there are none. */
+export function typeErrors({ folder }: Project, files: readonly string[], compilerOptions: object): string {
   const settings = {
     compilerOptions: {
       target: 'es2023',
@@ -106,7 +106,7 @@ export function typeErrors({ folder }: Project, file: string, compilerOptions: o
       types: [],
       ...compilerOptions,
     },
-    include: [file],
+    include: files,
   };
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(settings));
   try {

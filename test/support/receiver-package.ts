@@ -38,14 +38,14 @@ export type RunningReceiver = {
   nextLine(): Promise<string>;
 };
 
-/** Runs a file of the project that says `listening on port <n>`. Killed when the test ends. */
+/** Runs a program of the project that prints `listening on port <n>`. Kills it when the test ends. */
 export async function runReceiver(
   t: TestContext,
   { folder }: Project,
-  file: string,
+  args: readonly string[],
   env: Readonly<Record<string, string>>,
 ): Promise<RunningReceiver> {
-  const child = spawn(process.execPath, [...FLAGS, file], {
+  const child = spawn(process.execPath, [...FLAGS, ...args], {
     cwd: folder,
     env: { ...baseEnvironment(), PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -55,7 +55,7 @@ export async function runReceiver(
     child.kill('SIGKILL');
     await exited;
   });
-  const lines = createMailbox<string>(`a line of ${file}`);
+  const lines = createMailbox<string>(`a line of ${args.join(' ')}`);
   let unfinished = '';
   const take = (text: string): void => {
     const whole = `${unfinished}${text}`.split('\n');
