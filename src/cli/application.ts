@@ -65,13 +65,9 @@ export const applicationCommands: CommandGroup = [
       return { record: { ...viewApplication(application, clock()), clientSecret }, note: ONCE };
     },
   }),
-  listCommand({
-    name: 'application list',
-    summary: 'List the applications',
+  listCommand(APPLICATION, {
     rules: APPLICATION_LIST,
     columns: ['id', 'name', 'clientId', 'active', 'lastUsedAt', 'scopes'],
-    administration: ({ services }) => services.applications,
-    view: (application, { clock }) => viewApplication(application, clock()),
   }),
   showCommand(APPLICATION),
   updateCommand(APPLICATION),

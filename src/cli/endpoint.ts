@@ -85,13 +85,9 @@ export const endpointCommands: CommandGroup = [
         return 0;
       }),
   },
-  listCommand({
-    name: 'endpoint list',
-    summary: 'List the endpoints',
+  listCommand(ENDPOINT, {
     rules: ENDPOINT_LIST,
     columns: ['id', 'name', 'url', 'verified', 'enabled'],
-    administration: ({ services }) => services.endpoints,
-    view: (endpoint, { clock }) => viewEndpoint(endpoint, clock()),
   }),
   showCommand(ENDPOINT),
   updateCommand(ENDPOINT),

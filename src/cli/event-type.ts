@@ -45,12 +45,8 @@ export const eventTypeCommands: CommandGroup = [
       return { record: viewEventType(await services.eventTypes.create(eventTypeReader.create(body), COMMAND_LINE)) };
     },
   }),
-  listCommand({
-    name: 'event-type list',
-    summary: 'List the event types',
+  listCommand(EVENT_TYPE, {
     columns: ['name', 'encryptionRequired', 'builtIn', 'description'],
-    administration: ({ services }) => services.eventTypes,
-    view: viewEventType,
   }),
   showCommand(EVENT_TYPE),
   updateCommand(EVENT_TYPE),

@@ -41,12 +41,8 @@ export const keyCommands: CommandGroup = [
       return { record: shown(key, composed, invocation) };
     },
   }),
-  listCommand({
-    name: 'key list',
-    summary: 'List the PGP keys',
+  listCommand(KEY, {
     columns: ['name', 'algorithm', 'expiresAt', 'expired', 'fingerprint'],
-    administration: ({ services }) => services.keys,
-    view: (key, { clock }) => viewKey(key, clock()),
   }),
   showCommand(KEY),
   updateCommand(KEY, {

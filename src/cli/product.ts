@@ -43,11 +43,8 @@ const PRODUCT: Configured<ApiProduct, ProductBody> = {
 };
 
 export const productCommands: CommandGroup = [
-  listCommand({
-    name: 'product list',
-    summary: 'List the products',
+  listCommand(PRODUCT, {
     columns: ['id', 'name', 'builtIn', 'scopes', 'rules'],
-    administration: ({ services }) => services.products,
     view: (product, _, invocation) => summarised(invocation, viewProduct(product)),
   }),
   showCommand(PRODUCT),

@@ -18,7 +18,7 @@ export type Configured<T, Body> = {
   /** The path in the API, such as `event-types`. */
   readonly path: string;
   readonly operand: Operand;
-  administration(composed: Composed): Pick<Administration<T, Body>, 'get' | 'patch' | 'remove'>;
+  administration(composed: Composed): Pick<Administration<T, Body>, 'get' | 'list' | 'patch' | 'remove'>;
   readonly reader: Pick<InputReader<Body, unknown>, 'patch'>;
   /** The id for the operand. Default: the operand itself. */
   id?(composed: Composed, operand: string): Promise<string>;
@@ -33,23 +33,22 @@ export type Configured<T, Body> = {
   readonly updateExplanation?: string;
 };
 
-type Listed<T> = {
-  readonly name: string;
-  readonly summary: string;
+type List<T> = {
   /** The columns of the table. */
   readonly columns: readonly string[];
   /** Filters and orders. Without them, the list is in order of creation. */
   readonly rules?: ListRules;
-  administration(composed: Composed): Pick<Administration<T>, 'list'>;
-  view(record: T, composed: Composed, invocation: Invocation): Shown;
+  /** Default: that of the resource. */
+  readonly view?: (record: T, composed: Composed, invocation: Invocation) => Shown;
 };
 
-export function listCommand<T extends { readonly id: string }>(listed: Listed<T>): Command {
-  const { name, summary, columns, administration, view } = listed;
-  const rules = listed.rules ?? { name, filters: {}, sorts: [] };
+export function listCommand<T extends { readonly id: string }, Body>(
+  { group, path, administration, view: viewOne }: Configured<T, Body>,
+  { columns, rules = { name: path, filters: {}, sorts: [] }, view = viewOne }: List<T>,
+): Command {
   return {
-    name,
-    summary,
+    name: `${group} list`,
+    summary: `List the ${titleOf(path)}`,
     options: listOptions(rules),
     settings: DATA_SETTINGS,
     json: true,

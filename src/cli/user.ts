@@ -63,13 +63,9 @@ export const userCommands: CommandGroup = [
       return { record: { ...viewUser(user), password }, note: 'The password is shown only once.' };
     },
   }),
-  listCommand({
-    name: 'user list',
-    summary: 'List the users',
+  listCommand(USER, {
     rules: USER_LIST,
     columns: ['id', 'userName', 'displayName', 'role', 'active'],
-    administration: ({ services }) => services.users,
-    view: viewUser,
   }),
   showCommand(USER),
   updateCommand(USER),

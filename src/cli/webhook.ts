@@ -58,13 +58,9 @@ export const webhookCommands: CommandGroup = [
       return { record: viewWebhook(await services.webhooks.create(webhookReader.create(body), COMMAND_LINE)) };
     },
   }),
-  listCommand({
-    name: 'webhook list',
-    summary: 'List the webhooks and their states',
+  listCommand(WEBHOOK, {
     rules: WEBHOOK_LIST,
     columns: ['id', 'name', 'state', 'stateReason', 'eventTypes', 'endpointId'],
-    administration: ({ services }) => services.webhooks,
-    view: viewWebhook,
   }),
   showCommand(WEBHOOK),
   updateCommand(WEBHOOK),
