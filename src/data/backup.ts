@@ -1,4 +1,4 @@
-/** Backups: what is written into one beside the data, and whether a file is one that can be relied on. */
+/** Writes backups, and checks whether a file is a complete one. */
 import { statSync } from 'node:fs';
 import { auditStore } from '../store/sqlite/audit.ts';
 import { damages, RESTORE_ADVICE } from '../store/sqlite/damage.ts';
@@ -9,13 +9,13 @@ import { openSqlite, type SqliteDatabase } from '../store/sqlite/driver/sqlite.t
 import { appendManifest, checkManifest, type Manifest, type ManifestKey } from './manifest.ts';
 
 export type BackupFacts = {
-  /** Null: a database without a manifest. */
+  /** Null for a database without a manifest. */
   readonly takenAt: number | null;
   readonly schemaVersion: number;
   readonly bytes: number;
-  /** How much there is of what; of the tables of an older schema nothing is known. */
+  /** Numbers of rows; empty for an older schema, whose tables may differ. */
   readonly contents: Readonly<Record<string, number>>;
-  /** The master key is in it. */
+  /** The backup contains the master key. */
   readonly withMasterKey: boolean;
 };
 
@@ -27,9 +27,9 @@ export type BackupVerdict =
 const MASTER_KEY = 'backup_master_key';
 
 /**
- * Writes the database as it is at one moment to `path`, in place of what is there, and checks what was written before it gets
- * its name. Others may write all the while. `masterKey` is put into it where given, and `key` authenticates its manifest. One that root
- * makes stays root's.
+ * Writes a snapshot of the database to `path`, replaces an existing file, and checks the copy before it gets its name. Others may write
+ * meanwhile. `masterKey` is added to the backup unless null, and `key` authenticates its manifest. A backup that root makes belongs to
+ * root.
  */
 export function writeBackup(
   from: SqliteDatabase,
@@ -52,10 +52,7 @@ export function writeBackup(
   return writeWhole(path, work, { heir: null });
 }
 
-/**
- * Reads all of a backup, changing nothing: checksums first, then what `examineBackup` does. The database of a backup that is whole is
- * damaged only where it was when the backup was taken.
- */
+/** Reads all of a backup without changing it: the checksums first, then as `examineBackup` does. */
 export async function verifyBackup(
   path: string,
 ): Promise<
@@ -73,7 +70,7 @@ export async function verifyBackup(
   }
 }
 
-/** Reads all of a database's file, changing nothing: pages, references, schema, audit chain. */
+/** Reads all of a database's file without changing it: pages, references, schema and audit chain. */
 export async function examineBackup(path: string, history: SchemaHistory = SCHEMA_HISTORY): Promise<BackupVerdict> {
   try {
     const db = openSqlite(path, { readOnly: true });
@@ -87,13 +84,13 @@ export async function examineBackup(path: string, history: SchemaHistory = SCHEM
   }
 }
 
-/** The master key in a backup, or null where there is none. */
+/** The master key in a backup, or null if it has none. */
 export function masterKeyOf({ connection }: SqliteDatabase): Uint8Array | null {
   const key = connection.prepare('SELECT value FROM setting WHERE name = ?').pluck().get(MASTER_KEY);
   return (key as Uint8Array | undefined) ?? null;
 }
 
-/** Makes a database in use of a backup. What was deleted is overwritten. */
+/** Removes the master key from a restored database. SQLite overwrites it. */
 export function unmark({ connection }: SqliteDatabase): void {
   connection.prepare('DELETE FROM setting WHERE name = ?').run(MASTER_KEY);
 }
@@ -118,9 +115,9 @@ async function examine(db: SqliteDatabase, path: string, history: SchemaHistory)
   }
   const damaged = damages(db);
   if (damaged.length > 0) return { ok: false, description: `it is damaged: ${damaged.join('; ')}` };
-  const astray = brokenReferences(db);
-  if (astray.length > 0) return { ok: false, description: `references in it lead nowhere: ${astray.join(', ')}` };
-  // The tables of an older schema may be others: a restore migrates it and looks again.
+  const brokenPairs = brokenReferences(db);
+  if (brokenPairs.length > 0) return { ok: false, description: `references in it lead nowhere: ${brokenPairs.join(', ')}` };
+  // An older schema may have other tables: a restore migrates it and checks again.
   const broken = schema.state === 'current' ? await auditStore(db).firstBroken() : null;
   if (broken !== null) return { ok: false, description: `its audit log is broken at entry ${broken}` };
   const facts = {

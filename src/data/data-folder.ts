@@ -1,6 +1,6 @@
 /**
- * The data folder: made at the first start, opened at every other, and refused with a plain sentence where it is not
- * what it should be. One server at a time; the other commands work beside it.
+ * Opens the data folder, and creates it at the first start. If the folder cannot be used, the error says why and what to do. One server
+ * uses it at a time; other commands work beside it.
  */
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -45,15 +45,15 @@ export type Data = {
   readonly ids: Ids;
   readonly random: Random;
   readonly firstCredentials: FirstCredentialStore;
-  /** Nobody has seen the first credentials yet: a new folder, or one whose first start was cut short. */
+  /** Nobody has seen the first credentials yet: the folder is new, or its first start was interrupted. */
   readonly firstStart: boolean;
   close(): Promise<void>;
 };
 
-/** `copy` in this line of the log names a file with everything that the database held before. */
+/** In this line of the log, `copy` is the path of a file with all data before the migration. */
 export const MIGRATED = 'the database was migrated; a copy of it as it was is kept until somebody removes it';
 
-/** What a first start shows, once. */
+/** The credentials that a first start shows once. */
 export type FirstCredentials = {
   readonly dataDir: string;
   readonly adminUserName: string;
@@ -62,7 +62,7 @@ export type FirstCredentials = {
   readonly clientSecret: string;
 };
 
-/** A data folder that cannot be used; the message says why and what to do. */
+/** The data folder cannot be used. The message says why and what to do. */
 export class DataFolderError extends Error {
   constructor(message: string, options: ErrorOptions = {}) {
     super(message, options);
@@ -80,17 +80,17 @@ export function masterKeyPath({ dataDir, masterKeyFile }: Pick<Config, 'dataDir'
   return masterKeyFile ?? join(dataDir, 'master.key');
 }
 
-/** How a message about the master key begins: its place is the data folder's matter where no setting names another. */
+/** The beginning of a message about the master key: names the setting if one gives the key's path. */
 export function masterKeyPrefix(config: Config): string {
   return config.masterKeyFile === null ? '' : settingPrefix(config, 'masterKeyFile');
 }
 
 type Opening = {
   readonly exclusive: boolean;
-  /** Somebody has asked for a new installation, also where a database is gone. */
+  /** Make a new installation, even if the folder has lost its database. */
   readonly anew?: boolean;
   readonly clock?: Clock;
-  /** Told of a migration. */
+  /** Logs a migration. */
   readonly log?: Pick<Log, 'info'>;
   readonly history?: SchemaHistory;
   /** Commits in a thread: for a server. */
@@ -98,19 +98,19 @@ type Opening = {
 };
 
 /**
- * There from the beginning of a first start until the database is set up. Without it, a folder that has traces of a database and no
- * database has lost it.
+ * Exists from the beginning of a first start until the database is set up. A folder without it that has traces of a database, but no
+ * database, has lost its database.
  */
 export const FIRST_START_FILE = 'first-start';
 
 /**
- * Opens the data of `config`. `exclusive` is for the one server of a folder: it takes the lock, makes what is missing and
- * installs what is built in, and migrates a database of an older version, which is copied first. Without it the folder must
- * have had its first start. Throws `DataFolderError`.
+ * Opens the data folder of `config`. `exclusive` is for the one server of a folder: takes the lock, creates what is missing, installs the
+ * built-in products and event types, and migrates an older database after copying it. Without `exclusive` the folder must have had its
+ * first start. Throws `DataFolderError`.
  *
- * The effects of a first start come in an order in which each needs only those before it, and each is looked for before
- * it is done: folder, mark of the first start, lock, master key, database file, schema, master key check, what is built in. So a start
- * that was cut short between any two is finished by the next one, and no key is ever made for a database that was sealed with another.
+ * A first start creates in this order, each only if it is missing: folder, mark of the first start, lock, master key, database file,
+ * schema, master key check, built-in products and event types. Each needs only those before it, so the next start finishes an interrupted
+ * one, and no key is ever created for a database that was sealed with another.
  */
 export async function openData(
   config: Config,
@@ -122,7 +122,7 @@ export async function openData(
     const masterKey = findMasterKey(config, exclusive);
     if (exclusive) tidyFolder(config);
     db = await openDatabase(config, { exclusive, clock, log, history, writerThread });
-    // Only the one process that may write the key's file settles; the others see the old key refused meanwhile.
+    // Only the server may write the key's file. Until then other processes fail with the old key.
     const path = masterKeyPath(config);
     const settled = exclusive ? await settleRotation(db, { path, current: masterKey, random: randomBytes }) : masterKey;
     const data = await openStore(config, db, settled, lock, clock);
@@ -148,7 +148,7 @@ async function openStore(
   const vault = createVault(masterKey, random);
   const store = createStore(db, vault, ids);
   const firstCredentials = firstCredentialStore(db, vault);
-  // The first user comes after the master key check, which only the server may write.
+  // The first user is created after the master key check, which only the server may write.
   if (lock === null && (await store.users.isEmpty())) throw notStarted(config);
   await checkMasterKey(config, store);
   if (lock !== null) {
@@ -170,7 +170,7 @@ function takeFolder(config: Config, anew: boolean): FolderLock {
     const lost = anew ? null : lostDatabase(config);
     if (lost !== null) throw lost;
     makePrivateFolder(dataDir);
-    // Before the lock, whose file is a trace.
+    // Before the lock, because its file counts as a trace of a database.
     if (!hasDatabase(config)) makePrivateFile(firstStartPath(config));
     return lockFolder(dataDir);
   });
@@ -180,7 +180,7 @@ function takeFolder(config: Config, anew: boolean): FolderLock {
   return lock;
 }
 
-/** The refusal of a folder from which the database is gone; null where there is a database, or was none. */
+/** The error for a folder that has lost its database; null if it has one or never had. */
 function lostDatabase(config: Config): DataFolderError | null {
   const { dataDir } = config;
   if (hasDatabase(config) || existsSync(firstStartPath(config))) return null;
@@ -199,7 +199,7 @@ function firstStartPath({ dataDir }: Pick<Config, 'dataDir'>): string {
   return join(dataDir, FIRST_START_FILE);
 }
 
-/** Nobody else has the folder now. */
+/** Removes the remains of an interrupted download. The caller holds the lock of the folder. */
 function tidyFolder(config: Config): void {
   const { dataDir } = config;
   explaining(`what a download left in ${dataDir} cannot be removed`, [dataDir], () =>
@@ -224,7 +224,7 @@ function findMasterKey(config: Config, exclusive: boolean): Uint8Array {
   );
 }
 
-/** What cannot be made sense of may be what a damaged page holds: then that is the error. */
+/** Returns an error that names the damage if a damaged page may have caused `error`, and `error` otherwise. */
 export function damageBehind(error: unknown, db: Pick<SqliteDatabase, 'connection'>): unknown {
   const isExpected = error instanceof DataFolderError || (error instanceof Refusal && !tellsDamage(error));
   if (isExpected || !db.connection.open) return error;
@@ -296,12 +296,12 @@ async function openDatabase(
   }
 }
 
-/** Throws `DataFolderError` where a command would have nothing to work on; for those that do not open the folder beside a server. */
+/** Throws `DataFolderError` if there is no database, for commands that do not open the folder beside a server. */
 export function requireDatabase(config: Config): void {
   if (!hasDatabase(config)) throw lostDatabase(config) ?? notStarted(config);
 }
 
-/** An empty file is what a first start leaves that was cut short before it wrote anything. */
+/** An empty file does not count: an interrupted first start may leave one. */
 export function hasDatabase(config: Config): boolean {
   const { dataDir } = config;
   return explaining(`${settingPrefix(config, 'dataDir')}the data folder ${dataDir} cannot be used`, [dataDir], () => {
@@ -330,7 +330,7 @@ function notStarted(config: Config): DataFolderError {
   );
 }
 
-/** Says of an error of the system or of SQLite what it came from, and which of these paths belongs to another user. */
+/** Wraps an error of the system or of SQLite in a `DataFolderError`, which also names those paths that belong to another user. */
 function explaining<T>(what: string, paths: readonly string[], work: () => T): T {
   try {
     return work();

@@ -1,4 +1,4 @@
-/** A backup for somebody who asks for it over HTTP: a copy beside the database that has lost its name, sent piece by piece. */
+/** Backups over HTTP: a copy beside the database, unlinked once it is open, and sent piece by piece. */
 import { readdirSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -18,14 +18,14 @@ export type Download = {
 
 export type Downloads = {
   /**
-   * Copies the database as it is at one moment, without the master key. The copy takes its space on the disk until it is read or
-   * `signal` is aborted, which ends the copying too and rejects with its reason. Null while another one takes its space. Its pages
-   * are not read back as `sallyport backup` does, which would hold up everybody; a restore does so before it takes the file.
+   * Copies a snapshot of the database, without the master key. The copy uses disk space until it is read or `signal` is aborted, which
+   * ends the copying too and rejects with its reason. Null during another download. Does not check the pages as `sallyport backup` does,
+   * because that would block every request; a restore checks them.
    */
   begin(now: number, signal: AbortSignal): Promise<Download | null>;
 };
 
-/** 1 MiB of the usual pages at a time: requests are answered in between. */
+/** 1 MiB of pages of 4 KiB: requests are answered between two steps. */
 const PAGES_PER_STEP = 256;
 
 /** For the one server of a database. */
@@ -65,7 +65,7 @@ export function createDownloads(databaseFile: string, key: ManifestKey): Downloa
   };
 }
 
-/** Removes what a process left that ended while it copied: all of the data. For whoever holds the lock of the folder. */
+/** Removes the copy of a process that died during a download: it holds all data. The caller must hold the lock of the folder. */
 export function removeDownload(databaseFile: string): void {
   const folder = dirname(databaseFile);
   const name = basename(copyPath(databaseFile));
@@ -74,7 +74,7 @@ export function removeDownload(databaseFile: string): void {
   }
 }
 
-/** There is one at a time; SQLite has further files beside it, whose names go on. */
+/** One download runs at a time. The names of SQLite's other files begin with this one. */
 function copyPath(databaseFile: string): string {
   return `${databaseFile}.download`;
 }

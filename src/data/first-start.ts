@@ -1,8 +1,8 @@
 /**
- * The first administrator and an application with every administration scope (contract §6), and what they sign in with.
+ * Creates the first administrator and an application with every administration scope (contract §6).
  *
- * The credentials are kept, sealed, before anything is made with them, and forgotten once they were shown: dying between
- * any two steps loses none, and the next start goes on and shows the same ones.
+ * Their credentials are stored, sealed, before anything is created with them, and deleted once they were shown. So a process that dies
+ * between two steps loses none, and the next start continues and shows the same ones.
  */
 
 import type { Application } from '../access/application.ts';
@@ -23,7 +23,7 @@ const APPLICATION_NAME = 'administration';
 
 type FirstStart = Pick<Data, 'dataDir' | 'store' | 'clock' | 'ids' | 'random' | 'firstCredentials'>;
 
-/** Makes what is missing and answers the credentials, the same ones until `firstCredentials.forget()`. */
+/** Creates what is missing and returns the credentials, the same ones until `firstCredentials.forget()`. */
 export async function makeFirstCredentials(data: FirstStart): Promise<FirstCredentials> {
   const { firstCredentials, random } = data;
   let pending = await firstCredentials.get();
@@ -36,7 +36,7 @@ export async function makeFirstCredentials(data: FirstStart): Promise<FirstCrede
     };
     await firstCredentials.put(pending);
   }
-  // Once made they may be changed or deleted by those who have the credentials, and must not come back.
+  // Whoever has the credentials may have changed or deleted both: they must not come back.
   if (!pending.made) {
     await makeAdministrator(data, pending);
     await makeApplication(data, pending);

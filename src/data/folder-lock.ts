@@ -1,24 +1,24 @@
 /**
- * One server for a data folder. The lock is an exclusive transaction on an SQLite file of its own, that is, a lock of the
- * operating system's: it ends with the process, however that dies, and leaves nothing to clean up.
+ * Lets one server use a data folder. The lock is an exclusive transaction on a separate SQLite file, that is, a lock of the operating
+ * system: it ends with the process, however that dies, and leaves nothing to clean up.
  */
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { makePrivateFile } from '../kernel/private-file.ts';
 
 export const LOCK_FILE = 'serve.lock';
-/** A process that was just killed may take a moment to be gone. */
+/** A killed process may take a moment to end. */
 const WAIT_MS = 250;
 
 export type FolderLock = { release(): void };
 
-/** Takes the lock, or answers null when another process, or this one, has it already. */
+/** Takes the lock, or returns null if another process, or this one, has it. */
 export function lockFolder(folder: string): FolderLock | null {
   const path = join(folder, LOCK_FILE);
   makePrivateFile(path);
   const connection = new BetterSqlite3(path, { timeout: WAIT_MS });
   try {
-    // No journal file beside it: nothing is ever written.
+    // Nothing is ever written, so no journal file is needed.
     connection.pragma('journal_mode = MEMORY');
     connection.exec('BEGIN EXCLUSIVE');
     return { release: () => void connection.close() };

@@ -1,11 +1,11 @@
 /**
- * The end of a backup's file, which says what the bytes before it must be. SQLite opens the file as the database that it begins with, and
- * ignores what follows.
+ * The manifest at the end of a backup, with the checksum of the database before it. SQLite opens the file as a database and ignores the
+ * manifest.
  *
  *     <database>{"format":"sallyport-backup/1",…}\n
  *     sallyport-backup/1 <length of the line before in 6 digits> <its SHA-256 in hex>\n
  *
- * Every byte of the file is covered: the database by the first line, that line by the second, and the second by its form.
+ * Every byte is covered: the database by the first line, the first line by the second, and the second by its format.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { appendFileSync, closeSync, fstatSync, openSync, readSync } from 'node:fs';
@@ -16,16 +16,16 @@ export type Manifest = {
   readonly schemaVersion: number;
   readonly databaseBytes: number;
   readonly databaseSha256: string;
-  /** Under the master key of the backup's time; null where the key was not at hand. */
+  /** With the master key at the time of the backup; null if the key was not available. */
   readonly hmacSha256: string | null;
 };
 
-/** `missing`: there is no end of a backup. Otherwise the file is not what was written. */
+/** `missing`: the file does not end in a manifest. `damaged`: the file is not the one that was written. */
 export type ManifestVerdict =
   | { readonly ok: true; readonly manifest: Manifest }
   | { readonly ok: false; readonly code: 'missing' | 'damaged'; readonly description: string };
 
-/** What can authenticate a manifest. */
+/** Authenticates a manifest. */
 export type ManifestKey = Pick<Vault, 'authenticate'>;
 
 type Written = Pick<Manifest, 'takenAt' | 'schemaVersion'> & { readonly key: ManifestKey | null };
@@ -35,7 +35,7 @@ const FOOTER = /^sallyport-backup\/1 (\d{6}) ([0-9a-f]{64})\n$/;
 const FOOTER_BYTES: number = FORMAT.length + 1 + 6 + 1 + 64 + 1;
 const CHUNK_BYTES: number = 1024 * 1024;
 
-/** Makes a backup of a database's file that nobody has open. */
+/** Appends the manifest to the file of a database that nobody has open. */
 export function appendManifest(path: string, written: Written): void {
   const descriptor = openSync(path, 'r');
   let databaseBytes: number;
@@ -49,7 +49,7 @@ export function appendManifest(path: string, written: Written): void {
   appendFileSync(path, manifestText({ ...written, databaseBytes, databaseSha256 }));
 }
 
-/** Adds the manifest to a database that is sent piece by piece. */
+/** Appends the manifest to a database that is sent piece by piece. */
 export async function* withManifest(
   database: AsyncIterable<Uint8Array>,
   written: Written & Pick<Manifest, 'databaseBytes'>,
@@ -62,12 +62,12 @@ export async function* withManifest(
   yield Buffer.from(manifestText({ ...written, databaseSha256: hash.digest('hex') }));
 }
 
-/** How much longer the file is than its database. */
+/** The size of the manifest. */
 export function manifestBytes(written: Written & Pick<Manifest, 'databaseBytes'>): number {
   return manifestText({ ...written, databaseSha256: '0'.repeat(64) }).length;
 }
 
-/** Reads all of the file. Throws what the system says when it cannot. The file must not be open as a database in this process. */
+/** Reads all of the file. Throws the system's error. The file must not be open as a database in this process. */
 export function checkManifest(path: string): ManifestVerdict {
   const descriptor = openSync(path, 'r');
   try {
@@ -77,7 +77,7 @@ export function checkManifest(path: string): ManifestVerdict {
   }
 }
 
-/** Whether the manifest was written by who had this key; false too where it has no authentication. */
+/** Whether the manifest was written with this key. False too if it is not authenticated. */
 export function isAuthentic(manifest: Manifest, key: ManifestKey): boolean {
   const { hmacSha256 } = manifest;
   if (hmacSha256 === null) return false;
@@ -114,7 +114,7 @@ function damaged(description: string): ManifestVerdict {
   return { ok: false, code: 'damaged', description };
 }
 
-/** Null for anything but what `lineOf` writes. */
+/** Null for any line that `lineOf` would not write. */
 function parseManifest(line: string): Manifest | null {
   try {
     const { takenAt, schemaVersion, databaseBytes, databaseSha256, hmacSha256 } = JSON.parse(line);
@@ -135,7 +135,7 @@ function lineOf({ hmacSha256, ...claim }: Manifest): string {
   return `${JSON.stringify({ ...claimOf(claim), hmacSha256 })}\n`;
 }
 
-/** What is authenticated. */
+/** The text that is authenticated. */
 function claimText(claim: Omit<Manifest, 'hmacSha256'>): string {
   return JSON.stringify(claimOf(claim));
 }

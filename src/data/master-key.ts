@@ -12,7 +12,7 @@ export type MasterKeyVerdict =
       readonly description: string;
     };
 
-/** Reads the key. The description says what to do and shows nothing of the file's contents. */
+/** Reads the key. The description says what to do and shows nothing of the file's content. */
 export function readMasterKey(path: string): MasterKeyVerdict {
   if (!existsSync(path)) return { ok: false, code: 'missing', description: `there is no master key at ${path}` };
   const mode = exposedMode(path);
@@ -35,9 +35,9 @@ export function readMasterKey(path: string): MasterKeyVerdict {
   return { ok: true, key };
 }
 
-/** Makes a new key, durable before it returns: what is sealed under a key that is gone would be lost. */
-export function makeMasterKey(path: string, random: Random, heir?: OwnerLike): Uint8Array {
+/** Creates a new key, durable before it returns: everything sealed under a lost key would be lost. */
+export function makeMasterKey(path: string, random: Random, owner?: OwnerLike): Uint8Array {
   const key = random(MASTER_KEY_BYTES);
-  writePrivateFile(path, `${Buffer.from(key).toString('base64')}\n`, heir);
+  writePrivateFile(path, `${Buffer.from(key).toString('base64')}\n`, owner);
   return key;
 }

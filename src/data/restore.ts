@@ -1,4 +1,4 @@
-/** A backup becomes the database of a data folder, which nobody may be using meanwhile. */
+/** Restores a backup as the database of a data folder. No other process may use the folder meanwhile. */
 import { linkSync, rmSync, statSync } from 'node:fs';
 import BetterSqlite3 from 'better-sqlite3';
 import type { Random } from '../kernel/ids.ts';
@@ -16,17 +16,17 @@ import { type BackupFacts, examineBackup, masterKeyOf, unmark } from './backup.t
 type Restore = {
   /** The opened backup. */
   readonly from: SqliteDatabase;
-  /** When it was taken, by its manifest; null where it has none. */
+  /** The time in its manifest; null if it has none. */
   readonly takenAt: number | null;
   /** The database's file. */
   readonly path: string;
   readonly now: number;
-  /** Says in the audit log that what comes before it was brought back. */
+  /** Records the restore in the audit log. */
   readonly audit: AuditEntry;
   readonly history?: SchemaHistory;
 };
 
-/** A database that cannot be restored or replaced; nothing was changed. */
+/** A backup cannot be restored, or the database cannot be replaced. Nothing was changed. */
 class RestoreError extends Error {
   constructor(message: string, options: ErrorOptions = {}) {
     super(message, options);
@@ -36,13 +36,13 @@ class RestoreError extends Error {
 
 export type Restored = {
   readonly facts: BackupFacts;
-  /** Where the database that was there before is now; null where there was none. */
+  /** The new path of the database that was replaced; null if there was none. */
   readonly replaced: string | null;
 };
 
 /**
- * Copies the backup, migrates the copy if it is of an older version, checks all of it, and puts it in the database's place: at
- * every moment the database's file is the old one, whole, or the new one. Throws `RestoreError`.
+ * Copies the backup, migrates the copy if its schema is older, checks all of it, and replaces the database with it. At every moment the
+ * database's file is the complete old one or the complete new one. Throws `RestoreError`.
  */
 export async function restoreDatabase({
   from,
@@ -71,7 +71,7 @@ export async function restoreDatabase({
   return { facts, replaced };
 }
 
-/** Whether this is the key that the backup was made with. */
+/** Whether the backup was made with this key. */
 export function opensWith(db: SqliteDatabase, masterKey: Uint8Array, random: Random): Promise<boolean> {
   return settingStore(db, createVault(masterKey, random)).knowsMasterKey();
 }
@@ -91,19 +91,19 @@ async function bringUpToDate(path: string, history: SchemaHistory, audit: AuditE
 
 function replaceDatabase(unfinished: string, path: string, now: number): string | null {
   const kept = keep(path, `${path}.replaced.${fileInstant(now)}`);
-  // A log that is left here would be taken for the new database's.
+  // SQLite would take an old log for the log of the new database.
   for (const ending of ['-wal', '-shm']) rmSync(path + ending, { force: true });
   moveFile(unfinished, path);
   return kept;
 }
 
-/** Gives the old database another name too. One that is damaged keeps its log beside it, for whoever may want to repair it. */
+/** Links the old database to a second name. A damaged one keeps its log beside it, so that it can be repaired. */
 function keep(path: string, kept: string): string | null {
   if (!hasContent(path)) return null;
   const [log, keptLog] = [`${path}-wal`, `${kept}-wal`];
   if (hasContent(log)) linkSync(log, keptLog);
   try {
-    // Brings the log into the database, which takes having the database for oneself.
+    // Copies the log into the database, which needs exclusive access.
     intoOneFile(path);
     rmSync(keptLog, { force: true });
   } catch (cause) {

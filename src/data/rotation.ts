@@ -1,9 +1,9 @@
 /**
- * Another master key: every secret that is sealed is sealed anew, in one transaction.
+ * Rotates the master key: every sealed secret is sealed again with the new key, in one transaction.
  *
- * The new key is written beside the old one first, then the transaction commits, then the new file takes the old one's
- * place. Killed before the commit nothing has changed; killed after it the next start finds that the key beside is the one
- * that the database knows, and finishes (`settleRotation`). At no moment is a key gone that something is sealed under.
+ * First the new key is written beside the old one, then the transaction commits, then the new file replaces the old one. A process that
+ * dies before the commit changes nothing. If it dies after the commit, the next start sees that the database knows the new key and
+ * finishes (`settleRotation`). No key that something is sealed with is ever missing.
  */
 import { rmSync } from 'node:fs';
 import type { Random } from '../kernel/ids.ts';
@@ -17,7 +17,7 @@ import { settingStore } from '../store/sqlite/settings.ts';
 import { endpointTable } from '../store/sqlite/webhooks/endpoints.ts';
 import { makeMasterKey, readMasterKey } from './master-key.ts';
 
-/** Rows of `setting` whose value is sealed to `setting.value:<name>`. */
+/** The rows of `setting` whose value is sealed to `setting.value:<name>`. */
 const SEALED_SETTINGS = ['master_key_check', 'first_credentials'];
 
 const SETTING = 'SELECT value FROM setting WHERE name = @name';
@@ -26,13 +26,13 @@ const PUT_SETTING = 'UPDATE setting SET value = @value WHERE name = @name';
 type Rotation = {
   readonly db: Database;
   readonly vault: Vault;
-  /** The file of the key that is replaced. */
+  /** The file of the old key. */
   readonly path: string;
   readonly random: Random;
   readonly audit: AuditEntry;
 };
 
-/** Answers how many rows were sealed anew. No other process may have the database open with the old key. */
+/** Returns the number of rows sealed again. No other process may have the database open with the old key. */
 export async function rotateMasterKey({ db, vault, path, random, audit }: Rotation): Promise<number> {
   const next = createVault(makeMasterKey(nextPath(path), random, path), random);
   const statements = await resealed(db, vault, next);
@@ -41,7 +41,7 @@ export async function rotateMasterKey({ db, vault, path, random, audit }: Rotati
   return statements.length;
 }
 
-/** Finishes or forgets a rotation that was cut short, and answers the key that the database knows. */
+/** Finishes or undoes an interrupted rotation, and returns the key that the database knows. */
 export async function settleRotation(
   db: Database,
   { path, current, random }: { readonly path: string; readonly current: Uint8Array; readonly random: Random },

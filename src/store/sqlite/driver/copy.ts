@@ -1,23 +1,21 @@
-/**
- * Copies of a database: consistent while others write, in one file for its owner alone, there whole under its name or not at all.
- */
+/** Copies a database while others write to it. A copy is consistent, one file, readable by its owner alone, and gets its name when complete. */
 import { closeSync, fsyncSync, openSync, readdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { makePrivateFile, moveFile, type OwnerLike } from '../../../kernel/private-file.ts';
 import type { SqliteDatabase } from './sqlite.ts';
 
-/** 8 MiB of the usual pages: this process does nothing else meanwhile, but its progress can be cut short between two. */
+/** 8 MiB of pages of 4 KiB. This process does nothing else during a step; it can be aborted between two. */
 const PAGES_PER_STEP = 2048;
 
-/** Copies the database to `path`, in place of what is there, durable before it resolves. */
+/** Copies the database to `path` and replaces an existing file. The copy is durable when this resolves. */
 export function copyDatabase(from: SqliteDatabase, path: string): Promise<void> {
   return writeWhole(path, (unfinished) => copyPages(from, unfinished));
 }
 
 /**
- * Has `work` write the file of this name, which exists and is empty, and gives it its own name once it is durable. What is
- * left of a process that died at this is removed first. `place` puts the file where it belongs.
+ * Lets `work` write a temporary file, which exists and is empty, and moves it to `path` with `place` once it is durable. First removes
+ * the temporary files of processes that died while writing.
  */
 export async function writeWhole<T>(
   path: string,
@@ -27,7 +25,7 @@ export async function writeWhole<T>(
     heir = dirname(path),
   }: { readonly place?: (unfinished: string, path: string) => void; readonly heir?: OwnerLike } = {},
 ): Promise<T> {
-  removeLeftOver(path);
+  removeUnfinished(path);
   const unfinished = `${path}.${process.pid}.part`;
   try {
     makePrivateFile(unfinished, heir);
@@ -40,7 +38,7 @@ export async function writeWhole<T>(
   }
 }
 
-/** Nothing else may use the connection meanwhile. Where `signal` is aborted it ends before the next step and rejects with its reason. */
+/** Nothing else may use the connection meanwhile. Ends before the next step if `signal` is aborted, and rejects with its reason. */
 export async function copyPages(
   { connection }: SqliteDatabase,
   to: string,
@@ -50,7 +48,7 @@ export async function copyPages(
     signal?.throwIfAborted();
     return pagesPerStep;
   };
-  // Under one snapshot: SQLite begins again from the first page whenever another process has written between two steps.
+  // In one read transaction: otherwise SQLite starts again from the first page whenever another process writes between two steps.
   connection.exec('BEGIN');
   try {
     connection.prepare('SELECT count(*) FROM sqlite_master').get();
@@ -61,7 +59,7 @@ export async function copyPages(
   intoOneFile(to);
 }
 
-/** Ends write-ahead logging, whose header the copy has too: until it is opened again there is no other file to it. */
+/** Ends write-ahead logging, so that the database is a single file until it is opened again. */
 export function intoOneFile(path: string): void {
   const connection = new BetterSqlite3(path);
   try {
@@ -71,10 +69,10 @@ export function intoOneFile(path: string): void {
   }
 }
 
-/** Of a database's file and those that SQLite has beside it. */
+/** The endings of a database's file and of the files that SQLite creates beside it. */
 const ENDINGS = ['', '-journal', '-wal', '-shm'] as const;
 
-function removeLeftOver(path: string): void {
+function removeUnfinished(path: string): void {
   const name = basename(path);
   for (const entry of readdirSync(dirname(path))) {
     if (!entry.startsWith(`${name}.`)) continue;
@@ -83,7 +81,7 @@ function removeLeftOver(path: string): void {
   }
 }
 
-/** This process itself has only just begun: what bears its number is an earlier one's. */
+/** A file with this process's own id is from an earlier process with the same id. */
 function isRunning(pid: number): boolean {
   if (pid === process.pid) return false;
   try {

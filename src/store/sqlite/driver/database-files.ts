@@ -1,18 +1,18 @@
 /**
- * Whether the files of an open database are still at their paths. SQLite goes on writing to files that were deleted or moved: what is
- * committed to them is lost with the process, and nobody else can read it.
+ * Checks that the files of an open database are still at their paths. SQLite keeps writing to files that were deleted or moved: commits
+ * to such files are lost when the process ends, and no other process can read them.
  */
 import { statSync } from 'node:fs';
 import { FILES_CHECK_MS } from '../../../kernel/limits/database.ts';
 import { DatabaseUnavailable } from '../../errors.ts';
 
-/** Device and inode of the database's file, of its log and of the log's index; null where there is no such file. */
+/** Device and inode of the database's file, of its log and of the log's index; null for a missing file. */
 export type FileIdentities = readonly (string | null)[];
 
 export type FileCheck = {
-  /** Before a commit: throws `DatabaseUnavailable` where the files are known to be gone, or were not looked at for a while. */
+  /** Checks the files before a commit if the last check is too old or failed. Throws `DatabaseUnavailable`. */
   before(): void;
-  /** After it, and before anybody is told that it is durable. */
+  /** Checks the files after a commit, before anybody hears that it is durable. Throws `DatabaseUnavailable`. */
   after(): void;
 };
 
@@ -29,20 +29,20 @@ export function identityOf(path: string): string | null {
 
 export type FilesProblem = 'missing' | 'replaced';
 
-/** Why a database that was opened as `opened` cannot be written; null where its files are in their places. */
+/** Why a database that was opened with these files cannot be written; null if they are at their paths. */
 export function filesProblem(path: string, opened: FileIdentities): FilesProblem | null {
   const now = identitiesOf(path);
   if (now.every((identity, at) => identity === opened[at])) return null;
   return now.some((identity, at) => identity !== null && identity !== opened[at]) ? 'replaced' : 'missing';
 }
 
-/** Whether nobody else can have begun another log in place of the one that was deleted. */
+/** Whether the log was deleted and no other process can have begun another one in its place. */
 export function isLogAloneMissing(path: string, opened: FileIdentities): boolean {
   const [database, log, index] = identitiesOf(path);
   return database === opened[0] && log === null && (index === null || index === opened[2]);
 }
 
-/** Three `stat` calls a commit, which many requests share: 14 µs together, measured beside commits of 2 to 5 ms on a busy machine. */
+/** Costs three `stat` calls a commit, 14 µs together, beside commits of 2 to 5 ms that many requests share. */
 export function createFileCheck(path: string, opened: FileIdentities): FileCheck {
   let checkedAt = Number.NEGATIVE_INFINITY;
   const check = (): void => {
@@ -59,7 +59,7 @@ export function createFileCheck(path: string, opened: FileIdentities): FileCheck
   };
 }
 
-/** A folder that may not be entered any more hides its files as if they were gone. */
+/** Null for a missing file, and for a file in a folder that this process may not enter any more. */
 function stat(path: string): { readonly dev: bigint; readonly ino: bigint } | null {
   try {
     return statSync(path, { bigint: true, throwIfNoEntry: false }) ?? null;

@@ -1,33 +1,33 @@
 /**
- * What SQLite leaves behind of rows that it moved. `secure_delete` overwrites a row where it was deleted, but when two half-empty pages
- * are put together, the unused middle of a page may keep a copy of a row that lay there. Measured on logs from which housekeeping had
- * taken every other row: pieces of erased data remained in 18 of 40 files, and in none of 40 once this was done.
+ * Overwrites the copies that SQLite leaves of rows it moved. `secure_delete` overwrites a row at its place when the row is deleted. But
+ * when SQLite merges two half-empty pages, the unused middle of a page may keep a copy of a row that was stored there. Measured on logs
+ * from which housekeeping had deleted every other row: erased data remained in 18 of 40 files, and in none of 40 after this step.
  *
- * Rows that lay on a page with the erased one are its neighbours still. Each is made so large for a moment that it fills a page alone:
- * then no page among them has a byte that was not written now. Made small again in the same transaction, nobody sees it.
+ * Rows that shared a page with the erased row are still its neighbours. Each neighbour is grown so that it fills a page alone, so every
+ * byte of those pages is written. It shrinks again in the same transaction, so no reader sees it.
  */
 import type { Database, Row, Statement } from './database.ts';
 
-/** A table with an integer primary key `key`; its columns without the key. One is `id`, a UUID, which is what is made longer. */
+/** A table with an integer primary key `key`, and its other columns. One of them is `id`, a UUID, which is made longer. */
 export type RowLayout = { readonly table: string; readonly columns: readonly string[] };
 
-// SQLite's file format, §1.6, for the page size of 4096 bytes: the most of a row that lies on its own page, the least when it does not fit,
-// and what an overflow page takes.
+// SQLite's file format, §1.6, for pages of 4096 bytes: the most bytes of a row that its own page holds, the fewest if the row does not
+// fit, and the bytes that an overflow page holds.
 const PAGE_BYTES = 4096;
 const LOCAL_MAX_BYTES: number = PAGE_BYTES - 35;
 const LOCAL_MIN_BYTES: number = Math.floor(((PAGE_BYTES - 12) * 32) / 255) - 23;
 const OVERFLOW_BYTES: number = PAGE_BYTES - 4;
-/** Of a cell beside the row itself, on the average. */
+/** The average size of a cell without its row. */
 const CELL_BYTES = 12;
 
-/** How far to each side a neighbour may lie, in bytes on leaf pages; and how much of them is rewritten at most, overflow pages included. */
+/** How far a neighbour may be away on each side, in bytes on leaf pages; and the most bytes to rewrite, overflow pages included. */
 const REACH_BYTES: number = 2 * PAGE_BYTES;
 const REACH_PAYLOAD_BYTES: number = 256 * 1024;
 const REACH_ROWS = 100;
 
 /**
- * The statements that overwrite what is left of the rows with these keys, for the transaction that erases them, after it has.
- * `erasing` is what becomes of their columns: an integer or null.
+ * Returns the statements that overwrite the copies of the rows with these keys. They belong at the end of the transaction that erases the
+ * rows. `erasing` has the new values of the erased columns: an integer or null.
  */
 export async function overwriteLeftovers(
   db: Database,
@@ -82,7 +82,7 @@ function shrinkSql({ table }: RowLayout): string {
     FROM ${GROWTHS} WHERE ${table}.key = growth.key`;
 }
 
-/** What a column takes: of an integer its value, of a text or blob its length in bytes as `{bytes}`, null for null. */
+/** Determines the size of a column: an integer by its value, a text or blob by its length as `{bytes}`, null by itself. */
 type ColumnSize = number | null | { readonly bytes: number };
 
 function sizesOf({ columns }: RowLayout, row: Row): Map<string, ColumnSize> {
@@ -94,7 +94,7 @@ function sizesOf({ columns }: RowLayout, row: Row): Map<string, ColumnSize> {
   );
 }
 
-/** The size of a record by SQLite's file format, §2.1; the key, which is the rowid, stands in it as null. */
+/** The size of a record by SQLite's file format, §2.1. The key is the rowid and is stored in the record as null. */
 function recordBytes(sizes: ReadonlyMap<string, ColumnSize>): number {
   let header = 1;
   let body = 0;
@@ -120,14 +120,14 @@ function integerBytes(value: number): number {
   return [1, 2, 3, 4, 6][bits] ?? 8;
 }
 
-/** How much of a record lies on the page of its cell. */
+/** How many bytes of a record are on the page of its cell. */
 function localBytes(record: number): number {
   if (record <= LOCAL_MAX_BYTES) return record;
   const local = LOCAL_MIN_BYTES + ((record - LOCAL_MIN_BYTES) % OVERFLOW_BYTES);
   return local <= LOCAL_MAX_BYTES ? local : LOCAL_MIN_BYTES;
 }
 
-/** How many bytes the id must grow by for the record to fill its page to the last byte; one or two may stay unused. */
+/** By how many bytes the id must grow for the record to fill its page. One or two bytes may stay unused. */
 function growthOf(sizes: ReadonlyMap<string, ColumnSize>): number {
   const { bytes } = sizes.get('id') as { readonly bytes: number };
   const before = recordBytes(sizes);

@@ -7,17 +7,17 @@
 import type { SqliteDatabase } from './sqlite.ts';
 
 export type Migration = {
-  /** `PRAGMA user_version` before and after; it is set by `migrate`, not by the step. */
+  /** `PRAGMA user_version` before and after. `migrate` sets it, not the step. */
   readonly from: number;
   readonly to: number;
-  /** May rebuild tables that others refer to: references are checked when all steps are done. */
+  /** May rebuild tables that others refer to: references are checked after the last step. */
   readonly sql: string;
 };
 
-/** Empty until a version has been released: before that, schema.sql changes in place. */
+/** Empty until the first release: before that, schema.sql changes in place. */
 export const MIGRATIONS: readonly Migration[] = [];
 
-/** The steps that lead from one version to another, in their order, or null where none do. */
+/** The steps from one version to another in their order, or null if they do not connect the two. */
 export function migrationPath(steps: readonly Migration[], from: number, to: number): readonly Migration[] | null {
   const path: Migration[] = [];
   for (let version = from; version !== to; ) {
@@ -30,11 +30,11 @@ export function migrationPath(steps: readonly Migration[], from: number, to: num
 }
 
 /**
- * Takes the steps in one transaction: dying in the middle leaves the database as it was. Throws, with nothing changed, when
- * a step fails or leaves a reference that leads nowhere.
+ * Takes the steps in one transaction: a process that dies meanwhile leaves the database unchanged. Throws, with nothing changed, if a step
+ * fails or leaves a broken reference.
  */
 export function migrate({ connection }: SqliteDatabase, path: readonly Migration[]): void {
-  // Rebuilding a table drops it for a moment; the switch has no effect inside a transaction.
+  // Rebuilding a table drops it for a moment. The pragma has no effect inside a transaction.
   connection.pragma('foreign_keys = OFF');
   try {
     connection.exec('BEGIN IMMEDIATE');
@@ -44,8 +44,8 @@ export function migrate({ connection }: SqliteDatabase, path: readonly Migration
       connection.exec(sql);
       connection.pragma(`user_version = ${to}`);
     }
-    const astray = brokenReferences({ connection });
-    if (astray.length > 0) throw new Error(`references would lead nowhere: ${astray.join(', ')}`);
+    const broken = brokenReferences({ connection });
+    if (broken.length > 0) throw new Error(`references would lead nowhere: ${broken.join(', ')}`);
     connection.exec('COMMIT');
   } catch (error) {
     if (connection.inTransaction) connection.exec('ROLLBACK');
@@ -55,7 +55,7 @@ export function migrate({ connection }: SqliteDatabase, path: readonly Migration
   }
 }
 
-/** Pairs of tables, `application to user_account`, of which the first refers to rows that the second lacks. */
+/** Pairs of tables such as `application to user_account`, where the first refers to rows that the second does not have. */
 export function brokenReferences({ connection }: Pick<SqliteDatabase, 'connection'>): readonly string[] {
   const rows = connection.pragma('foreign_key_check') as { table: string; parent: string }[];
   return [...new Set(rows.map(({ table, parent }) => `${table} to ${parent}`))];

@@ -1,14 +1,19 @@
-/** Which schema a database has: made where there is none, brought up to date where it is older, refused where it is newer. */
+/**
+ * The schema of a database: created if there is none, migrated if it is older, refused if it is newer.
+ *
+ * After the first release, a change of schema.sql raises its `user_version` and `SCHEMA_VERSION`, keeps the released file as
+ * test/store/schemas/<version>.sql, and adds a step to `MIGRATIONS`. A test checks that a migrated and a new database are the same.
+ */
 import { rmSync } from 'node:fs';
 import { VERSION } from '../../../kernel/version.ts';
 import { copyDatabase } from './copy.ts';
 import { MIGRATIONS, type Migration, migrate, migrationPath } from './migrations.ts';
 import type { SqliteDatabase } from './sqlite.ts';
 
-/** `PRAGMA user_version` of schema.sql. */
+/** The `PRAGMA user_version` of schema.sql. */
 export const SCHEMA_VERSION = 1;
 
-/** The version that this program works with, and the steps by which it gets there from earlier ones. */
+/** The version that this program works with, and the steps to it from earlier ones. */
 export type SchemaHistory = { readonly version: number; readonly steps: readonly Migration[] };
 
 export const SCHEMA_HISTORY: SchemaHistory = { version: SCHEMA_VERSION, steps: MIGRATIONS };
@@ -18,7 +23,7 @@ export type SchemaVerdict =
   | { readonly ok: true; readonly state: 'older'; readonly version: number; readonly path: readonly Migration[] }
   | { readonly ok: false; readonly description: string };
 
-/** What there is in the database, before anything is written to it. */
+/** Examines a database without writing to it. */
 export function examineSchema(
   { connection }: Pick<SqliteDatabase, 'connection'>,
   history: SchemaHistory = SCHEMA_HISTORY,
@@ -37,13 +42,13 @@ export function examineSchema(
   return { ok: false, description };
 }
 
-/** Whether a database of the current version is one of Sallyport's: other programs count their versions too. */
+/** Whether a database of the current version is Sallyport's: other programs use `user_version` too. */
 export function isOurs({ connection }: Pick<SqliteDatabase, 'connection'>): boolean {
   const tables = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ('setting', 'audit', 'batch')";
   return connection.prepare(tables).pluck().get() === 3;
 }
 
-/** Runs the schema on an empty database in one transaction: dying in the middle leaves it empty. */
+/** Runs the schema on an empty database in one transaction: a process that dies meanwhile leaves it empty. */
 export function createSchema({ connection }: SqliteDatabase, schema: string): void {
   connection.exec('BEGIN IMMEDIATE');
   try {
@@ -56,8 +61,8 @@ export function createSchema({ connection }: SqliteDatabase, schema: string): vo
 }
 
 /**
- * Copies an older database to `<its file>.v<version>.<instant>` beside it and then migrates it. Answers the copy's path; it is
- * kept, unless the migration fails, which leaves the database as it was and would leave another copy at every try.
+ * Copies an older database to `<its file>.v<version>.<instant>` beside it, then migrates it. Returns the path of the copy, which is kept.
+ * If the migration fails, the database is unchanged and the copy is removed: every further attempt would make another.
  */
 export async function migrateSchema(
   db: SqliteDatabase,
@@ -75,7 +80,7 @@ export async function migrateSchema(
   return copy;
 }
 
-/** An instant as it may stand in a file's name: `20261121T050000Z`. */
+/** An instant as part of a file's name: `20261121T050000Z`. */
 export function fileInstant(at: number): string {
   return new Date(at).toISOString().replace(/[-:]|\.\d+/g, '');
 }

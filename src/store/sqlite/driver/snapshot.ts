@@ -1,18 +1,15 @@
-/** One read transaction for whatever is read within a turn of the event loop: to begin and end one is a third of a short read's cost. */
+/** One read transaction for all reads within a turn of the event loop. Beginning and ending one is a third of the cost of a short read. */
 import { setImmediate as atTurnsEnd } from 'node:timers';
 import type { Connection } from './connection.ts';
 
 export type Snapshot = {
-  /** What is read from now on in this turn is of one state of the database, until `end`. */
+  /** All reads from now on in this turn see one state of the database, until `end`. */
   begin(): void;
-  /**
-   * What is read next sees what has been written by now. Ends by itself with the turn, or the next where that is ending, so that the log
-   * is never held for long.
-   */
+  /** The next read sees all commits so far. The snapshot ends by itself with this turn or the next, so it never holds the log for long. */
   end(): void;
 };
 
-/** For a connection that nothing is written through meanwhile. */
+/** The connection must not be used for writing while a snapshot is open. */
 export function createSnapshot(connection: Connection): Snapshot {
   const begin = connection.prepare('BEGIN');
   const commit = connection.prepare('COMMIT');

@@ -1,19 +1,19 @@
-/** How the fields of a record become the columns of a row and back: `createdAt` is `created_at`, and each field has a codec. */
+/** Maps the fields of a record to the columns of a row and back: `createdAt` is `created_at`, and each field has a codec. */
 import { type Secret, secret } from '../../../kernel/secret.ts';
 import type { Vault } from '../../../kernel/vault.ts';
 import type { Row, SqlValue, Statement } from './database.ts';
 
-/** Turns one field into a column value and back. `place` names table, column and row, for what is sealed to its place. */
+/** Converts a field to a column value and back. `place` names table, column and row: sealed values are bound to their place. */
 export type Codec<T> = {
   write(value: T, place: string): SqlValue;
   read(value: SqlValue, place: string): T;
 };
 
 export type Table<T> = {
-  /** The columns, comma-separated, for a SELECT. With an alias they are qualified: `columns('e')`. */
+  /** The columns for a SELECT, comma-separated. `columns('e')` qualifies them with an alias. */
   columns(alias?: string): string;
   insert(record: T): Statement;
-  /** Writes every column of the row with the record's key; exactly one row must change. */
+  /** Writes every column of the row with the record's key. Exactly one row must change. */
   update(record: T): Statement;
   read(row: Row): T;
 };
@@ -27,10 +27,10 @@ export const bytes: Codec<Uint8Array> = asIs as Codec<Uint8Array>;
 export const bytesOrNull: Codec<Uint8Array | null> = asIs as Codec<Uint8Array | null>;
 export const flag: Codec<boolean> = { write: (value) => (value ? 1 : 0), read: (value) => value === 1 };
 
-/** What reads a value without asking where it stands. */
+/** Codecs that ignore the place of a value. */
 const PLAIN: readonly unknown[] = [asIs, flag];
 
-/** A text column whose CHECK lists what it may hold. */
+/** A text column whose CHECK lists its values. */
 export function oneOf<T extends string | null>(): Codec<T> {
   return asIs as Codec<unknown> as Codec<T>;
 }
@@ -58,7 +58,7 @@ export function sealedOrNull(vault: Vault): Codec<Secret | null> {
   };
 }
 
-/** Describes a table once. `key` is the field that `update` finds the row by, and that sealed values are bound to. */
+/** Describes a table. `update` finds the row by the field `key`, and sealed values are bound to it. */
 export function table<T extends Record<string, unknown>>(
   name: string,
   key: keyof T & string,
@@ -72,7 +72,7 @@ export function table<T extends Record<string, unknown>>(
   const updateSql = `UPDATE ${name} SET ${assignments.join(', ')} WHERE ${column.get(key)} = @${key}`;
   const place = (field: string, id: unknown): string => `${name}.${column.get(field)}:${String(id)}`;
   const keyColumn = column.get(key) as string;
-  // The place of a value is told to those codecs alone that may want it: put together for every field it took longer than all else.
+  // Only codecs that use the place get it: building it for every field took longer than everything else here.
   const readers = fields.map((field) => {
     const codec = codecs[field];
     return { field, codec, name: column.get(field) as string, isPlain: PLAIN.includes(codec) };

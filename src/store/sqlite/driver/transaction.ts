@@ -1,31 +1,29 @@
-/**
- * Many lists of statements in one transaction, hence one fsync (group commit); each list is undone alone where it is refused.
- */
+/** Group commit: many lists of statements in one transaction, hence one fsync. A list that is refused is undone alone. */
 import { COMMIT_STATEMENTS_MS, LISTS_PER_COMMIT } from '../../../kernel/limits/database.ts';
 import { StaleWrite } from '../../errors.ts';
 import { type Connection, type PreparedStatement, portError } from './connection.ts';
 import type { Row, SqlValue, StatementResult } from './database.ts';
 import type { FileCheck } from './database-files.ts';
 
-/** A statement ready to run: its values in the order of its places. */
+/** A statement ready to run, with its values in the order of its parameters. */
 export type Bound = {
   readonly prepared: PreparedStatement;
   readonly values: readonly SqlValue[];
   readonly expectChanges: number | undefined;
 };
 
-/** What became of one list. A refused one left nothing behind. */
+/** The result of one list. A refused list left nothing behind. */
 export type ListOutcome =
   | { readonly ok: true; readonly results: readonly StatementResult[]; readonly statementsMs: number }
   | { readonly ok: false; readonly error: unknown };
 
-/** The lists that were dealt with: the first so many of those handed over. */
+/** The outcomes of the first lists of those handed over: as many as one commit takes. */
 export type Committed = { readonly outcomes: readonly ListOutcome[]; readonly commitMs: number };
 
 /**
- * Commits as many of `lists` as one commit takes, and answers what became of each. `bind` may throw: that refuses its list. Throws
- * when all of them failed together, with nothing of them kept: the file is held by another process, the disk is full. Throws too when
- * the files turn out to be gone once they are committed: what was written to a file that nobody can open must not be acknowledged.
+ * Commits as many of `lists` as one commit takes, and returns their outcomes. An error of `bind` refuses its list. Throws if all of them
+ * failed together and nothing was kept: another process holds the file, or the disk is full. Throws too if the files are gone after the
+ * commit: a write to files that nobody can open must not be acknowledged.
  */
 export type CommitLists<List> = (lists: readonly List[]) => Committed;
 
@@ -41,7 +39,7 @@ export function createCommitLists<List>(
   const release = connection.prepare('RELEASE list');
   const undo = connection.prepare('ROLLBACK TO list');
 
-  /** A list that may have to be undone while others stay is a savepoint of its own: 1 µs, and a copy of each page that it changes. */
+  /** Runs a list in a savepoint, so that it can be undone alone: costs 1 µs and a copy of each page that it changes. */
   const runSaved = (list: readonly Bound[]): StatementResult[] => {
     save.run();
     try {
@@ -49,7 +47,7 @@ export function createCommitLists<List>(
       release.run();
       return results;
     } catch (error) {
-      // After a full disk or an I/O error the whole transaction is gone, and the savepoint with it.
+      // A full disk or an I/O error ends the whole transaction, and the savepoint with it.
       if (connection.inTransaction) {
         undo.run();
         release.run();
@@ -65,7 +63,7 @@ export function createCommitLists<List>(
       const results = undoesItself(bound) ? bound.map(runStatement) : runSaved(bound);
       return { ok: true, results, statementsMs: performance.now() - startedAt };
     } catch (error) {
-      // An error that ended the whole transaction leaves nothing to go on with.
+      // The error ended the whole transaction.
       if (!connection.inTransaction) throw error;
       return { ok: false, error: portError(error) };
     }
@@ -93,7 +91,7 @@ export function createCommitLists<List>(
   };
 }
 
-/** SQLite undoes a single statement that it refuses; only we undo one that changed another number of rows than expected. */
+/** A list that needs no savepoint: SQLite itself undoes a single statement that fails. */
 function undoesItself(list: readonly Bound[]): boolean {
   return list.length === 1 && list[0]?.expectChanges === undefined;
 }
