@@ -9,7 +9,7 @@ import { createThrottle } from './access/throttle.ts';
 import { type Composed, compose } from './compose.ts';
 import { type Config, completeConfig, listeningUrl, type Options } from './config/config.ts';
 import type { FirstCredentials } from './data/data-folder.ts';
-import { inviteFirstAdministrator } from './data/first-invitation.ts';
+import { inviteFirstAdministrator } from './data/first-start.ts';
 import { createDispatcher, type Dispatcher } from './delivery/dispatcher.ts';
 import { createOauthTokens } from './delivery/oauth.ts';
 import { createSend, type Send } from './delivery/send.ts';

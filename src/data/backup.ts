@@ -3,8 +3,13 @@ import { statSync } from 'node:fs';
 import { auditStore } from '../store/sqlite/audit.ts';
 import { damages, RESTORE_ADVICE } from '../store/sqlite/damage.ts';
 import { copyPages, writeWhole } from '../store/sqlite/driver/copy.ts';
-import { brokenReferences } from '../store/sqlite/driver/migrations.ts';
-import { examineSchema, isOurs, SCHEMA_HISTORY, type SchemaHistory } from '../store/sqlite/driver/schema.ts';
+import {
+  brokenReferences,
+  examineSchema,
+  isOurs,
+  SCHEMA_HISTORY,
+  type SchemaHistory,
+} from '../store/sqlite/driver/schema.ts';
 import { openSqlite, type SqliteDatabase } from '../store/sqlite/driver/sqlite.ts';
 import { appendManifest, checkManifest, type Manifest, type ManifestKey } from './manifest.ts';
 
@@ -116,7 +121,8 @@ async function examine(db: SqliteDatabase, path: string, history: SchemaHistory)
   const damaged = damages(db);
   if (damaged.length > 0) return { ok: false, description: `it is damaged: ${damaged.join('; ')}` };
   const brokenPairs = brokenReferences(db);
-  if (brokenPairs.length > 0) return { ok: false, description: `references in it lead nowhere: ${brokenPairs.join(', ')}` };
+  if (brokenPairs.length > 0)
+    return { ok: false, description: `references in it lead nowhere: ${brokenPairs.join(', ')}` };
   // An older schema may have other tables: a restore migrates it and checks again.
   const broken = schema.state === 'current' ? await auditStore(db).firstBroken() : null;
   if (broken !== null) return { ok: false, description: `its audit log is broken at entry ${broken}` };

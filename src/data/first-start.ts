@@ -9,6 +9,7 @@ import type { Application } from '../access/application.ts';
 import { auditedApplication } from '../access/applications.ts';
 import { ADMINISTRATION_SCOPES, BUILT_IN_SCOPES } from '../access/built-in.ts';
 import { hashCredential, mintCredential } from '../access/credential.ts';
+import { type Invitations, invitationUrl } from '../access/invitations.ts';
 import { hashPassword, makePassword } from '../access/password.ts';
 import type { User } from '../access/user.ts';
 import type { Ids } from '../kernel/ids.ts';
@@ -44,6 +45,26 @@ export async function makeFirstCredentials(data: FirstStart): Promise<FirstCrede
   }
   const { adminPassword, clientId, clientSecret } = pending;
   return { dataDir: data.dataDir, adminUserName: ADMIN_USER_NAME, adminPassword, clientId, clientSecret };
+}
+
+type AdministratorAccess = Pick<Data, 'store'> & {
+  readonly services: { readonly invitations: Pick<Invitations, 'invite'> };
+  readonly firstCredentials: FirstCredentials | null;
+};
+
+/**
+ * Creates the link that a first start prints: with it the administrator sets a password and signs in to the portal. It replaces an earlier
+ * link, so an interrupted start leaves no second one. Null if this is no first start, or if the administrator was deleted or deactivated.
+ */
+export async function inviteFirstAdministrator(
+  { store, services, firstCredentials }: AdministratorAccess,
+  publicUrl: string,
+): Promise<string | null> {
+  if (firstCredentials === null) return null;
+  const administrator = await store.users.getByName(firstCredentials.adminUserName);
+  if (administrator?.active !== true) return null;
+  const { token } = await services.invitations.invite(administrator.id, SERVICE);
+  return invitationUrl(publicUrl, token);
 }
 
 async function makeAdministrator(

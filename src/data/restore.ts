@@ -7,8 +7,13 @@ import { createVault } from '../kernel/vault.ts';
 import type { AuditEntry } from '../resources/audit.ts';
 import { auditStatement } from '../store/sqlite/audit.ts';
 import { copyPages, intoOneFile, writeWhole } from '../store/sqlite/driver/copy.ts';
-import { migrate } from '../store/sqlite/driver/migrations.ts';
-import { examineSchema, fileInstant, SCHEMA_HISTORY, type SchemaHistory } from '../store/sqlite/driver/schema.ts';
+import {
+  examineSchema,
+  fileInstant,
+  migrate,
+  SCHEMA_HISTORY,
+  type SchemaHistory,
+} from '../store/sqlite/driver/schema.ts';
 import { openSqlite, type SqliteDatabase } from '../store/sqlite/driver/sqlite.ts';
 import { settingStore } from '../store/sqlite/settings.ts';
 import { type BackupFacts, examineBackup, masterKeyOf, unmark } from './backup.ts';

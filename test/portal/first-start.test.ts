@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, it, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { inviteFirstAdministrator } from '../../src/data/first-invitation.ts';
+import { inviteFirstAdministrator } from '../../src/data/first-start.ts';
 import { SERVICE } from '../../src/resources/acting.ts';
 import { openVisitor } from '../support/browser.ts';
 import { cleanUp } from '../support/cleanup.ts';
