@@ -1,4 +1,4 @@
-/** A throw-away certificate authority and what it issues, made on the spot with the `openssl` program. */
+/** A throw-away certificate authority and certificates that it issues, made with the `openssl` program. */
 
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,26 +10,26 @@ import { join } from 'node:path';
 export type Identity = { readonly certificate: string; readonly privateKey: string };
 
 export type IssueOptions = {
-  /** DNS names and IP addresses that it is for; the default is `localhost`, `127.0.0.1` and `::1`. */
+  /** DNS names and IP addresses that the certificate is for; the default is `localhost`, `127.0.0.1` and `::1`. */
   readonly names?: readonly string[];
-  /** Days until it expires; negative: that long ago. */
+  /** Days until it expires, or since it expired if negative. */
   readonly days?: number;
 };
 
 export type Certificates = {
   /** The authority's own certificate, in PEM. */
   readonly ca: string;
-  /** A server certificate as the options asked for. */
+  /** A server certificate with the given options. */
   readonly server: Identity;
-  /** For `names`, but not trusted: signed by an authority of the same name with another key. */
+  /** For `names`, but signed by another authority of the same name. */
   readonly untrusted: Identity;
-  /** For `names`, but a day past its end. */
+  /** For `names`, but expired a day ago. */
   readonly expired: Identity;
-  /** Valid, for `elsewhere.example` alone. */
+  /** Valid, but only for `elsewhere.example`. */
   readonly wrongHost: Identity;
   /** For a client, from the same authority. */
   readonly client: Identity;
-  /** A further one, to order. */
+  /** Issues another certificate. */
   issue(options?: IssueOptions): Identity;
 };
 
@@ -41,14 +41,35 @@ export function makeCertificates({
 }: IssueOptions = {}): Certificates {
   const authority = makeAuthority();
   const issue = (options: IssueOptions = {}): Identity => issueFrom(authority, { names, days, ...options });
+  // Each costs several runs of openssl, and most tests need only the server's.
+  const untrusted = once(() => issueFrom(makeAuthority(), { names, days }));
+  const expired = once(() => issue({ days: -1 }));
+  const wrongHost = once(() => issue({ names: ['elsewhere.example'] }));
+  const client = once(() => issue({ names: ['client.example'] }));
   return {
     ca: authority.certificate,
     server: issue(),
-    untrusted: issueFrom(makeAuthority(), { names, days }),
-    expired: issue({ days: -1 }),
-    wrongHost: issue({ names: ['elsewhere.example'] }),
-    client: issue({ names: ['client.example'] }),
+    get untrusted() {
+      return untrusted();
+    },
+    get expired() {
+      return expired();
+    },
+    get wrongHost() {
+      return wrongHost();
+    },
+    get client() {
+      return client();
+    },
     issue,
+  };
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | null = null;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
   };
 }
 
@@ -80,7 +101,7 @@ function issueFrom(authority: Identity, { names, days }: Required<IssueOptions>)
 
 const NEW_KEY = '-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes';
 
-/** `openssl ca` wants its settings in a file; it is the one subcommand that takes an end in the past in every version. */
+/** `openssl ca` is the only subcommand that accepts an end in the past in every version. It reads its settings from a file. */
 const CA_CONFIG = `[ca]
 default_ca=authority
 [authority]

@@ -13,7 +13,7 @@ export const EXCEPTIONS: readonly Exception[] = [
     reason: 'the single binary is a Node with the program inside, and is made with that Node',
   },
   {
-    file: 'test/bench/command.test.ts',
+    file: 'test/bench/command.slow.test.ts',
     reason: 'the benchmarks measure the single binary beside the sources, on Node',
   },
   {
