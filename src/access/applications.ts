@@ -12,7 +12,7 @@ import { checkAll, refuseField, refuseFields } from '../kernel/refusal.ts';
 import { displayName, distinct, id, idInput, instant, isoInstant } from '../kernel/schemas.ts';
 import type { Acting } from '../resources/acting.ts';
 import { type Administration, administer, type Stamp } from '../resources/administration.ts';
-import { type BodyOf, inputReader, setByService } from '../resources/input.ts';
+import { type BodyOf, inputReader } from '../resources/input.ts';
 import { choiceFilter, type ListRules, TRUE_OR_FALSE, textFilter } from '../resources/list-rules.ts';
 import type { Beside } from '../store/resource.ts';
 import type { Store } from '../store/store.ts';
@@ -41,19 +41,6 @@ export const applicationInput = z
   .meta({ id: 'ApplicationInput', description: 'A registered application.' });
 export type ApplicationBody = BodyOf<typeof applicationInput>;
 export type ApplicationInput = z.output<typeof applicationInput>;
-export const applicationReader = inputReader(
-  applicationInput,
-  setByService(
-    'id',
-    'clientId',
-    'clientSecret',
-    'lastUsedAt',
-    'secretCreatedAt',
-    'previousSecretExpiresAt',
-    'createdAt',
-    'updatedAt',
-  ),
-);
 
 export const applicationView = z
   .object({
@@ -80,6 +67,7 @@ export const applicationWithSecret = applicationView
   .extend({ clientSecret: z.string().meta({ description: 'Shown this once.' }) })
   .meta({ id: 'ApplicationWithSecret', description: 'An application with the client secret that was just made.' });
 export type ApplicationView = z.infer<typeof applicationView>;
+export const applicationReader = inputReader(applicationInput, applicationWithSecret);
 
 export const regenerateInput = z
   .strictObject({

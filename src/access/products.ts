@@ -5,7 +5,7 @@ import { RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../kernel/limits/
 import { type FieldProblem, Refusal, refuseFields } from '../kernel/refusal.ts';
 import { displayName, id, instant, isoInstant, text } from '../kernel/schemas.ts';
 import { type Administration, administer } from '../resources/administration.ts';
-import { type BodyOf, inputReader, setByService } from '../resources/input.ts';
+import { type BodyOf, inputReader } from '../resources/input.ts';
 import type { Store } from '../store/store.ts';
 import { BUILT_IN_PREFIXES, BUILT_IN_PRODUCTS } from './built-in.ts';
 import {
@@ -66,7 +66,6 @@ export const productInput = z
   });
 export type ProductBody = BodyOf<typeof productInput>;
 export type ProductInput = z.output<typeof productInput>;
-export const productReader = inputReader(productInput, setByService('id', 'builtIn', 'createdAt', 'updatedAt'));
 
 export const productView = z
   .object({
@@ -87,6 +86,7 @@ export const productView = z
   })
   .meta({ id: 'Product', description: 'An API with its scopes and rules.' });
 export type ProductView = z.infer<typeof productView>;
+export const productReader = inputReader(productInput, productView);
 
 export type Products = Administration<ApiProduct, ProductBody, ProductInput> & {
   /** The catalogue as the gate asks it. */

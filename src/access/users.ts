@@ -5,7 +5,7 @@ import { PERMISSIONS_MAX } from '../kernel/limits/limits.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { displayName, distinct, emailAddress, id, instant, isoInstant, text, word } from '../kernel/schemas.ts';
 import { type Administration, administer } from '../resources/administration.ts';
-import { type BodyOf, inputReader, setByService } from '../resources/input.ts';
+import { type BodyOf, inputReader } from '../resources/input.ts';
 import { choiceFilter, type ListRules, TRUE_OR_FALSE, textFilter } from '../resources/list-rules.ts';
 import type { Store } from '../store/store.ts';
 import { requireRightsOfUser } from './containment.ts';
@@ -39,7 +39,6 @@ export const userInput = z
   .meta({ id: 'UserInput', description: 'A portal account.' });
 export type UserBody = BodyOf<typeof userInput>;
 export type UserInput = z.output<typeof userInput>;
-export const userReader = inputReader(userInput, setByService('id', 'createdAt', 'updatedAt'));
 
 export const userView = z
   .object({
@@ -56,6 +55,7 @@ export const userView = z
   })
   .meta({ id: 'User', description: 'A portal account, and what its applications may do.' });
 export type UserView = z.infer<typeof userView>;
+export const userReader = inputReader(userInput, userView);
 
 export const USER_LIST: ListRules = {
   name: 'users',

@@ -3,8 +3,7 @@
 import type { Ids } from '../kernel/ids.ts';
 import type { AuditEntry } from '../resources/audit.ts';
 import { isRunnable, nextState, stoppedProgress } from '../webhooks/lifecycle.ts';
-import { serviceStopEntry } from '../webhooks/service-stop.ts';
-import { stateChange } from '../webhooks/status-event.ts';
+import { serviceStopEntry, stateChange } from '../webhooks/state-change.ts';
 import type { Progress, StateChange, Webhook } from '../webhooks/webhook.ts';
 import type { Finished, Job, Result } from './job.ts';
 import { healthOf, type Judgement, judge, judgeBrokenOff, judgeElsewhere, judgeUnreadable } from './judge.ts';

@@ -4,8 +4,7 @@ import type { Log } from '../observe/log.ts';
 import { StaleWrite } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
 import { type StopReason, stoppedProgress } from '../webhooks/lifecycle.ts';
-import { serviceStopEntry } from '../webhooks/service-stop.ts';
-import { stateChange } from '../webhooks/status-event.ts';
+import { serviceStopEntry, stateChange } from '../webhooks/state-change.ts';
 import type { DeliveryTarget } from './batch.ts';
 
 type Dependencies = { readonly store: Pick<Store, 'webhooks'>; readonly ids: Ids; readonly log: Log };

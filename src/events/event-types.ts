@@ -4,7 +4,7 @@ import type { Clock, Ids } from '../kernel/ids.ts';
 import { type FieldProblem, Refusal, refuseField } from '../kernel/refusal.ts';
 import { EVENT_TYPE_NAME, id, instant, isoInstant, text } from '../kernel/schemas.ts';
 import { type Administration, administer } from '../resources/administration.ts';
-import { type BodyOf, inputReader, setByService } from '../resources/input.ts';
+import { type BodyOf, inputReader } from '../resources/input.ts';
 import type { Store } from '../store/store.ts';
 import { createDataSchemas, type DataCheck } from './data-schema.ts';
 import type { EventType } from './event-type.ts';
@@ -28,9 +28,6 @@ export const eventTypePatch = eventTypeInput
   .meta({ id: 'EventTypePatch', description: eventTypeInput.description });
 export type EventTypeBody = BodyOf<typeof eventTypeInput>;
 export type EventTypeInput = z.output<typeof eventTypeInput>;
-export const eventTypeReader = inputReader(eventTypeInput, setByService('id', 'builtIn', 'createdAt', 'updatedAt'), {
-  name: 'cannot be changed: webhooks subscribe to it by name',
-});
 
 export const eventTypeView = z
   .object({
@@ -45,6 +42,9 @@ export const eventTypeView = z
   })
   .meta({ id: 'EventType', description: 'A kind of event; webhooks subscribe to it by name.' });
 export type EventTypeView = z.infer<typeof eventTypeView>;
+export const eventTypeReader = inputReader(eventTypeInput, eventTypeView, {
+  name: 'cannot be changed: webhooks subscribe to it by name',
+});
 
 export type EventTypes = Administration<EventType, EventTypeBody, EventTypeInput> & {
   /** What keeps each of these from being an event of its type, or null. */

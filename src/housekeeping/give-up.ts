@@ -11,8 +11,7 @@ import { StaleWrite } from '../store/errors.ts';
 import { NO_TIME } from '../store/steps.ts';
 import type { WebhookStore } from '../store/webhooks.ts';
 import { FAILING_LIMIT_MS, giveUpReason, stoppedProgress } from '../webhooks/lifecycle.ts';
-import { serviceStopEntry } from '../webhooks/service-stop.ts';
-import { stateChange } from '../webhooks/status-event.ts';
+import { serviceStopEntry, stateChange } from '../webhooks/state-change.ts';
 import type { Job } from './scheduler.ts';
 
 type Dependencies = {

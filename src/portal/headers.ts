@@ -1,7 +1,7 @@
 /** What every page of the portal says to the browser beside its text. */
 import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
-import { isLoopback } from './trustworthy.ts';
+import { isLoopback } from './browser.ts';
 
 /** Everything comes from here, nothing stands in the page itself: what gets into a page as markup can neither run nor style. */
 const POLICY = [

@@ -1,5 +1,5 @@
 /**
- * The way of every request to a page: session, role, form token, the page's own work, and the layout around what it answers.
+ * Every request to a page goes through here: session, role, form token, the work of the page, and the layout around its content.
  * Refusals become pages of their own, or the form once more with what was wrong beside its fields.
  */
 import type { IncomingMessage } from 'node:http';
@@ -12,15 +12,31 @@ import type { Clock, Random } from '../kernel/ids.ts';
 import { ADMIN_REQUEST_BYTES } from '../kernel/limits/limits.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { mayAct, type OpenCall, type PageCall, type PageResult, type Redirect, type View } from './call.ts';
-import { FLASH_COOKIE, readCookie, SESSION_COOKIE, setCookie, VISIT_COOKIE } from './cookies.ts';
+import {
+  clearedFlash,
+  FLASH_COOKIE,
+  readCookie,
+  readFlash,
+  SESSION_COOKIE,
+  setCookie,
+  VISITOR_COOKIE,
+  writeFlash,
+} from './cookies.ts';
 import { eventStream, type StreamEvent, signedOutStream } from './event-stream.ts';
-import { clearedFlash, readFlash, writeFlash } from './flash.ts';
 import { FORGERY_FIELD, forgeryProblem } from './forgery.ts';
 import { PAGE_HEADERS, pageHeaders } from './headers.ts';
 import type { Layout } from './layout.ts';
 import { packed } from './packing.ts';
 import { NO_COOKIE, refusalView } from './refusal-page.ts';
-import { openCallOf, pageCallOf, signInFirst, VISIT_COOKIE_VALUE, type Visit, visitOf, wantsPage } from './visit.ts';
+import {
+  openCallOf,
+  pageCallOf,
+  type RequestContext,
+  requestContextOf,
+  signInFirst,
+  VISITOR_COOKIE_VALUE,
+  wantsPage,
+} from './request-context.ts';
 
 export type PageDefinition<C> = {
   readonly method: 'GET' | 'POST';
@@ -77,14 +93,19 @@ type Dependencies = {
 
 export function createPages({ sessions, sessionWatch, clock, random, layout, publicHost }: Dependencies): Pages {
   /** Of requests that are refused after they were recognised, so that the refusal stands in the same layout. */
-  const recognised = new WeakMap<IncomingMessage, Visit>();
+  const recognised = new WeakMap<IncomingMessage, RequestContext>();
 
-  const recognise = async (request: IncomingMessage, isBackground: boolean): Promise<Visit> => {
+  const recognise = async (request: IncomingMessage, isBackground: boolean): Promise<RequestContext> => {
     const token = readCookie(request, SESSION_COOKIE);
     const session = token === null ? null : await sessions.find(token, isBackground);
-    const cookie = session === null ? readCookie(request, VISIT_COOKIE) : token;
-    const isNew = cookie === null || !VISIT_COOKIE_VALUE.test(cookie);
-    const made = visitOf(request, session, isNew ? Buffer.from(random(32)).toString('base64url') : cookie, isNew);
+    const cookie = session === null ? readCookie(request, VISITOR_COOKIE) : token;
+    const isNew = cookie === null || !VISITOR_COOKIE_VALUE.test(cookie);
+    const made = requestContextOf(
+      request,
+      session,
+      isNew ? Buffer.from(random(32)).toString('base64url') : cookie,
+      isNew,
+    );
     recognised.set(request, made);
     return made;
   };
@@ -92,31 +113,31 @@ export function createPages({ sessions, sessionWatch, clock, random, layout, pub
   const answer = async (
     result: PageResult,
     request: IncomingMessage,
-    around: Visit,
+    context: RequestContext,
     status: number,
   ): Promise<Reply> => {
     if ('reply' in result) return result.reply;
-    if ('redirect' in result) return redirect(result, around);
-    return packed(request, show(result, request, around, status));
+    if ('redirect' in result) return redirect(result, context);
+    return packed(request, show(result, request, context, status));
   };
 
-  const show = (view: View, request: IncomingMessage, around: Visit, status: number): Reply => {
+  const show = (view: View, request: IncomingMessage, context: RequestContext, status: number): Reply => {
     const common = pageHeaders(request);
-    if (around.isPartial && view.partial !== undefined) {
+    if (context.isPartial && view.partial !== undefined) {
       return { status: view.status ?? status, headers: common, body: view.partial.markup };
     }
-    const flash = readFlash(request, around.cookie);
+    const flash = readFlash(request, context.cookie);
     const cookies = [
-      ...(around.isNew && around.session === null ? [setCookie(VISIT_COOKIE, around.cookie)] : []),
+      ...(context.isNew && context.session === null ? [setCookie(VISITOR_COOKIE, context.cookie)] : []),
       ...(readCookie(request, FLASH_COOKIE) === null ? [] : [clearedFlash()]),
     ];
     const headers = { ...common, ...(cookies.length > 0 && { 'Set-Cookie': cookies }) };
-    return { status: view.status ?? status, headers, body: layout(view, { ...around, flash }) };
+    return { status: view.status ?? status, headers, body: layout(view, { ...context, flash }) };
   };
 
   const refuse: NonNullable<Route['refuse']> = (refusal, request, errorId) => {
-    const around = recognised.get(request) ?? visitOf(request, null, '', false);
-    const reply = show(refusalView(refusal, errorId, around.session !== null), request, around, refusal.status);
+    const context = recognised.get(request) ?? requestContextOf(request, null, '', false);
+    const reply = show(refusalView(refusal, errorId, context.session !== null), request, context, refusal.status);
     return { ...reply, headers: { ...refusal.headers, ...reply.headers } };
   };
 
@@ -143,34 +164,34 @@ export function createPages({ sessions, sessionWatch, clock, random, layout, pub
       refuse,
       ...(method === 'POST' && {
         admit: async (request) => {
-          const around = await recognise(request, isBackground);
-          return enter(around.session) === null ? redirect(signInFirst(request, around), around) : null;
+          const context = await recognise(request, isBackground);
+          return enter(context.session) === null ? redirect(signInFirst(request, context), context) : null;
         },
       }),
       respond: async (call) => {
         const { request } = call;
         // Of a form once more: the session may have ended while its body came.
-        const around = await recognise(request, isBackground);
-        const callOf = enter(around.session);
+        const context = await recognise(request, isBackground);
+        const callOf = enter(context.session);
         if (callOf === null) {
-          if (around.isPartial && signedOut !== undefined) return signedOut();
-          return redirect(signInFirst(request, around), around);
+          if (context.isPartial && signedOut !== undefined) return signedOut();
+          return redirect(signInFirst(request, context), context);
         }
-        const open = openCallOf(call, around, clock());
+        const open = openCallOf(call, context, clock());
         const full = callOf(open);
         if (method === 'POST') {
-          const problem = around.isNew
+          const problem = context.isNew
             ? NO_COOKIE
-            : forgeryProblem(request, open.form.get(FORGERY_FIELD), around.cookie, publicHost());
+            : forgeryProblem(request, open.form.get(FORGERY_FIELD), context.cookie, publicHost());
           if (problem !== null) throw new Refusal('forbidden', problem);
         }
         try {
-          return await answer(await respond(full), request, around, 200);
+          return await answer(await respond(full), request, context, 200);
         } catch (error) {
           if (!(error instanceof Refusal)) throw error;
           const again = (await invalid?.(full, error)) ?? null;
           if (again === null) throw error;
-          const reply = await answer(again, request, around, error.status);
+          const reply = await answer(again, request, context, error.status);
           return { ...reply, headers: { ...error.headers, ...reply.headers } };
         }
       },
@@ -218,7 +239,7 @@ const FORM = {
 } as const;
 
 /** The page's script cannot follow to another page by itself: it is told to go there. */
-function redirect({ redirect: to, flash, cookies = [] }: Redirect, { cookie, isPartial }: Visit): Reply {
+function redirect({ redirect: to, flash, cookies = [] }: Redirect, { cookie, isPartial }: RequestContext): Reply {
   // What an id in the path may have brought along is escaped again.
   const { pathname, search, hash } = new URL(to, 'http://own.invalid');
   const path = pathname + search + hash;

@@ -31,15 +31,19 @@ export type InputReader<Body, Input> = {
   apply(target: Body, patch: MergePatch<Body>): Input;
 };
 
-/** Why a field that callers may know is refused all the same, by field. */
-type Reserved = Readonly<Record<string, string>>;
-
-/** `onPatch` holds the further fields that only a patch may not name. */
+/**
+ * `view` is what callers read. Its fields that `schema` lacks are set by the service, and are refused with that reason. `onPatch` gives
+ * the reason for fields that a patch may not name.
+ */
 export function inputReader<Body, Input>(
   schema: z.ZodType<Input, Body>,
-  reserved: Reserved,
-  onPatch: Reserved = {},
+  view: z.ZodObject,
+  onPatch: Readonly<Record<string, string>> = {},
 ): InputReader<Unchanging<Body>, Input> {
+  const taken = schema instanceof z.ZodObject ? schema.shape : {};
+  const reserved = Object.fromEntries(
+    Object.keys(view.shape).flatMap((field) => (field in taken ? [] : [[field, 'is set by the service']])),
+  );
   return {
     schema,
     create: (body) => {
@@ -61,9 +65,4 @@ export function defaultsOf(schema: z.ZodType): unknown {
     return defaultsOf(schema.unwrap() as z.ZodType);
   if (!(schema instanceof z.ZodObject)) return undefined;
   return Object.fromEntries(Object.entries(schema.shape).map(([name, member]) => [name, defaultsOf(member)]));
-}
-
-/** The reason given for fields that only the service sets. */
-export function setByService(...fields: readonly string[]): Reserved {
-  return Object.fromEntries(fields.map((field) => [field, 'is set by the service']));
 }

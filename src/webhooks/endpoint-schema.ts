@@ -9,7 +9,7 @@ import {
   URL_MAX_LENGTH,
 } from '../kernel/limits/limits.ts';
 import { displayName, id, instant, isoInstant, withoutControls } from '../kernel/schemas.ts';
-import { type BodyOf, inputReader, setByService } from '../resources/input.ts';
+import { type BodyOf, inputReader } from '../resources/input.ts';
 import { choiceFilter, type ListRules, TRUE_OR_FALSE, textFilter } from '../resources/list-rules.ts';
 import { givenSecret } from '../wire/given-secret.ts';
 import { currentApiKey, type Endpoint, signingSecretCreatedAt, type Verification } from './endpoint.ts';
@@ -73,22 +73,6 @@ export const endpointPatch = endpointInput
   .meta({ id: 'EndpointPatch', description: endpointInput.description });
 export type EndpointBody = BodyOf<typeof endpointInput>;
 export type EndpointInput = z.output<typeof endpointInput>;
-export const endpointReader = inputReader(
-  endpointInput,
-  setByService(
-    'id',
-    'verified',
-    'lastVerification',
-    'secretCreatedAt',
-    'secretActivatesAt',
-    'secretOverlapEndsAt',
-    'nextApiKey',
-    'apiKeyActivatesAt',
-    'createdAt',
-    'updatedAt',
-  ),
-  { secret: 'is changed by rotate-secret' },
-);
 
 export const endpointView = z
   .object({
@@ -133,6 +117,7 @@ export const endpointView = z
   })
   .meta({ id: 'Endpoint', description: 'Where deliveries go. Its secret is shown when it is made and never again.' });
 export type EndpointView = z.infer<typeof endpointView>;
+export const endpointReader = inputReader(endpointInput, endpointView, { secret: 'is changed by rotate-secret' });
 
 export const ENDPOINT_LIST: ListRules = {
   name: 'endpoints',

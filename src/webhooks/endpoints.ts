@@ -23,9 +23,8 @@ import {
   viewEndpoint,
 } from './endpoint-schema.ts';
 import { startedProgress } from './lifecycle.ts';
-import { serviceStartEntry } from './service-stop.ts';
 import { standardEndpointProblems } from './standard-webhooks-rule.ts';
-import { stateChange } from './status-event.ts';
+import { serviceStartEntry, stateChange } from './state-change.ts';
 import { refuseNewUrl } from './url.ts';
 import { type Challenge, challengeOnce } from './verification.ts';
 

@@ -5,7 +5,7 @@ import { PGP_KEY_BYTES } from '../kernel/limits/limits.ts';
 import { refuseField } from '../kernel/refusal.ts';
 import { id, instant, isoInstant } from '../kernel/schemas.ts';
 import { type Administration, administer } from '../resources/administration.ts';
-import { inputReader, setByService } from '../resources/input.ts';
+import { inputReader } from '../resources/input.ts';
 import type { Store } from '../store/store.ts';
 import { inspectPublicKey } from '../wire/pgp.ts';
 import type { PgpKey } from './key.ts';
@@ -29,10 +29,6 @@ export const keyInput = z
   })
   .meta({ id: 'KeyInput', description: 'A PGP public key under a name that webhooks refer to.' });
 export type KeyInput = z.infer<typeof keyInput>;
-export const keyReader = inputReader(
-  keyInput,
-  setByService('id', 'fingerprint', 'algorithm', 'expiresAt', 'expired', 'createdAt', 'updatedAt'),
-);
 
 export const keyView = z
   .object({
@@ -48,6 +44,7 @@ export const keyView = z
   })
   .meta({ id: 'Key', description: 'A PGP public key that deliveries are encrypted to.' });
 export type KeyView = z.infer<typeof keyView>;
+export const keyReader = inputReader(keyInput, keyView);
 
 export type Keys = Administration<PgpKey, KeyInput, KeyInput>;
 

@@ -14,8 +14,9 @@ import {
   RECORDS_PER_SECOND_MAX,
 } from '../kernel/limits/limits.ts';
 import { displayName, distinct, idInput, moment } from '../kernel/schemas.ts';
-import { type BodyOf, inputReader, setByService } from '../resources/input.ts';
+import { type BodyOf, inputReader } from '../resources/input.ts';
 import type { ReplayableState } from '../store/deliveries.ts';
+import { webhookView } from './view.ts';
 
 /** Set by the service itself on every request, so no custom header may have these names. */
 const SERVICE_HEADERS: ReadonlySet<string> = new Set([
@@ -95,19 +96,7 @@ export const webhookInput = z
   .meta({ id: 'WebhookInput', description: 'Which events go to which endpoint, and how.' });
 export type WebhookBody = BodyOf<typeof webhookInput>;
 export type WebhookInput = z.output<typeof webhookInput>;
-export const webhookReader = inputReader(
-  webhookInput,
-  setByService(
-    'id',
-    'state',
-    'stateReason',
-    'stateDescription',
-    'stateChangedAt',
-    'sessionId',
-    'createdAt',
-    'updatedAt',
-  ),
-);
+export const webhookReader = inputReader(webhookInput, webhookView);
 
 /** Pending records are under way, discarded ones are gone. */
 export const REPLAYABLE = ['delivered', 'dead'] as const satisfies readonly ReplayableState[];

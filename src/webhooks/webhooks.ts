@@ -15,7 +15,7 @@ import { isExpired } from './keys.ts';
 import { isRunnable, startedProgress, stoppedProgress } from './lifecycle.ts';
 import { askedReplay } from './replay.ts';
 import { standardWebhooksProblems } from './standard-webhooks-rule.ts';
-import { stateChange } from './status-event.ts';
+import { stateChange } from './state-change.ts';
 import { viewWebhook } from './view.ts';
 import type { Progress, Webhook } from './webhook.ts';
 import { type ReplayInput, type WebhookBody, type WebhookInput, webhookReader } from './webhook-schema.ts';

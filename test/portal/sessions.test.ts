@@ -10,7 +10,7 @@ import {
   SESSIONS_PER_USER_MAX,
 } from '../../src/kernel/limits/portal.ts';
 import { randomBytes } from '../../src/kernel/random.ts';
-import { SESSION_COOKIE, VISIT_COOKIE } from '../../src/portal/cookies.ts';
+import { SESSION_COOKIE, VISITOR_COOKIE } from '../../src/portal/cookies.ts';
 import { formToken } from '../../src/portal/forgery.ts';
 import { COMMAND_LINE } from '../../src/resources/acting.ts';
 import { succeeded } from '../support/client.ts';
@@ -30,8 +30,8 @@ async function isSignedIn({ url }: Pick<ServiceInProcess, 'url'>, token: string)
 /** A visit to the sign-in page, and what posting the form with its cookie answers. */
 async function signIn(url: string, fields: Readonly<Record<string, string>>, cookies = ''): Promise<PortalReply> {
   const page = await request(`${url}/sign-in`, { headers: { cookie: cookies } });
-  const visit = new RegExp(`${VISIT_COOKIE}=([^;]+)`).exec(page.headers.get('set-cookie') ?? '')?.[1] ?? '';
-  const cookie = `${VISIT_COOKIE}=${visit}${cookies === '' ? '' : `; ${cookies}`}`;
+  const visit = new RegExp(`${VISITOR_COOKIE}=([^;]+)`).exec(page.headers.get('set-cookie') ?? '')?.[1] ?? '';
+  const cookie = `${VISITOR_COOKIE}=${visit}${cookies === '' ? '' : `; ${cookies}`}`;
   return request(`${url}/sign-in`, { form: { formToken: formToken(visit), ...fields }, headers: { cookie } });
 }
 
@@ -253,7 +253,7 @@ describe('signing in', () => {
     });
     assert.equal(without.status, 403);
     assert.match(without.text, /did not bring the cookie/);
-    const other = `${VISIT_COOKIE}=${'B'.repeat(43)}`;
+    const other = `${VISITOR_COOKIE}=${'B'.repeat(43)}`;
     const forged = await request(`${service.url}/sign-in`, {
       form: { ...fields, formToken: formToken('A'.repeat(43)) },
       headers: { cookie: other },
@@ -267,16 +267,16 @@ describe('signing in', () => {
     const own = 'A-_9'.repeat(11).slice(1);
     assert.equal(own.length, 43);
     for (const cookie of [own.slice(1), `${own}A`, own.repeat(200), `${own.slice(1)}=`, `${own.slice(1)}%`]) {
-      const headers = { cookie: `${VISIT_COOKIE}=${cookie}` };
+      const headers = { cookie: `${VISITOR_COOKIE}=${cookie}` };
       const page = await request(`${url}/sign-in`, { headers });
-      assert.match(page.headers.get('set-cookie') ?? '', new RegExp(`^${VISIT_COOKIE}=[A-Za-z0-9_-]{43};`));
+      assert.match(page.headers.get('set-cookie') ?? '', new RegExp(`^${VISITOR_COOKIE}=[A-Za-z0-9_-]{43};`));
       const posted = await request(`${url}/sign-in/passkey/options`, {
         form: { formToken: formToken(cookie) },
         headers: { ...headers, host: 'localhost' },
       });
       assert.equal(posted.status, 403);
     }
-    const kept = await request(`${url}/sign-in`, { headers: { cookie: `${VISIT_COOKIE}=${own}` } });
+    const kept = await request(`${url}/sign-in`, { headers: { cookie: `${VISITOR_COOKIE}=${own}` } });
     assert.equal(kept.headers.get('set-cookie'), null);
   });
 
@@ -287,7 +287,7 @@ describe('signing in', () => {
       const cookie = String(visitor).padStart(43, 'A');
       return request(`${service.url}/sign-in/passkey/options`, {
         form: { formToken: formToken(cookie) },
-        headers: { cookie: `${VISIT_COOKIE}=${cookie}`, host: 'localhost' },
+        headers: { cookie: `${VISITOR_COOKIE}=${cookie}`, host: 'localhost' },
       });
     };
     for (let at = 0; at < 10; at += 1) assert.equal((await ask(0)).status, 200);

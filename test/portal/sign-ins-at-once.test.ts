@@ -4,7 +4,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { hashPassword } from '../../src/access/password.ts';
 import { CLIENT_FAILURES_MAX, PASSWORD_MAX_LENGTH } from '../../src/kernel/limits/limits.ts';
 import { randomBytes } from '../../src/kernel/random.ts';
-import { SESSION_COOKIE, VISIT_COOKIE } from '../../src/portal/cookies.ts';
+import { SESSION_COOKIE, VISITOR_COOKIE } from '../../src/portal/cookies.ts';
 import { formToken } from '../../src/portal/forgery.ts';
 import { COMMAND_LINE } from '../../src/resources/acting.ts';
 import { type PortalReply, request } from '../support/portal-requests.ts';
@@ -38,7 +38,7 @@ function signInAtOnce(t: TestContext, service: ServiceInProcess, passwords: read
     send: (password) =>
       request(`${service.url}/sign-in`, {
         form: { formToken: formToken(VISIT), userName: 'grace', password },
-        headers: { cookie: `${VISIT_COOKIE}=${VISIT}` },
+        headers: { cookie: `${VISITOR_COOKIE}=${VISIT}` },
       }),
   });
 }

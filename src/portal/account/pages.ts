@@ -4,13 +4,13 @@ import { refuseBlocked } from '../../access/throttle.ts';
 import { html } from '../../http/html.ts';
 import { PASSKEY_REQUEST_BYTES, SIGN_IN_REQUEST_BYTES } from '../../kernel/limits/portal.ts';
 import { Refusal } from '../../kernel/refusal.ts';
+import { originOf } from '../browser.ts';
 import { type PageCall, redirectTo, type View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';
 import { confirmPage } from '../parts/confirm.ts';
 import { type FormState, newForm, refusedForm } from '../parts/form-state.ts';
 import { tooOften } from '../sign-in/pages.ts';
-import { originOf } from '../trustworthy.ts';
 import { type AccountForms, accountView } from './view.ts';
 
 const NOBODY_TYPED: AccountForms = { password: newForm(), passkey: newForm() };

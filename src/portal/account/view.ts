@@ -4,6 +4,7 @@ import type { Passkey } from '../../access/passkey.ts';
 import type { Session } from '../../access/session.ts';
 import { type Html, html } from '../../http/html.ts';
 import { CHOSEN_PASSWORD_MAX_LENGTH, CHOSEN_PASSWORD_MIN_LENGTH } from '../../kernel/limits/limits.ts';
+import { browserName } from '../browser.ts';
 import type { PageCall, View } from '../call.ts';
 import { badge } from '../parts/badge.ts';
 import { actionButton, linkButton, submitButton } from '../parts/button.ts';
@@ -15,7 +16,6 @@ import { pageHeader, section } from '../parts/header.ts';
 import { notice } from '../parts/notice.ts';
 import { table } from '../parts/table.ts';
 import { relativeTime, time } from '../parts/time.ts';
-import { browserName } from '../user-agent.ts';
 
 export type AccountForms = { readonly password: FormState; readonly passkey: FormState };
 export type AccountState = {

@@ -10,7 +10,7 @@ import { listView, readListed } from '../parts/list.ts';
 import { emptyState, nothingFound, table, withQuery } from '../parts/table.ts';
 import { time } from '../parts/time.ts';
 import { readInstant } from '../query.ts';
-import { readThings, type Thing, thingId, thingLink } from '../things.ts';
+import { type ResourceLink, readResourceLinks, resourceId, resourceLink } from '../resource-links.ts';
 import { actionChoices, actionText } from './actions.ts';
 
 const PATH = '/audit';
@@ -25,7 +25,7 @@ export function auditPages({ pages, store, hasPage }: PageDependencies): PageRou
         (before, limit) => store.audit.list(before, limit, filter),
         ({ id }) => id,
       );
-      const things = await readThings(
+      const things = await readResourceLinks(
         store,
         items.flatMap(({ actor, target }) => [actor, target]),
         hasPage,
@@ -58,7 +58,7 @@ async function readFilter(query: URLSearchParams, store: PageDependencies['store
 
 function auditTable(
   entries: readonly AuditRecord[],
-  things: (reference: string) => Thing,
+  things: (reference: string) => ResourceLink,
   query: URLSearchParams,
 ): Html {
   const isFiltered = NAMES.some((name) => (query.get(name) ?? '') !== '');
@@ -85,7 +85,7 @@ const NOTHING_YET = emptyState({
 
 function row(
   { at, actor, action, target, changes }: AuditRecord,
-  things: (reference: string) => Thing,
+  things: (reference: string) => ResourceLink,
   query: URLSearchParams,
 ): Html[] {
   const filtered = (name: string, value: string): string => withQuery(PATH, query, { [name]: value, cursor: null });
@@ -94,7 +94,7 @@ function row(
     time(at),
     html`<a href="${filtered('actor', actor)}" class="plain-link">${who.name}</a>${who.kind === null ? null : html`<span class="cell-hint">${who.kind}</span>`}`,
     html`${actionText(action)}<span class="cell-hint"><code>${action}</code></span>`,
-    html`${thingLink(things(target))}<span class="cell-hint">${thingId(target)}</span>`,
+    html`${resourceLink(things(target))}<span class="cell-hint">${resourceId(target)}</span>`,
     differences(changes),
   ];
 }

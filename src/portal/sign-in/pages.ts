@@ -10,12 +10,12 @@ import {
   SMALL_FORM_BYTES,
 } from '../../kernel/limits/portal.ts';
 import { Refusal } from '../../kernel/refusal.ts';
+import { isTrustworthy, originOf } from '../browser.ts';
 import { type OpenCall, ownPath, type Redirect, redirectTo, type View } from '../call.ts';
-import { clearCookie, SESSION_COOKIE, setCookie, VISIT_COOKIE } from '../cookies.ts';
+import { clearCookie, SESSION_COOKIE, setCookie, VISITOR_COOKIE } from '../cookies.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';
 import { type FormState, newForm, refusedForm } from '../parts/form-state.ts';
-import { isTrustworthy, originOf } from '../trustworthy.ts';
 import { signInView } from './view.ts';
 
 export function signInPages(dependencies: PageDependencies): PageRoute[] {
@@ -127,7 +127,7 @@ const PASSKEY_REFUSED = 'this passkey is not known here or was not shown in time
 
 /** Into the portal, with a cookie that nobody had before. */
 function signedIn({ token }: NewSession, next: string): Redirect {
-  return { redirect: next, cookies: [setCookie(SESSION_COOKIE, token), clearCookie(VISIT_COOKIE)] };
+  return { redirect: next, cookies: [setCookie(SESSION_COOKIE, token), clearCookie(VISITOR_COOKIE)] };
 }
 
 function visitorOf({ request, remoteAddress }: OpenCall): Visitor {

@@ -1,4 +1,4 @@
-/** A request as it comes to a page: who sends it, which secret its forms are bound to, and how the browser wants to be answered. */
+/** The context of a request to a page: who sends it, the secret that its forms are bound to, and whether a part of the page is enough. */
 import type { IncomingMessage } from 'node:http';
 import type { SignedIn } from '../access/session.ts';
 import { actingInPortal } from '../access/sessions.ts';
@@ -8,13 +8,22 @@ import { readCookie, THEME_COOKIE } from './cookies.ts';
 import { formToken } from './forgery.ts';
 import type { Surroundings } from './layout.ts';
 
-/** What is known of a request before its page is asked. `cookie` is the secret that its forms are bound to. */
-export type Visit = Surroundings & { readonly cookie: string; readonly isNew: boolean; readonly isPartial: boolean };
+/** What is known before the page answers. `cookie` is the secret that its forms are bound to. */
+export type RequestContext = Surroundings & {
+  readonly cookie: string;
+  readonly isNew: boolean;
+  readonly isPartial: boolean;
+};
 
-/** 32 bytes in Base64url. Whatever else a browser brings is not kept in memory, nor sent back. */
-export const VISIT_COOKIE_VALUE: RegExp = /^[A-Za-z0-9_-]{43}$/;
+/** 32 bytes in Base64url. Any other value is neither kept in memory nor sent back. */
+export const VISITOR_COOKIE_VALUE: RegExp = /^[A-Za-z0-9_-]{43}$/;
 
-export function visitOf(request: IncomingMessage, session: SignedIn | null, cookie: string, isNew: boolean): Visit {
+export function requestContextOf(
+  request: IncomingMessage,
+  session: SignedIn | null,
+  cookie: string,
+  isNew: boolean,
+): RequestContext {
   const theme = readCookie(request, THEME_COOKIE);
   return {
     session,
@@ -28,7 +37,11 @@ export function visitOf(request: IncomingMessage, session: SignedIn | null, cook
   };
 }
 
-export function openCallOf(call: Call, { cookie, session, csrf, theme, url, isPartial }: Visit, now: number): OpenCall {
+export function openCallOf(
+  call: Call,
+  { cookie, session, csrf, theme, url, isPartial }: RequestContext,
+  now: number,
+): OpenCall {
   const { request, params, query, body, remoteAddress, signal } = call;
   const form = body instanceof URLSearchParams ? body : new URLSearchParams();
   const asked = { request, params, query, form, url, isPartial, now, remoteAddress, signal };
@@ -41,8 +54,8 @@ export function pageCallOf(call: OpenCall, session: SignedIn): PageCall {
   return { ...call, session, user, role, acting: actingInPortal(session), may: (takes) => mayAct(role, takes) };
 }
 
-/** Back to the page afterwards; what was posted is not sent again by itself. */
-export function signInFirst(request: IncomingMessage, { url, isPartial }: Visit): Redirect {
+/** After signing in, the browser returns to the page. A form is not sent again. */
+export function signInFirst(request: IncomingMessage, { url, isPartial }: RequestContext): Redirect {
   if (request.method === 'POST') return { redirect: '/sign-in' };
   const current = String(request.headers['hx-current-url'] ?? '');
   const seen = isPartial && URL.canParse(current) ? new URL(current) : null;
@@ -50,7 +63,7 @@ export function signInFirst(request: IncomingMessage, { url, isPartial }: Visit)
   return { redirect: next === '/' ? '/sign-in' : `/sign-in?${new URLSearchParams({ next })}` };
 }
 
-/** A browser's address line; programs ask for JSON, or do not say. Paths of the API are answered as the API answers. */
+/** Whether a browser asks for a page. Programs ask for JSON or for nothing in particular. Paths of the API get the API's answers. */
 export function wantsPage({ method, url = '', headers }: IncomingMessage): boolean {
   return method === 'GET' && !url.startsWith('/services/') && headers.accept?.includes('text/html') === true;
 }

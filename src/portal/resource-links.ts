@@ -1,13 +1,13 @@
-/** Who and what the audit log names: `user:<id>` as a person knows it, with a link where there is a page. */
+/** The resources that the audit log names, such as `user:<id>`: by their name, and with a link if they have a page. */
 import { type Html, html } from '../http/html.ts';
 import { isUuidV7 } from '../kernel/ids.ts';
 import type { Store } from '../store/store.ts';
 import { copyable } from './parts/code.ts';
 
-export type Thing = {
-  /** `user`, `application`, `webhook`…; null for those that have no id, such as `service`. */
+export type ResourceLink = {
+  /** `user`, `application`, `webhook`…; null without an id, as for `service`. */
   readonly kind: string | null;
-  /** Its name, or what stands for it where it is gone. */
+  /** Its name; the end of its id if it was deleted. */
   readonly name: string;
   readonly href: string | null;
 };
@@ -31,35 +31,39 @@ const FIXED: Readonly<Record<string, string>> = {
   'embedding-program': 'the embedding program',
 };
 
-/** Looks up each reference once. A page has few of them, so one read each will do. */
-export async function readThings(
+/** Reads each resource once. A page names few, so each costs one read. */
+export async function readResourceLinks(
   store: Store,
   references: Iterable<string>,
   hasPage: (path: string) => boolean,
-): Promise<(reference: string) => Thing> {
+): Promise<(reference: string) => ResourceLink> {
   const distinct = [...new Set(references)];
   const found = await Promise.all(
-    distinct.map(async (reference) => [reference, await readThing(store, reference, hasPage)] as const),
+    distinct.map(async (reference) => [reference, await readResourceLink(store, reference, hasPage)] as const),
   );
-  const things = new Map(found);
-  return (reference) => things.get(reference) ?? unknown(reference);
+  const links = new Map(found);
+  return (reference) => links.get(reference) ?? unknown(reference);
 }
 
-/** With its kind before it, and a link. */
-export function thingLink({ kind, name, href }: Thing): Html {
+/** Its kind, and its name as a link. */
+export function resourceLink({ kind, name, href }: ResourceLink): Html {
   const label = href === null ? html`<span>${name}</span>` : html`<a href="${href}">${name}</a>`;
   return kind === null
     ? label
     : html`<span class="thing"><span class="quiet">${kind.replaceAll('-', ' ')}</span> ${label}</span>`;
 }
 
-/** Its reference, to be copied. */
-export function thingId(reference: string): Html {
+/** Its id, with a button that copies it. */
+export function resourceId(reference: string): Html {
   const id = reference.slice(reference.indexOf(':') + 1);
   return isUuidV7(id) ? copyable(id, 'id', `…${id.slice(-12)}`) : copyable(id);
 }
 
-async function readThing(store: Store, reference: string, hasPage: (path: string) => boolean): Promise<Thing> {
+async function readResourceLink(
+  store: Store,
+  reference: string,
+  hasPage: (path: string) => boolean,
+): Promise<ResourceLink> {
   const [kind = '', id = ''] = split(reference);
   const source = SOURCES[kind];
   if (source === undefined || !isUuidV7(id)) return unknown(reference);
@@ -70,7 +74,7 @@ async function readThing(store: Store, reference: string, hasPage: (path: string
     : { kind, name, href: hasPage(item) ? `${source.path}/${id}` : null };
 }
 
-function unknown(reference: string): Thing {
+function unknown(reference: string): ResourceLink {
   const fixed = FIXED[reference];
   if (fixed !== undefined) return { kind: null, name: fixed, href: null };
   const [kind = '', id = ''] = split(reference);
