@@ -140,7 +140,7 @@ function tooSlow(): Refusal {
 }
 
 function cutShort(): Refusal {
-  return new Refusal('invalid_request', 'the body ended before it was whole', CLOSING);
+  return new Refusal('invalid_request', 'the body ended before it was complete', CLOSING);
 }
 
 function unsupported(description: string): Refusal {

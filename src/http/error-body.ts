@@ -51,5 +51,5 @@ export function asRefusal(error: unknown, errorId: string, log: Log): Refusal {
   }
   if (error instanceof Refusal) return error;
   log.error({ errorId, err: error }, 'request failed');
-  return new Refusal('server_error', 'the request failed for a reason of ours');
+  return new Refusal('server_error', 'an internal error occurred');
 }

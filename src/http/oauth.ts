@@ -86,7 +86,7 @@ export function parametersOf({ body, mediaType }: Pick<Call, 'body' | 'mediaType
       if (given === undefined || (given === null && name === 'scope')) continue;
       if (typeof given !== 'string') throw refuseField(alias, 'must be a string', 'invalid_request');
       if (value !== undefined && !isSame(name, value, given)) {
-        throw refuseField(alias, `differs from ${from}, another name of the same`, 'invalid_request');
+        throw refuseField(alias, `differs from ${from}, another name of the same parameter`, 'invalid_request');
       }
       value = given;
       from = alias;
@@ -210,7 +210,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 /** RFC 6749 §2.3.1: the id and the secret are form-encoded, joined by a colon, and Base64-encoded. */
 function basicCredentials(header: string): ClientCredentials {
   if (!isBasic(header)) {
-    throw new Refusal('invalid_client', 'of the authentication schemes only Basic is taken here');
+    throw new Refusal('invalid_client', 'the only authentication scheme supported is Basic');
   }
   const base64 = header.length > AUTHORIZATION_BYTES ? undefined : BASIC.exec(header)?.[1];
   const text = base64 === undefined ? null : decodeUtf8(Buffer.from(base64, 'base64'));

@@ -73,7 +73,7 @@ function securitySchemes(tokenUrl: string, products: readonly Product[]): JsonOb
       description: 'An application gets a token with its client id and secret (RFC 6749 §4.4).',
       flows: { clientCredentials: { tokenUrl, scopes: Object.fromEntries(scopes.sort()) } },
     },
-    bearer: { type: 'http', scheme: 'bearer', description: 'An access token that is there already (RFC 6750 §2.1).' },
+    bearer: { type: 'http', scheme: 'bearer', description: 'An existing access token (RFC 6750 §2.1).' },
     clientBasic: {
       type: 'http',
       scheme: 'basic',
@@ -181,7 +181,7 @@ function sharedRef(status: number, reply: ReplyDescription | undefined): JsonObj
 
 function replyResponse(status: number, reply: ReplyDescription, schemas: SchemaCollection): JsonObject {
   const { description, schema, mediaType = 'application/json', headers = {} } = reply;
-  const all = status === 201 ? { Location: 'Where it is from now on.', ...headers } : headers;
+  const all = status === 201 ? { Location: 'The address of the new resource.', ...headers } : headers;
   return {
     description,
     ...headersOf(all, true),
@@ -328,11 +328,11 @@ const DESCRIPTION = `Get an access token with \`issueToken\` and send it as \`Au
 of the token, and the user that the application acts as needs the permission of that name; each operation names it.
 
 Instants are ISO 8601 in UTC with milliseconds. Ids are UUIDv7. Unknown fields and query parameters are refused with 400.
-Lists come in pages: \`limit\` says how many items, and \`nextCursor\` of one page is the \`cursor\` of the next.
+Lists are paginated: \`limit\` is the number of items, and \`nextCursor\` of one page is the \`cursor\` of the next.
 
-Whatever is refused is answered with the \`Error\` body; its \`errorId\` also stands in the log of the service. An unknown path is
-404, another method than a path takes 405 with \`Allow\`, headers that are too large 431, a transfer coding other than \`chunked\`
-501, an HTTP version other than 1.0 and 1.1 505. Replies may gain members.`;
+Errors have the \`Error\` body, whose \`errorId\` is also in the log of the service. The service answers 404 to an unknown path, 405
+with \`Allow\` to an unsupported method, 431 to headers that are too large, 501 to a transfer coding other than \`chunked\`, and 505 to
+an HTTP version other than 1.0 and 1.1. Later versions may add members to replies.`;
 
 const TAGS: readonly { readonly name: string; readonly description: string }[] = [
   { name: 'oauth', description: 'Access tokens: issued, introspected, revoked, and checked for a proxy.' },
@@ -340,12 +340,12 @@ const TAGS: readonly { readonly name: string; readonly description: string }[] =
   { name: 'users', description: 'Portal accounts: permissions and constraints.' },
   { name: 'products', description: 'The API catalogue: which request needs which scope.' },
   { name: 'employees', description: 'The employees API: it emits `employee.created` and `employee.updated`.' },
-  { name: 'event-types', description: 'The kinds of event.' },
-  { name: 'events', description: 'Events on their way in.' },
-  { name: 'endpoints', description: 'Where deliveries go, and how they prove who sent them.' },
-  { name: 'keys', description: 'PGP keys that deliveries are encrypted to.' },
-  { name: 'webhooks', description: 'Which events go to which endpoint.' },
-  { name: 'deliveries', description: 'What became of each event for each webhook.' },
+  { name: 'event-types', description: 'The types of events.' },
+  { name: 'events', description: 'Publishing and erasing events.' },
+  { name: 'endpoints', description: 'Where deliveries are sent, and how they are authenticated.' },
+  { name: 'keys', description: 'PGP keys for which deliveries are encrypted.' },
+  { name: 'webhooks', description: 'Which events are sent to which endpoint.' },
+  { name: 'deliveries', description: 'The delivery of each event to each webhook.' },
   { name: 'audit', description: 'Who changed what.' },
   { name: 'operation', description: 'For monitors, load balancers and generators of clients.' },
 ];

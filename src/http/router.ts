@@ -50,11 +50,11 @@ export function createRouter(routes: readonly Route[]): Router {
       const path = canonicalPath(target);
       if (!path.ok) throw new Refusal(path.code, path.description);
       const entry = find(path.segments);
-      if (entry === undefined) throw new Refusal('not_found', 'there is nothing at this path');
+      if (entry === undefined) throw new Refusal('not_found', 'this path does not exist');
       const route = entry.methods.get(method === 'HEAD' ? 'GET' : method) ?? entry.methods.get(ANY);
       if (route === undefined) {
         const allowed = allowedOf(entry).join(', ');
-        throw new Refusal('method_not_allowed', `this path takes ${allowed}`, { headers: { Allow: allowed } });
+        throw new Refusal('method_not_allowed', `this path supports only ${allowed}`, { headers: { Allow: allowed } });
       }
       return { route, params: paramsOf(entry.parameters, path.segments), segments: path.segments };
     },

@@ -99,7 +99,7 @@ describe('a token request as a form', () => {
     const without = await postForm(service, TOKEN, GRANT);
     assertOAuthError(without, 401, 'invalid_client', /credentials are required/, /^Basic /);
     const bearer = await postForm(service, TOKEN, GRANT, { Authorization: 'Bearer abc' });
-    assertOAuthError(bearer, 401, 'invalid_client', /only Basic/, /^Basic /);
+    assertOAuthError(bearer, 401, 'invalid_client', /only authentication scheme supported is Basic/, /^Basic /);
   });
 
   it('is granted with the client id of HTTP Basic in the body too', async (t) => {
