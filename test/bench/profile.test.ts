@@ -33,8 +33,8 @@ describe('what a function of the event loop is for', () => {
     ['insert node:internal/timers < send src/outbound/transport.ts', "Node's http, net, streams and timers"],
     ['postMessage  < postMessage node:internal/worker', 'handing statements to the writing thread'],
     ['emitMessage node:internal/per_context/messageport', 'handing statements to the writing thread'],
-    ['sent src/store/sqlite/driver/thread-handle.ts', 'handing statements to the writing thread'],
-    ['end src/store/sqlite/driver/packing.ts', 'handing statements to the writing thread'],
+    ['sent src/store/sqlite/driver/thread-writer.ts', 'handing statements to the writing thread'],
+    ['end src/store/sqlite/driver/thread-protocol.ts', 'handing statements to the writing thread'],
     ['hash node:internal/crypto/hash < sha256 src/wire/hash.ts', 'hashes and signatures'],
     ['sha256 src/wire/hash.ts', 'hashes and signatures'],
     [
@@ -50,7 +50,7 @@ describe('what a function of the event loop is for', () => {
     ['observe node_modules/prom-client/lib/histogram.js < answer src/http/server.ts', 'metrics and log'],
     ['observeRequest src/observe/metrics.ts', 'metrics and log'],
     ['all src/store/sqlite/driver/sqlite.ts < records src/store/sqlite/delivery/dispatch.ts', 'reading from SQLite'],
-    ['end src/store/sqlite/driver/snapshot.ts', 'reading from SQLite'],
+    ['end src/store/sqlite/driver/sqlite.ts', 'reading from SQLite'],
     ['flush src/store/sqlite/driver/sqlite.ts', 'statements and rows'],
     ['readRecord src/store/sqlite/delivery/dispatch.ts', 'statements and rows'],
     ['judge src/delivery/judge.ts', 'delivery: claim, judge, settle'],
@@ -79,7 +79,7 @@ describe('what a function of the writing thread is for', () => {
     ],
     ['postMessage  < reply src/store/sqlite/driver/thread.ts', "the event loop's messages"],
     [
-      'unpackedValue src/store/sqlite/driver/packing.ts < bind src/store/sqlite/driver/thread.ts',
+      'unpackedValue src/store/sqlite/driver/thread-protocol.ts < bind src/store/sqlite/driver/thread.ts',
       "the event loop's messages",
     ],
     ['processImmediate node:internal/timers', 'the rest'],

@@ -39,8 +39,7 @@ const CALLERS: readonly Rule[] = [
     url: /^node:(buffer|fs|url|zlib|internal\/(buffer|encoding|errors|event_target|perf\/.+|url|util(\/.+)?|validators))$/,
   },
 ];
-const MESSAGES =
-  /^(node:internal\/(worker|per_context\/messageport)|src\/store\/sqlite\/driver\/(packing|messages)\.ts$)/;
+const MESSAGES = /^(node:internal\/(worker|per_context\/messageport)|src\/store\/sqlite\/driver\/thread-protocol\.ts$)/;
 
 export const LOOP_RULES: readonly Rule[] = [
   GARBAGE,
@@ -51,7 +50,7 @@ export const LOOP_RULES: readonly Rule[] = [
   { what: 'handing statements to the writing thread', url: MESSAGES },
   {
     what: 'handing statements to the writing thread',
-    url: /^src\/store\/sqlite\/driver\/(thread-handle|threads|checkpoints)\.ts$/,
+    url: /^src\/store\/sqlite\/driver\/thread-writer\.ts$/,
   },
   { what: 'hashes and signatures', url: /^(node:(internal\/)?crypto(\/|$)|src\/wire\/(web-)?hash\.ts$)/ },
   { what: "Node's http, net, streams and timers", url: /^node:/ },
@@ -59,8 +58,11 @@ export const LOOP_RULES: readonly Rule[] = [
   { what: 'metrics and log', url: /^node_modules\/(prom-client|pino[^/]*|sonic-boom)\// },
   { what: 'metrics and log', url: /^src\/observe\// },
   { what: null, url: /^(node_modules\/|src\/(kernel\/(ids|random|secret)|wire\/(bytes|base64))\.ts$)/ },
-  { what: 'reading from SQLite', url: /^src\/store\/sqlite\/driver\/sqlite\.ts$/, name: /^(get|all)$/ },
-  { what: 'reading from SQLite', url: /^src\/store\/sqlite\/driver\/snapshot\.ts$/ },
+  {
+    what: 'reading from SQLite',
+    url: /^src\/store\/sqlite\/driver\/sqlite\.ts$/,
+    name: /^(get|all|prepareRead|begin|end)$/,
+  },
   { what: 'statements and rows', url: /^src\/store\// },
   { what: 'delivery: claim, judge, settle', url: /^src\/delivery\// },
   { what: "the envelope's and the signature's text", url: /^src\/wire\// },

@@ -36,7 +36,7 @@ const insert = (id: number, more: Readonly<Record<string, string | number>> = {}
 const named = (db: SqliteDatabase): unknown[] =>
   (db.all('SELECT name FROM thing ORDER BY id', {}) as { name: string }[]).map(({ name }) => name);
 
-/** What another process sees: only what was committed. */
+/** Another process sees only what was committed. */
 function countSeenElsewhere(path: string): unknown {
   const other = new BetterSqlite3(path, { readonly: true });
   try {
@@ -46,7 +46,7 @@ function countSeenElsewhere(path: string): unknown {
   }
 }
 
-/** Settles each and says how: the error, or null. */
+/** Waits for each and returns its error, or null. */
 async function outcomes(work: readonly Promise<unknown>[]): Promise<unknown[]> {
   const settled = await Promise.allSettled(work);
   return settled.map((one) => (one.status === 'rejected' ? one.reason : null));
@@ -54,7 +54,7 @@ async function outcomes(work: readonly Promise<unknown>[]): Promise<unknown[]> {
 
 for (const writer of WRITERS) {
   describe(`group commit, written by ${writer}`, () => {
-    it('commits what is asked for in one turn together, durable when it resolves, in the order of asking', async (t) => {
+    it('commits the lists of one turn together and in order, durable when they resolve', async (t) => {
       const { path, db } = await open(t, writer);
       // A commit ends after a few milliseconds of statements, so that one of them may take fewer on a busy machine.
       let isTogether = false;
@@ -77,13 +77,13 @@ for (const writer of WRITERS) {
       assert.ok(isTogether);
     });
 
-    it('lets more than one commit’s worth wait for the next, and forgets none', async (t) => {
+    it('commits more lists than one commit takes, and forgets none', async (t) => {
       const { path, db } = await open(t, writer);
       await Promise.all(Array.from({ length: 2000 }, (_, id) => db.commit([insert(id)])));
       assert.equal(countSeenElsewhere(path), 2000);
     });
 
-    it('refuses only the list that broke a constraint, and undoes all of it', async (t) => {
+    it('refuses only the list that violates a constraint, and undoes all of it', async (t) => {
       const { path, db } = await open(t, writer);
       const [first, second, third] = await outcomes([
         db.commit([insert(1)]),
@@ -116,7 +116,7 @@ for (const writer of WRITERS) {
       assert.deepEqual(named(db), ['a', 'thing 2']);
     });
 
-    it('refuses only the list that is no SQL, or lacks a parameter', async (t) => {
+    it('refuses only a list with invalid SQL or a missing parameter', async (t) => {
       const { db } = await open(t, writer);
       const [first, second, third] = await outcomes([
         db.commit([insert(1), { sql: 'INSERT INTO nowhere VALUES (1)', params: {} }]),
@@ -129,7 +129,7 @@ for (const writer of WRITERS) {
       assert.deepEqual(named(db), ['thing 3']);
     });
 
-    it('lets a later list of the same commit see what the earlier ones wrote', async (t) => {
+    it('shows a later list of the same commit what earlier ones wrote', async (t) => {
       const { db } = await open(t, writer);
       const [, second] = await Promise.all([
         db.commit([insert(1)]),
@@ -140,7 +140,7 @@ for (const writer of WRITERS) {
       assert.deepEqual(second, [{ changes: 1, rows: [{ id: 1, name: 'seen' }] }]);
     });
 
-    it('gives the changes and rows of each statement of a list', async (t) => {
+    it('returns the changes and rows of each statement of a list', async (t) => {
       const { db } = await open(t, writer);
       const results = await db.commit([
         insert(1),
@@ -157,17 +157,17 @@ for (const writer of WRITERS) {
     });
   });
 
-  describe(`what a constraint refuses, written by ${writer}`, () => {
+  describe(`a violated constraint, written by ${writer}`, () => {
     const table: readonly [what: string, statement: Statement, kind: string, columns: readonly string[]][] = [
       ['a taken primary key', insert(1), 'unique', ['thing.id']],
       ['a taken unique column', insert(2, { name: 'thing 1' }), 'unique', ['thing.name']],
       ['a taken pair of columns', insert(2, { size: 5, parent: 1 }), 'unique', ['thing.size', 'thing.parent']],
       ['a value that a CHECK forbids', insert(2, { size: 100 }), 'check', ['size < 100']],
-      ['a reference to nothing', insert(2, { parent: 9 }), 'foreign_key', []],
-      ['the deletion of what is referred to', { sql: 'DELETE FROM parent', params: {} }, 'foreign_key', []],
+      ['a reference to a missing row', insert(2, { parent: 9 }), 'foreign_key', []],
+      ['the deletion of a row with references to it', { sql: 'DELETE FROM parent', params: {} }, 'foreign_key', []],
     ];
     for (const [what, statement, kind, columns] of table) {
-      it(`is told as ${kind}: ${what}`, async (t) => {
+      it(`is reported as ${kind}: ${what}`, async (t) => {
         const { db } = await open(t, writer);
         await db.commit([{ sql: 'INSERT INTO parent VALUES (1)', params: {} }, insert(1, { size: 5, parent: 1 })]);
         const [error] = await outcomes([db.commit([statement])]);
@@ -179,9 +179,9 @@ for (const writer of WRITERS) {
   });
 
   describe(`a commit that fails as a whole, written by ${writer}`, () => {
-    it('rejects every list in it, keeps nothing, and the next commit goes on', async (t) => {
+    it('rejects every list in it and keeps nothing, and the next commit succeeds', async (t) => {
       const { path, db } = await open(t, writer);
-      // A deferred reference to nothing is found at COMMIT, when each list for itself has passed.
+      // COMMIT finds the broken deferred reference after each list has passed by itself.
       const errors = await outcomes([
         db.commit([insert(1)]),
         db.commit([insert(2, { late: 9 })]),
@@ -196,7 +196,7 @@ for (const writer of WRITERS) {
   });
 
   describe(`closing, written by ${writer}`, () => {
-    it('writes what was asked for before, and refuses what comes after', async (t) => {
+    it('writes everything before it, and refuses everything after it', async (t) => {
       const { path, db } = await open(t, writer);
       const commits = Array.from({ length: 600 }, (_, id) => db.commit([insert(id)]));
       await db.close();
@@ -208,7 +208,7 @@ for (const writer of WRITERS) {
 }
 
 describe('a full disk', () => {
-  it('says that the disk is full where that ended the transaction, keeps nothing, and goes on once there is room', async (t) => {
+  it('is reported if it ended the transaction, nothing is kept, and writing continues once there is room', async (t) => {
     const { path, db } = await open(t);
     await db.commit([insert(1)]);
     const pages = Number(db.connection.pragma('page_count', { simple: true }));

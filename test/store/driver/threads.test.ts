@@ -44,8 +44,8 @@ const value: fc.Arbitrary<SqlValue> = fc.oneof(
   ...[bytes, bytes.map((some) => Buffer.concat([Buffer.from('a pool'), some]).subarray(6))],
 );
 
-describe('values between the event loop and a thread', () => {
-  it('come out as they went in, whatever is beside them', () => {
+describe('values sent between the event loop and a thread', () => {
+  it('arrive unchanged, whatever other values are in the message', () => {
     fc.assert(
       fc.property(fc.array(value), (values) => {
         const packing = createPacking();
@@ -61,7 +61,7 @@ describe('values between the event loop and a thread', () => {
     );
   });
 
-  it('are written as the event loop would write them, and rows come back alike', async (t) => {
+  it('are written as the event loop writes them, and rows are returned alike', async (t) => {
     const [here, there] = [open(t, null), open(t)];
     await fc.assert(
       fc.asyncProperty(fc.array(value, { minLength: 1, maxLength: 5 }), async (values) => {
@@ -78,7 +78,7 @@ const PATIENCE_MS = 60_000;
 
 const FLAGS = 'deno' in process.versions ? ['run', '--allow-all'] : ['--disable-warning=ExperimentalWarning'];
 
-/** Bytes come as a Buffer from here, as plain bytes from there. */
+/** The event loop returns bytes as a Buffer, a thread as a Uint8Array. */
 function plainRows(results: Awaited<ReturnType<SqliteDatabase['commit']>> | undefined): unknown {
   return results?.map(({ changes, rows }) => [
     changes,
@@ -88,7 +88,7 @@ function plainRows(results: Awaited<ReturnType<SqliteDatabase['commit']>> | unde
 }
 
 describe('the threads of a database', () => {
-  it('let the event loop read and turn while another process holds the file, and write when it lets go', async (t) => {
+  it('leave the event loop free while another process holds the database, and write once it is released', async (t) => {
     const { path, db } = open(t);
     const holder = await holdLock(t, path);
     let isDone = false;
@@ -105,7 +105,7 @@ describe('the threads of a database', () => {
     assert.equal(count(db), 1);
   });
 
-  it('keep the log short however much is written, and empty it when asked to', async (t) => {
+  it('keep the log short however much is written, and empty it on request', async (t) => {
     const { path, db } = open(t);
     const pageBytes = 4096;
     for (let n = 0; n < 30; n += 1) {
@@ -119,11 +119,11 @@ describe('the threads of a database', () => {
     assert.equal(statSync(`${path}-wal`).size, 0);
   });
 
-  it('are read beside: whoever hears of a commit sees it at once, also where something was read in the same turn', async (t) => {
+  it('show a commit to its caller at once, even after another read in the same turn', async (t) => {
     const { db } = open(t);
     for (let n = 0; n < 300; n += 1) {
       assert.equal(count(db), n);
-      // Reads go on in every turn, so that some are in the one in which the answer comes.
+      // Reads in every turn, so that some are in the turn of the answer.
       let isDone = false;
       const readOn = (): void => {
         if (isDone) return;
@@ -137,7 +137,7 @@ describe('the threads of a database', () => {
     }
   });
 
-  it('are read beside: all that a turn reads is of one state, the next turn’s of the latest', async (t) => {
+  it('show one snapshot to all reads of a turn, and the latest state to the next turn', async (t) => {
     const { path, db } = open(t);
     const other = openSqlite(path);
     cleanUp(t, () => other.close());
@@ -148,7 +148,7 @@ describe('the threads of a database', () => {
     assert.equal(count(db), 1);
   });
 
-  it('write the first of many while the turn that asks for them goes on, and the rest with its end', async (t) => {
+  it('write the first of many lists before the turn ends, and the rest after it', async (t) => {
     const { path, db } = open(t);
     const other = openSqlite(path);
     cleanUp(t, () => other.close());
@@ -161,7 +161,7 @@ describe('the threads of a database', () => {
     assert.equal(count(db), commits.length);
   });
 
-  it('say at once that a reader keeps the log from being emptied, and go on writing', async (t) => {
+  it('report at once that a reader keeps the log from being emptied, and keep writing', async (t) => {
     const { path, db } = open(t);
     await db.commit([insert(1)]);
     const reader = openSqlite(path);
@@ -176,10 +176,10 @@ describe('the threads of a database', () => {
     assert.equal(count(db), 3);
   });
 
-  it('go on where the log cannot be copied: it is told once, and nothing that is committed is refused', async (t) => {
+  it('keep writing if the log cannot be copied, and report that once', async (t) => {
     const program = fileURLToPath(new URL('../../support/full-file.ts', import.meta.url));
     const path = join(temporaryFolder(t), 'test.db');
-    // No file may be larger than this: the database's reaches it, the log does not. In blocks of 512 bytes.
+    // The largest file size in blocks of 512 bytes: the database reaches it, the log does not.
     const script = 'trap \'\' XFSZ; ulimit -f 32768; exec "$@"';
     const { stdout, stderr } = spawnSync('sh', ['-c', script, 'sh', process.execPath, ...FLAGS, program, path], {
       encoding: 'utf8',
@@ -194,7 +194,7 @@ describe('the threads of a database', () => {
     });
   });
 
-  it('end with the database, and only when everything that was asked is written', async (t) => {
+  it('end with the database, after everything is written', async (t) => {
     const { path, db } = open(t);
     const commits = Array.from({ length: 3000 }, (_, n) => db.commit([insert(n)]));
     await db.close();
@@ -207,7 +207,7 @@ describe('the threads of a database', () => {
 });
 
 describe('a thread that ends unexpectedly', () => {
-  it('refuses what waits and all that comes after, calls back once, and loses nothing that was acknowledged', async (t) => {
+  it('refuses waiting and later writes, calls back once, and loses nothing that was acknowledged', async (t) => {
     const threads = startedThreads(t);
     const ended = deferred<Error>();
     let calls = 0;
@@ -233,7 +233,7 @@ describe('a thread that ends unexpectedly', () => {
     assert.equal(count(again), 1);
   });
 
-  it('ends writing too if it is the one that copies the log', async (t) => {
+  it('also ends writing if it is the thread that copies the log', async (t) => {
     const threads = startedThreads(t);
     const ended = deferred<Error>();
     const { db } = open(t, { ...FAILING_TEST, onEnd: ended.resolve });
@@ -244,7 +244,7 @@ describe('a thread that ends unexpectedly', () => {
     await db.close();
   });
 
-  it('may have ended before it began, where other files lie at the path by then', async (t) => {
+  it('may end before it has its connection, for example if other files are at the path', async (t) => {
     const ended = deferred<Error>();
     const { path, db } = open(t, { ...FAILING_TEST, onEnd: ended.resolve });
     renameSync(path, `${path}.moved`);

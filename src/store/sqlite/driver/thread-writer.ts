@@ -110,7 +110,7 @@ function startThread(
   const program = threadProgram('database');
   const worker = new Worker(program, {
     ...{ workerData: start, name: 'sallyport-database', eval: typeof program === 'string' },
-    // What it handles is short-lived: a larger young generation would only fill with garbage.
+    // Its data is short-lived: a larger young generation would only fill with garbage (benchmark "Memory").
     resourceLimits: { maxYoungGenerationSizeMb: 4 },
   });
   const numbering = createNumbering();
