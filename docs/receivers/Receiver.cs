@@ -1,7 +1,7 @@
-// Receives Sallyport's webhooks. .NET Core 3.1, .NET 5 or later and nothing else, behind a web server that ends TLS; GnuPG where
-// deliveries are encrypted.
+// Receives Sallyport's webhooks. .NET Core 3.1, .NET 5 or later without packages, behind a proxy that terminates TLS;
+// GnuPG for encrypted deliveries.
 //
-// README.md beside this has the settings and the order of the checks. What is yours to write is Handle.
+// README.md in this folder has the settings and the order of the checks. Write your own Handle.
 using System;
 using System.Collections.Generic;
 using System.Diagnostics;
@@ -25,7 +25,7 @@ public static class Receiver
     const int MessagesRemembered = 50_000;
     public static Func<DateTimeOffset> Now = () => DateTimeOffset.UtcNow;
 
-    /// <summary>Yours. Once it returns, the message counts as handled; where it throws, the sender tries again.</summary>
+    /// <summary>Write this. Once it returns, the message counts as handled. If it throws, the sender tries again.</summary>
     static void Handle(string messageId, string eventType, JsonElement data)
     {
         Console.WriteLine($"{messageId} {eventType} {data.GetRawText()}");
@@ -52,7 +52,7 @@ public static class Receiver
         + @"&Signature=([A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)\z", RegexOptions.CultureInvariant);
 
     /// <summary>
-    /// Gives the hash that the body has to have. `target` is path and query as sent; names of headers are in lower case.
+    /// Returns the hash that the body must have. `target` is path and query as sent. Header names are in lower case.
     /// </summary>
     static string Verify(string target, Dictionary<string, string> headers, string[] secrets, DateTimeOffset now)
     {
@@ -63,7 +63,7 @@ public static class Receiver
         Check(match.Success, 401, "malformed_authorization", "Authorization lacks SignedHeaders=a;b&Signature=c");
         var names = match.Groups[1].Value.Split(';');
         Check(names.Distinct().Count() == names.Length, 401, "malformed_authorization", "SignedHeaders has a name twice");
-        // Without the date old requests could be sent again, without the hash other bodies.
+        // Without the date, old requests could be replayed. Without the hash, bodies could be exchanged.
         foreach (var name in new[] { "x-content-sha256", "date" })
             Check(names.Contains(name), 401, "unsigned_header", $"SignedHeaders lacks {name}");
         foreach (var name in names)
@@ -81,7 +81,7 @@ public static class Receiver
         var isSigned = false;
         foreach (var secret in secrets)
         {
-            // Each in constant time, and all of them, so that the time tells nothing.
+            // Compares all of them in constant time, so that the time does not reveal which one matches.
             isSigned |= IsSame(Sign(secret, message), match.Groups[2].Value);
         }
         Check(isSigned, 401, "wrong_signature", $"none of the {secrets.Length} secrets signed this path and these headers");
@@ -90,7 +90,7 @@ public static class Receiver
 
     static string Sign(string secret, string message)
     {
-        // A secret in Base64, with its padding, stands for the bytes that it encodes; any other for its own.
+        // The key is the decoded secret if it is Base64 with padding, otherwise the bytes of its text.
         var isBase64 = secret.Length % 4 == 0 && Regex.IsMatch(secret, @"\A[A-Za-z0-9+/]+={0,2}\z");
         using (var hmac = new HMACSHA256(isBase64 ? Convert.FromBase64String(secret) : Encoding.UTF8.GetBytes(secret)))
             return Convert.ToBase64String(hmac.ComputeHash(Encoding.UTF8.GetBytes(message)));
@@ -101,7 +101,7 @@ public static class Receiver
         return CryptographicOperations.FixedTimeEquals(Encoding.UTF8.GetBytes(one), Encoding.UTF8.GetBytes(other));
     }
 
-    /// <summary>Of the bytes as they came: what was parsed and written again has another hash.</summary>
+    /// <summary>Pass the bytes as received: a body that was parsed and serialized again has another hash.</summary>
     static void CheckHash(byte[] body, string contentHash)
     {
         using (var sha256 = SHA256.Create())
@@ -110,7 +110,7 @@ public static class Receiver
     }
     // verify:end
 
-    /// <summary>Gives the answer to a token challenge, or null once a delivery is handled.</summary>
+    /// <summary>Returns the answer to a token challenge, or null once a delivery is handled.</summary>
     static string Receive(string method, string target, Dictionary<string, string> headers, long announced, Stream stream)
     {
         Check(method == "POST", 405, "wrong_method", $"the method is {method}, not POST");
@@ -119,14 +119,14 @@ public static class Receiver
         Check(isKnown, 401, "wrong_api_key", "x-api-key is missing or not the one agreed");
         if (headers.TryGetValue("x-challenge-sha256", out var token))
         {
-            // Nothing but a token is signed, or this would sign anything for anybody.
+            // Signs only tokens. Otherwise anybody could have any text signed.
             var isToken = Regex.IsMatch(token, @"\A[A-Za-z0-9_-]{43}\z");
             Check(isToken, 401, "malformed_challenge", "x-challenge-sha256 is not 43 characters of Base64url");
             return Sign(Secrets[0], $"POST{target}{token}");
         }
         var contentHash = Verify(target, headers, Secrets, Now());
         var (keyName, isZipped) = ReadEncoding(headers);
-        // Where the length is announced, nothing is waited for.
+        // If the length is announced, refuses without waiting for the body.
         var body = announced > MaxBytes ? null : ReadUpTo(MaxBytes + 1, stream);
         Check(body != null && body.Length <= MaxBytes, 413, "too_large", $"the body has more than the {MaxBytes} bytes allowed");
         CheckHash(body, contentHash);
@@ -137,7 +137,7 @@ public static class Receiver
         return null;
     }
 
-    /// <summary>The name of the key where the body is encrypted, else null; and whether it is zipped.</summary>
+    /// <summary>Returns the name of the key (null if the body is not encrypted), and whether the body is compressed.</summary>
     static (string keyName, bool isZipped) ReadEncoding(Dictionary<string, string> headers)
     {
         string keyName = null;
@@ -170,7 +170,7 @@ public static class Receiver
             {
                 RedirectStandardInput = true, RedirectStandardOutput = true, RedirectStandardError = true, UseShellExecute = false,
             };
-            // It never asks for a passphrase; the bound is for what is packed inside PGP.
+            // Never asks for a passphrase. The bound is for compressed data inside the PGP message.
             foreach (var argument in new[] { "--batch", "--no-tty", "--pinentry-mode", "cancel", "--max-output",
                 $"{MaxBytes + 1}", "--status-fd", "2", "--decrypt", file }) start.ArgumentList.Add(argument);
             using (var gpg = Process.Start(start))
@@ -179,7 +179,7 @@ public static class Receiver
                 var content = ReadUpTo(MaxBytes + 1, gpg.StandardOutput.BaseStream);
                 var status = gpg.StandardError.ReadToEnd().Split('\n');
                 gpg.WaitForExit();
-                // GnuPG also "decrypts", with exit status 0, what was never encrypted; then this line is not there.
+                // GnuPG also outputs messages that were not encrypted, with exit status 0, but then without this line.
                 var isDecrypted = gpg.ExitCode == 0 && status.Contains("[GNUPG:] DECRYPTION_OKAY");
                 Check(isDecrypted, 500, "decryption_failed", "the PGP message was changed, cut, or is not for a key that is here");
                 return content;
@@ -198,13 +198,13 @@ public static class Receiver
             using (var unzip = new GZipStream(new MemoryStream(packed), CompressionMode.Decompress))
             {
                 var content = ReadUpTo(MaxBytes + 1, unzip); // of a bomb no more than that is made
-                // The stream does not mind where it is cut; the length at its end (RFC 1952) shows whether it was.
+                // The stream does not report truncation. The length at its end (RFC 1952) shows it.
                 if (content.Length > MaxBytes || BitConverter.ToUInt32(packed, packed.Length - 4) == content.Length) return content;
             }
         }
         catch (InvalidDataException)
         {
-            // As if it were cut.
+            // Treated as truncated.
         }
         throw new Refused(400, "malformed_gzip", "the body is not gzip, or is incomplete");
     }
@@ -223,7 +223,7 @@ public static class Receiver
         JsonElement envelope;
         try
         {
-            // The parser by itself would let through what is not UTF-8.
+            // The parser alone would accept text that is not UTF-8.
             using (var document = JsonDocument.Parse(new UTF8Encoding(false, true).GetString(body)))
                 envelope = document.RootElement.Clone();
         }
@@ -238,7 +238,7 @@ public static class Receiver
             var value = Member(record, "value", JsonValueKind.Object);
             var headers = Member(value, "headers", JsonValueKind.Object);
             var eventType = Member(headers, "eventType", JsonValueKind.String).GetString();
-            // The data is under the name of the event type: employee.created, employeeCreated.
+            // The key of the data is the event type in camelCase: employee.created, employeeCreated.
             var key = Regex.Replace(eventType, "[._-]+(.?)", match => match.Groups[1].Value.ToUpperInvariant());
             return (Member(headers, "messageId", JsonValueKind.String).GetString(), eventType, Member(value, key, null));
         }).ToList();
@@ -258,7 +258,7 @@ public static class Receiver
 
     static void HandleOnce(List<(string messageId, string eventType, JsonElement data)> records)
     {
-        // One delivery at a time: the sender may have given up on one that is still at work here, and send it again.
+        // Handles one delivery at a time: after a timeout, the sender may repeat a delivery that is still being handled here.
         lock (Handled)
         {
             foreach (var record in records)
@@ -278,7 +278,7 @@ public static class Receiver
         var text = "";
         try
         {
-            // Of one that came twice HttpListener keeps the last.
+            // HttpListener keeps only the last of repeated headers.
             var headers = request.Headers.AllKeys.ToDictionary(name => name.ToLowerInvariant(), name => request.Headers[name]);
             var answer = Receive(request.HttpMethod, request.RawUrl, headers, request.ContentLength64, request.InputStream);
             response.StatusCode = answer == null ? 204 : 200;
@@ -303,7 +303,7 @@ public static class Receiver
         }
         catch (HttpListenerException)
         {
-            // The sender has gone away.
+            // The sender has closed the connection.
         }
     }
 
@@ -317,7 +317,7 @@ public static class Receiver
         var host = Environment.GetEnvironmentVariable("HOST") ?? "127.0.0.1";
         var port = Environment.GetEnvironmentVariable("PORT") ?? "8080";
         var listener = new HttpListener();
-        // It answers 404 where Host is another than this: have the server in front send this one, or take any with HOST=*.
+        // It answers 404 to any other Host. Configure the proxy to send this one, or accept any with HOST=*.
         listener.Prefixes.Add($"http://{host}:{port}/");
         listener.Start();
         Console.WriteLine($"listening on port {port}");

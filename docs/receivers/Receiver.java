@@ -1,6 +1,6 @@
-// Receives Sallyport's webhooks. Java 17 or later and nothing else; GnuPG where deliveries are encrypted.
+// Receives Sallyport's webhooks. Java 17 or later without packages; GnuPG for encrypted deliveries.
 //
-// README.md beside this has the settings and the order of the checks. What is yours to write is handle().
+// README.md in this folder has the settings and the order of the checks. Write your own handle().
 
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
@@ -51,7 +51,7 @@ public final class Receiver {
     static final int MESSAGES_REMEMBERED = 50_000;
     static Clock clock = Clock.systemUTC();
 
-    /** Yours. Once it returns, the message counts as handled; where it throws, the sender tries again. `data` is JSON. */
+    /** Write this. Once it returns, the message counts as handled. If it throws, the sender tries again. `data` is JSON. */
     static void handle(String messageId, String eventType, String data) {
         System.out.println(messageId + " " + eventType + " " + data);
     }
@@ -76,7 +76,7 @@ public final class Receiver {
     static final DateTimeFormatter DATE = DateTimeFormatter.ofPattern("EEE, dd MMM uuuu HH:mm:ss 'GMT'", Locale.US)
             .withResolverStyle(ResolverStyle.STRICT).withZone(ZoneOffset.UTC);
 
-    /** Gives the hash that the body has to have. `target` is path and query as sent; names of headers are in lower case. */
+    /** Returns the hash that the body must have. `target` is path and query as sent. Header names are in lower case. */
     static String verify(String target, Map<String, String> headers, List<String> secrets, Instant now) {
         var authorization = headers.get("authorization");
         check(authorization != null, 401, "missing_authorization", "Authorization is missing");
@@ -85,7 +85,7 @@ public final class Receiver {
         check(match.matches(), 401, "malformed_authorization", "Authorization lacks SignedHeaders=a;b&Signature=c");
         var names = List.of(match.group(1).split(";"));
         check(Set.copyOf(names).size() == names.size(), 401, "malformed_authorization", "SignedHeaders has a name twice");
-        // Without the date old requests could be sent again, without the hash other bodies.
+        // Without the date, old requests could be replayed. Without the hash, bodies could be exchanged.
         for (var name : List.of("x-content-sha256", "date")) {
             check(names.contains(name), 401, "unsigned_header", "SignedHeaders lacks " + name);
         }
@@ -103,7 +103,7 @@ public final class Receiver {
                 + names.stream().map(headers::get).collect(Collectors.joining(";"));
         var isSigned = false;
         for (var secret : secrets) {
-            // Each in constant time, and all of them, so that the time tells nothing.
+            // Compares all of them in constant time, so that the time does not reveal which one matches.
             isSigned |= MessageDigest.isEqual(bytesOf(sign(secret, message)), bytesOf(match.group(2)));
         }
         check(isSigned, 401, "wrong_signature", "none of the " + secrets.size() + " secrets signed this path and these headers");
@@ -111,7 +111,7 @@ public final class Receiver {
     }
 
     static String sign(String secret, String message) {
-        // A secret in Base64, with its padding, stands for the bytes that it encodes; any other for its own.
+        // The key is the decoded secret if it is Base64 with padding, otherwise the bytes of its text.
         var isBase64 = secret.length() % 4 == 0 && secret.matches("[A-Za-z0-9+/]+={0,2}");
         var key = isBase64 ? Base64.getDecoder().decode(secret) : bytesOf(secret);
         try {
@@ -131,7 +131,7 @@ public final class Receiver {
         }
     }
 
-    /** Of the bytes as they came: what was parsed and written again has another hash. */
+    /** Pass the bytes as received: a body that was parsed and serialized again has another hash. */
     static void checkHash(byte[] body, String contentHash) throws GeneralSecurityException {
         var hash = Base64.getEncoder().encodeToString(MessageDigest.getInstance("SHA-256").digest(body));
         check(hash.equals(contentHash), 400, "wrong_content_hash",
@@ -143,12 +143,12 @@ public final class Receiver {
     }
     // verify:end
 
-    /** Gives the answer to a token challenge, or null once a delivery is handled. */
+    /** Returns the answer to a token challenge, or null once a delivery is handled. */
     static String receive(HttpExchange exchange) throws Exception {
         var method = exchange.getRequestMethod();
         check(method.equals("POST"), 405, "wrong_method", "the method is " + method + ", not POST");
         var headers = new TreeMap<String, String>();
-        // One that came twice is joined, so that no single value is picked.
+        // Joins repeated headers, so that no single value is picked.
         exchange.getRequestHeaders().forEach((name, values) ->
                 headers.put(name.toLowerCase(Locale.ROOT), String.join(", ", values)));
         var isKnown = false;
@@ -159,14 +159,14 @@ public final class Receiver {
         var target = exchange.getRequestURI().toString();
         var token = headers.get("x-challenge-sha256");
         if (token != null) {
-            // Nothing but a token is signed, or this would sign anything for anybody.
+            // Signs only tokens. Otherwise anybody could have any text signed.
             check(token.matches("[A-Za-z0-9_-]{43}"), 401, "malformed_challenge",
                     "x-challenge-sha256 is not 43 characters of Base64url");
             return sign(SECRETS.get(0), "POST" + target + token);
         }
         var contentHash = verify(target, headers, SECRETS, clock.instant());
         var encoding = readEncoding(headers);
-        // Where the length is announced, nothing is waited for.
+        // If the length is announced, refuses without waiting for the body.
         var announced = headers.getOrDefault("content-length", "0");
         var isLarge = !announced.matches("[0-9]{1,9}") || Integer.parseInt(announced) > MAX_BYTES;
         var body = isLarge ? null : exchange.getRequestBody().readNBytes(MAX_BYTES + 1);
@@ -179,7 +179,7 @@ public final class Receiver {
         return null;
     }
 
-    /** `keyName` is null where the body is not encrypted. */
+    /** `keyName` is null if the body is not encrypted. */
     record Encoding(String keyName, boolean isZipped) {}
 
     static Encoding readEncoding(Map<String, String> headers) {
@@ -205,13 +205,13 @@ public final class Receiver {
         var file = Files.createTempFile("delivery", ".pgp");
         try {
             Files.write(file, message);
-            // It never asks for a passphrase; the bound is for what is packed inside PGP.
+            // Never asks for a passphrase. The bound is for compressed data inside the PGP message.
             var gpg = new ProcessBuilder("gpg", "--batch", "--no-tty", "--pinentry-mode", "cancel", "--max-output",
                     String.valueOf(MAX_BYTES + 1), "--status-fd", "2", "--decrypt", file.toString()).start();
             gpg.getOutputStream().close();
             var content = gpg.getInputStream().readAllBytes();
             var status = new String(gpg.getErrorStream().readAllBytes(), StandardCharsets.UTF_8).lines().toList();
-            // GnuPG also "decrypts", with exit status 0, what was never encrypted; then this line is not there.
+            // GnuPG also outputs messages that were not encrypted, with exit status 0, but then without this line.
             check(gpg.waitFor() == 0 && status.contains("[GNUPG:] DECRYPTION_OKAY"), 500, "decryption_failed",
                     "the PGP message was changed, cut, or is not for a key that is here");
             return content;
@@ -244,7 +244,7 @@ public final class Receiver {
             for (var one : envelope.member("records").asList()) {
                 var value = one.member("value");
                 var eventType = value.member("headers").member("eventType").asText();
-                // The data is under the name of the event type: employee.created, employeeCreated.
+                // The key of the data is the event type in camelCase: employee.created, employeeCreated.
                 var key = Pattern.compile("[._-]+(.?)").matcher(eventType).replaceAll(found -> found.group(1).toUpperCase(Locale.ROOT));
                 events.add(new Event(value.member("headers").member("messageId").asText(), eventType, value.member(key).text));
             }
@@ -261,7 +261,7 @@ public final class Receiver {
         }
     });
 
-    /** One delivery at a time: the sender may have given up on one that is still at work here, and send it again. */
+    /** Handles one delivery at a time: after a timeout, the sender may repeat a delivery that is still being handled here. */
     static synchronized void handleOnce(List<Event> events) {
         for (var event : events) {
             if (HANDLED.contains(event.messageId)) continue;
@@ -330,7 +330,7 @@ public final class Receiver {
         return Stream.of(System.getenv().getOrDefault(name, "").split("\n")).filter(line -> !line.isEmpty()).toList();
     }
 
-    /** A JSON value: a map, a list, a string, or null for the others; and its text, for the JSON library of your choice. */
+    /** A JSON value: a map, a list or a string, null for other values; and its text, for the JSON library of your choice. */
     record Json(Object value, String text) {
         Json member(String name) {
             if (value instanceof Map<?, ?> members && members.get(name) instanceof Json member) return member;
@@ -348,7 +348,7 @@ public final class Receiver {
         }
     }
 
-    /** Reads JSON (RFC 8259), which Java itself does not. Throws an IllegalArgumentException for anything else. */
+    /** Parses JSON (RFC 8259), because Java has no parser. Throws an IllegalArgumentException for other text. */
     static final class JsonReader {
         static final Pattern PLAIN = Pattern.compile("true|false|null|-?(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?(?:[eE][+-]?[0-9]+)?");
         static final int DEPTH_MAX = 200;
@@ -423,7 +423,7 @@ public final class Receiver {
             return null;
         }
 
-        /** What comes after spaces; 0 at the end. */
+        /** The next character after white space; 0 at the end. */
         char next() {
             while (at < text.length() && " \t\r\n".indexOf(text.charAt(at)) >= 0) at++;
             return at < text.length() ? text.charAt(at) : 0;

@@ -1,6 +1,6 @@
-// Receives Sallyport's webhooks. Go 1.18 or later and its standard library; GnuPG where deliveries are encrypted.
+// Receives Sallyport's webhooks. Go 1.18 or later and its standard library; GnuPG for encrypted deliveries.
 //
-// README.md beside this has the settings and the order of the checks. What is yours to write is handle.
+// README.md in this folder has the settings and the order of the checks. Write your own handle.
 package main
 
 import (
@@ -40,7 +40,7 @@ var (
 	now     = time.Now
 )
 
-// handle is yours. Once it returns nil, the message counts as handled; after an error the sender tries again.
+// handle is for you to write. Once it returns nil, the message counts as handled. After an error the sender tries again.
 func handle(messageID, eventType string, data json.RawMessage) error {
 	_, err := fmt.Println(messageID, eventType, string(data))
 	return err
@@ -56,7 +56,7 @@ var (
 	base64Form        = regexp.MustCompile(`^[A-Za-z0-9+/]+={0,2}$`)
 )
 
-// A refusal says what to answer, and why.
+// A refusal has the status to answer and the reason.
 type refusal struct {
 	status         int
 	code, sentence string
@@ -68,7 +68,7 @@ func refuse(status int, code, sentence string, args ...any) error {
 	return &refusal{status, code, fmt.Sprintf(sentence, args...)}
 }
 
-// verify gives the hash that the body has to have. target is path and query as sent; names of headers are in lower case.
+// verify returns the hash that the body must have. target is path and query as sent. Header names are in lower case.
 func verify(target string, headers map[string]string, secrets []string, now time.Time) (contentHash string, err error) {
 	authorization, given := headers["authorization"]
 	if !given {
@@ -88,7 +88,7 @@ func verify(target string, headers map[string]string, secrets []string, now time
 		}
 		signed[name] = true
 	}
-	// Without the date old requests could be sent again, without the hash other bodies.
+	// Without the date, old requests could be replayed. Without the hash, bodies could be exchanged.
 	for _, name := range []string{"x-content-sha256", "date"} {
 		if !signed[name] {
 			return "", refuse(401, "unsigned_header", "SignedHeaders lacks %s", name)
@@ -105,7 +105,7 @@ func verify(target string, headers map[string]string, secrets []string, now time
 		return "", refuse(401, "malformed_content_hash", "x-content-sha256 is not Base64 of 32 bytes")
 	}
 	date, err := time.Parse(http.TimeFormat, headers["date"])
-	// The parser overlooks a wrong weekday and more; what is written again has to be the same.
+	// The parser accepts a wrong weekday and more, so the formatted result must be the same text.
 	if err != nil || date.Format(http.TimeFormat) != headers["date"] {
 		return "", refuse(401, "malformed_date", "date is not as in %s", http.TimeFormat)
 	}
@@ -117,7 +117,7 @@ func verify(target string, headers map[string]string, secrets []string, now time
 	message := "POST\n" + strings.ToLower(target) + "\n" + strings.Join(values, ";")
 	isSigned := false
 	for _, secret := range secrets {
-		// Each in constant time, and all of them, so that the time tells nothing.
+		// Compares all of them in constant time, so that the time does not reveal which one matches.
 		matches := hmac.Equal([]byte(sign(secret, message)), []byte(signature))
 		isSigned = isSigned || matches
 	}
@@ -129,7 +129,7 @@ func verify(target string, headers map[string]string, secrets []string, now time
 
 func sign(secret, message string) string {
 	key := []byte(secret)
-	// A secret in Base64, with its padding, stands for the bytes that it encodes; any other for its own.
+	// The key is the decoded secret if it is Base64 with padding, otherwise the bytes of its text.
 	if len(secret)%4 == 0 && base64Form.MatchString(secret) {
 		key, _ = base64.StdEncoding.DecodeString(secret)
 	}
@@ -138,7 +138,7 @@ func sign(secret, message string) string {
 	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// checkHash is for the bytes as they came: what was parsed and written again has another hash.
+// checkHash takes the bytes as received: a body that was parsed and serialized again has another hash.
 func checkHash(body []byte, contentHash string) error {
 	if hash := sha256.Sum256(body); base64.StdEncoding.EncodeToString(hash[:]) != contentHash {
 		return refuse(400, "wrong_content_hash", "x-content-sha256 does not match the %d bytes received", len(body))
@@ -150,11 +150,11 @@ func checkHash(body []byte, contentHash string) error {
 
 var tokenForm = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 
-// receive gives the answer to a token challenge, or "" once a delivery is handled.
+// receive returns the answer to a token challenge, or "" once a delivery is handled.
 func receive(r *http.Request) (answer string, err error) {
 	headers := map[string]string{}
 	for name, values := range r.Header {
-		// One that came twice is joined, so that no single value is picked.
+		// Joins repeated headers, so that no single value is picked.
 		headers[strings.ToLower(name)] = strings.Join(values, ", ")
 	}
 	if r.Method != "POST" {
@@ -169,7 +169,7 @@ func receive(r *http.Request) (answer string, err error) {
 		return "", refuse(401, "wrong_api_key", "x-api-key is missing or not the one agreed")
 	}
 	if token, given := headers["x-challenge-sha256"]; given {
-		// Nothing but a token is signed, or this would sign anything for anybody.
+		// Signs only tokens. Otherwise anybody could have any text signed.
 		if !tokenForm.MatchString(token) {
 			return "", refuse(401, "malformed_challenge", "x-challenge-sha256 is not 43 characters of Base64url")
 		}
@@ -251,13 +251,13 @@ func decrypt(ctx context.Context, message []byte, keyName string) ([]byte, error
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	// It never asks for a passphrase; the bound is for what is packed inside PGP.
+	// Never asks for a passphrase. The bound is for compressed data inside the PGP message.
 	gpg := exec.CommandContext(ctx, "gpg", "--batch", "--no-tty", "--pinentry-mode", "cancel",
 		"--max-output", strconv.Itoa(maxBytes+1), "--status-fd", "2", "--decrypt")
 	var content, status bytes.Buffer
 	gpg.Stdin, gpg.Stdout, gpg.Stderr = bytes.NewReader(message), &content, &status
 	err := gpg.Run()
-	// GnuPG also "decrypts", with exit status 0, what was never encrypted; then this line is not there.
+	// GnuPG also outputs messages that were not encrypted, with exit status 0, but then without this line.
 	if err != nil || !strings.Contains("\n"+status.String(), "\n[GNUPG:] DECRYPTION_OKAY\n") {
 		return nil, refuse(500, "decryption_failed", "the PGP message was changed, cut, or is not for a key that is here")
 	}
@@ -268,7 +268,7 @@ func gunzip(packed []byte) ([]byte, error) {
 	unzip, err := gzip.NewReader(bytes.NewReader(packed))
 	if err == nil {
 		var content []byte
-		// Of a bomb no more than that is made.
+		// Bounds the output of a zip bomb.
 		if content, err = io.ReadAll(io.LimitReader(unzip, maxBytes+1)); err == nil {
 			return content, nil
 		}
@@ -302,7 +302,7 @@ func readRecords(body []byte) ([]record, error) {
 		if err != nil || headers.MessageID == nil || headers.EventType == nil {
 			return nil, refuse(400, "malformed_envelope", "records[%d].value.headers lacks messageId or eventType", i)
 		}
-		// The data is under the name of the event type: employee.created, employeeCreated.
+		// The key of the data is the event type in camelCase: employee.created, employeeCreated.
 		key := wordBreak.ReplaceAllStringFunc(*headers.EventType, func(found string) string {
 			return strings.ToUpper(strings.TrimLeft(found, "._-"))
 		})
@@ -322,7 +322,7 @@ var (
 )
 
 func handleOnce(records []record) error {
-	// One delivery at a time: the sender may have given up on one that is still at work here, and send it again.
+	// Handles one delivery at a time: after a timeout, the sender may repeat a delivery that is still being handled here.
 	handling.Lock()
 	defer handling.Unlock()
 	for _, one := range records {
@@ -369,7 +369,7 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Printf("listening on port %d\n", listener.Addr().(*net.TCPAddr).Port)
-	// No ServeMux: it would answer paths that it finds unclean with a redirect.
+	// Without ServeMux, which redirects paths that are not clean.
 	server := &http.Server{Handler: http.HandlerFunc(respond), ReadTimeout: timeout}
 	if certificate := os.Getenv("WEBHOOK_TLS_CERT_FILE"); certificate != "" {
 		err = server.ServeTLS(listener, certificate, os.Getenv("WEBHOOK_TLS_KEY_FILE"))

@@ -1,9 +1,9 @@
 <?php
 
-// Receives Sallyport's webhooks. PHP 8.1 or later with pdo_sqlite, behind a web server that ends TLS; GnuPG where deliveries are
-// encrypted. To try it: php -S 127.0.0.1:8080 receiver.php
+// Receives Sallyport's webhooks. PHP 8.1 or later with pdo_sqlite, behind a proxy that terminates TLS; GnuPG for encrypted
+// deliveries. To try it: php -S 127.0.0.1:8080 receiver.php
 //
-// README.md beside this has the settings and the order of the checks. What is yours to write is handle().
+// README.md in this folder has the settings and the order of the checks. Write your own handle().
 
 declare(strict_types=1);
 
@@ -12,7 +12,7 @@ namespace Sallyport;
 const MAX_BYTES = 4 * 1024 * 1024; // of a body, as received and once it is decoded
 const MESSAGES_REMEMBERED = 50_000;
 
-/** Yours. Once it returns, the message counts as handled; where it throws, the sender tries again. */
+/** Write this. Once it returns, the message counts as handled. If it throws, the sender tries again. */
 function handle(string $messageId, string $eventType, mixed $data): void
 {
     error_log("$messageId $eventType " . json_encode($data));
@@ -39,7 +39,7 @@ const AUTHORIZATION =
     '~\AHMAC-SHA256 SignedHeaders=([a-z0-9-]+(?:;[a-z0-9-]+){0,15})&Signature=([A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)\z~';
 const DATE = 'D, d M Y H:i:s \G\M\T';
 
-/** Gives the hash that the body has to have. $target is path and query as sent; names of headers are in lower case. */
+/** Returns the hash that the body must have. $target is path and query as sent. Header names are in lower case. */
 function verify(string $target, array $headers, array $secrets, int $now): string
 {
     $authorization = $headers['authorization'] ?? null;
@@ -50,7 +50,7 @@ function verify(string $target, array $headers, array $secrets, int $now): strin
     check($isForm, 401, 'malformed_authorization', 'Authorization lacks SignedHeaders=a;b&Signature=c');
     $names = explode(';', $match[1]);
     check(array_unique($names) === $names, 401, 'malformed_authorization', 'SignedHeaders has a name twice');
-    // Without the date old requests could be sent again, without the hash other bodies.
+    // Without the date, old requests could be replayed. Without the hash, bodies could be exchanged.
     foreach (['x-content-sha256', 'date'] as $name) {
         check(in_array($name, $names, true), 401, 'unsigned_header', "SignedHeaders lacks $name");
     }
@@ -61,7 +61,7 @@ function verify(string $target, array $headers, array $secrets, int $now): strin
     $isHash = preg_match('~\A[A-Za-z0-9+/]{43}=\z~', $contentHash) === 1;
     check($isHash, 401, 'malformed_content_hash', 'x-content-sha256 is not Base64 of 32 bytes');
     $date = \DateTimeImmutable::createFromFormat('!' . DATE, $headers['date'], new \DateTimeZone('UTC'));
-    // The parser takes days that there are not; but it is written as it came for those alone that there are.
+    // The parser accepts days that do not exist, so the formatted result must be the same text.
     $isDate = $date !== false && $date->format(DATE) === $headers['date'];
     check($isDate, 401, 'malformed_date', 'date is not as in Sat, 21 Nov 2026 05:00:00 GMT');
     $age = $now - $date->getTimestamp();
@@ -72,7 +72,7 @@ function verify(string $target, array $headers, array $secrets, int $now): strin
     $message = "POST\n" . strtolower($target) . "\n$values";
     $isSigned = false;
     foreach ($secrets as $secret) {
-        // Each in constant time, and all of them, so that the time tells nothing.
+        // Compares all of them in constant time, so that the time does not reveal which one matches.
         $matches = hash_equals(sign($secret, $message), $match[2]);
         $isSigned = $isSigned || $matches;
     }
@@ -82,12 +82,12 @@ function verify(string $target, array $headers, array $secrets, int $now): strin
 
 function sign(string $secret, string $message): string
 {
-    // A secret in Base64, with its padding, stands for the bytes that it encodes; any other for its own.
+    // The key is the decoded secret if it is Base64 with padding, otherwise the bytes of its text.
     $isBase64 = strlen($secret) % 4 === 0 && preg_match('~\A[A-Za-z0-9+/]+={0,2}\z~', $secret) === 1;
     return base64_encode(hash_hmac('sha256', $message, $isBase64 ? base64_decode($secret) : $secret, true));
 }
 
-/** Of the bytes as they came: what was parsed and written again has another hash. */
+/** Pass the bytes as received: a body that was parsed and serialized again has another hash. */
 function checkHash(string $body, string $contentHash): void
 {
     $isSame = base64_encode(hash('sha256', $body, true)) === $contentHash;
@@ -95,7 +95,7 @@ function checkHash(string $body, string $contentHash): void
 }
 // verify:end
 
-/** Gives the answer to a token challenge, or null once a delivery is handled. */
+/** Returns the answer to a token challenge, or null once a delivery is handled. */
 function receive(string $method, string $target, array $headers): ?string
 {
     [$secrets, $apiKeys, $pgpKeys] = array_map(linesOf(...), ['WEBHOOK_SECRETS', 'WEBHOOK_API_KEYS', 'WEBHOOK_PGP_KEYS']);
@@ -111,7 +111,7 @@ function receive(string $method, string $target, array $headers): ?string
     check($isKnown, 401, 'wrong_api_key', 'x-api-key is missing or not the one agreed');
     $token = $headers['x-challenge-sha256'] ?? null;
     if ($token !== null) {
-        // Nothing but a token is signed, or this would sign anything for anybody.
+        // Signs only tokens. Otherwise anybody could have any text signed.
         $isToken = preg_match('~\A[A-Za-z0-9_-]{43}\z~', $token) === 1;
         check($isToken, 401, 'malformed_challenge', 'x-challenge-sha256 is not 43 characters of Base64url');
         return sign($secrets[0], "POST$target$token");
@@ -131,7 +131,7 @@ function receive(string $method, string $target, array $headers): ?string
     return null;
 }
 
-/** The name of the key where the body is encrypted, else null; and whether it is zipped. */
+/** Returns the name of the key (null if the body is not encrypted), and whether the body is compressed. */
 function readEncoding(array $headers, array $pgpKeys): array
 {
     $encrypted = $headers['x-content-encrypted'] ?? null;
@@ -155,12 +155,12 @@ function decrypt(string $message): string
 {
     $file = tmpfile();
     fwrite($file, $message);
-    // It never asks for a passphrase; the bound is for what is packed inside PGP.
+    // Never asks for a passphrase. The bound is for compressed data inside the PGP message.
     $command = ['gpg', '--batch', '--no-tty', '--pinentry-mode', 'cancel', '--max-output', (string) (MAX_BYTES + 1),
         '--status-fd', '2', '--decrypt', stream_get_meta_data($file)['uri']];
     $gpg = proc_open($command, [['file', '/dev/null', 'r'], ['pipe', 'w'], ['pipe', 'w']], $pipes);
     [$content, $status] = [stream_get_contents($pipes[1]), stream_get_contents($pipes[2])];
-    // GnuPG also "decrypts", with exit status 0, what was never encrypted; then this line is not there.
+    // GnuPG also outputs messages that were not encrypted, with exit status 0, but then without this line.
     $isDecrypted = proc_close($gpg) === 0 && preg_match('/^\[GNUPG:\] DECRYPTION_OKAY$/m', $status) === 1;
     $sentence = 'the PGP message was changed, cut, or is not for a key that is here';
     check($isDecrypted, 500, 'decryption_failed', $sentence);
@@ -171,7 +171,7 @@ function gunzip(string $packed): string
 {
     $unzip = inflate_init(ZLIB_ENCODING_GZIP);
     $content = '';
-    // In pieces, so that of a bomb no more is made than the bound and what comes of one piece.
+    // In pieces, so that a zip bomb produces at most the bound and the content of one piece.
     foreach (str_split($packed, 1024) as $piece) {
         $part = @inflate_add($unzip, $piece);
         $content .= (string) $part;
@@ -184,7 +184,7 @@ function gunzip(string $packed): string
     return $content;
 }
 
-/** Lists of message id, event type and data. */
+/** Returns lists of message id, event type and data. */
 function readRecords(string $body): array
 {
     try {
@@ -200,20 +200,20 @@ function readRecords(string $body): array
         [$messageId, $eventType] = [$value->headers->messageId ?? null, $value->headers->eventType ?? null];
         $isRecord = is_string($messageId) && is_string($eventType);
         check($isRecord, 400, 'malformed_envelope', 'value.headers of a record lacks messageId or eventType');
-        // The data is under the name of the event type: employee.created, employeeCreated.
+        // The key of the data is the event type in camelCase: employee.created, employeeCreated.
         $key = preg_replace_callback('/[._-]+(.?)/', fn (array $match): string => strtoupper($match[1]), $eventType);
         check(property_exists($value, $key), 400, 'malformed_envelope', "value of a record lacks $key");
         return [$messageId, $eventType, $value->$key];
     }, $envelope->records);
 }
 
-/** What is remembered and what handle() does would best be one transaction, in your own database. */
+/** It is best to remember messages in your own database, in the transaction of handle(). */
 function handleOnce(array $records): void
 {
     $database = new \PDO('sqlite:' . getenv('WEBHOOK_STATE') . '/handled.sqlite');
     $database->exec('CREATE TABLE IF NOT EXISTS handled (message_id TEXT PRIMARY KEY)');
     foreach ($records as [$messageId, $eventType, $data]) {
-        // One at a time: the sender may have given up on a delivery that is still at work here, and send it again.
+        // Handles one delivery at a time: after a timeout, the sender may repeat a delivery that is still being handled here.
         $database->exec('BEGIN IMMEDIATE');
         $remember = $database->prepare('INSERT OR IGNORE INTO handled (message_id) VALUES (?)');
         $remember->execute([$messageId]);
@@ -234,7 +234,7 @@ function respond(): void
 {
     [$status, $text] = [204, ''];
     try {
-        // One that came twice has been joined by PHP's own server, so that no single value is picked.
+        // PHP's own server has joined repeated headers, so that no single value is picked.
         $headers = array_change_key_case(getallheaders(), CASE_LOWER);
         $answer = receive($_SERVER['REQUEST_METHOD'], $_SERVER['REQUEST_URI'], $headers);
         if ($answer !== null) {

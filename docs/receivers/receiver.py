@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Receives Sallyport's webhooks. Python 3.9 or later and nothing else; GnuPG where deliveries are encrypted.
+"""Receives Sallyport's webhooks. Python 3.9 or later without packages; GnuPG for encrypted deliveries.
 
-README.md beside this has the settings and the order of the checks. What is yours to write is handle().
+README.md in this folder has the settings and the order of the checks. Write your own handle().
 """
 import base64
 import hashlib
@@ -30,7 +30,7 @@ TIMEOUT_SECONDS = 30
 
 
 def handle(message_id, event_type, data):
-    """Yours. Once it returns, the message counts as handled; where it raises, the sender tries again."""
+    """Write this. Once it returns, the message counts as handled. If it raises, the sender tries again."""
     print(message_id, event_type, json.dumps(data), flush=True)
 
 
@@ -51,7 +51,7 @@ AUTHORIZATION = re.compile(
 
 
 def verify(target, headers, secrets, now):
-    """Gives the hash that the body has to have. `target` is path and query as sent; names of headers are in lower case."""
+    """Returns the hash that the body must have. `target` is path and query as sent. Header names are in lower case."""
     authorization = headers.get("authorization")
     check(authorization is not None, 401, "missing_authorization", "Authorization is missing")
     check(authorization.startswith("HMAC-SHA256 "), 401, "wrong_scheme", "the scheme of Authorization is not HMAC-SHA256")
@@ -59,7 +59,7 @@ def verify(target, headers, secrets, now):
     check(match, 401, "malformed_authorization", "Authorization lacks SignedHeaders=a;b&Signature=c")
     names, signature = match[1].split(";"), match[2]
     check(len(set(names)) == len(names), 401, "malformed_authorization", "SignedHeaders has a name twice")
-    # Without the date old requests could be sent again, without the hash other bodies.
+    # Without the date, old requests could be replayed. Without the hash, bodies could be exchanged.
     for name in ("x-content-sha256", "date"):
         check(name in names, 401, "unsigned_header", f"SignedHeaders lacks {name}")
     for name in names:
@@ -71,14 +71,14 @@ def verify(target, headers, secrets, now):
     check(age <= TOLERANCE_SECONDS, 401, "stale_date", f"date is {age} s old, {TOLERANCE_SECONDS} s allowed")
     check(age >= -TOLERANCE_SECONDS, 401, "future_date", f"date is {-age} s ahead of this clock, {TOLERANCE_SECONDS} s allowed")
     signed = f"POST\n{target.lower()}\n{';'.join(headers[name] for name in names)}"
-    # Each in constant time, and all of them, so that the time tells nothing.
+    # Compares all of them in constant time, so that the time does not reveal which one matches.
     matches = [hmac.compare_digest(sign(secret, signed), signature) for secret in secrets]
     check(any(matches), 401, "wrong_signature", f"none of the {len(secrets)} secrets signed this path and these headers")
     return content_hash
 
 
 def sign(secret, message):
-    # A secret in Base64, with its padding, stands for the bytes that it encodes; any other for its own.
+    # The key is the decoded secret if it is Base64 with padding, otherwise the bytes of its text.
     is_base64 = len(secret) % 4 == 0 and re.fullmatch("[A-Za-z0-9+/]+={0,2}", secret)
     key = base64.b64decode(secret) if is_base64 else secret.encode()
     return base64.b64encode(hmac.digest(key, message.encode(), "sha256")).decode()
@@ -87,7 +87,7 @@ def sign(secret, message):
 def seconds_of(date):
     try:
         seconds = int(parsedate_to_datetime(date).timestamp())
-        # The parser takes much more than the one format that there is; but it is written in that alone.
+        # The parser accepts more formats than HTTP allows, but formats only the one of HTTP.
         if formatdate(seconds, usegmt=True) == date:
             return seconds
     except (ValueError, TypeError, IndexError, OverflowError):
@@ -96,21 +96,21 @@ def seconds_of(date):
 
 
 def check_hash(body, content_hash):
-    """Of the bytes as they came: what was parsed and written again has another hash."""
+    """Pass the bytes as received: a body that was parsed and serialized again has another hash."""
     check(base64.b64encode(hashlib.sha256(body).digest()).decode() == content_hash, 400, "wrong_content_hash",
           f"x-content-sha256 does not match the {len(body)} bytes received")
 # verify:end
 
 
 def answer_challenge(target, token):
-    # Nothing but a token is signed, or this would sign anything for anybody.
+    # Signs only tokens. Otherwise anybody could have any text signed.
     check(re.fullmatch("[A-Za-z0-9_-]{43}", token), 401, "malformed_challenge",
           "x-challenge-sha256 is not 43 characters of Base64url")
     return sign(SECRETS[0], f"POST{target}{token}")
 
 
 def read_encoding(headers):
-    """The name of the key where the body is encrypted, else None; and whether it is zipped."""
+    """Returns the name of the key (None if the body is not encrypted), and whether the body is compressed."""
     encrypted, key_name = headers.get("x-content-encrypted"), headers.get("x-pgp-key-name")
     check(encrypted is None or encrypted == "true" and key_name is not None, 400, "contradicting_headers",
           "x-content-encrypted is not true, or x-pgp-key-name is missing")
@@ -134,10 +134,10 @@ def decode(body, key_name, is_zipped):
 
 def decrypt(message, key_name):
     check(key_name in PGP_KEYS, 500, "decryption_failed", f"no private key has the name {key_name!r}")
-    # It never asks for a passphrase; the bound is for what is packed inside PGP.
+    # Never asks for a passphrase. The bound is for compressed data inside the PGP message.
     gpg = subprocess.run(["gpg", "--batch", "--no-tty", "--pinentry-mode", "cancel", "--max-output", str(MAX_BYTES + 1),
                           "--status-fd", "2", "--decrypt"], input=message, capture_output=True, timeout=TIMEOUT_SECONDS)
-    # GnuPG also "decrypts", with exit status 0, what was never encrypted; then this line is not there.
+    # GnuPG also outputs messages that were not encrypted, with exit status 0, but then without this line.
     is_decrypted = gpg.returncode == 0 and b"[GNUPG:] DECRYPTION_OKAY" in gpg.stderr.splitlines()
     check(is_decrypted, 500, "decryption_failed", "the PGP message was changed, cut, or is not for a key that is here")
     return gpg.stdout
@@ -170,7 +170,7 @@ def read_records(body):
 
 def read_record(value):
     message_id, event_type = text(value["headers"]["messageId"]), text(value["headers"]["eventType"])
-    # The data is under the name of the event type: employee.created, employeeCreated.
+    # The key of the data is the event type in camelCase: employee.created, employeeCreated.
     return message_id, event_type, value[re.sub("[._-]+(.?)", lambda match: match[1].upper(), event_type)]
 
 
@@ -184,7 +184,7 @@ handled, handling = OrderedDict(), threading.Lock()
 
 
 def handle_once(records):
-    # One delivery at a time: the sender may have given up on one that is still at work here, and send it again.
+    # Handles one delivery at a time: after a timeout, the sender may repeat a delivery that is still being handled here.
     with handling:
         for message_id, event_type, data in records:
             if message_id not in handled:
@@ -216,7 +216,7 @@ class Receiver(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
-        # To close on bytes that nobody has read would take the answer away from the sender.
+        # Reads the rest of the body: to close the connection with unread bytes could discard the answer.
         self.rfile.read(min(self.unread, MAX_BYTES))
 
     do_GET = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_POST
@@ -224,7 +224,7 @@ class Receiver(BaseHTTPRequestHandler):
     def receive(self):
         headers = {}
         for name, value in ((name.lower(), value) for name, value in self.headers.items()):
-            # One that came twice is joined, so that no single value is picked.
+            # Joins repeated headers, so that no single value is picked.
             headers[name] = f"{headers[name]}, {value}" if name in headers else value
         length = headers.get("content-length", "")
         has_length = re.fullmatch("[0-9]{1,15}", length) and "transfer-encoding" not in headers
@@ -247,7 +247,7 @@ class Receiver(BaseHTTPRequestHandler):
         return 204, {}
 
     def log_message(self, *_):
-        """Refusals and failures are logged; the rest is up to handle()."""
+        """Logs only refusals and failures. handle() can log the rest."""
 
 
 def main():
@@ -257,7 +257,7 @@ def main():
     if "WEBHOOK_TLS_CERT_FILE" in os.environ:
         tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         tls.load_cert_chain(os.environ["WEBHOOK_TLS_CERT_FILE"], os.environ.get("WEBHOOK_TLS_KEY_FILE"))
-        # The handshake is left to the connection's own thread: one that never ends must not hold up the others.
+        # The connection's own thread does the handshake, so that a slow one does not delay the others.
         server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     print(f"listening on port {server.server_address[1]}", flush=True)
     server.serve_forever()

@@ -1,10 +1,10 @@
 #!/usr/bin/env ruby
 # frozen_string_literal: true
 
-# Receives Sallyport's webhooks. Ruby 3.1 or later with the gem webrick, which was part of Ruby before 3.0; GnuPG where deliveries
-# are encrypted.
+# Receives Sallyport's webhooks. Ruby 3.1 or later with the gem webrick, which was part of Ruby before 3.0; GnuPG for encrypted
+# deliveries.
 #
-# README.md beside this has the settings and the order of the checks. What is yours to write is handle.
+# README.md in this folder has the settings and the order of the checks. Write your own handle.
 require 'digest'
 require 'json'
 require 'open3'
@@ -21,7 +21,7 @@ MAX_BYTES = 4 * 1024 * 1024 # of a body, as received and once it is decoded
 MESSAGES_REMEMBERED = 50_000
 TIMEOUT_SECONDS = 30
 
-# Yours. Once it returns, the message counts as handled; where it raises, the sender tries again.
+# Write this. Once it returns, the message counts as handled. If it raises, the sender tries again.
 def handle(message_id, event_type, data)
   puts "#{message_id} #{event_type} #{JSON.generate(data)}"
   $stdout.flush
@@ -45,7 +45,7 @@ TOLERANCE_SECONDS = 300
 AUTHORIZATION =
   %r{\AHMAC-SHA256 SignedHeaders=([a-z0-9-]+(?:;[a-z0-9-]+){0,15})&Signature=([A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)\z}
 
-# Gives the hash that the body has to have. `target` is path and query as sent; names of headers are in lower case.
+# Returns the hash that the body must have. `target` is path and query as sent. Header names are in lower case.
 def verify(target, headers, secrets, now)
   authorization = headers['authorization']
   check(authorization, 401, 'missing_authorization', 'Authorization is missing')
@@ -54,7 +54,7 @@ def verify(target, headers, secrets, now)
   check(match, 401, 'malformed_authorization', 'Authorization lacks SignedHeaders=a;b&Signature=c')
   names = match[1].split(';')
   check(names.uniq == names, 401, 'malformed_authorization', 'SignedHeaders has a name twice')
-  # Without the date old requests could be sent again, without the hash other bodies.
+  # Without the date, old requests could be replayed. Without the hash, bodies could be exchanged.
   %w[x-content-sha256 date].each do |name|
     check(names.include?(name), 401, 'unsigned_header', "SignedHeaders lacks #{name}")
   end
@@ -67,14 +67,14 @@ def verify(target, headers, secrets, now)
   check(age <= TOLERANCE_SECONDS, 401, 'stale_date', "date is #{age} s old, #{allowed}")
   check(age >= -TOLERANCE_SECONDS, 401, 'future_date', "date is #{-age} s ahead of this clock, #{allowed}")
   message = "POST\n#{target.downcase}\n#{headers.values_at(*names).join(';')}"
-  # Each in constant time, and all of them, so that the time tells nothing.
+  # Compares all of them in constant time, so that the time does not reveal which one matches.
   matches = secrets.map { |secret| OpenSSL.secure_compare(sign(secret, message), match[2]) }
   check(matches.any?, 401, 'wrong_signature', "none of the #{secrets.size} secrets signed this path and these headers")
   content_hash
 end
 
 def sign(secret, message)
-  # A secret in Base64, with its padding, stands for the bytes that it encodes; any other for its own.
+  # The key is the decoded secret if it is Base64 with padding, otherwise the bytes of its text.
   is_base64 = (secret.length % 4).zero? && secret.match?(%r{\A[A-Za-z0-9+/]+={0,2}\z})
   key = is_base64 ? secret.unpack1('m') : secret
   [OpenSSL::HMAC.digest('SHA256', key, message)].pack('m0')
@@ -82,7 +82,7 @@ end
 
 def seconds_of(date)
   time = Time.httpdate(date)
-  # The parser takes two older formats and days that there are not; but it is written in this alone.
+  # The parser accepts two older formats and days that do not exist, but formats only this one.
   raise ArgumentError unless time.httpdate == date
 
   time.to_i
@@ -90,17 +90,17 @@ rescue ArgumentError
   raise Refused.new(401, 'malformed_date', 'date is not as in Sat, 21 Nov 2026 05:00:00 GMT')
 end
 
-# Of the bytes as they came: what was parsed and written again has another hash.
+# Pass the bytes as received: a body that was parsed and serialized again has another hash.
 def check_hash(body, content_hash)
   check([Digest::SHA256.digest(body)].pack('m0') == content_hash, 400, 'wrong_content_hash',
         "x-content-sha256 does not match the #{body.bytesize} bytes received")
 end
 # verify:end
 
-# The answer to a token challenge, or nil once a delivery is handled.
+# Returns the answer to a token challenge, or nil once a delivery is handled.
 def receive(request)
   check(request.request_method == 'POST', 405, 'wrong_method', "the method is #{request.request_method}, not POST")
-  # One that came twice is joined, so that no single value is picked.
+  # Joins repeated headers, so that no single value is picked.
   headers = request.header.transform_values { |values| values.join(', ') }
   matches = API_KEYS.map { |api_key| OpenSSL.secure_compare(api_key, headers.fetch('x-api-key', '')) }
   check(matches.any?, 401, 'wrong_api_key', 'x-api-key is missing or not the one agreed')
@@ -118,13 +118,13 @@ def receive(request)
 end
 
 def answer_challenge(target, token)
-  # Nothing but a token is signed, or this would sign anything for anybody.
+  # Signs only tokens. Otherwise anybody could have any text signed.
   check(token.match?(/\A[A-Za-z0-9_-]{43}\z/), 401, 'malformed_challenge',
         'x-challenge-sha256 is not 43 characters of Base64url')
   sign(SECRETS.first, "POST#{target}#{token}")
 end
 
-# The name of the key where the body is encrypted, else nil; and whether it is zipped.
+# Returns the name of the key (nil if the body is not encrypted), and whether the body is compressed.
 def read_encoding(headers)
   encrypted = headers['x-content-encrypted']
   key_name = headers['x-pgp-key-name'] if encrypted
@@ -153,10 +153,10 @@ end
 
 def decrypt(message, key_name)
   check(PGP_KEYS.include?(key_name), 500, 'decryption_failed', "no private key has the name #{key_name.inspect}")
-  # It never asks for a passphrase; the bound is for what is packed inside PGP.
+  # Never asks for a passphrase. The bound is for compressed data inside the PGP message.
   command = %w[gpg --batch --no-tty --pinentry-mode cancel --status-fd 2 --max-output] + [(MAX_BYTES + 1).to_s, '--decrypt']
   content, status, exit = Open3.capture3(*command, stdin_data: message, binmode: true)
-  # GnuPG also "decrypts", with exit status 0, what was never encrypted; then this line is not there.
+  # GnuPG also outputs messages that were not encrypted, with exit status 0, but then without this line.
   is_decrypted = exit.success? && status.lines(chomp: true).include?('[GNUPG:] DECRYPTION_OKAY')
   check(is_decrypted, 500, 'decryption_failed', 'the PGP message was changed, cut, or is not for a key that is here')
   content
@@ -193,7 +193,7 @@ end
 
 def read_record(value)
   message_id, event_type = strings(value.fetch('headers'), 'messageId', 'eventType')
-  # The data is under the name of the event type: employee.created, employeeCreated.
+  # The key of the data is the event type in camelCase: employee.created, employeeCreated.
   [message_id, event_type, value.fetch(event_type.gsub(/[._-]+(.?)/) { Regexp.last_match(1).upcase })]
 end
 
@@ -204,7 +204,7 @@ end
 HANDLED = {}
 HANDLING = Mutex.new
 
-# One delivery at a time: the sender may have given up on one that is still at work here, and send it again.
+# Handles one delivery at a time: after a timeout, the sender may repeat a delivery that is still being handled here.
 def handle_once(records)
   HANDLING.synchronize do
     records.each do |message_id, event_type, data|
@@ -237,7 +237,7 @@ end
 def refuse(response, status, text)
   response.status = status
   response.body = text
-  # Or it would read what is left of the body before it answers.
+  # Otherwise it would read the rest of the body before it answers.
   response.keep_alive = false
 end
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Takes one of Sallyport's webhooks from standard input, as it came over HTTP, and writes the answer to standard output. Bash 4.4
-# or later with openssl, jq, gzip and GNU's coreutils; gpg where deliveries are encrypted; socat to listen.
+# Reads one HTTP request of Sallyport's webhooks from standard input and writes the answer to standard output. Bash 4.4 or later
+# with openssl, jq, gzip and GNU coreutils; gpg for encrypted deliveries; socat to listen.
 #
-#     receiver.sh < request.http     what is wrong with a request that was kept?
-#     receiver.sh serve              listens, and runs this for each connection
+#     receiver.sh < request.http     checks a stored request
+#     receiver.sh serve              listens, and runs this program for each connection
 #
-# README.md beside this has the settings and the order of the checks. What is yours to write is handle. A process for each step of
-# each request: right for looking into things and for a few deliveries a minute, not for many.
+# README.md in this folder has the settings and the order of the checks. Write your own handle. This program starts a process for each step
+# of each request: good for debugging and for a few deliveries a minute, but not for many.
 set -u
 export LC_ALL=C # bytes, and names of days and months in English
 umask 077
@@ -18,7 +18,7 @@ while IFS= read -r line; do [[ -z $line ]] || secrets+=("$line"); done <<<"${WEB
 while IFS= read -r line; do [[ -z $line ]] || api_keys+=("$line"); done <<<"${WEBHOOK_API_KEYS-}"
 while IFS= read -r line; do [[ -z $line ]] || pgp_keys+=("$line"); done <<<"${WEBHOOK_PGP_KEYS-}"
 
-# Yours: message id, event type, data in JSON. Where it succeeds, the message counts as handled; else the sender tries again.
+# Write this. Arguments: message id, event type, data in JSON. If it succeeds, the message counts as handled; otherwise the sender tries again.
 handle() {
   printf '%s %s %s\n' "$1" "$2" "$3"
 }
@@ -37,7 +37,7 @@ refuse() { # status, code, sentence
   answer "$1" "$2: $3" "$([[ $1 == 405 ]] && echo 'Allow: POST' || echo 'WWW-Authenticate: HMAC-SHA256')"
 }
 
-# Sets content_hash to what the body has to have. Reads $target, path and query as sent, and headers, with names in lower case.
+# Sets content_hash to the hash that the body must have. Reads $target (path and query as sent) and headers (names in lower case).
 verify() {
   local authorization=${headers[authorization]-} name names signature age message secret is_signed=no seen=';'
   [[ -n ${headers[authorization]+given} ]] || refuse 401 missing_authorization 'Authorization is missing'
@@ -50,7 +50,7 @@ verify() {
     [[ $seen != *";$name;"* ]] || refuse 401 malformed_authorization 'SignedHeaders has a name twice'
     seen+="$name;"
   done
-  # Without the date old requests could be sent again, without the hash other bodies.
+  # Without the date, old requests could be replayed. Without the hash, bodies could be exchanged.
   for name in x-content-sha256 date; do
     [[ $seen == *";$name;"* ]] || refuse 401 unsigned_header "SignedHeaders lacks $name"
   done
@@ -61,7 +61,7 @@ verify() {
   done
   content_hash=${headers[x-content-sha256]}
   [[ $content_hash =~ ^[A-Za-z0-9+/]{43}=$ ]] || refuse 401 malformed_content_hash 'x-content-sha256 is not Base64 of 32 bytes'
-  # The parser takes "yesterday" too; but only this one format is the same when it is written again.
+  # The parser also accepts "yesterday", so the formatted result must be the same text.
   [[ $(date -u -d "${headers[date]}" '+%a, %d %b %Y %H:%M:%S GMT' 2>/dev/null) == "${headers[date]}" ]] ||
     refuse 401 malformed_date 'date is not as in Sat, 21 Nov 2026 05:00:00 GMT'
   age=$(($(date +%s) - $(date -u -d "${headers[date]}" +%s)))
@@ -76,7 +76,7 @@ verify() {
 
 sign() { # secret, message: the signature in Base64
   local key
-  # A secret in Base64, with its padding, stands for the bytes that it encodes; any other for its own.
+  # The key is the decoded secret if it is Base64 with padding, otherwise the bytes of its text.
   if ((${#1} % 4 == 0)) && [[ $1 =~ ^[A-Za-z0-9+/]+={0,2}$ ]]; then
     key=$(printf '%s' "$1" | base64 -d | od -An -vtx1)
   else
@@ -98,7 +98,7 @@ hmac() { # key in hexadecimal, message; RFC 2104 by hand, since every process li
 
 sha256() { openssl dgst -sha256 -binary; }
 
-# Bash's own comparison ends at the first difference; this goes through to the end, whatever it finds.
+# Compares in constant time. Bash's own comparison ends at the first difference.
 same() {
   local at left right difference=$((${#1} ^ ${#2}))
   for ((at = 0; at < ${#1}; at++)); do
@@ -109,7 +109,7 @@ same() {
   ((difference == 0))
 }
 
-# Of the bytes as they came: what was parsed and written again has another hash.
+# Pass the bytes as received: a body that was parsed and serialized again has another hash.
 check_hash() { # file
   [[ $(sha256 <"$1" | base64 -w 0) == "$content_hash" ]] ||
     refuse 400 wrong_content_hash "x-content-sha256 does not match the $(wc -c <"$1") bytes received"
@@ -124,11 +124,11 @@ read_head() {
   method=${BASH_REMATCH[1]} target=${BASH_REMATCH[2]}
   while IFS= read -r -t "$timeout_seconds" -n 16384 line && line=${line%$'\r'} && [[ -n $line ]]; do
     (((bytes += ${#line}) < 65536)) || refuse 431 too_large 'the headers have more than 65536 bytes'
-    # No other names are looked at: as an index some of them would be more than text to bash.
+    # Ignores other names, because bash would evaluate some of them as an index.
     [[ $line =~ ^([A-Za-z0-9-]+):[[:space:]]*(.*)$ ]] || continue
     name=${BASH_REMATCH[1],,} value=${BASH_REMATCH[2]}
     value=${value%"${value##*[![:space:]]}"}
-    # One that came twice is joined, so that no single value is picked.
+    # Joins repeated headers, so that no single value is picked.
     headers[$name]=${headers[$name]+${headers[$name]}, }$value
   done
 }
@@ -140,7 +140,7 @@ among() { # text, texts
   return 1
 }
 
-# Sets media_type, here (the header that tells of gzip) and elsewhere (the one that must not be there).
+# Sets media_type, here (the header that may say gzip) and elsewhere (the header that must be absent).
 read_encoding() {
   local encrypted=${headers[x-content-encrypted]-true} given=${headers[content-type]-}
   media_type=application/json here=content-encoding elsewhere=x-original-encoding
@@ -160,8 +160,8 @@ read_encoding() {
 decrypt() { # from, to
   among "${headers[x-pgp-key-name]}" "${pgp_keys[@]}" ||
     refuse 500 decryption_failed "no private key has the name ${headers[x-pgp-key-name]@Q}"
-  # It never asks for a passphrase; the bound is for what is packed inside PGP. GnuPG also "decrypts", with exit status 0, what was
-  # never encrypted; then the line that is looked for is not there.
+  # Never asks for a passphrase. The bound is for compressed data inside the PGP message. GnuPG also outputs messages
+  # that were not encrypted, with exit status 0, but then without this line.
   gpg --batch --no-tty --pinentry-mode cancel --max-output $((max_bytes + 1)) --status-fd 3 --decrypt <"$1" >"$2" 3>"$work/status" \
     2>/dev/null && grep -qx '\[GNUPG:\] DECRYPTION_OKAY' "$work/status" ||
     refuse 500 decryption_failed 'the PGP message was changed, cut, or is not for a key that is here'
@@ -173,7 +173,7 @@ gunzip_bounded() { # from, to
     refuse 400 malformed_gzip 'the body is not gzip, or is incomplete'
 }
 
-# Writes a line for each record: message id, event type, data in JSON. Ids become names of files here.
+# Writes a line for each record: message id, event type, data in JSON. The ids become file names.
 read_records() { # from, to
   { iconv -f UTF-8 -t UTF-8 "$1" && jq -se 'length == 1' "$1"; } >"$work/json" 2>&1 ||
     refuse 400 malformed_json 'the body is not JSON in UTF-8'
@@ -190,12 +190,12 @@ read_records() { # from, to
 handle_once() { # file with a line for each record
   local id type json lock
   mkdir -p "$WEBHOOK_STATE/handled"
-  # One delivery at a time: the sender may have given up on one that is still at work here, and send it again.
+  # Handles one delivery at a time: after a timeout, the sender may repeat a delivery that is still being handled here.
   exec {lock}>"$WEBHOOK_STATE/lock"
   flock "$lock"
   while IFS=' ' read -r id type json; do
     [[ ! -e $WEBHOOK_STATE/handled/$id ]] || continue
-    # What it prints goes to the log: standard output is the answer's.
+    # Its output goes to the log, because standard output is for the answer.
     handle "$id" "$type" "$json" </dev/null >&2 || answer 500 'failed: see the log of the receiver'
     : >"$WEBHOOK_STATE/handled/$id"
   done <"$1"
@@ -212,7 +212,7 @@ receive() {
   done
   [[ $is_known == yes ]] || refuse 401 wrong_api_key 'x-api-key is missing or not the one agreed'
   if [[ -n ${headers[x-challenge-sha256]+given} ]]; then
-    # Nothing but a token is signed, or this would sign anything for anybody.
+    # Signs only tokens. Otherwise anybody could have any text signed.
     [[ ${headers[x-challenge-sha256]} =~ ^[A-Za-z0-9_-]{43}$ ]] ||
       refuse 401 malformed_challenge 'x-challenge-sha256 is not 43 characters of Base64url'
     answer 200 '' "x-challenge-sha256: $(sign "${secrets[0]}" "POST$target${headers[x-challenge-sha256]}")"
