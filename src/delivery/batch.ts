@@ -1,10 +1,5 @@
-/** Batches of records, the leases on them, and where they go. */
-
-import type { Endpoint } from '../webhooks/endpoint.ts';
-import type { PgpKey } from '../webhooks/key.ts';
-import type { Webhook } from '../webhooks/webhook.ts';
+/** A batch of records of one webhook, and the lease on it. */
 import type { EnvelopeRecord } from '../wire/envelope.ts';
-
 /** Records that travel together, claimed or about to be. `attemptNumber` is the attempt that the claim begins. */
 export type Batch = {
   readonly webhookNumber: number;
@@ -41,5 +36,3 @@ export type LogRecord = Omit<EnvelopeRecord, 'dataJson'> & {
   /** The person that it is about. */
   readonly subject: string | null;
 };
-
-export type DeliveryTarget = { readonly webhook: Webhook; readonly endpoint: Endpoint; readonly key: PgpKey | null };

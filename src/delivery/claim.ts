@@ -10,8 +10,9 @@ import { NEVER } from '../store/dispatch.ts';
 import type { Store } from '../store/store.ts';
 import { isRunnable, SESSION_MS } from '../webhooks/lifecycle.ts';
 import type { WebhookConfiguration } from '../webhooks/webhook.ts';
-import type { Batch, Claim, DeliveryTarget } from './batch.ts';
+import type { Batch, Claim } from './batch.ts';
 import { attemptMs, type Job } from './job.ts';
+import type { Manner } from './lanes.ts';
 import {
   AT_ONCE,
   type Capacity,
@@ -25,8 +26,8 @@ import {
   whenSettled,
   withinAllowance,
 } from './plan.ts';
-import type { Manner } from './scheduler.ts';
 import { stopByService } from './stop.ts';
+import type { DeliveryTarget } from './target.ts';
 
 /** Jobs under a lease, in what manner, and when the webhook is looked at again. */
 export type Claimed = { readonly jobs: readonly Job[]; readonly manner: Manner; readonly next: NextLook };

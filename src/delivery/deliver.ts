@@ -7,7 +7,7 @@ import type { Log } from '../observe/log.ts';
 import { failure } from '../outbound/outcome.ts';
 import type { Store } from '../store/store.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
-import type { Batch, DeliveryTarget } from './batch.ts';
+import type { Batch } from './batch.ts';
 import {
   type BatchBody,
   type BodyOrFailure,
@@ -19,12 +19,14 @@ import {
   makeBody,
   ownMemory,
 } from './body.ts';
+import { createDepartures, giveWay } from './departures.ts';
 import { attemptMs, type Job, type Result } from './job.ts';
 import type { LargeBodies } from './large-bodies.ts';
-import { createDepartures, createQuota, giveWay } from './pacing.ts';
 import { stopReason } from './plan.ts';
+import { createQuota } from './quota.ts';
 import type { Send, Sent } from './send.ts';
 import { stopByService } from './stop.ts';
+import type { DeliveryTarget } from './target.ts';
 
 export type Deliver = {
   /** Never throws. */

@@ -24,17 +24,19 @@ import { StaleWrite } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
 import type { Webhook } from '../webhooks/webhook.ts';
-import type { DeliveryTarget } from './batch.ts';
 import { type Claimed, createClaimWork, type PlannedClaim, planClaim } from './claim.ts';
 import { createDeliver } from './deliver.ts';
 import { type Finished, type Job, recordsOf } from './job.ts';
+import { createLanes } from './lanes.ts';
 import type { LargeBodies } from './large-bodies.ts';
 import { createLoop } from './loop.ts';
 import { isAlone, type Load, stopReason } from './plan.ts';
-import { createLanes, createRateLimiter, createRequests } from './scheduler.ts';
+import { createRateLimiter } from './rate.ts';
+import { createRequests } from './requests.ts';
 import type { Send } from './send.ts';
 import { createSettle, type Next, type ObserveSettled } from './settle.ts';
 import type { SettledBatch } from './settlement.ts';
+import type { DeliveryTarget } from './target.ts';
 
 export type Dispatcher = {
   start(): Promise<void>;

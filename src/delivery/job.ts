@@ -1,7 +1,8 @@
 /** What the dispatcher passes from claim to settlement. */
 import { OAUTH_TIMEOUT_MS } from '../kernel/limits/delivery.ts';
-import type { Batch, DeliveryTarget } from './batch.ts';
+import type { Batch } from './batch.ts';
 import type { Sent } from './send.ts';
+import type { DeliveryTarget } from './target.ts';
 
 /** One request to be sent, under a lease. `batch` is null for a heartbeat. */
 export type Job = {

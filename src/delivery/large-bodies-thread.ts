@@ -6,7 +6,7 @@ import { recordReader } from '../store/sqlite/delivery/records.ts';
 import { openSqlite } from '../store/sqlite/driver/sqlite.ts';
 import { eventTypeStore } from '../store/sqlite/webhooks/event-types.ts';
 import { type BatchBody, encryptionLookup, makeBatchBody, ownMemory } from './body.ts';
-import type { BodyAnswer, BodyQuestion, BodyThreadNotice, BodyThreadStart } from './large-bodies.ts';
+import type { BodyAnswer, BodyQuestion, BodyThreadNotice, BodyThreadStart } from './large-bodies-messages.ts';
 
 const port = parentPort;
 if (port !== null) {

@@ -1,4 +1,8 @@
-/** Makes large bodies in a thread: encrypting or compressing a megabyte takes longer than a request should wait. */
+/**
+ * Makes large bodies where the event loop does not wait for it: a thread with a connection of its own reads the records, writes,
+ * compresses, encrypts and hashes them, and hands the bytes over. It begins with the first such body and ends when there have been none
+ * for a while.
+ */
 import { Worker } from 'node:worker_threads';
 import { threadProgram } from '../kernel/assets.ts';
 import { THREAD_RESTART_MS } from '../kernel/limits/database.ts';
@@ -6,6 +10,7 @@ import { LARGE_BODIES_IDLE_MS, LARGE_BODY_ANSWER_MS } from '../kernel/limits/del
 import { createTurns } from '../kernel/turns.ts';
 import type { Store } from '../store/store.ts';
 import { type BatchBody, type BatchBodyRequest, encryptionLookup, makeBatchBody } from './body.ts';
+import type { BodyAnswer, BodyQuestion, BodyThreadNotice, BodyThreadStart } from './large-bodies-messages.ts';
 
 export type LargeBodies = {
   /** Rejects with what only a fault explains. */
@@ -153,15 +158,3 @@ export function createLargeBodies(options: LargeBodiesOptions): LargeBodies {
     },
   };
 }
-
-/** Given to the thread when it begins: the database that it reads. */
-export type BodyThreadStart = { readonly path: string };
-
-/** Answers come in any order, so each has the number of its question. */
-export type BodyQuestion = { readonly number: number; readonly request: BatchBodyRequest };
-
-/** Told when the thread begins: why it has the priority of everybody else. */
-export type BodyThreadNotice = { readonly cannotGiveWay: Error };
-
-/** `error` is that of a fault: one that the records and the key do not explain. */
-export type BodyAnswer = { readonly number: number } & ({ readonly body: BatchBody } | { readonly error: Error });

@@ -4,7 +4,8 @@ import { BATCH_BYTES } from '../kernel/limits/limits.ts';
 import { NEVER } from '../store/dispatch.ts';
 import { SESSION_MS, type StopReason } from '../webhooks/lifecycle.ts';
 import type { Progress, WebhookConfiguration } from '../webhooks/webhook.ts';
-import type { Batch, DeliveryTarget } from './batch.ts';
+import type { Batch } from './batch.ts';
+import type { DeliveryTarget } from './target.ts';
 
 /** What keeps a webhook from sending anything at all, or null. Asked before every claim and again before every attempt. */
 export function stopReason({ endpoint, key, webhook }: DeliveryTarget, now: number): StopReason | null {

@@ -6,10 +6,10 @@ import type { Transport } from '../outbound/transport.ts';
 import { clientCertificateOf } from '../webhooks/client-certificate.ts';
 import type { Endpoint } from '../webhooks/endpoint.ts';
 import type { WebhookConfiguration } from '../webhooks/webhook.ts';
+import type { AttemptRecord } from './attempt.ts';
 import type { BodyOrFailure } from './body.ts';
 import { buildMessage, type Message, type MessageParts, maskedHeaders } from './message.ts';
 import type { BearerToken, OauthTokens } from './oauth.ts';
-import type { AttemptRecord } from './settlement.ts';
 
 export type Sent = {
   readonly startedAt: number;

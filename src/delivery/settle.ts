@@ -1,4 +1,4 @@
-/** Writes the outcomes of jobs. Other processes write to the store too, and it may be unavailable for a while. */
+/** Writes what came of jobs, against a store that others write too and that may be unwell for a while. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import {
@@ -6,21 +6,20 @@ import {
   SETTLE_REFUSED_ROUNDS,
   SETTLE_UNWELL_PAUSE_MS,
   SETTLED_AT_ONCE_MAX,
-  STATE_NEWS_PER_MINUTE,
-  STATE_NEWS_WEBHOOKS,
 } from '../kernel/limits/delivery.ts';
-import { createLru } from '../kernel/lru.ts';
 import type { CheckClock } from '../observe/clock-watch.ts';
 import type { Log } from '../observe/log.ts';
 import { ConstraintViolation, StaleWrite } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
 import type { StateChange, Webhook } from '../webhooks/webhook.ts';
-import type { DeliveryTarget } from './batch.ts';
+import type { AttemptRecord } from './attempt.ts';
 import type { PlannedClaim } from './claim.ts';
 import { conclude } from './conclude.ts';
 import type { Finished } from './job.ts';
-import type { AttemptRecord, SettledBatch } from './settlement.ts';
+import { createNews, type News } from './news.ts';
+import type { SettledBatch } from './settlement.ts';
+import type { DeliveryTarget } from './target.ts';
 
 export type Settle = {
   /**
@@ -209,34 +208,4 @@ function logAttempt(log: Log, { id: webhookId }: Webhook, attempt: AttemptRecord
 function logChange(log: Log, webhookId: string, { progress: { state, stateReason } }: StateChange): void {
   if (state === 'running') log.info({ webhookId }, 'webhook running');
   else log.warn({ webhookId, reason: stateReason }, `webhook ${state}`);
-}
-
-export type News = {
-  /** The changes, those that are too many for the minute before `now` without their event. A stop is always told. */
-  bounded(changes: readonly StateChange[], now: number): readonly StateChange[];
-  /** These are written. */
-  written(changes: readonly StateChange[], now: number): void;
-};
-
-const MINUTE_MS = 60_000;
-
-export function createNews(): News {
-  /** By number of the webhook, when its latest events were told. */
-  const told = createLru<number, readonly number[]>({ max: STATE_NEWS_WEBHOOKS });
-  const recent = (webhookNumber: number, now: number): readonly number[] =>
-    (told.get(webhookNumber) ?? []).filter((at) => at > now - MINUTE_MS);
-  return {
-    bounded: (changes, now) =>
-      changes.map((change, before) => {
-        const { state, webhookNumber } = change.progress;
-        const isTooMany = recent(webhookNumber, now).length + before >= STATE_NEWS_PER_MINUTE;
-        return isTooMany && isRunnable(state) ? { ...change, event: null } : change;
-      }),
-    written: (changes, now) => {
-      for (const { event, progress } of changes) {
-        if (event === null) continue;
-        told.set(progress.webhookNumber, [...recent(progress.webhookNumber, now), now]);
-      }
-    },
-  };
 }

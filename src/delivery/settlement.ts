@@ -1,30 +1,9 @@
-/** Attempts and outcomes as they are written. */
-import type { Timings } from '../outbound/outcome.ts';
+/** The result of an attempt for a batch and its webhook. */
+
 import type { AuditEntry } from '../resources/audit.ts';
 import type { StateChange, WebhookState } from '../webhooks/webhook.ts';
+import type { AttemptRecord } from './attempt.ts';
 import type { Batch, Claim } from './batch.ts';
-
-export type AttemptKind = 'delivery' | 'heartbeat' | 'test';
-
-export type AttemptRecord = {
-  readonly id: string;
-  readonly webhookNumber: number;
-  readonly kind: AttemptKind;
-  readonly batchId: string | null;
-  readonly firstOffset: number | null;
-  readonly lastOffset: number | null;
-  readonly attemptNumber: number;
-  readonly startedAt: number;
-  /** As sent, secrets masked. */
-  readonly requestHeaders: Readonly<Record<string, string>>;
-  readonly responseStatus: number | null;
-  readonly responseHeaders: Readonly<Record<string, string>> | null;
-  readonly responseBody: Uint8Array | null;
-  /** Null: delivered. */
-  readonly errorClass: string | null;
-  readonly errorMessage: string | null;
-  readonly timings: Timings;
-};
 
 /** What becomes of a batch. A released one was not tried after all: the attempt is not counted. */
 export type BatchFate =

@@ -1,6 +1,7 @@
 /** What the dispatcher reads and writes: due webhooks and batches, claims, records and settlements. */
-import type { Batch, Claim, DeliveryTarget, LogRecord } from '../delivery/batch.ts';
+import type { Batch, Claim, LogRecord } from '../delivery/batch.ts';
 import type { Settlement } from '../delivery/settlement.ts';
+import type { DeliveryTarget } from '../delivery/target.ts';
 
 /** Reads and claims of the dispatcher. */
 export type DispatchStore = {

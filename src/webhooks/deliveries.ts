@@ -1,6 +1,6 @@
 /** Deliveries as resources (contract §4): read, and sent again. */
 import { z } from 'zod';
-import type { AttemptRecord } from '../delivery/settlement.ts';
+import type { AttemptRecord } from '../delivery/attempt.ts';
 import { type Clock, deliveryAddress, type Ids } from '../kernel/ids.ts';
 import { ATTEMPTS_SHOWN } from '../kernel/limits/limits.ts';
 import { Refusal } from '../kernel/refusal.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { createDepartures } from '../../src/delivery/pacing.ts';
+import { createDepartures } from '../../src/delivery/departures.ts';
 import { DELIVERY_BYTES_PER_TURN, LARGE_BODY_BYTES, RECORD_OVERHEAD_BYTES } from '../../src/kernel/limits/delivery.ts';
 import { BATCH_BYTES } from '../../src/kernel/limits/limits.ts';
 import { createTurns } from '../../src/kernel/turns.ts';

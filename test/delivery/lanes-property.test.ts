@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { Job } from '../../src/delivery/job.ts';
-import { createLanes, createRequests } from '../../src/delivery/scheduler.ts';
+import { createLanes } from '../../src/delivery/lanes.ts';
+import { createRequests } from '../../src/delivery/requests.ts';
 import { jobs, startAll } from '../support/lanes.ts';
 
 const FREE = { alone: false, narrow: false };

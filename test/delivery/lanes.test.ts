@@ -1,13 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Job } from '../../src/delivery/job.ts';
-import {
-  createLanes,
-  createRequests,
-  type LaneLimits,
-  type Lanes,
-  type Requests,
-} from '../../src/delivery/scheduler.ts';
+import { createLanes, type LaneLimits, type Lanes } from '../../src/delivery/lanes.ts';
+import { createRequests, type Requests } from '../../src/delivery/requests.ts';
 import { batchOf } from '../support/attempts.ts';
 import { jobs, startAll } from '../support/lanes.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createNews } from '../../src/delivery/settle.ts';
+import { createNews } from '../../src/delivery/news.ts';
 import { STATE_NEWS_PER_MINUTE, STATE_NEWS_WEBHOOKS } from '../../src/kernel/limits/delivery.ts';
 import type { StateChange, WebhookState } from '../../src/webhooks/webhook.ts';
 import { progressOf } from '../support/attempts.ts';

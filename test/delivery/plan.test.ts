@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { DeliveryTarget } from '../../src/delivery/batch.ts';
 import {
   AT_ONCE,
   capacity,
@@ -12,6 +11,7 @@ import {
   stopReason,
   withinAllowance,
 } from '../../src/delivery/plan.ts';
+import type { DeliveryTarget } from '../../src/delivery/target.ts';
 import { BATCH_BYTES } from '../../src/kernel/limits/limits.ts';
 import { NEVER } from '../../src/store/dispatch.ts';
 import type { WebhookState } from '../../src/webhooks/webhook.ts';

@@ -1,7 +1,7 @@
 /** What may depart in a turn of the event loop, and when. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { createQuota } from '../../src/delivery/pacing.ts';
+import { createQuota } from '../../src/delivery/quota.ts';
 import {
   CALLED_LATELY_MS,
   CALLED_PAUSE_MS,

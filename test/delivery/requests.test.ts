@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { Job } from '../../src/delivery/job.ts';
-import { createRequests } from '../../src/delivery/scheduler.ts';
+import { createRequests } from '../../src/delivery/requests.ts';
 import {
   DELIVERIES_IN_FLIGHT,
   DELIVERIES_IN_FLIGHT_PER_ENDPOINT,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { AttemptRecord } from '../../src/delivery/settlement.ts';
+import type { AttemptRecord } from '../../src/delivery/attempt.ts';
 import { ATTEMPTS_LOOKED_THROUGH } from '../../src/kernel/limits/log.ts';
 import { NO_TIMINGS } from '../../src/outbound/outcome.ts';
 import { ConstraintViolation } from '../../src/store/errors.ts';

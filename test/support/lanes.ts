@@ -1,6 +1,6 @@
 /** Work for lanes, and what they begin of it. */
 import type { Job } from '../../src/delivery/job.ts';
-import type { Lanes } from '../../src/delivery/scheduler.ts';
+import type { Lanes } from '../../src/delivery/lanes.ts';
 import { batchOf } from './attempts.ts';
 import { NOW } from './store.ts';
 

@@ -1,6 +1,6 @@
 /** One attempt of a delivery: what was sent, what came, how long each step took, and what to do where it failed. */
 
-import type { AttemptRecord } from '../../delivery/settlement.ts';
+import type { AttemptRecord } from '../../delivery/attempt.ts';
 import { type Html, html } from '../../http/html.ts';
 import { RESPONSE_KEPT_BYTES } from '../../kernel/limits/limits.ts';
 import { adviceFor, type ErrorClass } from '../../outbound/outcome.ts';

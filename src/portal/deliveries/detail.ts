@@ -1,6 +1,6 @@
 /** `/deliveries/{id}`: the story of one delivery, from what happened to where it stands, and what it carries. */
 
-import type { AttemptRecord } from '../../delivery/settlement.ts';
+import type { AttemptRecord } from '../../delivery/attempt.ts';
 import { type Html, html } from '../../http/html.ts';
 import { ATTEMPTS_SHOWN } from '../../kernel/limits/limits.ts';
 import type { DeliveryContent } from '../../store/deliveries.ts';

@@ -1,6 +1,6 @@
 /** Where a delivery stands, in a sentence, and what to do where something has to be done. */
 
-import type { AttemptRecord } from '../../delivery/settlement.ts';
+import type { AttemptRecord } from '../../delivery/attempt.ts';
 import { type Html, html } from '../../http/html.ts';
 import { adviceFor, type ErrorClass } from '../../outbound/outcome.ts';
 import type { Delivery } from '../../webhooks/delivery.ts';

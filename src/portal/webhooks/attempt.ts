@@ -1,6 +1,6 @@
 /** The answer to “send a test event”: whether it arrived, what was sent and what came, and what to do about it. */
 
-import type { AttemptRecord } from '../../delivery/settlement.ts';
+import type { AttemptRecord } from '../../delivery/attempt.ts';
 import { type Html, html } from '../../http/html.ts';
 import { adviceFor, type ErrorClass } from '../../outbound/outcome.ts';
 import { attemptDetails } from '../deliveries/attempt.ts';

@@ -1,6 +1,6 @@
 /** Attempts (`attempt`): every request that was sent for a webhook, and what came of it. */
 
-import type { AttemptKind, AttemptRecord } from '../../../delivery/settlement.ts';
+import type { AttemptKind, AttemptRecord } from '../../../delivery/attempt.ts';
 import { firstRowKeyAt, isUuidV7, rowKeyOf, rowKeyTime } from '../../../kernel/ids.ts';
 import { ATTEMPTS_LOOKED_THROUGH, BATCH_BEGUN_MS } from '../../../kernel/limits/log.ts';
 import type { Timings } from '../../../outbound/outcome.ts';

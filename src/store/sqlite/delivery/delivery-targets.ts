@@ -1,5 +1,5 @@
 /** A webhook with all that a delivery needs to know of it, read anew for every attempt and yet cheap. */
-import type { DeliveryTarget } from '../../../delivery/batch.ts';
+import type { DeliveryTarget } from '../../../delivery/target.ts';
 import { TARGETS_CACHED } from '../../../kernel/limits/delivery.ts';
 import { createLru } from '../../../kernel/lru.ts';
 import type { Vault } from '../../../kernel/vault.ts';
