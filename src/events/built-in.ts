@@ -1,4 +1,4 @@
-/** The event types of Sallyport itself (contract §4): read-only, rewritten at every start. */
+/** Sallyport's own event types (contract §4): read-only, written at every start. */
 
 import type { Store } from '../store/store.ts';
 import type { EventType } from './event-type.ts';
@@ -25,7 +25,7 @@ export const BUILT_IN_EVENT_TYPES: readonly BuiltInEventType[] = DESCRIPTIONS.ma
   encryptionRequired: name.startsWith(EMPLOYEE_CATEGORY),
 }));
 
-/** Writes the built-in event types of this version, keeping when they first came. */
+/** Writes the built-in event types of this version. They keep their `createdAt`. */
 export async function installBuiltInEventTypes(store: Store, now: number): Promise<void> {
   const known = new Map((await store.eventTypes.all()).map((eventType) => [eventType.id, eventType]));
   const current = BUILT_IN_EVENT_TYPES.map((eventType): EventType => {

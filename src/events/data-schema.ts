@@ -1,4 +1,4 @@
-/** The JSON Schemas that events' data must satisfy: which are taken, and what is wrong with data that does not. */
+/** The JSON Schemas of event types: checking a schema, and checking data against it. */
 import { createContext, Script } from 'node:vm';
 import { Ajv, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -11,11 +11,11 @@ import type { EventType } from './event-type.ts';
 type JsonSchema = Readonly<Record<string, unknown>>;
 
 export type DataSchemas = {
-  /** Throws a refusal of the field `dataSchema` that says why. */
+  /** Throws a refusal of `dataSchema` that gives the reason. */
   refuseInvalid(schema: JsonSchema): void;
   /**
-   * Of each the first thing that is wrong with the data, or null. What takes too long, since schemas may ask for more than any bound of
-   * their size tells, is wrong; what comes after it is not looked at.
+   * The first problem of each, or null. A check that takes too long is a problem too, because the size of a schema does not bound its
+   * work. The checks after it are skipped.
    */
   problemsOf(checks: readonly DataCheck[]): (FieldProblem | null)[];
 };
@@ -26,7 +26,7 @@ export type DataCheck = {
   readonly data: unknown;
 };
 
-/** By what `$schema` says; without it a schema is of the first. The second is the one that most schemas in use are written in. */
+/** By `$schema`; the first without it. Most schemas in use are of the second. */
 const DIALECTS: ReadonlyMap<string, typeof Ajv | typeof Ajv2020> = new Map([
   ['https://json-schema.org/draft/2020-12/schema', Ajv2020],
   ['http://json-schema.org/draft-07/schema', Ajv],

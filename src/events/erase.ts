@@ -1,10 +1,10 @@
 /**
- * Erasure (contract §4): the data of one person's events is overwritten wherever the service keeps it. Asking for it is one commit,
- * from which on no delivery reads those events any more. Overwriting them takes small steps, so that nobody else waits; what a stop
- * or a kill cuts short goes on at the next start.
+ * Erasure (contract §4) overwrites the data of one person's events wherever the service keeps it. One commit records the erasure. From
+ * then on no delivery reads those events. Overwriting takes small steps, so that nothing else waits long. If the process stops, the
+ * erasure goes on at the next start.
  *
- * A request that carries such an event when the erasure is asked for is ended, and its batch goes out again without it. The receiver
- * may have read it by then. What a receiver answers to it is not kept.
+ * A request that carries such an event at that moment is aborted, and its batch is sent again without the event. The receiver may have
+ * read it by then. The receiver's answer is not kept.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
@@ -56,7 +56,7 @@ export type ErasedView = z.infer<typeof erasedView>;
 
 export type Erasures = {
   /**
-   * Asks for an erasure and does it; answers when it is finished, or after two seconds with what is done by then. It goes on in this
+   * Records an erasure and carries it out. Resolves when it is finished, or after two seconds with its state so far. It goes on in this
    * process, and at the next start of the server.
    */
   erase(input: EraseInput, acting: Acting): Promise<ErasedView>;
@@ -87,7 +87,7 @@ type Dependencies = {
 export function createErasures(dependencies: Dependencies): Erasures & ErasureWork {
   const { store, clock, ids, log, recall = () => {}, pause = sleep, replyMs = ERASURE_REPLY_MS } = dependencies;
   const { erasures } = store;
-  /** Erasures that this process has seen, until they are finished. */
+  /** The unfinished erasures that this process works on. */
   const known = new Map<string, Promise<void>>();
   let last: Promise<void> = Promise.resolve();
   let isStopping = false;
@@ -106,7 +106,7 @@ export function createErasures(dependencies: Dependencies): Erasures & ErasureWo
     changes,
   });
 
-  /** Overwrites the events of one erasure after the other; resolves when this one is finished or the process stops. */
+  /** Works on one erasure after another. Resolves when this one is finished or the process stops. */
   const follow = ({ id, subject }: Pick<Erasure, 'id' | 'subject'>): Promise<void> => {
     const begun = known.get(id);
     if (begun !== undefined) return begun;
@@ -127,17 +127,17 @@ export function createErasures(dependencies: Dependencies): Erasures & ErasureWo
       const erasure = await erasures.get(id);
       if (erasure === null || stateOf(erasure) !== 'overwriting') return;
       const step = await unlessStale(erasures.step(erasure, size));
-      // Another process did the same step: it is read anew.
+      // Another process did the same step: read the erasure again.
       if (step === null) continue;
       if (step.done) return;
       const { statementsMs, commitMs } = step.took;
-      // Somebody waits for the answer: a commit that is slow by itself makes the steps no smaller, and others have as long as it took.
+      // Somebody waits for the answer, so a slow commit does not shrink the steps. The pause gives others as much time as the step took.
       size = nextSize(size, { statementsMs, commitMs: 0 });
       await pause(Math.max(STEP_PAUSE_MIN_MS, statementsMs + commitMs));
     }
   };
 
-  /** Apart from overwriting: another process may read the database for minutes, a backup for example. */
+  /** A step of its own, because another process, such as a backup, may read the database for minutes. */
   const removeCopies = async (id: string): Promise<void> => {
     for (let tries = 1; !isStopping && !(await erasures.forgetCopies()); tries += 1) {
       await pause(Math.min(STEP_PAUSE_MIN_MS * tries, ERASURE_COPY_PAUSE_MS));
@@ -164,7 +164,7 @@ export function createErasures(dependencies: Dependencies): Erasures & ErasureWo
     get,
     erase: async ({ subject }, { actor }) => {
       const erasure = { id: ids.uuid(), subject, actor, startedAt: clock() };
-      // Written with the erasure: nothing is ever overwritten without somebody standing for it. The second entry says what came of it.
+      // Written with the erasure, so that no data is overwritten without an audit entry. A second entry tells the result.
       await erasures.begin(erasure, entry('event.erase', erasure, {}));
       const patience = new AbortController();
       await Promise.race([

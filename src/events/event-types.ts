@@ -1,4 +1,4 @@
-/** The kinds of event (contract §4), built-in and the company's own, and what an event of each must hold. */
+/** Event types (contract §4), built-in and custom, and the check of events against them. */
 import { z } from 'zod';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { type FieldProblem, Refusal, refuseField } from '../kernel/refusal.ts';
@@ -47,13 +47,13 @@ export const eventTypeReader = inputReader(eventTypeInput, eventTypeView, {
 });
 
 export type EventTypes = Administration<EventType, EventTypeBody, EventTypeInput> & {
-  /** What keeps each of these from being an event of its type, or null. */
+  /** Why each draft is not a valid event of its type, or null. */
   problemsOf(drafts: readonly Draft[]): Promise<(FieldProblem | null)[]>;
 };
 
 type Draft = { readonly type: string; readonly data: unknown };
 
-/** Only the service says these; nobody else may publish one. */
+/** Only the service publishes events of this category. */
 export const STATUS_CATEGORY = 'webhook.';
 /** Every type of this category goes out encrypted. */
 export const EMPLOYEE_CATEGORY = 'employee.';
@@ -83,7 +83,7 @@ export function createEventTypes({ store, clock, ids }: { store: Store; clock: C
         },
         referrers: async ({ name, encryptionRequired }) => [
           ...(await store.webhooks.ofPattern(name)).map((webhook) => `webhook ${webhook.name} (${webhook.id})`),
-          // Nothing else says that they may not go out in clear.
+          // Only the type says that these events must be encrypted.
           ...(encryptionRequired && (await store.eventTypes.isInLog(name)) ? ['events in the log'] : []),
         ],
         unique: { 'event_type.name': 'name' },
@@ -95,7 +95,7 @@ export function createEventTypes({ store, clock, ids }: { store: Store; clock: C
     problemsOf: async (drafts) => {
       const problems: (FieldProblem | null)[] = [];
       const checks: (DataCheck & { readonly at: number })[] = [];
-      // Of a thousand events most are of a few types.
+      // A thousand events have few types.
       const known = new Map<string, EventType | null>();
       for (const [at, { type, data }] of drafts.entries()) {
         const eventType = known.get(type) ?? (await store.eventTypes.getByName(type));
@@ -116,12 +116,12 @@ function typeProblem(type: string, eventType: EventType | null): FieldProblem | 
   return { field: 'type', problem: 'is an event type that only the service publishes' };
 }
 
-/** What is wrong with a field that names none. */
+/** The problem of a field that names an unknown event type. */
 export function noSuchType(name: string): string {
   return `is not the name of an event type: ${JSON.stringify(name)}; see GET /event-types, or sallyport event-type list`;
 }
 
-/** What is sent in clear already cannot be made secret under its subscribers: they must have a key, or unsubscribe, first. */
+/** Encryption cannot be required while subscribers have no key. They need a key or must unsubscribe first. */
 async function refuseUnencrypted(store: Store, type: string): Promise<void> {
   const webhooks = (await store.webhooks.unencryptedOf(type)).map(({ id, name }) => `webhook ${name} (${id})`);
   if (webhooks.length === 0) return;

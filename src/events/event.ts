@@ -1,4 +1,4 @@
-/** What an event is when it is made: identity, instants, and the data as the JSON text that will go out. */
+/** A new event: its identity, its instant, and its data as the JSON text that is sent. */
 import type { Ids } from '../kernel/ids.ts';
 
 export type EventDraft = {
@@ -27,11 +27,11 @@ function subjectOf({ type, data }: EventDraft): string | null {
   return type.startsWith('employee.') && typeof data.userId === 'string' ? data.userId : null;
 }
 
-/** An event on its way in. */
+/** An event before it is stored. */
 export type NewEvent = {
   readonly id: string;
   readonly type: string;
-  /** JSON text, as it will go out. */
+  /** The JSON text that is sent. */
   readonly dataJson: string;
   readonly subject: string | null;
   readonly correlationId: string;
@@ -44,9 +44,9 @@ export type Idempotency = {
   readonly publisher: string;
   readonly key: string;
   readonly expiresAt: number;
-  /** SHA-256 of all that the publisher said of the event: the same key with another one is refused. */
+  /** SHA-256 of the event as published. The same key with another hash is refused. */
   readonly contentHash: Uint8Array;
 };
 
-/** An event as accepted: its id, or that of the earlier one which the same idempotency key stands for. */
+/** An accepted event. A duplicate has the id of the earlier event with the same idempotency key. */
 export type Accepted = { readonly id: string; readonly duplicate: boolean };

@@ -1,9 +1,9 @@
-/** Events as a program publishes them: JavaScript values, of which JSON cannot carry all. */
+/** Events as an embedding program publishes them: JavaScript values, some of which JSON cannot represent. */
 import { JSON_DEPTH_MAX } from '../kernel/limits/limits.ts';
 import { type FieldProblem, PROBLEMS_MAX, refuseFields } from '../kernel/refusal.ts';
 import { fieldName } from '../kernel/validation.ts';
 
-/** What JSON can carry; a `Date` goes out as its ISO 8601 text. */
+/** A value that JSON can represent. A `Date` is sent as ISO 8601 text. */
 export type JsonValue =
   | string
   | number
@@ -18,21 +18,21 @@ export type EventInput = {
   /** The name of an event type. */
   readonly type: string;
   readonly data: { readonly [member: string]: JsonValue };
-  /** Whom it is about: what is erased when that person asks for it. */
+  /** The person that the event is about. Erasure finds events by it. */
   readonly subject?: string | null | undefined;
-  /** Handed on to receivers; made if absent. */
+  /** Passed on to receivers. Random if absent. */
   readonly correlationId?: string | null | undefined;
   /** Who caused it. */
   readonly actorId?: string | null | undefined;
-  /** For 24 hours, an event with the same key and content is this one again; with other content it is refused. */
+  /** For 24 hours, an event with the same key and content counts as this one. Other content under the key is refused. */
   readonly idempotencyKey?: string | null | undefined;
 };
 
 export type PublishInput = EventInput | { readonly events: readonly EventInput[] };
 
 /**
- * A copy of `input` as JSON carries it, which the program can no longer change. Throws a `Refusal` that names each value that JSON cannot
- * carry, such as `events[1].data.total`. JSON.stringify would drop it, change it, or throw without saying where it is.
+ * A copy of `input` as JSON represents it, which the program can no longer change. Throws a `Refusal` that names each value that JSON
+ * cannot represent, such as `events[1].data.total`. JSON.stringify would drop or change it, or throw without naming it.
  */
 export function checkedEvents(input: unknown): unknown {
   const found: FieldProblem[] = [];
@@ -48,7 +48,7 @@ type Walk = {
   readonly found: FieldProblem[];
 };
 
-/** The list of events, an event, and its data are around what the bound on depth counts. */
+/** The bound counts below `data`; the request, the list and the event are levels above it. */
 const DEPTH_MAX = JSON_DEPTH_MAX + 4;
 
 function examine(value: unknown, walk: Walk): void {
@@ -71,7 +71,7 @@ function examine(value: unknown, walk: Walk): void {
   above.pop();
 }
 
-/** A member of an event that is undefined is a field that was left out. */
+/** An undefined member of an event counts as absent. */
 function isEventsOwn(path: readonly PropertyKey[]): boolean {
   return path.length === 0 || (path.length === 2 && path[0] === 'events');
 }
@@ -104,7 +104,7 @@ function problemOfObject(value: object, above: readonly object[]): string | null
   return `is a ${typeof name === 'string' && name !== '' ? name : 'class instance'}, which JSON cannot carry: send a plain object`;
 }
 
-/** Of any realm: what an object literal makes. */
+/** An object literal, also of another realm. */
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;

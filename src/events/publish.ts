@@ -1,4 +1,4 @@
-/** Ingest (contract §4): events from outside are checked whole, then appended all or none, durable before the answer. */
+/** Publishing (contract §4): all events are checked, then appended all or none, and durable before the reply. */
 import { z } from 'zod';
 import { contentHash } from '../kernel/content-hash.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
@@ -76,7 +76,7 @@ type Dependencies = {
   readonly wake: () => void;
 };
 
-/** Idempotency keys belong to whoever acts: two applications may use the same ones. */
+/** Idempotency keys are per publisher: two applications may use the same key. */
 export function createPublish({ store, clock, ids, eventTypes, wake }: Dependencies): Publish {
   const make = async (inputs: readonly EventInput[], batch: boolean, publisher: string): Promise<NewEvent[]> => {
     const now = clock();
@@ -107,7 +107,7 @@ export function createPublish({ store, clock, ids, eventTypes, wake }: Dependenc
     const accepted = await retryStale(async () => {
       const made = await make(inputs, batch, publisher);
       refuseConflicts(conflictsWithin(made), batch);
-      // Drawn in the moment of writing: so logs are in the order of their events, however many requests are checked at the same time.
+      // The ids are made when the events are written, so that logs keep the order of ids when requests are checked concurrently.
       return store.events.publish(made.map((event) => ({ ...event, id: ids.uuid() })));
     }).catch((error: unknown) => {
       if (error instanceof KeyConflict) refuseConflicts(error.at, batch);
@@ -122,12 +122,12 @@ function fieldOf(at: number, field: string, batch: boolean): string {
   return batch ? `events[${at}].${field}` : field;
 }
 
-/** Hashes everything in the event except its key. The order of members does not count, and null equals absent. */
+/** Hashes the event without its key. The order of members does not matter, and null equals absent. */
 function hashOf({ type, data, subject, correlationId, actorId }: Omit<EventInput, 'idempotencyKey'>): Uint8Array {
   return contentHash([type, data, subject ?? null, correlationId ?? null, actorId ?? null]);
 }
 
-/** Events whose key another event of the same request has, with other content. */
+/** The places of events that share their key with an earlier event of the request but not its content. */
 function conflictsWithin(events: readonly NewEvent[]): number[] {
   const first = new Map<string, Uint8Array>();
   return [...events.entries()].flatMap(([at, { idempotency }]) => {
@@ -145,7 +145,7 @@ function refuseConflicts(places: readonly number[], batch: boolean): void {
   if (problems.length > 0) throw refuseFields(problems, 'idempotency_conflict');
 }
 
-/** What cannot go out as it came in, or be walked through. */
+/** The problem of data that cannot be sent exactly as it came, or is nested too deep. */
 function unkeptData(data: unknown): FieldProblem | null {
   if (isDeeperThan(JSON_DEPTH_MAX, data)) {
     return { field: 'data', problem: `must not be nested deeper than ${JSON_DEPTH_MAX}` };
@@ -155,7 +155,7 @@ function unkeptData(data: unknown): FieldProblem | null {
   return { field: 'data', problem: `holds ${inexact}, a number that is not kept exactly: send it as a string` };
 }
 
-/** A number that JSON.parse has rounded, or made infinite: what goes out would not be what came in. */
+/** A number that JSON.parse may have rounded or made infinite, so that it would be sent changed. */
 function inexactNumber(value: unknown): number | null {
   if (typeof value === 'number')
     return Number.isFinite(value) && Math.abs(value) <= Number.MAX_SAFE_INTEGER ? null : value;

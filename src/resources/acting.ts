@@ -8,14 +8,14 @@ export type Acting = {
   /** The name that the audit log keeps. */
   readonly actor: Actor;
   readonly authority: Authority;
-  /** What the change was decided on: it is refused with 412 once the resource has none of these tags. */
+  /** The version that the change is based on: it is refused with 412 if the resource has none of these tags. */
   readonly ifMatch?: IfMatch | undefined;
 };
 
-/** `unlimited` is for those who have the data folder and the master key: the command line, an embedding program, the service itself. */
+/** `unlimited` is for the holders of the data folder and the master key: the command line, an embedding program and the service. */
 export type Authority = 'unlimited' | Held;
 
-/** What a caller holds: its user's rights, and for a token its scopes. */
+/** The rights of a caller: those of its user, and the scopes of its token. */
 export type Held = {
   readonly through: 'token' | 'session';
   readonly userName: string;
@@ -26,7 +26,7 @@ export type Held = {
   readonly scopes: readonly string[];
 };
 
-/** What Sallyport does by itself. */
+/** Changes that the service makes by itself. */
 export const SERVICE: Acting = { actor: 'service', authority: 'unlimited' };
 export const COMMAND_LINE: Acting = { actor: 'command-line', authority: 'unlimited' };
 /** An embedding program that acts for its operator. */

@@ -1,6 +1,6 @@
 /**
- * What is the same for every administered resource (contract §4): checked input, audited changes, merge patches, pages, and
- * deletion only when nothing refers to it. What differs is said in a `Resource`.
+ * The use cases that every administered resource has (contract §4): audited changes, merge patches, lists, and deletion only if nothing
+ * refers to the record. A `Resource` describes the differences.
  */
 import { type Clock, type Ids, isUuidV7 } from '../kernel/ids.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
@@ -20,20 +20,20 @@ export type Resource<Record extends StoredResource, Body, Input> = {
   writable(record: Record): Body;
   /** Applies the rules beyond the schema and makes the record. `before` and `patch` are null for a new one. Throws `Refusal`. */
   readonly build: Build<Record, Body, Input>;
-  /** The record as a read answers it, of which its entity tag is made. */
+  /** The view of the record. Its entity tag is made of it. */
   shown(record: Record): unknown;
-  /** Names what refers to the record, to say why it stays. */
+  /** Names the records that refer to this one, which cannot be deleted then. */
   referrers(record: Record): Promise<readonly string[]>;
   /** The field behind each unique column, such as `{'user_account.user_name': 'userName'}`. */
   readonly unique: Readonly<{ [column: string]: string }>;
-  /** The record as the audit log compares it, its fields named as callers know them; secrets are `Secret` or end in `Hash`. */
+  /** The record as the audit log compares it, with the API's field names. Secrets are of type `Secret` or their names end in `Hash`. */
   audited(record: Record): Readonly<{ [field: string]: unknown }>;
   /**
-   * Throws 401 where the change would grant, or take over, more than whoever acts holds, and 409 where it would leave nobody who can
-   * administer (contract §4). `before` is null for a new record, `after` for one to be deleted.
+   * Throws 401 if the change would grant or take over more rights than the actor has, and 409 if nobody could administer afterwards
+   * (contract §4). `before` is null for a new record, `after` for a deleted one.
    */
   contain?(acting: Acting, before: Record | null, after: Record | null): Promise<void> | void;
-  /** Why the record may not be changed or deleted at all, or null. */
+  /** Why the record cannot be changed or deleted, or null. */
   readOnly?(record: Record): string | null;
 };
 
@@ -45,19 +45,19 @@ export type Build<Record, Body, Input> = (
   patch: MergePatch<Body> | null,
 ) => Promise<Record>;
 
-/** Identity and instants of the record to be written. `updatedAt` is later than that of the one before, also within a millisecond. */
+/** Identity and instants of the record to write. `updatedAt` always grows, even within a millisecond. */
 export type Stamp = { readonly id: string; readonly createdAt: number; readonly updatedAt: number };
 
-/** The use cases of a resource. Who only reads needs neither `Body` nor `Input`. */
+/** The use cases of a resource. Readers need neither `Body` nor `Input`. */
 export type Administration<Record, Body = never, Input = never> = {
   create(input: Input, acting: Acting, more?: Creation<Record>): Promise<Record>;
   get(id: string): Promise<Record>;
   list(after: After, limit: number, filter?: Filter): Promise<Record[]>;
-  /** The record as a read answers it, of which its entity tag is made. */
+  /** The view of the record. Its entity tag is made of it. */
   shown(record: Record): unknown;
   /** A patch that changes nothing writes nothing (RFC 7396 §2): `updatedAt` stays, and the audit log gets no entry. */
   patch(id: string, patch: MergePatch<Body>, acting: Acting): Promise<Record>;
-  /** Applies a change of the service's own and audits it under `action`. Nothing is written where `next` answers `before` itself. */
+  /** Applies `next` and audits the change as `action`. Writes nothing if `next` returns `before` itself. */
   change(
     id: string,
     action: AuditAction,
@@ -175,12 +175,12 @@ function nothing(): readonly [] {
   return [];
 }
 
-/** But for `updatedAt`. Of the whole record: some of what the audit log leaves out is to be written too. */
+/** Compares everything but `updatedAt`, also the fields that the audit log omits. */
 function isSame(before: object, after: object): boolean {
   return Object.keys(changesBetween({ ...before }, { ...after })).length === 0;
 }
 
-/** Waits for a write of `record` and turns the violation of a unique column into 409 with the field named and what stands in it. */
+/** Waits for a write of `record`. Turns the violation of a unique column into 409, which names the field and its value. */
 export async function refusingDuplicates(
   { name, unique }: Pick<Resource<never, never, never>, 'unique'> & { readonly name: string },
   record: object,

@@ -1,16 +1,16 @@
-/** What the audit log says of a change: who did what to which thing, and what differs, with every secret masked. */
+/** Entries of the audit log: who did what to which resource, and the changed fields with secrets masked. */
 import { isoInstant } from '../kernel/schemas.ts';
 import type { Secret } from '../kernel/secret.ts';
 
 /** Who acts: `application:<id>`, `user:<id>`, `command-line`, `embedding-program` or `service`. */
 export type Actor = string;
 
-/** What is administered: created, changed and deleted. */
+/** The resources that are created, changed and deleted. */
 export type AuditedResource = 'user' | 'application' | 'product' | 'endpoint' | 'key' | 'event-type' | 'webhook';
 
 /**
- * All that is written down, as `<resource>.<verb>`. The portal has words for each: one that is added here does not compile without.
- * What is read back may be another, of another version.
+ * Every audited action, as `<resource>.<verb>`. The portal has a text for each, or does not compile. Entries of other versions may have
+ * other actions.
  */
 export type AuditAction =
   | `${AuditedResource}.${'create' | 'update' | 'delete'}`
@@ -40,8 +40,8 @@ export type AuditEntry = {
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * The fields that differ, as readers know them: instants in ISO 8601, and the hash of a secret under the name of the secret.
- * `before` is null for what is new, `after` null for what is gone; instants of writing are left out.
+ * The changed fields as the API shows them: instants in ISO 8601, and the hash of a secret under the name of the secret. `before` is null
+ * for a new record, `after` for a deleted one. `createdAt` and `updatedAt` are omitted.
  */
 export function changesBetween(before: Fields | null, after: Fields | null): Changes {
   const changes: Record<string, Change> = {};
@@ -58,7 +58,7 @@ export function changesBetween(before: Fields | null, after: Fields | null): Cha
 const HASH = /Hash$/;
 const INSTANT = /At$/;
 
-/** Secrets compare by what they are and show as `[secret]`; hashes of secrets are secrets too. */
+/** Secrets and hashes of secrets show as `[secret]`. */
 function shown(field: string, value: unknown): unknown {
   if (value !== null && HASH.test(field)) return '[secret]';
   return typeof value === 'number' && INSTANT.test(field) ? isoInstant(value) : value;

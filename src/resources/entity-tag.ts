@@ -1,21 +1,21 @@
-/** Entity tags (RFC 9110 §8.8.3): what a reader saw, so that a change decided on it can be refused once that is no longer true. */
+/** Entity tags (RFC 9110 §8.8.3): they let a client change a resource only if it is still as the client read it. */
 import { contentHash } from '../kernel/content-hash.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { isObject } from '../kernel/validation.ts';
 
-/** `If-Match` as it was sent: strong tags, quotes included, or any that there is. Weak tags are left out, for they never match. */
+/** `If-Match` as sent: `*` or strong tags with their quotes. Weak tags are dropped because they never match. */
 export type IfMatch = '*' | readonly string[];
 
 /**
- * The strong tag of a resource as a `GET` answers it, without `lastUsedAt`: a caller's own requests move that, and a change that was
- * decided on the rest would be refused for it.
+ * The strong tag of a resource as `GET` returns it, without `lastUsedAt`: a client's own requests move that, and would make its changes
+ * fail.
  */
 export function entityTag(representation: unknown): string {
   const tagged = isObject(representation) ? { ...representation, lastUsedAt: undefined } : representation;
   return `"${Buffer.from(contentHash(tagged)).toString('base64url').slice(0, 22)}"`;
 }
 
-/** Throws 412 with the present tag where what a caller expects is another representation (RFC 9110 §13.1.1). */
+/** Throws 412 with the current tag if the caller expects another one (RFC 9110 §13.1.1). */
 export function refuseChanged(expected: IfMatch | undefined, representation: unknown, title: string): void {
   if (expected === undefined || expected === '*') return;
   const ETag = entityTag(representation);
@@ -27,7 +27,7 @@ export function refuseChanged(expected: IfMatch | undefined, representation: unk
 const TAG = '(?:W/)?"[\\x21\\x23-\\x7e\\x80-\\xff]*"';
 const TAGS = new RegExp(`^[ \\t,]*${TAG}(?:[ \\t]*,[ \\t,]*${TAG})*[ \\t,]*$`);
 
-/** The tags of a list, weak ones with their `W/`; null where it is none. */
+/** The tags of a list, weak ones with their `W/`; null if it is malformed. */
 export function parseEntityTags(text: string): readonly string[] | null {
   return TAGS.test(text) ? (text.match(new RegExp(TAG, 'g')) ?? []) : null;
 }

@@ -1,16 +1,16 @@
-/** What a list may be asked for (contract §4): filters by its columns, and its order. The API and the commands read them from here. */
+/** The filters and the order of a list (contract §4), for the API and the command line. */
 import { z } from 'zod';
 import { isUuidV7 } from '../kernel/ids.ts';
 import type { After, Filter, Place, Sort } from '../store/resource.ts';
 
-/** What a list may be filtered by; texts have to be equal. */
+/** The filters of a list. A text must be equal to match. */
 export type Filters = Readonly<Record<string, { readonly schema: z.ZodType<string>; readonly description: string }>>;
 
 export type ListRules = {
   /** The list, as its cursors name it: `applications`. */
   readonly name: string;
   readonly filters: Filters;
-  /** The fields that it may be sorted by besides `createdAt`, which is the order of ids. */
+  /** The fields to sort by besides `createdAt`, which is the order of ids. */
   readonly sorts: readonly string[];
 };
 
@@ -24,7 +24,7 @@ export function choiceFilter(choices: readonly string[], description: string): F
 
 export const TRUE_OR_FALSE = ['true', 'false'] as const;
 
-/** The filter that `given` names. `refuse` makes the error for a value that cannot be. */
+/** The filter that `given` holds. `refuse` makes the error for an invalid value. */
 export function parseFilter(
   filters: Filters,
   given: (name: string) => string | undefined,
@@ -40,19 +40,19 @@ export function parseFilter(
   return Object.fromEntries(pairs);
 }
 
-/** Every value of `sort`: each field, and with a hyphen the same from the other end. */
+/** Every value of `sort`: each field, and with a hyphen in descending order. */
 export function sortsOf({ sorts }: Pick<ListRules, 'sorts'>): readonly string[] {
   return ['createdAt', ...sorts].flatMap((field) => [field, `-${field}`]);
 }
 
-/** The order that `text` asks for, which is one of `sortsOf`. */
+/** Parses a value of `sortsOf`. */
 export function parseSort(text: string): Sort {
   return text.startsWith('-') ? { by: text.slice(1), descending: true } : { by: text, descending: false };
 }
 
 const IN_ORDER_OF_CREATION: Sort = { by: 'createdAt', descending: false };
 
-/** Where a page begins; null: the cursor is none of this list in this order. */
+/** Where a page begins; null if the cursor is not of this list in this order. */
 export function parseCursor(
   { name }: Pick<ListRules, 'name'>,
   sort: Sort = IN_ORDER_OF_CREATION,
@@ -64,12 +64,12 @@ export function parseCursor(
   return place !== null && cursor === cursorText(name, sort, place) ? { sort, place } : null;
 }
 
-/** The cursor behind an item, for the list and the order that `after` is of. In order of creation it is the item's id. */
+/** The cursor after an item, in the list and order of `after`. In order of creation it is the item's id. */
 export function cursorBehind({ name }: Pick<ListRules, 'name'>, after: After, item: { readonly id: string }): string {
   if (typeof after === 'string') return item.id;
   const { sort } = after;
   const value = sort.by === 'createdAt' ? item.id : (item as Readonly<Record<string, unknown>>)[sort.by];
-  // What was never used sorts as if it had been used at the beginning of time.
+  // A null value sorts like the beginning of time.
   return cursorText(name, sort, { value: (value ?? 0) as Place['value'], id: item.id });
 }
 

@@ -1,4 +1,4 @@
-/** The certificate that an endpoint is shown when it asks for one (mutual TLS): what may be one, and how it is kept. */
+/** The client certificate of an endpoint (mutual TLS): which ones are accepted, and how they are stored. */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { refuseField } from '../kernel/refusal.ts';
 import { secret } from '../kernel/secret.ts';
@@ -23,7 +23,7 @@ export const NO_CERTIFICATE: CertificateColumns = {
   clientCertificateWarnedDays: null,
 };
 
-/** The columns of the certificate that was given, or of the one before if it is the same. Throws a refusal that names the field. */
+/** The columns for a given certificate. Those of an unchanged certificate stay. Throws a refusal that names the field. */
 export function certificateColumns(
   given: EndpointInput['clientCertificate'],
   before: CertificateColumns | null,

@@ -1,4 +1,4 @@
-/** Deliveries as resources (contract §4): read, and sent again. */
+/** Deliveries as resources (contract §4): reading and replaying them. */
 import { z } from 'zod';
 import type { AttemptRecord } from '../delivery/attempt.ts';
 import { type Clock, deliveryAddress, type Ids } from '../kernel/ids.ts';
@@ -62,20 +62,20 @@ export const deliveryWithAttempts = deliveryView
   .meta({ id: 'DeliveryWithAttempts', description: 'A delivery with the requests that carried it.' });
 export type DeliveryView = z.infer<typeof deliveryView>;
 
-/** `webhookId` of no webhook finds nothing. */
+/** An unknown `webhookId` finds nothing. */
 export type DeliverySearch = Omit<DeliveryFilter, 'webhookNumber'> & { readonly webhookId?: string };
 
 export type Deliveries = {
   get(id: string): Promise<{ readonly delivery: Delivery; readonly attempts: readonly AttemptRecord[] }>;
-  /** What it carries, as it is now. */
+  /** The event that it carries. */
   content(id: string): Promise<DeliveryContent>;
-  /** Newest event first. `before` is `next` of the page before. */
+  /** Newest event first. `before` is the `next` of the previous page. */
   list(search: DeliverySearch, before: string | null, limit: number): Promise<DeliveryPage>;
-  /** Makes a delivered or dead delivery pending again, with its message id; it is sent under the same rules as any other. */
+  /** Makes a delivered or dead delivery pending again. It keeps its message id, and the usual rules apply. */
   replay(id: string, acting: Acting): Promise<Delivery>;
-  /** The same for several; those that are not there, neither delivered nor dead, or erased are left as they are. Answers how many. */
+  /** Replays several deliveries and returns how many. Unknown, pending, discarded and erased ones are skipped. */
   replaySelected(ids: readonly string[], acting: Acting): Promise<{ readonly replayed: number }>;
-  /** How many records `replay` of the webhook would send again, given the same input. */
+  /** How many records `replay` of the webhook would send again with the same input. */
   countReplay(webhookId: string, input: ReplayInput): Promise<number>;
 };
 
@@ -91,7 +91,7 @@ export function createDeliveries({ store, clock, ids, wake }: Dependencies): Del
     if (delivery === null) throw new Refusal('not_found', `there is no delivery ${id.slice(0, 64)}`);
     return delivery;
   };
-  /** Records that follow one another in one log. */
+  /** Replays consecutive records of one log. */
   const replayRun = async (run: readonly Delivery[], acting: Acting): Promise<number> => {
     const [first, last] = [run[0], run.at(-1)];
     if (first === undefined || last === undefined) return 0;
@@ -151,7 +151,7 @@ function notReplayable({ state, erasedAt }: Delivery): Refusal {
   return new Refusal('invalid_state', `the delivery ${isErased ? 'has no data any more, which was erased' : why}`);
 }
 
-/** As the audit log tells it: of one delivery what it was before, of several which records they are. */
+/** The audit entry: the former state of a single delivery, or the range of several records. */
 function told(first: Delivery, last: Delivery): Pick<AuditEntry, 'action' | 'target' | 'changes'> {
   if (first === last) {
     const changes = { state: { from: first.state, to: 'pending' } };
@@ -161,7 +161,7 @@ function told(first: Delivery, last: Delivery): Pick<AuditEntry, 'action' | 'tar
   return { action: 'webhook.replay', target: `webhook:${first.webhookId}`, changes };
 }
 
-/** Parted where another record, or another log, lies between. */
+/** Groups deliveries into runs of consecutive records of one log. */
 function runsOf(deliveries: readonly Delivery[]): Delivery[][] {
   const runs: Delivery[][] = [];
   for (const delivery of deliveries.toSorted((a, b) => a.webhookNumber - b.webhookNumber || a.offset - b.offset)) {

@@ -18,6 +18,6 @@ export type Delivery = {
   readonly nextAttemptAt: number | null;
   readonly createdAt: number;
   readonly settledAt: number | null;
-  /** When its data was. */
+  /** When its data was erased. */
   readonly erasedAt: number | null;
 };

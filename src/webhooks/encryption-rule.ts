@@ -1,9 +1,9 @@
-/** Which subscriptions must be encrypted (contract §4): employee events, and every type that says so. Pure. */
+/** Subscriptions that must be encrypted (contract §4): those to employee events, and to types that require it. Pure. */
 import type { EventType } from '../events/event-type.ts';
 
 type Named = Pick<EventType, 'name' | 'encryptionRequired'>;
 
-/** The event types that a subscription pattern takes: a name, `category.*` or `*`. */
+/** The event types that match a subscription pattern: a name, `category.*` or `*`. */
 export function matchingTypes<T extends Named>(pattern: string, eventTypes: readonly T[]): T[] {
   return eventTypes.filter(
     ({ name }) =>
@@ -11,7 +11,7 @@ export function matchingTypes<T extends Named>(pattern: string, eventTypes: read
   );
 }
 
-/** Names what makes encryption necessary for these patterns, or null. A wildcard may take types that do not exist yet. */
+/** Names the events that make encryption necessary for these patterns, or null. A wildcard also matches future types. */
 export function encryptionNeed(patterns: readonly string[], eventTypes: readonly Named[]): string | null {
   for (const pattern of patterns) {
     if (pattern === '*' || pattern.startsWith('employee.')) return 'employee events';

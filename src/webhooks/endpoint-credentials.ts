@@ -1,4 +1,4 @@
-/** What an endpoint is called with, but for its certificate: its API key, its secret and its OAuth settings, as they are given, made and kept. */
+/** The credentials of an endpoint except its certificate: API key, secret and OAuth settings. */
 
 import type { Random } from '../kernel/ids.ts';
 import { refuseField } from '../kernel/refusal.ts';
@@ -19,7 +19,7 @@ function madeSecret(random: Random): string {
   return Buffer.from(random(32)).toString('base64');
 }
 
-/** A secret of a request that the schema let through, without the prefix of Standard Webhooks, or one that is made. */
+/** The secret of a checked request without the prefix of Standard Webhooks, or a new random one. */
 export function secretOf(text: string | undefined, random: Random): Secret {
   return secret(text === undefined ? madeSecret(random) : (givenSecret(text) ?? text));
 }
@@ -27,8 +27,8 @@ export function secretOf(text: string | undefined, random: Random): Secret {
 type ApiKeyColumns = Pick<Endpoint, 'apiKey' | 'nextApiKey' | 'nextApiKeyAt'>;
 
 /**
- * A scheduled API key stays scheduled unless another one is given than is sent at `now`: what a reader was shown may come back in a
- * patch. A rotated key whose time has come is still the next one here, so what is kept as the first may be given anew.
+ * A scheduled API key stays scheduled if the patch repeats the key that is sent at `now`, because a client may send back what it read.
+ * A rotated key that is already in use still counts as the next one here, so a patch may set the former key again.
  */
 export function apiKeyColumns(given: string, before: Endpoint | null, patch: Patch | null, now: number): ApiKeyColumns {
   const isGiven = patch === null || Object.hasOwn(patch, 'apiKey');
@@ -39,8 +39,8 @@ export function apiKeyColumns(given: string, before: Endpoint | null, patch: Pat
 }
 
 /**
- * A client secret goes to the server that it was given for. Who may change the address but was never told the secret would otherwise
- * have it sent to a server of their own.
+ * A client secret is only sent to the server that it was given for. Otherwise anyone who may change the URL could have the secret sent to
+ * a server of their own.
  */
 export function refuseSecretElsewhere({ oauthTokenUrl }: Endpoint, tokenUrl: string, patch: Patch | null): void {
   const isGiven = isObject(patch?.oauth) && Object.hasOwn(patch.oauth, 'clientSecret');

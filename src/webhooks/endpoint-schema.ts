@@ -1,4 +1,4 @@
-/** What may be said of an endpoint, and what a reader sees of it (contract §4). */
+/** The schemas of an endpoint: input, view and rotation (contract §4). */
 import { z } from 'zod';
 import {
   CERTIFICATE_BYTES,
@@ -23,7 +23,7 @@ const sharedSecret = z
 /** RFC 6749 Appendix A.2 and A.4. */
 const visible = z.string().regex(/^[\x20-\x7e]{1,512}$/, 'must be 1 to 512 visible ASCII characters');
 
-/** Judged by `refuseUnsafeUrl`, which takes further forms of a host: addresses, and letters of other scripts. */
+/** `refuseUnsafeUrl` decides. It also accepts IP addresses and host names in other scripts. */
 const httpsUrl = z.string().min(1).max(URL_MAX_LENGTH).meta({
   description: '`https:`, without credentials or fragment.',
   pattern: '^https://([A-Za-z0-9-]{1,63}\\.)*[A-Za-z]{2,63}(:[1-9][0-9]{0,3})?([/?][!-"$-~]*)?$',
@@ -34,7 +34,7 @@ const oauthInput = z.strictObject({
   clientId: visible
     .refine((text) => !text.includes(':'), 'must not hold a colon, which ends it in HTTP Basic')
     .meta({ pattern: '^[ -9;-~]{1,512}$' }),
-  // Sent as UTF-8 (contract §5): there are servers that issue more than RFC 6749 allows.
+  // Sent as UTF-8 (contract §5): some servers issue secrets that RFC 6749 does not allow.
   clientSecret: withoutControls(512),
   tokenUrl: httpsUrl,
   tokenExpirationMinutes: z.int().min(1).max(OAUTH_TOKEN_EXPIRATION_MAX_MINUTES).default(60),
@@ -205,7 +205,7 @@ export function viewEndpoint(endpoint: Endpoint, now: number): EndpointView {
   };
 }
 
-/** As the audit log compares it: its fields by their names in requests, its secrets, and of its verification what the view tells. */
+/** The endpoint as the audit log compares it: fields by their API names, secrets included, and the verification as the view shows it. */
 export function auditedEndpoint(endpoint: Endpoint): Readonly<Record<string, unknown>> {
   const { clientCertificateWarnedDays, secretCreatedAt, nextSecretCreatedAt, ...counted } = endpoint;
   const { nextSecretAt, nextApiKeyAt, lastVerification, ...rest } = counted;

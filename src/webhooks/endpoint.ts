@@ -1,14 +1,14 @@
 /** An endpoint, and the result of its last verification. */
 import type { Secret } from '../kernel/secret.ts';
 
-/** What the last ownership challenge brought (contract §5). */
+/** The result of the last ownership challenge (contract §5). */
 export type Verification = {
   readonly at: number;
   readonly verified: boolean;
   readonly responseStatus: number | null;
   readonly responseBody: string | null;
   readonly error: string | null;
-  /** The token that was sent, the answer to it that was wanted, and the one that came; what was kept by earlier versions lacks it. */
+  /** The token sent, the expected answer and the received one. Results of earlier versions lack it. */
   readonly exchange?: { readonly token: string; readonly wanted: string; readonly came: string | null };
 };
 
@@ -19,20 +19,20 @@ export type Endpoint = {
   readonly apiKey: Secret;
   readonly secret: Secret;
   readonly secretCreatedAt: number;
-  /** Signs in place of `secret` from `nextSecretAt` on. */
+  /** Replaces `secret` from `nextSecretAt` on. */
   readonly nextSecret: Secret | null;
   readonly nextSecretCreatedAt: number | null;
   readonly nextSecretAt: number | null;
-  /** Until then, and from the rotation on, `webhook-signature` has the signatures of both. */
+  /** From the rotation until then, `webhook-signature` has the signatures of both secrets. */
   readonly secretOverlapEndsAt: number | null;
-  /** Is sent in place of `apiKey` from `nextApiKeyAt` on. */
+  /** Replaces `apiKey` from `nextApiKeyAt` on. */
   readonly nextApiKey: Secret | null;
   readonly nextApiKeyAt: number | null;
   readonly contentEncoding: 'gzip' | null;
   readonly tokenChallenge: boolean;
   readonly verified: boolean;
   readonly enabled: boolean;
-  /** Nobody asked for it to be off: it is switched on when its challenge succeeds. */
+  /** Nobody disabled it: a successful challenge enables it. */
   readonly enableWhenVerified: boolean;
   readonly oauthClientId: string | null;
   readonly oauthClientSecret: Secret | null;
@@ -49,12 +49,12 @@ export type Endpoint = {
   readonly updatedAt: number;
 };
 
-/** The secret that signs at `now`: the rotated one once its time has come. */
+/** The secret that signs at `now`. */
 export function signingSecret({ secret, nextSecret, nextSecretAt }: Endpoint, now: number): Secret {
   return effective(secret, nextSecret, nextSecretAt, now);
 }
 
-/** When the secret was made that signs at `now`. */
+/** When the secret that signs at `now` was created. */
 export function signingSecretCreatedAt(endpoint: Endpoint, now: number): number {
   const { secretCreatedAt, nextSecretCreatedAt, nextSecretAt } = endpoint;
   return nextSecretCreatedAt !== null && nextSecretAt !== null && nextSecretAt <= now
@@ -62,7 +62,7 @@ export function signingSecretCreatedAt(endpoint: Endpoint, now: number): number 
     : secretCreatedAt;
 }
 
-/** The secrets whose signatures Standard Webhooks' receivers get at `now`: the active one first, then the other one of a rotation. */
+/** The secrets that sign `webhook-signature` at `now`: the active one, then the other one during the overlap of a rotation. */
 export function standardWebhookSecrets(endpoint: Endpoint, now: number): readonly [Secret, ...Secret[]] {
   const { secret, nextSecret, secretOverlapEndsAt } = endpoint;
   const active = signingSecret(endpoint, now);

@@ -1,4 +1,4 @@
-/** Endpoints (contract §4): what binds beyond their fields, their verification, and the rotation of their secret. */
+/** Endpoints (contract §4): the rules beyond their schema, verification, and rotation of secrets and API keys. */
 
 import type { Clock, Ids, Random } from '../kernel/ids.ts';
 import { checkAll, refuseField, refuseFields } from '../kernel/refusal.ts';
@@ -30,18 +30,18 @@ import { type Challenge, challengeOnce } from './verification.ts';
 
 export type Endpoints = Administration<Endpoint, EndpointBody, EndpointInput> & {
   /**
-   * Challenges the endpoint now and keeps the result in `lastVerification`. A success enables it unless `enabled: false` was asked for; a
-   * failure changes nothing else of an endpoint that is verified (contract §4).
+   * Challenges the endpoint now and keeps the result in `lastVerification`. Success enables it unless somebody set `enabled: false`.
+   * Failure changes nothing else of a verified endpoint (contract §4).
    */
   verify(id: string, acting: Acting): Promise<Endpoint>;
-  /** A new secret, given or made; it is in the reply alone and signs after `activateAfterSeconds`. */
+  /** Sets a new secret, given or random. Only the reply shows it. It signs after `activateAfterSeconds`. */
   rotateSecret(
     id: string,
     input: RotateSecretInput,
     acting: Acting,
     beside?: Beside<WithNewSecret>,
   ): Promise<WithNewSecret>;
-  /** A new API key, given or made, that is sent after `activateAfterSeconds`. */
+  /** Sets a new API key, given or random. It is sent after `activateAfterSeconds`. */
   rotateApiKey(id: string, input: RotateApiKeyInput, acting: Acting, beside?: Beside<Endpoint>): Promise<Endpoint>;
 };
 
@@ -62,7 +62,7 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
   const buildWith =
     (challenge: Challenge): Build<Endpoint, EndpointBody, EndpointInput> =>
     async (input, before, stamp, patch) => {
-      // Only what is new is judged: an endpoint can be switched off although its address or certificate is refused by now.
+      // Only new values are checked: an endpoint can be disabled even if its URL or certificate would now be refused.
       const tokenUrl = input.oauth?.tokenUrl ?? null;
       let certificate = NO_CERTIFICATE;
       await checkAll([
@@ -105,7 +105,7 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
       return challengeAndEnable(challenge, endpoint, wanted, due);
     };
 
-  /** The webhooks that the service stopped because the endpoint was off start with the change that switches it on (contract §4). */
+  /** The service stopped these webhooks because the endpoint was disabled. They start when it is enabled (contract §4). */
   const startsOf = async (endpoint: Endpoint, before: Endpoint): Promise<WebhookStart[]> => {
     if (before.enabled || !endpoint.enabled) return [];
     const now = clock();
@@ -138,7 +138,7 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
     { clock, ids },
   );
 
-  /** Whatever of the endpoint no library of Standard Webhooks could verify, where one of its webhooks is for those. */
+  /** Refuses settings that Standard Webhooks' libraries could not verify, if a webhook of the endpoint uses Standard Webhooks. */
   async function refuseForStandardWebhooks(
     id: string,
     settings: Parameters<typeof standardEndpointProblems>[0],
@@ -148,7 +148,7 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
     if (problems.length > 0) throw refuseFields(problems);
   }
 
-  /** One that was switched off stops its webhooks, which the dispatcher does when it looks at them. */
+  /** The dispatcher stops the webhooks of a disabled endpoint when it next looks at them. */
   const telling = async (change: Promise<Endpoint>): Promise<Endpoint> => {
     const endpoint = await change;
     wake();
@@ -180,7 +180,7 @@ export function createEndpoints({ store, clock, ids, random, egress, challenge, 
         async (before, { updatedAt }) => {
           await refuseForStandardWebhooks(id, { secret: newSecret.reveal() });
           const rotated = { ...before, updatedAt };
-          // Without any overlap the old one is forgotten at once: others may have seen it.
+          // Without an overlap the old secret is deleted at once, because it may have leaked.
           if (activateAfterSeconds === 0 && overlapSeconds === 0)
             return { ...rotated, ...NO_NEXT_SECRET, secret: newSecret, secretCreatedAt: updatedAt };
           const nextSecretAt = updatedAt + activateAfterSeconds * 1000;
@@ -227,7 +227,7 @@ const NO_NEXT_SECRET = {
   secretOverlapEndsAt: null,
 } as const;
 
-/** Runs the challenge where it is due and switches the endpoint on or off by its result. */
+/** Runs the challenge if it is due, and enables or disables the endpoint by its result. */
 async function challengeAndEnable(
   challenge: Challenge,
   endpoint: Endpoint,
@@ -240,7 +240,7 @@ async function challengeAndEnable(
   return { ...endpoint, lastVerification, verified, enabled: wanted && usable, enableWhenVerified: wanted };
 }
 
-/** The target of a merge patch. Nested secrets stay when the patch does not name them; `enabled` is asked for or not, never merged. */
+/** The target of a merge patch. Secrets stay unless the patch names them. `enabled` is absent: a patch sets it or leaves it. */
 function writable(endpoint: Endpoint): EndpointBody {
   const { oauthClientId, oauthClientSecret, oauthTokenUrl, clientCertificate, clientPrivateKey } = endpoint;
   return {

@@ -1,4 +1,4 @@
-/** Key management (contract §4): only keys that can encrypt are taken, each other one refused with its own message. */
+/** PGP keys (contract §4). Only keys that can encrypt are accepted; the refusal of any other says why. */
 import { z } from 'zod';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { PGP_KEY_BYTES } from '../kernel/limits/limits.ts';
@@ -10,7 +10,7 @@ import type { Store } from '../store/store.ts';
 import { inspectPublicKey } from '../wire/pgp.ts';
 import type { PgpKey } from './key.ts';
 
-/** It is the value of a header. */
+/** The name is sent in a header. */
 const keyName = z
   .string()
   .regex(

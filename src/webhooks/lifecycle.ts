@@ -3,7 +3,7 @@ import type { Progress, WebhookState } from './webhook.ts';
 
 export type LifecycleEvent = 'start' | 'stop' | 'succeeded' | 'failed' | 'gave_up';
 
-/** Where each event leads; what is not listed changes nothing. */
+/** The next state by event. Events that are not listed change nothing. */
 const TRANSITIONS: Readonly<Record<WebhookState, Partial<Readonly<Record<LifecycleEvent, WebhookState>>>>> = {
   stopped: { start: 'started' },
   started: { stop: 'stopped', succeeded: 'running', failed: 'failing' },
@@ -21,7 +21,7 @@ export function isRunnable(state: WebhookState): boolean {
   return state === 'started' || state === 'running' || state === 'failing';
 }
 
-/** Why a webhook was stopped or given up, with the sentence that says so. Failing webhooks have the class of their last error instead. */
+/** Why a webhook stopped or failed, each with its description. A failing webhook has the class of its last error instead. */
 export const STATE_REASONS = {
   stopped_by_administrator: 'An administrator stopped it.',
   endpoint_gone: 'The endpoint answered 410 Gone. Its records are kept; start it again when the endpoint is back.',
@@ -39,7 +39,7 @@ export const FAILING_LIMIT_MS: number = 24 * 3_600_000;
 export const DEAD_STREAK_LIMIT = 10;
 export const SESSION_MS: number = 24 * 3_600_000;
 
-/** Why a failing webhook is to be given up at `now`, or null. */
+/** Why the service gives a failing webhook up at `now`, or null. */
 export function giveUpReason(
   progress: Pick<Progress, 'failingSinceAt' | 'deadStreak'>,
   now: number,
@@ -49,7 +49,7 @@ export function giveUpReason(
   return null;
 }
 
-/** The progress of a webhook that an administrator starts: a new session, and a clean record. */
+/** The progress of a webhook that is started: a new session without failures. */
 export function startedProgress(progress: Progress, { sessionId, now }: { sessionId: string; now: number }): Progress {
   return {
     ...progress,
@@ -68,7 +68,7 @@ export function startedProgress(progress: Progress, { sessionId, now }: { sessio
   };
 }
 
-/** The progress of a webhook that stops, or that the service gives up: nothing wakes it, its records wait. */
+/** The progress of a webhook that stops or fails: it sends nothing, and its records wait. */
 export function stoppedProgress(
   progress: Progress,
   event: 'stop' | 'gave_up',

@@ -1,6 +1,6 @@
 /**
- * What the libraries of Standard Webhooks can verify (contract §5): a body that is text, and a secret that is Base64 of 24 to 64 bytes.
- * Whatever else is configured is refused, on whichever side it is changed. Pure.
+ * The libraries of Standard Webhooks can only verify a body that is text, with a secret that is Base64 of 24 to 64 bytes (contract §5).
+ * Other settings are refused, whether the endpoint or the webhook is changed. Pure.
  */
 import type { FieldProblem } from '../kernel/refusal.ts';
 import { decodeStrictBase64 } from '../wire/base64.ts';
@@ -11,13 +11,13 @@ const KEY_MAX_BYTES = 64;
 
 const VERIFIABLE = `Base64 of ${KEY_MIN_BYTES} to ${KEY_MAX_BYTES} bytes`;
 
-/** Whether Standard Webhooks' libraries take `whsec_<secret>`. */
+/** Whether Standard Webhooks' libraries accept `whsec_<secret>`. */
 function isStandardSecret(secret: string): boolean {
   const key = decodeStrictBase64(secret);
   return key !== null && key.length >= KEY_MIN_BYTES && key.length <= KEY_MAX_BYTES;
 }
 
-/** What keeps a webhook with these settings from having `standardWebhooks`; each problem names both fields. `secrets` are the endpoint's. */
+/** Why a webhook with these settings cannot have `standardWebhooks`. Both fields get a problem. `secrets` are those of the endpoint. */
 export function standardWebhooksProblems(settings: {
   readonly encryptionKeyName: string | null;
   readonly contentEncoding: string | null;
@@ -35,7 +35,7 @@ export function standardWebhooksProblems(settings: {
   return problems;
 }
 
-/** The same where an endpoint is changed that `webhook`, which has `standardWebhooks`, sends to. */
+/** Why an endpoint cannot have these settings while `webhook`, which has `standardWebhooks`, sends to it. */
 export function standardEndpointProblems(
   settings: { readonly contentEncoding?: string | null; readonly secret?: string },
   webhook: { readonly id: string; readonly name: string },

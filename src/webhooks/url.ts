@@ -1,11 +1,14 @@
-/** Which URLs the service will send to (contract §4): `https:`, no credentials, no fragment, nothing that parsers read differently, and no address that is refused on sight. */
+/**
+ * URLs that the service sends to (contract §4): `https:`, without credentials, without fragment, without parts that parsers read
+ * differently, and without an address that the egress guard refuses.
+ */
 
 import { URL_MAX_LENGTH } from '../kernel/limits/limits.ts';
 import { refuseField } from '../kernel/refusal.ts';
 import { type EgressPolicy, hostVerdict } from '../outbound/egress.ts';
 import { ambiguityOf, NOT_VISIBLE } from '../outbound/plain-url.ts';
 
-/** The same of an address that may be one that was taken before, which is not judged anew. */
+/** Checks a URL only if it changed. */
 export function refuseNewUrl(
   field: string,
   text: string | null,
@@ -15,7 +18,7 @@ export function refuseNewUrl(
   if (text !== null && text !== before) refuseUnsafeUrl(field, text, egress);
 }
 
-/** Throws a refusal that names `field`. A host name is checked again by what it resolves to, at every connection. */
+/** Throws a refusal that names `field`. The addresses of a host name are checked again at every connection. */
 export function refuseUnsafeUrl(field: string, text: string, egress: EgressPolicy): void {
   if (text.length > URL_MAX_LENGTH) throw refuseField(field, `must have at most ${URL_MAX_LENGTH} characters`);
   if (/[\s\p{Cc}\p{Cf}]/u.test(text)) throw refuseField(field, NOT_VISIBLE);

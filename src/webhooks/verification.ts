@@ -1,4 +1,4 @@
-/** The token challenge (contract §5): proves that whoever answers at an endpoint holds its secret. */
+/** The token challenge (contract §5): proves that the receiver at an endpoint holds its secret. */
 
 import type { Clock, Random } from '../kernel/ids.ts';
 import { CHALLENGE_ANSWER_SHOWN_LENGTH, CHALLENGE_TIMEOUT_MS, RESPONSE_KEPT_BYTES } from '../kernel/limits/limits.ts';
@@ -17,8 +17,8 @@ export type Challenge = (endpoint: Endpoint) => Promise<Verification>;
 type Dependencies = { readonly transport: Transport; readonly clock: Clock; readonly random: Random };
 
 /**
- * Sends one challenge. Whatever went wrong stands in the result, but for what says nothing of the endpoint: throws 503 where the service
- * stops before the answer, or cannot make the request.
+ * Sends one challenge. The result tells what went wrong. Throws 503 if the service stops before the answer or cannot make the request,
+ * because that says nothing about the endpoint.
  */
 export function createChallenge({ transport, clock, random }: Dependencies): Challenge {
   return async (endpoint) => {
@@ -35,7 +35,7 @@ export function createChallenge({ transport, clock, random }: Dependencies): Cha
         [challengeHeader]: token,
       },
       body: Buffer.from(challengeBody(endpoint.id)),
-      // Status and headers are the answer; the body is only shown.
+      // Status and headers decide; the body is only shown.
       headDecides: true,
       timeoutMs: CHALLENGE_TIMEOUT_MS,
       clientCertificate: clientCertificateOf(endpoint),
@@ -58,12 +58,12 @@ export function createChallenge({ transport, clock, random }: Dependencies): Cha
   };
 }
 
-/** How often one change of an endpoint may challenge it: it lasts so many times `CHALLENGE_TIMEOUT_MS` at most. */
+/** The most challenges in one change of an endpoint. Each may last `CHALLENGE_TIMEOUT_MS`. */
 const CHALLENGES_PER_CHANGE = 2;
 
 /**
- * The challenge for one change of an endpoint, which is decided anew where another change was written meanwhile: what was asked already
- * is not asked again. Where that other change leaves nothing of what was asked, it is asked once more; after that it throws 409.
+ * The challenge for one change of an endpoint. If another change is written meanwhile, this change is decided again, and a challenge
+ * with the same settings is not repeated. With other settings it is sent once more; after that it throws 409.
  */
 export function challengeOnce(challenge: Challenge, clock: Clock): Challenge {
   let asked: string | null = null;
@@ -82,7 +82,7 @@ export function challengeOnce(challenge: Challenge, clock: Clock): Challenge {
   };
 }
 
-/** All that the outcome of a challenge depends on here: where it goes, and with which credentials. */
+/** The settings that the outcome of a challenge depends on: the URL and the credentials. */
 function whatIsAsked(endpoint: Endpoint, now: number): string {
   const { id, url, clientCertificate, clientPrivateKey } = endpoint;
   const credentials = [signingSecret(endpoint, now), currentApiKey(endpoint, now), clientPrivateKey];

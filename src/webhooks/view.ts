@@ -1,4 +1,4 @@
-/** A webhook as readers see it (contract §4). */
+/** The view of a webhook (contract §4). */
 import { z } from 'zod';
 import { id, instant, isoInstant } from '../kernel/schemas.ts';
 import { adviceFor, type ErrorClass } from '../outbound/outcome.ts';
@@ -70,17 +70,17 @@ export function viewWebhook({ progress, retryPolicy, maxAttempts, ...webhook }: 
   };
 }
 
-/** The code alone where it says all, else with what the other side answered: `oauth_token: the token endpoint answered 401 …`. */
+/** The code, followed by the answer of the other side if there is one: `oauth_token: the token endpoint answered 401 …`. */
 function stateReasonText({ stateReason, stateDetail }: Pick<Progress, 'stateReason' | 'stateDetail'>): string | null {
   return stateReason === null || stateDetail === null ? stateReason : `${stateReason}: ${stateDetail}`;
 }
 
 /**
- * The same for whoever subscribes to `webhook.*`, who need not be the customer whose endpoint it is: the code, and of an answer of the
- * endpoint its status. What else the other side said is for those who may read the webhook.
+ * The reason for subscribers of `webhook.*`, who may be other customers: the code, and the status that the endpoint answered. Only those
+ * who may read the webhook see the rest of the answer.
  */
 export function toldReason(progress: Pick<Progress, 'stateReason' | 'stateDetail'>): string | null {
-  // The one detail that is a sentence of ours, with the status alone.
+  // The only detail that the service words itself. It has nothing but the status.
   return progress.stateReason === ('http_status' satisfies ErrorClass)
     ? stateReasonText(progress)
     : progress.stateReason;

@@ -1,4 +1,4 @@
-/** What may be said of a webhook (contract §4). */
+/** The schemas of a webhook and of its replay (contract §4). */
 import { z } from 'zod';
 import {
   ATTEMPT_TIMEOUT_DEFAULT_SECONDS,
@@ -18,7 +18,7 @@ import { type BodyOf, inputReader } from '../resources/input.ts';
 import type { ReplayableState } from '../store/deliveries.ts';
 import { webhookView } from './view.ts';
 
-/** Set by the service itself on every request, so no custom header may have these names. */
+/** The service sets these headers on every request, so no custom header may have their names. */
 const SERVICE_HEADERS: ReadonlySet<string> = new Set([
   'x-api-key',
   'x-content-sha256',
@@ -98,7 +98,7 @@ export type WebhookBody = BodyOf<typeof webhookInput>;
 export type WebhookInput = z.output<typeof webhookInput>;
 export const webhookReader = inputReader(webhookInput, webhookView);
 
-/** Pending records are under way, discarded ones are gone. */
+/** Pending records are still to be sent; discarded ones have no data. */
 export const REPLAYABLE = ['delivered', 'dead'] as const satisfies readonly ReplayableState[];
 
 export const replayInput = z

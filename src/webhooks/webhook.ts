@@ -1,4 +1,4 @@
-/** A webhook: its configuration, and how far it has come. */
+/** A webhook: its configuration and its progress. */
 import type { NewEvent } from '../events/event.ts';
 import type { CustomHeader } from '../wire/signature.ts';
 
@@ -45,7 +45,7 @@ export type Progress = {
 
 export type Webhook = WebhookConfiguration & { readonly progress: Progress };
 
-/** `progress` as it shall be, given that its state still is `stateBefore`; `event` tells subscribers, unless it is null. */
+/** The new progress, written only if the state is still `stateBefore`. `event` tells subscribers unless it is null. */
 export type StateChange = {
   readonly progress: Progress;
   readonly stateBefore: WebhookState;
@@ -55,7 +55,7 @@ export type StateChange = {
 export type PastState = {
   readonly state: WebhookState;
   readonly previousState: WebhookState;
-  /** The code of what the webhook's state was then the result of; with the status, where the endpoint had answered one. */
+  /** The code of the reason, with the status if the endpoint answered one. */
   readonly reason: string | null;
   readonly at: number;
 };

@@ -1,4 +1,4 @@
-/** Webhooks (contract §4, §5): which events go where, the key rule, starting, stopping, and replaying a stretch of the log. */
+/** Webhooks (contract §4, §5): their rules, starting, stopping, and replaying a part of the log. */
 import { isDeepStrictEqual } from 'node:util';
 import { noSuchType } from '../events/event-types.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
@@ -23,7 +23,7 @@ import { type ReplayInput, type WebhookBody, type WebhookInput, webhookReader } 
 export type Webhooks = Administration<Webhook, WebhookBody, WebhookInput> & {
   start(id: string, acting: Acting): Promise<Webhook>;
   stop(id: string, acting: Acting): Promise<Webhook>;
-  /** Sends records again whose events happened from `since` on and before `until`; answers how many. */
+  /** Sends records again whose events happened from `since` on and before `until`. Returns how many. */
   replay(id: string, input: ReplayInput, acting: Acting): Promise<{ readonly replayed: number }>;
 };
 
@@ -52,7 +52,7 @@ export function createWebhooks({ store, clock, ids, wake }: Dependencies): Webho
     { clock, ids },
   );
 
-  /** Nothing changes for subscribers, so they are told nothing. */
+  /** The state stays the same, so subscribers get no event. */
   const staysStopped = async (webhook: Webhook, acting: Acting, now: number): Promise<Webhook> => {
     const { id, progress } = webhook;
     const after: Progress = { ...progress, stateReason: 'stopped_by_administrator' };
@@ -73,7 +73,7 @@ export function createWebhooks({ store, clock, ids, wake }: Dependencies): Webho
       refuseChanged(acting.ifMatch, viewWebhook(webhook), 'webhook');
       const { progress } = webhook;
       const now = clock();
-      // A person's stop also holds for a webhook that the service would start again.
+      // A person's stop also counts for a webhook that the service would start again by itself.
       const startsByItself = progress.state === 'stopped' && progress.stateReason === 'endpoint_disabled';
       if (verb === 'stop' && startsByItself) return staysStopped(webhook, acting, now);
       if (isRunnable(progress.state) === (verb === 'start') && progress.state !== 'failed') return webhook;
@@ -91,7 +91,7 @@ export function createWebhooks({ store, clock, ids, wake }: Dependencies): Webho
         changes: { state: { from: progress.state, to: after.state } },
       };
       await store.webhooks.setState(stateChange(webhook, after, ids), entry, webhook);
-      // Nobody has sent for it: what was waiting for a retry is due now.
+      // Batches that waited for a retry are due now.
       if (verb === 'start') await store.webhooks.resume(progress.webhookNumber, now);
       wake();
       return { ...webhook, progress: after };
@@ -142,7 +142,7 @@ function configuration({ retry, ...input }: WebhookInput, stamp: Stamp): Omit<We
   return { ...stamp, ...input, retryPolicy: retry.policy, maxAttempts: retry.maxAttempts };
 }
 
-/** A new webhook as its reply shows it; the store gives it its number. */
+/** The progress of a new webhook. The store gives it its number. */
 function newProgress(now: number): Progress {
   return {
     webhookNumber: 0,
@@ -163,7 +163,7 @@ function newProgress(now: number): Progress {
   };
 }
 
-/** A key that has expired since keeps a webhook from starting, and from other events; not from being changed in other ways. */
+/** A webhook with an expired key cannot start or subscribe to other events. Its other settings can change. */
 async function refuseBrokenRules(
   store: Store,
   input: WebhookInput,
