@@ -114,15 +114,14 @@ function putMasterKey(path: string, masterKey: Uint8Array): void {
 async function examine(db: SqliteDatabase, path: string, history: SchemaHistory): Promise<BackupVerdict> {
   const schema = examineSchema(db, history);
   if (!schema.ok) return schema;
-  if (schema.state === 'empty') return { ok: false, description: 'there is nothing in it' };
+  if (schema.state === 'empty') return { ok: false, description: 'it is empty' };
   if (history === SCHEMA_HISTORY && schema.state === 'current' && !isOurs(db)) {
     return { ok: false, description: 'it is not a database of Sallyport' };
   }
   const damaged = damages(db);
   if (damaged.length > 0) return { ok: false, description: `it is damaged: ${damaged.join('; ')}` };
-  const brokenPairs = brokenReferences(db);
-  if (brokenPairs.length > 0)
-    return { ok: false, description: `references in it lead nowhere: ${brokenPairs.join(', ')}` };
+  const references = brokenReferences(db);
+  if (references.length > 0) return { ok: false, description: `it has broken references: ${references.join(', ')}` };
   // An older schema may have other tables: a restore migrates it and checks again.
   const broken = schema.state === 'current' ? await auditStore(db).firstBroken() : null;
   if (broken !== null) return { ok: false, description: `its audit log is broken at entry ${broken}` };

@@ -51,7 +51,7 @@ export type Data = {
 };
 
 /** In this line of the log, `copy` is the path of a file with all data before the migration. */
-export const MIGRATED = 'the database was migrated; a copy of it as it was is kept until somebody removes it';
+export const MIGRATED = 'the database was migrated; a copy of the old one is kept until you remove it';
 
 /** The credentials that a first start shows once. */
 export type FirstCredentials = {
@@ -191,7 +191,7 @@ function lostDatabase(config: Config): DataFolderError | null {
   const trace = existsSync(key) ? key : left === undefined ? null : join(dataDir, left);
   if (trace === null) return null;
   return new DataFolderError(
-    `${settingPrefix(config, 'dataDir')}there is no database in ${dataDir}, but there was one, for there is ${trace}: put the database back, restore a backup with sallyport restore <backup>, or make a new installation with sallyport init`,
+    `${settingPrefix(config, 'dataDir')}the database in ${dataDir} is missing, but ${trace} shows that there was one: put the database back, restore a backup with sallyport restore <backup>, or create a new installation with sallyport init`,
   );
 }
 
@@ -202,7 +202,7 @@ function firstStartPath({ dataDir }: Pick<Config, 'dataDir'>): string {
 /** Removes the remains of an interrupted download. The caller holds the lock of the folder. */
 function tidyFolder(config: Config): void {
   const { dataDir } = config;
-  explaining(`what a download left in ${dataDir} cannot be removed`, [dataDir], () =>
+  explaining(`the remains of a download in ${dataDir} cannot be removed`, [dataDir], () =>
     removeDownload(databasePath(config)),
   );
 }
@@ -219,7 +219,7 @@ function findMasterKey(config: Config, exclusive: boolean): Uint8Array {
     );
   }
   if (!exclusive) throw lostDatabase(config) ?? notStarted(config);
-  return explaining(`${masterKeyPrefix(config)}the master key ${path} cannot be made`, [dirname(path)], () =>
+  return explaining(`${masterKeyPrefix(config)}the master key ${path} cannot be created`, [dirname(path)], () =>
     makeMasterKey(path, randomBytes, config.dataDir),
   );
 }
@@ -241,7 +241,7 @@ export function damageBehind(error: unknown, db: Pick<SqliteDatabase, 'connectio
 }
 
 function missingLogText(config: Config, path: string): string {
-  return `${settingPrefix(config, 'dataDir')}the database ${path} was not closed, and its log ${path}-wal is gone, with what was written last: put it back, or restore a backup with sallyport restore <backup> --force; to go on without it, remove ${path}-shm`;
+  return `${settingPrefix(config, 'dataDir')}the database ${path} was not closed, and its log ${path}-wal is missing, with the last writes: put the log back, or restore a backup with sallyport restore <backup> --force; to continue without those writes, remove ${path}-shm`;
 }
 
 type DatabaseOpening = Required<Pick<Opening, 'exclusive' | 'clock' | 'history'>> & {
@@ -265,23 +265,15 @@ async function openDatabase(
     },
   );
   try {
-    const verdict = explaining(`the database ${path} cannot be read`, [], () => examineSchema(db, history));
-    if (!verdict.ok) throw new DataFolderError(`the database ${path} cannot be used: ${verdict.description}`);
-    if (verdict.state !== 'empty' && !explaining(`the database ${path} cannot be read`, [], () => isOurs(db))) {
-      throw new DataFolderError(
-        `the database ${path} cannot be used: it is not a database of Sallyport; ${RESTORE_ADVICE}`,
-      );
-    }
-    const damage = exclusive ? explaining(`the database ${path} cannot be read`, [], () => damagesAtStart(db)) : [];
-    if (damage.length > 0) {
-      throw new DataFolderError(`the database ${path} is damaged (${damage.join('; ')}): ${RESTORE_ADVICE}`);
-    }
+    const verdict = explaining(`the database ${path} cannot be read`, [], () => examine(db, { exclusive, history }));
     if (verdict.state === 'empty') {
       if (!exclusive) throw notStarted(config);
       createSchema(db, readAsset('schema.sql'));
     } else if (verdict.state === 'older') {
       if (!exclusive)
-        throw new DataFolderError(`the database ${path} is of an older version: start sallyport serve first`);
+        throw new DataFolderError(
+          `the database ${path} has an older schema: start sallyport serve first, which migrates it`,
+        );
       const copy = await explainingLater(
         `the database ${path} cannot be migrated`,
         migrateSchema(db, verdict, clock()),
@@ -294,6 +286,23 @@ async function openDatabase(
     await db.close();
     throw error;
   }
+}
+
+/** Throws `DataFolderError` for a newer schema, a database of another program, and, before a server starts, for a damaged database. */
+function examine(db: SqliteDatabase, { exclusive, history }: Pick<DatabaseOpening, 'exclusive' | 'history'>) {
+  const { name: path } = db.connection;
+  const verdict = examineSchema(db, history);
+  if (!verdict.ok) throw new DataFolderError(`the database ${path} cannot be used: ${verdict.description}`);
+  if (verdict.state !== 'empty' && !isOurs(db)) {
+    throw new DataFolderError(
+      `the database ${path} cannot be used: it is not a database of Sallyport; ${RESTORE_ADVICE}`,
+    );
+  }
+  const damage = exclusive ? damagesAtStart(db) : [];
+  if (damage.length > 0) {
+    throw new DataFolderError(`the database ${path} is damaged (${damage.join('; ')}): ${RESTORE_ADVICE}`);
+  }
+  return verdict;
 }
 
 /** Throws `DataFolderError` if there is no database, for commands that do not open the folder beside a server. */
@@ -326,7 +335,7 @@ async function checkMasterKey(config: Config, store: Store): Promise<void> {
 
 function notStarted(config: Config): DataFolderError {
   return new DataFolderError(
-    `${settingPrefix(config, 'dataDir')}there is no data in ${config.dataDir} yet, or its first start was cut short: run sallyport init, or sallyport serve`,
+    `${settingPrefix(config, 'dataDir')}there is no data in ${config.dataDir} yet, or its first start was interrupted: run sallyport init or sallyport serve`,
   );
 }
 

@@ -17,7 +17,7 @@ export function readMasterKey(path: string): MasterKeyVerdict {
   if (!existsSync(path)) return { ok: false, code: 'missing', description: `there is no master key at ${path}` };
   const mode = exposedMode(path);
   if (mode !== null) {
-    const description = `the master key ${path} can be reached by others (mode ${mode}); run: chmod 600 ${path}`;
+    const description = `the master key ${path} is accessible to others (mode ${mode}); run: chmod 600 ${path}`;
     return { ok: false, code: 'exposed', description };
   }
   let text: string;

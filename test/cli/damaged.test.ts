@@ -36,7 +36,7 @@ const DAMAGES: readonly (readonly [what: string, spoil: (path: string) => void, 
   ['was cut off', (path) => truncateSync(path, 20 * PAGE_BYTES + 100), /damaged|malformed/],
   ['was cut off within its first page', (path) => truncateSync(path, 50), /not a database|malformed/],
   ['is a text', (path) => writeFileSync(path, 'a letter to my grandmother, '.repeat(1000)), /not a database/],
-  ['is empty', (path) => truncateSync(path, 0), /there is no database in .*, but there was one/],
+  ['is empty', (path) => truncateSync(path, 0), /the database in .* is missing, but .* shows that there was one/],
   [
     'is the database of another program',
     (path) => {
@@ -98,7 +98,7 @@ describe('a database file that', () => {
       assert.equal(status, 1);
       assert.match(
         stderr,
-        /its log .*-wal is gone.*: put it back, or restore a backup with sallyport restore <backup>/,
+        /its log .*-wal is missing.*: put the log back, or restore a backup with sallyport restore <backup>/,
       );
     }
     copyFileSync(`${folder.dataDir}.wal`, log);

@@ -103,7 +103,7 @@ test('an exposed, wrong or missing master key is found, and the other checks sti
   chmodSync(path, 0o644);
   const unread = 'problem secrets: they cannot be read without the master key';
   assert.deepEqual(await complaints(folder), [
-    `problem master key: the master key ${path} can be reached by others (mode 0644); run: chmod 600 ${path}`,
+    `problem master key: the master key ${path} is accessible to others (mode 0644); run: chmod 600 ${path}`,
     unread,
   ]);
   rmSync(path);

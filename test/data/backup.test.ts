@@ -32,7 +32,7 @@ async function whatIsWrong(path: string): Promise<string> {
   return verdict.description;
 }
 
-test('a backup is one file for its owner alone that has every row, and says what it is', async (t) => {
+test('a backup is one file with every row, readable by its owner alone, and describes itself', async (t) => {
   const service = await openTestStore(t);
   const folder = temporaryFolder(t);
   const path = join(folder, 'backup.db');
@@ -57,7 +57,7 @@ test('a backup is one file for its owner alone that has every row, and says what
   assert.equal(setting?.length, 0);
 });
 
-test('the master key is in a backup that was to have it, and no longer in what is restored from it', async (t) => {
+test('the master key is in a backup on request, and not in the restored database', async (t) => {
   const service = await openTestStore(t);
   const folder = temporaryFolder(t);
   const path = join(folder, 'backup.db');
@@ -82,11 +82,11 @@ test('the master key is in a backup that was to have it, and no longer in what i
   assert.equal(db.connection.serialize().includes(key), false, 'nor in what was freed');
 });
 
-test('what is not a whole database of this program is found out', async (t) => {
+test('a file that is not a complete database of this program is refused', async (t) => {
   const service = await openTestStore(t);
   const folder = temporaryFolder(t);
   const good = join(folder, 'good.db');
-  // Enough entries and pages for something to be cut out of the middle.
+  // Enough entries and pages to cut some out of the middle.
   await service.database.commit([
     { sql: "INSERT INTO setting (name, value) VALUES ('filler', zeroblob(200000))", params: {} },
   ]);
@@ -95,7 +95,7 @@ test('what is not a whole database of this program is found out', async (t) => {
 
   const wrong: readonly (readonly [name: string, spoil: (path: string) => void, says: RegExp])[] = [
     ['text', (path) => writeFileSync(path, 'not a database at all'.repeat(100)), /file is not a database/],
-    ['empty', (path) => writeFileSync(path, ''), /there is nothing in it/],
+    ['empty', (path) => writeFileSync(path, ''), /it is empty/],
     ['truncated', (path) => truncateSync(path, 100_000), /malformed|damaged/],
     ['newer', (path) => alter(path, `PRAGMA user_version = ${SCHEMA_VERSION + 1}`), /run the newer Sallyport/],
     ['other', (path) => alter(path, 'PRAGMA user_version = 0'), /cannot migrate/],
@@ -104,7 +104,7 @@ test('what is not a whole database of this program is found out', async (t) => {
     [
       'dangling',
       (path) => alter(path, "PRAGMA foreign_keys = OFF; INSERT INTO subscription VALUES ('*', 99)"),
-      /lead nowhere: subscription to webhook/,
+      /it has broken references: subscription to webhook/,
     ],
   ];
   for (const [name, spoil, says] of wrong) {
@@ -117,20 +117,20 @@ test('what is not a whole database of this program is found out', async (t) => {
   assert.equal((await examineBackup(good)).ok, true);
 });
 
-test('a damaged database is not backed up: no file comes of it, and one that was there stays', async (t) => {
+test('a damaged database is not backed up: no file is created, and an existing one stays', async (t) => {
   const service = await openTestStore(t);
   const folder = temporaryFolder(t);
   const path = join(folder, 'backup.db');
   await backUp(service, path);
   const before = statSync(path);
   service.database.connection.exec("PRAGMA foreign_keys = OFF; INSERT INTO subscription VALUES ('*', 99)");
-  await assert.rejects(backUp(service, path), /references in it lead nowhere/);
-  await assert.rejects(backUp(service, join(folder, 'another.db')), /references in it lead nowhere/);
+  await assert.rejects(backUp(service, path), /it has broken references/);
+  await assert.rejects(backUp(service, join(folder, 'another.db')), /it has broken references/);
   assert.deepEqual(readdirSync(folder), ['backup.db']);
   assert.deepEqual([statSync(path).ino, statSync(path).mtimeMs], [before.ino, before.mtimeMs]);
 });
 
-test('a copy is of one moment although another connection writes between any two of its steps', async (t) => {
+test('a copy is a snapshot although another connection writes between its steps', async (t) => {
   const { database, path: source } = await openTestStore(t);
   const folder = temporaryFolder(t);
   const fill = `
@@ -159,11 +159,11 @@ test('a copy is of one moment although another connection writes between any two
   assert.deepEqual(copy.pragma('integrity_check', { simple: true }), 'ok');
 });
 
-test('what a process left that died at its copy is taken away by the next one, and nothing else is', async (t) => {
+test('the next copy removes the remains of a process that died while copying, and nothing else', async (t) => {
   const { database } = await openTestStore(t);
   const folder = temporaryFolder(t);
   const path = join(folder, 'copy.db');
-  // No process has this number: it is beyond what the system gives.
+  // No process has this id: it is larger than the system's largest.
   const gone = ['copy.db.999999999.part', 'copy.db.999999999.part-journal', 'copy.db.999999999.part-wal'];
   const own = `copy.db.${process.pid}.part`;
   const others = [`copy.db.${process.ppid}.part`, 'copy.db.999999999.parts', 'copy.db.part', 'copy.db.x.part'];
@@ -172,7 +172,7 @@ test('what a process left that died at its copy is taken away by the next one, a
   assert.deepEqual(readdirSync(folder).sort(), ['copy.db', ...others].sort());
 });
 
-test('a backup of an older version is migrated on its way back', async (t) => {
+test('a backup with an older schema is migrated when it is restored', async (t) => {
   const service = await openTestStore(t);
   const folder = temporaryFolder(t);
   const path = join(folder, 'backup.db');
@@ -204,7 +204,7 @@ test('a backup of an older version is migrated on its way back', async (t) => {
   assert.deepEqual(examineSchema(db, history), { ok: true, state: 'current' });
   assert.deepEqual(examineSchema(from), { ok: true, state: 'current' });
 
-  // A step that fails leaves nothing.
+  // A step that fails leaves no file.
   const failing = { ...history, steps: [{ ...step, sql: 'CREATE NONSENSE' }] };
   const elsewhere = join(folder, 'elsewhere.db');
   await assert.rejects(

@@ -10,7 +10,7 @@ import { cleanUp } from '../support/cleanup.ts';
 import { unusedFolder } from '../support/command.ts';
 import { configOf, modeOf, open, refusal, startedFolder } from '../support/data-folder.ts';
 
-test('a master key that others can reach is refused with what to run', async (t) => {
+test('a master key that is accessible to others is refused with the command to run', async (t) => {
   const config = await startedFolder(t);
   const path = join(config.dataDir, 'master.key');
   for (const mode of [0o640, 0o604, 0o620, 0o611]) {
@@ -53,7 +53,7 @@ test('a master key of the wrong form is refused and left as it is', async (t) =>
   await open(t, config);
 });
 
-test('a database without its master key is refused, and no new key is made', async (t) => {
+test('a database without its master key is refused, and no new key is created', async (t) => {
   const config = await startedFolder(t);
   const path = join(config.dataDir, 'master.key');
   const database = readFileSync(join(config.dataDir, 'sallyport.db'));
@@ -109,7 +109,7 @@ test('a database of another program is refused and left as it is', async (t) => 
   assert.deepEqual(tables, [{ name: 'other' }]);
 });
 
-test('a file that is no database is refused and left as it is', async (t) => {
+test('a file that is not a database is refused and left as it is', async (t) => {
   const config = await startedFolder(t);
   const path = join(config.dataDir, 'sallyport.db');
   const text = 'a letter to my grandmother, '.repeat(100);
@@ -118,7 +118,7 @@ test('a file that is no database is refused and left as it is', async (t) => {
   assert.equal(readFileSync(path, 'utf8'), text);
 });
 
-test('a folder that cannot be made is refused with the reason', async (t) => {
+test('a folder that cannot be created is refused with the reason', async (t) => {
   const folder = unusedFolder(t);
   writeFileSync(folder, '');
   assert.match(await refusal(configOf(join(folder, 'data'))), /the data folder .* cannot be used: ENOTDIR/);

@@ -25,7 +25,7 @@ import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import { unusedFolder } from '../support/command.ts';
 import { configOf, modeOf, open, refusal, startedFolder } from '../support/data-folder.ts';
 
-test('the first start makes the folder, the master key and the database, for their owner alone', async (t) => {
+test('the first start creates the folder, the master key and the database, for their owner alone', async (t) => {
   const config = configOf(join(unusedFolder(t), 'below'));
   const { dataDir } = config;
   const data = await open(t, config);
@@ -39,7 +39,7 @@ test('the first start makes the folder, the master key and the database, for the
   assert.equal(Buffer.from(key, 'base64').length, 32);
 });
 
-test('a folder that was started is opened with what is in it', async (t) => {
+test('a folder that had its first start is opened with its data', async (t) => {
   const config = await startedFolder(t);
   const key = readFileSync(join(config.dataDir, 'master.key'));
   const data = await open(t, config);
@@ -48,7 +48,7 @@ test('a folder that was started is opened with what is in it', async (t) => {
   assert.deepEqual(readFileSync(join(config.dataDir, 'master.key')), key);
 });
 
-test('a folder has one server at a time, and refusing a second one leaves the first its lock', async (t) => {
+test('a folder has one server at a time, and the first keeps its lock when a second is refused', async (t) => {
   const config = await startedFolder(t);
   const first = await open(t, config);
   assert.match(await refusal(config), /is in use: another sallyport serves it/);
@@ -57,7 +57,7 @@ test('a folder has one server at a time, and refusing a second one leaves the fi
   await open(t, config);
 });
 
-test('commands open the folder beside its server and see what it wrote', async (t) => {
+test('commands open the folder beside its server and see its writes', async (t) => {
   const config = await startedFolder(t);
   const server = await open(t, config);
   const beside = await open(t, config, false);
@@ -66,13 +66,13 @@ test('commands open the folder beside its server and see what it wrote', async (
   assert.equal(beside.firstStart, false);
 });
 
-test('a command on a folder without data says how to begin and makes nothing', async (t) => {
+test('a command on a folder without data says how to begin and creates nothing', async (t) => {
   const config = configOf(unusedFolder(t));
-  assert.match(await refusal(config, false), /there is no data in .* run sallyport init, or sallyport serve/);
+  assert.match(await refusal(config, false), /there is no data in .* run sallyport init or sallyport serve/);
   assert.equal(existsSync(config.dataDir), false);
 });
 
-test('the master key is made and read where the setting says', async (t) => {
+test('the master key is created and read at the path in the setting', async (t) => {
   const folder = unusedFolder(t);
   mkdirSync(folder);
   const config = configOf(join(folder, 'data'), { masterKeyFile: join(folder, 'key') });
@@ -82,7 +82,7 @@ test('the master key is made and read where the setting says', async (t) => {
   await open(t, config);
 });
 
-test('the schema that there is has the version that the program expects', () => {
+test('schema.sql has the version that the program expects', () => {
   assert.match(readAsset('schema.sql'), new RegExp(`^PRAGMA user_version = ${SCHEMA_VERSION};$`, 'm'));
 });
 
@@ -94,7 +94,7 @@ test('a folder that exists keeps its permissions', async (t) => {
   assert.equal(modeOf(folder), '750');
 });
 
-/** What a start leaves behind that is killed after each of its effects, in their order. */
+/** What a first start leaves behind if it is killed after each of its effects, in their order. */
 const CUT_SHORT: readonly (readonly [after: string, leave: (config: Config) => void | Promise<void>])[] = [
   ['the folder', ({ dataDir }) => void mkdirSync(dataDir, { mode: 0o700 })],
   ['the mark of a first start', ({ dataDir }) => writeFileSync(join(dataDir, 'first-start'), '', { mode: 0o600 })],
@@ -115,10 +115,10 @@ const CUT_SHORT: readonly (readonly [after: string, leave: (config: Config) => v
 ];
 
 for (const [steps, [after]] of CUT_SHORT.entries()) {
-  test(`a first start that was cut short after ${after} is finished by the next one`, async (t) => {
+  test(`the next start finishes a first start that was interrupted after ${after}`, async (t) => {
     const config = configOf(unusedFolder(t));
     for (const [, leave] of CUT_SHORT.slice(0, steps + 1)) await leave(config);
-    assert.match(await refusal(config, false), /there is no data in .*or its first start was cut short/);
+    assert.match(await refusal(config, false), /there is no data in .*or its first start was interrupted/);
 
     const data = await open(t, config);
     assert.equal(data.firstStart, true);
@@ -131,7 +131,7 @@ for (const [steps, [after]] of CUT_SHORT.entries()) {
   });
 }
 
-test('the built-in products and event types are there after every start, with the instants they came at', async (t) => {
+test('the built-in products and event types exist after every start and keep their instants', async (t) => {
   const config = await startedFolder(t);
   const first = await open(t, config, false);
   const eventTypes = await first.store.eventTypes.all();
@@ -166,7 +166,7 @@ test('the built-in products and event types are there after every start, with th
   }
 });
 
-/** What is left of a folder that had its first start, and whether its key is kept elsewhere. */
+/** The remains of a folder that had its first start, and whether its key is stored elsewhere. */
 const LOST: readonly (readonly [what: string, lose: (dataDir: string) => void, keyElsewhere?: boolean])[] = [
   ['the database file', (dataDir) => rmSync(join(dataDir, 'sallyport.db'))],
   ['what is in the database file', (dataDir) => truncateSync(join(dataDir, 'sallyport.db'))],
@@ -194,7 +194,7 @@ const LOST: readonly (readonly [what: string, lose: (dataDir: string) => void, k
 ];
 
 for (const [what, lose, keyElsewhere = false] of LOST) {
-  test(`a folder that has lost ${what} is not set up anew until sallyport init says so`, async (t) => {
+  test(`a folder that has lost ${what} is not set up again without sallyport init`, async (t) => {
     const dataDir = unusedFolder(t);
     const config = configOf(dataDir, keyElsewhere ? { masterKeyFile: `${dataDir}.key` } : {});
     const data = await open(t, config);
@@ -206,7 +206,7 @@ for (const [what, lose, keyElsewhere = false] of LOST) {
       const message = await refusal(config, exclusive);
       assert.match(
         message,
-        /there is no database in .*, but there was one.*sallyport restore <backup>.*sallyport init$/,
+        /the database in .* is missing, but .* shows that there was one.*sallyport restore <backup>.*sallyport init$/,
       );
     }
     assert.deepEqual(existsSync(dataDir) ? readdirSync(dataDir).sort() : null, left);

@@ -11,7 +11,7 @@ import { isAuthentic } from '../../src/data/manifest.ts';
 import { open, startedFolder } from '../support/data-folder.ts';
 import { NOW, openTestStore, type TestStore, temporaryFolder } from '../support/store.ts';
 
-/** A database of some MiB, which is copied in several steps. */
+/** A database of some MiB, copied in several steps. */
 async function startLarge(t: TestContext): Promise<TestStore> {
   const s = await openTestStore(t);
   fill(s.database.connection);
@@ -30,8 +30,8 @@ async function read({ content }: Download): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-describe('a backup that is downloaded', () => {
-  it('is whole, and has no name any more when it is there', async (t) => {
+describe('a downloaded backup', () => {
+  it('is complete, and its file is unlinked before it is sent', async (t) => {
     const s = await startLarge(t);
     const download = await createDownloads(s.path, s.vault).begin(NOW, new AbortController().signal);
     assert.ok(download);
@@ -45,7 +45,7 @@ describe('a backup that is downloaded', () => {
     assert.ok(isAuthentic(verdict.manifest, s.vault));
   });
 
-  it('is copied no further once its client has gone, and leaves nothing behind', async (t) => {
+  it('stops being copied once its client has gone, and leaves nothing behind', async (t) => {
     const s = await startLarge(t);
     const downloads = createDownloads(s.path, s.vault);
     const gone = new AbortController();
@@ -58,7 +58,7 @@ describe('a backup that is downloaded', () => {
     await read(next);
   });
 
-  it('is one at a time, until it is read or its client has gone', async (t) => {
+  it('excludes another one until it is read or its client has gone', async (t) => {
     const s = await startLarge(t);
     const downloads = createDownloads(s.path, s.vault);
     const gone = new AbortController();
@@ -80,7 +80,7 @@ describe('a backup that is downloaded', () => {
     }
   });
 
-  it('of a process that was killed while it copied is gone once the folder is opened by its next server', async (t) => {
+  it('of a process that was killed while copying is removed by the next server of the folder', async (t) => {
     const config = await startedFolder(t);
     const server = await open(t, config);
     fill(server.db.connection);

@@ -19,7 +19,7 @@ async function newFolder(t: TestContext): Promise<Data> {
   return data;
 }
 
-/** The same data, on a database that does `commits` more commits and then none, as if the process had died. */
+/** The same data on a database that allows `commits` more commits, as if the process died then. */
 function dyingAfter(data: Data, commits: number): Data {
   let left = commits;
   const db: Database = {
@@ -33,7 +33,7 @@ function dyingAfter(data: Data, commits: number): Data {
   return { ...data, store, firstCredentials: firstCredentialStore(db, data.vault) };
 }
 
-test('the first administrator may do everything, and the first application administer everything', async (t) => {
+test('the first administrator may do everything, and the first application has every administration scope', async (t) => {
   const data = await newFolder(t);
   const credentials = await makeFirstCredentials(data);
   assert.equal(credentials.dataDir, data.dataDir);
@@ -70,7 +70,7 @@ test('the audit log has both, without a secret', async (t) => {
   assert.equal(await data.store.audit.firstBroken(), null);
 });
 
-test('until they were shown the same credentials come again, and nothing is made twice', async (t) => {
+test('until they were shown, each start has the same credentials, and nothing is created twice', async (t) => {
   const data = await newFolder(t);
   const credentials = await makeFirstCredentials(data);
   assert.deepEqual(await makeFirstCredentials(data), credentials);
@@ -90,12 +90,12 @@ test('a user or application that was deleted or renamed before they were shown d
 });
 
 for (const commits of [0, 1, 2, 3]) {
-  test(`dying after ${commits} of the four commits loses nothing: the next start goes on`, async (t) => {
+  test(`a process that dies after ${commits} of the four commits loses nothing: the next start continues`, async (t) => {
     const data = await newFolder(t);
     await assert.rejects(makeFirstCredentials(dyingAfter(data, commits)), /died/);
     const pending = await data.firstCredentials.get();
     const credentials = await makeFirstCredentials(data);
-    // From the first commit on they are settled.
+    // The first commit determines them.
     if (commits === 0) assert.equal(pending, null);
     else assert.equal(pending?.clientSecret, credentials.clientSecret);
     const [user, ...otherUsers] = await data.store.users.list('', 10);
@@ -108,7 +108,7 @@ for (const commits of [0, 1, 2, 3]) {
   });
 }
 
-test('the credentials wait sealed, and are gone once they were shown', async (t) => {
+test('the credentials are stored sealed, and deleted once they were shown', async (t) => {
   const data = await newFolder(t);
   const { adminPassword, clientSecret } = await makeFirstCredentials(data);
   const settings = (): string =>

@@ -17,7 +17,7 @@ type Written = {
   readonly path: string;
 };
 
-/** A backup with its master key in it. */
+/** A backup that contains its master key. */
 async function backUp(t: TestContext): Promise<Written> {
   const { database } = await openTestStore(t);
   const path = join(temporaryFolder(t), 'backup.db');
@@ -28,7 +28,7 @@ async function backUp(t: TestContext): Promise<Written> {
   return { bytes: readFileSync(path), databaseBytes: verdict.manifest.databaseBytes, key, path };
 }
 
-/** Whether the backup is taken for whole. */
+/** Whether the backup is accepted as complete. */
 function accepts({ path }: Written, bytes: Uint8Array): boolean {
   const changed = `${path}.changed`;
   writeFileSync(changed, bytes);
@@ -50,7 +50,7 @@ describe('a backup', () => {
     }
   });
 
-  it('is refused with any one bit of its database flipped, that of the copy of the key too', async (t) => {
+  it('is refused with any one bit of its database flipped, in the master key too', async (t) => {
     const backup = await backUp(t);
     const { bytes, databaseBytes, key } = backup;
     const keyAt = bytes.indexOf(key);
@@ -66,7 +66,7 @@ describe('a backup', () => {
     );
   });
 
-  it('is refused with its end cut off, with more at its end, and with a piece taken out or doubled', async (t) => {
+  it('is refused if it is truncated or extended, or if a piece is removed or repeated', async (t) => {
     const backup = await backUp(t);
     const { bytes, databaseBytes } = backup;
     assert.equal(accepts(backup, bytes), true);
@@ -91,7 +91,7 @@ describe('a backup', () => {
     assert.equal(accepts(backup, Buffer.alloc(0)), false);
   });
 
-  it('is refused with the manifest of another one, or its database', async (t) => {
+  it('is refused with the manifest or the database of another backup', async (t) => {
     const [one, other] = [await backUp(t), await backUp(t)];
     const parts = (backup: Written): Buffer[] => [
       backup.bytes.subarray(0, backup.databaseBytes),
@@ -103,7 +103,7 @@ describe('a backup', () => {
     assert.equal(accepts(one, Buffer.concat([otherDatabase, manifest])), false);
   });
 
-  it('is authentic with the key that it was written with alone, and a database as SQLite reads it', async (t) => {
+  it('is authentic only with the key that it was written with, and SQLite opens it as a database', async (t) => {
     const { path, key } = await backUp(t);
     const verdict = await verifyBackup(path);
     assert.ok(verdict.ok);

@@ -56,7 +56,7 @@ async function secretsOf({ store }: Opened, id: string): Promise<unknown[]> {
 const SECRETS = [ENDPOINT.secret, ENDPOINT.oauth.clientSecret, 32];
 
 describe('the rotation of the master key', () => {
-  it('seals every secret under the new key and leaves no use for the old one', async (t) => {
+  it('seals every secret with the new key, so that the old one is of no more use', async (t) => {
     const config = await startedFolder(t);
     const data = await open(t, config);
     const id = await makeEndpoint(t, data);
@@ -78,7 +78,7 @@ describe('the rotation of the master key', () => {
     assert.match(await refusal(config), /master key is not the one/);
   });
 
-  it('seals kept replies anew too', async (t) => {
+  it('also seals kept replies again', async (t) => {
     const config = await startedFolder(t);
     const data = await open(t, config);
     const owner = { applicationId: 'a', key: 'k' };
@@ -91,7 +91,7 @@ describe('the rotation of the master key', () => {
     await again.close();
   });
 
-  it('changes nothing when it is cut short before its commit', async (t) => {
+  it('changes nothing if it is interrupted before its commit', async (t) => {
     const config = await startedFolder(t);
     const data = await open(t, config);
     const id = await makeEndpoint(t, data);
@@ -107,7 +107,7 @@ describe('the rotation of the master key', () => {
     assert.equal(existsSync(`${masterKeyPath(config)}.next`), false);
   });
 
-  it('is finished by the next start when it is cut short after its commit', async (t) => {
+  it('is finished by the next start if it is interrupted after its commit', async (t) => {
     const config = await startedFolder(t);
     const data = await open(t, config);
     const id = await makeEndpoint(t, data);
@@ -129,7 +129,7 @@ describe('the rotation of the master key', () => {
     assert.equal(existsSync(`${masterKeyPath(config)}.next`), false);
   });
 
-  it('changes nothing when a secret cannot be read', async (t) => {
+  it('changes nothing if a secret cannot be read', async (t) => {
     const config = await startedFolder(t);
     const data = await open(t, config);
     const id = await makeEndpoint(t, data);

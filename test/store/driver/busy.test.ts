@@ -19,13 +19,13 @@ const write = (name: string): Statement => ({
 const OTHER = "INSERT INTO setting VALUES ('other', x'00')";
 const NAMES = 'SELECT name FROM setting ORDER BY name';
 
-describe('while another process holds the file', () => {
-  it('writes wait and then go on, reads go on meanwhile, and the event loop never stops', async (t) => {
+describe('while another process holds the database', () => {
+  it('writes wait, reads go on, and the event loop never stops', async (t) => {
     const { path, database } = openTestDatabase(t);
     const holder = await holdLock(t, path, OTHER);
     let done = 0;
     const commits = ['a', 'b', 'c'].map((name) => database.commit([write(name)]).then(() => (done += 1)));
-    // Only a loop that turns can do this, and only then is the other process told to let go.
+    // The other process releases the lock only after this: the event loop must not wait for it.
     for (let turns = 0; turns < 50; turns++) {
       await turn();
       assert.deepEqual(database.all(NAMES, {}), []);
@@ -40,11 +40,11 @@ describe('while another process holds the file', () => {
     );
   });
 
-  it('a try takes only a few milliseconds of the event loop, which has its turns until the next one', async (t) => {
+  it('an attempt takes a few milliseconds of the event loop, which is free until the next one', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const { path, database } = openTestDatabase(t);
     const holder = await holdLock(t, path);
-    // What SQLite itself would wait at each try; longer waits belong to timers.
+    // SQLite's own wait at each attempt; timers wait longer.
     assert.ok(Number(database.connection.pragma('busy_timeout', { simple: true })) <= 10);
     let isDone = false;
     const commit = database.commit([write('a')]).then(() => {
@@ -59,16 +59,16 @@ describe('while another process holds the file', () => {
       t.mock.timers.tick(BUSY_PAUSE_MS);
     }
     await holder.release();
-    // Not every turn of the loop is a try.
+    // Not every turn of the loop is an attempt.
     await turns();
     t.mock.timers.tick(BUSY_PAUSE_MS);
     await commit;
     assert.deepEqual(database.all(NAMES, {}), [{ name: 'a' }]);
   });
 
-  it('writes are refused after four seconds of that, with nothing of them kept, and later ones go on', async (t) => {
+  it('writes are refused after four seconds and not kept, and later writes succeed', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
-    // The clock does not say so: it was set back.
+    // The clock was set back: it must not count.
     t.mock.method(Date, 'now', () => 0);
     let elapsedMs = 0;
     t.mock.method(performance, 'now', () => elapsedMs);
@@ -95,7 +95,7 @@ describe('while another process holds the file', () => {
     assert.deepEqual(database.all(NAMES, {}), [{ name: 'b' }, { name: 'other' }]);
   });
 
-  it('closing does not wait for it: what still waits is refused', async (t) => {
+  it('closing does not wait for it: waiting writes are refused', async (t) => {
     const { path, database } = openTestDatabase(t);
     const holder = await holdLock(t, path, OTHER);
     const refused = assert.rejects(database.commit([write('a')]), /the database was closed/);
@@ -117,7 +117,7 @@ describe('while another process holds the file', () => {
     await holder.release();
   });
 
-  it('nor more lists than a bound', async (t) => {
+  it('the number of waiting lists is bounded too', async (t) => {
     const { path, database } = openTestDatabase(t);
     const holder = await holdLock(t, path);
     const commits = Array.from({ length: LISTS_WAITING_MAX }, (_, n) => database.commit([write(`list ${n}`)]));

@@ -15,7 +15,7 @@ const PRAGMAS = {
 };
 
 for (const readOnly of [false, true]) {
-  test(`what a connection says of itself, ${readOnly ? 'to read alone' : 'to write'}`, (t) => {
+  test(`the pragmas of a connection that ${readOnly ? 'only reads' : 'writes'}`, (t) => {
     const path = unusedFolder(t);
     const writer = openConnection(path);
     writer.exec('CREATE TABLE one (id INTEGER PRIMARY KEY) STRICT');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ConstraintViolation, retryStale, StaleWrite } from '../../../src/store/errors.ts';
 
-/** Fails so often, then gives how often it was asked. */
+/** Fails this many times, then returns the number of calls. */
 function failing(error: Error, times: number): () => Promise<number> {
   let asked = 0;
   return async () => {
@@ -19,7 +19,7 @@ describe('retryStale', () => {
     new ConstraintViolation('unique', ['event.key']),
   ];
   for (const error of stale) {
-    it(`decides again after ${error.message}, and gives up in the end`, async () => {
+    it(`decides again after ${error.message}, up to a limit`, async () => {
       assert.equal(await retryStale(failing(error, 0)), 1);
       assert.equal(await retryStale(failing(error, 60)), 61);
       await assert.rejects(retryStale(failing(error, 1000)), (thrown) => thrown === error);
@@ -31,7 +31,7 @@ describe('retryStale', () => {
     new ConstraintViolation('check', ['a < 5']),
     new Error('disk full'),
   ]) {
-    it(`passes on ${error.message} at once`, async () => {
+    it(`rethrows ${error.message} at once`, async () => {
       const decide = failing(error, 1);
       await assert.rejects(retryStale(decide), (thrown) => thrown === error);
       assert.equal(await decide(), 2);

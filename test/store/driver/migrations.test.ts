@@ -83,7 +83,7 @@ function filesBeside({ connection }: SqliteDatabase): string[] {
 }
 
 describe('the migration of the schema', () => {
-  it('takes an older database through every step, keeping what is in it, and a copy of it as it was', async (t) => {
+  it('takes an older database through every step, and keeps its data and a copy of the old one', async (t) => {
     const db = openAt(t, FIRST);
     const before = contents(db);
     const copy = await migrateSchema(db, older(db, HISTORY), NOW);
@@ -108,7 +108,7 @@ describe('the migration of the schema', () => {
     assert.equal(kept.connection.pragma('user_version', { simple: true }), 0);
   });
 
-  it('ends in the schema that a new database gets', async (t) => {
+  it('ends in the schema of a new database', async (t) => {
     const migrated = openAt(t, FIRST);
     await migrateSchema(migrated, older(migrated, HISTORY), NOW);
     assert.deepEqual(schemaOf(migrated), schemaOf(openAt(t, NEWEST)));
@@ -125,7 +125,7 @@ describe('the migration of the schema', () => {
     ['leaves a reference that leads nowhere', "DELETE FROM person WHERE id = '1'", /pet to person/],
   ];
   for (const [what, sql, error] of failing) {
-    it(`changes nothing and leaves no copy when its last step ${what}`, async (t) => {
+    it(`changes nothing and leaves no copy if its last step ${what}`, async (t) => {
       const db = openAt(t, FIRST);
       const [before, schema] = [contents(db), schemaOf(db)];
       const steps = [...STEPS, { from: 2, to: 3, sql }];
@@ -137,7 +137,7 @@ describe('the migration of the schema', () => {
     });
   }
 
-  it('does nothing to a database that another process has migrated meanwhile', async (t) => {
+  it('changes nothing if another process has migrated the database meanwhile', async (t) => {
     const db = openAt(t, FIRST);
     const verdict = older(db, HISTORY);
     const other = new BetterSqlite3(db.connection.name);
@@ -147,7 +147,7 @@ describe('the migration of the schema', () => {
     assert.equal(db.connection.pragma('user_version', { simple: true }), 1);
   });
 
-  it('has a way only where every step between is there', () => {
+  it('has a path only if every step is known', () => {
     const versions = (from: number, to: number): number[] | null =>
       migrationPath(STEPS, from, to)?.map((step) => step.to) ?? null;
     assert.deepEqual(versions(0, 2), [1, 2]);
@@ -155,12 +155,12 @@ describe('the migration of the schema', () => {
     assert.deepEqual(versions(2, 2), []);
     assert.equal(versions(0, 3), null);
     assert.equal(versions(-1, 2), null);
-    // A step that leads back or past the end is none.
+    // Steps back and steps past the end do not count.
     assert.equal(migrationPath([{ from: 0, to: 0, sql: '' }], 0, 1), null);
     assert.equal(migrationPath([{ from: 0, to: 3, sql: '' }], 0, 2), null);
   });
 
-  it('refuses a database of a newer version, and an older one that no step leads from', (t) => {
+  it('refuses a newer schema, and an older one without a path', (t) => {
     const newer = openAt(t, 'PRAGMA user_version = 3');
     const verdict = examineSchema(newer, HISTORY);
     assert(!verdict.ok);
@@ -176,7 +176,7 @@ describe('the schema of this version', () => {
   /** schema.sql as it was in each earlier version. */
   const earlier = Array.from({ length: SCHEMA_VERSION - 1 }, (_, at) => at + 1);
 
-  it('is reached by steps from every version that there was', () => {
+  it('has a path from every earlier version', () => {
     for (const version of [...earlier, SCHEMA_VERSION]) {
       assert.notEqual(migrationPath(MIGRATIONS, version, SCHEMA_VERSION), null, `from version ${version}`);
     }
@@ -198,7 +198,7 @@ describe('the schema of this version', () => {
   });
 });
 
-describe('a data folder of an older version', () => {
+describe('a data folder with an older schema', () => {
   const history: SchemaHistory = {
     version: SCHEMA_VERSION + 1,
     steps: [{ from: SCHEMA_VERSION, to: SCHEMA_VERSION + 1, sql: 'ALTER TABLE user_account ADD COLUMN nickname TEXT' }],
@@ -206,7 +206,10 @@ describe('a data folder of an older version', () => {
 
   it('is migrated by the server alone, which keeps a copy', async (t) => {
     const config = await startedFolder(t);
-    await assert.rejects(openData(config, { exclusive: false, history }), /older version: start sallyport serve first/);
+    await assert.rejects(
+      openData(config, { exclusive: false, history }),
+      /has an older schema: start sallyport serve first/,
+    );
     const reader = createLogReader();
     const log = createLog('info', { write: reader.take });
     const data = await openData(config, { exclusive: true, clock: () => NOW, log, history });
@@ -232,7 +235,7 @@ describe('a data folder of an older version', () => {
     );
   });
 
-  it('is left as it is where its migration fails, and says so', async (t) => {
+  it('is unchanged if its migration fails, and the error says so', async (t) => {
     const config = await startedFolder(t);
     const steps = [{ from: SCHEMA_VERSION, to: SCHEMA_VERSION + 1, sql: 'CREATE NONSENSE' }];
     const opening = openData(config, { exclusive: true, history: { ...history, steps } });

@@ -115,7 +115,7 @@ describe('a table', () => {
     );
   });
 
-  it('updates the one row with the key, and fails where there is none', async (t) => {
+  it('updates the one row with the key, and fails if there is none', async (t) => {
     const db = open(t);
     await db.commit([THING.insert(PLAIN), THING.insert({ ...PLAIN, thingId: 'b' })]);
     await db.commit([THING.update({ ...PLAIN, text: 'new' })]);
@@ -124,7 +124,7 @@ describe('a table', () => {
     await assert.rejects(db.commit([THING.update({ ...PLAIN, thingId: 'c' })]), StaleWrite);
   });
 
-  it('keeps secrets sealed: the file holds nothing of their text', async (t) => {
+  it('seals secrets: the file contains nothing of their text', async (t) => {
     const db = open(t);
     await db.commit([THING.insert({ ...PLAIN, nextApiSecret: secret('second secret') })]);
     const row = db.connection.prepare('SELECT * FROM thing').get() as Record<string, unknown>;

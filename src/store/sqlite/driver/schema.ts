@@ -123,7 +123,7 @@ export function migrate({ connection }: SqliteDatabase, path: readonly Migration
       connection.pragma(`user_version = ${to}`);
     }
     const broken = brokenReferences({ connection });
-    if (broken.length > 0) throw new Error(`references would lead nowhere: ${broken.join(', ')}`);
+    if (broken.length > 0) throw new Error(`references would be broken: ${broken.join(', ')}`);
     connection.exec('COMMIT');
   } catch (error) {
     if (connection.inTransaction) connection.exec('ROLLBACK');
