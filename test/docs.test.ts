@@ -12,8 +12,8 @@ import { adviceFor, type ErrorClass } from '../src/outbound/outcome.ts';
 import { STATE_REASONS } from '../src/webhooks/lifecycle.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const names = ['README.md', ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`)].filter((name) =>
-  name.endsWith('.md'),
+const names = ['README.md', 'CONTRIBUTING.md', ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`)].filter(
+  (name) => name.endsWith('.md'),
 );
 const pages = new Map(names.map((name) => [name, read(name)]));
 const readme = page('README.md');
