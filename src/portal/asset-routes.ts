@@ -1,4 +1,4 @@
-/** Scripts and styles: each at an address that holds the hash of its content, kept by browsers for good, packed once. */
+/** Scripts and styles. The path of each holds the hash of its content, so browsers cache it for good. Each is compressed once. */
 import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
@@ -16,7 +16,7 @@ export type AssetUrls = {
 
 type Bundle = { readonly name: string; readonly type: string; readonly parts: readonly AssetName[] };
 
-/** What pages load, each put together from files in this order. */
+/** The assets that pages load, each joined from files in this order. */
 const BUNDLES: { readonly [Key in keyof AssetUrls]: Bundle } = {
   style: {
     name: 'portal.css',
@@ -64,7 +64,7 @@ export function createAssets(): Assets {
   };
 }
 
-/** A licence stands above what it is for. */
+/** A licence comes before its library. */
 function partText(name: AssetName): string {
   const text = readAsset(name);
   return name.endsWith('.licence') ? `/*!\n${text.trim()}\n*/` : text;
@@ -96,7 +96,7 @@ function assetRoute(path: string, { type }: Bundle, text: string): Route {
 
 type Packed = { readonly coding: 'br' | 'gzip' | null; readonly bytes: Uint8Array };
 
-/** Each coding is made when it is first asked for, and kept. */
+/** Each encoding is made at the first request for it, and kept. */
 function createPacking(text: string): (request: IncomingMessage) => Promise<Packed> {
   const plain = Buffer.from(text);
   const made = new Map<'br' | 'gzip', Promise<Buffer>>();
@@ -112,7 +112,7 @@ function createPacking(text: string): (request: IncomingMessage) => Promise<Pack
 const CODINGS = ['br', 'gzip'] as const;
 const brotli = promisify(brotliCompress);
 const gzipped = promisify(gzip);
-/** The highest quality saves a tenth of the bytes, and whoever opens the first page after a start would wait 0.2 s for it. */
+/** The highest quality would save a tenth of the bytes but delay the first page after a start by 0.2 s. */
 const BROTLI = {
   params: { [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT, [constants.BROTLI_PARAM_QUALITY]: 5 },
 };

@@ -1,4 +1,4 @@
-/** What a page is asked, and what it answers. */
+/** The request to a page, and its result. */
 import type { IncomingMessage } from 'node:http';
 import type { PortalRole, SignedIn } from '../access/session.ts';
 import { type Html, html } from '../http/html.ts';
@@ -6,21 +6,21 @@ import type { Reply } from '../http/route.ts';
 import type { Acting } from '../resources/acting.ts';
 import { FORGERY_FIELD } from './forgery.ts';
 
-/** Set by hand, or as the system has it. */
+/** Chosen by the user, or that of the operating system. */
 export type Theme = 'light' | 'dark' | 'system';
 
-/** A request to a page that anybody may open. */
+/** A request to a public page. */
 export type OpenCall = {
   readonly request: IncomingMessage;
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
-  /** What was posted; empty for GET. Names may stand several times. */
+  /** The posted form; empty for GET. Names may repeat. */
   readonly form: URLSearchParams;
-  /** The path and query that were asked for. */
+  /** The requested path and query. */
   readonly url: string;
-  /** What every form of the page carries: put `${call.csrf}` inside each `<form method="post">`. */
+  /** The form token: put `${call.csrf}` inside each `<form method="post">`. */
   readonly csrf: Html;
-  /** Asked for by the page's script, which wants a part of the page alone. */
+  /** The page's script asks for a part of the page only. */
   readonly isPartial: boolean;
   readonly theme: Theme;
   readonly now: number;
@@ -29,27 +29,27 @@ export type OpenCall = {
   readonly signal: AbortSignal;
   /** The secret that this visitor's forms are bound to. */
   readonly visitor: string;
-  /** Who is signed in, if anybody. */
+  /** The session, or null if nobody is signed in. */
   readonly session: SignedIn | null;
 };
 
-/** A request of somebody who is signed in and has the page's role. */
+/** A request of a signed-in user with the page's role. */
 export type PageCall = OpenCall & {
   readonly session: SignedIn;
   readonly user: { readonly id: string; readonly userName: string; readonly displayName: string | null };
   readonly role: PortalRole;
-  /** Who acts for the use cases: the user with its rights. */
+  /** The user with its rights, for the use cases. */
   readonly acting: Acting;
-  /** Whether this user may do what takes this role. Buttons for what it may not are left out. */
+  /** Whether the user has this role or a higher one. Pages omit buttons that the user may not use. */
   may(role: PortalRole): boolean;
 };
 
-/** A page, put into the layout; `partial` alone for a request of the page's script. */
+/** A page inside the layout. The page's script gets `partial` alone. */
 export type View = {
   readonly title: string;
   readonly content: Html;
   readonly partial?: Html;
-  /** 200 unless said, or that of the refusal where `invalid` answers it. */
+  /** Default: 200, or the status of the refusal that `invalid` answers. */
   readonly status?: number;
   /** Loads the chart script. */
   readonly hasCharts?: boolean;
@@ -78,12 +78,12 @@ export function forgeryField(token: string): Html {
 
 const RANK: Readonly<Record<PortalRole, number>> = { viewer: 0, operator: 1, administrator: 2 };
 
-/** Every role may do what those below it may. */
+/** A role includes the lower ones. */
 export function mayAct(has: PortalRole, takes: PortalRole): boolean {
   return RANK[has] >= RANK[takes];
 }
 
-/** A path of this site to go on to, or `/` for anything else that a link may have put there. */
+/** A path of this site to go on to. Anything else that a link may contain becomes `/`. */
 export function ownPath(path: string | null): string {
   if (path === null || !path.startsWith('/') || /[\\\p{Cc}]/u.test(path)) return '/';
   const base = 'http://own.invalid';

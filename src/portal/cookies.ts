@@ -1,12 +1,12 @@
-/** The portal's cookies (RFC 6265bis): what a request brings, and what a reply sets. */
+/** The portal's cookies (RFC 6265bis): reading, setting and clearing them. */
 import type { IncomingMessage } from 'node:http';
 import { FLASH_MAX_LENGTH, FLASH_SECONDS, THEME_SECONDS } from '../kernel/limits/portal.ts';
 import type { Flash } from './call.ts';
 import { seal, unseal } from './forgery.ts';
 
 /**
- * `__Host-` binds a cookie to this very host, over HTTPS, for every path (RFC 6265bis §4.1.3.2): no neighbouring host can set it.
- * Browsers take the loopback address for as good as HTTPS.
+ * `__Host-` binds a cookie to this host, to HTTPS and to every path (RFC 6265bis §4.1.3.2): no other host can set it.
+ * Browsers treat the loopback address like HTTPS.
  */
 export const SESSION_COOKIE = '__Host-sallyport';
 /** The secret that the forms of a visitor who is not signed in are bound to. */
@@ -15,7 +15,7 @@ export const FLASH_COOKIE = '__Host-sallyport-flash';
 /** Set by the portal's script too, so it is neither `HttpOnly` nor bound to HTTPS. It holds no secret. */
 export const THEME_COOKIE = 'sallyport-theme';
 
-/** The value of a cookie; of several with one name the first, which is the one with the longest path. */
+/** The value of a cookie. Of several with one name the first counts, which has the longest path. */
 export function readCookie({ headers }: Pick<IncomingMessage, 'headers'>, name: string): string | null {
   for (const pair of headers.cookie?.split(';') ?? []) {
     const at = pair.indexOf('=');
@@ -24,7 +24,7 @@ export function readCookie({ headers }: Pick<IncomingMessage, 'headers'>, name: 
   return null;
 }
 
-/** Values are Base64url or come from a closed list, so none needs quoting. */
+/** Values are Base64url or from a closed list, so they need no quoting. */
 export function setCookie(name: string, value: string): string {
   return `${name}=${value}; ${ATTRIBUTES}`;
 }

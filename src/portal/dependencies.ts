@@ -1,4 +1,4 @@
-/** What pages are made of: the use cases, and what shows how the service is doing. */
+/** The dependencies of pages: the use cases, the store, and the observers of the service. */
 import type { Throttle } from '../access/throttle.ts';
 import type { Config } from '../config/config.ts';
 import type { Dispatcher } from '../delivery/dispatcher.ts';
@@ -34,14 +34,14 @@ export type PortalDependencies = {
   /** Of sign-ins. */
   readonly throttle: Throttle;
   readonly config: Config;
-  /** The address that clients see, as far as it is known. */
+  /** The URL that clients use; null if unknown. */
   readonly publicUrl: () => string | null;
 };
 
-/** What every routes file of the portal is given. */
+/** The dependencies of every file with pages. */
 export type PageDependencies = PortalDependencies & {
   readonly pages: Pages;
   readonly results: Results;
-  /** Whether the portal has a page at this path (as it is registered, `/endpoints/new`): links to others are not offered. */
+  /** Whether the portal has a page at this path, as registered (`/endpoints/{id}`). Links to other paths are omitted. */
   hasPage(path: string): boolean;
 };

@@ -1,15 +1,15 @@
-/** Server-sent events (HTML Standard §9.2): what a page shows as it happens, as long as its reader is signed in and looks. */
+/** Server-sent events (HTML Standard §9.2): live updates of a page while its user is signed in and connected. */
 import type { Html } from '../http/html.ts';
 import type { Reply } from '../http/route.ts';
 import { STREAM_SILENCE_MS } from '../kernel/limits/portal.ts';
 import type { PageCall } from './call.ts';
 
-/** Without a name the page puts the markup where its element says; with one it is an event of the page's own. */
+/** Without a name the markup replaces the content of the listening element. A name makes it an event for the page's script. */
 export type StreamEvent = { readonly event?: string; readonly html: Html };
 
 /**
  * The reply of a page that streams. `ended` is aborted with the session: the stream then tells the page by the event `signed-out`
- * and ends, without what the source still has. After `silenceMs` without an event it sends a comment, so that proxies keep the
+ * and ends; the rest of the source is dropped. After `silenceMs` without an event it sends a comment, so that proxies keep the
  * connection.
  */
 export function eventStream(
@@ -21,20 +21,20 @@ export function eventStream(
   return { ...STREAM, stream: events(source, signal, ended, silenceMs) };
 }
 
-/** The reply to a page whose session is over before its stream has begun: the event `signed-out`, and nothing else. */
+/** The reply if the session ended before the stream began: the event `signed-out` alone. */
 export function signedOutStream(): Reply {
   return { ...STREAM, body: SIGNED_OUT };
 }
 
 const STREAM = {
   status: 200,
-  // Nginx would keep what comes until it has some of it.
+  // Otherwise nginx buffers the stream.
   headers: { 'Content-Type': 'text/event-stream;charset=UTF-8', 'X-Accel-Buffering': 'no' },
 } as const;
 
 const SIGNED_OUT = 'event: signed-out\ndata:\n\n';
 
-/** Resolves after `ms`, or as soon as nobody looks any more. */
+/** Resolves after `ms`, or when the client is gone. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve();
@@ -72,13 +72,13 @@ async function* events(
     }
     if (!signal.aborted) yield SIGNED_OUT;
   } finally {
-    // Not waited for: a source that waits for something of its own must not hold the end up.
+    // Not awaited: a source that waits for something else must not delay the end.
     void iterator.return?.(undefined)?.catch(() => undefined);
     next.catch(() => undefined);
   }
 }
 
-/** Every line of the markup is a line of data; the browser puts them together again. */
+/** Every line of markup becomes a line of data. The browser joins them again. */
 function eventText({ event, html: { markup } }: StreamEvent): string {
   const lines = markup.split(/\r\n|\r|\n/).map((line) => `data: ${line}\n`);
   return `${event === undefined ? '' : `event: ${event}\n`}${lines.join('')}\n`;

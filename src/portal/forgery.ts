@@ -1,6 +1,6 @@
 /**
- * Cross-site request forgery: a form is taken only with the token of the session (or visit) that it was made for, and only from
- * a page of this very site (OWASP CSRF Prevention: a token bound to the session, and Fetch Metadata).
+ * Protection against cross-site request forgery: a form is accepted only with the token of its session or visitor, and only from a page
+ * of this site (OWASP CSRF Prevention: a token bound to the session, and Fetch Metadata).
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
@@ -13,21 +13,21 @@ const TOKEN_BYTES = 32;
 export const FORGERY_FIELD = 'formToken';
 
 /**
- * A token for the forms of one session. `cookie` is the secret that its cookie holds, from which nobody else can derive one. Each is
- * written in another way, so that the size of a packed page tells nothing of it (BREACH).
+ * A token for the forms of one session. `cookie` is the secret in its cookie, without which nobody can derive a token. Each token is
+ * masked anew, so that the size of a compressed page reveals nothing about it (BREACH).
  */
 export function formToken(cookie: string): string {
   const pad = randomBytes(TOKEN_BYTES);
   return Buffer.concat([pad, exclusiveOr(mac(cookie, 'form'), pad)]).toString('base64url');
 }
 
-/** The same for text that the reply keeps in a cookie, so that it comes back as it was. */
+/** Signs a text that a cookie keeps, so that nobody can change it. */
 export function seal(cookie: string, text: string): string {
   const encoded = Buffer.from(text).toString('base64url');
   return `${encoded}.${mac(cookie, `flash ${encoded}`).toString('base64url')}`;
 }
 
-/** The inverse of `seal`; null for what was not sealed with this cookie. */
+/** The inverse of `seal`; null for a text that was not sealed with this secret. */
 export function unseal(cookie: string, sealed: string): string | null {
   const [encoded = '', tag = ''] = sealed.split('.');
   return isEqual(tag, mac(cookie, `flash ${encoded}`).toString('base64url'))
@@ -35,7 +35,7 @@ export function unseal(cookie: string, sealed: string): string | null {
     : null;
 }
 
-/** Why a form is not taken, or null. `publicHost` is the host that clients see, where that is known. */
+/** Why a form is refused, or null. `publicHost` is the host that clients use; null if unknown. */
 export function forgeryProblem(
   { headers }: Pick<IncomingMessage, 'headers'>,
   token: string | null,
@@ -57,7 +57,7 @@ function isFormToken(token: string, cookie: string): boolean {
   return masked.length === TOKEN_BYTES && timingSafeEqual(exclusiveOr(masked, pad), mac(cookie, 'form'));
 }
 
-/** By host and port: a proxy in front may have taken the TLS off. */
+/** Compares host and port only, because a proxy may have ended TLS. */
 function isOwnOrigin(origin: string, hosts: readonly (string | null)[]): boolean {
   if (!URL.canParse(origin)) return false;
   const { host } = new URL(origin);

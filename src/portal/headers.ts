@@ -1,9 +1,9 @@
-/** What every page of the portal says to the browser beside its text. */
+/** The response headers of every page. */
 import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
 import { isLoopback } from './browser.ts';
 
-/** Everything comes from here, nothing stands in the page itself: what gets into a page as markup can neither run nor style. */
+/** Scripts and styles only load from this origin, never inline: injected markup can neither run nor style. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -16,7 +16,7 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** With `no-referrer` a browser would send forms with `Origin: null`; other sites learn nothing with this one either. */
+/** With `no-referrer`, browsers would send forms with `Origin: null`. `same-origin` tells other sites nothing either. */
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'Content-Type': 'text/html;charset=UTF-8',
   'Content-Security-Policy': POLICY,
@@ -25,13 +25,13 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'Permissions-Policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
   'Referrer-Policy': 'same-origin',
   'X-Frame-Options': 'DENY',
-  // The same address answers a whole page or a part of it.
+  // The same URL returns a whole page or a part of it.
   Vary: 'HX-Request, Cookie, Accept-Encoding',
 };
 
 /**
- * The same with HSTS (RFC 6797) where the connection itself is TLS: behind a proxy it is the proxy's to say. Not for the loopback address, whose
- * other ports are other people's programs, often without TLS. Half a year, which every page begins anew.
+ * Adds HSTS (RFC 6797) for half a year if the connection itself is TLS; behind a proxy, the proxy decides. Not on the loopback address,
+ * because other programs on its other ports often have no TLS.
  */
 export function pageHeaders({ socket, headers }: IncomingMessage): Readonly<Record<string, string>> {
   return socket instanceof TLSSocket && !isLoopback(headers.host ?? '') ? PAGE_HEADERS_OVER_TLS : PAGE_HEADERS;

@@ -1,4 +1,4 @@
-/** The frame of every page: head, navigation, account menu, message, and the page itself. Without a session the last two alone. */
+/** The layout of every page: head, navigation, account menu, message and content. Without a session only the last two. */
 
 import type { SignedIn } from '../access/session.ts';
 import { attributes, type Html, html } from '../http/html.ts';
@@ -9,7 +9,7 @@ import { isCurrent, type NavigationGroup } from './navigation.ts';
 import { icon } from './parts/icon.ts';
 import { notice } from './parts/notice.ts';
 
-/** What the frame shows besides the page. */
+/** The content of the layout besides the page. */
 export type Surroundings = {
   readonly session: SignedIn | null;
   readonly csrf: Html;
@@ -47,7 +47,7 @@ ${session === null ? html`<body class="bare">${main}</body>` : signedIn(main, se
   };
 }
 
-/** No evaluated text, no style put into the page; both would need a weaker policy. */
+/** Without `eval` and without inline styles, which would need a weaker policy. */
 const HTMX_CONFIG = 'includeIndicatorCSS:false extensions:"sse" history:true defaultTimeout:30000';
 
 const FAVICON =
@@ -72,7 +72,7 @@ ${FAILURE}
 </body>`;
 }
 
-/** Where the script says that a request of its own has failed. */
+/** The script shows here that one of its requests failed. */
 const FAILURE = html`<div id="failure" class="failure" role="alert"><div class="notice notice-negative" hidden>${icon('warning')}<div><p class="notice-title"></p><p class="notice-text"></p></div><button type="button" class="icon-button" aria-label="Close">${icon('cross')}</button></div></div>`;
 
 function navigationGroup({ label, items }: NavigationGroup, path: string): Html {

@@ -1,4 +1,4 @@
-/** What there is to go to, in groups. Pages that the portal does not have are not offered. */
+/** The navigation, in groups. Pages that the portal lacks are omitted. */
 
 export type NavigationItem = { readonly path: string; readonly label: string; readonly icon: IconName };
 export type NavigationGroup = { readonly label: string | null; readonly items: readonly NavigationItem[] };
@@ -53,7 +53,7 @@ export function navigationOf(hasPage: (path: string) => boolean): readonly Navig
   );
 }
 
-/** The item that a page belongs to: its own path, or that of the list it is in. */
+/** Whether a page belongs to an item: it is the item's page, or below it. */
 export function isCurrent(item: string, path: string): boolean {
   return path === item || (item !== '/' && path.startsWith(`${item}/`));
 }

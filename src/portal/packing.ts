@@ -1,4 +1,4 @@
-/** Pages and assets are sent packed to browsers that take that: charts and tables shrink to a tenth. */
+/** Compression of pages and assets for browsers that accept it. Charts and tables shrink to a tenth. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
@@ -16,8 +16,8 @@ export function accepts(headers: IncomingHttpHeaders, coding: 'br' | 'gzip'): bo
 }
 
 /**
- * The reply with its text packed, where that is worth it. What a packed page repeats can be told from its size (BREACH), so a page
- * holds no secret that stays the same beside what a link to it brings along: form tokens are written anew each time.
+ * The reply with its text compressed if it is long enough. The size of a compressed page reveals repetitions (BREACH), so no page holds a
+ * constant secret next to text from its URL: form tokens are masked anew each time.
  */
 export async function packed({ headers }: IncomingMessage, reply: Reply): Promise<Reply> {
   const { body } = reply;

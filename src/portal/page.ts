@@ -1,6 +1,6 @@
 /**
  * Every request to a page goes through here: session, role, form token, the work of the page, and the layout around its content.
- * Refusals become pages of their own, or the form once more with what was wrong beside its fields.
+ * A refusal becomes a page of its own, or the form again with the problems beside its fields.
  */
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
@@ -41,44 +41,44 @@ import {
 export type PageDefinition<C> = {
   readonly method: 'GET' | 'POST';
   readonly path: string;
-  /** Of a form; 1 MiB unless said. */
+  /** Of a form; default 1 MiB. */
   readonly maxBytes?: number;
-  /** Asked for without anybody's doing, again and again: does not keep the session from running out. */
+  /** The page's script requests it periodically, so it does not extend the session. */
   readonly isBackground?: boolean;
-  /** Answered to the page's script, which nobody has signed in for, in place of the way to sign in. */
+  /** The reply to the page's script without a session, instead of a redirect to sign in. */
   readonly signedOut?: () => Reply;
   respond(call: C): Promise<PageResult>;
-  /** Answers a form that was refused: shows it once more. Without this, and where it answers null, the refusal is a page of its own. */
+  /** Shows a refused form again. Without it, or if it returns null, the refusal is a page of its own. */
   invalid?(call: C, refusal: Refusal): Promise<PageResult | null>;
 };
 
-/** `show` asks, `respond` does what was sent, `invalid` asks again where that was refused. */
+/** `show` shows the form, `respond` handles what was sent, `invalid` shows a refused form again. */
 export type FormDefinition = Pick<PageDefinition<PageCall>, 'respond' | 'invalid'> & {
   show(call: PageCall): Promise<PageResult>;
 };
 
 export type Pages = {
-  /** A page for those who are signed in and have at least this role. */
+  /** A page for signed-in users with at least this role. */
   page(definition: PageDefinition<PageCall> & { readonly role: PortalRole }): PageRoute;
-  /** One that everybody who is signed in may look at. */
+  /** A page for every signed-in user. */
   view(path: string, respond: (call: PageCall) => Promise<PageResult>): PageRoute;
   /**
-   * What a page shows as it happens, for everybody who is signed in; without a session, the event `signed-out`. The page's script asks
-   * again and again by itself, and would take any other answer for a stream that has just ended.
+   * Live updates for every signed-in user; without a session, the event `signed-out`. The page's script reconnects by itself and would
+   * take any other reply for a stream that just ended.
    */
   stream(
     path: string,
     source: (call: PageCall) => AsyncIterable<StreamEvent> | Promise<AsyncIterable<StreamEvent>>,
   ): PageRoute;
-  /** What an administrator fills in or confirms, and sends to the path that shows it. */
+  /** A form for administrators. It is sent to the path that shows it. */
   form(path: string, definition: FormDefinition): PageRoute[];
-  /** A page for everybody. */
+  /** A public page. */
   openPage(definition: PageDefinition<OpenCall>): PageRoute;
-  /** Words refusals of requests that no route takes, for those who look at them with a browser. */
+  /** Shows refusals of unknown paths as pages to browsers. */
   readonly elsewhere: Pick<Route, 'refuse'>;
 };
 
-/** What tests go through: who may come to each page, and which are none to look at. */
+/** The role of a page, and whether the script requests it; tests read both. */
 export type PageRoute = Route & { readonly role: PortalRole | null; readonly isBackground: boolean };
 
 type Dependencies = {
@@ -87,12 +87,12 @@ type Dependencies = {
   readonly clock: Clock;
   readonly random: Random;
   readonly layout: Layout;
-  /** The host that clients see, or null where nobody said. */
+  /** The host that clients use; null if unknown. */
   readonly publicHost: () => string | null;
 };
 
 export function createPages({ sessions, sessionWatch, clock, random, layout, publicHost }: Dependencies): Pages {
-  /** Of requests that are refused after they were recognised, so that the refusal stands in the same layout. */
+  /** The contexts of requests, so that a later refusal gets the same layout. */
   const recognised = new WeakMap<IncomingMessage, RequestContext>();
 
   const recognise = async (request: IncomingMessage, isBackground: boolean): Promise<RequestContext> => {
@@ -170,7 +170,7 @@ export function createPages({ sessions, sessionWatch, clock, random, layout, pub
       }),
       respond: async (call) => {
         const { request } = call;
-        // Of a form once more: the session may have ended while its body came.
+        // Again for a form: the session may have ended while its body arrived.
         const context = await recognise(request, isBackground);
         const callOf = enter(context.session);
         if (callOf === null) {
@@ -234,13 +234,13 @@ export function createPages({ sessions, sessionWatch, clock, random, layout, pub
 const FORM = {
   types: ['application/x-www-form-urlencoded'],
   repeats: true,
-  // Pages are not described to programs.
+  // OpenAPI does not describe pages.
   schema: z.unknown(),
 } as const;
 
-/** The page's script cannot follow to another page by itself: it is told to go there. */
+/** The page's script cannot follow a redirect to another page, so a header tells it to. */
 function redirect({ redirect: to, flash, cookies = [] }: Redirect, { cookie, isPartial }: RequestContext): Reply {
-  // What an id in the path may have brought along is escaped again.
+  // Escapes characters that an id in the path may contain.
   const { pathname, search, hash } = new URL(to, 'http://own.invalid');
   const path = pathname + search + hash;
   const set = [...cookies, ...(flash === undefined ? [] : [writeFlash(cookie, flash)])];

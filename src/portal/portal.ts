@@ -1,4 +1,4 @@
-/** The administration portal: every page, in one place. */
+/** The administration portal: the list of all pages. */
 import { createSessionWatch } from '../access/session-watch.ts';
 import type { Route } from '../http/route.ts';
 import { accountPages } from './account/pages.ts';
@@ -26,16 +26,16 @@ import { userPages } from './users/pages.ts';
 import { webhookPages } from './webhooks/pages.ts';
 
 export type Portal = {
-  /** Pages, each with the role that it takes. */
+  /** Pages, each with its role. */
   readonly pages: readonly PageRoute[];
-  /** The path of the stylesheet, for pages outside. */
+  /** The path of the stylesheet, for pages outside the portal. */
   readonly stylesheet: string;
   /** Scripts and styles. */
   readonly assets: readonly Route[];
   readonly elsewhere: Pages['elsewhere'];
 };
 
-/** One line for each subject. */
+/** One line for each entity. */
 function allPages(dependencies: PageDependencies): PageRoute[] {
   return [
     ...signInPages(dependencies),

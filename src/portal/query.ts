@@ -1,14 +1,14 @@
-/** What stands in a page's query, read with care: links are typed and cut by people. */
+/** Reading the query of a page. It tolerates mistakes, because people type and cut links. */
 import { refuseField } from '../kernel/refusal.ts';
 import { parseMoment } from '../kernel/schemas.ts';
 
-/** A text without what surrounds it; empty is as good as absent. */
+/** The trimmed text; null if it is empty or absent. */
 export function readText(query: URLSearchParams, name: string): string | null {
   const text = query.get(name)?.trim() ?? '';
   return text === '' ? null : text;
 }
 
-/** One of a closed list, or null for anything else. */
+/** One of the choices, or null. */
 export function readChoice<Choice extends string>(
   query: URLSearchParams,
   name: string,
@@ -19,8 +19,8 @@ export function readChoice<Choice extends string>(
 }
 
 /**
- * An instant in UTC, as `datetime-local` sends it (`2026-11-21T05:00`) or in ISO 8601; null where there is none. Throws 400 naming
- * the field.
+ * An instant in UTC, as `datetime-local` sends it (`2026-11-21T05:00`) or in ISO 8601; null if absent. Throws 400, which names the
+ * field.
  */
 export function readInstant(query: URLSearchParams, name: string): number | null {
   const text = readText(query, name);

@@ -1,6 +1,6 @@
 /**
- * Forms that change or delete one record, or act on it: each carries the entity tag of the record as it was shown, and is refused
- * with 412 once somebody has changed it (contract §4). The form then comes back with both values of what differs and with the new tag.
+ * Forms about one record. Each carries the entity tag of the record as it was shown, and is refused with 412 if somebody has changed the
+ * record since (contract §4). The form is then shown again with both values of each field that differs, and with the new tag.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { Refusal, type RefusalCode } from '../kernel/refusal.ts';
@@ -16,20 +16,20 @@ type Fields = Readonly<Record<string, unknown>>;
 
 export type RecordForm<Rec> = {
   readonly administration: Pick<Administration<Rec>, 'get' | 'shown'>;
-  /** The part of the record that a person decides on, where the service itself changes the rest; all of it unless said. */
+  /** The settings that people decide on, if the service itself changes the rest; default: the whole record. */
   settings?(record: Rec): unknown;
-  /** What the fields begin with; nothing unless said. */
+  /** The initial fields; default: none. */
   fill?(record: Rec): FormState | Promise<FormState>;
   view(call: PageCall, record: Rec, state: FormState): PageResult | Promise<PageResult>;
-  /** Does what was sent, by `call.acting`, which holds the tag. */
+  /** Handles what was sent. `call.acting` holds the tag. */
   respond(call: PageCall, record: Rec): Promise<PageResult>;
-  /** What was typed, without the secrets in it. */
+  /** The refused form without the secrets that were typed. */
   refused?(typed: URLSearchParams, refusal: Refusal, record: Rec): FormState | Promise<FormState>;
-  /** What a form sends, by the names of fields: to show what differs from the record. Lists are sets here. */
+  /** The values of a form by field, to show what differs from the record. The order of lists does not count. */
   compared?(fields: URLSearchParams, record: Rec): Fields | Promise<Fields>;
 };
 
-/** The three answers of a form at a path with `{id}`, for `pages.form`. */
+/** The form at a path with `{id}`, for `pages.form`. */
 export function recordForm<Rec>({
   administration,
   settings = administration.shown,
@@ -84,12 +84,12 @@ export function recordForm<Rec>({
   };
 }
 
-/** Of changes that the service makes by itself between two reads. */
+/** Attempts when the service itself changes the record between two reads. */
 const RETRIES = 3;
 
 const OWN_PAGES: ReadonlySet<RefusalCode> = new Set(['not_found', 'read_only']);
 
-/** Members of objects count as fields of their own: `retry.maxAttempts`. */
+/** Members of objects count as fields, such as `retry.maxAttempts`. */
 export function fieldDifferences(yours: Fields, now: Fields): FieldDifference[] {
   const [mine, theirs] = [flat(yours), flat(now)];
   const names = [...new Set([...mine.keys(), ...theirs.keys()])];
@@ -107,7 +107,7 @@ function flat(fields: Fields, path = ''): Map<string, unknown> {
   );
 }
 
-/** Empty is the same as absent, and the order of a list says nothing. */
+/** Empty equals absent, and the order of a list does not count. */
 function plain(value: unknown): unknown {
   if (value === '' || (Array.isArray(value) && value.length === 0)) return null;
   return Array.isArray(value) ? value.toSorted() : value;

@@ -1,11 +1,11 @@
-/** What a person reads when a page cannot be shown: what happened, and what to do now. */
+/** The page for a refusal: what happened, and what to do. */
 import { html } from '../http/html.ts';
 import type { Refusal } from '../kernel/refusal.ts';
 import type { View } from './call.ts';
 import { linkButton } from './parts/button.ts';
 import { sentence } from './parts/sentence.ts';
 
-/** Why a form is refused that came without the cookie it was made for. */
+/** The reason to refuse a form that came without its cookie. */
 export const NO_COOKIE = 'the browser did not bring the cookie';
 
 export function refusalView(refusal: Refusal, errorId: string, isSignedIn: boolean): View {

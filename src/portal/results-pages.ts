@@ -1,4 +1,4 @@
-/** `/results/{id}`: what a form made, as long as it is kept. */
+/** `/results/{id}`: the result of a form, as long as it is kept. */
 import { html } from '../http/html.ts';
 import { RESULT_MS } from '../kernel/limits/portal.ts';
 import type { PageDependencies } from './dependencies.ts';

@@ -1,22 +1,22 @@
 /**
- * What a form made, where that shows a secret: on a page of its own behind a redirect, so that loading it again sends no form again.
- * Kept in memory alone, for the session that sent the form, and forgotten after some minutes.
+ * Results of forms that show a secret. Each has a page of its own behind a redirect, so that a reload does not send the form again.
+ * They are kept in memory for the session that sent the form, for a few minutes.
  */
 import { createHash } from 'node:crypto';
 import type { Clock } from '../kernel/ids.ts';
 import { RESULT_MS, RESULTS_MAX } from '../kernel/limits/portal.ts';
 import { type OpenCall, type PageCall, pathId, type Redirect, redirectTo, type View } from './call.ts';
 
-/** The page, for whoever asks for it. */
+/** The page of a result. */
 export type Result = (call: PageCall) => View;
 
 export type Results = {
   /**
-   * Does the work of a form and leads to its result. A form that was sent twice, by a second press or from the browser's history, is
-   * done once: the token in each form is another one. Rejects with what `work` does, after which the form may be sent again.
+   * Does the work of a form and redirects to its result. A form that is sent twice, by a second click or from the history, is done once:
+   * each form has its own token. Rejects with the error of `work`; the form may then be sent again.
    */
   once(call: PageCall, work: () => Promise<Result>): Promise<Redirect>;
-  /** The page that the redirect leads to; null where it is no longer kept, or was for another session. */
+  /** The page of the result; null if it is no longer kept, or belongs to another session. */
   find(call: PageCall): Promise<View | null>;
 };
 
@@ -59,7 +59,7 @@ export function createResults(clock: Clock): Results {
   };
 }
 
-/** The same for the same form with the same content, sent to the same path by the same session. */
+/** Identifies a form by its session, path and content. */
 function idOf({ visitor, url, form }: OpenCall): string {
   return createHash('sha256')
     .update(JSON.stringify([visitor, url, form.toString()]))

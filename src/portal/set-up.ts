@@ -1,4 +1,4 @@
-/** The way to the first delivery, for the newcomer: what is done, what is next, and where. */
+/** The steps to the first delivery, for new users. */
 
 import type { PortalRole } from '../access/session.ts';
 import { type Html, html } from '../http/html.ts';
@@ -13,12 +13,12 @@ export type SetUpStep = {
   readonly title: string;
   readonly text: string;
   readonly isDone: boolean;
-  /** Can be left out: only some need it. */
+  /** Optional. */
   readonly isOptional: boolean;
   readonly link: { readonly href: string; readonly label: string };
 };
 
-/** How many steps there are and which are done. Costs a few small reads, whatever there is in the database. */
+/** The steps and which of them are done. Costs a few small reads, whatever the size of the database. */
 export async function readSetUp(store: Store): Promise<readonly SetUpStep[]> {
   const [applications, endpoints, keys, webhooks, eventTypes] = await Promise.all([
     store.applications.list('', 2),
@@ -34,7 +34,7 @@ export async function readSetUp(store: Store): Promise<readonly SetUpStep[]> {
     {
       title: 'Register an application',
       text: 'A program that calls your API. It gets a client id and a secret, and the scopes that you pick.',
-      // The first start makes one, for the administration itself.
+      // The first start creates one for administration.
       isDone: applications.length > 1,
       isOptional: true,
       link: { href: '/applications/new', label: 'Register' },
@@ -80,12 +80,12 @@ export async function readSetUp(store: Store): Promise<readonly SetUpStep[]> {
   ];
 }
 
-/** Whether nothing more is left to do but what is optional. */
+/** Whether only optional steps are left. */
 export function isSetUp(steps: readonly SetUpStep[]): boolean {
   return steps.every(({ isDone, isOptional }) => isDone || isOptional);
 }
 
-/** The list of steps; the next one stands out. Links to pages that there are not, or that the role may not use, are left out. */
+/** The list of steps with the next one marked. Links to missing pages, or that the role may not open, are omitted. */
 export function setUpChecklist(
   steps: readonly SetUpStep[],
   role: PortalRole,

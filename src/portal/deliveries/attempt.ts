@@ -1,4 +1,4 @@
-/** One attempt of a delivery: what was sent, what came, how long each step took, and what to do where it failed. */
+/** One attempt of a delivery: request, response, timings, and advice after a failure. */
 
 import type { AttemptRecord } from '../../delivery/attempt.ts';
 import { type Html, html } from '../../http/html.ts';
@@ -12,7 +12,7 @@ import { sentence } from '../parts/sentence.ts';
 import { spanText } from '../parts/time.ts';
 import { waterfall } from '../parts/waterfall.ts';
 
-/** As a moment of a story; `url` is where it went, as far as that is known now. The last one is unfolded. */
+/** An attempt in the timeline. `url` is the present URL of the endpoint, or null. The last attempt is expanded. */
 export function attemptMoment(attempt: AttemptRecord, url: string | null, isUnfolded: boolean): Moment {
   const { startedAt, attemptNumber, errorClass } = attempt;
   return {
@@ -23,7 +23,7 @@ export function attemptMoment(attempt: AttemptRecord, url: string | null, isUnfo
   };
 }
 
-/** `200`, or the class of what went wrong. */
+/** `200`, or the class of the error. */
 export function outcomeBadge({
   responseStatus,
   errorClass,
@@ -45,7 +45,7 @@ function summaryOf({ firstOffset, lastOffset, timings: { totalMs } }: AttemptRec
   return html`Sent ${together}${totalMs === null ? null : `, ${spanText(totalMs)}`}`;
 }
 
-/** What was sent and what came, with how long each step took. */
+/** The request, the response and the timings. */
 export function attemptDetails(attempt: AttemptRecord, url: string | null): Html {
   const { timings, errorClass } = attempt;
   const drawn = waterfall(timings);

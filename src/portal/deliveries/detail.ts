@@ -1,4 +1,4 @@
-/** `/deliveries/{id}`: the story of one delivery, from what happened to where it stands, and what it carries. */
+/** `/deliveries/{id}`: one delivery with its history and its payload. */
 
 import type { AttemptRecord } from '../../delivery/attempt.ts';
 import { type Html, html } from '../../http/html.ts';

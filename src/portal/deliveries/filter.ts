@@ -1,4 +1,4 @@
-/** Which deliveries the list shows: what is read from its address, and the fields that write it there. */
+/** The filters of the list of deliveries: reading them from the URL, and their fields. */
 import type { Html } from '../../http/html.ts';
 import { isUuidV7 } from '../../kernel/ids.ts';
 import { CHOICES_MAX } from '../../kernel/limits/portal.ts';
@@ -14,17 +14,17 @@ const DELIVERY_STATES: readonly DeliveryState[] = ['pending', 'delivered', 'dead
 
 const NAMES = ['q', 'webhook', 'state', 'type', 'since', 'until'] as const;
 
-/** What was typed into the search, by what it looks like. */
+/** The typed search, by its form. */
 export type Searched =
   | { readonly kind: 'nothing' }
-  /** Of a delivery, an event, an attempt, or a batch. */
+  /** The id of a delivery, an event, an attempt or a batch. */
   | { readonly kind: 'id'; readonly id: string }
   | { readonly kind: 'offsets'; readonly first: number; readonly last: number }
   | { readonly kind: 'subject'; readonly subject: string };
 
 export type Asked = { readonly filter: DeliverySearch; readonly searched: Searched; readonly isFiltered: boolean };
 
-/** Throws 400 for times that are none. */
+/** Throws 400 for invalid times. */
 export function readAsked(query: URLSearchParams): Asked {
   const webhookId = readText(query, 'webhook');
   const state = readChoice(query, 'state', DELIVERY_STATES);
@@ -51,7 +51,7 @@ export function readAsked(query: URLSearchParams): Asked {
 
 function readSearched(text: string | null): Searched {
   if (text === null) return { kind: 'nothing' };
-  // As receivers of Standard Webhooks log it: msg_ and the id of the batch.
+  // The message id of Standard Webhooks: msg_ and the id of the batch.
   const id = text.toLowerCase().replace(/^msg_/, '');
   if (isUuidV7(id)) return { kind: 'id', id };
   const [, first, last = first] = /^#?(\d{1,15})(?:\s*[-–]\s*#?(\d{1,15}))?$/.exec(text) ?? [];
@@ -85,7 +85,7 @@ export async function deliveryFilters(store: Store, query: URLSearchParams): Pro
   ];
 }
 
-/** By name; the first one stands for none. */
+/** By name; the first choice is none. */
 export async function webhookChoices(store: Store, none: string): Promise<{ value: string; label: string }[]> {
   const webhooks = await store.webhooks.list('', CHOICES_MAX);
   const named = webhooks.map(({ id, name }) => ({ value: id, label: name }));

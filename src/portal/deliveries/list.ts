@@ -1,4 +1,4 @@
-/** `/deliveries`: what was sent, what waits and what was given up, found fast among millions; several chosen are sent again. */
+/** `/deliveries`: the list of deliveries with its filters. Selected deliveries can be replayed. */
 import { type Html, html } from '../../http/html.ts';
 import { readPageQuery } from '../../http/paging.ts';
 import { deliveryAddress } from '../../kernel/ids.ts';
@@ -47,10 +47,10 @@ export function deliveryListPages(dependencies: PageDependencies): PageRoute[] {
   ];
 }
 
-/** As many as a page can show. */
+/** At most a page of deliveries. */
 const SELECTED_MAX = 200;
 
-/** The page of what an id names: a delivery, the records of an attempt or of a batch; null for any other, such as an event's. */
+/** The page for an id of a delivery, an attempt or a batch; null for other ids, such as an event's. */
 async function placeOf({ store }: PageDependencies, id: string): Promise<string | null> {
   const address = deliveryAddress(id);
   if (address !== null && (await store.deliveries.get(address)) !== null) return `${PATH}/${id}`;
@@ -88,7 +88,7 @@ function deliveriesView(call: PageCall, asked: Asked, page: DeliveryPage, filter
 
 const LEAD = 'One for each event and each webhook that wanted it, the newest event first.';
 
-/** What was typed, where it needs a word. */
+/** A notice about the search, if it needs one. */
 function hint({ searched, filter }: Asked): Html | null {
   if (searched.kind !== 'offsets' || filter.webhookId !== undefined) return null;
   const text = `Offsets count from 0 at each webhook. Choose the one that #${searched.first} is of.`;
@@ -133,7 +133,7 @@ function row(delivery: Delivery, { now, query }: PageCall): Html[] {
   ];
 }
 
-/** When it was over, or when it goes on. */
+/** When it was settled, or the next attempt. */
 function since({ state, createdAt, settledAt, nextAttemptAt, webhookState }: Delivery, now: number): Html | null {
   if (state === 'delivered' && settledAt !== null) return html`after ${spanText(settledAt - createdAt)}`;
   if (state === 'dead') return html`given up ${relativeTime(settledAt, now)}`;

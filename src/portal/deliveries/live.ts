@@ -1,4 +1,4 @@
-/** Attempts as they are made: `/deliveries/watch` for all webhooks, and the streams that it and the page of a webhook read. */
+/** Live attempts: the page `/deliveries/watch` for all webhooks, and the streams for it and for the page of a webhook. */
 import { html } from '../../http/html.ts';
 import { CHOICES_MAX, TAIL_BEGINS_WITH } from '../../kernel/limits/portal.ts';
 import type { PageDependencies } from '../dependencies.ts';

@@ -1,4 +1,4 @@
-/** The pages of deliveries: the list, one delivery's story, sending again, and what goes out as it does. */
+/** The pages of deliveries: list, detail, replay and live attempts. */
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';
 import { deliveryDetailPages } from './detail.ts';

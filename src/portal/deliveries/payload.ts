@@ -1,4 +1,4 @@
-/** What a delivery carries: the event's data, and the record as its receiver reads it once it is decrypted and unzipped. */
+/** The payload of a delivery: the event's data, and the record as the receiver reads it after decryption and decompression. */
 import { type Html, html } from '../../http/html.ts';
 import type { DeliveryContent } from '../../store/deliveries.ts';
 import type { Delivery } from '../../webhooks/delivery.ts';
@@ -31,7 +31,7 @@ export function payloadSection(delivery: Delivery, content: DeliveryContent, web
   });
 }
 
-/** The body of a request that carries this record alone, written as the next attempt would write it. */
+/** The body of a request with this record alone, as the next attempt would write it. */
 function recordText(
   { offset, createdAt, eventId, eventType, attemptCount, settledAt }: Delivery,
   { dataJson, correlationId, actorId }: DeliveryContent & { readonly dataJson: string },

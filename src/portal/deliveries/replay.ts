@@ -1,4 +1,4 @@
-/** `/deliveries/replay`: many records of a webhook sent again. First it is said how many they are, then they are. */
+/** `/deliveries/replay`: replaying many records of a webhook. The page first shows how many. */
 
 import { type Html, html } from '../../http/html.ts';
 import { type Refusal, refuseBackwards, refuseField } from '../../kernel/refusal.ts';
@@ -21,7 +21,7 @@ const PATH = `${DELIVERIES_PATH}/replay`;
 const NAMES = ['webhook', 'state', 'since', 'until'] as const;
 const LABELS = { webhook: 'Webhook', state: 'Which', since: 'From', until: 'Until' };
 
-/** What is asked for, as the use case takes it. */
+/** The request as the use case takes it. */
 type AskedReplay = {
   readonly webhookId: string;
   readonly input: ReplayInput;
@@ -71,7 +71,7 @@ export function deliveryReplayPages({ pages, services, store }: PageDependencies
 const LEAD =
   'Records that were given up, or that were delivered and lost behind the receiver. They keep their message ids, so a receiver that has had one drops it.';
 
-/** Null as long as no webhook is chosen. Throws 400 for times that make no sense, and for everything that was ever delivered. */
+/** Null if no webhook is chosen. Throws 400 for an invalid range, and for delivered records without one. */
 function readReplay(fields: URLSearchParams): AskedReplay | null {
   const webhookId = readText(fields, 'webhook');
   if (webhookId === null) return null;

@@ -1,4 +1,4 @@
-/** Where a delivery stands, in a sentence, and what to do where something has to be done. */
+/** The state of a delivery in a sentence, with advice if something has to be done. */
 
 import type { AttemptRecord } from '../../delivery/attempt.ts';
 import { type Html, html } from '../../http/html.ts';
@@ -35,7 +35,7 @@ export function standing({ delivery, attempts, webhook }: Standing, now: number)
       return notice({ tone: 'neutral', title: 'Not sent.', text: 'Its data was erased before it could be.' });
     default: {
       const when = waitsFor(delivery.nextAttemptAt, webhook, now);
-      // Of one that was sent again the attempts before say nothing of how it is now.
+      // After a replay, the earlier attempts tell nothing about the present state.
       if (problem === null || attemptCount === 0) return notice({ tone: 'info', text: `It waits: ${when}.` });
       const title = `Attempt ${attemptCount} of ${webhook.maxAttempts} failed. It waits: ${when}.`;
       return notice({ tone: 'caution', title, text: problem });
@@ -43,7 +43,7 @@ export function standing({ delivery, attempts, webhook }: Standing, now: number)
   }
 }
 
-/** What went wrong, and what to do. */
+/** The error and the advice. */
 function problemOf(attempt: AttemptRecord | undefined): string | null {
   if (attempt === undefined || attempt.errorClass === null) return null;
   const { errorClass, errorMessage } = attempt;

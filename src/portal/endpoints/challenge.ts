@@ -1,4 +1,4 @@
-/** The last challenge of an endpoint: what was sent, what was wanted and what came, side by side, and what to do about it. */
+/** The last challenge of an endpoint: the token, the expected and the received answer, and advice. */
 import { type Html, html } from '../../http/html.ts';
 import { CHALLENGE_TIMEOUT_MS } from '../../kernel/limits/limits.ts';
 import { adviceFor, type ErrorClass } from '../../outbound/outcome.ts';
@@ -53,7 +53,7 @@ function verificationView(endpoint: Endpoint, verification: Verification): Html 
   return html`<div class="stack"><p class="badges">${verdict}</p>${why}${exchangeView(endpoint, verification)}</div>`;
 }
 
-/** Where the address was changed since, there is no verification to show: the exchange is always one with this address. */
+/** A changed URL clears the verification, so the exchange was always with the present URL. */
 function exchangeView({ id, url }: Endpoint, { exchange, responseStatus, responseBody, verified }: Verification): Html {
   const target = pathAndQuery(new URL(url));
   const token = exchange?.token ?? '…';
@@ -103,12 +103,12 @@ function note(text: string): Html {
   return html`<p class="exchange-note">${text}</p>`;
 }
 
-/** A line of the answer, told by a word and not by its colour alone whether it is the one that was wanted. */
+/** A line of the answer. A word, not only the colour, tells whether it is the expected one. */
 function compared(text: string, isRight: boolean): Html {
   return html`<p class="exchange-line ${isRight ? 'line-right' : 'line-wrong'}"><span class="visually-hidden">${isRight ? 'as wanted: ' : 'not as wanted: '}</span>${text}</p>`;
 }
 
-/** What to do about an error of a challenge, which begins with its code or says the status. */
+/** Advice for the error of a challenge, by its code or status. */
 export function challengeAdvice(error: string): string {
   const [code = ''] = error.split(':', 1);
   return ADVICE[code] ?? statusAdvice(error) ?? adviceFor(code as ErrorClass);
@@ -135,7 +135,7 @@ function statusAdvice(error: string): string | undefined {
   return 'Look into the receiver’s log for why it answered so.';
 }
 
-/** The code that an error begins with is for programs. */
+/** Removes the code at the beginning, which is for programs. */
 export function withoutCode(error: string): string {
   return error.replace(/^[a-z_]+: /, '');
 }

@@ -1,4 +1,4 @@
-/** The code that verifies a delivery, in several languages: the core of the programs that the documentation brings whole. */
+/** Code that verifies a delivery, in several languages: excerpts of the programs in the documentation. */
 import { type AssetName, readAsset } from '../../kernel/assets.ts';
 
 export type CodeExample = { readonly label: string; readonly code: string };
@@ -15,13 +15,13 @@ const PROGRAMS: readonly (readonly [label: string, asset: AssetName, excerpt: (t
 
 let made: readonly CodeExample[] | null = null;
 
-/** Read when they are first asked for. */
+/** Read at the first use. */
 export function receiverCode(): readonly CodeExample[] {
   made ??= PROGRAMS.map(([label, asset, excerpt]) => ({ label, code: excerpt(readAsset(asset)) }));
   return made;
 }
 
-/** What stands between the lines that hold `verify:begin` and `verify:end`, moved to the left edge. */
+/** The lines between `verify:begin` and `verify:end`, without their common indent. */
 export function markedPart(text: string): string {
   const lines = text.split('\n');
   const begin = lines.findIndex((line) => line.includes('verify:begin'));
@@ -35,7 +35,7 @@ export function markedPart(text: string): string {
     .trim();
 }
 
-/** The first example of a page of documentation: the one for JavaScript's own server. */
+/** The first example of a documentation page: the one for `node:http`. */
 export function firstExample(markdown: string): string {
   return /```ts\n([\s\S]*?)\n```/.exec(markdown)?.[1] ?? '';
 }

@@ -1,4 +1,4 @@
-/** `/endpoints/{id}`: how an endpoint stands, its last challenge, its credentials, and who sends to it. */
+/** `/endpoints/{id}`: the state of an endpoint, its last challenge, its credentials and its webhooks. */
 import type { OauthTest } from '../../delivery/test-oauth.ts';
 import { type Html, html } from '../../http/html.ts';
 import { NO_USES, type Uses } from '../../store/directory.ts';
@@ -16,7 +16,7 @@ import { challengeSection } from './challenge.ts';
 import { oauthSection } from './oauth.ts';
 import { endpointBadges, endpointSentence, endpointWarnings, type Warning, waitsUntil } from './standing.ts';
 
-/** `uses` is null where no webhook sends here; `tested` is a test of the OAuth settings that was just made. */
+/** `uses` is null if no webhook sends here. `tested` is the result of an OAuth test just made, or null. */
 export function endpointView(call: PageCall, endpoint: Endpoint, uses: Uses | null, tested: OauthTest | null): View {
   const { id, name, url } = endpoint;
   const warnings = endpointWarnings(endpoint, uses ?? NO_USES, call.now).filter(({ about }) => about !== 'challenge');
@@ -34,7 +34,7 @@ export function endpointView(call: PageCall, endpoint: Endpoint, uses: Uses | nu
   return { title: name, content };
 }
 
-/** What waits is said with the credentials; the challenge has a section of its own. */
+/** Pending rotations show with the credentials, and the challenge has its own section. */
 function warningNotice(all: readonly Warning[]): Html | null {
   const warnings = all.filter(({ tone }) => tone !== 'info');
   if (warnings.length === 0) return null;
@@ -43,7 +43,7 @@ function warningNotice(all: readonly Warning[]): Html | null {
 }
 
 function switchButton({ csrf }: PageCall, { id, name, enabled, tokenChallenge, verified }: Endpoint): Html | null {
-  // Only a right answer switches on what has to prove itself.
+  // Only a correct answer enables an endpoint with a challenge.
   if (!enabled && tokenChallenge && !verified) return null;
   const verb = enabled ? 'disable' : 'enable';
   const label = enabled ? 'Disable' : 'Enable';

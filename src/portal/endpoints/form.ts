@@ -1,4 +1,4 @@
-/** The fields of an endpoint: what everybody needs first, the rest folded away. */
+/** The fields of an endpoint. Optional settings are collapsed. */
 import { attributes, type Html, html } from '../../http/html.ts';
 import { isObject } from '../../kernel/validation.ts';
 import type { Endpoint } from '../../webhooks/endpoint.ts';
@@ -133,7 +133,7 @@ function clientCertificate(isKept: boolean): FieldTable {
 }
 
 export function endpointLayout({ state, before, group, more, within }: FormLayout<Endpoint, null>): Html {
-  /** Folded away, unless they are in use or something is wrong with them. */
+  /** Collapsed unless the settings are in use or have a problem. */
   const optional = (name: string, title: string): Html => {
     const open = state.isChecked(`${name}.use`) || state.problem(name) !== null;
     return html`<details class="more-fields" id="${idOf(name)}"${attributes({ open })}><summary>${title}</summary><div class="fields">${within(name)}</div></details>`;
@@ -143,7 +143,7 @@ export function endpointLayout({ state, before, group, more, within }: FormLayou
   }${more('Compression', 'contentEncoding')}${optional('oauth', 'OAuth: a bearer token in place of the signature')}${optional('clientCertificate', 'Client certificate: for mutual TLS')}`;
 }
 
-/** The endpoint as its form shows it: `use` says whether it has such settings. */
+/** The endpoint as its form shows it. `use` tells whether it has these settings. */
 export function shownEndpoint(view: EndpointView): Body {
   const { oauth, clientCertificate, ...rest } = view;
   return {
@@ -153,7 +153,7 @@ export function shownEndpoint(view: EndpointView): Body {
   };
 }
 
-/** Takes `use` out of the settings, and the settings away that are not used. Whoever fills in a new form means it, ticked or not. */
+/** Removes `use`, and the settings that are not used. In a new form, a filled field means that they are used. */
 export function usedSettings(body: Body, isNew: boolean): Body {
   const used = (settings: unknown): unknown => {
     const { use, ...fields } = isObject(settings) ? settings : {};

@@ -1,4 +1,4 @@
-/** `/endpoints`: where deliveries go, and which of these addresses need a look. */
+/** `/endpoints`: the list of endpoints, with warnings. */
 import { type Html, html } from '../../http/html.ts';
 import { NO_USES, type Uses } from '../../store/directory.ts';
 import type { Endpoint } from '../../webhooks/endpoint.ts';

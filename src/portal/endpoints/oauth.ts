@@ -1,4 +1,4 @@
-/** The OAuth settings of an endpoint, and what came when they were tried. */
+/** The OAuth settings of an endpoint, and the result of a test. */
 import type { OauthTest } from '../../delivery/test-oauth.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Endpoint } from '../../webhooks/endpoint.ts';
@@ -12,7 +12,7 @@ import { notice } from '../parts/notice.ts';
 import { sentence } from '../parts/sentence.ts';
 import { spanText, time } from '../parts/time.ts';
 
-/** `result` is that of a test that was just made, or null. */
+/** `result` is that of a test just made, or null. */
 export function oauthSection(call: PageCall, endpoint: Endpoint, result: OauthTest | null): Html | null {
   const { oauthTokenUrl: tokenUrl, oauthClientId: clientId } = endpoint;
   if (tokenUrl === null || clientId === null) return null;
@@ -35,7 +35,7 @@ export function oauthSection(call: PageCall, endpoint: Endpoint, result: OauthTe
   });
 }
 
-/** With the script the section alone is replaced. */
+/** The script replaces only this section. */
 function testButton({ csrf }: PageCall, { id, name }: Endpoint): Html {
   const action = `/endpoints/${id}/test-oauth`;
   return html`<form method="post" action="${action}" class="inline-form" hx-post="${action}" hx-target="#oauth" hx-swap="outerHTML">${csrf}${submitButton({ label: 'Ask for a token', longLabel: `Ask for a token with the settings of ${name}`, kind: 'plain', icon: 'send' })}</form>`;

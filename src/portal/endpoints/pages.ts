@@ -1,4 +1,4 @@
-/** The pages of endpoints: the list, one endpoint with what can be done with it, and its forms. */
+/** The pages of endpoints: the list, one endpoint with its actions, and its forms. */
 import { html } from '../../http/html.ts';
 import type { Endpoint } from '../../webhooks/endpoint.ts';
 import { endpointReader, viewEndpoint } from '../../webhooks/endpoint-schema.ts';

@@ -1,4 +1,4 @@
-/** What the customer has to be told: address, API key, secret, and code that checks what comes. */
+/** What the receiver needs: URL, API key, secret, and code that verifies deliveries. */
 import { type Html, html } from '../../http/html.ts';
 import { currentApiKey, type Endpoint } from '../../webhooks/endpoint.ts';
 import { type PageCall, pathId } from '../call.ts';
@@ -12,7 +12,7 @@ import { notice } from '../parts/notice.ts';
 import { verifyButton } from './challenge.ts';
 import { receiverCode } from './code.ts';
 
-/** `/endpoints/{id}/receiver`: the same at any later time, without the secret. */
+/** `/endpoints/{id}/receiver`: the same page later, without the secret. */
 export function receiverPage({ pages, services: { endpoints } }: PageDependencies): PageRoute {
   return pages.view('/endpoints/{id}/receiver', async (call) => {
     const endpoint = await endpoints.get(pathId(call));
@@ -25,7 +25,7 @@ export function receiverPage({ pages, services: { endpoints } }: PageDependencie
   });
 }
 
-/** The answer to the creation of an endpoint: its secret stands here this once. */
+/** The page after the creation of an endpoint. It shows the secret once. */
 export function createdView(call: PageCall, endpoint: Endpoint, isMade: boolean): { title: string; content: Html } {
   const { id, name, tokenChallenge, verified } = endpoint;
   const title = `${name} is created`;
@@ -52,7 +52,7 @@ export function createdView(call: PageCall, endpoint: Endpoint, isMade: boolean)
   return { title, content: html`${header}${challenge}${tellReceiver(call, endpoint, secret)}` };
 }
 
-/** `secret` is null where it is not to be shown (again). */
+/** `secret` is null if it was shown before or was given by the user. */
 function tellReceiver({ now }: PageCall, endpoint: Endpoint, secret: string | null): Html {
   const apiKey = currentApiKey(endpoint, now).reveal();
   const isBearer = endpoint.oauthTokenUrl !== null;

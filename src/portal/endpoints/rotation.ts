@@ -1,4 +1,4 @@
-/** A new secret or a new API key for an endpoint, at once or at a time until which the receiver can take both. */
+/** Rotating the secret or the API key of an endpoint, at once or later, so that the receiver can accept both until then. */
 
 import { type Html, html } from '../../http/html.ts';
 import { validate } from '../../kernel/validation.ts';
@@ -165,7 +165,7 @@ const OVERLAPS = [
   { value: String(7 * DAY_SECONDS), label: 'for another 7 days' },
 ];
 
-/** `secret` is null for one that was given: whoever typed it has it. */
+/** `secret` is null if the user gave it. */
 function newSecretView({ now }: PageCall, { id, name, nextSecretAt }: Endpoint, secret: string | null): View {
   const title = `New secret for ${name}`;
   const waits = waitsUntil(nextSecretAt, now);

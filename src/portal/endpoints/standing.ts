@@ -1,4 +1,4 @@
-/** How an endpoint stands: its badges, one sentence for it, and what is worth a warning. Pure. */
+/** The state of an endpoint: badges, a sentence and warnings. Pure. */
 import { type Html, html } from '../../http/html.ts';
 import { EXPIRY_WARNING_MS } from '../../kernel/limits/limits.ts';
 import type { Uses } from '../../store/directory.ts';
@@ -54,7 +54,7 @@ export function endpointWarnings(endpoint: Endpoint, uses: Uses, now: number): W
   return warnings;
 }
 
-/** The instant, if it is still to come. */
+/** The instant if it is in the future, or null. */
 export function waitsUntil(at: number | null, now: number): number | null {
   return at !== null && at > now ? at : null;
 }

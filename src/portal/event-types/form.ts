@@ -43,7 +43,7 @@ export function eventTypeFields(before: EventType | null): FieldTable {
   };
 }
 
-/** The schema in the merge patch (RFC 7396) that makes what was entered of what `before` has. */
+/** The patch (RFC 7396) that changes the schema of `before` to the entered one. */
 export function schemaPatch(before: { readonly dataSchema: Schema }, { dataSchema: entered }: Body): unknown {
   if (!isObject(entered) || before.dataSchema === null) return entered;
   if (holdsNull(entered)) {
@@ -55,7 +55,7 @@ export function schemaPatch(before: { readonly dataSchema: Schema }, { dataSchem
   return patchBetween(before.dataSchema, entered);
 }
 
-/** The patch that makes `to` of `from`. `to` must hold no null as a member: a merge patch cannot say that. */
+/** The merge patch from `from` to `to`. A merge patch cannot set a member to null, so `to` must not hold one. */
 export function patchBetween(from: Readonly<Body>, to: Readonly<Body>): Body {
   const removed = Object.keys(from).filter((name) => !Object.hasOwn(to, name));
   const patch = new Map<string, unknown>(removed.map((name) => [name, null]));
@@ -66,12 +66,12 @@ export function patchBetween(from: Readonly<Body>, to: Readonly<Body>): Body {
   return Object.fromEntries(patch);
 }
 
-/** Whether a member at any depth is null. Items of lists may be: a patch replaces lists as a whole. */
+/** Whether a member at any depth is null. Items of lists may be null, because a patch replaces whole lists. */
 function holdsNull(value: unknown): boolean {
   return isObject(value) && Object.values(value).some((member) => member === null || holdsNull(member));
 }
 
-/** The body around it is a level too. */
+/** The body is one more level. */
 const DEPTH_MAX: number = JSON_DEPTH_MAX - 1;
 
 function readSchema(text: string | undefined): Schema | undefined {
@@ -80,7 +80,7 @@ function readSchema(text: string | undefined): Schema | undefined {
   try {
     schema = JSON.parse(text);
   } catch (error) {
-    // The parser shows the place that it stumbled over.
+    // The message of the parser tells the place.
     throw refuseField('dataSchema', `is not JSON: ${(error as Error).message.slice(0, 200)}`);
   }
   if (!isObject(schema)) throw refuseField('dataSchema', 'must be a JSON object');

@@ -1,4 +1,4 @@
-/** `/event-types`: what may happen, by category, and who is told. */
+/** `/event-types`: the list of event types with their webhooks. */
 
 import type { EventType } from '../../events/event-type.ts';
 import { type Html, html } from '../../http/html.ts';
@@ -17,7 +17,7 @@ import { usesList } from '../webhooks/uses.ts';
 
 const PATH = '/event-types';
 
-/** All of them on one page: there are as many as a company has kinds of things to tell. */
+/** All on one page, because there are few. */
 export function eventTypeListPage({ pages, store }: PageDependencies): PageRoute {
   return pages.view(PATH, async (call) => {
     const { query } = call;
@@ -41,7 +41,7 @@ function fits(text: string | null, ...fields: readonly string[]): boolean {
   return text === null || fields.some((field) => field.toLowerCase().includes(text.toLowerCase()));
 }
 
-/** The company's own first, then those that are built in. */
+/** Custom types first, then the built-in ones. */
 function byName(a: EventType, b: EventType): number {
   return Number(a.builtIn) - Number(b.builtIn) || (a.name < b.name ? -1 : 1);
 }

@@ -1,4 +1,4 @@
-/** The pages of event types: the list, one of them with how it is published and arrives, and its forms. */
+/** The pages of event types: the list, one type with code that publishes it, and its forms. */
 
 import type { EventType } from '../../events/event-type.ts';
 import { eventTypeReader } from '../../events/event-types.ts';
@@ -64,7 +64,7 @@ export function eventTypePages(dependencies: PageDependencies): PageRoute[] {
     ...removalPages(pages, entity, {
       text: () =>
         'Nothing can be published under this name any more. What was published stays, and is still delivered.',
-      // Only those that name it keep it: a category goes on without it.
+      // Only webhooks that name the type prevent its deletion. A category works without it.
       uses: async ({ name }) => {
         const naming = (await store.webhooks.ofPattern(name)).map((webhook) => ({ ...webhook, ...webhook.progress }));
         return naming.length === 0 ? null : { count: naming.length, first: naming };

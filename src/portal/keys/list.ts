@@ -1,4 +1,4 @@
-/** `/keys`: the PGP keys that deliveries are encrypted for, and when they and the client certificates expire. */
+/** `/keys`: the list of PGP keys, and when keys and client certificates expire. */
 import { type Html, html } from '../../http/html.ts';
 import { EXPIRIES_SHOWN } from '../../kernel/limits/portal.ts';
 import { NO_USES, type Uses } from '../../store/directory.ts';
@@ -69,7 +69,7 @@ function keyTable(call: PageCall, keys: readonly PgpKey[], uses: ReadonlyMap<str
   });
 }
 
-/** In groups of four, as people compare them. */
+/** In groups of four digits, which are easier to compare. */
 export function grouped(fingerprint: string): string {
   return fingerprint.replace(/(.{4})(?=.)/g, '$1 ');
 }

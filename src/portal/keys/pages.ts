@@ -87,7 +87,7 @@ function keyFields(before: PgpKey | null): FieldTable {
   };
 }
 
-/** A private key that was pasted by mistake is in no page that comes back. */
+/** A private key that was pasted by mistake is not shown again. */
 function withoutPrivateKey(typed: URLSearchParams): URLSearchParams {
   const form = new URLSearchParams(typed);
   if (form.get('publicKey')?.includes('PRIVATE KEY')) form.delete('publicKey');

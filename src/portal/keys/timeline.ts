@@ -1,4 +1,4 @@
-/** When keys and client certificates expire, drawn: a bar from today to its end for each, the soonest first. */
+/** A chart of when keys and client certificates expire: a bar from today to the expiry of each, the soonest first. */
 
 import { type Html, html } from '../../http/html.ts';
 import { EXPIRY_WARNING_DAYS } from '../../kernel/limits/housekeeping.ts';
@@ -7,19 +7,19 @@ import { icon } from '../parts/icon.ts';
 import { relativeTime } from '../parts/time.ts';
 
 const DAY_MS = 86_400_000;
-/** The bar's whole length; what lasts longer goes on beyond it. */
+/** The length of the axis. A later expiry fills the whole bar. */
 const SPAN_MS: number = 365 * DAY_MS;
 const MARKS: readonly string[] = ['today', '3 months', '6 months', '9 months', 'a year'];
 const WARNED_MS: number = Math.max(...EXPIRY_WARNING_DAYS) * DAY_MS;
 const URGENT_MS: number = 7 * DAY_MS;
 
-/** How near its end something is. */
+/** The tone by the time until expiry. */
 export function expiryTone(expiresAt: number, now: number): 'negative' | 'caution' | 'positive' {
   const left = expiresAt - now;
   return left <= URGENT_MS ? 'negative' : left <= WARNED_MS ? 'caution' : 'positive';
 }
 
-/** Every bar stands beside its words, so that nothing is told by the drawing alone. */
+/** Every bar has its text beside it. */
 export function expiryTimeline(expiries: readonly Expiry[], now: number): Html {
   const rows = expiries.map((expiry) => {
     const { kind, id, name, expiresAt } = expiry;

@@ -1,11 +1,11 @@
-/** Figures over time as charts: deliveries by outcome, how long attempts took, and tokens. */
+/** Charts over time: deliveries by outcome, duration of attempts, and tokens. */
 
 import { type Html, html } from '../../http/html.ts';
 import type { Series } from '../../observe/figures.ts';
 import { chart } from '../parts/chart.ts';
 import { spanText } from '../parts/time.ts';
 
-/** Per minute, whatever the length of a stretch; the last one by how much of it is over, or nothing where hardly any is. */
+/** Per minute, whatever the length of an interval. The last interval counts by its elapsed part, or not at all if that is too short. */
 function perMinute({ points, spanSeconds }: Series, now: number, read: (point: Point) => number): (number | null)[] {
   return points.map((point) => {
     const overMs = Math.min(now - point.at, spanSeconds * 1000);

@@ -1,4 +1,4 @@
-/** The last attempts, and each new one as it is made: of one webhook, or of all. */
+/** The latest attempts of one webhook or of all, updated live. */
 
 import type { AttemptRecord } from '../../delivery/attempt.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
@@ -12,27 +12,27 @@ import { spanText, time } from '../parts/time.ts';
 
 export type TailWebhook = { readonly id: string; readonly name: string };
 
-/** Whose attempt it is; null for a webhook that is gone. */
+/** The webhook of the attempt; null if it was deleted. */
 export type WebhookOf = (attempt: AttemptRecord) => TailWebhook | null;
 
 export type Tail = {
   /** Newest first. */
   readonly attempts: readonly AttemptRecord[];
   readonly webhookOf: WebhookOf;
-  /** Says at each row which webhook it is of. */
+  /** Shows the webhook of each row. */
   readonly isOfAll: boolean;
-  /** Where new ones come from: a page that answers `tailEvents`. */
+  /** The path of the stream of new attempts (`tailEvents`). */
   readonly stream: string;
 };
 
-/** A list that goes on by itself; without the script it is as it was when the page was loaded. */
+/** A live list. Without the script it stays as it was when the page was loaded. */
 export function tail({ attempts, webhookOf, isOfAll, stream }: Tail): Html {
   const rows = attempts.map((attempt) => row(attempt, webhookOf(attempt), isOfAll));
   const live = attributes({ 'hx-sse:connect': stream, 'hx-swap': 'afterbegin' });
   return html`<div class="tail-box" data-tail="${TAIL_SHOWN}"><div class="tail-head"><span class="tail-live quiet" data-tail-live hidden></span><button type="button" class="button button-plain" data-tail-pause aria-pressed="false" hidden>Pause</button><span class="quiet" data-tail-still>Load the page again to see newer ones.</span></div><ol class="tail" tabindex="0" aria-label="Attempts, the newest first"${live}>${rows}<li class="tail-empty">Nothing was sent yet. Attempts appear here as they are made.</li></ol></div>`;
 }
 
-/** What a stream page of a tail sends: pieces of a list, newest first, a few a second at most. */
+/** The stream of a live list: batches of rows, newest first, a few a second at most. */
 export async function* tailEvents(
   feed: AttemptFeed,
   webhookId: string | null,
@@ -68,7 +68,7 @@ function row(attempt: AttemptRecord, webhook: TailWebhook | null, isOfAll: boole
   return html`<li class="${isNew ? 'tail-row is-new' : 'tail-row'}"><span class="tail-when">${time(startedAt)}</span><span>${outcomeBadge(attempt)}</span><span class="tail-what">${isOfAll ? html`<strong>${name}</strong> ` : null}${what(attempt, webhook)}${errorClass === null ? null : html`<span class="cell-hint">${errorMessage}</span>`}</span><span class="tail-took">${took}</span></li>`;
 }
 
-/** Which records it carried, with a link to them. */
+/** The records that it carried, with a link. */
 function what({ kind, firstOffset, lastOffset, attemptNumber }: AttemptRecord, webhook: TailWebhook | null): Html {
   if (firstOffset === null || lastOffset === null) return html`${kind === 'test' ? 'test event' : 'heartbeat'}`;
   const isOne = firstOffset === lastOffset;

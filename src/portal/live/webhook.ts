@@ -1,4 +1,4 @@
-/** What goes on at one webhook, for its page: how much it delivers over time, and its attempts as they are made. */
+/** The activity on the page of a webhook: charts of its deliveries, and live attempts. */
 
 import { type Html, html } from '../../http/html.ts';
 import { TAIL_BEGINS_WITH } from '../../kernel/limits/portal.ts';
@@ -13,7 +13,7 @@ import { spanText } from '../parts/time.ts';
 import { deliveriesChart, latencyChart } from './rates.ts';
 import { tail } from './tail.ts';
 
-/** Two sections. The page that holds them is `/webhooks/{id}`, says `hasCharts: true`, and has `period` in its address. */
+/** Two sections for `/webhooks/{id}`. The page must set `hasCharts: true` and have `period` in its URL. */
 export async function webhookActivity(
   { figures, store }: Pick<PageDependencies, 'figures' | 'store'>,
   { query, now }: PageCall,

@@ -1,4 +1,4 @@
-/** What somebody has to look at: webhooks that do not deliver, and keys and certificates that end soon. */
+/** What needs attention: webhooks that do not deliver, and keys and certificates that expire soon. */
 import { type Html, html } from '../../http/html.ts';
 import { adviceFor, type ErrorClass } from '../../outbound/outcome.ts';
 import type { Expiry } from '../../store/housekeeping.ts';
@@ -14,7 +14,7 @@ import { relativeTime } from '../parts/time.ts';
 
 type Attention = {
   readonly ailing: readonly Ailing[];
-  /** Expired, or about to. */
+  /** Expired or about to expire. */
   readonly expiring: readonly Expiry[];
   readonly now: number;
 };
@@ -54,7 +54,7 @@ function ailingTable(ailing: readonly Ailing[], now: number): Html {
   });
 }
 
-/** What happened, and below it what to do. */
+/** The problem, and the advice below it. */
 function why({ reason, detail }: Ailing): Html {
   if (reason === null) return html`<span class="quiet">–</span>`;
   const known = STATE_REASONS[reason as StopReason] as string | undefined;

@@ -1,4 +1,4 @@
-/** The first page: how the service is doing, live and over time, what needs somebody, and for newcomers the way to the first delivery. */
+/** The overview: the state of the service, live and over time, what needs attention, and the first steps for new users. */
 
 import { type Html, html } from '../../http/html.ts';
 import { OVERVIEW_EVERY_MS } from '../../kernel/limits/portal.ts';
@@ -44,7 +44,7 @@ export function overviewPages(dependencies: PageDependencies): PageRoute[] {
 
 const LEAD = 'What went out and what came in, what waits, and what needs somebody.';
 
-/** Made once of what was read once, whoever it is sent to. */
+/** Made once for each reading, for all clients. */
 const contents = new WeakMap<Overview, Html>();
 
 function overviewContent(overview: Overview): Html {

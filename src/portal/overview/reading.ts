@@ -1,4 +1,4 @@
-/** What the overview shows, read at most once in a while however many look: each reader that follows it live would read it again. */
+/** Reads the figures of the overview at most once in an interval, however many clients watch it live. */
 
 import { EXPIRY_WARNING_MS } from '../../kernel/limits/limits.ts';
 import { AILING_SHOWN, EXPIRIES_SHOWN, OVERVIEW_KEPT_MS, QUEUES_SHOWN } from '../../kernel/limits/portal.ts';
@@ -13,7 +13,7 @@ export type Overview = {
   readonly backlog: Backlog;
   readonly dead: DeadLetters;
   readonly ailing: readonly Ailing[];
-  /** Expired, or within 30 days. */
+  /** Expired, or expires within 30 days. */
   readonly expiring: readonly Expiry[];
 };
 
@@ -42,7 +42,7 @@ export function overviewReader({
     if (known !== undefined && now >= known.at && now < known.at + OVERVIEW_KEPT_MS) return known.reading;
     const reading = read(period, now);
     kept.set(period, { at: now, reading });
-    // What failed is not kept.
+    // A failed read is not kept.
     reading.catch(() => kept.delete(period));
     return reading;
   };

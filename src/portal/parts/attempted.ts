@@ -1,9 +1,9 @@
-/** Doing something on somebody's word: what was refused is said on the page it was asked from, not on one of its own. */
+/** Actions of a button. A refusal is shown on the page with the button, not on a page of its own. */
 import { Refusal, type RefusalCode } from '../../kernel/refusal.ts';
 import { type Redirect, redirectTo } from '../call.ts';
 import { sentence } from './sentence.ts';
 
-/** Redirects to `path` with `done`; where the work is refused to `otherwise` with the reason. What is not there stays 404, and what has changed since it was shown 412. */
+/** Redirects to `path` with `done`, or to `otherwise` with the reason of a refusal. 404 and 412 stay. */
 export async function attempted(
   path: string,
   done: string,
@@ -21,7 +21,7 @@ export async function attempted(
 
 const OWN_PAGES: ReadonlySet<RefusalCode> = new Set(['not_found', 'precondition_failed']);
 
-/** Back to a page, with the reason why what was asked for there was not done. */
+/** Redirects to a page with the reason of a refusal. */
 export function refusedTo(path: string, reason: string): Redirect {
   return { redirect: path, flash: { tone: 'negative', text: sentence(reason) } };
 }

@@ -1,4 +1,4 @@
-/** States as a word with a shape: the colour only helps. */
+/** A state as a word with a shape. The colour alone never tells it. */
 import { type Html, html } from '../../http/html.ts';
 import { type IconName, icon } from './icon.ts';
 import type { Tone } from './notice.ts';
@@ -15,7 +15,7 @@ const SHAPES: Readonly<Record<Tone, IconName>> = {
   neutral: 'ring',
 };
 
-/** How each state of a webhook and of a delivery looks, wherever it stands. */
+/** The look of each state, the same on all pages. */
 const STATES: Readonly<Record<string, readonly [tone: Tone, shape?: IconName]>> = {
   // Webhooks.
   stopped: ['neutral', 'stop'],

@@ -1,15 +1,15 @@
-/** Things to press: links that go somewhere, and forms of one button that do something. */
+/** Buttons: links to pages, and forms with one button. */
 import { attributes, type Html, html } from '../../http/html.ts';
 import { type IconName, icon } from './icon.ts';
 
-/** One primary action a page; `danger` for what takes something away. */
+/** One primary action a page; `danger` deletes or revokes something. */
 export type ButtonKind = 'primary' | 'plain' | 'danger' | 'quiet';
 
 type Look = {
   readonly label: string;
   readonly kind?: ButtonKind | undefined;
   readonly icon?: IconName | undefined;
-  /** The words for those who do not see what the button stands beside: `Stop the webhook orders`. */
+  /** The accessible name, if the label depends on its surroundings: `Stop the webhook orders`. */
   readonly longLabel?: string | undefined;
 };
 
@@ -17,7 +17,7 @@ export function linkButton({ href, ...look }: Look & { readonly href: string }):
   return html`<a class="${classOf(look)}" href="${href}"${attributes({ 'aria-label': look.longLabel })}>${inside(look)}</a>`;
 }
 
-/** Sends the form it stands in. `name` and `value` tell which of several was pressed. */
+/** Submits its form. `name` and `value` tell which of several buttons was pressed. */
 export function submitButton(
   look: Look & { readonly name?: string | undefined; readonly value?: string | undefined },
 ): Html {
@@ -26,8 +26,7 @@ export function submitButton(
 }
 
 /**
- * Does something at once: a form that posts to `action`. For what cannot be undone, link to a page
- * that asks first instead (`confirmPage`).
+ * A form that posts to `action` at once. For actions that cannot be undone, link to a page that asks first (`confirmPage`).
  */
 export function actionButton({
   action,

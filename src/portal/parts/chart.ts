@@ -1,13 +1,13 @@
-/** A chart over time, and the same numbers as a table: for those who do not see it, or have no script. */
+/** A chart over time, and its numbers as a table for screen readers and without the script. */
 import { attributes, type Html, html } from '../../http/html.ts';
 import { table } from './table.ts';
 import { time } from './time.ts';
 
 export type Series = {
   readonly label: string;
-  /** `accent`, or what it means: `positive`, `negative`, `caution`, `info`. */
+  /** `accent`, or the meaning of the series. */
   readonly tone: 'accent' | 'positive' | 'negative' | 'caution' | 'info';
-  /** One for each instant; null where there is none. */
+  /** One for each instant; null for no value. */
   readonly values: readonly (number | null)[];
 };
 
@@ -15,15 +15,15 @@ export type Chart = {
   readonly title: string;
   readonly times: readonly number[];
   readonly series: readonly Series[];
-  /** Parts of a whole, one on the other, rather than lines. */
+  /** Stacked areas rather than lines. */
   readonly isStacked?: boolean | undefined;
-  /** How a number is written in the table; as it is, unless said. */
+  /** Formats a number in the table. */
   readonly format?: ((value: number) => string) | undefined;
-  /** Of the numbers, in the drawing: `ms` is told in seconds too. */
+  /** The unit in the drawing. */
   readonly unit?: 'ms' | undefined;
 };
 
-/** The page that holds it says `hasCharts: true`. Where it is swapped by a morph, the drawing goes on with the new numbers. */
+/** The page must set `hasCharts: true`. A morph swap updates the drawing with the new numbers. */
 export function chart({ title, times, series, isStacked = false, format = String, unit }: Chart): Html {
   const drawn = { times, series, stacked: isStacked, unit };
   const rows = times.map((at, index) => [

@@ -1,4 +1,4 @@
-/** Fields that are chosen rather than typed, and rows that are repeated. */
+/** Check boxes, radio buttons and repeated rows. */
 import { attributes, type Html, html } from '../../http/html.ts';
 import { type Choice, describedBy, type Field, idOf, problemLine } from './fields.ts';
 import type { FormState } from './form-state.ts';
@@ -13,19 +13,19 @@ export function checkbox(form: FormState, options: Omit<Field, 'isRequired'>): H
 
 type Group = Field & {
   readonly choices: readonly Choice[];
-  /** Tells groups apart whose boxes have one name in the form. What is wrong is said at the one whose key is that name. */
+  /** Distinguishes groups with the same field name. The group whose key is the name shows the problem. */
   readonly key?: string | undefined;
   /** Side by side rather than one below the other; for short words. */
   readonly isCompact?: boolean | undefined;
 };
 
-/** Any number of several: `form.getAll(name)`. */
+/** Any number of choices: `form.getAll(name)`. */
 export function checkboxGroup(form: FormState, options: Group): Html {
   const chosen = new Set(form.values(options.name));
   return group(form, options, 'checkbox', (value) => chosen.has(value));
 }
 
-/** Exactly one of a few, with room to say what each means. */
+/** Exactly one of a few choices, each with a hint. */
 export function radioGroup(form: FormState, options: Group): Html {
   const chosen = form.value(options.name);
   return group(form, options, 'radio', (value) => value === chosen);
@@ -56,8 +56,8 @@ function group(
 export type RowField = { readonly name: string; readonly label: string; readonly placeholder?: string | undefined };
 
 /**
- * Rows of the same fields, such as headers with a name and a value. Without the script there are `spare` empty rows; with it a
- * button adds more and each row can be taken away. Rows that are empty count as none: `readRows`.
+ * Repeated rows of the same fields, such as headers with a name and a value. Without the script there are `spare` empty rows. The script
+ * adds and removes rows. Empty rows do not count (`readRows`).
  */
 export function repeatableRows(
   form: FormState,
@@ -69,7 +69,7 @@ export function repeatableRows(
     spare = 1,
     max,
   }: {
-    /** What problems of the API name: `customHeaders`. */
+    /** The name in the API's problems: `customHeaders`. */
     readonly name: string;
     readonly label: string;
     readonly hint?: string | Html | undefined;
@@ -94,7 +94,7 @@ export function repeatableRows(
   return html`<fieldset class="field field-wide" data-rows${described}><legend>${label} <span class="optional">optional</span></legend>${hint === undefined ? null : html`<p class="hint">${hint}</p>`}<div class="rows">${made}</div><button type="button" class="button button-quiet" data-add-row hidden>${icon('plus')}<span>Add another</span></button>${max === undefined ? null : html`<p class="hint" role="status" data-rows-full hidden>There can be ${max} at most.</p>`}${problemLine(name, label, form.problem(name))}</fieldset>`;
 }
 
-/** What was typed into repeated rows, those without any text left out. `read` is `(name) => form.getAll(name)`. */
+/** The values of repeated rows without the empty rows. `read` is `(name) => form.getAll(name)`. */
 export function readRows(
   read: (name: string) => readonly string[],
   names: readonly string[],

@@ -1,20 +1,20 @@
-/** Text that programs read: identifiers, code and secrets, each with a button that copies it. */
+/** Identifiers, code and secrets, each with a copy button. */
 import { attributes, type Html, html } from '../../http/html.ts';
 import { icon } from './icon.ts';
 
-/** An identifier in a line of text. `shown` is for long ones; what is copied is whole. */
+/** An inline identifier. `shown` shortens a long one; the button copies all of it. */
 export function copyable(text: string, what = 'identifier', shown: string = text): Html {
   return html`<span class="copyable"><code${attributes({ title: shown === text ? null : text })}>${shown}</code>${copyButton(text, `Copy the ${what}`)}</span>`;
 }
 
-/** Several lines, in a box that scrolls by itself. */
+/** Several lines in a box that scrolls. */
 export function codeBlock({
   code,
   label,
   isWrapped = false,
 }: {
   readonly code: string;
-  /** What it is: the box's name. */
+  /** The accessible name. */
   readonly label: string;
   readonly isWrapped?: boolean | undefined;
 }): Html {
@@ -22,8 +22,7 @@ export function codeBlock({
 }
 
 /**
- * A secret that is shown this once, in the answer to the form that made it. `note` says what to do with it. Whoever leaves the
- * page without it has to make another.
+ * A secret that is shown once, in the reply to the form that made it. `note` says what to do with it.
  */
 export function secretBox({
   label,
@@ -37,7 +36,7 @@ export function secretBox({
   return html`<div class="secret" role="group" aria-label="${label}"><p class="secret-label">${icon('key')}${label}<span class="secret-once">shown this once</span></p><div class="secret-line"><code class="secret-value" data-select-all>${value}</code>${copyButton(value, `Copy the ${label.toLowerCase()}`, 'Copy')}</div><p class="hint">${note}</p></div>`;
 }
 
-/** The same example for several readers; with the script one at a time, without it one below the other. */
+/** One example in several languages. The script shows one at a time; without it they follow each other. */
 export function codePanels(label: string, panels: readonly { readonly label: string; readonly code: string }[]): Html {
   const made = panels.map(
     (panel) =>
@@ -46,7 +45,7 @@ export function codePanels(label: string, panels: readonly { readonly label: str
   return html`<div class="panels" data-panels="${label}">${made}</div>`;
 }
 
-/** The script shows it: without, there is nothing that it could do. */
+/** Hidden without the script, which does the copying. */
 function copyButton(text: string, longLabel: string, label?: string): Html {
   return html`<button type="button" class="copy" data-copy="${text}" aria-label="${longLabel}" hidden>${icon('copy')}${label === undefined ? null : html`<span>${label}</span>`}</button>`;
 }

@@ -1,4 +1,4 @@
-/** Asking before what cannot be undone: a page of its own, which works without a script and can be linked to. */
+/** The page that asks before an action that cannot be undone. It works without the script. */
 import { type Html, html } from '../../http/html.ts';
 import type { View } from '../call.ts';
 import { linkButton, submitButton } from './button.ts';
@@ -10,16 +10,16 @@ export type Confirmation = {
   /** The question: `Delete the endpoint shop?` */
   readonly title: string;
   readonly crumbs?: PageHeader['crumbs'];
-  /** What will be so afterwards, and that there is no way back. */
+  /** The consequences, and that they cannot be undone. */
   readonly text: string | Html;
-  /** Of the record that the question is about. */
+  /** The state of the form about the record. */
   readonly form?: FormState | undefined;
   /** Further fields of the form. */
   readonly fields?: Html | undefined;
-  /** What is posted to; what asks and what does may have the same path. */
+  /** The path of the form; may be the path of the page. */
   readonly action: string;
   readonly csrf: Html;
-  /** What the button does, in its words: `Delete the endpoint`. */
+  /** The label of the button: `Delete the endpoint`. */
   readonly submit: string;
   readonly cancel: string;
 };

@@ -1,10 +1,10 @@
-/** What one thing is: names and values, a story in time, and a few figures. */
+/** The details of a record: definitions, a timeline and figures. */
 import { type Html, type HtmlValue, html } from '../../http/html.ts';
 import { icon } from './icon.ts';
 import { TONE_ICONS, type Tone } from './notice.ts';
 import { time } from './time.ts';
 
-/** Values that are null are shown as none. */
+/** A null value shows as a dash. */
 export function definitionList(
   entries: readonly (readonly [name: string, value: HtmlValue, hint?: string | undefined])[],
 ): Html {
@@ -22,7 +22,7 @@ export type Moment = {
   readonly text?: string | Html | null | undefined;
 };
 
-/** What happened, in the order given. */
+/** Events in the given order. */
 export function timeline(moments: readonly Moment[]): Html {
   const items = moments.map(
     ({ at, title, tone = 'neutral', text }) =>
@@ -31,7 +31,7 @@ export function timeline(moments: readonly Moment[]): Html {
   return html`<ol class="timeline">${items}</ol>`;
 }
 
-/** A few numbers that say how things stand. */
+/** A few key figures. */
 export function figures(
   items: readonly {
     readonly label: string;

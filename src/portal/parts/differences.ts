@@ -1,4 +1,4 @@
-/** What an entry of the audit log changed: field by field, before and after, secrets as the log has them: masked. */
+/** The changes of an audit entry: each field before and after, with secrets masked. */
 
 import { type Html, html } from '../../http/html.ts';
 import type { Change, Changes } from '../../resources/audit.ts';
@@ -12,11 +12,11 @@ export function differences(changes: Changes): Html {
   return html`<dl class="differences">${shown.map(difference)}</dl><details class="more-differences"><summary>${folded.length} more</summary><dl class="differences">${folded.map(difference)}</dl></details>`;
 }
 
-/** What is new has many fields, of which the first say what it is. */
+/** A new record has many fields; the first ones identify it. */
 const SHOWN_MAX = 6;
 const SHOWN = 4;
 
-/** Of what is new: its id stands beside, and what it has none of is no news. */
+/** For a new record: its id is shown elsewhere, and empty fields are omitted. */
 function saysSomething([name, { to }]: [string, Change]): boolean {
   return name !== 'id' && valueText(to) !== 'none';
 }
@@ -36,17 +36,17 @@ function fieldLabel(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 
-/** Longer values, such as keys, are folded up. */
+/** Longer values, such as keys, are collapsed. */
 const VALUE_SHOWN_LENGTH = 160;
 
-/** One value in words. */
+/** One value as text. */
 export function value(of: unknown): Html {
   const text = valueText(of);
   if (text.length <= VALUE_SHOWN_LENGTH) return html`${text}`;
   return html`<details class="long-value"><summary>${text.slice(0, 60)}…</summary>${text}</details>`;
 }
 
-/** Entries of before version 4 of the schema have instants as numbers. */
+/** Entries from before schema version 4 hold instants as numbers. */
 const INSTANT_MIN = Date.UTC(2000, 0, 1);
 const INSTANT_MAX = Date.UTC(2200, 0, 1);
 

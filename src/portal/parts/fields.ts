@@ -1,10 +1,10 @@
-/** Form fields: each with a label, a hint, and what was wrong with it right beside it. They work as they are, without a script. */
+/** Form fields, each with its label, hint and problem. They work without the script. */
 import { attributes, type Html, html } from '../../http/html.ts';
 import type { FormState } from './form-state.ts';
 import { sentence } from './sentence.ts';
 
 export type Field = {
-  /** In the form; the id of the element too. */
+  /** The name in the form, from which the element's id is made. */
   readonly name: string;
   readonly label: string;
   readonly hint?: string | Html | undefined;
@@ -13,7 +13,7 @@ export type Field = {
 
 type Shown = Field & { readonly control: Html; readonly form: FormState; readonly isWide?: boolean | undefined };
 
-/** A field around any control, which gives itself `describedBy(form, field)`. */
+/** A field around any control. The control has the attributes of `describedBy(form, field)`. */
 function field({ name, label, hint, isRequired, control, form, isWide }: Shown): Html {
   const problem = form.problem(name);
   const optional = isRequired === true ? null : html` <span class="optional">optional</span>`;
@@ -28,15 +28,15 @@ export type TextField = Field & {
   readonly max?: number | undefined;
   readonly step?: number | undefined;
   readonly minlength?: number | undefined;
-  /** Ids, names in headers and other text that is no language. */
+  /** Ids, header names and other text in no natural language. */
   readonly isCode?: boolean | undefined;
-  /** The field whose text the script makes this one of, in lower case with hyphens, as long as nobody types another. */
+  /** The script fills this field from that one, in lower case with hyphens, until somebody edits it. */
   readonly madeFrom?: string | undefined;
-  /** Choices that the browser offers while one types, by what they put into the field and by what it stands for. */
+  /** Suggestions of the browser while typing, each a value and its meaning. */
   readonly suggestions?: readonly (string | Pick<Choice, 'value' | 'label'>)[] | undefined;
 };
 
-/** One line. What was typed into a password is never put back. */
+/** One line. A typed password is never shown again. */
 export function textField(form: FormState, options: TextField): Html {
   const {
     name,
@@ -69,12 +69,12 @@ function suggestion(offered: string | Pick<Choice, 'value' | 'label'>): Html {
   return html`<option value="${value}">${label}</option>`;
 }
 
-/** A number; its bounds are shown in the hint by whoever writes it. */
+/** A number. The hint should give its bounds. */
 export function numberField(form: FormState, options: Omit<TextField, 'type'>): Html {
   return textField(form, { ...options, type: 'number' });
 }
 
-/** Several lines. With `takesFile` the script offers to read a file into it. */
+/** Several lines. With `takesFile` the script can read a file into it. */
 export function textArea(
   form: FormState,
   options: Field & {
@@ -103,7 +103,7 @@ export type Choice = {
   readonly isDisabled?: boolean | undefined;
 };
 
-/** One of several, closed up. Begin with `{value: '', label: 'Any'}` where none is an answer too. */
+/** A drop-down list. Begin with `{value: '', label: 'Any'}` if it is optional. */
 export function selectField(form: FormState, options: Field & { readonly choices: readonly Choice[] }): Html {
   const selected = form.value(options.name);
   const made = options.choices.map(
@@ -113,7 +113,7 @@ export function selectField(form: FormState, options: Field & { readonly choices
   return field({ ...options, form, control: html`<select${attributes(describedBy(form, options))}>${made}</select>` });
 }
 
-/** The attributes that tie a control to its label, hint and problem. */
+/** The attributes that link a control to its label, hint and problem. */
 export function describedBy(
   form: FormState,
   { name, hint, isRequired }: Pick<Field, 'name' | 'hint' | 'isRequired'>,

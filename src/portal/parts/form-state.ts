@@ -1,39 +1,39 @@
-/** What stands in a form's fields, and what was wrong with it. */
+/** The state of a form: its values and problems. */
 import type { FieldProblem, Refusal } from '../../kernel/refusal.ts';
 
 export type FormState = {
-  /** Every field with what it holds. */
+  /** Every field with its values. */
   readonly fields: URLSearchParams;
-  /** What a field holds: what was typed, or what it begins with. */
+  /** The value of a field: typed or initial. */
   value(name: string): string;
-  /** What the fields of one name hold: chosen boxes, rows. */
+  /** The values of a repeated field: checked boxes, rows. */
   values(name: string): readonly string[];
   isChecked(name: string): boolean;
-  /** What is wrong with a field, or null. A problem of `scopes[2]` or `oauth.tokenUrl` is one of `scopes` and of `oauth` too. */
+  /** The problem of a field, or null. A problem of `scopes[2]` or `oauth.tokenUrl` also counts for `scopes` and `oauth`. */
   problem(name: string): string | null;
-  /** Every problem, for the summary above the form; of a refusal that names no field the reason itself, under the name ''. */
+  /** Every problem, for the summary above the form. A refusal without fields is one problem with the name ''. */
   readonly problems: readonly FieldProblem[];
-  /** The entity tag of the record as the form shows it; null for a form that is about none. It is sent back as `SEEN_FIELD`. */
+  /** The entity tag of the record as shown, sent back as `SEEN_FIELD`; null for a form about no record. */
   readonly seen: string | null;
-  /** What a form that came too late should show, or null. */
+  /** The conflict with another change, or null. */
   readonly overtaken: Overtaken | null;
 };
 
 /** A form whose record somebody changed before it was sent. */
 export type Overtaken = {
-  /** Fields that differ, named as the API names them. */
+  /** Fields that differ, by their API names. */
   readonly differences: readonly FieldDifference[];
-  /** Names of fields with secrets that were typed and are not put back. */
+  /** Fields with typed secrets, which are not shown again. */
   readonly notKept: readonly string[];
 };
 export type FieldDifference = { readonly field: string; readonly yours: unknown; readonly now: unknown };
 
-/** The hidden field with the entity tag of the record as it was shown. */
+/** The hidden field with the entity tag of the record as shown. */
 export const SEEN_FIELD = 'seen';
 
 export type Values = Readonly<Record<string, string | number | boolean | readonly string[] | null | undefined>>;
 
-/** A form that nobody has sent yet, with these values; null and false are empty. */
+/** A form with initial values. Null and false are empty. */
 export function newForm(values: Values = {}): FormState {
   const form = new URLSearchParams();
   for (const [name, value] of Object.entries(values)) {
@@ -44,7 +44,7 @@ export function newForm(values: Values = {}): FormState {
   return stateOf(form, []);
 }
 
-/** A form that was refused, with what was typed. */
+/** A refused form with the typed values. */
 export function refusedForm(form: URLSearchParams, refusal: Refusal): FormState {
   return stateOf(form, refusal.details ?? [{ field: '', problem: refusal.message }]);
 }

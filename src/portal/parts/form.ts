@@ -1,4 +1,4 @@
-/** Forms as a whole: what was wrong in one place above, fields in groups, and the buttons at the end. Filters above a list. */
+/** Whole forms: the summary of problems, groups of fields, and buttons. Also the filters above a list. */
 import { attributes, type Html, html } from '../../http/html.ts';
 import { type ButtonKind, linkButton, submitButton } from './button.ts';
 import { idOf } from './fields.ts';
@@ -14,15 +14,15 @@ export type Form = {
   readonly content: Html;
   readonly submit: string;
   readonly kind?: ButtonKind | undefined;
-  /** Where one goes without sending it. */
+  /** The target of the Cancel button. */
   readonly cancel?: string | undefined;
-  /** Above what was wrong; `That could not be saved` unless said. */
+  /** Above the problems; default `That could not be saved`. */
   readonly title?: string | undefined;
-  /** Names of fields as people know them, for the summary; those that are absent are shown as they are. */
+  /** Labels of fields for the summary. Other fields show their names. */
   readonly labels?: Readonly<Record<string, string>> | undefined;
 };
 
-/** A form that posts. The browser's own checks are left off: what is wrong is said here, once, beside the field. */
+/** A form that posts. The browser's validation is off: problems show beside the fields. */
 export function form({
   title,
   action,
@@ -38,7 +38,7 @@ export function form({
   return html`<form method="post" action="${action}" class="form" novalidate data-once>${csrf}${seenField(state)}${overtakenNotice(state, labels)}${errorSummary(state, labels, title)}${content}<div class="buttons form-buttons">${submitButton({ label: submit, kind })}${back}</div></form>`;
 }
 
-/** What was wrong, each with a link to its field. It takes the focus, so that it is read first. */
+/** The problems, each with a link to its field. It takes the focus, so that screen readers read it first. */
 export function errorSummary(
   state: FormState,
   labels: Readonly<Record<string, string>> = {},
@@ -58,7 +58,7 @@ export function fieldGroup(title: string, lead: string | Html | null, fields: re
   return html`<fieldset class="field-group"><legend>${title}</legend>${lead === null ? null : html`<p class="lead">${lead}</p>`}<div class="fields">${fields}</div></fieldset>`;
 }
 
-/** Settings that most leave alone, folded away; open where one of them has something wrong. */
+/** Settings that few need: collapsed unless one of them has a problem. */
 export function moreFields(
   title: string,
   state: FormState,
@@ -70,8 +70,8 @@ export function moreFields(
 }
 
 /**
- * Filters above a list: a form that asks for the same path with its fields in the query. With the script every change updates the
- * element `target` alone, and the address with it.
+ * Filters above a list: a form that requests the same path with its fields in the query. With the script, every change replaces only the
+ * element `target` and updates the URL.
  */
 export function filterForm({
   path,

@@ -1,16 +1,16 @@
-/** The head of a page: where it is, what it shows, and what can be done with it. */
+/** The header of a page: breadcrumbs, title and actions. */
 import { type Html, html } from '../../http/html.ts';
 import { buttonRow } from './button.ts';
 
 export type PageHeader = {
   readonly title: string;
-  /** One or two sentences: what this is for. */
+  /** One or two sentences about the purpose. */
   readonly lead?: string | Html | undefined;
-  /** The lists above it, from the outside in. */
+  /** The breadcrumbs, outermost first. */
   readonly crumbs?: readonly { readonly href: string; readonly label: string }[] | undefined;
-  /** Beside the title: its state. */
+  /** State badges beside the title. */
   readonly badges?: readonly Html[] | undefined;
-  /** The primary one last. Leave out what the user may not do. */
+  /** The primary action last. Omit actions that the user may not do. */
   readonly actions?: readonly (Html | null)[] | undefined;
 };
 
@@ -29,13 +29,13 @@ export type Section = {
   readonly lead?: string | Html | undefined;
   readonly actions?: readonly (Html | null)[] | undefined;
   readonly content: Html;
-  /** Something to link to, and for the script to put new content into. */
+  /** The anchor, and the target for the script's updates. */
   readonly id?: string | undefined;
-  /** Without a frame: for a table, which has one of its own. */
+  /** Without a frame, for a table that has its own. */
   readonly isPlain?: boolean | undefined;
 };
 
-/** A part of a page under a heading of its own. */
+/** A section of a page. */
 export function section({ title, lead, actions = [], content, id, isPlain = false }: Section): Html {
   const buttons = actions.filter((action) => action !== null);
   const head = html`<div class="section-head"><div><h2>${title}</h2>${lead === undefined ? null : html`<div class="lead">${lead}</div>`}</div>${buttons.length === 0 ? null : buttonRow(buttons)}</div>`;
@@ -43,7 +43,7 @@ export function section({ title, lead, actions = [], content, id, isPlain = fals
   return html`<section class="${isPlain ? 'section section-plain' : 'section'}"${marked}>${head}<div class="section-body">${content}</div></section>`;
 }
 
-/** Links between the pages of one thing, the current one marked. */
+/** Links between related pages, the current one marked. */
 export function tabs(
   label: string,
   items: readonly { readonly href: string; readonly label: string; readonly isCurrent: boolean }[],

@@ -1,4 +1,4 @@
-/** Small drawings in the colour of the text. They always stand beside words, or on a button that has a name. */
+/** Icons in the colour of the text. They always come with words or on a button with a name. */
 import { type Html, html } from '../../http/html.ts';
 import type { IconName as NavigationIcon } from '../navigation.ts';
 
@@ -33,7 +33,7 @@ export type IconName =
   | 'trash'
   | 'edit';
 
-/** Strokes in a square of 20. */
+/** Strokes in a 20 by 20 square. */
 const PATHS: Readonly<Record<IconName, string>> = {
   gate: 'M3 18V9a7 7 0 0 1 14 0v9M7 18v-8a3 3 0 0 1 6 0v8',
   overview: 'M3 17V9m5 8V4m5 13v-6m4 6H2',
@@ -80,7 +80,7 @@ const PATHS: Readonly<Record<IconName, string>> = {
   edit: 'M3.500 16.500l1-4L13.500 3.500l3 3-9 9zM11.500 5.500l3 3',
 };
 
-/** Filled, so that shapes tell states apart at a glance. */
+/** Filled, to tell states apart at a glance. */
 const FILLED: readonly IconName[] = ['dot', 'half', 'play', 'stop'];
 
 export function icon(name: IconName): Html {

@@ -1,4 +1,4 @@
-/** A list as a page of its own: filters, one page of what there is, and the part that the page's script puts in its place. */
+/** A list page: filters, one page of results, and the part that the script replaces. */
 import { type Html, html } from '../../http/html.ts';
 import { readPage, readPageQuery } from '../../http/paging.ts';
 import type { View } from '../call.ts';
@@ -14,8 +14,8 @@ export type Listed<Item> = {
 };
 
 /**
- * The page that the query asks for. `read` answers up to `limit` items after the cursor, and is asked for one more than is shown,
- * to know whether another page follows. Throws 400 naming the parameter.
+ * The page that the query requests. `read` returns up to `limit` items after the cursor. One more than shown is read, to know whether a
+ * page follows. Throws 400, which names the parameter.
  */
 export async function readListed<Item>(
   query: URLSearchParams,
@@ -30,16 +30,16 @@ type ListView = Pick<PageHeader, 'lead' | 'actions'> & {
   readonly title: string;
   readonly path: string;
   readonly query: URLSearchParams;
-  /** Fields to filter by; none where there is nothing yet to be filtered. */
+  /** The filters; none for a list without entries. */
   readonly filters?: readonly Html[] | undefined;
-  /** On the button that filters, for those without a script. */
+  /** The label of the filter button, which the script makes unnecessary. */
   readonly submit?: string | undefined;
-  /** What stands above the filters. */
+  /** Content above the filters. */
   readonly above?: Html | null | undefined;
-  /** How the results are laid out where they are not a plain table. */
+  /** The layout of results other than a plain table. */
   readonly layout?: 'delivery-list' | 'stack' | undefined;
   readonly results: Html;
-  /** Absent where everything stands on one page. */
+  /** Absent for a list on a single page. */
   readonly nextCursor?: string | null | undefined;
 };
 

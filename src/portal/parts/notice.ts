@@ -1,4 +1,4 @@
-/** Something that a person should know: what was done, what is wrong, or what is worth a thought. */
+/** A notice: success, error, warning or information. */
 import { attributes, type Html, html } from '../../http/html.ts';
 import { type IconName, icon } from './icon.ts';
 
@@ -8,7 +8,7 @@ export type Notice = {
   readonly tone: Tone;
   readonly title?: string | undefined;
   readonly text: string | Html;
-  /** Came with a redirect: it is announced. */
+  /** Set for a message after a redirect, which screen readers announce. */
   readonly isFlash?: boolean | undefined;
 };
 

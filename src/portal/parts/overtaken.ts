@@ -1,4 +1,4 @@
-/** Forms about a record that carry the tag of what they showed, and what they say when somebody changed the record meanwhile. */
+/** The entity tag in forms about a record, and the notice when somebody else has changed the record. */
 import { type Html, html } from '../../http/html.ts';
 import { value } from './differences.ts';
 import { type FormState, SEEN_FIELD } from './form-state.ts';
@@ -9,7 +9,7 @@ export function seenField({ seen }: FormState): Html | null {
   return seen === null ? null : html`<input type="hidden" name="${SEEN_FIELD}" value="${seen}">`;
 }
 
-/** Says that nothing was done, and shows both values of each field that differs. It takes the focus, so that it is read first. */
+/** Says that nothing was saved, and shows both values of each field that differs. It takes the focus, so that screen readers read it first. */
 export function overtakenNotice({ overtaken }: FormState, labels: Readonly<Record<string, string>> = {}): Html | null {
   if (overtaken === null) return null;
   const { differences, notKept } = overtaken;
@@ -27,7 +27,7 @@ export function overtakenNotice({ overtaken }: FormState, labels: Readonly<Recor
   }</div>`;
 }
 
-/** A list has a line for each item. */
+/** Lists show one item a line. */
 function cell(of: unknown): Html {
   return Array.isArray(of) ? html`${of.map((item) => html`<div>${value(item)}</div>`)}` : value(of);
 }

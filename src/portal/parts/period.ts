@@ -1,4 +1,4 @@
-/** How far back charts go: the last hour, day or week, as the address says. */
+/** The period of charts: the last hour, day or week, from the URL. */
 
 import type { Html } from '../../http/html.ts';
 import { PERIODS, type Period } from '../../observe/figures.ts';
@@ -8,7 +8,7 @@ import { withQuery } from './table.ts';
 
 const NAMES = Object.keys(PERIODS) as readonly Period[];
 
-/** The hour unless another one is asked for. */
+/** Default: the last hour. */
 export function readPeriod(query: URLSearchParams): Period {
   return readChoice(query, 'period', NAMES) ?? 'hour';
 }

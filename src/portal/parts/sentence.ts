@@ -1,6 +1,6 @@
-/** Reasons as refusals and outcomes word them, made sentences of their own. */
+/** Makes a sentence of the reason of a refusal or an outcome. */
 
-/** Begins large and ends with a full stop, unless it has an end already. Names of headers, which it may begin with, stay as they are. */
+/** Begins with a capital letter and ends with a full stop. A header name at the beginning stays as it is. */
 export function sentence(text: string): string {
   const first = /^x-/.test(text) ? 'x' : text.slice(0, 1).toUpperCase();
   return `${first}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;

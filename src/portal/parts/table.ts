@@ -1,4 +1,4 @@
-/** Lists: a table that becomes cards on a narrow screen, what stands in its place when it is empty, and the way to the next page. */
+/** Tables, which become cards on a narrow screen, their empty states, and the pager. */
 import { attributes, type Html, type HtmlValue, html } from '../../http/html.ts';
 import { icon } from './icon.ts';
 
@@ -9,12 +9,12 @@ export type Column = {
 };
 
 export type Table = {
-  /** What it lists: for those who do not see it. */
+  /** The accessible name. */
   readonly caption: string;
   readonly columns: readonly Column[];
-  /** One value a column. */
+  /** One cell for each column. */
   readonly rows: readonly (readonly HtmlValue[])[];
-  /** In place of a table without rows; `emptyState` or `nothingFound`. */
+  /** Shown instead of an empty table; `emptyState` or `nothingFound`. */
   readonly empty: Html;
 };
 
@@ -24,7 +24,7 @@ export function table({ caption, columns, rows, empty }: Table): Html {
     const name = kind === 'actions' ? html`<span class="visually-hidden">${label}</span>` : label;
     return html`<th scope="col" class="cell-${kind}">${name}</th>`;
   });
-  // The roles are said because a table that is laid out as cards would lose them.
+  // Explicit roles, because the card layout would remove them.
   const lines = rows.map((cells) => {
     const made = columns.map(({ label, kind = 'text' }, at) => {
       const element = cells[at] ?? null;
@@ -37,7 +37,7 @@ export function table({ caption, columns, rows, empty }: Table): Html {
   return html`<div class="table-box" tabindex="0" role="region" aria-label="${caption}"><table role="table"><caption class="visually-hidden">${caption}</caption><thead><tr>${heads}</tr></thead><tbody>${lines}</tbody></table></div>`;
 }
 
-/** For a list that has nothing in it yet: what it is for, and the first step. It is where newcomers learn. */
+/** For a list without entries: its purpose and the first step. */
 export function emptyState({
   title,
   text,
@@ -50,14 +50,14 @@ export function emptyState({
   return html`<div class="empty"><h2>${title}</h2><div class="empty-text">${text}</div>${action}</div>`;
 }
 
-/** For filters that let nothing through. */
+/** For filters without results. */
 export function nothingFound(path: string, what: string): Html {
   return html`<div class="empty"><h2>Nothing found</h2><p class="empty-text">No ${what} fit these filters.</p><p><a href="${path}">Show all</a></p></div>`;
 }
 
 /**
- * Newer and older: cursors only lead on, so the way back is the first page, or the browser's own. `query` is the page's, whose
- * filters are kept. With `target` the script replaces that element alone.
+ * Links to the first and the next page, because cursors only lead forward. `query` is that of the page; its filters stay. With `target`
+ * the script replaces that element alone.
  */
 export function pager({
   path,
@@ -81,7 +81,7 @@ export function pager({
   return html`<nav class="pager" aria-label="Pages">${isFirst ? html`<span></span>` : html`<a class="button button-plain" href="${first}"${swap(first)}>${icon('previous')}<span>First page</span></a>`}${nextCursor === null ? html`<span class="quiet">End of the list</span>` : html`<a class="button button-plain" href="${next}"${swap(next)} rel="next"><span>Next page</span>${icon('next')}</a>`}</nav>`;
 }
 
-/** The address with some of its query changed; null takes a name away. Empty values are left out. */
+/** The URL with changes to its query; null removes a parameter. Empty values are omitted. */
 export function withQuery(
   path: string,
   query: URLSearchParams,

@@ -1,4 +1,4 @@
-/** `/tester`: who could make a request now, and what keeps the others from it. The question is in the address. */
+/** `/tester`: who could make a request now, and why others could not. The URL holds the question. */
 import { type Reach, reachOf } from '../../access/reach.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { View } from '../call.ts';

@@ -1,4 +1,4 @@
-/** Instants and spans. Without the script instants are in UTC; with it in the reader's zone, and UTC on hover. */
+/** Instants and durations. Without the script instants are in UTC; with it in the user's time zone, and UTC on hover. */
 import { type Html, html } from '../../http/html.ts';
 
 /** `2026-11-21 05:00:00 UTC`; null: an em dash. */
@@ -9,7 +9,7 @@ export function time(at: number | null): Html {
   return html`<time datetime="${iso}" title="${utc}" data-local="instant">${utc}</time>`;
 }
 
-/** How long ago, or how long until: `3 minutes ago`, `in 2 days`. The script keeps it up to date. */
+/** A relative time: `3 minutes ago`, `in 2 days`. The script keeps it up to date. */
 export function relativeTime(at: number | null, now: number): Html {
   if (at === null) return html`<span class="quiet">never</span>`;
   const iso = new Date(at).toISOString();
@@ -17,7 +17,7 @@ export function relativeTime(at: number | null, now: number): Html {
   return html`<time datetime="${iso}" title="${utc}" data-local="relative">${relativeText(at - now)}</time>`;
 }
 
-/** A difference in words: negative is in the past. */
+/** A difference as text; negative is in the past. */
 export function relativeText(ms: number): string {
   const size = Math.abs(ms);
   if (size < 5000) return 'now';
@@ -36,7 +36,7 @@ const UNITS = [
   ['second', 1000],
 ] as const;
 
-/** A span as people say it: `850 ms`, `1.2 s`, `5 min`, `2 h 30 min`, `3 d`. */
+/** A duration: `850 ms`, `1.2 s`, `5 min`, `2 h 30 min`, `3 d`. */
 export function spanText(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${Number((ms / 1000).toFixed(1))} s`;

@@ -1,4 +1,4 @@
-/** How long each step of an attempt took, one below the other from its beginning on, so that the slow one stands out. */
+/** The waterfall of an attempt: the start and duration of each step. */
 import { attributes, type Html, html } from '../../http/html.ts';
 import type { Timings } from '../../outbound/outcome.ts';
 import { spanText } from './time.ts';
@@ -12,7 +12,7 @@ const STEPS: readonly (readonly [key: Exclude<keyof Timings, 'totalMs'>, name: s
   ['firstByteMs', 'First byte', 'wait'],
 ];
 
-/** Null where no step was reached. Steps that were not needed, on a connection that stood already, are left out. */
+/** Null if no step was reached. Steps that a reused connection did not need are omitted. */
 export function waterfall(timings: Timings): Html | null {
   const { totalMs } = timings;
   const steps = stepsOf(timings);
@@ -25,7 +25,7 @@ export function waterfall(timings: Timings): Html | null {
     from += step.ms;
     return made;
   });
-  // What is left: waiting for a free connection before, and reading the answer behind.
+  // The rest: waiting for a free connection, and reading the body.
   const rest = total - known;
   if (steps.length > 0 && rest > total / 50) rows.push(bar({ name: 'All else', kind: 'rest', ms: rest }, from, total));
   return html`<div class="waterfall"><ol>${rows}</ol><p class="waterfall-total"><span>In all</span><span>${spanText(totalMs ?? known)}</span></p></div>`;
@@ -38,7 +38,7 @@ function stepsOf(timings: Timings): Step[] {
   });
 }
 
-/** In thousandths of the whole; a step too short to see is a line still. */
+/** In thousandths of the whole. The shortest step still shows as a line. */
 function bar({ name, kind, ms }: Step, from: number, total: number): Html {
   const x = Math.round((from / total) * 1000);
   const width = Math.max(Math.round((ms / total) * 1000), 4);

@@ -1,4 +1,4 @@
-/** The answer to “send a test event”: whether it arrived, what was sent and what came, and what to do about it. */
+/** The result of a test event: whether it arrived, the request and the response, and advice. */
 
 import type { AttemptRecord } from '../../delivery/attempt.ts';
 import { type Html, html } from '../../http/html.ts';
@@ -9,7 +9,7 @@ import { notice } from '../parts/notice.ts';
 import { sentence } from '../parts/sentence.ts';
 import { spanText, time } from '../parts/time.ts';
 
-/** `url` is the endpoint's. */
+/** `url` is that of the endpoint. */
 export function testSection(attempt: AttemptRecord, url: string): Html {
   const { errorClass, errorMessage, timings, startedAt } = attempt;
   const took = timings.totalMs === null ? '' : ` after ${spanText(timings.totalMs)}`;

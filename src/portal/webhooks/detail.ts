@@ -1,4 +1,4 @@
-/** `/webhooks/{id}`: how it is going, what it sent, what waits and what is dead, and what can be done. */
+/** `/webhooks/{id}`: the state of a webhook, its figures, and its actions. */
 
 import { attemptMs } from '../../delivery/job.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
@@ -33,7 +33,7 @@ export function webhookHeader(call: PageCall, { webhook }: WebhookListing): Html
   });
 }
 
-/** In an update of the page it takes the place of the one that is there. */
+/** An update of the page replaces it. */
 function liveBadge({ progress }: Webhook, isUpdate: boolean): Html {
   return html`<span id="state"${attributes({ 'hx-swap-oob': isUpdate ? 'true' : null })}>${stateBadge(progress.state)}</span>`;
 }
@@ -42,7 +42,7 @@ function liveSentence(webhook: Webhook, isUpdate: boolean): Html {
   return html`<p id="state-sentence"${attributes({ 'hx-swap-oob': isUpdate ? 'true' : null })}>${stateSentence(webhook)} In this state since ${time(webhook.progress.stateAt)}.</p>`;
 }
 
-/** Counted up to a bound: `isWhole` says that there are no more. */
+/** Counted up to a bound. `isWhole` tells that there are no more. */
 export type DeadRecords = { readonly records: number; readonly isWhole: boolean };
 export type WebhookFigures = { readonly dead: DeadRecords; readonly oldestAt: number | null };
 
@@ -52,7 +52,7 @@ type Status = {
   readonly hasPage: (path: string) => boolean;
 };
 
-/** How it stands: what is wrong, and the figures. The script asks for it anew every few seconds. */
+/** The state and the figures. The script reloads them every few seconds. */
 export function statusRegion(call: PageCall, { listing, figures: counted, hasPage }: Status): Html {
   const { webhook, endpointEnabled, endpointName } = listing;
   const { id, endpointId, progress } = webhook;
@@ -72,13 +72,13 @@ export function statusRegion(call: PageCall, { listing, figures: counted, hasPag
   return html`<div id="status" class="status"${refresh}>${stateNotice(webhook, call.now)}${cannotStart}${webhookFigures(call, listing, counted, hasPage('/deliveries'))}${deadSection(call, webhook, counted.dead, hasPage)}</div>`;
 }
 
-/** The same with what stands above it. */
+/** The status with the header above it. */
 export function statusUpdate(call: PageCall, status: Status): Html {
   const { webhook } = status.listing;
   return html`${statusRegion(call, status)}${liveBadge(webhook, true)}${liveSentence(webhook, true)}`;
 }
 
-/** With the script the answer comes into this page; without, the page comes with it. */
+/** The script inserts the result into the page. Without it, the page reloads with the result. */
 function testButton({ csrf }: PageCall, webhook: Webhook): Html {
   const { id, name } = webhook;
   const action = `/webhooks/${id}/test`;
@@ -86,7 +86,7 @@ function testButton({ csrf }: PageCall, webhook: Webhook): Html {
     'hx-post': action,
     'hx-target': '#test',
     'hx-swap': 'outerHTML',
-    // The receiver may take as long as for any delivery, two minutes and a third at most.
+    // The receiver may take as long as for any delivery, at most two minutes and 20 seconds.
     'hx-config': `timeout:${attemptMs({ webhook }) + TEST_MARGIN_MS}`,
   });
   return html`<form method="post" action="${action}" class="inline-form"${swap}>${csrf}${submitButton({ label: 'Send a test event', longLabel: `Send a test event through ${name}`, kind: 'plain', icon: 'send' })}</form>`;
@@ -105,7 +105,7 @@ function startOrStop({ csrf }: PageCall, { id, name, progress }: Webhook): Html 
   });
 }
 
-/** `hasDeliveries`: the portal has a page that lists what is counted here. */
+/** `hasDeliveries`: the portal has a page that lists these records. */
 function webhookFigures(
   { now }: PageCall,
   { webhook, pendingRecords }: WebhookListing,
@@ -134,12 +134,12 @@ function webhookFigures(
   ]);
 }
 
-/** `12 records`, or `more than 10,000 records` where not all were counted. */
+/** `12 records`, or `more than 10,000 records` if not all were counted. */
 export function deadCount({ records, isWhole }: DeadRecords): string {
   return isWhole ? countOf(records, 'record') : `more than ${countOf(records - 1, 'record')}`;
 }
 
-/** What is dead, and the way to send it again: how many that are is said before, on the page that does it. */
+/** Dead records, with a link to the page that counts and replays them. */
 function deadSection(
   call: PageCall,
   { id }: Webhook,

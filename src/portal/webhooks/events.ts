@@ -1,4 +1,4 @@
-/** Choosing the events of a webhook, and the rule that comes with some of them: what must be encrypted needs a key. */
+/** Choosing the events of a webhook, and the rule that some events must be encrypted. */
 
 import type { EventType } from '../../events/event-type.ts';
 import { STATUS_CATEGORY } from '../../events/event-types.ts';
@@ -13,7 +13,7 @@ import { notice } from '../parts/notice.ts';
 const NAME = 'eventTypes';
 const MORE = 'morePatterns';
 
-/** Patterns that are offered are boxes; the others are typed in a line of their own. */
+/** Known patterns are check boxes. Others are typed in a text field. */
 export function eventsField(eventTypes: readonly EventType[]): FormField {
   const offered = new Set(['*', ...eventTypes.flatMap(({ name }) => [name, `${categoryOf(name)}.*`])]);
   return {
@@ -30,7 +30,7 @@ export function eventsField(eventTypes: readonly EventType[]): FormField {
   };
 }
 
-/** The patterns that were chosen and typed, each once. */
+/** The checked and the typed patterns, each once. */
 export function patternsOf(sent: URLSearchParams): string[] {
   const typed = (sent.get(MORE) ?? '').split(/[\s,]+/).filter((pattern) => pattern !== '');
   return [...new Set([...sent.getAll(NAME), ...typed])];
@@ -40,7 +40,7 @@ function categoryOf(name: string): string {
   return name.slice(0, name.indexOf('.'));
 }
 
-/** Boxes by category, each category as a whole above its types. What was subscribed to and has no box stands in the line below. */
+/** Check boxes by category, the whole category above its types. Patterns without a box are in the text field below. */
 function eventsStep(form: FormState, eventTypes: readonly EventType[]): Html {
   const chosen = new Set(form.values(NAME));
   let boxes = 0;
@@ -97,14 +97,14 @@ function byCategory(eventTypes: readonly EventType[]): ReadonlyMap<string, reado
   return Map.groupBy(eventTypes, ({ name }) => categoryOf(name));
 }
 
-/** The company's own categories first, then those that are built in. */
+/** Custom categories first, then the built-in ones. */
 function ownFirst(a: readonly [string, readonly EventType[]], b: readonly [string, readonly EventType[]]): number {
   const builtIn = ([, types]: readonly [string, readonly EventType[]]): number =>
     Number(types.every((type) => type.builtIn));
   return builtIn(a) - builtIn(b) || (a[0] < b[0] ? -1 : 1);
 }
 
-/** The script asks for the rule anew whenever something is chosen; the server has the last word in any case. */
+/** The script reloads the rule after each change. The server checks it in any case. */
 export function ruleBox(rule: Html): Html {
   const refresh = attributes({
     'hx-get': '/webhooks/new/rule',
@@ -115,7 +115,7 @@ export function ruleBox(rule: Html): Html {
   return html`<div aria-live="polite"${refresh}>${rule}</div>`;
 }
 
-/** What the chosen events ask for. */
+/** Whether the chosen events need a key. */
 export function encryptionRule(patterns: readonly string[], hasKey: boolean, eventTypes: readonly EventType[]): Html {
   const need = encryptionNeed(patterns, eventTypes);
   if (need === null) {

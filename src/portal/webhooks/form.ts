@@ -1,4 +1,4 @@
-/** The fields of a webhook, in the order in which one thinks of them. */
+/** The fields of a webhook. */
 import type { EventType } from '../../events/event-type.ts';
 import { type Html, html } from '../../http/html.ts';
 import {
@@ -16,7 +16,7 @@ import { fieldGroup } from '../parts/form.ts';
 import type { FormLayout } from '../record-pages.ts';
 import { encryptionRule, eventsField, patternsOf, ruleBox } from './events.ts';
 
-/** What there is to choose from. */
+/** The choices of the form. */
 export type WebhookChoices = {
   readonly endpoints: readonly EndpointName[];
   readonly eventTypes: readonly EventType[];
@@ -133,7 +133,7 @@ function delivery(): FieldTable {
   };
 }
 
-/** Not a field of the webhook: what is done once it is created. */
+/** Not a field of the webhook: whether to start it after its creation. */
 const START = {
   ...tick({ label: 'Start it at once', hint: 'Otherwise what happens waits until you do.' }),
   read: () => undefined,
@@ -155,7 +155,7 @@ export function webhookLayout({ state, choices, field, group, more }: FormLayout
   )}${more('Custom headers and Standard Webhooks', 'customHeaders', 'standardWebhooks')}${field('start')}`;
 }
 
-/** Without its state, which moves by itself while a person fills in the form. */
+/** The settings without the state, which changes by itself while a person fills in the form. */
 export function webhookSettings(webhook: Webhook): unknown {
   const { state, stateReason, stateDescription, stateChangedAt, sessionId, ...settings } = viewWebhook(webhook);
   return settings;

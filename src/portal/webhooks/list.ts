@@ -1,4 +1,4 @@
-/** `/webhooks`: which events go where, and how that is going. */
+/** `/webhooks`: the list of webhooks with their states. */
 import { type Html, html } from '../../http/html.ts';
 import type { WebhookListing } from '../../store/directory.ts';
 import { viewWebhook } from '../../webhooks/view.ts';
@@ -62,7 +62,7 @@ export function webhookListPage({ pages, store, hasPage }: PageDependencies): Pa
     ];
   }
 
-  /** The way to the first delivery, which ends here. */
+  /** The steps to the first delivery. */
   async function firstWebhook(call: PageCall): Promise<Html> {
     const steps = await readSetUp(store);
     const isGuided = !isSetUp(steps) && call.may('administrator');
@@ -103,7 +103,7 @@ function webhookTable(call: PageCall, listings: readonly WebhookListing[], empty
   });
 }
 
-/** Why it is not running, in as few words as the cell has room for; all of it is on its page. */
+/** Why it is not running, shortened for the cell. Its page has the whole reason. */
 function reasonHint({ webhook, endpointEnabled }: WebhookListing): Html | null {
   const { stateReason } = viewWebhook(webhook);
   if (stateReason !== null) {

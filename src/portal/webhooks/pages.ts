@@ -1,4 +1,4 @@
-/** The pages of webhooks: the list, one webhook with what can be done with it, and its forms. */
+/** The pages of webhooks: the list, one webhook with its actions, and its forms. */
 
 import type { AttemptRecord } from '../../delivery/attempt.ts';
 import { type Html, html } from '../../http/html.ts';
@@ -156,7 +156,7 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
     ...removalPages(pages, entity, { text: async (call) => lossOf(await found(call)) }),
   ];
 
-  /** The attempt that the address names, if it is a test of this webhook. */
+  /** The attempt in the URL, if it is a test of this webhook. */
   async function testOf({ query }: PageCall, { webhook }: WebhookListing): Promise<AttemptRecord | null> {
     const attempt = await store.attempts.get(query.get('test') ?? '');
     return attempt?.kind === 'test' && attempt.webhookNumber === webhook.progress.webhookNumber ? attempt : null;
@@ -170,7 +170,7 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
     return { dead, oldestAt };
   }
 
-  /** `test` is what a test event met that was just sent. */
+  /** `test` is the result of a test event just sent. */
   async function webhookView(call: PageCall, listing: WebhookListing, test: Html | null): Promise<View> {
     const { webhook } = listing;
     const { id, name, createdAt, encryptionKeyName } = webhook;
@@ -190,7 +190,7 @@ export function webhookPages(dependencies: PageDependencies): PageRoute[] {
     return store.directory.deadRecords(progress.webhookNumber, DEAD_COUNTED_BATCHES);
   }
 
-  /** What goes with it, and what stays. */
+  /** What is deleted with the webhook, and what stays. */
   async function lossOf(listing: WebhookListing): Promise<Html> {
     const dead = await deadRecords(listing);
     const { pendingRecords } = listing;

@@ -1,4 +1,4 @@
-/** The state of a webhook in sentences, and the states it was in before. */
+/** The state of a webhook in sentences, and its history. */
 import { type Html, html } from '../../http/html.ts';
 import { adviceFor, type ErrorClass } from '../../outbound/outcome.ts';
 import { FAILING_LIMIT_MS, STATE_REASONS, type StopReason } from '../../webhooks/lifecycle.ts';
@@ -11,7 +11,7 @@ import { notice, type Tone } from '../parts/notice.ts';
 import { sentence } from '../parts/sentence.ts';
 import { relativeTime, time } from '../parts/time.ts';
 
-/** How it stands, and what to do about it where something has to be done. */
+/** The state, with advice if something has to be done. */
 export function stateNotice(webhook: Webhook, now: number): Html | null {
   const { state, stateReason, stateDescription } = viewWebhook(webhook);
   const { failingSinceAt } = webhook.progress;
@@ -54,7 +54,7 @@ function reasonSentence(reason: string | null): string {
   return at === -1 ? `The last attempt failed (${reason}).` : sentence(reason.slice(at + 2));
 }
 
-/** `at` is when it was made: the state it began in. */
+/** `at` is when the webhook was created. */
 export function historySection(
   history: readonly PastState[],
   isWhole: boolean,

@@ -1,4 +1,4 @@
-/** The webhooks that use something: the first few by name, and how many more there are. */
+/** The webhooks that use a record: the first few names, and how many more. */
 import { type Html, html } from '../../http/html.ts';
 import type { Uses } from '../../store/directory.ts';
 import type { View } from '../call.ts';
@@ -6,7 +6,7 @@ import { linkButton } from '../parts/button.ts';
 import { type PageHeader, pageHeader } from '../parts/header.ts';
 import { notice } from '../parts/notice.ts';
 
-/** `all` is where the whole list is. */
+/** `all` is the path of the whole list. */
 export function usesList({ count, first }: Uses, all: string, none = 'none'): Html {
   if (count === 0) return html`<span class="quiet">${none}</span>`;
   const names = first.map(({ id, name }) => html`<li><a href="/webhooks/${id}">${name}</a></li>`);
@@ -14,7 +14,7 @@ export function usesList({ count, first }: Uses, all: string, none = 'none'): Ht
   return html`<ul class="uses">${names}${more > 0 ? html`<li><a href="${all}">and ${more} more</a></li>` : null}</ul>`;
 }
 
-/** In place of the question whether to delete what webhooks still use: which these are. */
+/** Shown instead of the question whether to delete a record that webhooks use. */
 export function stillUsedView({
   title,
   crumbs,
