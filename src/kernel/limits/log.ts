@@ -11,8 +11,8 @@ export const REPLAY_COUNTED_AT_ONCE = 2000;
 /** Processes that publish at the same time may write events out of order: largest distance in a log. */
 export const LOG_DISORDER_RECORDS = 256;
 export const LOG_DISORDER_MS = 60_000;
-/** Records that a list of all webhooks reads ahead per webhook to sort them, and webhooks per turn of the event loop. */
-export const SORTED_AHEAD = 64;
-export const MERGED_AT_ONCE = 50;
+/** Records that a list of all webhooks reads of one webhook at a time, and webhooks per turn of the event loop. */
+export const READ_PER_WEBHOOK = 64;
+export const WEBHOOKS_AT_ONCE = 50;
 /** Entries of the audit log examined per turn of the event loop. */
 export const AUDIT_EXAMINED_AT_ONCE = 2000;

@@ -1,4 +1,4 @@
-/** Deliveries as people see them: a record of a webhook's log with the state of its batch. Reads only. */
+/** Deliveries: the records of webhooks' logs with the state of their batch. Reads only. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
@@ -9,32 +9,35 @@ import {
   rowKeyOf,
   rowKeyTime,
 } from '../../../kernel/ids.ts';
+import { BATCH_RECORDS_MAX } from '../../../kernel/limits/limits.ts';
 import { DELIVERIES_EXAMINED_AT_ONCE, DELIVERIES_EXAMINED_MAX } from '../../../kernel/limits/log.ts';
 import type { Delivery, DeliveryState } from '../../../webhooks/delivery.ts';
 import type { WebhookState } from '../../../webhooks/webhook.ts';
 import type { DeliveryFilter, DeliveryPage, DeliveryStore } from '../../deliveries.ts';
 import type { Database, Row } from '../driver/database.ts';
-import { placesInState, placesInStateOfAll } from './delivery-merge.ts';
 import {
   addressOf,
   comparePlaces,
   type EventKind,
   FIRST_PLACE,
   type KeyRange,
+  offsetsAround,
+  offsetsWithin,
   type Place,
   type Places,
   placesInAllLogs,
   placesInLog,
+  placesInState,
+  placesInStateOfAll,
   placesOfEvents,
 } from './delivery-places.ts';
-import { offsetsAround, offsetsWithin } from './log-search.ts';
 
-// A record that was erased before its batch was settled did not go out with the others, nor in what was attempted since: that was the
-// end of it. Its batch is the last one that begins at or before it, if it reaches that far.
+// The batch of a record is the last one that begins at or before it, if it reaches that far. A record that was erased before its batch
+// was settled is discarded: attempts since the erasure did not carry it.
 const UNSENT = 'e.erased_at < coalesce(b.settled_at, e.erased_at + 1)';
 const SENT_SINCE = `
   SELECT count(*) FROM attempt AS a WHERE a.webhook_number = o.webhook_number AND a.started_at >= e.erased_at
-    AND a.first_offset BETWEEN o.record_offset - 999 AND o.record_offset AND a.last_offset >= o.record_offset`;
+    AND a.first_offset BETWEEN o.record_offset - ${BATCH_RECORDS_MAX - 1} AND o.record_offset AND a.last_offset >= o.record_offset`;
 const READ = `
   SELECT o.webhook_number, o.record_offset, o.event_key, w.id AS webhook_id, w.name AS webhook_name, p.state AS webhook_state,
          e.id AS event_id, e.type, e.subject, e.created_at,
@@ -98,12 +101,12 @@ async function list(
     if (last === undefined) return { items, next: null };
     examined += places.length;
     if (examined >= DELIVERIES_EXAMINED_MAX) return { items, next: deliveryId(addressOf(last)) };
-    // So many rows hold up everybody else for a few milliseconds.
+    // Reading so many rows takes some milliseconds, so other work gets a turn.
     await nextTurn();
   }
 }
 
-/** Where records that may fit lie: by what parts them best. Everything else is left to `fits`. */
+/** The source of places for the most selective condition of the filter. `fits` checks the others. */
 async function placesFor(db: Database, filter: DeliveryFilter, before: DeliveryAddress | null): Promise<Places> {
   const { webhookNumber, state, eventId, subject, eventType, offsets: named } = filter;
   const inLog = webhookNumber ?? null;
@@ -116,10 +119,10 @@ async function placesFor(db: Database, filter: DeliveryFilter, before: DeliveryA
     placesOfEvents(db, { kind, value, inLog }, await keys());
   if (subject !== undefined) return events('subject', subject);
   if (state === 'discarded') return events('erased', null);
-  const narrow = state === 'dead' || state === 'pending' ? state : null;
-  if (eventType !== undefined && narrow === null) return events('type', eventType);
+  const indexed = state === 'dead' || state === 'pending' ? state : null;
+  if (eventType !== undefined && indexed === null) return events('type', eventType);
   if (webhookNumber === undefined) {
-    return narrow === null ? placesInAllLogs(db, await keys()) : placesInStateOfAll(db, narrow, await keys());
+    return indexed === null ? placesInAllLogs(db, await keys()) : placesInStateOfAll(db, indexed, await keys());
   }
   const offsets =
     named === undefined ? await offsetsAround(db, webhookNumber, filter) : { from: named.first, below: named.last + 1 };
@@ -145,7 +148,7 @@ async function keyRange(db: Database, { since, until }: Keys, before: DeliveryAd
 async function placeOf(db: Database, { createdAt, webhookNumber, offset }: DeliveryAddress): Promise<Place> {
   if (webhookNumber === 0) return { key: firstRowKeyAt(createdAt) + offset, webhookNumber, offset };
   const record = await db.get(EVENT_KEY, { webhookNumber, offset });
-  // Where housekeeping has taken the record meanwhile, the page begins anew at its millisecond: rather twice than not at all.
+  // If housekeeping has deleted the record, the page begins with all records of its millisecond: it may repeat some but misses none.
   return { key: Number(record?.event_key ?? firstRowKeyAt(createdAt + 1)), webhookNumber, offset };
 }
 
