@@ -41,6 +41,8 @@ export const AUDIT_HEAD_EVERY_MS = 3_600_000;
 /** Days before the expiry of keys and client certificates at which to warn, and how often to check. */
 export const EXPIRY_WARNING_DAYS: readonly number[] = [30, 7, 1];
 export const EXPIRY_LOOK_EVERY_MS = 3_600_000;
+/** Webhooks that a warning names. */
+export const EXPIRY_WEBHOOKS_MAX = 1000;
 /** Longest time before the expiry of the service's own certificate at which to warn, and how often to check. */
 export const SERVING_CERTIFICATE_WARNING_MS: number = 14 * 86_400_000;
 export const SERVING_CERTIFICATE_LOOK_EVERY_MS = 86_400_000;

@@ -128,6 +128,8 @@ export const SLOW_LOOKUP_MS = 1000;
 export const NAMES_REMEMBERED = 10_000;
 
 // Administered resources (contract §4).
+/** Resources that are named as users of another one, for example because it cannot be deleted. */
+export const DEPENDENTS_NAMED = 10;
 export const SCOPES_PER_PRODUCT_MAX = 1000;
 export const PERMISSIONS_MAX = 1000;
 export const SCOPES_PER_APPLICATION_MAX = 1000;

@@ -29,7 +29,7 @@ const CONDITIONS: { readonly [Name in keyof AuditFilter]-?: string } = {
 const LAST_NUMBER = 'SELECT max(number) AS number FROM audit';
 const HEAD = 'SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1';
 const HAS_HEAD = 'SELECT 1 FROM audit WHERE number = @entries AND hash = @hash';
-const CHAIN = `SELECT ${COLUMNS}, previous_hash, hash FROM audit WHERE number > @after ORDER BY number LIMIT 1000`;
+const CHAIN = `SELECT ${COLUMNS}, previous_hash, hash FROM audit WHERE number > @after ORDER BY number LIMIT ${AUDIT_EXAMINED_AT_ONCE}`;
 
 export function auditStatement(entry: AuditEntry): Statement {
   const changes = JSON.stringify(entry.changes);

@@ -1,6 +1,7 @@
 /** Erasure of one person's data (`event`, `attempt`): overwritten in place, in steps, with nothing of it left in the file. */
 
 import { ERASURE_UNDER_WAY_MS } from '../../kernel/limits/housekeeping.ts';
+import { BATCH_RECORDS_MAX } from '../../kernel/limits/limits.ts';
 import type { Erasure, ErasureStore } from '../events.ts';
 import { measured, type StepResult } from '../steps.ts';
 import { auditStatement } from './audit.ts';
@@ -53,12 +54,12 @@ const COUNT_EVENTS = `
 const ERASE = `
   UPDATE event SET data = NULL, content_hash = NULL, erased_at = @at
   WHERE key IN (SELECT value FROM json_each(@keys)) AND erased_at IS NULL`;
-// Served by attempt_record: a batch has at most 1000 records, so one that covers the offset begins at most 999 before it.
+// Index: attempt_record. A batch that covers the offset begins less than BATCH_RECORDS_MAX before it.
 const ANSWERED = `
   SELECT a.key
   FROM json_each(@keys) AS erased CROSS JOIN outbox AS o ON o.event_key = erased.value
   CROSS JOIN attempt AS a ON a.webhook_number = o.webhook_number
-    AND a.first_offset BETWEEN o.record_offset - 999 AND o.record_offset AND a.last_offset >= o.record_offset
+    AND a.first_offset > o.record_offset - ${BATCH_RECORDS_MAX} AND a.first_offset <= o.record_offset AND a.last_offset >= o.record_offset
   WHERE a.response_body IS NOT NULL OR a.response_headers IS NOT NULL`;
 // Counted before it is done. Two processes may work on one erasure: whoever comes second finds another `after_key`, and does nothing.
 const COUNT = `

@@ -1,5 +1,6 @@
 /** PGP keys and client certificates that expire soon, and which warnings were given (`pgp_key`, `endpoint`). */
 
+import { EXPIRY_WEBHOOKS_MAX } from '../../kernel/limits/housekeeping.ts';
 import type { Expiring, Expiry, ExpiryStore } from '../housekeeping.ts';
 import type { Database, Row, Statement } from './driver/database.ts';
 import { publishStatements } from './events.ts';
@@ -24,11 +25,11 @@ function dueSql(kind: Expiring['kind']): string {
   const { table, expiresAt, warnedDays, users } = TABLES[kind];
   return `
     SELECT id, name, ${expiresAt} AS expires_at, updated_at,
-      (SELECT json_group_array(id) FROM (SELECT id FROM webhook WHERE ${users} ORDER BY number LIMIT 1000)) AS webhook_ids
+      (SELECT json_group_array(id) FROM (SELECT id FROM webhook WHERE ${users} ORDER BY number LIMIT ${EXPIRY_WEBHOOKS_MAX})) AS webhook_ids
     FROM ${table} AS expiring
     WHERE ${expiresAt} > @now AND EXISTS (
       SELECT 1 FROM json_each(@thresholds) AS threshold
-      WHERE ${expiresAt} <= threshold.value ->> 'until' AND coalesce(${warnedDays}, 1000000) > threshold.value ->> 'days')
+      WHERE ${expiresAt} <= threshold.value ->> 'until' AND (${warnedDays} IS NULL OR ${warnedDays} > threshold.value ->> 'days'))
     ORDER BY ${expiresAt} LIMIT 1`;
 }
 

@@ -5,6 +5,7 @@
 
 import { firstRowKeyAt, rowKeyTime } from '../../kernel/ids.ts';
 import { STEP_PAYLOAD_BYTES } from '../../kernel/limits/housekeeping.ts';
+import { BATCH_RECORDS_MAX } from '../../kernel/limits/limits.ts';
 import { StaleWrite } from '../errors.ts';
 import type { RecordSweep, RetentionStore, SweepStep } from '../housekeeping.ts';
 import { measured, type StepResult } from '../steps.ts';
@@ -35,7 +36,7 @@ const TAKE_RECORDS =
 // Served by attempt_record. An attempt may begin before the stretch and end behind it: it goes when no record of its is left.
 const ATTEMPTS_OF = `
   SELECT key FROM attempt AS a
-  WHERE webhook_number = @webhookNumber AND first_offset BETWEEN @first - 999 AND @last AND last_offset >= @first
+  WHERE webhook_number = @webhookNumber AND first_offset > @first - ${BATCH_RECORDS_MAX} AND first_offset <= @last AND last_offset >= @first
     AND NOT EXISTS (SELECT 1 FROM outbox WHERE webhook_number = @webhookNumber AND record_offset BETWEEN a.first_offset AND @first - 1)
     AND NOT EXISTS (SELECT 1 FROM outbox WHERE webhook_number = @webhookNumber AND record_offset BETWEEN @last + 1 AND a.last_offset)
   LIMIT @limit`;

@@ -2,6 +2,7 @@
 
 import type { Application } from '../../../access/application.ts';
 import { APPLICATION_USES_AT_ONCE } from '../../../kernel/limits/housekeeping.ts';
+import { DEPENDENTS_NAMED } from '../../../kernel/limits/limits.ts';
 import type { ApplicationStore, ApplicationUseStore } from '../../access.ts';
 import type { ListColumns } from '../delivery/conditions.ts';
 import type { Database, Row, Statement } from '../driver/database.ts';
@@ -44,11 +45,11 @@ const GET_CLIENT = `
   FROM application AS a JOIN user_account AS u ON u.id = a.user_id
   WHERE a.client_id = @clientId`;
 // Served by application_user.
-const OF_USER = 'FROM application WHERE user_id = @userId ORDER BY id LIMIT 10';
+const OF_USER = `FROM application WHERE user_id = @userId ORDER BY id LIMIT ${DEPENDENTS_NAMED}`;
 const WITH_SCOPE = `
   FROM application
   WHERE EXISTS (SELECT 1 FROM json_each(application.scopes) AS held JOIN json_each(@scopes) AS asked ON asked.value = held.value)
-  ORDER BY id LIMIT 10`;
+  ORDER BY id LIMIT ${DEPENDENTS_NAMED}`;
 const HOLDERS = `
   SELECT a.id, a.name, a.client_id, a.active, u.user_name, u.active AS user_active,
          EXISTS (SELECT 1 FROM json_each(u.permissions) AS had WHERE had.value = @permission) AS permitted

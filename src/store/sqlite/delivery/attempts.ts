@@ -2,6 +2,7 @@
 
 import type { AttemptKind, AttemptRecord } from '../../../delivery/attempt.ts';
 import { firstRowKeyAt, isUuidV7, rowKeyOf, rowKeyTime } from '../../../kernel/ids.ts';
+import { BATCH_RECORDS_MAX } from '../../../kernel/limits/limits.ts';
 import { ATTEMPTS_LOOKED_THROUGH, BATCH_BEGUN_MS } from '../../../kernel/limits/log.ts';
 import type { Timings } from '../../../outbound/outcome.ts';
 import type { AttemptStore } from '../../deliveries.ts';
@@ -15,11 +16,11 @@ const INSERT = `
     @responseStatus, iif(erased, NULL, @responseHeaders), iif(erased, NULL, @responseBody), @errorClass, @errorMessage, @timings
   FROM (SELECT ${CARRIED_ERASED} AS erased)`;
 const GET = 'SELECT * FROM attempt WHERE key = @key AND id = @id';
-// Served by attempt_record: a batch has at most 1000 records, so one that covers the offset begins at most 999 before it. What was sent
-// after the record's data had been erased did not carry it.
+// Index: attempt_record. A batch that covers the offset begins less than BATCH_RECORDS_MAX before it. Attempts after the erasure of the
+// record did not carry it.
 const OF_RECORD = `
   SELECT * FROM attempt
-  WHERE webhook_number = @webhookNumber AND first_offset BETWEEN @offset - 999 AND @offset AND last_offset >= @offset AND started_at < coalesce((
+  WHERE webhook_number = @webhookNumber AND first_offset > @offset - ${BATCH_RECORDS_MAX} AND first_offset <= @offset AND last_offset >= @offset AND started_at < coalesce((
     SELECT e.erased_at FROM outbox AS o CROSS JOIN event AS e ON e.key = o.event_key
     WHERE o.webhook_number = @webhookNumber AND o.record_offset = @offset), started_at + 1)
   ORDER BY key DESC LIMIT @limit`;

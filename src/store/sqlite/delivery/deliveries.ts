@@ -37,7 +37,7 @@ import {
 const UNSENT = 'e.erased_at < coalesce(b.settled_at, e.erased_at + 1)';
 const SENT_SINCE = `
   SELECT count(*) FROM attempt AS a WHERE a.webhook_number = o.webhook_number AND a.started_at >= e.erased_at
-    AND a.first_offset BETWEEN o.record_offset - ${BATCH_RECORDS_MAX - 1} AND o.record_offset AND a.last_offset >= o.record_offset`;
+    AND a.first_offset > o.record_offset - ${BATCH_RECORDS_MAX} AND a.first_offset <= o.record_offset AND a.last_offset >= o.record_offset`;
 const READ = `
   SELECT o.webhook_number, o.record_offset, o.event_key, w.id AS webhook_id, w.name AS webhook_name, p.state AS webhook_state,
          e.id AS event_id, e.type, e.subject, e.created_at,

@@ -1,5 +1,6 @@
 /** Webhooks (`webhook`, `subscription`) and where the service is with each (`webhook_progress`). */
 
+import { DEPENDENTS_NAMED } from '../../../kernel/limits/limits.ts';
 import type { Progress, StateChange, Webhook, WebhookConfiguration, WebhookState } from '../../../webhooks/webhook.ts';
 import type { CustomHeader } from '../../../wire/signature.ts';
 import type { WebhookStore } from '../../webhooks.ts';
@@ -62,12 +63,12 @@ const LIST: ListColumns = {
   },
   sorts: { name: 'w.name COLLATE NOCASE' },
 };
-const OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId ORDER BY w.number LIMIT 10`;
+const OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId ORDER BY w.number LIMIT ${DEPENDENTS_NAMED}`;
 const STANDARD_OF_ENDPOINT = `${SELECT} WHERE w.endpoint_id = @endpointId AND w.standard_webhooks = 1 ORDER BY w.number LIMIT 1`;
 const STOPPED_WITH_ENDPOINT = `
   ${SELECT} WHERE w.endpoint_id = @endpointId AND p.state = 'stopped' AND p.state_reason = 'endpoint_disabled' ORDER BY w.number`;
-const OF_KEY = `${SELECT} WHERE w.encryption_key_name = @name ORDER BY w.number LIMIT 10`;
-const OF_PATTERN = `${SELECT} WHERE w.number IN (SELECT webhook_number FROM subscription WHERE pattern = @pattern) LIMIT 10`;
+const OF_KEY = `${SELECT} WHERE w.encryption_key_name = @name ORDER BY w.number LIMIT ${DEPENDENTS_NAMED}`;
+const OF_PATTERN = `${SELECT} WHERE w.number IN (SELECT webhook_number FROM subscription WHERE pattern = @pattern) LIMIT ${DEPENDENTS_NAMED}`;
 
 // Webhooks are few: no index by state. `wake_at` is before any attempt that is due, and before the end of any lease.
 const FAILING_SINCE = `
@@ -76,7 +77,7 @@ const FAILING_SINCE = `
 
 const UNENCRYPTED = `${SELECT}
   WHERE w.encryption_key_name IS NULL
-    AND w.number IN (SELECT webhook_number FROM subscription WHERE pattern IN (@type, @category, '*')) LIMIT 10`;
+    AND w.number IN (SELECT webhook_number FROM subscription WHERE pattern IN (@type, @category, '*')) LIMIT ${DEPENDENTS_NAMED}`;
 
 const BEGIN_PROGRESS = `
   INSERT INTO webhook_progress (webhook_number, state, state_at, next_offset, cursor_offset, failure_streak, dead_streak)
