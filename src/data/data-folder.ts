@@ -16,7 +16,6 @@ import { Refusal } from '../kernel/refusal.ts';
 import { createVault, type Vault } from '../kernel/vault.ts';
 import type { Log } from '../observe/log.ts';
 import type { FirstCredentialStore } from '../store/settings.ts';
-import { firstCredentialStore } from '../store/sqlite/access/first-credentials.ts';
 import { damages, damagesAtStart, lacksLog, RESTORE_ADVICE, tellsDamage } from '../store/sqlite/damage.ts';
 import {
   createSchema,
@@ -29,6 +28,7 @@ import {
 import { openSqlite, type SqliteDatabase } from '../store/sqlite/driver/sqlite.ts';
 import type { ThreadEvents } from '../store/sqlite/driver/thread-writer.ts';
 import { largestRowKey } from '../store/sqlite/row-keys.ts';
+import { firstCredentialStore } from '../store/sqlite/settings.ts';
 import { createStore } from '../store/sqlite/store.ts';
 import type { Store } from '../store/store.ts';
 import { removeDownload } from './download.ts';

@@ -1,6 +1,4 @@
 /** Facts about this database itself (`setting`). */
-
-/** Facts about this database itself (`setting`). */
 export type SettingStore = {
   /** Writes and syncs a small row. Rejects if the database cannot be written. */
   proveWritable(now: number): Promise<void>;
@@ -13,7 +11,7 @@ export type SettingStore = {
   knowsMasterKey(): Promise<boolean>;
 };
 
-/** The credentials of the first start, sealed, from before anything is made with them until they were shown (`setting`). */
+/** The credentials of the first start. They are stored before anything is created with them. */
 export type PendingCredentials = {
   readonly adminPassword: string;
   readonly clientId: string;

@@ -1,4 +1,4 @@
-/** The audit log: appended in the transaction of the change itself, each entry chained to the one before by its hash. */
+/** The audit log. An entry is written in the transaction of its change and carries the hash of the previous entry. */
 
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -7,7 +7,7 @@ import type { AuditEntry, Changes } from '../../resources/audit.ts';
 import type { AuditFilter, AuditRecord, AuditStore } from '../audit.ts';
 import type { Database, Row, Statement } from './driver/database.ts';
 
-// The hash is computed where the entry's place in the chain is decided: inside the transaction.
+// The hash is computed in the transaction, where the previous entry is known.
 const APPEND = `
   INSERT INTO audit (number, id, at, actor, action, target, changes, previous_hash, hash)
   SELECT last.number + 1, @id, @at, @actor, @action, @target, @changes, last.hash, sha256_hex(last.hash || @content)
@@ -16,7 +16,7 @@ const APPEND = `
 const COLUMNS = 'number, id, at, actor, action, target, changes';
 const GET = `SELECT ${COLUMNS} FROM audit WHERE id = @id`;
 const NUMBER_OF = 'SELECT number FROM audit WHERE id = @id';
-/** Each condition of a list. Actions and targets by how they begin: `webhook.`, `webhook:`. */
+/** The condition of each filter. `action` and `target` match prefixes: `webhook.`, `webhook:`. */
 const CONDITIONS: { readonly [Name in keyof AuditFilter]-?: string } = {
   actor: 'actor = @actor',
   action: 'substr(action, 1, length(@action)) = @action',
@@ -79,7 +79,7 @@ export function auditStore(db: Database): AuditStore {
 
 type Page = { readonly before: string | null; readonly limit: number; readonly filter: AuditFilter };
 
-/** Where few entries fit, a page goes through the whole log: in stretches, for each of which everybody else waits a millisecond. */
+/** If few entries match, a page scans the whole log, in stretches of about a millisecond with a turn of the event loop between them. */
 async function list(db: Database, { before, limit, filter }: Page): Promise<AuditRecord[]> {
   const names = Object.keys(filter) as (keyof AuditFilter)[];
   const where = ['number BETWEEN @from AND @through', ...names.map((name) => CONDITIONS[name])].join(' AND ');
@@ -87,7 +87,7 @@ async function list(db: Database, { before, limit, filter }: Page): Promise<Audi
   const found: AuditRecord[] = [];
   let through = await lastNumber(db, before);
   while (found.length < limit && through > 0) {
-    // What is told of one thing has an index.
+    // Index: audit_target.
     const isIndexed = filter.target !== undefined || filter.exactTarget !== undefined;
     const from = !isIndexed ? through - AUDIT_EXAMINED_AT_ONCE + 1 : 0;
     const rows = await db.all(sql, { ...filter, from, through, limit: limit - found.length });
@@ -98,7 +98,7 @@ async function list(db: Database, { before, limit, filter }: Page): Promise<Audi
   return found;
 }
 
-/** The newest number that a page may have; 0: none. */
+/** The newest number of the page; 0 if there is none. */
 async function lastNumber(db: Database, before: string | null): Promise<number> {
   if (before === null) return Number((await db.get(LAST_NUMBER, {}))?.number ?? 0);
   return Number((await db.get(NUMBER_OF, { id: before }))?.number ?? 1) - 1;
@@ -112,7 +112,7 @@ function read(row: Row): AuditRecord {
   return { ...readPlain(row), changes: JSON.parse(String(row.changes)) as Changes };
 }
 
-/** All but the changes, whose text is checked as it stands: once tampered with, it may not be JSON any more. */
+/** All fields but the changes. Their text is hashed as stored, and if it was tampered with it may not be JSON. */
 function readPlain(row: Row): Omit<AuditRecord, 'changes'> {
   return {
     number: Number(row.number),

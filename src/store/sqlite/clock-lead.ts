@@ -1,6 +1,6 @@
 /**
- * What was written by a clock that has been set since (`batch`, `webhook_progress`). Where it is known by how much the clock was set,
- * instants move with it; what else lies further ahead than any rule can put it is taken for now. In steps, however much it is.
+ * Corrects times that were written before the clock was set (`batch`, `webhook_progress`). If the difference is known, times move by it.
+ * Any other time that is further ahead than the rules allow becomes now. Works in steps.
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -11,7 +11,7 @@ import { makeDue } from './delivery/resume.ts';
 import { IS_RUNNABLE, wokenBy } from './delivery/wake.ts';
 import { type Database, resultsByStatement, type Statement } from './driver/database.ts';
 
-// Served by batch_due: a look for each webhook where there is nothing. What is under way is its lease's.
+// Index: batch_due, one look-up for a webhook without such batches. Leased batches are left to the end of their lease.
 const HELD_UP = `
   SELECT b.webhook_number, b.first_offset FROM webhook AS w
   CROSS JOIN batch AS b INDEXED BY batch_due
@@ -22,7 +22,7 @@ const WAKE = `
   WHERE ${IS_RUNNABLE} AND webhook_number IN (SELECT webhook_number FROM (${HELD_UP}))`;
 const MAKE_DUE = `
   UPDATE batch SET next_attempt_at = @now WHERE (webhook_number, first_offset) IN (${HELD_UP})`;
-// Webhooks are few: no index. Heartbeats, the session and the end of failing are reckoned from what was, which is never ahead.
+// No index, because there are few webhooks. Recorded times are never in the future: heartbeats, sessions and failing are computed from them.
 const PROGRESS = `
   UPDATE webhook_progress
   SET state_at = min(state_at, @now), session_at = min(session_at, @now), sent_at = min(sent_at, @now),
@@ -32,7 +32,7 @@ const PROGRESS = `
   WHERE max(state_at, coalesce(session_at, 0), coalesce(sent_at, 0), coalesce(failing_since_at, 0)) > @recorded
     OR probe_at > @latest OR wake_at > @latestLook`;
 
-// A clock that was set forward makes work due early, which delays nothing; but no time has passed in which attempts failed.
+// A clock that was set forward makes work due early, which is harmless. But webhooks have not been failing for the skipped time.
 const SET_FORWARD = `
   UPDATE webhook_progress SET failing_since_at = failing_since_at + @byMs WHERE failing_since_at IS NOT NULL`;
 const SET_BACK = `
@@ -41,7 +41,7 @@ const SET_BACK = `
       failing_since_at = failing_since_at - @byMs, probe_at = probe_at - @byMs, wake_at = wake_at - @byMs`;
 const WAITING = `SELECT webhook_number FROM webhook_progress WHERE pending_records > 0`;
 const LATEST_ATTEMPT = 'SELECT max(sent_at) AS at FROM webhook_progress';
-// Nothing is known of the time in which no process ran: what counts is the time from the first failed attempt to the last.
+// Time without a running process does not count: only the time from the first failed attempt to the last one.
 const FAILING_UNTIL_STOPPED = `
   UPDATE webhook_progress
   SET failing_since_at = @now - max(0, coalesce(sent_at, failing_since_at) - failing_since_at)
@@ -50,10 +50,9 @@ const FAILING_UNTIL_STOPPED = `
 export function clockLeadStore(database: Database): ClockLeadStore {
   const step: ClockLeadStore['step'] = (now, size) =>
     measured(database, async (db) => {
-      // The longest that a batch or a webhook is made to wait, by a clock that is behind by a little; what its policy has it wait is 12
-      // hours at most.
+      // The longest wait of a batch or a webhook is a receiver's Retry-After; backoff is shorter. Clocks may differ a little.
       const latest = now + RETRY_AFTER_MAX_MS + CLOCK_BEHIND_MAX_MS;
-      // A heartbeat or the session's renewal is a day away at most, a slow rate's next record 28 hours.
+      // A heartbeat or a new session is at most a day away, the next record at a low rate 28 hours.
       const latestLook = now + 2 * RETRY_AFTER_MAX_MS;
       const heldUp = { now, latest, limit: size };
       const makeBatchesDue: Statement = { sql: MAKE_DUE, params: heldUp };

@@ -3,11 +3,10 @@
 import type { Employee } from '../../employees/employee.ts';
 import type { EmployeeStore } from '../employees.ts';
 import type { Filter } from '../resource.ts';
-import { filtered } from './delivery/conditions.ts';
 import type { Database } from './driver/database.ts';
 import { flag, number, table, text, textOrNull } from './driver/table.ts';
 import { publishStatements } from './events.ts';
-import { readOne } from './resource.ts';
+import { filtered, readOne } from './resource.ts';
 
 const EMPLOYEE = table<Employee>('employee', 'userId', {
   userId: text,
@@ -25,8 +24,7 @@ const EMPLOYEE = table<Employee>('employee', 'userId', {
 });
 
 const GET = `SELECT ${EMPLOYEE.columns()} FROM employee WHERE user_id = @userId`;
-// Served by the primary key, by the unique indexes on user_name and external_id where one of them is given, or by employee_division,
-// one range per division; the divisions of a constraint are few.
+// Indexes: the primary key, the unique ones on user_name and external_id, or employee_division with a range for each division.
 const CONDITIONS = {
   divisions: 'division IN (SELECT value FROM json_each(@divisions))',
   userName: 'user_name = @userName',

@@ -1,4 +1,4 @@
-/** Erasure of one person's data (`event`, `attempt`): overwritten in place, in steps, with nothing of it left in the file. */
+/** Erasure of one person's data (`event`, `attempt`): overwrites it in steps and leaves no copy in the file. */
 
 import { ERASURE_UNDER_WAY_MS } from '../../kernel/limits/housekeeping.ts';
 import { BATCH_RECORDS_MAX } from '../../kernel/limits/limits.ts';
@@ -28,20 +28,20 @@ const ATTEMPT: RowLayout = {
   ],
 };
 
-// Served by event_subject. Those erased before are gone over again, for the sake of attempts that were under way then.
+// Index: event_subject. Includes events that are already erased, for the sake of attempts that were in progress then.
 const EVENTS = `
   SELECT key, erased_at FROM event WHERE subject = @subject AND key > @after AND key <= @through ORDER BY key LIMIT @limit`;
-// What was published by now is meant, and nothing later. Events of a person lie at the end of event_subject.
+// Covers the events published so far. Index: event_subject.
 const BEGIN = `
   INSERT INTO erasure (id, subject, actor, through_key, after_key, started_at)
   SELECT @id, @subject, @actor, coalesce(max(key), -1), -1, @startedAt FROM event WHERE subject = @subject`;
 const COLUMNS =
   'id, subject, actor, through_key, after_key, events, deliveries_discarded, attempts, started_at, finished_at';
 const GET = `SELECT ${COLUMNS} FROM erasure WHERE id = @id`;
-// Served by erasure_open.
+// Index: erasure_open.
 const OPEN = `SELECT id, subject FROM erasure INDEXED BY erasure_open WHERE finished_at IS NULL ORDER BY started_at, id`;
 const FINISH = 'UPDATE erasure SET finished_at = @at WHERE id = @id AND finished_at IS NULL';
-// A record without a batch waits; one whose batch is pending does too. Of a batch that was settled since the erasure began it was left out.
+// Records without a batch or in a pending batch are still to be sent. A batch that was settled after the erasure began left the record out.
 const COUNT_DISCARDED = `
   SELECT count(*)
   FROM event AS e CROSS JOIN outbox AS o ON o.event_key = e.key
@@ -61,7 +61,7 @@ const ANSWERED = `
   CROSS JOIN attempt AS a ON a.webhook_number = o.webhook_number
     AND a.first_offset > o.record_offset - ${BATCH_RECORDS_MAX} AND a.first_offset <= o.record_offset AND a.last_offset >= o.record_offset
   WHERE a.response_body IS NOT NULL OR a.response_headers IS NOT NULL`;
-// Counted before it is done. Two processes may work on one erasure: whoever comes second finds another `after_key`, and does nothing.
+// Counts before the data is overwritten. If two processes work on one erasure, the second one finds another `after_key` and does nothing.
 const COUNT = `
   UPDATE erasure SET after_key = @reached, events = events + (${COUNT_EVENTS}),
     deliveries_discarded = deliveries_discarded + (${COUNT_DISCARDED}),
@@ -71,8 +71,8 @@ const ERASE_ANSWERS = `
   UPDATE attempt SET response_body = NULL, response_headers = NULL WHERE key IN (${ANSWERED})`;
 
 /**
- * Whether an attempt that is being written carried an event that was erased after its records had been read: its answer, which may
- * repeat them, is not kept then. Named parameters as in the insertion of an attempt. Served by event_erased.
+ * Whether an attempt carried an event that was erased after its records had been read. Its response may repeat the data and is then not
+ * stored. Parameters as in the insertion of an attempt. Index: event_erased.
  */
 export const CARRIED_ERASED = `
   EXISTS (SELECT 1 FROM event AS e CROSS JOIN outbox AS o ON o.event_key = e.key

@@ -1,4 +1,4 @@
-/** Publishing (`event`, `outbox`): the statements that append an event and its records to every subscribed webhook's log. */
+/** Publishing (`event`, `outbox`): appends an event, and a record of it to the log of every subscribed webhook. */
 
 import type { Idempotency, NewEvent } from '../../events/event.ts';
 import { rowKeyOf } from '../../kernel/ids.ts';
@@ -7,7 +7,7 @@ import type { EventStore } from '../events.ts';
 import { IS_RUNNABLE, wokenBy } from './delivery/wake.ts';
 import { type Database, resultsByStatement, type Statement } from './driver/database.ts';
 
-// Takes the key if it is free or has expired; otherwise it keeps standing for the earlier event.
+// Takes the key if it is free or expired. Otherwise it stays with the earlier event.
 const TAKE_KEY = `
   INSERT INTO idempotency (publisher, key, event_id, event_key, expires_at) VALUES (@publisher, @key, @eventId, @eventKey, @expiresAt)
   ON CONFLICT (publisher, key) DO UPDATE
@@ -20,7 +20,7 @@ const INSERT_ONCE = `
   INSERT INTO event (key, id, type, data, subject, correlation_id, actor_id, created_at, content_hash)
   SELECT @key, @id, @type, @data, @subject, @correlationId, @actorId, @createdAt, @contentHash
   WHERE EXISTS (SELECT 1 FROM idempotency WHERE publisher = @publisher AND key = @idempotencyKey AND event_id = @id)`;
-// An erased event has no hash to compare with: a repeat of it publishes nothing, whatever it says.
+// An erased event has no hash: repeating its key publishes nothing, whatever the content is.
 const IS_SAME = '(e.content_hash IS NULL OR e.content_hash = @contentHash)';
 const HOLDER = `
   SELECT i.event_id FROM idempotency AS i LEFT JOIN event AS e ON e.key = i.event_key
@@ -31,14 +31,14 @@ const OTHER_HOLDER = `
 
 const SUBSCRIBED = `
   SELECT webhook_number FROM subscription WHERE pattern IN (@type, @category, '*')`;
-// A duplicate was not inserted, so it fans out to nobody.
+// A duplicate was not inserted, so it is added to no log.
 const FAN_OUT = `
   INSERT INTO outbox (webhook_number, record_offset, event_key, data_bytes)
   SELECT p.webhook_number, p.next_offset, e.key, octet_length(e.data)
   FROM event AS e CROSS JOIN webhook_progress AS p
   WHERE e.key = @key AND e.id = @id AND p.webhook_number IN (${SUBSCRIBED})`;
-// An ordered webhook sends nothing new before what is pending is delivered or dead, and who settles that looks for more: to wake it
-// would cost a look and a commit for each event.
+// An ordered webhook sends new records only after its pending batch is settled, and the settlement looks for more. Waking it here would
+// cost a look and a commit for each event.
 const WAKE_AT = `CASE WHEN ${IS_RUNNABLE} THEN
         CASE WHEN pending_records > 0 AND (SELECT ordered FROM webhook WHERE number = webhook_progress.webhook_number) THEN wake_at
           ELSE ${wokenBy('@createdAt')} END
@@ -49,7 +49,7 @@ const ADVANCE = `
       wake_at = ${WAKE_AT}
   WHERE webhook_number IN (${SUBSCRIBED}) AND EXISTS (SELECT 1 FROM event WHERE key = @key AND id = @id)`;
 
-// The same for all events of a request: a log is gone to once, and not once for each event. What was inserted, by key and id.
+// The same for all events of a request, with one write per log instead of one per event. The inserted events by key and id.
 const INSERTED = 'json_each(@inserted) AS j CROSS JOIN event AS e ON e.key = j.value ->> 0 AND e.id = j.value ->> 1';
 const FAN_OUT_ALL = `
   WITH fresh AS MATERIALIZED (SELECT e.key, e.type, octet_length(e.data) AS data_bytes FROM ${INSERTED}),
@@ -79,7 +79,7 @@ export function publishStatements(event: NewEvent): Statement[] {
   ];
 }
 
-/** Appends several, in their order; keys are drawn in ascending order. */
+/** Appends several events in their order. Their keys ascend. */
 function publishAllStatements(events: readonly NewEvent[]): Statement[] {
   const [first] = events;
   if (first === undefined || events.length === 1) return events.flatMap(publishStatements);
@@ -103,7 +103,7 @@ function insertStatements(event: NewEvent): Statement[] {
   ];
 }
 
-/** The pattern that takes every event of the type's category: `employee.*`. */
+/** The pattern for all events of the type's category, for example `employee.*`. */
 export function categoryPattern(type: string): string {
   return `${type.slice(0, type.indexOf('.'))}.*`;
 }
@@ -119,7 +119,7 @@ export function eventStore(db: Database): EventStore {
       const list = [...publishAllStatements(events), ...holders];
       const results = await db.commit(list).catch(async (error: unknown) => {
         const conflicts = error instanceof StaleWrite && error.sql === HOLDER ? await conflictsOf(db, events) : [];
-        // Without any the key has expired since, or its event was erased: the caller decides again.
+        // No conflict means that the key has expired or its event was erased. The caller decides again.
         throw conflicts.length === 0 ? error : new KeyConflict(conflicts);
       });
       const resultOf = resultsByStatement(list, results);

@@ -1,4 +1,4 @@
-/** PGP keys and client certificates that expire soon, and which warnings were given (`pgp_key`, `endpoint`). */
+/** PGP keys and client certificates that expire soon, and the warnings given (`pgp_key`, `endpoint`). */
 
 import { EXPIRY_WEBHOOKS_MAX } from '../../kernel/limits/housekeeping.ts';
 import type { Expiring, Expiry, ExpiryStore } from '../housekeeping.ts';
@@ -20,7 +20,7 @@ const TABLES = {
   },
 } as const;
 
-// Keys and endpoints are few: no index by expiry. `thresholds` are days, with the instant up to which what expires has reached them.
+// No index by expiry, because there are few keys and endpoints. `thresholds`: days before expiry, and the latest expiry that is that near.
 function dueSql(kind: Expiring['kind']): string {
   const { table, expiresAt, warnedDays, users } = TABLES[kind];
   return `
@@ -33,7 +33,7 @@ function dueSql(kind: Expiring['kind']): string {
     ORDER BY ${expiresAt} LIMIT 1`;
 }
 
-// `updated_at` grows, so that a change of the row that was decided on before starts over and keeps the mark.
+// `updated_at` grows, so that a concurrent change of the row is decided again and keeps the mark.
 function warnSql(kind: Expiring['kind']): string {
   const { table, warnedDays } = TABLES[kind];
   return `

@@ -1,4 +1,4 @@
-/** What happened in a stretch of time (`figure`), for charts: added up in stretches of three lengths, the longer ones kept for longer. */
+/** Counts per interval (`figure`), for charts. Intervals have three lengths; longer ones are retained longer. */
 
 import {
   addFigures,

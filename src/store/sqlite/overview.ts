@@ -1,11 +1,11 @@
-/** How the service is, as the overview tells it: what waits, what fails, what was given up. Reads only. */
+/** The state of the service for the overview: waiting records, failing webhooks and dead letters. Reads only. */
 
 import type { WebhookState } from '../../webhooks/webhook.ts';
 import type { Named, OverviewStore } from '../overview.ts';
 import { OLDEST_WAITING_AT, RECORDS_WAITING } from './delivery/queues.ts';
 import type { Database, Row } from './driver/database.ts';
 
-// Webhooks are few, thousands at most, and those with records that wait are fewer: three look-ups for each of these.
+// Three look-ups for each webhook with waiting records, of thousands at most.
 const WAITING = `
   SELECT p.webhook_number, p.state, ${RECORDS_WAITING} AS records, ${OLDEST_WAITING_AT} AS oldest_at
   FROM webhook_progress AS p WHERE p.next_offset > p.cursor_offset OR p.pending_records > 0`;
@@ -26,7 +26,7 @@ const DEAD = `
   SELECT coalesce(sum(records), 0) AS records, count(*) AS batches FROM (
     SELECT last_offset - first_offset + 1 AS records FROM batch INDEXED BY batch_dead WHERE state = 'dead' LIMIT @limit)`;
 
-/** Batches that are counted at most. */
+/** Dead batches that are counted at most. */
 const DEAD_COUNTED = 10_000;
 
 export function overviewStore(db: Database): OverviewStore {

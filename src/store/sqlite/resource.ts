@@ -1,17 +1,15 @@
-/** The verbs that every administered table has: one row by id, a page in order of creation, and audited changes. */
-
+/** The verbs of every administered table: one row by id, a page of a list, and audited changes. */
 import type { AuditEntry } from '../../resources/audit.ts';
-import type { Administered, ResourceStore } from '../resource.ts';
+import type { Administered, After, Filter, ResourceStore } from '../resource.ts';
 import { auditStatement } from './audit.ts';
-import { type ListColumns, pageOf } from './delivery/conditions.ts';
-import type { Database, Row, Statement } from './driver/database.ts';
+import type { Database, Row, SqlValue, Statement } from './driver/database.ts';
 import type { Table } from './driver/table.ts';
 
 export function resourceStore<T extends Administered>(
   db: Database,
   name: string,
   table: Table<T>,
-  /** What must hold before a record is written, and rows of other tables that live and die with this one. */
+  /** Conditions for writing a record, and statements for rows of other tables that depend on it. */
   beside: {
     readonly guards?: (record: T) => Statement[];
     readonly onInsert?: (record: T) => Statement[];
@@ -67,3 +65,48 @@ export function resourceStore<T extends Administered>(
 export function readOne<T>(table: Table<T>, row: Row | undefined): T | null {
   return row === undefined ? null : table.read(row);
 }
+
+/** The WHERE of a list: every condition of the filter must hold. `known` has the condition of each name, and of `before`, the last id of the previous page. */
+export function conditions(
+  known: Readonly<Record<string, string>>,
+  filter: Readonly<Record<string, string>>,
+  before: string | null,
+): { readonly where: string; readonly params: Readonly<Record<string, SqlValue>> } {
+  const params = { ...filter, ...(before !== null && { before }) };
+  const terms = Object.keys(params).map((name) => known[name] as string);
+  return { where: terms.length === 0 ? '' : `WHERE ${terms.join(' AND ')}`, params };
+}
+
+/** The conditions of a filter, to append to a WHERE. `known` has the condition of each name. */
+export function filtered(known: Readonly<Record<string, string>>, filter: Filter): string {
+  return Object.keys(filter)
+    .map((name) => ` AND ${known[name] as string}`)
+    .join('');
+}
+
+/** The conditions, order and limit of a page, to append to a FROM. Sorting by `createdAt` uses the ids, which are ordered by time. */
+export function pageOf(
+  { filters = {}, sorts = {}, id = 'id' }: ListColumns,
+  { after, limit, filter }: { readonly after: After; readonly limit: number; readonly filter: Filter },
+): { readonly sql: string; readonly params: Readonly<Record<string, SqlValue>> } {
+  const rest = filtered(filters, filter);
+  if (typeof after === 'string')
+    return { sql: `WHERE ${id} > @after${rest} ORDER BY ${id} LIMIT @limit`, params: { ...filter, after, limit } };
+  const { sort, place } = after;
+  const value = sort.by === 'createdAt' ? id : (sorts[sort.by] as string);
+  const [sign, direction] = sort.descending ? ['<', 'DESC'] : ['>', 'ASC'];
+  const from = place === null ? 'true' : `(${value}, ${id}) ${sign} (@afterValue, @afterId)`;
+  return {
+    sql: `WHERE ${from}${rest} ORDER BY ${value} ${direction}, ${id} ${direction} LIMIT @limit`,
+    params: { ...filter, ...(place !== null && { afterValue: place.value, afterId: place.id }), limit },
+  };
+}
+
+export type ListColumns = {
+  /** The condition of each filter, by name. */
+  readonly filters?: Readonly<Record<string, string>>;
+  /** The expression of each field that the list can be sorted by. */
+  readonly sorts?: Readonly<Record<string, string>>;
+  /** The column of ids. */
+  readonly id?: string;
+};

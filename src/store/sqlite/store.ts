@@ -1,28 +1,26 @@
-/** The store: one record of verbs per table, each verb one transaction. No transaction crosses this border. */
+/** The store on SQLite: one record of verbs per subject, each verb one transaction. */
 
 import type { Ids } from '../../kernel/ids.ts';
 import type { Vault } from '../../kernel/vault.ts';
 import type { Store } from '../store.ts';
 import { watchAccess } from './access/access-version.ts';
-import { applicationUseStore } from './access/application-uses.ts';
-import { applicationStore, applicationTable } from './access/applications.ts';
-import { invitationStore } from './access/invitations.ts';
+import { applicationStore, applicationTable, applicationUseStore } from './access/applications.ts';
 import { keptReplyStore } from './access/kept-replies.ts';
 import { passkeyStore } from './access/passkeys.ts';
 import { productStore } from './access/products.ts';
-import { registryStore } from './access/registry.ts';
 import { sessionStore } from './access/sessions.ts';
 import { tokenStore } from './access/tokens.ts';
-import { userStore } from './access/users.ts';
+import { invitationStore, userStore } from './access/users.ts';
 import { auditStore } from './audit.ts';
 import { clockLeadStore } from './clock-lead.ts';
 import { attemptStore } from './delivery/attempts.ts';
 import { deliveryStore } from './delivery/deliveries.ts';
 import { dispatchStore } from './delivery/dispatch.ts';
 import { queueStore } from './delivery/queues.ts';
-import { removalStore } from './delivery/removal.ts';
+
 import { replayStore } from './delivery/replays.ts';
 import { settlementStore } from './delivery/settlement.ts';
+import { directoryStore, registryStore, useStore } from './directory.ts';
 import type { Database } from './driver/database.ts';
 import { employeeStore } from './employees.ts';
 import { erasureStore } from './erasure.ts';
@@ -30,15 +28,12 @@ import { eventStore } from './events.ts';
 import { expiryStore } from './expiry.ts';
 import { figureStore } from './figures.ts';
 import { overviewStore } from './overview.ts';
-import { retentionStore } from './retention.ts';
+import { removalStore, retentionStore } from './retention.ts';
 import { settingStore } from './settings.ts';
-import { directoryStore } from './webhooks/directory.ts';
 import { endpointStore } from './webhooks/endpoints.ts';
 import { eventTypeStore } from './webhooks/event-types.ts';
 import { keyStore } from './webhooks/keys.ts';
-import { stateHistoryStore } from './webhooks/state-history.ts';
-import { useStore } from './webhooks/uses.ts';
-import { webhookStore } from './webhooks/webhooks.ts';
+import { stateHistoryStore, webhookStore } from './webhooks/webhooks.ts';
 
 export function createStore(db: Database, vault: Vault, ids: Ids): Store {
   const access = watchAccess(db);

@@ -1,16 +1,15 @@
 /**
- * Tells whether tokens, applications, users or sessions may have changed. Until they have, what was read of them may be used again.
- * Triggers in schema.sql count the writes that matter, so no statement has to say that it is one.
+ * Tells whether tokens, applications, users or sessions may have changed, so that values read from them may be cached. Triggers in
+ * schema.sql count the relevant writes.
  */
 import { setImmediate as atTurnsEnd } from 'node:timers';
 import type { Database } from '../driver/database.ts';
 
 export type AccessVersion = {
   /**
-   * Returns another number once anything that a token's grant is made of may have been written, or a session may have ended, by this
-   * process or another. A write of this process is seen before its caller hears that it is durable. Writes of other processes are looked
-   * for once a turn of the event loop, and every millisecond in a long turn: a request that is read from a socket in a turn began to
-   * arrive before it.
+   * Returns a new number after any write to the data of a token's grant or the end of a session, by any process. A write of this process
+   * is visible before its caller learns that it is durable. Writes of other processes are checked once per turn of the event loop, and
+   * every millisecond in a long turn.
    */
   current(): number;
   /** Calls back after each such write of this process. Returns the function that ends the subscription. */
@@ -43,7 +42,7 @@ export function watchAccess(db: Database): AccessVersion {
         askAgain();
       });
     }
-    // Free unless something was read earlier in this turn; otherwise one more read transaction, about 2 µs a millisecond.
+    // Costs another read transaction, about 2 µs per millisecond, if something was read earlier in this turn.
     db.readAnew();
     const row = db.get(VERSION, {}) as { readonly value: unknown };
     if (row.value !== written) version += 1;

@@ -1,13 +1,12 @@
-/** Registered applications (`application`). */
-
+/** Applications (`application`) and when they were last used (`application_use`). */
 import type { Application } from '../../../access/application.ts';
 import { APPLICATION_USES_AT_ONCE } from '../../../kernel/limits/housekeeping.ts';
 import { DEPENDENTS_NAMED } from '../../../kernel/limits/limits.ts';
 import type { ApplicationStore, ApplicationUseStore } from '../../access.ts';
-import type { ListColumns } from '../delivery/conditions.ts';
+import { measured } from '../../steps.ts';
 import type { Database, Row, Statement } from '../driver/database.ts';
 import { bytes, bytesOrNull, flag, json, number, numberOrNull, type Table, table, text } from '../driver/table.ts';
-import { readOne, resourceStore } from '../resource.ts';
+import { type ListColumns, readOne, resourceStore } from '../resource.ts';
 
 const ROW = table<Omit<Application, 'lastUsedAt'>>('application', 'id', {
   id: text,
@@ -28,7 +27,7 @@ const ROW = table<Omit<Application, 'lastUsedAt'>>('application', 'id', {
 
 export type ApplicationTable = Table<Application>;
 
-/** An application with its last use: the one that is written, or a later one that is not yet. */
+/** Adds the last use to an application: the stored one, or a later one that is not written yet. */
 export function applicationTable(uses: Pick<ApplicationUseStore, 'latest'>): ApplicationTable {
   const read = (row: Row): Application => {
     const application = ROW.read(row);
@@ -44,7 +43,7 @@ const GET_CLIENT = `
   SELECT ${ROW.columns('a')}, u.active AS user_active
   FROM application AS a JOIN user_account AS u ON u.id = a.user_id
   WHERE a.client_id = @clientId`;
-// Served by application_user.
+// Index: application_user.
 const OF_USER = `FROM application WHERE user_id = @userId ORDER BY id LIMIT ${DEPENDENTS_NAMED}`;
 const WITH_SCOPE = `
   FROM application
@@ -57,24 +56,24 @@ const HOLDERS = `
   WHERE a.id > @after AND EXISTS (SELECT 1 FROM json_each(a.scopes) AS held WHERE held.value = @scope)
   ORDER BY a.id LIMIT @limit`;
 
-// A revocation draws its key before its commit, which may wait for another process, and tokens are issued meanwhile. One seek: the
-// last entry of the primary key. What is issued behind it is kept by the watermark that it was decided on (tokens.ts).
+// A revocation draws its key before its commit, which may wait for another process while tokens are issued; the revocation covers these
+// too. Tokens issued after it fail on the watermark that they were decided on (tokens.ts). One seek in the primary key.
 const NEWEST_TOKEN = 'coalesce((SELECT max(key) FROM access_token), 0)';
 const END_TOKENS = `
   UPDATE application SET tokens_revoked_through = max(tokens_revoked_through, ${NEWEST_TOKEN}) WHERE id = @id`;
-// Served by application_user. `updated_at` grows: a change that was decided on the row as it was before starts over, and does not
-// write the old watermark back. Nor is the watermark ever the same as before, whatever the clocks say.
+// Index: application_user. `updated_at` grows, so that a concurrent change does not write the old watermark back. The watermark grows
+// too, even if the clock was set back.
 const END_TOKENS_OF_USER = `
   UPDATE application
   SET tokens_revoked_through = max(tokens_revoked_through + 1, @through, ${NEWEST_TOKEN}), updated_at = max(updated_at + 1, @now)
   WHERE user_id = @userId`;
 
-/** Refuses every token that the user's applications have, for good. */
+/** Revokes all tokens of the user's applications. */
 export function endTokensOfUser(userId: string, through: number, now: number): Statement {
   return { sql: END_TOKENS_OF_USER, params: { userId, through, now } };
 }
 
-// The unique index on client_id and application_user serve two of them; applications are thousands at most, and the others, like the sorts, go through them.
+// Indexes: the unique one on client_id, and application_user. There are thousands of applications at most, so other filters and sorts scan them.
 const LIST: ListColumns = {
   filters: {
     clientId: 'client_id = @clientId',
@@ -103,7 +102,7 @@ export function applicationStore(
   return {
     ...store,
     list: async (after, limit, filter) => {
-      // The order is made of what is written. Where it cannot be, on a full disk for example, the order is that of the last time.
+      // The order uses stored values. If they cannot be written, for example on a full disk, the order is that of the last write.
       if (typeof after !== 'string' && after.sort.by === 'lastUsedAt')
         await uses.write(APPLICATION_USES_AT_ONCE).catch(() => undefined);
       return store.list(after, limit, filter);
@@ -125,5 +124,33 @@ export function applicationStore(
         userActive: row.user_active === 1,
         permitted: row.permitted === 1,
       })),
+  };
+}
+
+// The application may have been deleted. A later use that another process wrote stays.
+const WRITE = `
+  INSERT INTO application_use (application_id, last_used_at)
+  SELECT a.id, used.value ->> 1 FROM json_each(@uses) AS used JOIN application AS a ON a.id = used.value ->> 0 WHERE true
+  ON CONFLICT (application_id) DO UPDATE SET last_used_at = max(last_used_at, excluded.last_used_at)`;
+
+export function applicationUseStore(database: Database): ApplicationUseStore {
+  // One entry for each application used since the last write. All of them exist, because they were authenticated.
+  const noted = new Map<string, number>();
+  return {
+    note: (applicationId, at) => void noted.set(applicationId, at),
+    latest: (applicationId) => noted.get(applicationId) ?? null,
+    unwritten: () => noted.size,
+    write: (limit) =>
+      measured(database, async (db) => {
+        const uses = [...noted.entries()].slice(0, limit);
+        if (uses.length > 0) await db.commit([{ sql: WRITE, params: { uses: JSON.stringify(uses) } }]);
+        for (const [applicationId, at] of uses) {
+          const latest = noted.get(applicationId) ?? at;
+          noted.delete(applicationId);
+          // It was used again during the write: it goes to the end of the queue.
+          if (latest !== at) noted.set(applicationId, latest);
+        }
+        return { done: uses.length < limit, rows: uses.length };
+      }),
   };
 }

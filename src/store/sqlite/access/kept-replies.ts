@@ -1,4 +1,4 @@
-/** Replies to requests with an Idempotency-Key (`kept_reply`, contract §4). They are sealed: some show a secret. */
+/** Replies to requests with an Idempotency-Key (`kept_reply`, contract §4). They are sealed, because some contain a secret. */
 
 import type { Vault } from '../../../kernel/vault.ts';
 import type { KeptReply, KeptReplyStore, ReplyKey } from '../../kept-replies.ts';
@@ -27,7 +27,7 @@ export function keptReplyStore(db: Database, vault: Vault): KeptReplyStore {
   };
 }
 
-/** The statements that seal every kept reply anew, under another master key. */
+/** The statements that seal every reply with another master key. */
 export async function resealReplies(db: Database, from: Vault, to: Vault): Promise<Statement[]> {
   return (await db.all(ALL, {})).map((row) => {
     const owner = ownerOf(row);

@@ -1,4 +1,4 @@
-/** API products: the catalogue that the gate reads (`product`). */
+/** API products (`product`): the catalogue that the gate reads. */
 
 import type { Rule } from '../../../access/catalogue.ts';
 import type { ApiProduct, ProductScope } from '../../../access/product.ts';
@@ -18,7 +18,7 @@ const PRODUCT = table<ApiProduct>('product', 'id', {
 });
 
 const ALL = `SELECT ${PRODUCT.columns()} FROM product ORDER BY id`;
-// A change of any row makes the sum larger, also where the clock was set back; one row for another changes the last id. Served by product_updated.
+// Any update increases the sum, even if the clock was set back; replacing a row changes the last id. Index: product_updated.
 const VERSION = `SELECT count(*) || ' ' || coalesce(sum(updated_at), 0) || ' ' || coalesce(max(id), '') AS version FROM product`;
 const IS_VERSION = `SELECT 1 AS same FROM (${VERSION}) WHERE version = @version`;
 const FORGET_BUILT_IN = 'DELETE FROM product WHERE built_in = 1';

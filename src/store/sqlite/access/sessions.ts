@@ -1,4 +1,4 @@
-/** Who is signed in to the portal (`session`). */
+/** Portal sessions (`session`). */
 
 import type { PortalRole, Session, SignedIn, SignInMethod } from '../../../access/session.ts';
 import type { Constraints } from '../../../access/user.ts';
@@ -30,7 +30,7 @@ const FIND = `
 const OF_USER = `
   SELECT ${SESSION.columns('s')} FROM session AS s JOIN user_account AS u ON u.id = s.user_id
   WHERE s.user_id = @userId AND ${IN_FORCE} ORDER BY s.seen_at DESC, s.id DESC`;
-// What the sign-in was decided on must still be so: an account switched off meanwhile gets no session.
+// The account must be unchanged since the sign-in was decided, so that a deactivated one gets no session.
 const UNCHANGED = 'UPDATE user_account SET updated_at = updated_at WHERE id = @id AND updated_at = @updatedAt';
 const TOUCH = 'UPDATE session SET seen_at = max(seen_at, @seenAt) WHERE id = @id';
 const END = 'DELETE FROM session WHERE id = @id AND user_id = @userId';
@@ -38,14 +38,14 @@ const END_OTHERS = 'DELETE FROM session WHERE user_id = @userId AND id <> @keep'
 const END_OLDEST = `
   DELETE FROM session WHERE id IN (
     SELECT id FROM session WHERE user_id = @userId ORDER BY seen_at DESC, id DESC LIMIT -1 OFFSET ${SESSIONS_PER_USER_MAX})`;
-// Served by session_expiry.
+// Index: session_expiry.
 const PURGE = `
   DELETE FROM session WHERE id IN (SELECT id FROM session WHERE expires_at <= @now LIMIT ${SESSIONS_PURGED_AT_ONCE})`;
 const SET_PASSWORD = `
   UPDATE user_account SET password_hash = @passwordHash, updated_at = @updatedAt
   WHERE id = @id AND updated_at = @before AND active = 1`;
 
-/** Part of whatever takes an account's access away: it is signed out everywhere, but for the session `keep`. */
+/** Ends all sessions of a user except `keep`. */
 export function endSessions(userId: string, keep = ''): Statement {
   return { sql: END_OTHERS, params: { userId, keep } };
 }

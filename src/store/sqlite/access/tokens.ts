@@ -1,4 +1,4 @@
-/** Issued access tokens (`access_token`), and all that the gate needs to know of one in a single look-up. */
+/** Access tokens (`access_token`), with everything that the gate needs about one in a single query. */
 
 import type { Constraints, Role } from '../../../access/user.ts';
 import { firstRowKeyAt } from '../../../kernel/ids.ts';
@@ -18,7 +18,7 @@ const GET = `
   JOIN user_account AS u ON u.id = a.user_id
   WHERE t.key = @key`;
 const REVOKE = 'DELETE FROM access_token WHERE key = @key AND application_id = @applicationId';
-// Walks the primary key from its old end, so that no index on expiry is paid for at every issue.
+// Scans the primary key from its old end. An index on expiry would cost a write for every issued token.
 const PURGE = `
   DELETE FROM access_token WHERE key IN (
     SELECT key FROM access_token WHERE key > @after ORDER BY key LIMIT @limit) AND expires_at <= @now`;
@@ -55,8 +55,8 @@ export function tokenStore(db: Database, version: () => number): TokenStore {
 }
 
 /**
- * One step of the sweep of expired tokens: looks at up to `limit` rows after `after` and deletes those expired.
- * Answers where the next step begins, or null at the end of the table.
+ * One step of the purge of expired tokens: examines up to `limit` rows after `after` and deletes the expired ones.
+ * Returns where the next step begins, or null at the end of the table.
  */
 export async function purgeTokens(
   db: Database,
@@ -71,7 +71,7 @@ export async function purgeTokens(
   return { next: atEnd ? null : Number(seen.last), purged: result?.changes ?? 0 };
 }
 
-/** A scope that was taken from the application counts no longer, also in tokens issued before. */
+/** Drops scopes that the application no longer has, also from tokens issued before. */
 function stillHeld(scope: string, held: readonly string[]): string {
   return scope
     .split(' ')

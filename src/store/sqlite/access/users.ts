@@ -1,5 +1,4 @@
-/** Portal accounts (`user_account`). */
-
+/** Portal accounts (`user_account`) and the links with which they set their passwords (`invitation`). */
 import {
   type Constraints,
   GIVING_RIGHTS,
@@ -10,11 +9,11 @@ import {
 } from '../../../access/user.ts';
 import { userNameKey } from '../../../access/user-name-key.ts';
 import type { Ids } from '../../../kernel/ids.ts';
-import type { UserStore } from '../../access.ts';
-import type { ListColumns } from '../delivery/conditions.ts';
+import type { InvitationStore, UserStore } from '../../access.ts';
+import { auditStatement } from '../audit.ts';
 import type { Database, Statement } from '../driver/database.ts';
 import { flag, json, number, oneOf, type Table, table, text, textOrNull } from '../driver/table.ts';
-import { readOne, resourceStore } from '../resource.ts';
+import { type ListColumns, readOne, resourceStore } from '../resource.ts';
 import { endTokensOfUser } from './applications.ts';
 import { endSessions } from './sessions.ts';
 
@@ -37,7 +36,7 @@ const withKey = (user: User): User & { readonly userNameKey: string } => ({
   userNameKey: userNameKey(user.userName),
 });
 
-/** Its key is written with the name, and never read. */
+/** The key of the name is written with it and only used for searching. */
 export const USER: Table<User> = {
   ...table<User>('user_account', 'id', CODECS),
   insert: (user) => ROW.insert(withKey(user)),
@@ -47,14 +46,14 @@ export const USER: Table<User> = {
 const GET_BY_NAME = `SELECT ${USER.columns()} FROM user_account WHERE user_name_key = @key`;
 const IS_EMPTY = 'SELECT NOT EXISTS (SELECT 1 FROM user_account) AS empty';
 
-// Of permissions another administrator must have them; else the role is enough. One seek per administrator: there are few users.
+// If permissions are lost, another administrator must have them; otherwise the role is enough. There are few users.
 const ANOTHER = `
   EXISTS (
     SELECT 1 FROM user_account AS other WHERE other.id <> @id AND other.active = 1 AND other.role = 'administrator'
     AND NOT EXISTS (
       SELECT 1 FROM json_each(@needed) AS needed WHERE needed.value NOT IN (SELECT value FROM json_each(other.permissions))))`;
 const HAS_ANOTHER = `SELECT ${ANOTHER} AS found`;
-// What was decided on may have changed since: two administrators may take the rights from each other at once.
+// Checked again in the transaction: two administrators may take the rights from each other at the same time.
 const REQUIRE_ANOTHER = `UPDATE user_account SET updated_at = updated_at WHERE id = @id AND ${ANOTHER}`;
 const REQUIRE_ANOTHER_OF_ADMINISTRATOR = `
   UPDATE user_account SET updated_at = updated_at
@@ -64,8 +63,7 @@ function anotherThan(id: string, lost: LostAdministration): { readonly id: strin
   return { id, needed: JSON.stringify(lost === 'all' ? [] : GIVING_RIGHTS) };
 }
 
-// A user that is switched off takes its tokens, its invitation and its sessions along for good: switching it on again does not
-// bring them back.
+// Deactivating a user permanently ends its tokens, its invitation and its sessions.
 const END_INVITATION = 'DELETE FROM invitation WHERE user_id = @userId';
 
 function requireAnother(user: User, before: User): Statement[] {
@@ -73,7 +71,7 @@ function requireAnother(user: User, before: User): Statement[] {
   return lost === null ? [] : [{ sql: REQUIRE_ANOTHER, params: anotherThan(user.id, lost), expectChanges: 1 }];
 }
 
-// The unique index on user_name_key does not serve the first; users are thousands at most: filters and sorts go through them.
+// There are thousands of users at most, so filters and sorts scan them.
 const LIST: ListColumns = {
   filters: {
     userName: 'user_name = @userName',
@@ -85,7 +83,7 @@ const LIST: ListColumns = {
 
 export function userStore(db: Database, ids: Ids): UserStore {
   const switchOff = ({ id: userId, updatedAt }: User, before: User): Statement[] => [
-    // Of one that was off already nothing can have been issued since.
+    // An inactive user cannot have received new tokens.
     ...(before.active ? [endTokensOfUser(userId, ids.rowKey(), updatedAt)] : []),
     { sql: END_INVITATION, params: { userId } },
     endSessions(userId),
@@ -96,7 +94,7 @@ export function userStore(db: Database, ids: Ids): UserStore {
       onUpdate: (user, before) => [
         ...requireAnother(user, before),
         ...(user.active ? [] : switchOff(user, before)),
-        // It was made for an account of the old role: whoever has the link may not take over one of a higher role.
+        // The invitation was for the old role. Its holder must not take over an account with a higher one.
         ...(user.role === before.role ? [] : [{ sql: END_INVITATION, params: { userId: user.id } }]),
       ],
       beforeRemove: (id) => [
@@ -106,5 +104,46 @@ export function userStore(db: Database, ids: Ids): UserStore {
     hasOtherAdministrator: async (id, lost) => (await db.get(HAS_ANOTHER, anotherThan(id, lost)))?.found === 1,
     getByName: async (userName) => readOne(USER, await db.get(GET_BY_NAME, { key: userNameKey(userName) })),
     isEmpty: async () => (await db.get(IS_EMPTY, {}))?.empty === 1,
+  };
+}
+
+// Only for an active user, so that a deactivated one keeps no usable link.
+const PUT = `
+  INSERT INTO invitation (user_id, token_hash, created_at, expires_at, used_at)
+  SELECT id, @tokenHash, @createdAt, @expiresAt, NULL FROM user_account
+  WHERE id = @userId AND active = 1 AND updated_at = @userUpdatedAt
+  ON CONFLICT (user_id) DO UPDATE SET token_hash = excluded.token_hash, created_at = excluded.created_at,
+    expires_at = excluded.expires_at, used_at = NULL`;
+const USABLE = 'token_hash = @tokenHash AND used_at IS NULL AND expires_at > @now';
+const FIND = `
+  SELECT ${USER.columns('u')} FROM invitation AS i JOIN user_account AS u ON u.id = i.user_id
+  WHERE i.user_id = (SELECT user_id FROM invitation WHERE ${USABLE}) AND u.active = 1`;
+const USE = `UPDATE invitation SET used_at = @now WHERE ${USABLE} AND user_id = @userId`;
+const SET_PASSWORD = `
+  UPDATE user_account SET password_hash = @passwordHash, updated_at = @updatedAt
+  WHERE id = @userId AND updated_at = @before AND active = 1`;
+
+export function invitationStore(db: Database): InvitationStore {
+  return {
+    put: async (invitation, { updatedAt: userUpdatedAt }, audit, first = []) =>
+      void (await db.commit([
+        ...first,
+        { sql: PUT, params: { ...invitation, userUpdatedAt }, expectChanges: 1 },
+        auditStatement(audit),
+      ])),
+    find: async (tokenHash, now) => readOne(USER, await db.get(FIND, { tokenHash, now })),
+    use: async ({ tokenHash, now }, { before, passwordHash, updatedAt }, audit) => {
+      const userId = before.id;
+      await db.commit([
+        { sql: USE, params: { tokenHash, now, userId }, expectChanges: 1 },
+        {
+          sql: SET_PASSWORD,
+          params: { userId, passwordHash, updatedAt, before: before.updatedAt },
+          expectChanges: 1,
+        },
+        endSessions(userId),
+        auditStatement(audit),
+      ]);
+    },
   };
 }

@@ -1,4 +1,4 @@
-/** Attempts (`attempt`): every request that was sent for a webhook, and what came of it. */
+/** Attempts (`attempt`): every request to a receiver and its outcome. */
 
 import type { AttemptKind, AttemptRecord } from '../../../delivery/attempt.ts';
 import { firstRowKeyAt, isUuidV7, rowKeyOf, rowKeyTime } from '../../../kernel/ids.ts';
@@ -24,18 +24,18 @@ const OF_RECORD = `
     SELECT e.erased_at FROM outbox AS o CROSS JOIN event AS e ON e.key = o.event_key
     WHERE o.webhook_number = @webhookNumber AND o.record_offset = @offset), started_at + 1)
   ORDER BY key DESC LIMIT @limit`;
-// The newest of all, and of one webhook those among them: where it sends much, these are enough.
+// The newest attempts of all, and those of one webhook among them, which are enough for a busy webhook.
 const LATEST = 'SELECT * FROM attempt ORDER BY key DESC LIMIT @limit';
 const LATEST_OF = `
   SELECT key FROM (SELECT key, webhook_number FROM attempt ORDER BY key DESC LIMIT ${ATTEMPTS_LOOKED_THROUGH})
   WHERE webhook_number = @webhookNumber ORDER BY key DESC LIMIT @limit`;
-// Served by attempt_record. Those of the newest records, and of heartbeats and tests: where it sends little, the newest are among these.
+// Index: attempt_record. Attempts for the newest records, heartbeats and tests, which include the newest ones of a quiet webhook.
 const OF_NEWEST_RECORDS = `
   SELECT key FROM attempt WHERE webhook_number = @webhookNumber AND first_offset IS NOT NULL ORDER BY first_offset DESC LIMIT @limit`;
 const WITHOUT_RECORDS = `
   SELECT key FROM attempt INDEXED BY attempt_record WHERE webhook_number = @webhookNumber AND first_offset IS NULL AND last_offset IS NULL
   ORDER BY key DESC LIMIT @limit`;
-// A batch's first attempt is over within some minutes of its claim, whose instant is in its id.
+// The first attempt of a batch ends within minutes of its claim. The time of the claim is in the batch's id.
 const OF_BATCH = `
   SELECT webhook_number, first_offset, last_offset FROM (
     SELECT batch_id, webhook_number, first_offset, last_offset FROM attempt WHERE key >= @from AND key < @to

@@ -1,4 +1,4 @@
-/** A webhook with all that a delivery needs to know of it, read anew for every attempt and yet cheap. */
+/** A webhook with everything that a delivery needs, read for every attempt. */
 import type { DeliveryTarget } from '../../../delivery/target.ts';
 import { TARGETS_CACHED } from '../../../kernel/limits/delivery.ts';
 import { createLru } from '../../../kernel/lru.ts';
@@ -11,7 +11,7 @@ import { endpointTable } from '../webhooks/endpoints.ts';
 import { PGP_KEY } from '../webhooks/keys.ts';
 import { PROGRESS, WEBHOOK } from '../webhooks/webhooks.ts';
 
-/** What administrators set, with its secrets unsealed; `version` changes whenever any of it does. */
+/** The settings, with their secrets unsealed. `version` changes with any of them. */
 type Settings = {
   readonly version: string;
   readonly configuration: WebhookConfiguration;
@@ -19,7 +19,7 @@ type Settings = {
   readonly key: PgpKey | null;
 };
 
-// Three look-ups by primary key: where the webhook is, and whether what was read of it before still holds.
+// Three look-ups by primary key: the webhook's progress, and the version of its settings.
 const CURRENT = `
   SELECT ${PROGRESS.columns('p')},
          w.id || ' ' || w.updated_at || ' ' || e.id || ' ' || e.updated_at || ' ' || coalesce(k.id || ' ' || k.updated_at, '') AS version
@@ -32,8 +32,8 @@ const CONFIGURATION = `SELECT ${WEBHOOK.columns()} FROM webhook WHERE number = @
 const KEY = `SELECT ${PGP_KEY.columns()} FROM pgp_key WHERE name = @name`;
 
 /**
- * The target of a webhook as it is in the database now, null when there is none. Unsealing its secrets takes 40 µs, so what
- * was read is kept while the versions of its rows stay the same: every write to one of them changes its `updated_at`.
+ * Returns the current target of a webhook, or null if there is none. Unsealing the secrets takes 40 µs, so settings are cached until the
+ * version of a row changes: every write changes its `updated_at`.
  */
 export function targetReader(db: Database, vault: Vault): (webhookNumber: number) => Promise<DeliveryTarget | null> {
   const endpoints = endpointTable(vault);

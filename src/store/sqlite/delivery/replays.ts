@@ -1,6 +1,6 @@
 /**
- * Sending again (`batch`): settled records become pending, in steps, so that a replay of millions holds up nobody for long. Those whose
- * data was erased stay as they are: there is nothing of them to send, and that they were delivered is not forgotten.
+ * Replays (`batch`): settled records become pending again. Works in steps, so that a replay of millions does not block others. Erased
+ * records keep their state, because there is nothing to send.
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -23,9 +23,8 @@ const SPLIT_LEFT = `
   UPDATE batch SET last_offset = @at - 1, id = @id
   WHERE webhook_number = @webhookNumber AND state <> 'pending' AND last_offset >= @at
     AND first_offset = (SELECT max(first_offset) FROM batch WHERE webhook_number = @webhookNumber AND first_offset < @at)`;
-// From the end of the erased ones: they are few. A log is in the order of its keys but for those of two processes that published at the
-// same moment (log-search.ts), so the keys are looked for a little beyond those of both ends, and the offsets say which belong to it.
-// Served by event_erased_key and outbox_event.
+// Starts from the erased events, which are few. A log is almost in the order of its keys (`splitAt`), so the range of keys is extended at
+// both ends, and the offsets decide. Indexes: event_erased_key and outbox_event.
 const ERASED = `
   SELECT o.record_offset FROM event AS e INDEXED BY event_erased_key
   CROSS JOIN outbox AS o ON o.event_key = e.key AND o.webhook_number = @webhookNumber
@@ -35,17 +34,16 @@ const ERASED = `
       WHERE webhook_number = @webhookNumber AND record_offset >= @first ORDER BY record_offset LIMIT 1) - @disorder
     AND (SELECT event_key FROM outbox
       WHERE webhook_number = @webhookNumber AND record_offset <= @last ORDER BY record_offset DESC LIMIT 1) + @disorder`;
-/** Of row keys. */
 const DISORDER: number = firstRowKeyAt(LOG_DISORDER_MS);
 const WAKE = `
   UPDATE webhook_progress SET wake_at = @now, probe_at = NULL
   WHERE webhook_number = @webhookNumber AND ${IS_RUNNABLE}`;
 
-/** `batches`: the table; `seen`: what a step goes through; `wanted`: what of it is sent again. */
+/** `batches`: the table; `seen`: the batches that a step examines; `wanted`: those that are sent again. */
 function statementsOf(batches: string, seen: string, wanted: string) {
   const range = 'webhook_number = @webhookNumber AND first_offset BETWEEN @first AND @last';
   return {
-    // The first of them may begin before the range.
+    // The first batch may begin before the range.
     next: `
       SELECT first_offset, last_offset, state FROM ${batches}
       WHERE webhook_number = @webhookNumber AND ${seen} AND first_offset <= @last AND last_offset >= @first
@@ -65,7 +63,7 @@ function statementsOf(batches: string, seen: string, wanted: string) {
 }
 
 const OF_STATES = statementsOf('batch', 'true', 'state IN (SELECT value FROM json_each(@states))');
-// Dead ones alone may be few among many.
+// Dead batches may be few among many.
 const OF_DEAD = statementsOf('batch INDEXED BY batch_dead', "state = 'dead'", "state = 'dead'");
 
 export function replayStore(database: Database): ReplayStore {
@@ -116,7 +114,7 @@ export function replayStore(database: Database): ReplayStore {
   };
 }
 
-/** What of a stretch lies between records whose data was erased. */
+/** The parts of a stretch between erased records. */
 async function partsOf(db: Database, range: ReplayRange): Promise<Pick<ReplayRange, 'first' | 'last'>[]> {
   const { first, last } = range;
   const ends = [first - 1, ...(await erasedOffsets(db, range)), last + 1];
@@ -124,7 +122,7 @@ async function partsOf(db: Database, range: ReplayRange): Promise<Pick<ReplayRan
   return parts.filter((part) => part.first <= part.last);
 }
 
-/** In order. */
+/** In ascending order. */
 async function erasedOffsets(db: Database, { webhookNumber, first, last }: ReplayRange): Promise<number[]> {
   const rows = await db.all(ERASED, { webhookNumber, first, last, disorder: DISORDER });
   return rows.map((row) => Number(row.record_offset)).toSorted((a, b) => a - b);
@@ -141,7 +139,7 @@ async function nextBatches(db: Database, range: ReplayRange, limit: number): Pro
   }));
 }
 
-/** How far a step gets that takes these batches, of at most `limit`: fewer of them are the last ones. */
+/** The last offset of a step with these batches. Fewer than `limit` batches are the last ones. */
 function endOf(batches: readonly FoundBatch[], limit: number, last: number): number {
   return batches.length < limit ? last : Math.min(last, batches.at(-1)?.last ?? last);
 }

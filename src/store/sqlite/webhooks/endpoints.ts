@@ -1,10 +1,9 @@
-/** Customers' endpoints (`endpoint`). */
+/** Endpoints of customers (`endpoint`). */
 
 import type { Vault } from '../../../kernel/vault.ts';
 import type { Endpoint, Verification } from '../../../webhooks/endpoint.ts';
 import type { EndpointStore } from '../../webhooks.ts';
 import { auditStatement } from '../audit.ts';
-import type { ListColumns } from '../delivery/conditions.ts';
 import type { Database } from '../driver/database.ts';
 import {
   flag,
@@ -19,7 +18,7 @@ import {
   text,
   textOrNull,
 } from '../driver/table.ts';
-import { resourceStore } from '../resource.ts';
+import { type ListColumns, resourceStore } from '../resource.ts';
 import { afterChangedSettings, type ChangedSettings, changedSettingsStatement } from './changed-settings.ts';
 import { stateStatements } from './webhooks.ts';
 
@@ -57,7 +56,7 @@ export function endpointTable(vault: Vault): Table<Endpoint> {
   });
 }
 
-// Endpoints are thousands at most: filters and sorts go through them.
+// There are thousands of endpoints at most, so filters and sorts scan them.
 const LIST: ListColumns = {
   filters: { name: 'name = @name', url: 'url = @url', enabled: "enabled = (@enabled = 'true')" },
   sorts: { name: 'name COLLATE NOCASE' },
@@ -81,7 +80,7 @@ export function endpointStore(db: Database, vault: Vault): EndpointStore {
   };
 }
 
-/** What of a change its webhooks have to know of at once: that it is off, which stops them, and that it is elsewhere. */
+/** The changes that affect the endpoint's webhooks at once: it was disabled, which stops them, or has another URL. */
 function changesOf({ id, url, enabled, updatedAt: at }: Endpoint, before: Endpoint): ChangedSettings[] {
   const isMoved = url !== before.url;
   return isMoved || !enabled ? [{ of: 'endpoint', id, at, isMoved }] : [];

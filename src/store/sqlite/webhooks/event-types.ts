@@ -1,4 +1,4 @@
-/** The kinds of event that may be published (`event_type`). */
+/** Event types that may be published (`event_type`). */
 
 import type { EventType } from '../../../events/event-type.ts';
 import type { EventTypeStore } from '../../events.ts';
@@ -19,7 +19,7 @@ const EVENT_TYPE = table<EventType>('event_type', 'id', {
 
 const GET_BY_NAME = `SELECT ${EVENT_TYPE.columns()} FROM event_type WHERE name = @name`;
 const MUST_BE_ENCRYPTED = 'SELECT name FROM event_type WHERE name = @name AND encryption_required = 1';
-// Served by event_of_type.
+// Index: event_of_type.
 const IN_LOG = 'SELECT key FROM event WHERE type = @name AND erased_at IS NULL LIMIT 1';
 const ALL = `SELECT ${EVENT_TYPE.columns()} FROM event_type ORDER BY id`;
 const FORGET_BUILT_IN = 'DELETE FROM event_type WHERE built_in = 1';

@@ -1,4 +1,4 @@
-/** Customers' PGP public keys (`pgp_key`). */
+/** PGP public keys of customers (`pgp_key`). */
 
 import type { PgpKey } from '../../../webhooks/key.ts';
 import type { KeyStore } from '../../webhooks.ts';

@@ -1,15 +1,14 @@
-/** Webhooks (`webhook`, `subscription`) and where the service is with each (`webhook_progress`). */
-
+/** Webhooks (`webhook`, `subscription`) and their progress (`webhook_progress`). */
 import { DEPENDENTS_NAMED } from '../../../kernel/limits/limits.ts';
 import type { Progress, StateChange, Webhook, WebhookConfiguration, WebhookState } from '../../../webhooks/webhook.ts';
 import type { CustomHeader } from '../../../wire/signature.ts';
-import type { WebhookStore } from '../../webhooks.ts';
+import type { StateHistoryStore, WebhookStore } from '../../webhooks.ts';
 import { auditStatement } from '../audit.ts';
-import { type ListColumns, pageOf } from '../delivery/conditions.ts';
 import { resume, resumeStatement } from '../delivery/resume.ts';
 import type { Database, Row, SqlValue, Statement } from '../driver/database.ts';
 import { flag, json, number, numberOrNull, oneOf, type Table, table, text, textOrNull } from '../driver/table.ts';
 import { categoryPattern, publishStatements } from '../events.ts';
+import { type ListColumns, pageOf } from '../resource.ts';
 import { afterChangedSettings, changedSettingsStatement } from './changed-settings.ts';
 
 export const WEBHOOK: Table<WebhookConfiguration> = table<WebhookConfiguration>('webhook', 'id', {
@@ -53,7 +52,7 @@ const SELECT = `
   SELECT ${WEBHOOK.columns('w')}, ${PROGRESS.columns('p')}
   FROM webhook AS w JOIN webhook_progress AS p ON p.webhook_number = w.number`;
 const GET = `${SELECT} WHERE w.id = @id`;
-// webhook_endpoint and the primary key of subscription serve two of them; webhooks are thousands at most, and a state or a sort goes through them.
+// Indexes: webhook_endpoint and the primary key of subscription. There are thousands of webhooks at most, so other filters and sorts scan them.
 const LIST: ListColumns = {
   id: 'w.id',
   filters: {
@@ -70,7 +69,7 @@ const STOPPED_WITH_ENDPOINT = `
 const OF_KEY = `${SELECT} WHERE w.encryption_key_name = @name ORDER BY w.number LIMIT ${DEPENDENTS_NAMED}`;
 const OF_PATTERN = `${SELECT} WHERE w.number IN (SELECT webhook_number FROM subscription WHERE pattern = @pattern) LIMIT ${DEPENDENTS_NAMED}`;
 
-// Webhooks are few: no index by state. `wake_at` is before any attempt that is due, and before the end of any lease.
+// No index by state, because there are few webhooks. `wake_at` is not after any due attempt or the end of any lease.
 const FAILING_SINCE = `
   ${SELECT} WHERE p.state = 'failing' AND p.failing_since_at <= @since AND p.wake_at > @quietUntil
   ORDER BY p.failing_since_at LIMIT @limit`;
@@ -87,9 +86,9 @@ const SUBSCRIBE = `
   INSERT INTO subscription (pattern, webhook_number)
   SELECT pattern.value, w.number FROM webhook AS w, json_each(w.event_types) AS pattern WHERE w.id = @id`;
 const UNCHANGED = 'UPDATE webhook SET updated_at = updated_at WHERE id = @id AND updated_at = @updatedAt';
-// Its log stays for housekeeping to take away: it may be of any size.
+// Housekeeping deletes the log in steps, because it may be of any size.
 const REMEMBER_NUMBER = 'INSERT INTO removed_webhook (number) SELECT number FROM webhook WHERE id = @id';
-// A webhook that is stopped behind the change that enables its endpoint would never be started by it.
+// The endpoint must still be disabled. A webhook that stopped after its endpoint was enabled would not start with it.
 const STILL_DISABLED = 'UPDATE endpoint SET enabled = enabled WHERE id = @endpointId AND enabled = 0';
 const REMOVE = 'DELETE FROM webhook WHERE id = @id AND updated_at = coalesce(@updatedAt, updated_at)';
 const SET_STATE = `
@@ -99,7 +98,7 @@ const SET_STATE = `
       sent_at = @sentAt, failure_streak = @failureStreak, probe_at = @probeAt, dead_streak = @deadStreak
   WHERE webhook_number = @webhookNumber AND state = @stateBefore`;
 
-/** The statements of a state change, for the transaction of what caused it. */
+/** The statements of a state change, for the transaction of its cause. */
 export function stateStatements({ progress, stateBefore, event }: StateChange): Statement[] {
   const { nextOffset, cursorOffset, ...written } = progress;
   const told = event === null ? [] : publishStatements(event);
@@ -175,4 +174,23 @@ export function webhookStore(db: Database): WebhookStore {
 
 export function readWebhook(row: Row): Webhook {
   return { ...WEBHOOK.read(row), progress: PROGRESS.read(row) };
+}
+
+// Index: event_of_webhook, which matches these two expressions literally.
+const OF_WEBHOOK = `
+  SELECT data ->> 'state' AS state, data ->> 'previousState' AS previous_state, data ->> 'reason' AS reason, created_at
+  FROM event INDEXED BY event_of_webhook
+  WHERE type GLOB 'webhook.*' AND data ->> 'webhookId' = @webhookId AND data ->> 'state' IS NOT NULL
+  ORDER BY key DESC LIMIT @limit`;
+
+export function stateHistoryStore(db: Database): StateHistoryStore {
+  return {
+    ofWebhook: async (webhookId, limit) =>
+      (await db.all(OF_WEBHOOK, { webhookId, limit })).map((row) => ({
+        state: row.state as WebhookState,
+        previousState: row.previous_state as WebhookState,
+        reason: row.reason as string | null,
+        at: Number(row.created_at),
+      })),
+  };
 }
