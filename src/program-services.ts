@@ -10,7 +10,7 @@ import {
   regenerateInput,
   type WithSecret,
 } from './access/applications.ts';
-import type { ApiProduct } from './access/product.ts';
+import type { ApiProduct } from './access/catalogue.ts';
 import { type ProductBody, type Products, productReader } from './access/products.ts';
 import type { User } from './access/user.ts';
 import { type UserBody, type Users, userReader } from './access/users.ts';

@@ -1,4 +1,6 @@
-/** A registered application, and what the token endpoint reads of it. */
+/** Registered applications and the access tokens that they hold. */
+import type { Constraints, Role } from './user.ts';
+
 export type Application = {
   readonly id: string;
   readonly name: string;
@@ -12,20 +14,20 @@ export type Application = {
   readonly scopes: readonly string[];
   readonly active: boolean;
   /**
-   * Tokens whose row key is not above this one are refused: one write revokes them all. A larger one than before revokes what there is
-   * when it is written, also tokens whose keys were drawn later than it.
+   * Tokens whose row key is at most this one are refused, so one write revokes all tokens. A larger key revokes every token that exists
+   * when it is written, even one whose own key was drawn later.
    */
   readonly tokensRevokedThrough: number;
-  /** When it last got a token or called with one; null: never. No write of the application changes it. */
+  /** When it last got or used a token; null if never. Writing the application does not change it. */
   readonly lastUsedAt: number | null;
   readonly createdAt: number;
   readonly updatedAt: number;
 };
 
-/** An application as the token endpoint needs it. */
+/** The application as the token endpoint reads it. */
 export type Client = Omit<Application, 'lastUsedAt'> & { readonly userActive: boolean };
 
-/** An application that holds a scope, and whether anything keeps it from using it. */
+/** An application that holds a scope, and whether it can use it. */
 export type ScopeHolder = {
   readonly id: string;
   readonly name: string;
@@ -33,6 +35,30 @@ export type ScopeHolder = {
   readonly active: boolean;
   readonly userName: string;
   readonly userActive: boolean;
-  /** The user has the permission that was asked about. */
+  /** The user has the permission that the rule requires. */
   readonly permitted: boolean;
+};
+
+/** An access token as it is stored. */
+export type AccessToken = {
+  /** Row key, ordered by time. The first 8 bytes of the token hold it; it proves nothing by itself. */
+  readonly key: number;
+  readonly hash: Uint8Array;
+  readonly applicationId: string;
+  /** Granted scopes, sorted, space-delimited. */
+  readonly scope: string;
+  readonly expiresAt: number;
+};
+
+/** A token with the current state of its application and user. */
+export type TokenGrant = AccessToken & {
+  readonly clientId: string;
+  readonly applicationActive: boolean;
+  readonly tokensRevokedThrough: number;
+  readonly userId: string;
+  readonly userName: string;
+  readonly userActive: boolean;
+  readonly role: Role;
+  readonly permissions: readonly string[];
+  readonly constraints: Constraints;
 };

@@ -19,7 +19,7 @@ import type { Store } from '../store/store.ts';
 import type { Application } from './application.ts';
 import { requireRightsOfApplication } from './containment.ts';
 import { hashCredential, mintCredential } from './credential.ts';
-import { scopeName } from './scope-schema.ts';
+import { scopeName } from './scope.ts';
 
 export const applicationInput = z
   .strictObject({

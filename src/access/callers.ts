@@ -4,8 +4,8 @@ import { CALLERS_CACHED, CALLERS_SHARED_BYTES } from '../kernel/limits/limits.ts
 import { createLru } from '../kernel/lru.ts';
 import type { Acting } from '../resources/acting.ts';
 import type { Actor } from '../resources/audit.ts';
+import type { TokenGrant } from './application.ts';
 import { bytesOfTexts } from './known.ts';
-import type { TokenGrant } from './token.ts';
 import type { Constraints, Role } from './user.ts';
 
 /** An application that called with a valid token, and the user it acts as. */

@@ -5,8 +5,14 @@
  */
 import { RULES_PER_PRODUCT_MAX } from '../kernel/limits/limits.ts';
 import type { FieldProblem } from '../kernel/refusal.ts';
-import { findPattern, indexPatterns, type PatternIndex } from './catalogue-index.ts';
-import { type PatternSegment, parsePattern, patternShape } from './catalogue-pattern.ts';
+import {
+  findPattern,
+  indexPatterns,
+  type PatternIndex,
+  type PatternSegment,
+  parsePattern,
+  patternShape,
+} from './catalogue-pattern.ts';
 import { rawReserved } from './path.ts';
 import { SCOPE_NAME } from './scope.ts';
 
@@ -192,3 +198,16 @@ function isEncoded(segment: string): boolean {
 function needs({ scope, permission = scope }: Rule): string {
   return permission === scope ? scope : `${scope} with permission ${permission}`;
 }
+
+export type ProductScope = { readonly name: string; readonly description: string };
+
+/** An API product as it is stored. */
+export type ApiProduct = {
+  readonly id: string;
+  readonly name: string;
+  readonly builtIn: boolean;
+  readonly scopes: readonly ProductScope[];
+  readonly rules: readonly Rule[];
+  readonly createdAt: number;
+  readonly updatedAt: number;
+};

@@ -1,41 +1,45 @@
 /**
- * Nobody grants more than they hold (contract §4). Whoever creates, changes, takes over or deletes a user or an application must hold
- * all that it holds, before the change and after it. Products: `catalogue-containment.ts`.
+ * Nobody grants more than they hold (contract §4).
+ *
+ * Users and applications: whoever creates, changes, takes over or deletes one must hold everything that it holds before and after the
+ * change.
+ *
+ * Products: a change of rules must not give a request that the caller could not make to a scope that some application holds. Otherwise
+ * whoever may change the catalogue could open any path to twider own scopes. A scope that nobody holds yet may be given anything, since
+ * only a caller with every right can grant it.
  */
-
 import type { FieldProblem } from '../kernel/refusal.ts';
 import type { Acting, Held } from '../resources/acting.ts';
 import { ADMINISTRATION_SCOPES } from './built-in.ts';
+import type { Product, Rule } from './catalogue.ts';
+import { overlaps, type PatternSegment, parsePattern, patternShape } from './catalogue-pattern.ts';
 import { insufficientPermission } from './gate.ts';
 import type { Role, User } from './user.ts';
 
-/** What a user may do, by itself and through its applications. */
+/** The rights of a user, its own and those of its applications. */
 export type UserRights = Pick<User, 'role' | 'permissions' | 'constraints'>;
 
-/**
- * From least to most. A `service` account does not sign in, so its role opens nothing: everyone holds it. Each other role may do in
- * the portal what those before it may.
- */
+/** From fewest to most rights in the portal. Each role includes the ones before it; `service` accounts cannot sign in. */
 const ROLES: readonly Role[] = ['service', 'viewer', 'operator', 'administrator'];
 
 /**
- * True for a caller that could give itself the rest: an administrator in the portal, and a token with every scope and permission of the
- * administration. It may grant what nobody holds yet, such as the scopes of a new product.
+ * True for an administrator in the portal, and for a token with every scope and permission of the administration. Such a caller could
+ * give itself all other rights, so it may grant rights that nobody holds yet, such as the scopes of a new product.
  */
-export function holdsEverything({ through, role, scopes, permissions }: Held): boolean {
+function holdsEverything({ through, role, scopes, permissions }: Held): boolean {
   if (through === 'session') return role === 'administrator';
   return ADMINISTRATION_SCOPES.every((name) => scopes.includes(name) && permissions.includes(name));
 }
 
-/** Throws 401 `insufficient_permission` unless whoever acts holds all that the user holds, and may use the portal as it may. */
+/** Throws 401 `insufficient_permission` unless the caller has every right of the user, its portal role included. */
 export function requireRightsOfUser({ authority }: Acting, user: UserRights): void {
   if (authority === 'unlimited') return;
-  // The portal lets an administrator do everything: a token whose scopes say less must not become one.
+  // A token with fewer scopes must not make its user an administrator, who may do everything in the portal.
   const role = authority.role === 'administrator' && !holdsEverything(authority) ? 'operator' : authority.role;
   refuseLacking(lackingOf({ ...authority, role }, user));
 }
 
-/** The same for an application: its scopes, and what the user that it acts as holds. */
+/** The same for an application: its scopes, and the rights of the user that it acts as. */
 export function requireRightsOfApplication(
   { authority }: Acting,
   scopes: readonly string[],
@@ -49,7 +53,7 @@ export function requireRightsOfApplication(
   refuseLacking([...lacking, ...ofUser.map(({ problem }) => ({ field: 'userId', problem }))]);
 }
 
-/** Whether the caller would pass. For pages, which offer nothing that would be refused. */
+/** Whether the check passes. Pages use it to leave out actions that would be refused. */
 export function isAllowed(check: () => void): boolean {
   try {
     check();
@@ -70,7 +74,7 @@ function lackingOf(held: Held, { role, permissions, constraints }: UserRights): 
   ];
 }
 
-/** A user without a limit has more than one with: whoever holds everything else is held to its divisions too. */
+/** No limit is more than any list of divisions. This also binds callers that hold everything else. */
 function lackingDivisions(held: readonly string[] | undefined, asked: readonly string[] | undefined): FieldProblem[] {
   if (held === undefined) return [];
   if (asked === undefined) return [{ field: 'constraints.divisions', problem: 'access without a limit to divisions' }];
@@ -83,11 +87,11 @@ function missing(field: string, noun: string, asked: readonly string[], holds: (
   );
 }
 
-/** What is lacking is named in the sentence, at most so many of it. */
+/** How many missing rights the message names. */
 const NAMED_MAX = 5;
 
-/** Throws unless the list is empty. Each `problem` is what is lacking: `the scope orders:view`. */
-export function refuseLacking(lacking: readonly FieldProblem[]): void {
+/** Throws unless the list is empty. Each `problem` is a missing right, such as `the scope orders:view`. */
+function refuseLacking(lacking: readonly FieldProblem[]): void {
   if (lacking.length === 0) return;
   const named = lacking.slice(0, NAMED_MAX).map(({ problem }) => problem);
   const more = lacking.length > NAMED_MAX ? [`${lacking.length - NAMED_MAX} more`] : [];
@@ -95,4 +99,98 @@ export function refuseLacking(lacking: readonly FieldProblem[]): void {
     `this takes rights that the caller does not hold: ${[...named, ...more].join(', ')}`,
     lacking.map(({ field, problem }) => ({ field, problem: `needs ${problem}, which the caller does not hold` })),
   );
+}
+
+type RuleChange = {
+  /** Null for a new product. */
+  readonly before: Product | null;
+  /** Null for one to be deleted. */
+  readonly after: Product | null;
+  readonly others: readonly Product[];
+  /** Whether any application holds the scope. */
+  readonly isHeld: (scope: string) => Promise<boolean>;
+};
+
+/** One method of one rule. */
+type Opening = {
+  readonly method: string;
+  readonly segments: readonly PatternSegment[];
+  readonly shape: string;
+  readonly scope: string;
+  readonly permission: string;
+  readonly field: string;
+  readonly path: string;
+};
+
+/** Throws 401 `insufficient_permission` and names the rules of `after` that open more than the caller may call. */
+export async function requireRightsOfRules({ authority }: Acting, change: RuleChange): Promise<void> {
+  if (authority === 'unlimited' || holdsEverything(authority)) return;
+  const before = openingsOf(change.before);
+  const after = openingsOf(change.after);
+  const opened = notIn(before, after);
+  const closed = notIn(after, before);
+  const lacking: FieldProblem[] = [];
+  for (const opening of opened) {
+    if (!(await change.isHeld(opening.scope))) continue;
+    const replaced = before.filter((other) => other.shape === opening.shape && other.method === opening.method);
+    const beyond = replaced.find((other) => !mayCall(authority, other));
+    if (replaced.length === 0 || beyond !== undefined) lacking.push(lackingFor(opening, beyond));
+  }
+  const unheld = closed.filter((opening) => !mayCall(authority, opening));
+  if (unheld.length > 0) {
+    // Requests of a removed rule fall to wider rules of this and other products.
+    const remaining = [...after, ...change.others.flatMap((product) => openingsOf(product))];
+    for (const opening of unheld) {
+      for (const wider of remaining) {
+        if (isSameNeed(wider, opening) || wider.method !== opening.method) continue;
+        if (!overlaps(wider.segments, opening.segments) || !(await change.isHeld(wider.scope))) continue;
+        lacking.push({ ...lackingFor(wider, opening), field: 'rules' });
+        break;
+      }
+    }
+  }
+  refuseLacking(lacking);
+}
+
+/** Rules for GET also match HEAD. */
+function openingsOf(product: Product | null): Opening[] {
+  return (product?.rules ?? []).flatMap((rule, at) => {
+    const pattern = parsePattern(rule.path);
+    if (!pattern.ok) return [];
+    const { segments } = pattern;
+    const { scope, permission = scope, path } = rule;
+    const shared = { segments, shape: patternShape(segments), scope, permission, field: `rules[${at}]`, path };
+    return methodsOf(rule).map((method) => ({ ...shared, method }));
+  });
+}
+
+function methodsOf({ methods }: Rule): string[] {
+  return [...new Set(methods.includes('GET') ? [...methods, 'HEAD'] : methods)];
+}
+
+/** The openings that are not in `others`. */
+function notIn(others: readonly Opening[], openings: readonly Opening[]): Opening[] {
+  const known = new Set(others.map(keyOf));
+  return openings.filter((opening) => !known.has(keyOf(opening)));
+}
+
+function keyOf({ method, shape, scope, permission }: Opening): string {
+  return [method, shape, scope, permission].join(' ');
+}
+
+function isSameNeed(one: Opening, other: Opening): boolean {
+  return one.scope === other.scope && one.permission === other.permission;
+}
+
+function mayCall({ scopes, permissions }: Held, { scope, permission }: Opening): boolean {
+  return scopes.includes(scope) && permissions.includes(permission);
+}
+
+/** `formerly` is the rule that guarded the path before; undefined if no rule did. */
+function lackingFor({ method, path, scope, field }: Opening, formerly: Opening | undefined): FieldProblem {
+  const needed =
+    formerly === undefined
+      ? 'every right of the administration'
+      : `the scope ${formerly.scope} and the permission ${formerly.permission}`;
+  return { field, problem: `${needed} to open ${method} ${path} to the scope ${scope}` };
 }

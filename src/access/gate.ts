@@ -8,10 +8,10 @@ import type { Clock } from '../kernel/ids.ts';
 import { AUTHORIZATION_BYTES } from '../kernel/limits/limits.ts';
 import { type FieldProblem, PROBLEMS_MAX, Refusal } from '../kernel/refusal.ts';
 import type { Store } from '../store/store.ts';
+import type { TokenGrant } from './application.ts';
 import { type Caller, createCallers } from './callers.ts';
 import { type Catalogue, matchRule, type RuleMatch } from './catalogue.ts';
 import { hashCredential, tokenRowKey } from './credential.ts';
-import type { TokenGrant } from './token.ts';
 
 export type { Caller } from './callers.ts';
 

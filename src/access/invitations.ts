@@ -11,8 +11,7 @@ import type { Beside } from '../store/resource.ts';
 import type { Store } from '../store/store.ts';
 import { requireRightsOfUser } from './containment.ts';
 import { credentialBytes, hashCredential, mintCredential } from './credential.ts';
-import { hashPassword } from './password.ts';
-import { passwordProblem } from './password-rules.ts';
+import { hashPassword, passwordProblem } from './password.ts';
 import type { User } from './user.ts';
 import { viewUser } from './users.ts';
 

@@ -4,15 +4,18 @@
  */
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
 import type { Clock, Ids, Random } from '../kernel/ids.ts';
-import { PASSKEY_NAME_MAX_LENGTH, PASSKEYS_PER_USER_MAX } from '../kernel/limits/portal.ts';
+import {
+  CHALLENGE_MS,
+  CHALLENGES_MAX,
+  PASSKEY_NAME_MAX_LENGTH,
+  PASSKEYS_PER_USER_MAX,
+} from '../kernel/limits/portal.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { isObject } from '../kernel/validation.ts';
 import type { Actor, AuditAction, AuditEntry } from '../resources/audit.ts';
 import { ConstraintViolation, retryStale, StaleWrite } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
-import type { Passkey } from './passkey.ts';
-import { createChallenges } from './passkey-challenges.ts';
-import type { User } from './user.ts';
+import type { Passkey, User } from './user.ts';
 
 /** Where the browser is: its origin, checked to be ours. `visitor` is the secret that its forms are bound to. */
 export type Place = { readonly origin: string; readonly visitor: string };
@@ -209,4 +212,34 @@ async function refusingKnown(write: Promise<void>): Promise<void> {
 
 function base64url(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('base64url');
+}
+
+/** Challenges that wait for a browser's answer. Each is answered once, by its visitor, within CHALLENGE_MS. */
+type Challenges = {
+  /** Makes a challenge. It replaces the visitor's earlier one. */
+  put(visitor: string, now: number): Uint8Array<ArrayBuffer>;
+  /** Removes the visitor's challenge and returns it in Base64url; null if there is none or it has expired. */
+  take(visitor: string, now: number): string | null;
+};
+
+export function createChallenges(random: Random, remembered: number = CHALLENGES_MAX): Challenges {
+  /** Oldest first. */
+  const open = new Map<string, { readonly challenge: string; readonly until: number }>();
+  return {
+    put: (visitor, now) => {
+      const bytes = Uint8Array.from(random(32));
+      open.delete(visitor);
+      open.set(visitor, { challenge: Buffer.from(bytes).toString('base64url'), until: now + CHALLENGE_MS });
+      for (const [oldest, { until }] of open) {
+        if (now < until && open.size <= remembered) break;
+        open.delete(oldest);
+      }
+      return bytes;
+    },
+    take: (visitor, now) => {
+      const found = open.get(visitor);
+      open.delete(visitor);
+      return found !== undefined && now < found.until ? found.challenge : null;
+    },
+  };
 }

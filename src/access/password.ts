@@ -1,10 +1,14 @@
 /**
- * Passwords of portal accounts: scrypt at the parameters that OWASP's Password Storage Cheat Sheet gives first
- * (N = 2^17, r = 8, p = 1), which stand in the hash so that later ones may be stronger.
+ * Passwords of portal accounts: hashing and the rules for choosing one. Hashes use scrypt with the first parameters of OWASP's Password
+ * Storage Cheat Sheet (N = 2^17, r = 8, p = 1). Each hash contains its parameters, so that later hashes can be stronger.
  */
 import { type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
 import type { Random } from '../kernel/ids.ts';
-import { PASSWORD_MAX_LENGTH } from '../kernel/limits/limits.ts';
+import {
+  CHOSEN_PASSWORD_MAX_LENGTH,
+  CHOSEN_PASSWORD_MIN_LENGTH,
+  PASSWORD_MAX_LENGTH,
+} from '../kernel/limits/limits.ts';
 import { PASSWORDS_WAITING_MAX } from '../kernel/limits/portal.ts';
 import { Refusal } from '../kernel/refusal.ts';
 
@@ -14,16 +18,16 @@ type Parameters = { readonly log2N: number; readonly r: number; readonly p: numb
 export const PASSWORD_LOG2_N = 17;
 let log2N = PASSWORD_LOG2_N;
 const current = (): Parameters => ({ log2N, r: 8, p: 1 });
-/** The r of hashes that this version makes; one with a larger r is not ours. */
+/** The r of new hashes. A larger r is not from this service. */
 const R_MAX = 8;
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
 /** PHC string format: `$scrypt$ln=17,r=8,p=1$<salt>$<hash>`, Base64 without padding. */
 const FORMAT = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{22})\$([A-Za-z0-9+/]{43})$/;
-/** One hash with these takes 1 GiB; a row that asks for more was not written by us. */
+/** Needs 1 GiB. A larger N is not from this service. */
 const LOG2_N_MAX = 20;
 
-/** The hash of a password, for `user_account.password_hash`. Takes some tenths of a second and 128 MiB. Throws 503 as `verifyPassword`. */
+/** Hashes a password for `user_account.password_hash`. Takes a few tenths of a second and 128 MiB. Throws 503 like `verifyPassword`. */
 export async function hashPassword(password: string, random: Random): Promise<string> {
   const salt = random(SALT_BYTES);
   const parameters = current();
@@ -31,13 +35,12 @@ export async function hashPassword(password: string, random: Random): Promise<st
 }
 
 /**
- * Whether the password is the one that was hashed. Where there is no hash (no such account, or one without a password)
- * the answer is no and takes as long, so that time does not tell which accounts there are. Throws for what is not a hash, and 503
- * where too many passwords wait to be hashed.
+ * Whether the password matches the hash. Without a hash (no such account, or no password set) the answer is false and takes as long, so
+ * that timing does not reveal which accounts exist. Throws an Error for an invalid hash, and 503 if too many passwords are waiting.
  */
 export async function verifyPassword(password: string, hash: string | null): Promise<boolean> {
   const { parameters, salt, expected } = parse(hash ?? nobody());
-  // Longer ones are never set; refusing them unread keeps them from costing time.
+  // No account has a longer one, and hashing it would cost time.
   if (password.length > PASSWORD_MAX_LENGTH) return false;
   const actual = await derive(password, salt, parameters);
   return timingSafeEqual(actual, expected) && hash !== null;
@@ -53,15 +56,15 @@ export function setPasswordCost(next: number): number {
   return former;
 }
 
-/** A password for a person to type once: 120 random bits as four groups of six, without look-alikes. */
+/** A random password to type once: 120 bits in four groups of six characters, without look-alikes. */
 export function makePassword(random: Random): string {
   const symbols = Array.from(random(24), (byte) => ALPHABET[byte % ALPHABET.length]);
   return [0, 6, 12, 18].map((start) => symbols.slice(start, start + 6).join('')).join('-');
 }
 
-/** 32 symbols, so that a byte gives five bits of even chance. */
+/** 32 symbols: each byte gives five uniform bits. */
 const ALPHABET = 'abcdefghijkmnpqrstuvwxyz23456789';
-/** Costs as much to verify as any other new hash. */
+/** Takes as long to verify as any other new hash. */
 const nobody = (): string => format(current(), new Uint8Array(SALT_BYTES), new Uint8Array(HASH_BYTES));
 
 function format({ log2N, r, p }: Parameters, salt: Uint8Array, hash: Uint8Array): string {
@@ -77,9 +80,9 @@ function parse(hash: string): { parameters: Parameters; salt: Uint8Array; expect
   return { parameters, salt: Buffer.from(salt, 'base64'), expected: Buffer.from(expected, 'base64') };
 }
 
-/** One at a time: many sign-ins at once would otherwise take 128 MiB each. */
+/** Passwords are hashed one at a time: each hash takes 128 MiB. */
 let turn: Promise<unknown> = Promise.resolve();
-/** Those whose turn has not ended. Of all together, whatever they are hashed for: whoever fills the queue keeps everybody waiting. */
+/** Hashes that are queued or running, of all callers together. */
 let waiting = 0;
 
 function derive(password: string, salt: Uint8Array, { log2N, r, p }: Parameters): Promise<Buffer> {
@@ -106,3 +109,52 @@ function derive(password: string, salt: Uint8Array, { log2N, r, p }: Parameters)
 function unpadded(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('base64').replace(/=+$/, '');
 }
+
+/**
+ * The problem with a password that a person chose, as a predicate, or null (OWASP ASVS 5.0, 6.2). It must be long enough and not easy
+ * to guess; any characters are allowed and none are required.
+ */
+export function passwordProblem(password: string, userName: string): string | null {
+  // The form that is hashed (RFC 8265 §4.2).
+  const typed = password.normalize('NFC');
+  if (typed.length < CHOSEN_PASSWORD_MIN_LENGTH) return `must have at least ${CHOSEN_PASSWORD_MIN_LENGTH} characters`;
+  if (typed.length > CHOSEN_PASSWORD_MAX_LENGTH) return `must have at most ${CHOSEN_PASSWORD_MAX_LENGTH} characters`;
+  return isGuessedFirst(typed.toLowerCase(), userName.normalize('NFC').toLowerCase())
+    ? 'is one of those that are guessed first'
+    : null;
+}
+
+/** The length that must remain without common words and the user name. */
+const OWN_LENGTH_MIN = 8;
+/** Distinct characters: `121212121212` has two. */
+const DISTINCT_MIN = 5;
+
+function isGuessedFirst(folded: string, userName: string): boolean {
+  const turned = [...folded].reverse().join('');
+  // Each may contain the other, so both orders are tried.
+  const withoutBoth = [
+    folded.replaceAll(userName, '').replace(WORDS, ''),
+    folded.replace(WORDS, '').replaceAll(userName, ''),
+  ];
+  const own = Math.min(...withoutBoth.map(({ length }) => length));
+  return (
+    (own < OWN_LENGTH_MIN && own < folded.length) ||
+    new Set(folded).size < DISTINCT_MIN ||
+    REPEATED.test(folded) ||
+    RUNS.some((run) => run.includes(folded) || run.includes(turned))
+  );
+}
+
+/** The most common words in lists of leaked passwords, and the name of this service. */
+const WORDS =
+  /pass(?:word|wort)?|letmein|welcome|admin(?:istrator)?|sallyport|change(?:me|it)|iloveyou|qwerty|football|monkey|dragon|secret|default|login|master|123456789|123456|12345|1234|123/g;
+/** `abcdefabcdef`. */
+const REPEATED = /^(.{1,6})\1+$/s;
+/** Runs along the alphabet and the keyboard, repeated. */
+const RUNS: readonly string[] = [
+  '0123456789',
+  'abcdefghijklmnopqrstuvwxyz',
+  'qwertyuiop',
+  'qwertyuiopasdfghjklzxcvbnm',
+  '1qaz2wsx3edc4rfv5tgb6yhn7ujm8ik9ol0p',
+].map((run) => run.repeat(Math.ceil((2 * CHOSEN_PASSWORD_MAX_LENGTH) / run.length)));

@@ -8,6 +8,7 @@ import { type Administration, administer } from '../resources/administration.ts'
 import { type BodyOf, inputReader } from '../resources/input.ts';
 import type { Store } from '../store/store.ts';
 import { BUILT_IN_PREFIXES, BUILT_IN_PRODUCTS } from './built-in.ts';
+import type { ApiProduct } from './catalogue.ts';
 import {
   type Catalogue,
   compileCatalogue,
@@ -17,9 +18,8 @@ import {
   type Product,
   problemsOf,
 } from './catalogue.ts';
-import { requireRightsOfRules } from './catalogue-containment.ts';
-import type { ApiProduct } from './product.ts';
-import { scopeName } from './scope-schema.ts';
+import { requireRightsOfRules } from './containment.ts';
+import { scopeName } from './scope.ts';
 
 /** Of `parsePattern`, as far as a pattern can say it: names that come twice, and dots for segments, are refused besides. */
 const RULE_PATH =

@@ -2,6 +2,8 @@
  * Scopes: what a token request asks for, and whether it gets it (RFC 6749 §3.3, contract §2). All or nothing: a token never
  * has fewer scopes than were named. Descriptions keep to the characters of `error_description` (RFC 6749 §5.2).
  */
+
+import { z } from 'zod';
 import { NAMED_SCOPES_MAX, SCOPE_NAME_LENGTH_MAX, SCOPE_TEXT_LENGTH_MAX } from '../kernel/limits/limits.ts';
 
 /** `<resource>:<action>`, at most 128 characters. No part of it can match in two ways, so testing takes linear time. */
@@ -58,3 +60,10 @@ function refuse(description: string): ScopeRefusal {
 function quote(text: string): string {
   return `'${text.slice(0, QUOTED_LENGTH_MAX).replace(/[^\x20-\x7e]|["'\\]/g, '?')}'`;
 }
+
+/** The schema of a scope name: `SCOPE_NAME` without its look-ahead, which RE2 lacks. */
+export const scopeName: z.ZodString = z.string().max(SCOPE_NAME_LENGTH_MAX).meta({
+  pattern: '^[A-Za-z0-9._/-]+:[A-Za-z0-9._/-]+$',
+  minLength: 3,
+  maxLength: SCOPE_NAME_LENGTH_MAX,
+});

@@ -14,10 +14,8 @@ import type { Store } from '../store/store.ts';
 import { requireRightsOfUser } from './containment.ts';
 import { hashCredential } from './credential.ts';
 import type { ChosenPassword } from './invitations.ts';
-import { hashPassword, verifyPassword } from './password.ts';
-import { passwordProblem } from './password-rules.ts';
-import type { PortalRole, Session, SignedIn, SignInMethod } from './session.ts';
-import type { User } from './user.ts';
+import { hashPassword, passwordProblem, verifyPassword } from './password.ts';
+import type { PortalRole, Session, SignedIn, SignInMethod, User } from './user.ts';
 
 /** Where a session begins. */
 export type Visitor = { readonly address: string; readonly userAgent: string };

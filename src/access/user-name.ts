@@ -1,10 +1,10 @@
-/** Which characters a user name may have: none that cannot be seen, and none that make it look like another (contract §4). */
+/** User names (contract §4): which characters they may have, and which names are equal. Invisible and look-alike characters are refused. */
 
 /** Format characters, fillers, variation selectors, private use, unassigned code points and halves of surrogate pairs. */
 const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Co}\p{Cn}\p{Cs}\u2800]/u;
 const SPACE = /[\s\p{Z}]/u;
 
-/** The recommended scripts of Unicode (UAX 31, table 5). */
+/** The scripts that Unicode recommends (UAX 31, table 5). */
 const SCRIPTS = (
   'Arabic Armenian Bengali Bopomofo Cyrillic Devanagari Ethiopic Georgian Greek Gujarati Gurmukhi Han Hangul Hebrew Hiragana ' +
   'Kannada Katakana Khmer Lao Latin Malayalam Myanmar Oriya Sinhala Tamil Telugu Thaana Thai Tibetan'
@@ -24,7 +24,7 @@ const ALLOWED: readonly RegExp[] = [
   return new RegExp(`^[${members}]*$`, 'u');
 });
 
-/** A predicate about the name, such as `mixes scripts`; null where nothing is wrong with it, or a space, which the schema refuses. */
+/** The problem with a name as a predicate, such as `mixes scripts`, or null. Spaces are left to the schema. */
 export function userNameProblem(userName: string): string | null {
   if (/[\s\p{Cc}]/u.test(userName)) return null;
   if (INVISIBLE.test(userName)) return 'has a character that cannot be seen';
@@ -33,4 +33,12 @@ export function userNameProblem(userName: string): string | null {
   if (SPACE.test(plain)) return 'stands for several words';
   if (ALLOWED.some((pattern) => pattern.test(plain))) return null;
   return 'mixes scripts, such as Latin and Cyrillic letters, or uses one that is not in current use: letters must be of one script, or of Latin with Chinese, Japanese or Korean';
+}
+
+/**
+ * The key under which a user name is unique: equal for names that differ only in case, width or composition (NFKC and case folding,
+ * contract §4). Upper case in between turns `ß` into `ss`, as full case folding does.
+ */
+export function userNameKey(userName: string): string {
+  return userName.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase().normalize('NFKC');
 }

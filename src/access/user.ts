@@ -1,7 +1,8 @@
-/** A portal account (contract §3 "Users"). */
+/** Portal accounts (contract §3 "Users"), and how people sign in to them: sessions, passkeys, invitations. */
+
 export type Role = 'administrator' | 'operator' | 'viewer' | 'service';
 
-/** What a user is limited to; a name that is absent limits nothing. */
+/** The limits of a user. An absent member is no limit. */
 export type Constraints = { readonly divisions?: readonly string[] };
 
 export type User = {
@@ -21,14 +22,14 @@ export type User = {
 export type LostAdministration = 'all' | 'permissions';
 
 /**
- * An active administrator is active and has the role, with which the portal lets it do everything. Whether it has a password yet does
- * not matter. The last one may neither lose that, nor the permissions by which rights are given.
+ * An active account with the role `administrator`, with or without a password. The last one keeps the role, and the permissions that
+ * let it give rights.
  */
 function isActiveAdministrator({ active, role }: User): boolean {
   return active && role === 'administrator';
 }
 
-/** What the change, or the deletion where `after` is null, takes from an active administrator. */
+/** What an active administrator loses by a change, or by a deletion if `after` is null. */
 export function lostAdministration(before: User, after: User | null): LostAdministration | null {
   if (!isActiveAdministrator(before)) return null;
   if (after === null || !isActiveAdministrator(after)) return 'all';
@@ -40,3 +41,49 @@ export const GIVING_RIGHTS: readonly string[] = ['users:manage', 'applications:m
 function givesRights({ permissions }: User): boolean {
   return GIVING_RIGHTS.every((name) => permissions.includes(name));
 }
+
+/** The role of a signed-in account. `service` accounts cannot sign in. */
+export type PortalRole = Exclude<Role, 'service'>;
+
+export type SignInMethod = 'password' | 'passkey';
+
+/** A session of the portal. */
+export type Session = {
+  readonly id: string;
+  readonly userId: string;
+  readonly tokenHash: Uint8Array;
+  readonly role: PortalRole;
+  readonly method: SignInMethod;
+  /** The address and browser that it began from. */
+  readonly address: string;
+  readonly userAgent: string;
+  readonly createdAt: number;
+  readonly seenAt: number;
+  readonly expiresAt: number;
+};
+
+/** The session with the current state of its user. */
+export type SignedIn = Session & Pick<User, 'userName' | 'displayName' | 'permissions' | 'constraints'>;
+
+/** A passkey that a user signs in with. */
+export type Passkey = {
+  readonly id: string;
+  readonly userId: string;
+  readonly credentialId: Uint8Array;
+  /** COSE (RFC 9052). */
+  readonly publicKey: Uint8Array;
+  /** The host name that it is registered for. */
+  readonly host: string;
+  readonly name: string;
+  readonly counter: number;
+  readonly createdAt: number;
+  readonly usedAt: number | null;
+};
+
+/** A one-time link that lets a user set a password. */
+export type Invitation = {
+  readonly userId: string;
+  readonly tokenHash: Uint8Array;
+  readonly createdAt: number;
+  readonly expiresAt: number;
+};

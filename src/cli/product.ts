@@ -1,5 +1,5 @@
 /** `sallyport product …`: the API catalogue, and who may call what. */
-import type { ApiProduct } from '../access/product.ts';
+import type { ApiProduct } from '../access/catalogue.ts';
 import { type ProductBody, type ProductView, productReader, viewProduct } from '../access/products.ts';
 import { reachOf } from '../access/reach.ts';
 import { isUuidV7 } from '../kernel/ids.ts';

@@ -1,6 +1,11 @@
 /** Finds the route for a path and method, with the patterns and the precedence of the API catalogue. */
-import { findPattern, indexPatterns, type PatternIndex } from '../access/catalogue-index.ts';
-import { type PatternSegment, parsePattern } from '../access/catalogue-pattern.ts';
+import {
+  findPattern,
+  indexPatterns,
+  type PatternIndex,
+  type PatternSegment,
+  parsePattern,
+} from '../access/catalogue-pattern.ts';
 import { canonicalPath } from '../access/path.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import type { Route } from './route.ts';

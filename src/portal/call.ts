@@ -1,6 +1,6 @@
 /** The request to a page, and its result. */
 import type { IncomingMessage } from 'node:http';
-import type { PortalRole, SignedIn } from '../access/session.ts';
+import type { PortalRole, SignedIn } from '../access/user.ts';
 import { type Html, html } from '../http/html.ts';
 import type { Reply } from '../http/route.ts';
 import type { Acting } from '../resources/acting.ts';

@@ -4,9 +4,9 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
-import type { PortalRole, SignedIn } from '../access/session.ts';
 import type { SessionWatch } from '../access/session-watch.ts';
 import type { Sessions } from '../access/sessions.ts';
+import type { PortalRole, SignedIn } from '../access/user.ts';
 import type { Method, Reply, Route } from '../http/route.ts';
 import type { Clock, Random } from '../kernel/ids.ts';
 import { ADMIN_REQUEST_BYTES } from '../kernel/limits/limits.ts';

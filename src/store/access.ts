@@ -1,12 +1,8 @@
 /** Who may come in: users, products, applications, tokens, sessions and passkeys. */
 
-import type { Application, Client, ScopeHolder } from '../access/application.ts';
-import type { Invitation } from '../access/invitation.ts';
-import type { Passkey } from '../access/passkey.ts';
-import type { ApiProduct } from '../access/product.ts';
-import type { Session, SignedIn } from '../access/session.ts';
-import type { AccessToken, TokenGrant } from '../access/token.ts';
-import type { LostAdministration, User } from '../access/user.ts';
+import type { AccessToken, Application, Client, ScopeHolder, TokenGrant } from '../access/application.ts';
+import type { ApiProduct } from '../access/catalogue.ts';
+import type { Invitation, LostAdministration, Passkey, Session, SignedIn, User } from '../access/user.ts';
 import type { AuditEntry } from '../resources/audit.ts';
 import type { ResourceStore } from './resource.ts';
 import type { Statement } from './sqlite/driver/database.ts';

@@ -1,8 +1,8 @@
 /** What passkeys are refused for before any signature is looked at; test/portal/passkeys.test.ts has a browser with real ones. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Passkey } from '../../src/access/passkey.ts';
-import { createChallenges } from '../../src/access/passkey-challenges.ts';
+import { createChallenges } from '../../src/access/passkeys.ts';
+import type { Passkey } from '../../src/access/user.ts';
 import { CHALLENGE_MS, PASSKEYS_PER_USER_MAX } from '../../src/kernel/limits/portal.ts';
 import { randomBytes } from '../../src/kernel/random.ts';
 import { SERVICE } from '../../src/resources/acting.ts';

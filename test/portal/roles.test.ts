@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import type { PortalRole } from '../../src/access/session.ts';
+import type { PortalRole } from '../../src/access/user.ts';
 import { DATABASE_FILE } from '../../src/data/data-folder.ts';
 import { ADMIN_REQUEST_BYTES } from '../../src/kernel/limits/limits.ts';
 import { FORM_FIELDS_MAX, SMALL_FORM_BYTES } from '../../src/kernel/limits/portal.ts';

@@ -1,6 +1,6 @@
 /** A session of the portal without its form: what a browser is given to be signed in. */
 import assert from 'node:assert/strict';
-import type { PortalRole } from '../../src/access/session.ts';
+import type { PortalRole } from '../../src/access/user.ts';
 import { SESSION_COOKIE } from '../../src/portal/cookies.ts';
 import { COMMAND_LINE } from '../../src/resources/acting.ts';
 import type { ServiceInProcess } from './service.ts';

@@ -1,7 +1,7 @@
 /** Requests to the portal as a browser sends them, and as an attacker's page would, without a browser. */
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
-import type { PortalRole } from '../../src/access/session.ts';
+import type { PortalRole } from '../../src/access/user.ts';
 import { SESSION_COOKIE } from '../../src/portal/cookies.ts';
 import { FORGERY_FIELD, formToken } from '../../src/portal/forgery.ts';
 import { COMMAND_LINE } from '../../src/resources/acting.ts';

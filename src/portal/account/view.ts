@@ -1,7 +1,6 @@
 /** The page of one's own account. */
 
-import type { Passkey } from '../../access/passkey.ts';
-import type { Session } from '../../access/session.ts';
+import type { Passkey, Session } from '../../access/user.ts';
 import { type Html, html } from '../../http/html.ts';
 import { CHOSEN_PASSWORD_MAX_LENGTH, CHOSEN_PASSWORD_MIN_LENGTH } from '../../kernel/limits/limits.ts';
 import { browserName } from '../browser.ts';

@@ -1,8 +1,8 @@
 /** `/applications/{id}`: what a program may do, as whom, and its credentials. */
 
 import type { Application } from '../../access/application.ts';
+import type { ApiProduct } from '../../access/catalogue.ts';
 import { isAllowed, requireRightsOfApplication } from '../../access/containment.ts';
-import type { ApiProduct } from '../../access/product.ts';
 import type { User } from '../../access/user.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { PageCall, View } from '../call.ts';

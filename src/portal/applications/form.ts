@@ -1,7 +1,7 @@
 /** The fields of an application, what they send, and what an application has now. */
 
 import type { Application } from '../../access/application.ts';
-import type { ApiProduct } from '../../access/product.ts';
+import type { ApiProduct } from '../../access/catalogue.ts';
 import type { User } from '../../access/user.ts';
 import { type Html, html } from '../../http/html.ts';
 import {

@@ -2,7 +2,7 @@
 
 import type { Application } from '../../access/application.ts';
 import { applicationReader } from '../../access/applications.ts';
-import type { ApiProduct } from '../../access/product.ts';
+import type { ApiProduct } from '../../access/catalogue.ts';
 import type { User } from '../../access/user.ts';
 import { userReader } from '../../access/users.ts';
 import { html } from '../../http/html.ts';

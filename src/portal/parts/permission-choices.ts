@@ -1,6 +1,6 @@
 /** Permissions as people pick them: those that rules of the API catalogue ask for, and others by their name. */
 
-import type { ApiProduct } from '../../access/product.ts';
+import type { ApiProduct } from '../../access/catalogue.ts';
 import type { Html } from '../../http/html.ts';
 import { checkboxGroup } from './choices.ts';
 import { textField } from './fields.ts';

@@ -1,6 +1,6 @@
 /** Scopes as people pick them: by API product, each with what it is for and what it opens. */
 
-import type { ApiProduct } from '../../access/product.ts';
+import type { ApiProduct } from '../../access/catalogue.ts';
 import { type Html, html } from '../../http/html.ts';
 import { checkboxGroup } from './choices.ts';
 import type { FormState } from './form-state.ts';

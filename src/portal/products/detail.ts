@@ -1,7 +1,7 @@
 /** `/products/{id}`: an API with its scopes and rules, and who holds them. */
 
 import type { Application } from '../../access/application.ts';
-import type { ApiProduct } from '../../access/product.ts';
+import type { ApiProduct } from '../../access/catalogue.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { PageCall, View } from '../call.ts';
 import { badge, stateBadge } from '../parts/badge.ts';

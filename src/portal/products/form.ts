@@ -1,6 +1,6 @@
 /** The fields of an API product, what they send, and what a product has now. */
 
-import type { ApiProduct } from '../../access/product.ts';
+import type { ApiProduct } from '../../access/catalogue.ts';
 import { type Html, html } from '../../http/html.ts';
 import { RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../../kernel/limits/limits.ts';
 import { readRows, repeatableRows } from '../parts/choices.ts';

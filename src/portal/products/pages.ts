@@ -1,6 +1,6 @@
 /** The pages of API products: what scopes there are, and which request takes which. */
 
-import type { ApiProduct } from '../../access/product.ts';
+import type { ApiProduct } from '../../access/catalogue.ts';
 import { productReader } from '../../access/products.ts';
 import { html } from '../../http/html.ts';
 import { type PageCall, redirectTo, type View } from '../call.ts';

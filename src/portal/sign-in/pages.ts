@@ -1,7 +1,7 @@
 /** Signing in, with a password or a passkey, and out. */
 import type { NewSession, Visitor } from '../../access/sessions.ts';
 import { type Attempt, createThrottle, refuseBlocked } from '../../access/throttle.ts';
-import { userNameKey } from '../../access/user-name-key.ts';
+import { userNameKey } from '../../access/user-name.ts';
 import { networkOf } from '../../http/request-head.ts';
 import {
   CHALLENGES_MAX,

@@ -1,6 +1,6 @@
 /** The fields of a user, what they send, and what a user has now. */
 
-import type { ApiProduct } from '../../access/product.ts';
+import type { ApiProduct } from '../../access/catalogue.ts';
 import type { Constraints, User } from '../../access/user.ts';
 import { type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';

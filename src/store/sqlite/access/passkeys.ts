@@ -1,6 +1,6 @@
 /** Passkeys of portal accounts (`passkey`). */
 
-import type { Passkey } from '../../../access/passkey.ts';
+import type { Passkey } from '../../../access/user.ts';
 import type { PasskeyStore } from '../../access.ts';
 import { auditStatement } from '../audit.ts';
 import type { Database } from '../driver/database.ts';

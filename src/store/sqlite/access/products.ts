@@ -1,7 +1,6 @@
 /** API products (`product`): the catalogue that the gate reads. */
 
-import type { Rule } from '../../../access/catalogue.ts';
-import type { ApiProduct, ProductScope } from '../../../access/product.ts';
+import type { ApiProduct, ProductScope, Rule } from '../../../access/catalogue.ts';
 import type { ProductStore } from '../../access.ts';
 import type { Database, Statement } from '../driver/database.ts';
 import { flag, json, number, table, text } from '../driver/table.ts';

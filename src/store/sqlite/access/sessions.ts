@@ -1,7 +1,6 @@
 /** Portal sessions (`session`). */
 
-import type { PortalRole, Session, SignedIn, SignInMethod } from '../../../access/session.ts';
-import type { Constraints } from '../../../access/user.ts';
+import type { Constraints, PortalRole, Session, SignedIn, SignInMethod } from '../../../access/user.ts';
 import { SESSION_IDLE_MS, SESSIONS_PER_USER_MAX, SESSIONS_PURGED_AT_ONCE } from '../../../kernel/limits/portal.ts';
 import type { SessionStore } from '../../access.ts';
 import { auditStatement } from '../audit.ts';

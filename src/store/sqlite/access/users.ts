@@ -7,7 +7,7 @@ import {
   type Role,
   type User,
 } from '../../../access/user.ts';
-import { userNameKey } from '../../../access/user-name-key.ts';
+import { userNameKey } from '../../../access/user-name.ts';
 import type { Ids } from '../../../kernel/ids.ts';
 import type { InvitationStore, UserStore } from '../../access.ts';
 import { auditStatement } from '../audit.ts';
