@@ -11,9 +11,12 @@ import {
   type WithSecret,
 } from './access/applications.ts';
 import type { ApiProduct } from './access/catalogue.ts';
+import type { Caller } from './access/gate.ts';
 import { type ProductBody, type Products, productReader } from './access/products.ts';
 import type { User } from './access/user.ts';
 import { type UserBody, type Users, userReader } from './access/users.ts';
+import type { Employee } from './employees/employee.ts';
+import { type EmployeeBody, type Employees, employeeReader } from './employees/employees.ts';
 import { type Erasures, eraseInput } from './events/erase.ts';
 import type { EventType } from './events/event-type.ts';
 import { type EventTypeBody, type EventTypes, eventTypeReader } from './events/event-types.ts';
@@ -22,6 +25,7 @@ import { type Publish, readEvents } from './events/publish.ts';
 import { validate } from './kernel/validation.ts';
 import type { Acting } from './resources/acting.ts';
 import type { Administration } from './resources/administration.ts';
+import type { IfMatch } from './resources/entity-tag.ts';
 import type { BodyOf, InputReader, MergePatch } from './resources/input.ts';
 import type { Services } from './services.ts';
 import type { Beside } from './store/resource.ts';
@@ -41,6 +45,7 @@ type Bodies = {
   readonly product: ProductBody;
   readonly application: ApplicationBody;
   readonly regenerate: BodyOf<typeof regenerateInput>;
+  readonly employee: EmployeeBody;
   readonly eventType: EventTypeBody;
   readonly endpoint: EndpointBody;
   readonly rotateSecret: BodyOf<typeof rotateInput>;
@@ -77,6 +82,11 @@ type Replaced<Given extends Unread> = {
       beside?: Beside<WithSecret>,
     ): Promise<WithSecret>;
   };
+  readonly employees: Omit<Employees, 'create'> & {
+    create(body: Given['employee'], caller: Caller, beside?: Beside<Employee>): Promise<Employee>;
+    replace(userId: string, body: Given['employee'], caller: Caller, ifMatch?: IfMatch): Promise<Employee>;
+    patch(userId: string, patch: MergePatch<Given['employee']>, caller: Caller, ifMatch?: IfMatch): Promise<Employee>;
+  };
   readonly eventTypes: Reading<EventTypes, EventType, Given['eventType']>;
   readonly endpoints: Reading<Omit<Endpoints, 'rotateSecret' | 'rotateApiKey'>, Endpoint, Given['endpoint']> & {
     rotateSecret(
@@ -105,7 +115,8 @@ type Reading<Use, Rec, Body> = Omit<Use, keyof Administration<Rec>> & Administra
 
 /** Reads the input before each use case takes it. Throws the refusals that the other doors throw. */
 export function readingServices(services: Services): UntypedServices {
-  const { users, products, applications, eventTypes, endpoints, keys, webhooks, deliveries, erasures } = services;
+  const { users, products, applications, employees, eventTypes, endpoints, keys, webhooks, deliveries, erasures } =
+    services;
   return {
     ...services,
     users: reading(users, userReader),
@@ -116,6 +127,19 @@ export function readingServices(services: Services): UntypedServices {
       patch: async (id, patch, acting) => applications.patch(id, applicationReader.patch(patch), acting),
       regenerateSecret: async (id, body, acting, beside) =>
         applications.regenerateSecret(id, validate(regenerateInput, body), acting, beside),
+    },
+    employees: {
+      ...employees,
+      create: async (body, caller, beside) => employees.create(employeeReader.create(body), caller, beside),
+      replace: async (userId, body, caller, ifMatch) =>
+        employees.change(userId, () => employeeReader.create(body), caller, ifMatch),
+      patch: async (userId, patch, caller, ifMatch) =>
+        employees.change(
+          userId,
+          (before) => employeeReader.apply(before, employeeReader.patch(patch)),
+          caller,
+          ifMatch,
+        ),
     },
     eventTypes: { ...eventTypes, ...reading(eventTypes, eventTypeReader) },
     endpoints: {

@@ -1,4 +1,4 @@
-/** The employees API (contract §3): a guarded API whose every change queues its event in the same transaction. */
+/** Employees (contract §3): each change queues its event in the same transaction. */
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { type Caller, insufficientPermission } from '../access/gate.ts';
@@ -6,9 +6,9 @@ import { makeEvent, type NewEvent } from '../events/event.ts';
 import { type Clock, type Ids, isUuidV7 } from '../kernel/ids.ts';
 import { Refusal, refuseField } from '../kernel/refusal.ts';
 import { emailAddress, id, instant, isoInstant, plainText } from '../kernel/schemas.ts';
-import { validate, validatePatch } from '../kernel/validation.ts';
 import { refusingDuplicates } from '../resources/administration.ts';
 import { type IfMatch, refuseChanged } from '../resources/entity-tag.ts';
+import { type BodyOf, inputReader } from '../resources/input.ts';
 import { retryStale } from '../store/errors.ts';
 import type { Beside, Filter } from '../store/resource.ts';
 import type { Store } from '../store/store.ts';
@@ -33,7 +33,8 @@ export const employeeInput = z
     active: z.boolean().default(true),
   })
   .meta({ id: 'EmployeeInput', description: 'An employee as the HR system tells it.' });
-type EmployeeInput = z.infer<typeof employeeInput>;
+export type EmployeeBody = BodyOf<typeof employeeInput>;
+export type EmployeeInput = z.output<typeof employeeInput>;
 
 export const employeeView = z
   .object({
@@ -52,24 +53,29 @@ export const employeeView = z
   })
   .meta({ id: 'Employee', description: 'An employee.' });
 export type EmployeeView = z.infer<typeof employeeView>;
+export const employeeReader = inputReader(employeeInput, employeeView);
 
 export type Employees = {
-  create(body: unknown, caller: Caller, beside?: Beside<Employee>): Promise<Employee>;
+  create(input: EmployeeInput, caller: Caller, beside?: Beside<Employee>): Promise<Employee>;
   get(userId: string, caller: Caller): Promise<Employee>;
   list(
     page: { division: string | undefined; after: string; limit: number; filter?: Filter },
     caller: Caller,
   ): Promise<Employee[]>;
-  /** `ifMatch`, here and below, is what the change was decided on: 412 once the employee has none of these tags. */
-  replace(userId: string, body: unknown, caller: Caller, ifMatch?: IfMatch): Promise<Employee>;
-  patch(userId: string, patch: unknown, caller: Caller, ifMatch?: IfMatch): Promise<Employee>;
+  /**
+   * Replaces the employee by what `next` makes of the present one. `next` may be called again if the employee changes meanwhile. Throws
+   * 404 and 403 as `get`, and 412 if the employee has none of the tags in `ifMatch`; `next` is called only after these.
+   */
+  change(
+    userId: string,
+    next: (before: EmployeeInput) => EmployeeInput,
+    caller: Caller,
+    ifMatch?: IfMatch,
+  ): Promise<Employee>;
 };
 
 type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly wake: () => void };
 
-const RESERVED = Object.fromEntries(
-  ['userId', 'createdAt', 'updatedAt'].map((field) => [field, 'is set by the service']),
-);
 const EMPLOYEE = {
   name: 'employee',
   unique: { 'employee.user_name': 'userName', 'employee.external_id': 'externalId' },
@@ -86,7 +92,7 @@ export function createEmployees({ store, clock, ids, wake }: Dependencies): Empl
     return employee;
   };
 
-  /** Whoever is limited to divisions is not told of employees elsewhere: they are unknown. */
+  /** For a caller with limited divisions, employees of other divisions do not exist. */
   const refuseUnknownManager = async (
     managerId: string | null,
     { constraints: { divisions } }: Caller,
@@ -97,16 +103,11 @@ export function createEmployees({ store, clock, ids, wake }: Dependencies): Empl
     throw refuseField('managerId', 'is not the userId of an employee');
   };
 
-  const change = (
-    userId: string,
-    caller: Caller,
-    ifMatch: IfMatch | undefined,
-    next: (before: Employee) => EmployeeInput,
-  ): Promise<Employee> =>
+  const change: Employees['change'] = (userId, next, caller, ifMatch) =>
     retryStale(async () => {
       const before = await get(userId, caller);
       refuseChanged(ifMatch, viewEmployee(before), 'employee');
-      const input = next(before);
+      const input = next(writable(before));
       refuseDivision(input.division, caller);
       if (isDeepStrictEqual(input, writable(before))) return before;
       if (input.managerId !== before.managerId) await refuseUnknownManager(input.managerId, caller);
@@ -122,8 +123,8 @@ export function createEmployees({ store, clock, ids, wake }: Dependencies): Empl
 
   return {
     get,
-    create: async (body, caller, beside = () => []) => {
-      const input = validate(employeeInput, body, RESERVED);
+    change,
+    create: async (input, caller, beside = () => []) => {
       refuseDivision(input.division, caller);
       return retryStale(async () => {
         await refuseUnknownManager(input.managerId, caller);
@@ -143,10 +144,6 @@ export function createEmployees({ store, clock, ids, wake }: Dependencies): Empl
       const divisions = division === undefined ? (caller.constraints.divisions ?? null) : [division];
       return store.employees.list({ divisions, after, limit, filter });
     },
-    replace: (userId, body, caller, ifMatch) =>
-      change(userId, caller, ifMatch, () => validate(employeeInput, body, RESERVED)),
-    patch: (userId, patch, caller, ifMatch) =>
-      change(userId, caller, ifMatch, (before) => validatePatch(employeeInput, writable(before), patch, RESERVED)),
   };
 }
 

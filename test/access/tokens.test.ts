@@ -73,8 +73,8 @@ function countingLooks({ store }: TestServices): { store: Store; looks(): number
   return { store: { ...store, applications, tokens }, looks: () => looks };
 }
 
-describe('a client that there is none of', () => {
-  it('is looked for once, so that it is refused no later than a wrong secret, and again when one has come', async (t) => {
+describe('an unknown client', () => {
+  it('is looked up once, so that refusing it takes no longer than a wrong secret, and again after a change of access', async (t) => {
     const s = await openTestServices(t);
     const { store, looks } = countingLooks(s);
     const { authenticate } = createTokens({ ...s, random: randomBytes, store });
@@ -82,7 +82,8 @@ describe('a client that there is none of', () => {
     const credentials = { clientId, clientSecret: mintCredential('sps', randomBytes) };
     for (let n = 0; n < 3; n += 1) await refused(() => authenticate(credentials), { code: 'invalid_client' });
     assert.equal(looks(), 1);
-    await makeApplication(s);
+    const { application } = await makeApplication(s);
+    await s.applications.patch(application.id, { active: false }, ACTOR);
     await refused(() => authenticate(credentials), { code: 'invalid_client' });
     assert.equal(looks(), 2);
   });

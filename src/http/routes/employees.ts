@@ -1,7 +1,13 @@
 /** The employees API (contract §3). */
 
 import type { Employee } from '../../employees/employee.ts';
-import { type Employees, employeeInput, employeeView, viewEmployee } from '../../employees/employees.ts';
+import {
+  type Employees,
+  employeeInput,
+  employeeReader,
+  employeeView,
+  viewEmployee,
+} from '../../employees/employees.ts';
 import { page } from '../../kernel/schemas.ts';
 import { type Filters, textFilter } from '../../resources/list-rules.ts';
 import { changed, ETAG, IF_MATCH, IF_NONE_MATCH, NOT_MODIFIED, read, readIfMatch } from '../conditional.ts';
@@ -22,6 +28,8 @@ type Dependencies = { readonly employees: Employees; readonly once: Once };
 export function employeeRoutes({ employees, once }: Dependencies): Route[] {
   const shared = { access: 'guarded', tag: 'employees' } as const;
   const userId = ({ params }: Call): string => params.userId ?? '';
+  const changeTo = (call: Call, next: Parameters<Employees['change']>[1]): Promise<Employee> =>
+    employees.change(userId(call), next, callerOf(call), readIfMatch(call));
   return [
     {
       ...shared,
@@ -56,7 +64,7 @@ export function employeeRoutes({ employees, once }: Dependencies): Route[] {
             const { headers, body } = changed({ shown: viewEmployee(employee) });
             return { status: 201, headers: { Location: `${COLLECTION}/${employee.userId}`, ...headers }, body };
           },
-          (beside) => employees.create(call.body, callerOf(call), beside),
+          (beside) => employees.create(employeeReader.create(call.body), callerOf(call), beside),
         ),
     },
     {
@@ -79,7 +87,7 @@ export function employeeRoutes({ employees, once }: Dependencies): Route[] {
       body: jsonBody(employeeInput),
       replies: { 200: { description: 'The employee as it is now', schema: employeeView, headers: ETAG } },
       respond: async (call) => {
-        const employee = await employees.replace(userId(call), call.body, callerOf(call), readIfMatch(call));
+        const employee = await changeTo(call, () => employeeReader.create(call.body));
         return changed({ shown: viewEmployee(employee) });
       },
     },
@@ -93,7 +101,9 @@ export function employeeRoutes({ employees, once }: Dependencies): Route[] {
       body: patchBody(employeeInput),
       replies: { 200: { description: 'The employee as it is now', schema: employeeView, headers: ETAG } },
       respond: async (call) => {
-        const employee = await employees.patch(userId(call), call.body, callerOf(call), readIfMatch(call));
+        const employee = await changeTo(call, (before) =>
+          employeeReader.apply(before, employeeReader.patch(call.body)),
+        );
         return changed({ shown: viewEmployee(employee) });
       },
     },
