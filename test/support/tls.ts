@@ -34,10 +34,12 @@ export type Certificates = {
 };
 
 const DAY_MS = 86_400_000;
+/** Longer than the service warns before a client certificate expires: a warning changes the endpoint. */
+const DAYS = 90;
 
 export function makeCertificates({
   names = ['localhost', '127.0.0.1', '::1'],
-  days = 30,
+  days = DAYS,
 }: IssueOptions = {}): Certificates {
   const authority = makeAuthority();
   const issue = (options: IssueOptions = {}): Identity => issueFrom(authority, { names, days, ...options });
