@@ -9,7 +9,7 @@ import { type Certificates, makeCertificates } from '../support/tls.ts';
 
 let certificates: Certificates;
 before(() => {
-  certificates = makeCertificates();
+  certificates = makeCertificates({ days: 30 });
 });
 
 /** Certificates are made now, so these tests' clock begins now. */
