@@ -57,7 +57,7 @@ async function states(s: TestStore, webhookNumber: number): Promise<DeliveryStat
 }
 
 describe('erasing a person’s data', () => {
-  it('overwrites it in events and answers of attempts, discards what is pending, and leaves everybody else alone', async (t) => {
+  it('overwrites it in events and responses of attempts, discards pending deliveries, and changes nothing of others', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['order.*']);
     run(s, number);
@@ -99,7 +99,7 @@ describe('erasing a person’s data', () => {
     checkLog(s, number);
   });
 
-  it('is written down, whom it was about and who asked for it, before anything is overwritten and after', async (t) => {
+  it('writes audit entries with the subject and the actor before and after overwriting', async (t) => {
     const s = await openTestStore(t);
     await publishMany(s, 'order.placed', 3, () => about('jane', SECRET));
     await erasing(s)({ subject: 'jane' }, ACTOR);
@@ -113,7 +113,7 @@ describe('erasing a person’s data', () => {
     assert.equal(await s.store.audit.firstBroken(), null);
   });
 
-  it('finds nothing more when it is asked for again, and nothing of a person whom nothing is about', async (t) => {
+  it('finds nothing the second time, and nothing for an unknown person', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['*']);
     run(s, number);
@@ -130,7 +130,7 @@ describe('erasing a person’s data', () => {
     assert.equal((await erase({ subject: 'jane' }, ACTOR)).events, 1);
   });
 
-  it('refuses a body that does not say whose, and erases nothing', async (t) => {
+  it('refuses a body without a subject, and erases nothing', async (t) => {
     const s = await openTestServices(t);
     await publishMany(s, 'order.placed', 1, () => about('jane', SECRET));
     for (const body of [{}, { subject: '' }, { subject: null }, { subject: 7 }, { subject: 'x'.repeat(201) }]) {
@@ -162,7 +162,7 @@ describe('erasing a person’s data', () => {
     assert.equal((await states(s, number)).filter((state) => state === 'discarded').length, 100);
   });
 
-  it('does not keep the answer to what was on its way, which may repeat the data, and keeps other answers', async (t) => {
+  it('does not keep the response to a request under way, which may repeat the data, and keeps other responses', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['*']);
     run(s, number);
@@ -245,7 +245,7 @@ describe('an erasure that takes long', () => {
     return { s, number, options, erasures, erased, goOn };
   };
 
-  it('is answered while it goes on, and from then on no delivery reads the person’s events', async (t) => {
+  it('is answered while it goes on, and no delivery reads the person’s events from then on', async (t) => {
     const { s, number, erased, erasures, goOn } = await begun(t);
     assert.deepEqual([erased.state, erased.finishedAt], ['overwriting', null]);
     assert.ok(count(s, 'event', "subject = 'jane' AND data IS NOT NULL") > 0);
@@ -288,7 +288,7 @@ describe('an erasure that takes long', () => {
     );
   });
 
-  it('can be asked for again meanwhile: the second erases what was published since, and counts nothing twice', async (t) => {
+  it('can be requested again meanwhile: the second erases later events, and counts nothing twice', async (t) => {
     const { s, erasures, erased, goOn } = await begun(t);
     await s.store.events.publish([newEvent(s, 'order.placed', about('jane', SECRET))]);
     const second = await erasures.erase({ subject: 'jane' }, ACTOR);
@@ -299,7 +299,7 @@ describe('an erasure that takes long', () => {
     assert.equal(found(s.path, SECRET), 20);
   });
 
-  it('is done once where two processes work on it', async (t) => {
+  it('is done once if two processes work on it', async (t) => {
     const { s, options, erased, erasures, goOn } = await begun(t);
     const other = createErasures({ ...options, pause: async () => {} });
     other.start();
@@ -322,7 +322,7 @@ function randomNumbers(seed: number): (below: number) => number {
 }
 
 describe('POST /events/erase', () => {
-  it('erases, and the records of others in the same batch still go out', async (t) => {
+  it('erases, and still delivers the records of others in the same batch', async (t) => {
     const { service, admin, receiver } = await startJourney(t);
     await makeEventType(admin, 'order.placed');
     const { at, webhook } = await connect({ admin, receiver }, ['order.placed'], {});
@@ -364,7 +364,7 @@ describe('POST /events/erase', () => {
     assert.equal(only((await at.next()).records).offset, 4);
   });
 
-  it('takes the scope events:erase, and no other does', async (t) => {
+  it('needs the scope events:erase', async (t) => {
     const { admin } = await startJourney(t);
     const { api } = await registerApplication(admin, ['events:publish', 'deliveries:view', 'webhooks:manage']);
     const { status, body } = await api.post<ErrorBody>('events/erase', { subject: 'jane' });
@@ -373,7 +373,7 @@ describe('POST /events/erase', () => {
     assert.equal((await admin.post('events/erase', { who: 'jane' })).status, 400);
   });
 
-  it('answers 202 and goes on by itself while another process keeps a copy from being let go of', async (t) => {
+  it('answers 202 and goes on by itself while another process reads the database', async (t) => {
     const { service, admin } = await startJourney(t);
     await makeEventType(admin, 'order.placed');
     await succeeded(admin.post('events', { type: 'order.placed', data: { text: SECRET }, subject: 'jane' }));
@@ -394,7 +394,7 @@ describe('POST /events/erase', () => {
     assert.equal(found(join(service.dataDir, DATABASE_FILE), SECRET), 0);
   });
 
-  it('ends a request that carries the person’s events, and sends the others of its batch again', async (t) => {
+  it('aborts a request with the person’s events, and sends the rest of its batch again', async (t) => {
     const { service, admin, receiver } = await startJourney(t);
     await makeEventType(admin, 'order.placed');
     const { at, webhook } = await connect({ admin, receiver }, ['order.placed'], { webhook: { timeoutSeconds: 60 } });
@@ -420,7 +420,7 @@ describe('POST /events/erase', () => {
     );
   });
 
-  it('says where there is no such erasure', async (t) => {
+  it('answers 404 for an unknown erasure', async (t) => {
     const { admin } = await startJourney(t);
     const { status, body } = await admin.get<ErrorBody>('erasures/01a1fc79-c080-7000-8001-000000000000');
     assert.deepEqual([status, body.error.code], [404, 'not_found']);

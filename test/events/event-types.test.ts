@@ -10,7 +10,7 @@ const idOf = async ({ store }: TestServices, name: string): Promise<string> =>
   (await store.eventTypes.getByName(name))?.id ?? '';
 
 describe('event types', () => {
-  it('are read as they were written', async (t) => {
+  it('are read as written', async (t) => {
     const s = await openTestServices(t);
     const dataSchema = { type: 'object', required: ['n'] };
     const { id, ...view } = viewEventType(await s.eventTypes.create({ name: 'order.placed', dataSchema }, ACTOR));
@@ -22,7 +22,7 @@ describe('event types', () => {
     assert.deepEqual((await s.eventTypes.get(id)).dataSchema, dataSchema);
   });
 
-  it('of employees require encryption, whatever is asked for', async (t) => {
+  it('of employees always require encryption', async (t) => {
     const s = await openTestServices(t);
     const made = await s.eventTypes.create({ name: 'employee.promoted', encryptionRequired: false }, ACTOR);
     assert.equal(made.encryptionRequired, true);
@@ -85,7 +85,7 @@ describe('event types', () => {
     });
   }
 
-  it('keep their name, which webhooks subscribe to', async (t) => {
+  it('keep their name, because webhooks subscribe by it', async (t) => {
     const s = await openTestServices(t);
     await makeEventType(s, 'order.placed');
     const id = await idOf(s, 'order.placed');
@@ -103,7 +103,7 @@ describe('event types', () => {
     );
   });
 
-  it('that a webhook names are not deleted, and the webhook is named', async (t) => {
+  it('that a webhook names cannot be deleted, and the refusal names the webhook', async (t) => {
     const s = await openTestServices(t);
     await makeEventType(s, 'order.placed');
     const id = await idOf(s, 'order.placed');
@@ -119,7 +119,7 @@ describe('event types', () => {
     await refused(() => s.eventTypes.get(id), { code: 'not_found' });
   });
 
-  it('whose events go out encrypted alone are not deleted while the log has one: nothing else would say so', async (t) => {
+  it('that require encryption cannot be deleted while the log has their events', async (t) => {
     const s = await openTestServices(t);
     for (const encryptionRequired of [true, false]) {
       const name = encryptionRequired ? 'health.reported' : 'order.placed';
@@ -136,7 +136,7 @@ describe('event types', () => {
     }
   });
 
-  it('take a new schema at once, for what is published from then on', async (t) => {
+  it('use a new schema at once, for later events', async (t) => {
     const s = await openTestServices(t);
     await makeEventType(s, 'order.placed', { dataSchema: { required: ['a'] } });
     const id = await idOf(s, 'order.placed');
@@ -173,7 +173,7 @@ describe('an event type that begins to require encryption', () => {
     });
   }
 
-  it('is refused at its creation too, while its category is taken without a key', async (t) => {
+  it('is also refused at its creation while a webhook without a key subscribes to its category', async (t) => {
     const s = await openTestServices(t);
     await makeEventType(s, 'order.placed');
     const webhook = await makeWebhook(s, ['order.*']);
@@ -185,7 +185,7 @@ describe('an event type that begins to require encryption', () => {
     assert.equal((await create()).encryptionRequired, true);
   });
 
-  it('is taken where every subscriber has a key, and can be changed in other ways afterwards', async (t) => {
+  it('is accepted if every subscriber has a key, and can be changed in other ways afterwards', async (t) => {
     const s = await openTestServices(t);
     await makeEventType(s, 'order.secret');
     await makeWebhook(s, ['order.*'], { key: true });
@@ -206,7 +206,7 @@ describe('the built-in event types', () => {
     }
   });
 
-  it('are rewritten at a start where they changed, and keep when they came', async (t) => {
+  it('are updated at a start if they changed, and keep their createdAt', async (t) => {
     const s = await openTestServices(t);
     await makeEventType(s, 'order.placed');
     await leavingNothing(s, () => installBuiltInEventTypes(s.store, NOW + 5));

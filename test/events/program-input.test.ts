@@ -65,7 +65,7 @@ describe('an event that a program publishes', () => {
     });
   }
 
-  it('is refused for each such value, each by name', () => {
+  it('is refused with the name of each such value', () => {
     const { details } = refusalOf({ type: 'order.created', data: { a: 1n, b: 'fine', c: [() => 1] } });
     assert.deepEqual(
       details?.map(({ field }) => field),
@@ -73,7 +73,7 @@ describe('an event that a program publishes', () => {
     );
   });
 
-  it('carries a Date as its ISO text, an object twice, and members of any name', () => {
+  it('may hold a Date, an object twice, and members of any name', () => {
     const shared = { sku: 'a' };
     const data = JSON.parse('{"__proto__":{"a":1},"constructor":null}') as Record<string, unknown>;
     Object.assign(data, { at: new Date(0), lines: [shared, shared], none: Object.create(null) });
@@ -85,14 +85,14 @@ describe('an event that a program publishes', () => {
     assert.equal(Object.getPrototypeOf(checked.data), Object.prototype);
   });
 
-  it('is a copy that the program no longer changes', () => {
+  it('is copied, so that the program can no longer change it', () => {
     const data = { total: 1 };
     const checked = checkedEvents({ type: 'order.created', data }) as { data: object };
     data.total = 2;
     assert.deepEqual(checked.data, { total: 1 });
   });
 
-  it('is unchanged where it is JSON', () => {
+  it('stays unchanged if it is JSON', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 5 }), (value) => {
         const input = { type: 'order.created', data: { value } };

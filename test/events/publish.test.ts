@@ -26,7 +26,7 @@ async function openShop(t: Parameters<typeof openTestServices>[0]): Promise<Test
 }
 
 describe('publishing an event', () => {
-  it('appends it, says which id it has, and tells the dispatcher', async (t) => {
+  it('appends it, returns its id, and wakes the dispatcher', async (t) => {
     const s = await openShop(t);
     const accepted = await s.publish(order({ subject: 'p', correlationId: 'c', actorId: 'a' }), ME);
     const [event] = s.rows('SELECT id, type, data, subject, correlation_id, actor_id, created_at FROM event');
@@ -44,7 +44,7 @@ describe('publishing an event', () => {
     assert.equal(s.wakes(), 1);
   });
 
-  it('gives it a correlation id where it has none, and takes null for not given', async (t) => {
+  it('gives it a correlation id if absent, and treats null as absent', async (t) => {
     const s = await openShop(t);
     await s.publish(order({ subject: null, correlationId: null, actorId: null, idempotencyKey: null }), ME);
     const [event] = s.rows('SELECT subject, correlation_id, actor_id FROM event');
@@ -53,7 +53,7 @@ describe('publishing an event', () => {
     assert.deepEqual(s.rows('SELECT * FROM idempotency'), []);
   });
 
-  it('takes the employee for the subject of an employee event', async (t) => {
+  it('uses the employee as the subject of an employee event', async (t) => {
     const s = await openShop(t);
     await s.publish(
       {
@@ -70,7 +70,7 @@ describe('publishing an event', () => {
     );
   });
 
-  it('appends all of a request in its order', async (t) => {
+  it('appends the events of a request in order', async (t) => {
     const s = await openShop(t);
     const { accepted, events } = await s.publish({ events: [1, 2, 3].map((n) => order({ data: { n } })) }, ME);
     assert.equal(accepted, 3);
@@ -81,7 +81,7 @@ describe('publishing an event', () => {
     );
   });
 
-  it('takes 1,000 events and data of 256 KiB', async (t) => {
+  it('accepts 1,000 events, and data of 256 KiB', async (t) => {
     const s = await openShop(t);
     const filler = 'x'.repeat(EVENT_DATA_BYTES - '{"a":""}'.length);
     const events = Array.from({ length: 999 }, () => order());
@@ -90,7 +90,7 @@ describe('publishing an event', () => {
 });
 
 describe('an idempotency key', () => {
-  it('gives the same event again for 24 hours, and counts it as a duplicate', async (t) => {
+  it('returns the same event for 24 hours, and counts it as a duplicate', async (t) => {
     const s = await openShop(t);
     const first = await s.publish(order({ idempotencyKey: 'k' }), ME);
     const id = first.events[0]?.id ?? '';
@@ -130,7 +130,7 @@ describe('an idempotency key', () => {
     });
   }
 
-  it('takes the members of objects in any order, and null for not given', async (t) => {
+  it('ignores the order of members, and treats null as absent', async (t) => {
     const s = await openShop(t);
     await s.publish(order({ data: { n: 1, of: { a: [1, 2], b: null } }, subject: 'p', idempotencyKey: 'k' }), ME);
     const again = { subject: 'p', actorId: null, data: { of: { b: null, a: [1, 2] }, n: 1 }, idempotencyKey: 'k' };
@@ -145,7 +145,7 @@ describe('an idempotency key', () => {
     );
   });
 
-  it('of two requests at once with other content lets one in', async (t) => {
+  it('of two concurrent requests with different content lets one in', async (t) => {
     const s = await openShop(t);
     const results = await Promise.allSettled(
       [1, 2].map((n) => s.publish(order({ idempotencyKey: 'k', data: { n } }), ME)),
@@ -154,14 +154,14 @@ describe('an idempotency key', () => {
     assert.equal(s.rows('SELECT id FROM event').length, 1);
   });
 
-  it('may stand for other content once it has expired', async (t) => {
+  it('may be used for other content once it has expired', async (t) => {
     const s = await openShop(t);
     await s.publish(order({ idempotencyKey: 'k' }), ME);
     s.advance(24 * HOUR_MS);
     assert.equal((await s.publish(order({ idempotencyKey: 'k', data: { n: 2 } }), ME)).accepted, 1);
   });
 
-  it('of an erased event publishes nothing again, and no hash of what was erased is left', async (t) => {
+  it('of an erased event publishes nothing again, and no hash of the erased data is left', async (t) => {
     const s = await openShop(t);
     await s.publish(order({ idempotencyKey: 'k', subject: 'ada' }), ME);
     assert.equal(s.rows('SELECT id FROM event WHERE content_hash IS NOT NULL').length, 1);
@@ -251,7 +251,7 @@ describe('a request to publish', () => {
     ['with an endless one in a list', { events: [order(), order({ data: endless })] }, ['events[1].data']],
   ];
   for (const [what, body, fields] of table) {
-    it(`is refused whole ${what}, naming the field, and tells the dispatcher nothing`, async (t) => {
+    it(`is refused whole ${what}, naming the field, without waking the dispatcher`, async (t) => {
       const s = await openShop(t);
       await leavingNothing(s, () => refused(() => s.publish(body, ME), { code: 'validation_failed', fields }));
       assert.equal(s.wakes(), 0);
@@ -280,7 +280,7 @@ describe('a request to publish', () => {
     assert.equal((await s.publish(counted({ n: 1 }), ME)).accepted, 1);
   });
 
-  it('is refused where its check by the schema would take very long, and nothing else waits for it', async (t) => {
+  it('is refused if the check by the schema would take very long, and nothing else waits for it', async (t) => {
     const s = await openShop(t);
     const $defs: Record<string, unknown> = { a0: { type: 'string' } };
     for (let n = 1; n <= 40; n += 1) {
@@ -305,7 +305,7 @@ describe('a request to publish', () => {
     assert.equal(s.wakes(), 2);
   });
 
-  it('is judged by draft-07 where the schema says that it is written in it', async (t) => {
+  it('is checked by draft-07 if the schema says so', async (t) => {
     const s = await openShop(t);
     for (const [n, $schema] of [
       'http://json-schema.org/draft-07/schema#',

@@ -50,7 +50,7 @@ function takeRowKeys({ database, clock }: TestServices, howMany: number): void {
 }
 
 describe('a row key that another process took in the same millisecond', () => {
-  it('is drawn anew by publishing, and every event arrives once', async (t) => {
+  it('is replaced by publishing, and every event arrives once', async (t) => {
     const s = await openTestServices(t);
     await makeEventType(s, 'order.placed');
     await makeWebhook(s, ['order.*']);
@@ -67,7 +67,7 @@ describe('a row key that another process took in the same millisecond', () => {
     ]);
   });
 
-  it('is drawn anew by a change that tells of itself', async (t) => {
+  it('is replaced by a change that emits an event', async (t) => {
     const s = await openTestServices(t);
     const caller = await makeCaller(s, ['employees:view']);
     const { id } = await makeWebhook(s, ['employee.*'], { key: true });

@@ -45,7 +45,7 @@ async function meetings(
 }
 
 describe('every administrative change', () => {
-  it('is audited with who did what to which thing, and what differs', async (t) => {
+  it('is audited with actor, action, target and changes', async (t) => {
     const s = await openTestServices(t);
     await makeUser(s);
     const { id } = await s.users.create({ userName: 'ada' }, actingAs('user:1'));
@@ -73,7 +73,7 @@ describe('every administrative change', () => {
     assert.equal(await s.store.audit.firstBroken(), null);
   });
 
-  it('is later than the one before, also within one millisecond and when the clock goes back', async (t) => {
+  it('has a later updatedAt, even within one millisecond and when the clock goes back', async (t) => {
     const s = await openTestServices(t);
     const { id } = await makeUser(s);
     const instants: number[] = [];
@@ -87,7 +87,7 @@ describe('every administrative change', () => {
   });
 
   for (const id of [MISSING, 'ada', '', MISSING.toUpperCase(), `${MISSING}\n`, "' OR ''='", 'x'.repeat(10_000)]) {
-    it(`is refused for the id ${JSON.stringify(id.slice(0, 40))}, which there is not`, async (t) => {
+    it(`is refused for the id ${JSON.stringify(id.slice(0, 40))}, which does not exist`, async (t) => {
       const s = await openTestServices(t);
       await makeUser(s);
       await leavingNothing(s, async () => {
@@ -122,7 +122,7 @@ describe('every administrative change', () => {
 });
 
 describe('a list', () => {
-  it('goes on after an id in order of creation, and misses nothing that comes meanwhile', async (t) => {
+  it('continues after an id in order of creation, and misses no new record', async (t) => {
     const s = await openTestServices(t);
     const ids = [];
     for (let n = 0; n < 5; n++) ids.push((await makeUser(s)).id);
@@ -152,14 +152,14 @@ describe('changes at the same time', () => {
     assert.deepEqual({ displayName, email, role, permissions, constraints }, Object.assign({}, ...patches));
   });
 
-  it('of one name leave one with it, and tell the others that it is taken', async (t) => {
+  it('to one name succeed once, and the others learn that it is taken', async (t) => {
     const s = await openTestServices(t);
     const work = Array.from({ length: 10 }, () => s.users.create({ userName: 'ada' }, ACTOR));
     assert.deepEqual((await endings(work)).toSorted(), [...Array.from({ length: 9 }, () => 'conflict'), 'done']);
     assert.equal(s.rows('SELECT id FROM audit').length, 1);
   });
 
-  it('delete a thing once: the others hear that there is none', async (t) => {
+  it('delete a record once: the others get 404', async (t) => {
     const s = await openTestServices(t);
     await makeUser(s);
     const { id } = await makeUser(s);
@@ -168,7 +168,7 @@ describe('changes at the same time', () => {
     assert.equal(s.rows("SELECT id FROM audit WHERE action = 'user.delete'").length, 1);
   });
 
-  it('that patch and delete leave no half of either: the patch comes first, or there is nothing to patch', async (t) => {
+  it('that patch and delete never mix: the patch comes first, or there is nothing to patch', async (t) => {
     const s = await openTestServices(t);
     await makeUser(s);
     const met = await meetings(async (late) => {
@@ -183,7 +183,7 @@ describe('changes at the same time', () => {
     assert.deepEqual(met, ['done done', 'done not_found']);
   });
 
-  it('that delete a thing and refer to it: whoever comes first wins, and the other is told why', async (t) => {
+  it('that delete a record and refer to it: the first one wins, and the other is told why', async (t) => {
     const s = await openTestServices(t);
     const ofEndpoint = await meetings(async (late) => {
       const { id } = await makeEndpoint(s);
@@ -206,7 +206,7 @@ describe('changes at the same time', () => {
 describe('refusingDuplicates', () => {
   const things = { name: 'small-thing', unique: { 'thing.name': 'name', 'thing.code': 'shortCode' } };
   const thing = { name: 'One', shortCode: 'a"1' };
-  it('names the field of a taken column, what stands in it, and what has it', async () => {
+  it('names the field of a taken column, its value, and the resource', async () => {
     const write = Promise.reject(new ConstraintViolation('unique', ['thing.place', 'thing.code']));
     await refused(() => refusingDuplicates(things, thing, write), {
       code: 'conflict',

@@ -49,7 +49,7 @@ const cases: readonly Case[] = [
   ],
 ];
 
-describe('all that is wrong at once', () => {
+describe('all problems of a request at once', () => {
   for (const [what, work, fields] of cases) {
     it(`with ${what}`, async (t) => {
       const s = await openTestServices(t);
@@ -63,12 +63,12 @@ describe('all that is wrong at once', () => {
   }
 });
 
-describe('checks that are made together', () => {
-  it('pass where all do', async () => {
+describe('checks that run together', () => {
+  it('pass if all pass', async () => {
     assert.equal(await checkAll([() => undefined, async () => undefined]), undefined);
   });
 
-  it('end with what says nothing of a field', async () => {
+  it('end with an error that names no field', async () => {
     const field = (): never => {
       throw refuseField('a', 'is wrong');
     };
@@ -85,8 +85,8 @@ describe('checks that are made together', () => {
   });
 });
 
-describe('a stretch of time', () => {
-  it('ends after it begins, as far as either is known', async () => {
+describe('a range of time', () => {
+  it('ends after it begins, if both are known', async () => {
     for (const [from, until] of [
       [null, null],
       [1, null],

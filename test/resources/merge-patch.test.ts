@@ -41,7 +41,7 @@ describe('mergePatch', () => {
     );
   });
 
-  it('gives the same again when the same patch is merged in twice', () => {
+  it('gives the same result if the same patch is applied twice', () => {
     fc.assert(
       fc.property(json, json, (target, patch) => {
         const once = mergePatch(target, patch);
@@ -51,7 +51,7 @@ describe('mergePatch', () => {
   });
 
   for (const name of ['__proto__', 'constructor', 'toString']) {
-    it(`takes a member named ${name} for a member and nothing more`, () => {
+    it(`treats a member named ${name} as any other member`, () => {
       const patch = JSON.parse(`{"${name}":{"polluted":true}}`);
       const merged = mergePatch({}, patch) as object;
       assert.equal(JSON.stringify(merged), JSON.stringify(patch));

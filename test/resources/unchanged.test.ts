@@ -15,7 +15,7 @@ import {
 import { leavingNothing } from '../support/store.ts';
 
 describe('a patch that changes nothing', () => {
-  it('is answered with the resource as it is, and neither moves updatedAt nor is audited', async (t) => {
+  it('returns the resource, and neither changes updatedAt nor is audited', async (t) => {
     const s = await openTestServices(t);
     const constraints = { divisions: ['sales'] };
     const user = await makeUser(s, { role: 'viewer', permissions: ['a:x', 'b:x'], constraints });
@@ -48,7 +48,7 @@ describe('a patch that changes nothing', () => {
     }
   });
 
-  it('is another than one that changes a secret alone', async (t) => {
+  it('differs from one that only changes a secret', async (t) => {
     const s = await openTestServices(t);
     const { id, updatedAt } = await makeEndpoint(s, { oauth: OAUTH });
     const { oauthClientSecret, ...after } = await s.endpoints.patch(id, { oauth: { clientSecret: 'another' } }, ACTOR);
@@ -57,7 +57,7 @@ describe('a patch that changes nothing', () => {
     assert.equal(s.rows("SELECT * FROM audit WHERE action = 'endpoint.update'").length, 1);
   });
 
-  it('leaves a secret and an API key that wait for their time, and those are put in place by a rotation alone', async (t) => {
+  it('keeps a scheduled secret and API key', async (t) => {
     const s = await openTestServices(t);
     const { id, apiKey } = await makeEndpoint(s);
     await s.endpoints.rotateSecret(id, { secret: 'the next one', activateAfterSeconds: 60 }, ACTOR);

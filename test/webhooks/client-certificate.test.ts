@@ -16,7 +16,7 @@ before(() => {
 const now = Date.now();
 
 describe('an endpoint’s client certificate', () => {
-  it('is kept and shown with its end, its private key never', async (t) => {
+  it('is stored and shown with its expiry but without its private key', async (t) => {
     const s = await openTestServices(t, { now });
     const { client } = certificates;
     const { id } = await makeEndpoint(s, { clientCertificate: client });
@@ -31,7 +31,7 @@ describe('an endpoint’s client certificate', () => {
     assert.equal(endpoint.clientPrivateKey?.reveal(), client.privateKey);
   });
 
-  it('stays through a patch, also once it has expired, and goes by null', async (t) => {
+  it('survives a patch, even after it expires, and is removed by null', async (t) => {
     const s = await openTestServices(t, { now });
     const { id } = await makeEndpoint(s, { clientCertificate: certificates.client });
     s.advance(60 * 86_400_000);
@@ -45,7 +45,7 @@ describe('an endpoint’s client certificate', () => {
     assert.deepEqual([clientCertificate, clientPrivateKey, clientCertificateExpiresAt], [null, null, null]);
   });
 
-  it('is refused where it is no certificate, has another key, or has expired', async (t) => {
+  it('is refused if it is malformed, has another key, or has expired', async (t) => {
     const s = await openTestServices(t, { now });
     const { client, server, expired } = certificates;
     const [certificate, privateKey] = ['clientCertificate.certificate', 'clientCertificate.privateKey'];
@@ -74,7 +74,7 @@ describe('an endpoint’s client certificate', () => {
     }
   });
 
-  it('is shown to an endpoint that asks for one, in the challenge too', async (t) => {
+  it('is presented to an endpoint that requests one, also in the challenge', async (t) => {
     const tls = { requestCert: true, rejectUnauthorized: true, ca: certificates.ca };
     const server = await startHttpsServer(certificates.server, { tls, answer: { status: 404 } });
     t.after(() => server.close());

@@ -55,9 +55,9 @@ function attempt({ s, webhookNumber }: Log, n: number): void {
 const statesOf = async (log: Log): Promise<string> =>
   (await log.deliveries()).map(({ state, settledAt }) => (settledAt === null ? state : `${state}.`)).join(' ');
 
-describe('a record that was erased after it had been settled', () => {
+describe('a record that was erased after it was settled', () => {
   for (const state of ['delivered', 'dead'] as const) {
-    it(`stays ${state}, whatever is sent again around it`, async (t) => {
+    it(`stays ${state}, whatever is replayed around it`, async (t) => {
       const log = await open(t, state, 1);
       const { s, webhookId } = log;
       s.advance(1000);
@@ -71,7 +71,7 @@ describe('a record that was erased after it had been settled', () => {
     });
   }
 
-  it('cannot be sent again by itself, and is passed over among others', async (t) => {
+  it('cannot be replayed, and is skipped among others', async (t) => {
     const log = await open(t, 'delivered', 1);
     const { s } = log;
     s.advance(1000);
@@ -85,7 +85,7 @@ describe('a record that was erased after it had been settled', () => {
     assert.equal(await statesOf(log), 'pending delivered. pending delivered. delivered. delivered.');
   });
 
-  it('leaves a replay of nothing else on record', async (t) => {
+  it('alone leaves no audit entry of a replay', async (t) => {
     const log = await open(t, 'delivered', 1);
     const { s, webhookId, webhookNumber } = log;
     s.advance(1000);
@@ -160,8 +160,8 @@ describe('a log in which two processes published at the same moment', () => {
   }
 });
 
-describe('a record that was erased before it had been sent', () => {
-  it('has the attempts from before that and no others, and ended then', async (t) => {
+describe('a record that was erased before it was sent', () => {
+  it('keeps its earlier attempts, gets no others, and is settled then', async (t) => {
     const log = await open(t, 'pending', 1);
     const { s } = log;
     attempt(log, 1);

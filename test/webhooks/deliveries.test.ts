@@ -82,7 +82,7 @@ describe('deliveries', () => {
     });
   });
 
-  it('of a webhook that there is not are none, and the filters hold together', async (t) => {
+  it('of an unknown webhook are none, and filters combine', async (t) => {
     const { s, webhookId } = await open(t, ['dead', 'delivered', 'dead']);
     assert.deepEqual((await s.deliveries.list({ webhookId: MISSING }, null, 10)).items, []);
     assert.equal((await s.deliveries.list({ webhookId, state: 'dead' }, null, 10)).items.length, 2);
@@ -114,7 +114,7 @@ describe('an attempt', () => {
     ...{ errorClass: null, errorMessage: null, timings: NO_TIMINGS },
   };
 
-  it('that was delivered has nothing to say of errors', () => {
+  it('that was delivered has no error', () => {
     const { delivered, errorClass, error, advice, startedAt } = viewAttempt(attempt);
     assert.deepEqual(
       [delivered, errorClass, error, advice, startedAt],
@@ -122,7 +122,7 @@ describe('an attempt', () => {
     );
   });
 
-  it('that failed says what to do, and shows the answer as text whatever bytes it has', () => {
+  it('that failed has advice, and shows the response as text whatever its bytes', () => {
     const responseBody = Buffer.from([0x68, 0x69, 0xff]);
     const view = viewAttempt({ ...attempt, responseBody, errorClass: 'tls_untrusted', errorMessage: 'self-signed' });
     assert.deepEqual(
@@ -154,7 +154,7 @@ describe('replaying a delivery', () => {
     assert.equal(s.wakes(), wakes + 2);
   });
 
-  it('is refused for one that is under way or discarded', async (t) => {
+  it('is refused for a pending or discarded delivery', async (t) => {
     const { s, deliveries } = await open(t, ['pending', 'discarded']);
     for (const { id, state } of deliveries) {
       await leavingNothing(s, () =>
@@ -167,7 +167,7 @@ describe('replaying a delivery', () => {
 describe('replaying a selection', () => {
   const STATES = ['dead', 'delivered', 'dead', 'pending', 'discarded', 'dead'] as const;
 
-  it('sends again what can be, each once, and tells how many', async (t) => {
+  it('replays each replayable delivery once, and returns how many', async (t) => {
     const log = await open(t, STATES);
     const { s, deliveries } = log;
     const wakes = s.wakes();
@@ -177,7 +177,7 @@ describe('replaying a selection', () => {
     assert.equal(s.wakes(), wakes + 2);
   });
 
-  it('is audited: those that follow one another in one entry, any other one by itself', async (t) => {
+  it('writes one audit entry for each run of consecutive records', async (t) => {
     const { s, webhookId, deliveries } = await open(t, STATES);
     const ids = deliveries.map(({ id }) => id).toReversed();
     assert.deepEqual(await s.deliveries.replaySelected(ids, ACTOR), { replayed: 4 });
@@ -189,7 +189,7 @@ describe('replaying a selection', () => {
     assert.deepEqual([second?.action, second?.target], ['delivery.replay', `delivery:${deliveries[5]?.id}`]);
   });
 
-  it('of nothing, or of nothing that can be, changes nothing', async (t) => {
+  it('without replayable deliveries changes nothing', async (t) => {
     const { s, deliveries } = await open(t, STATES);
     const ids = deliveries.slice(3, 5).map(({ id }) => id);
     await leavingNothing(s, async () => {
@@ -199,8 +199,8 @@ describe('replaying a selection', () => {
   });
 });
 
-describe('what a delivery carries', () => {
-  it('is the data of its event as it goes out, until that is erased', async (t) => {
+describe('the content of a delivery', () => {
+  it('is the data of its event, until that is erased', async (t) => {
     const { s, deliveries } = await open(t, ['dead']);
     const id = deliveries[0]?.id ?? '';
     const { correlationId, ...content } = await s.deliveries.content(id);
@@ -213,7 +213,7 @@ describe('what a delivery carries', () => {
   });
 });
 
-describe('replaying a stretch of a webhook’s log', () => {
+describe('replaying a part of a webhook’s log', () => {
   const STATES = ['delivered', 'dead', 'discarded', 'dead', 'pending', 'delivered'] as const;
   const at = (second: number): string => new Date(NOW + second * 1000).toISOString();
 
@@ -258,7 +258,7 @@ describe('replaying a stretch of a webhook’s log', () => {
     });
   }
 
-  it('takes all of it after the clock was set back, too: without an end it goes to the end of the log', async (t) => {
+  it('goes to the end of the log without an end, even after the clock was set back', async (t) => {
     const bodies = [{}, { states: ['dead', 'delivered'] }, { since: at(0), states: ['dead', 'delivered'] }];
     for (const body of bodies) {
       const { s, webhookId } = await open(t, STATES);
@@ -269,7 +269,7 @@ describe('replaying a stretch of a webhook’s log', () => {
     }
   });
 
-  it('is audited with what was asked for, and the dispatcher is told', async (t) => {
+  it('is audited with its range, and wakes the dispatcher', async (t) => {
     const { s, webhookId } = await open(t, STATES);
     const wakes = s.wakes();
     await s.webhooks.replay(webhookId, { since: at(0) }, ACTOR);
@@ -303,7 +303,7 @@ describe('replaying a stretch of a webhook’s log', () => {
     });
   }
 
-  it('is refused for a webhook that there is not', async (t) => {
+  it('is refused for an unknown webhook', async (t) => {
     const { s } = await open(t, []);
     await leavingNothing(s, () => refused(() => s.webhooks.replay(MISSING, {}, ACTOR), { code: 'not_found' }));
     await refused(() => s.deliveries.countReplay(MISSING, {}), { code: 'not_found' });

@@ -10,7 +10,7 @@ const TYPES = [
   { name: 'stock.low', encryptionRequired: false },
 ];
 
-describe('the types that a pattern takes', () => {
+describe('the types that match a pattern', () => {
   const table: readonly [pattern: string, names: string][] = [
     ['*', 'employee.created order.placed order.secret orders.placed stock.low'],
     ['order.*', 'order.placed order.secret'],
@@ -56,7 +56,7 @@ describe('encryption', () => {
     });
   }
 
-  it('is needed for all, and for every employee event, before any such type is known', () => {
+  it('is needed for * and for employee events, even before any such type exists', () => {
     for (const pattern of ['*', 'employee.*', 'employee.created'])
       assert.equal(encryptionNeed([pattern], []), 'employee events');
     assert.equal(encryptionNeed(['order.*'], []), null);

@@ -10,7 +10,7 @@ import { leavingNothing, NOW } from '../support/store.ts';
 import { type Certificates, makeCertificates } from '../support/tls.ts';
 
 describe('a rotated secret', () => {
-  it('signs at once unless it is to wait, and is in the result of the rotation alone', async (t) => {
+  it('signs at once unless it is scheduled, and only the result of the rotation shows it', async (t) => {
     const s = await openTestServices(t);
     const before = await makeEndpoint(s);
     const { endpoint, newSecret } = await s.endpoints.rotateSecret(before.id, {}, ACTOR);
@@ -23,7 +23,7 @@ describe('a rotated secret', () => {
     );
   });
 
-  it('signs from its time on, to the millisecond, and the one before until then', async (t) => {
+  it('signs from its time on, to the millisecond, and the former one until then', async (t) => {
     const s = await openTestServices(t);
     const { id } = await makeEndpoint(s, { secret: 'first' });
     const { newSecret } = await s.endpoints.rotateSecret(id, { secret: 'second', activateAfterSeconds: 60 }, ACTOR);
@@ -38,7 +38,7 @@ describe('a rotated secret', () => {
     assert.deepEqual(signers, ['first', 'first', 'second', 'second']);
   });
 
-  it('that still waits is replaced by the next, while the one that signs goes on', async (t) => {
+  it('that is scheduled is replaced by the next rotation, while the active one keeps signing', async (t) => {
     const s = await openTestServices(t);
     const { id } = await makeEndpoint(s, { secret: 'first' });
     await s.endpoints.rotateSecret(id, { secret: 'second', activateAfterSeconds: 60 }, ACTOR);
@@ -56,7 +56,7 @@ describe('a rotated secret', () => {
     );
   });
 
-  it('that signs already is what goes on while the next one waits', async (t) => {
+  it('that signs already keeps signing while the next one is scheduled', async (t) => {
     const s = await openTestServices(t);
     const { id } = await makeEndpoint(s, { secret: 'first' });
     await s.endpoints.rotateSecret(id, { secret: 'second', activateAfterSeconds: 60 }, ACTOR);
@@ -69,7 +69,7 @@ describe('a rotated secret', () => {
     );
   });
 
-  it('stays scheduled through a patch, in which no secret can be given', async (t) => {
+  it('stays scheduled through a patch, which cannot set a secret', async (t) => {
     const s = await openTestServices(t);
     const { id } = await makeEndpoint(s, { secret: 'first' });
     await s.endpoints.rotateSecret(id, { secret: 'second', activateAfterSeconds: 60 }, ACTOR);
@@ -109,7 +109,7 @@ describe('a rotated secret', () => {
 });
 
 describe('a rotated API key', () => {
-  it('is sent from its time on, the one before until then, and a patch with another ends the schedule', async (t) => {
+  it('is sent from its time on, the former one until then, and a patch with another key cancels the schedule', async (t) => {
     const s = await openTestServices(t);
     const [first, second, third] = ['a', 'b', 'c'].map((digit) => digit.repeat(32));
     const { id } = await makeEndpoint(s, { apiKey: first });
@@ -141,7 +141,7 @@ describe('an API key whose rotation is over', () => {
     return [...keys, viewEndpoint(endpoint, s.clock()).nextApiKey];
   };
 
-  it('can be set back to the one before, or to another', async (t) => {
+  it('can be set to the former key or to another', async (t) => {
     for (const given of [first, third]) {
       const s = await openTestServices(t);
       const id = await rotated(s);
@@ -152,7 +152,7 @@ describe('an API key whose rotation is over', () => {
     }
   });
 
-  it('stays the one that is sent through every other patch, and when it is given as it was shown', async (t) => {
+  it('stays the same through other patches, and if a patch repeats it', async (t) => {
     const s = await openTestServices(t);
     const id = await rotated(s);
     s.advance(61_000);
@@ -162,7 +162,7 @@ describe('an API key whose rotation is over', () => {
     }
   });
 
-  it('goes on waiting where the key that is sent until then is given as it was shown', async (t) => {
+  it('stays scheduled if a patch repeats the key that is sent until then', async (t) => {
     const s = await openTestServices(t);
     const id = await rotated(s);
     await s.endpoints.patch(id, { apiKey: first }, ACTOR);
@@ -171,7 +171,7 @@ describe('an API key whose rotation is over', () => {
     assert.deepEqual(await sent(s, id), [second, second, null], 'the one that waits is sent at once where it is given');
   });
 
-  it('is replaced by one that is made where the patch takes it away', async (t) => {
+  it('is replaced by a random key if a patch removes it', async (t) => {
     const s = await openTestServices(t);
     const id = await rotated(s);
     s.advance(61_000);

@@ -11,7 +11,7 @@ const URL = 'https://receiver.example/hook';
 const OAUTH = { clientId: 'me', clientSecret: 'hunter2-oauth', tokenUrl: 'https://login.example/token' };
 
 describe('endpoints', () => {
-  it('are made enabled, with an API key and a secret of their own, which no reader is shown', async (t) => {
+  it('are created enabled, with a random API key and a secret that no read shows', async (t) => {
     const s = await openTestServices(t);
     const endpoint = await s.endpoints.create({ name: 'Receiver', url: URL }, ACTOR);
     const secret = endpoint.secret.reveal();
@@ -26,14 +26,14 @@ describe('endpoints', () => {
     assert.ok(!JSON.stringify(viewEndpoint(await s.endpoints.get(id), NOW)).includes(secret));
   });
 
-  it('differ in API key and secret', async (t) => {
+  it('have different API keys and secrets', async (t) => {
     const s = await openTestServices(t);
     const made = await Promise.all(Array.from({ length: 10 }, () => makeEndpoint(s)));
     for (const part of ['apiKey', 'secret'] as const)
       assert.equal(new Set(made.map((one) => one[part].reveal())).size, 10);
   });
 
-  it('keep what they are given', async (t) => {
+  it('keep the given values', async (t) => {
     const s = await openTestServices(t);
     const given = {
       apiKey: '0123456789abcdefABCDEF0123456789',
@@ -87,7 +87,7 @@ describe('endpoints', () => {
     });
   }
 
-  it('are patched member by member: secrets that are not named stay', async (t) => {
+  it('are patched member by member: secrets that the patch does not name stay', async (t) => {
     const s = await openTestServices(t);
     const before = await makeEndpoint(s, { oauth: { ...OAUTH, scopes: 'a' } });
     const after = await s.endpoints.patch(
@@ -111,7 +111,7 @@ describe('endpoints', () => {
     assert.deepEqual([oauthClientId, oauthClientSecret, oauthTokenUrl], [null, null, null]);
   });
 
-  it('keep a client secret from a server that it was not given for: with another origin it must come along', async (t) => {
+  it('do not send a client secret to another server: a new origin needs the secret again', async (t) => {
     const s = await openTestServices(t);
     const { id } = await makeEndpoint(s, { oauth: OAUTH });
     const patched = async (oauth: object) => (await s.endpoints.patch(id, { oauth }, ACTOR)).oauthTokenUrl;
@@ -135,7 +135,7 @@ describe('endpoints', () => {
     assert.equal(await patched(OAUTH), OAUTH.tokenUrl);
   });
 
-  it('are switched off and on', async (t) => {
+  it('are disabled and enabled', async (t) => {
     const s = await openTestServices(t);
     const { id } = await makeEndpoint(s);
     const enabled = async (patch: object) => (await s.endpoints.patch(id, patch, ACTOR)).enabled;
@@ -151,7 +151,7 @@ describe('endpoints', () => {
     assert.equal((await makeEndpoint(s, { enabled: false })).enabled, false);
   });
 
-  it('whose address is refused by now can be switched off, but not moved to another such', async (t) => {
+  it('whose URL would now be refused can be disabled, but not moved to another such URL', async (t) => {
     const s = await openTestServices(t, { egress: { allow: [] } });
     const { id } = await makeEndpoint(s, { oauth: OAUTH });
     s.database.connection.exec("UPDATE endpoint SET url = 'https://10.0.0.1/', oauth_token_url = 'https://10.0.0.2/'");
@@ -168,7 +168,7 @@ describe('endpoints', () => {
     });
   });
 
-  it('that a webhook uses are not deleted, which is named', async (t) => {
+  it('that a webhook uses cannot be deleted, and the refusal names the webhook', async (t) => {
     const s = await openTestServices(t);
     const webhook = await makeWebhook(s, ['webhook.failed']);
     await leavingNothing(s, () =>

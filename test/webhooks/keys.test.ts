@@ -32,7 +32,7 @@ describe('keys', () => {
     });
   }
 
-  it('are expired from the millisecond of their end on', () => {
+  it('expire at the exact millisecond', () => {
     assert.deepEqual(
       [isExpired({ expiresAt: NOW }, NOW), isExpired({ expiresAt: NOW + 1 }, NOW), isExpired({ expiresAt: null }, NOW)],
       [true, false, false],
@@ -49,7 +49,7 @@ describe('keys', () => {
     ['two keys', pgpVector('rsa2048') + pgpVector('curve25519'), 'malformed_key'],
   ];
   for (const [what, publicKey, says] of bad) {
-    it(`are refused for ${what}, with a message of its own, when made and when changed`, async (t) => {
+    it(`are refused for ${what}, with its own message, when created and when changed`, async (t) => {
       const s = await openTestServices(t);
       const { id } = await s.keys.create({ name: 'good', publicKey: pgpVector('curve25519') }, ACTOR);
       await leavingNothing(s, async () => {
@@ -67,7 +67,7 @@ describe('keys', () => {
     });
   }
 
-  it('are refused for a private key, of which nothing is kept or repeated', async (t) => {
+  it('are refused if they are private, and nothing of the key is stored or repeated', async (t) => {
     const s = await openTestServices(t);
     const { privateKey, publicKey } = await freshPair();
     for (const given of [privateKey, publicKey + privateKey, privateKey.replaceAll('PRIVATE', 'PUBLIC')]) {
@@ -107,7 +107,7 @@ describe('keys', () => {
     });
   }
 
-  it('have names of their own', async (t) => {
+  it('have unique names', async (t) => {
     const s = await openTestServices(t);
     const publicKey = pgpVector('curve25519');
     await s.keys.create({ name: 'one', publicKey }, ACTOR);
@@ -118,7 +118,7 @@ describe('keys', () => {
     });
   });
 
-  it('that a webhook uses are not deleted, which is named; renamed, they stay that webhook’s', async (t) => {
+  it('that a webhook uses cannot be deleted; renamed, the webhook keeps them', async (t) => {
     const s = await openTestServices(t);
     const webhook = await makeWebhook(s, ['employee.*'], { key: true });
     const key = await s.store.keys.getByName(webhook.encryptionKeyName ?? '');
@@ -133,7 +133,7 @@ describe('keys', () => {
     await refused(() => s.keys.get(id), { code: 'not_found' });
   });
 
-  it('given another public key are judged anew and lose the mark of a warning; renamed, they are not', async (t) => {
+  it('with another public key are checked again and may be warned about again; renamed, they are not', async (t) => {
     const s = await openTestServices(t);
     const { id, expiresAt, fingerprint } = await s.keys.create({ name: 'key', publicKey: pgpVector('rsa2048') }, ACTOR);
     s.database.connection.exec('UPDATE pgp_key SET warned_days = 7, expires_at = 5');

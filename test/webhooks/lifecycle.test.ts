@@ -45,12 +45,12 @@ describe('the states of a webhook', () => {
     }
   }
 
-  it('are worked for while started, running or failing', () => {
+  it('are delivered to while started, running or failing', () => {
     const states = Object.keys(TABLE) as WebhookState[];
     assert.deepEqual(states.filter(isRunnable), ['started', 'running', 'failing']);
   });
 
-  it('never lead back to work except by a start', () => {
+  it('only lead back to delivery by a start', () => {
     for (const state of ['stopped', 'failed'] as const) {
       for (const event of EVENTS) assert.equal(isRunnable(nextState(state, event)), event === 'start');
     }
@@ -86,7 +86,7 @@ describe('the progress of a webhook', () => {
     stateAt: NOW,
   };
 
-  it('that starts has a new session and a clean record, is looked at now, and keeps its place in the log', () => {
+  it('that starts has a new session without failures, is due now, and keeps its place in the log', () => {
     for (const state of ['stopped', 'failed'] as const) {
       assert.deepEqual(startedProgress(progress({ state }), { sessionId: 'new', now: NOW }), {
         ...progress(),
@@ -96,7 +96,7 @@ describe('the progress of a webhook', () => {
     }
   });
 
-  it('that stops, or is given up, has no session, is looked at no more, and keeps its place in the log', () => {
+  it('that stops or fails has no session, is not due, and keeps its place in the log', () => {
     const ended = { ...clean, sessionId: null, sessionAt: null, wakeAt: null };
     const stopped = stoppedProgress(progress(), 'stop', 'endpoint_gone', NOW);
     assert.deepEqual(stopped, { ...progress(), ...ended, state: 'stopped', stateReason: 'endpoint_gone' });
@@ -104,7 +104,7 @@ describe('the progress of a webhook', () => {
     assert.deepEqual(failed, { ...progress(), ...ended, state: 'failed', stateReason: 'failing_too_long' });
   });
 
-  it('says for every reason what it means', () => {
+  it('describes every reason', () => {
     for (const sentence of Object.values(STATE_REASONS)) assert.match(sentence, /^[A-Z].+\.$/);
   });
 });

@@ -48,7 +48,7 @@ describe('a webhook with standardWebhooks', () => {
     });
   });
 
-  it('is refused at an endpoint with gzip, and gzip at an endpoint that has one', async (t) => {
+  it('is refused at an endpoint with gzip, and so is gzip at an endpoint with such a webhook', async (t) => {
     const s = await openTestServices(t);
     await makeEventType(s, TYPE);
     const [zipped, plain] = [await makeEndpoint(s, { contentEncoding: 'gzip' }), await makeEndpoint(s)];
@@ -103,7 +103,7 @@ describe('a webhook with standardWebhooks', () => {
     });
   }
 
-  it('is refused while an unfit secret waits to become active', async (t) => {
+  it('is refused while an unsuitable secret is scheduled', async (t) => {
     const s = await openTestServices(t);
     await makeEventType(s, TYPE);
     const { id } = await makeEndpoint(s);
@@ -130,7 +130,7 @@ describe('a secret that is given with whsec_', () => {
     assert.deepEqual([newSecret.reveal(), after.secret.reveal()], [second, second]);
   });
 
-  it('is refused where it is no Base64', async (t) => {
+  it('is refused if it is not Base64', async (t) => {
     const s = await openTestServices(t);
     const { id } = await makeEndpoint(s);
     for (const secret of ['whsec_', 'whsec_not base64', `whsec_${base64(32).slice(1)}`]) {
@@ -206,7 +206,7 @@ describe('the signatures of Standard Webhooks during a rotation', () => {
     });
   }
 
-  it('are of two secrets at most: the active one and the latest', async (t) => {
+  it('are of at most two secrets: the active one and the latest', async (t) => {
     const s = await openTestServices(t);
     const { id } = await makeEndpoint(s, { secret: A });
     await s.endpoints.rotateSecret(id, { secret: B, overlapSeconds: 600 }, ACTOR);

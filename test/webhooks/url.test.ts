@@ -135,7 +135,7 @@ describe('the URL of an endpoint', () => {
     });
   }
 
-  it('may have an address that the operator allows, and no other beside it', async () => {
+  it('may have an address that the operator allows, but not its neighbours', async () => {
     const policy = allowing('10.1.0.0/16', '::1');
     for (const host of ['10.1.2.3', '[::1]', '[::ffff:10.1.2.3]']) refuseUnsafeUrl('url', `https://${host}/`, policy);
     for (const host of ['10.2.0.1', '[::ffff:10.2.0.1]', '127.0.0.1']) {

@@ -52,7 +52,7 @@ async function open(t: TestContext): Promise<Held> {
 }
 
 describe('an endpoint that is changed while it is challenged', () => {
-  it('is not challenged again where the other change leaves what was asked as it is', async (t) => {
+  it('is not challenged again if the other change keeps the settings of the challenge', async (t) => {
     const { s, server, challenged, id, holdNext } = await open(t);
     const hold = holdNext();
     const moving = s.endpoints.patch(id, { url: `${server.origin}/second` }, ACTOR);
@@ -77,7 +77,7 @@ describe('an endpoint that is changed while it is challenged', () => {
     assert.deepEqual(challenged, ['/first']);
   });
 
-  it('is challenged anew where its secret was replaced meanwhile: the answer to the old one proves nothing', async (t) => {
+  it('is challenged again if its secret was replaced meanwhile, because the answer to the old one proves nothing', async (t) => {
     const { s, challenged, id, holdNext } = await open(t);
     const hold = holdNext();
     const verifying = s.endpoints.verify(id, ACTOR);
@@ -90,7 +90,7 @@ describe('an endpoint that is changed while it is challenged', () => {
     assert.deepEqual(challenged, ['/first', '/first']);
   });
 
-  it('is challenged twice at most: then the change is refused, and what was written meanwhile stays', async (t) => {
+  it('is challenged at most twice: then the change is refused, and the other changes stay', async (t) => {
     const { s, server, challenged, id, holdNext } = await open(t);
     const [one, two] = [holdNext(), holdNext()];
     const verifying = refused(() => s.endpoints.verify(id, ACTOR), { code: 'conflict', says: 'try once more' });

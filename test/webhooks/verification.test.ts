@@ -47,7 +47,7 @@ const create = ({ s, url }: Meeting, more: Record<string, unknown> = {}) =>
 const bodyOf = ({ body }: SeenRequest): unknown => JSON.parse(body.toString());
 
 describe('a challenge', () => {
-  it('that the service does not wait for, since it stops, says nothing of the endpoint', async (t) => {
+  it('that a stop of the service cuts short changes nothing of the endpoint', async (t) => {
     const asked = deferred();
     const m = await open(t, () => asked.resolve());
     const transport = loopbackTransport(t, { caPem: certificates.ca });
@@ -60,7 +60,7 @@ describe('a challenge', () => {
 });
 
 describe('an endpoint with tokenChallenge', () => {
-  it('is challenged at its creation, and verified and enabled when it answers with its secret', async (t) => {
+  it('is challenged at its creation, and is verified and enabled by a correct answer', async (t) => {
     const m = await open(t);
     const endpoint = await create(m);
     assert.deepEqual([endpoint.verified, endpoint.enabled], [true, true]);
@@ -169,7 +169,7 @@ describe('an endpoint with tokenChallenge', () => {
     assert.match(lastVerification?.error ?? '', /^egress_refused: /);
   });
 
-  it('that is to be off stays off although verified, until it is switched on', async (t) => {
+  it('that was disabled stays disabled although verified, until somebody enables it', async (t) => {
     const m = await open(t);
     const { id, verified, enabled } = await create(m, { enabled: false });
     assert.deepEqual([verified, enabled], [true, false]);
@@ -177,7 +177,7 @@ describe('an endpoint with tokenChallenge', () => {
     assert.equal((await m.s.endpoints.patch(id, { enabled: true }, ACTOR)).enabled, true);
   });
 
-  it('cannot be enabled until verified, and is enabled by the verification itself', async (t) => {
+  it('cannot be enabled until verified, and the verification enables it', async (t) => {
     const m = await open(t, { status: 503 });
     const { id } = await create(m);
     await leavingNothing(m.s, () =>
@@ -224,7 +224,7 @@ describe('an endpoint with tokenChallenge', () => {
     });
   }
 
-  it('is challenged anew where its url changed, at the new one, and is unverified if that does not answer', async (t) => {
+  it('is challenged at a new URL, and is unverified if that does not answer', async (t) => {
     const m = await open(t);
     const { id } = await create(m);
     const moved = await m.s.endpoints.patch(id, { url: `${m.server.origin}/other` }, ACTOR);
@@ -256,7 +256,7 @@ describe('an endpoint with tokenChallenge', () => {
 });
 
 describe('an endpoint without tokenChallenge', () => {
-  it('is enabled without being asked anything, and loses its verification where its url changes', async (t) => {
+  it('is enabled without a challenge, and loses its verification if its URL changes', async (t) => {
     const m = await open(t);
     const { id, verified, enabled } = await create(m, { tokenChallenge: false });
     assert.deepEqual([verified, enabled, m.server.requests.length], [false, true, 0]);
@@ -268,7 +268,7 @@ describe('an endpoint without tokenChallenge', () => {
     );
   });
 
-  it('is challenged once it is to be, and off until it answers', async (t) => {
+  it('is challenged when tokenChallenge is turned on, and disabled until it answers', async (t) => {
     const m = await open(t, { status: 404 });
     const { id } = await create(m, { tokenChallenge: false });
     const challenged = await m.s.endpoints.patch(id, { tokenChallenge: true }, ACTOR);

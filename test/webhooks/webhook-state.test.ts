@@ -30,7 +30,7 @@ const put = ({ database }: TestServices, id: string, state: WebhookState, wakeAt
 };
 
 describe('starting a webhook', () => {
-  it('begins a session, tells the dispatcher, the subscribers and the audit log, and what it returns is what is kept', async (t) => {
+  it('begins a session, wakes the dispatcher, emits an event, writes an audit entry, and returns what is stored', async (t) => {
     const s = await openTestServices(t);
     const { id, name, endpointId } = await makeWebhook(s, ['webhook.failed']);
     const watcher = await makeWebhook(s, ['webhook.*']);
@@ -67,7 +67,7 @@ describe('starting a webhook', () => {
     );
   });
 
-  it('changes nothing where it works already', async (t) => {
+  it('changes nothing if it is started already', async (t) => {
     const s = await openTestServices(t);
     const { id } = await makeWebhook(s, ['webhook.failed']);
     for (const state of ['started', 'running', 'failing'] as const) {
@@ -77,14 +77,14 @@ describe('starting a webhook', () => {
     assert.equal(s.wakes(), 0);
   });
 
-  it('takes up again one that was given up', async (t) => {
+  it('restarts a failed webhook', async (t) => {
     const s = await openTestServices(t);
     const { id } = await makeWebhook(s, ['webhook.failed']);
     put(s, id, 'failed');
     assert.equal((await s.webhooks.start(id, ACTOR)).progress.state, 'started');
   });
 
-  it('happens once, whoever asks for it at the same time', async (t) => {
+  it('happens once for concurrent requests', async (t) => {
     const s = await openTestServices(t);
     const { id } = await makeWebhook(s, ['webhook.failed']);
     const watcher = await makeWebhook(s, ['webhook.started']);
@@ -93,7 +93,7 @@ describe('starting a webhook', () => {
     assert.equal(received(s, await numberOf(s, watcher.id)).length, 1);
   });
 
-  it('is refused while its endpoint is off, unverified, or its key has expired, and says which', async (t) => {
+  it('is refused while its endpoint is disabled or unverified, or its key has expired, and says which', async (t) => {
     const s = await openTestServices(t);
     const { id, endpointId } = await makeWebhook(s, ['employee.*'], { key: true });
     const refusal = (says: string) =>
@@ -115,7 +115,7 @@ describe('starting a webhook', () => {
 
 describe('stopping a webhook', () => {
   for (const state of ['started', 'running', 'failing', 'failed'] as const) {
-    it(`ends the session of one that is ${state}, and tells of it`, async (t) => {
+    it(`ends the session of one that is ${state}, and emits an event`, async (t) => {
       const s = await openTestServices(t);
       const { id } = await makeWebhook(s, ['webhook.failed']);
       const watcher = await makeWebhook(s, ['webhook.stopped']);
@@ -133,13 +133,13 @@ describe('stopping a webhook', () => {
     });
   }
 
-  it('changes nothing where it is stopped', async (t) => {
+  it('changes nothing if it is stopped', async (t) => {
     const s = await openTestServices(t);
     const { id } = await makeWebhook(s, ['webhook.failed']);
     await leavingNothing(s, () => s.webhooks.stop(id, ACTOR));
   });
 
-  it('keeps what comes meanwhile as pending, in order', async (t) => {
+  it('keeps new records pending, in order', async (t) => {
     const s = await openTestServices(t);
     await makeEventType(s, 'order.placed');
     const { id } = await makeWebhook(s, ['order.*']);
@@ -160,7 +160,7 @@ describe('stopping a webhook', () => {
 });
 
 describe('a failing webhook', () => {
-  it('shows what the last attempt met, and what to do about it', async (t) => {
+  it('shows the error of the last attempt, with advice', async (t) => {
     const s = await openTestServices(t);
     const webhook = await makeWebhook(s, ['webhook.failed']);
     const progress = {

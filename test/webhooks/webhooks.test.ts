@@ -23,7 +23,7 @@ async function open(
 }
 
 describe('webhooks', () => {
-  it('are made stopped, with the defaults of contract §4', async (t) => {
+  it('are created stopped, with the defaults of contract §4', async (t) => {
     const { s, body } = await open(t);
     const { id, ...view } = viewWebhook(await s.webhooks.create(body, ACTOR));
     const at = '2026-11-21T05:00:00.000Z';
@@ -55,7 +55,7 @@ describe('webhooks', () => {
     assert.deepEqual(viewWebhook(await s.webhooks.get(id)), { id, ...view });
   });
 
-  it('keep what they are given, up to the bounds', async (t) => {
+  it('keep the given values, up to the bounds', async (t) => {
     const { s, body } = await open(t);
     const { name: encryptionKeyName } = await makeKey(s);
     const given = {
@@ -83,7 +83,7 @@ describe('webhooks', () => {
     for (const [field, value] of Object.entries(given)) assert.deepEqual(view[field], value);
   });
 
-  it('are patched member by member, keep their state, and the dispatcher is told', async (t) => {
+  it('are patched member by member, keep their state, and wake the dispatcher', async (t) => {
     const { s, body } = await open(t);
     const { id } = await s.webhooks.create(body, ACTOR);
     await s.webhooks.start(id, ACTOR);
@@ -180,7 +180,7 @@ describe('webhooks', () => {
       ] as const,
   );
   for (const [what, more, fields] of [...bad, ...ownHeaders]) {
-    it(`are refused with ${what}, when made and when changed`, async (t) => {
+    it(`are refused with ${what}, when created and when changed`, async (t) => {
       const { s, body } = await open(t);
       const { id } = await s.webhooks.create(body, ACTOR);
       await leavingNothing(s, async () => {
@@ -192,7 +192,7 @@ describe('webhooks', () => {
   }
 });
 
-it('a custom header that is reserved is named in what refuses it', async (t) => {
+it('the refusal of a reserved custom header names it', async (t) => {
   const { s, body } = await open(t);
   await refused(() => s.webhooks.create({ ...body, customHeaders: [{ name: 'X-Api-Key', value: 'a' }] }, ACTOR), {
     code: 'validation_failed',
@@ -210,7 +210,7 @@ describe('a webhook whose events must be encrypted', () => {
     [['order.*'], 'events of type order.secret'],
   ];
   for (const [eventTypes, need] of needing) {
-    it(`is refused without a key for ${JSON.stringify(eventTypes)}, when made and when it comes to that`, async (t) => {
+    it(`is refused without a key for ${JSON.stringify(eventTypes)}, when created and when changed`, async (t) => {
       const { s, body } = await open(t);
       await makeEventType(s, 'order.secret', { encryptionRequired: true });
       const expected = {
@@ -228,7 +228,7 @@ describe('a webhook whose events must be encrypted', () => {
     });
   }
 
-  it('is refused with a key that has expired, from that millisecond on', async (t) => {
+  it('is refused with an expired key, from the exact millisecond on', async (t) => {
     const { s, body } = await open(t);
     const key = await makeKey(s);
     s.database.connection.prepare('UPDATE pgp_key SET expires_at = ?').run(NOW + 5);
@@ -244,7 +244,7 @@ describe('a webhook whose events must be encrypted', () => {
     );
   });
 
-  it('can be changed although its key has expired since, but not be given such a key', async (t) => {
+  it('can be changed after its key expired, but not to an expired key', async (t) => {
     const { s, body } = await open(t);
     const [key, other] = [await makeKey(s), await makeKey(s)];
     s.database.connection.prepare('UPDATE pgp_key SET expires_at = ?').run(NOW + 5);
