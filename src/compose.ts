@@ -56,8 +56,8 @@ export async function compose(config: Config, { log, onWriterEnd, ...options }: 
     ...(onWriterEnd === undefined ? {} : { writerThread: threadEvents(log, onWriterEnd) }),
   });
   const largeBodies = createLargeBodies({
-    ...{ store: data.store, path: data.db.connection.name },
-    onFault: (err) => log.error({ err }, 'the thread that makes large bodies failed; they are made without'),
+    path: data.db.connection.name,
+    onFault: (err) => log.error({ err }, 'the thread that makes large bodies failed'),
     onCannotGiveWay: (err) =>
       log.warn({ err }, 'the system does not let the thread that makes large bodies give way to calls (setpriority)'),
   });

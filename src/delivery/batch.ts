@@ -1,38 +1,92 @@
-/** A batch of records of one webhook, and the lease on it. */
+/** Batches from their claim to their settlement: the types that the dispatcher and the store share. */
+import type { AuditEntry } from '../resources/audit.ts';
+import type { Endpoint } from '../webhooks/endpoint.ts';
+import type { PgpKey } from '../webhooks/key.ts';
+import type { StateChange, Webhook, WebhookState } from '../webhooks/webhook.ts';
 import type { EnvelopeRecord } from '../wire/envelope.ts';
-/** Records that travel together, claimed or about to be. `attemptNumber` is the attempt that the claim begins. */
+import type { AttemptRecord } from './attempt.ts';
+
+/** Where deliveries go: a webhook with its endpoint and key. */
+export type DeliveryTarget = { readonly webhook: Webhook; readonly endpoint: Endpoint; readonly key: PgpKey | null };
+
+/** Consecutive records of one webhook that travel together. `attemptNumber` is the attempt that the claim begins. */
 export type Batch = {
   readonly webhookNumber: number;
   readonly id: string;
   readonly firstOffset: number;
   readonly lastOffset: number;
-  /** Of the records as they were published, with what goes around each. */
+  /** Size of the records as published, each with `RECORD_OVERHEAD_BYTES`. */
   readonly bytes: number;
   readonly attemptNumber: number;
   readonly contentRefusals: number;
 };
 
+/** A record of the log with its payload. `dataJson` is null from the moment its erasure is requested. */
+export type LogRecord = Omit<EnvelopeRecord, 'dataJson'> & {
+  readonly dataJson: string | null;
+  /** The person the record is about. */
+  readonly subject: string | null;
+};
+
+/** Takes batches of one webhook under a lease. */
 export type Claim = {
   readonly webhookNumber: number;
+  /** Names the process that holds the lease. */
   readonly owner: string;
   readonly leaseExpiresAt: number;
   readonly now: number;
-  /** Batches that existed and are due; their attempt numbers are already counted up. */
+  /** Existing batches that are due, with their attempt numbers already incremented. */
   readonly retries: readonly Batch[];
-  /** New ones, cut from the log between `cursorBefore` and `cursorAfter`; this is the first attempt of each. */
+  /** New batches, cut from the log between `cursorBefore` and `cursorAfter`. */
   readonly fresh: readonly Batch[];
   readonly cursorBefore: number;
   readonly cursorAfter: number;
-  /** The webhook is not looked at again before this, whatever waits. */
+  /** The dispatcher does not look at the webhook again before this, even if records wait. */
   readonly notBefore: number;
-  /** When it is next looked at though no record waits: a heartbeat or the session's renewal. */
+  /** The next look if no record waits: for a heartbeat or the renewal of the session. */
   readonly idleAt: number;
   readonly session: { readonly id: string; readonly at: number };
 };
 
-/** A record of the log with its payload. `dataJson` is null from the moment when its erasure was asked for. */
-export type LogRecord = Omit<EnvelopeRecord, 'dataJson'> & {
-  readonly dataJson: string | null;
-  /** The person that it is about. */
-  readonly subject: string | null;
+/** The fate of a batch after an attempt. `release` gives the batch back: the attempt does not count. */
+export type BatchFate =
+  | { readonly kind: 'delivered' | 'dead' | 'discarded'; readonly at: number }
+  | { readonly kind: 'retry'; readonly at: number; readonly contentRefusals: number }
+  | { readonly kind: 'release'; readonly at: number }
+  | { readonly kind: 'halve'; readonly at: number; readonly halfIds: readonly [string, string] };
+
+/** The part of a webhook's progress that any outcome may change. */
+export type Health = {
+  readonly stateReason: string | null;
+  readonly stateDetail: string | null;
+  readonly sentAt: number | null;
+  readonly failingSinceAt: number | null;
+  readonly failureStreak: number;
+  readonly probeAt: number | null;
+  readonly deadStreak: number;
+};
+
+/** `batch` and `fate` are null for a heartbeat, `attempt` for a batch that was not sent. */
+export type SettledBatch = {
+  readonly batch: Batch | null;
+  readonly fate: BatchFate | null;
+  readonly attempt: AttemptRecord | null;
+};
+
+/** Outcomes of one webhook, written in one transaction. */
+export type Settlement = {
+  readonly webhookNumber: number;
+  /** Names the process that holds the leases on the batches. */
+  readonly owner: string;
+  readonly batches: readonly SettledBatch[];
+  /** State changes in order, each starting from the state that the previous one left. */
+  readonly changes: readonly StateChange[];
+  /** The audit entry if one of the changes stops the webhook. */
+  readonly audit: AuditEntry | null;
+  /** The webhook's health after the attempts, written only while its state is `state`. Null: as the changes leave it. */
+  readonly health: (Health & { readonly state: WebhookState }) | null;
+  /** The latest time of the next look. Null: unchanged. */
+  readonly wakeAt: number | null;
+  /** The webhook's next claim, in the same transaction, so that one commit separates two batches. Null: none. */
+  readonly next: Claim | null;
 };

@@ -10,8 +10,7 @@ import type { EnvelopeRecord } from '../wire/envelope.ts';
 import { type EnvelopeToEncode, encodeEnvelope } from '../wire/envelope-encoding.ts';
 import { encodePayload, type PayloadEncoding } from '../wire/payload.ts';
 import { keyErrorCode } from '../wire/pgp.ts';
-import type { LogRecord } from './batch.ts';
-import type { DeliveryTarget } from './target.ts';
+import type { DeliveryTarget, LogRecord } from './batch.ts';
 
 /** What it is made of besides records. `now` is the moment of the attempt, in epoch milliseconds. Plain values: a thread may be asked. */
 export type BodyRequest = Omit<EnvelopeToEncode, 'records'> & Omit<PayloadEncoding, 'now'>;

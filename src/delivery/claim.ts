@@ -1,88 +1,77 @@
 /**
- * Plans and takes the next work of one webhook: due retries first, then new records from the cursor, else a heartbeat that is due. A
- * claim is a transaction of its own, or the end of the one that settles what the webhook had under way.
+ * Plans and takes the next work of one webhook: due retries first, then new records from the cursor, otherwise a due heartbeat. A claim
+ * is its own transaction, or the last part of the transaction that settles the webhook's previous work.
  */
-
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { FULL_PAUSE_MS, LEASE_MARGIN_MS, WAITING_READ_MAX } from '../kernel/limits/delivery.ts';
+import { BATCH_BYTES } from '../kernel/limits/limits.ts';
 import type { Log } from '../observe/log.ts';
 import { NEVER } from '../store/dispatch.ts';
 import type { Store } from '../store/store.ts';
-import { isRunnable, SESSION_MS } from '../webhooks/lifecycle.ts';
-import type { WebhookConfiguration } from '../webhooks/webhook.ts';
-import type { Batch, Claim } from './batch.ts';
-import { attemptMs, type Job } from './job.ts';
-import type { Manner } from './lanes.ts';
+import { isRunnable, SESSION_MS, type StopReason } from '../webhooks/lifecycle.ts';
+import type { Progress, WebhookConfiguration } from '../webhooks/webhook.ts';
+import type { Batch, Claim, DeliveryTarget } from './batch.ts';
+import { attemptMs, recordsOf } from './job.ts';
 import {
   AT_ONCE,
-  type Capacity,
-  capacity,
-  cutBatches,
-  idleAt,
-  isAlone,
-  type Load,
+  type Claimed,
+  isSequential,
   type NextLook,
-  stopReason,
+  type Room,
+  type Scheduler,
   whenSettled,
-  withinAllowance,
-} from './plan.ts';
+} from './scheduler.ts';
 import { stopByService } from './stop.ts';
-import type { DeliveryTarget } from './target.ts';
 
-/** Jobs under a lease, in what manner, and when the webhook is looked at again. */
-export type Claimed = { readonly jobs: readonly Job[]; readonly manner: Manner; readonly next: NextLook };
-
-/** What is to be written, and the jobs that are under a lease once it is. */
+/** A claim to write, and the jobs that are under a lease once it is written. */
 export type PlannedClaim = Claimed & { readonly claim: Claim };
 
-export type ClaimWork = (
-  webhookNumber: number,
-  owner: string,
-  loadOf: (target: DeliveryTarget, now: number) => Load,
-) => Promise<Claimed>;
+type Dependencies = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  /** Names this process in leases. */
+  readonly owner: string;
+  readonly scheduler: Pick<Scheduler, 'room'>;
+};
 
-type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly log: Log };
-
-const NOTHING: Claimed = { jobs: [], manner: { alone: true, narrow: false }, next: AT_ONCE };
-
-/** Throws `StaleWrite` when the webhook changed under the claim; the next look begins anew. */
-export function createClaimWork({ store, clock, ids, log }: Dependencies): ClaimWork {
-  return async (webhookNumber, owner, loadOf) => {
-    const target = await store.dispatch.target(webhookNumber);
-    if (target === null) return NOTHING;
-    const { progress } = target.webhook;
-    // It stopped since it was found due, and with that nothing wakes it any more.
-    if (!isRunnable(progress.state)) return NOTHING;
-    const now = clock();
-    const reason = stopReason(target, now);
-    if (reason !== null) {
-      await stopByService({ store, ids, log }, target, reason, now);
-      return NOTHING;
-    }
-    const { claim, ...claimed } = await planClaim({ store, ids }, owner, target, loadOf(target, now));
-    await store.dispatch.claim(claim);
-    return claimed;
-  };
+/**
+ * Claims the next work of a webhook that is due; null if it is gone or does not send. Throws `StaleWrite` if the webhook changed during
+ * the claim: the next look reads it again.
+ */
+export async function claimWork(dependencies: Dependencies, webhookNumber: number): Promise<Claimed | null> {
+  const { store, clock, ids, log, scheduler } = dependencies;
+  const target = await store.dispatch.target(webhookNumber);
+  // A webhook that stopped since it was found due is no longer woken either.
+  if (target === null || !isRunnable(target.webhook.progress.state)) return null;
+  const now = clock();
+  const reason = stopReason(target, now);
+  if (reason !== null) {
+    await stopByService({ store, ids, log }, target, reason, now);
+    return null;
+  }
+  const planned = await planClaim(dependencies, target, scheduler.room(target.webhook, now));
+  await store.dispatch.claim(planned.claim);
+  return planned;
 }
 
-/** What a webhook that nothing keeps from sending may claim under this load. Reads only. */
+/** The claim of a webhook that may send, given the room it has. Reads only. */
 export async function planClaim(
-  { store, ids }: Pick<Dependencies, 'store' | 'ids'>,
-  owner: string,
+  { store, ids, owner }: Pick<Dependencies, 'store' | 'ids' | 'owner'>,
   target: DeliveryTarget,
-  load: Load,
+  room: Room,
 ): Promise<PlannedClaim> {
   const { webhook, endpoint } = target;
-  const { progress } = webhook;
-  const { now } = load;
+  const { progress, ordered } = webhook;
+  const { now } = room;
   const { webhookNumber } = progress;
-  const room = capacity(webhook, progress, load);
-  const { retries, fresh, next } = await work(store, ids, target, room, load);
+  const { retries, fresh, next } = await selectWork(store, ids, target, room);
   const { heartbeatAt: silentUntil, renewAt } = idleAt(webhook, progress);
-  // While something is under way the webhook is not silent; its outcome wakes the webhook.
-  const heartbeatAt = load.claimed > 0 ? NEVER : silentUntil;
-  const nothing = retries.length + fresh.length === 0;
-  const heartbeat = nothing && room.batches > 0 && heartbeatAt <= now;
+  // A webhook with work under way is not silent; its outcome wakes it.
+  const heartbeatAt = room.claimed > 0 ? NEVER : silentUntil;
+  const isEmpty = retries.length + fresh.length === 0;
+  const isHeartbeat = isEmpty && room.batches > 0 && heartbeatAt <= now;
   const leaseExpiresAt = now + leaseMs(target);
   const session =
     renewAt <= now
@@ -98,13 +87,20 @@ export async function planClaim(
     cursorBefore: progress.cursorOffset,
     cursorAfter: (fresh.at(-1)?.lastOffset ?? progress.cursorOffset - 1) + 1,
     notBefore: notBefore(next),
-    idleAt: heartbeat ? leaseExpiresAt : Math.min(heartbeatAt, session.at + SESSION_MS),
+    idleAt: isHeartbeat ? leaseExpiresAt : Math.min(heartbeatAt, session.at + SESSION_MS),
     session,
   };
-  const batches: (Batch | null)[] = heartbeat ? [null] : [...retries, ...fresh];
-  const { ordered } = webhook;
+  const batches: (Batch | null)[] = isHeartbeat ? [null] : [...retries, ...fresh];
   const jobs = batches.map((batch) => ({ webhookNumber, endpointId: endpoint.id, batch, ordered, leaseExpiresAt }));
-  return { claim, jobs, manner: { alone: isAlone(webhook), narrow: webhook.maxRecordsPerSecond !== null }, next };
+  const isRateLimited = webhook.maxRecordsPerSecond !== null;
+  return { webhookNumber, claim, jobs, isSequential: isSequential(webhook), isRateLimited, next };
+}
+
+/** Why a webhook sends nothing, or null. Checked before every claim and again before every attempt. */
+export function stopReason({ endpoint, key, webhook }: DeliveryTarget, now: number): StopReason | null {
+  if (!endpoint.enabled) return 'endpoint_disabled';
+  if (key !== null && key.expiresAt !== null && key.expiresAt <= now) return 'encryption_key_expired';
+  return webhook.encryptionKeyName !== null && key === null ? 'encryption_key_missing' : null;
 }
 
 type Work = { readonly retries: readonly Batch[]; readonly fresh: readonly Batch[]; readonly next: NextLook };
@@ -114,63 +110,117 @@ function notBefore(next: NextLook): number {
   return next.kind === 'not before' ? next.at : next.atLatest;
 }
 
-async function work(store: Store, ids: Ids, target: DeliveryTarget, room: Capacity, load: Load): Promise<Work> {
-  const { batches } = room;
+async function selectWork(store: Store, ids: Ids, target: DeliveryTarget, room: Room): Promise<Work> {
+  const { batches, now } = room;
   if (batches === 0) return { retries: [], fresh: [], next: room.next };
   const { webhook } = target;
-  const { now } = load;
   if (webhook.ordered) {
     // Nothing overtakes the first pending batch, due or not.
-    const first = await store.dispatch.firstPending(webhook.progress.webhookNumber, [...load.settling]);
-    if (first === null) return newWork(store, ids, target, batches, load);
+    const first = await store.dispatch.firstPending(webhook.progress.webhookNumber, [...room.settling]);
+    if (first === null) return newWork(store, ids, target, room);
     if (first.dueAt > now) return { retries: [], fresh: [], next: { kind: 'not before', at: first.dueAt } };
     return { retries: [first.batch], fresh: [], next: whenSettled(now) };
   }
-  // The records of each are counted, as those of new ones are.
+  // The records of retries count towards the bound on one claim, like those of new batches.
   const most = Math.min(batches, batchesReadAtOnce(webhook));
-  const held = load.claimed + load.settling.size;
+  const held = room.claimed + room.settling.size;
   const found = await store.dispatch.dueBatches(webhook.progress.webhookNumber, now, most + held);
-  const due = found.filter(({ firstOffset }) => !load.settling.has(firstOffset));
-  // One whose lease ran out while it still is under way here, the clock having jumped, is not taken again.
-  const others = due.filter(({ firstOffset }) => !load.has(firstOffset));
-  const retries = withinAllowance(others.slice(0, most), load.records);
+  const due = found.filter(({ firstOffset }) => !room.settling.has(firstOffset));
+  // After a clock jump, the lease of a batch may expire while this process still sends it. It is not claimed again.
+  const others = due.filter(({ firstOffset }) => !room.isClaimed(firstOffset));
+  const retries = withinAllowance(others.slice(0, most), room.records);
   const free = batches - retries.length;
   if (free === 0) return { retries, fresh: [], next: whenSettled(now) };
   if (retries.length === most) return { retries, fresh: [], next: AT_ONCE };
-  const records = load.records - recordCount(retries);
-  const { fresh, next } = await newWork(store, ids, target, free, { ...load, records });
-  // It is due until it is settled. There may be room besides, so that to wait for that alone would be no wait at all.
+  const records = room.records - recordCount(retries);
+  const { fresh, next } = await newWork(store, ids, target, { ...room, batches: free, records });
+  // Such a batch stays due until it is settled, so looking again at once would spin.
   const isHeldHere = due.length > others.length;
   return { retries, fresh, next: isHeldHere ? { kind: 'not before', at: now + FULL_PAUSE_MS } : next };
 }
 
 /** Cuts batches from the log. */
-async function newWork(store: Store, ids: Ids, target: DeliveryTarget, maxBatches: number, load: Load): Promise<Work> {
+async function newWork(store: Store, ids: Ids, target: DeliveryTarget, room: Room): Promise<Work> {
+  const { batches: maxBatches, records: recordsAllowed, now } = room;
   const { maxBatchRecords: maxRecords, progress } = target.webhook;
   const { webhookNumber, cursorOffset, nextOffset } = progress;
-  if (cursorOffset >= nextOffset || load.records <= 0) return { retries: [], fresh: [], next: AT_ONCE };
+  if (cursorOffset >= nextOffset || recordsAllowed <= 0) return { retries: [], fresh: [], next: AT_ONCE };
   const batchesRead = Math.min(maxBatches, batchesReadAtOnce(target.webhook));
   const waiting = await store.dispatch.waiting(webhookNumber, cursorOffset, batchesRead * maxRecords);
-  const stretches = cutBatches(waiting, { maxRecords, maxBatches: batchesRead, recordsAllowed: load.records });
-  const fresh = stretches.map((stretch) => ({
+  const fresh = cutBatches(waiting, { maxRecords, maxBatches: batchesRead, recordsAllowed }).map((stretch) => ({
     ...stretch,
     webhookNumber,
     id: ids.uuid(),
     attemptNumber: 1,
     contentRefusals: 0,
   }));
-  return { retries: [], fresh, next: fresh.length === maxBatches ? whenSettled(load.now) : AT_ONCE };
+  return { retries: [], fresh, next: fresh.length === maxBatches ? whenSettled(now) : AT_ONCE };
 }
 
 function batchesReadAtOnce({ maxBatchRecords }: Pick<WebhookConfiguration, 'maxBatchRecords'>): number {
   return Math.max(1, Math.floor(WAITING_READ_MAX / maxBatchRecords));
 }
 
-function recordCount(batches: readonly Batch[]): number {
-  return batches.reduce((sum, { firstOffset, lastOffset }) => sum + lastOffset - firstOffset + 1, 0);
+/** Takes batches until the allowed records are used up. The last batch may exceed them, because it cannot be cut again. */
+export function withinAllowance(batches: readonly Batch[], records: number): readonly Batch[] {
+  const taken: Batch[] = [];
+  let left = records;
+  for (const batch of batches) {
+    if (left <= 0) break;
+    taken.push(batch);
+    left -= recordsOf({ batch });
+  }
+  return taken;
 }
 
-/** What is claimed ahead waits for those before it, so a lease lasts several attempts. */
+function recordCount(batches: readonly Batch[]): number {
+  return batches.reduce((sum, batch) => sum + recordsOf({ batch }), 0);
+}
+
+/** A claimed batch waits for those before it, so a lease lasts several attempts. */
 function leaseMs(target: DeliveryTarget): number {
   return attemptMs(target) * 4 + LEASE_MARGIN_MS;
+}
+
+/** When a webhook with nothing to send is due: for its next heartbeat, or for the renewal of its session. */
+export function idleAt(
+  { heartbeatSeconds }: Pick<WebhookConfiguration, 'heartbeatSeconds'>,
+  progress: Pick<Progress, 'sentAt' | 'stateAt' | 'sessionAt'>,
+): { heartbeatAt: number; renewAt: number } {
+  const silentSince = progress.sentAt ?? progress.stateAt;
+  return {
+    heartbeatAt: heartbeatSeconds === 0 ? NEVER : silentSince + heartbeatSeconds * 1000,
+    renewAt: (progress.sessionAt ?? progress.stateAt) + SESSION_MS,
+  };
+}
+
+/** A stretch of the log that travels together; both ends are included. */
+export type Stretch = Pick<Batch, 'firstOffset' | 'lastOffset' | 'bytes'>;
+
+type CutLimits = { readonly maxRecords: number; readonly maxBatches: number; readonly recordsAllowed: number };
+
+/**
+ * Cuts waiting records into batches of at most `maxRecords` and 1 MiB each, `recordsAllowed` in all. A larger record travels alone. (The
+ * data of one event is at most 256 KiB, so that does not happen to events that were checked when published.)
+ */
+export function cutBatches(
+  waiting: readonly { readonly offset: number; readonly bytes: number }[],
+  { maxRecords, maxBatches, recordsAllowed }: CutLimits,
+): Stretch[] {
+  const batches: { firstOffset: number; lastOffset: number; bytes: number }[] = [];
+  let records = 0;
+  for (const [index, { offset, bytes }] of waiting.entries()) {
+    if (index >= recordsAllowed) break;
+    const last = batches.at(-1);
+    if (last !== undefined && records < maxRecords && last.bytes + bytes <= BATCH_BYTES) {
+      last.lastOffset = offset;
+      last.bytes += bytes;
+      records += 1;
+      continue;
+    }
+    if (batches.length === maxBatches) break;
+    batches.push({ firstOffset: offset, lastOffset: offset, bytes });
+    records = 1;
+  }
+  return batches;
 }

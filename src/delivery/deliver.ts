@@ -1,13 +1,21 @@
-/** Carries jobs out: reads what each needs as it is now, sends it, and says what came of it. */
-
+/** Delivers jobs: reads the current settings of each, makes its body, sends it, and reports the result. */
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock, Ids } from '../kernel/ids.ts';
-import { LARGE_BODY_BYTES, MESSAGE_OVERHEAD_BYTES } from '../kernel/limits/delivery.ts';
-import { heavyTurns } from '../kernel/turns.ts';
+import {
+  CALLED_LATELY_MS,
+  CALLED_PAUSE_MS,
+  CALLS_QUEUED,
+  DELIVERY_BYTES_PER_CALLED_TURN,
+  DELIVERY_BYTES_PER_TURN,
+  LARGE_BODY_BYTES,
+  MESSAGE_OVERHEAD_BYTES,
+} from '../kernel/limits/delivery.ts';
+import { heavyTurns, type Turns } from '../kernel/turns.ts';
 import type { Log } from '../observe/log.ts';
 import { failure } from '../outbound/outcome.ts';
 import type { Store } from '../store/store.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
-import type { Batch } from './batch.ts';
+import type { Batch, DeliveryTarget } from './batch.ts';
 import {
   type BatchBody,
   type BodyOrFailure,
@@ -19,25 +27,23 @@ import {
   makeBody,
   ownMemory,
 } from './body.ts';
-import { createDepartures, giveWay } from './departures.ts';
+import { stopReason } from './claim.ts';
 import { attemptMs, type Job, type Result } from './job.ts';
 import type { LargeBodies } from './large-bodies.ts';
-import { stopReason } from './plan.ts';
-import { createQuota } from './quota.ts';
+import type { Scheduler } from './scheduler.ts';
 import type { Send, Sent } from './send.ts';
 import { stopByService } from './stop.ts';
-import type { DeliveryTarget } from './target.ts';
 
-export type Deliver = {
+export type Deliveries = {
   /** Never throws. */
   readonly deliver: (job: Job) => Promise<Result>;
-  /** Ends every attempt under way that carries records about the subject, or is about to: without them it goes out again. */
+  /** Ends every attempt that carries records about the subject, or is about to: its batch goes out again without them. */
   readonly recall: (subject: string) => void;
-  /** The webhooks that have attempts under way. */
+  /** Webhooks with attempts under way. */
   readonly busyWebhooks: () => readonly number[];
-  /** Ends every attempt under way of a webhook that was stopped. It is kept as an attempt, but does not count. */
+  /** Ends every attempt of a stopped webhook. It is recorded, but does not count. */
   readonly endWebhook: (webhookNumber: number) => void;
-  /** Ends every attempt under way, and lets none begin. What is ended is kept as an attempt, but does not count. */
+  /** Ends every attempt, and starts no more. Ended attempts are recorded, but do not count. */
   readonly abandon: () => void;
 };
 
@@ -48,129 +54,55 @@ type Dependencies = {
   readonly send: Send;
   readonly makeLargeBody: LargeBodies['make'];
   readonly log: Log;
-  /** How many requests were answered by now. */
+  /** How many requests this process has answered. */
   readonly answeredRequests: () => number;
-  /** Told of what is about to go out. What proves to have been erased since counts too. */
-  readonly onStart: (job: Job, target: DeliveryTarget, now: number) => void;
+  readonly scheduler: Pick<Scheduler, 'departed'>;
 };
 
-type Departure = {
+/** A job on its way, until `end`. */
+type Delivery = {
   readonly job: Job;
   readonly ending: AbortController;
-  /** Subjects that were recalled since it departed. */
+  /** Subjects that were recalled since it began. */
   readonly recalled: string[];
-  /** Of its body, once that is made. */
+  /** The subjects of its body, once that is made. */
   subjects: readonly string[];
   readonly end: (result: Result) => void;
 };
 
 const RELEASED: Result = { kind: 'release' };
 
-export function createDeliver({
-  store,
-  clock,
-  ids,
-  send,
-  makeLargeBody,
-  log,
-  answeredRequests,
-  onStart,
-}: Dependencies): Deliver {
-  const quota = createQuota(answeredRequests, () => performance.now());
+export function createDeliver(dependencies: Dependencies): Deliveries {
+  const { store, answeredRequests } = dependencies;
+  const budget = createYieldBudget(answeredRequests, () => performance.now());
+  const underWay = new Set<Delivery>();
+  let isAbandoned = false;
 
-  /** Has what may be sent made and sent; answers about how many bytes this turn takes of it, 0 where nothing is sent. */
-  const depart = async (departure: Departure, reading: Reading): Promise<number> => {
-    const { job, ending, end } = departure;
-    const { batch, webhookNumber } = job;
-    const now = clock();
-    const target = ending.signal.aborted ? null : await reading.target(webhookNumber);
-    if (target === null || !mayBeSent(job, target, now)) {
-      end(RELEASED);
-      return 0;
-    }
-    onStart(job, target, now);
-    const sessionId = target.webhook.progress.sessionId ?? ids.uuid();
-    const request = bodyRequest(target, { sessionId, attemptNumber: batch?.attemptNumber ?? 1, now });
-    // Not waited for: others depart while a thread makes it, and what is encrypted takes a turn as this one does.
-    makeBodyOf(batch, request, reading)
-      .then((body) => carry(departure, target, now, body))
-      .catch((error: unknown) => breakOff(departure, error, now));
-    // A large body is made by a thread, and goes out in a turn of its own.
-    return MESSAGE_OVERHEAD_BYTES + (batch === null || isLarge(batch) ? 0 : batch.bytes);
-  };
-
-  const makeBodyOf = async (batch: Batch | null, request: BodyRequest, reading: Reading): Promise<BatchBody> => {
-    if (batch === null) return { ...(await makeBody(request, [])), subjects: [] };
-    const { webhookNumber, firstOffset, lastOffset, attemptNumber, contentRefusals } = batch;
-    const parsed = attemptNumber > 1 || contentRefusals > 0;
-    const ofBatch = { ...request, webhookNumber, firstOffset, lastOffset, parsed };
-    if (!isLarge(batch)) return makeBatchBody(ofBatch, reading);
-    const body = await makeLargeBody(ofBatch);
-    // Several may be ready at once, and to write one into its connection is heavy too.
-    return heavyTurns(async () => {
-      await giveWay(quota);
-      return body;
-    });
-  };
-
-  const carry = async (departure: Departure, target: DeliveryTarget, now: number, body: BatchBody): Promise<void> => {
-    const { job, ending, recalled, end } = departure;
-    if (body === 'erased') return end({ kind: 'discarded' });
-    if (typeof body === 'object' && 'unreadable' in body) {
-      const { webhookNumber, batch } = job;
-      log.error({ webhookNumber, batchId: batch?.id, problem: body.unreadable }, 'a record cannot be read');
-      const outcome = failure('internal', body.unreadable);
-      return end({ kind: 'unreadable', sent: { startedAt: now, outcome, requestHeaders: {} } });
-    }
-    if (body === 'clear') {
-      await stopByService({ store, ids, log }, target, 'encryption_key_missing', now);
-      return end(RELEASED);
-    }
-    // What was read before a recall may hold what is not to be sent any more.
-    if (recalled.some((subject) => body.subjects.includes(subject))) return end(RELEASED);
-    departure.subjects = body.subjects;
-    const { signal } = ending;
-    const sent = await send({ ...target, batchId: job.batch?.id ?? ids.uuid(), body, now }, signal);
-    if (job.batch !== null && isLarge(job.batch)) giveUpMemory(body);
-    end(isCutOff(sent, signal) ? { kind: 'cut off', sent } : { kind: 'sent', sent, url: target.endpoint.url });
-  };
-
-  /** `startedAt`: null where its settings could not be read, so that it was not begun; nor are they read for a claim then. */
-  const breakOff = ({ job, ending: { signal }, end }: Departure, error: unknown, startedAt: number | null): void => {
-    const { webhookNumber, batch } = job;
-    if (!signal.aborted) log.error({ webhookNumber, batchId: batch?.id, err: error }, 'a delivery broke off');
-    if (signal.aborted || startedAt === null) end(RELEASED);
-    else end({ kind: 'broken off', sent: brokenOff(error, startedAt) });
-  };
-
-  const { add } = createDepartures<Departure>(quota, heavyTurns, () => {
+  const departures = createDepartures<Delivery>(budget, heavyTurns, () => {
     const reading = createReading(store);
-    return async (departure) => {
+    return async (delivery) => {
       try {
-        return await depart(departure, reading);
+        return await depart(dependencies, budget, delivery, reading);
       } catch (error) {
-        breakOff(departure, error, null);
+        breakOff(dependencies.log, delivery, error, null);
         return 0;
       }
     };
   });
 
-  const underWay = new Set<Departure>();
-  let isAbandoned = false;
-
   return {
     deliver: (job) =>
       new Promise((resolve) => {
-        const departure: Departure = {
+        const delivery: Delivery = {
           ...{ job, ending: new AbortController(), recalled: [], subjects: [] },
           end: (result) => {
-            underWay.delete(departure);
+            underWay.delete(delivery);
             resolve(result);
           },
         };
-        underWay.add(departure);
-        if (isAbandoned) departure.ending.abort();
-        add(departure);
+        underWay.add(delivery);
+        if (isAbandoned) delivery.ending.abort();
+        departures.add(delivery);
       }),
     recall: (subject) => {
       for (const { recalled, subjects, ending } of underWay) {
@@ -190,21 +122,113 @@ export function createDeliver({
   };
 }
 
+/** Starts the body and the request of a delivery. Returns about how many bytes of this turn it takes; 0 if it sends nothing. */
+async function depart(
+  dependencies: Dependencies,
+  budget: YieldBudget,
+  delivery: Delivery,
+  reading: Reading,
+): Promise<number> {
+  const { clock, ids, log, scheduler } = dependencies;
+  const { job, ending, end } = delivery;
+  const { batch, webhookNumber } = job;
+  const now = clock();
+  const target = ending.signal.aborted ? null : await reading.target(webhookNumber);
+  if (target === null || !mayBeSent(job, target, now)) {
+    end(RELEASED);
+    return 0;
+  }
+  scheduler.departed(job, target.webhook.maxRecordsPerSecond, now);
+  const sessionId = target.webhook.progress.sessionId ?? ids.uuid();
+  const request = bodyRequest(target, { sessionId, attemptNumber: batch?.attemptNumber ?? 1, now });
+  // Not awaited: other deliveries depart while a thread makes a large body.
+  void carry(dependencies, budget, delivery, target, request, reading).catch((error: unknown) =>
+    breakOff(log, delivery, error, now),
+  );
+  // A large body departs in a turn of its own.
+  return MESSAGE_OVERHEAD_BYTES + (batch === null || isLarge(batch) ? 0 : batch.bytes);
+}
+
+async function carry(
+  dependencies: Dependencies,
+  budget: YieldBudget,
+  delivery: Delivery,
+  target: DeliveryTarget,
+  request: BodyRequest,
+  reading: Reading,
+): Promise<void> {
+  const { store, ids, log, send } = dependencies;
+  const { job, ending, recalled, end } = delivery;
+  const { webhookNumber, batch } = job;
+  const { now } = request;
+  const body = await makeBodyOf(dependencies, budget, batch, request, reading);
+  if (body === 'erased') return end({ kind: 'discarded' });
+  if (typeof body === 'object' && 'unreadable' in body) {
+    log.error({ webhookNumber, batchId: batch?.id, problem: body.unreadable }, 'a record cannot be read');
+    const outcome = failure('internal', body.unreadable);
+    return end({ kind: 'unreadable', sent: { startedAt: now, outcome, requestHeaders: {} } });
+  }
+  if (body === 'clear') {
+    await stopByService({ store, ids, log }, target, 'encryption_key_missing', now);
+    return end(RELEASED);
+  }
+  // The records were read before the recall.
+  if (recalled.some((subject) => body.subjects.includes(subject))) return end(RELEASED);
+  delivery.subjects = body.subjects;
+  const { signal } = ending;
+  const sent = await send({ ...target, batchId: batch?.id ?? ids.uuid(), body, now }, signal);
+  if (batch !== null && isLarge(batch)) freeMemory(body);
+  end(isCutOff(sent, signal) ? { kind: 'cut off', sent } : { kind: 'sent', sent, url: target.endpoint.url });
+}
+
+async function makeBodyOf(
+  { makeLargeBody }: Dependencies,
+  budget: YieldBudget,
+  batch: Batch | null,
+  request: BodyRequest,
+  reading: Reading,
+): Promise<BatchBody> {
+  if (batch === null) return { ...(await makeBody(request, [])), subjects: [] };
+  const { webhookNumber, firstOffset, lastOffset, attemptNumber, contentRefusals } = batch;
+  const parsed = attemptNumber > 1 || contentRefusals > 0;
+  const ofBatch = { ...request, webhookNumber, firstOffset, lastOffset, parsed };
+  if (!isLarge(batch)) return makeBatchBody(ofBatch, reading);
+  const body = await makeLargeBody(ofBatch);
+  // Several may be ready at once, and writing one to its connection is heavy too.
+  return heavyTurns(async () => {
+    await yieldToCalls(budget);
+    return body;
+  });
+}
+
+/** `startedAt` is null if the settings could not be read: the attempt did not begin, and the next claim reads them again. */
+function breakOff(
+  log: Log,
+  { job, ending: { signal }, end }: Delivery,
+  error: unknown,
+  startedAt: number | null,
+): void {
+  const { webhookNumber, batch } = job;
+  if (!signal.aborted) log.error({ webhookNumber, batchId: batch?.id, err: error }, 'a delivery broke off');
+  if (signal.aborted || startedAt === null) end(RELEASED);
+  else end({ kind: 'broken off', sent: brokenOff(error, startedAt) });
+}
+
 function isLarge({ bytes }: Batch): boolean {
   return bytes >= LARGE_BODY_BYTES;
 }
 
 /**
- * What a thread hands over counts in the event loop's heap, all of which V8 sweeps for every few dozen megabytes: 10 to 20 ms in which
- * nobody is answered. Of what is given up at once it knows nothing any more. The body is of no use after this.
+ * Memory from a thread counts towards the event loop's heap, and V8 collects all of that after every few dozen megabytes: 10 to 20 ms in
+ * which no request is answered. Freed at once, it does not count. The body cannot be read after this.
  */
-function giveUpMemory(body: BodyOrFailure): void {
+function freeMemory(body: BodyOrFailure): void {
   if (body.ok) ownMemory(body.bytes)?.transfer(0);
 }
 
 /**
- * Much may have changed since the claim: an administrator stopped it, or wants in order what was claimed without, its key expired, the
- * wait outlasted its lease.
+ * Whether a job may still be sent. Since the claim an administrator may have stopped the webhook or made it ordered, its key may have
+ * expired, or its lease may have become too short for an attempt.
  */
 function mayBeSent(job: Job, target: DeliveryTarget, now: number): boolean {
   const { progress, ordered } = target.webhook;
@@ -212,18 +236,18 @@ function mayBeSent(job: Job, target: DeliveryTarget, now: number): boolean {
   return now + attemptMs(target) <= job.leaseExpiresAt;
 }
 
-/** A fault of this service is an attempt too: who looks for what did not arrive finds it there, and why. */
+/** A fault of the service is recorded as an attempt, so that an operator who looks for a missing delivery finds the reason. */
 function brokenOff(error: unknown, startedAt: number): Sent {
   const reason = error instanceof Error ? error.message : 'unknown';
   return { startedAt, outcome: failure('internal', `the delivery broke off: ${reason}`), requestHeaders: {} };
 }
 
-/** The service is stopping and waits no longer, or the webhook was stopped, or what was sent has been erased. */
+/** The service is stopping, the webhook was stopped, or a record in the request was erased. */
 function isCutOff({ outcome }: Sent, signal: AbortSignal): boolean {
   return signal.aborted && !outcome.ok && outcome.errorClass === 'internal';
 }
 
-/** What all that departs in one turn shares: read anew in the next. */
+/** Reads shared by the deliveries that depart in one turn. */
 type Reading = BodyReads & { target(webhookNumber: number): Promise<DeliveryTarget | null> };
 
 function createReading({ dispatch, eventTypes }: Store): Reading {
@@ -235,6 +259,102 @@ function createReading({ dispatch, eventTypes }: Store): Reading {
       const target = targets.get(webhookNumber) ?? dispatch.target(webhookNumber);
       targets.set(webhookNumber, target);
       return target;
+    },
+  };
+}
+
+export type Departures<Job> = {
+  /** Starts the job in one of the next turns of the event loop, after those added before. */
+  add(job: Job): void;
+};
+
+/** Starts the jobs of one turn, which share its reads. Returns the size of a job in bytes. */
+export type Depart<Job> = (job: Job) => Promise<number>;
+
+/**
+ * Starts jobs in turns of the event loop, a bounded number of bytes in each, so that requests and responses never wait long. A turn that
+ * follows a full one waits in `turns` with other heavy work. A job is never divided, so a turn may exceed its budget by one job.
+ */
+export function createDepartures<Job>(
+  budget: YieldBudget,
+  turns: Turns,
+  beginTurn: () => Depart<Job>,
+): Departures<Job> {
+  const waiting: Job[] = [];
+  let isScheduled = false;
+
+  const turn = async (): Promise<void> => {
+    await yieldToCalls(budget);
+    const start = beginTurn();
+    const most = budget.bytesPerTurn();
+    let bytes = 0;
+    let at = 0;
+    for (; at < waiting.length && bytes < most; at += 1) bytes += await start(waiting[at] as Job);
+    waiting.splice(0, at);
+    budget.turnEnded();
+    isScheduled = false;
+    if (waiting.length > 0) schedule(turns);
+  };
+
+  const schedule = (when: Turns): void => {
+    if (isScheduled) return;
+    isScheduled = true;
+    void when(turn);
+  };
+
+  return {
+    add: (job) => {
+      waiting.push(job);
+      schedule(atTurnsEnd);
+    },
+  };
+}
+
+async function yieldToCalls(budget: Pick<YieldBudget, 'pauseMs'>): Promise<void> {
+  const ms = budget.pauseMs();
+  if (ms > 0) await pause(ms);
+}
+
+/** After the responses that arrive in this turn. */
+function atTurnsEnd<T>(work: () => Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    setImmediate(() => work().then(resolve, reject));
+  });
+}
+
+export type YieldBudget = {
+  /** The bytes that may depart in the turn that begins. */
+  bytesPerTurn(): number;
+  /** How long to delay the next turn, in milliseconds; asked once before each. */
+  pauseMs(): number;
+  turnEnded(): void;
+};
+
+/**
+ * How much departs in a turn of the event loop, and when: less while this process answers requests. At full load, turns without a request
+ * alternate with turns that have many, so the smaller budget lasts for `CALLED_LATELY_MS`. If at least `CALLS_QUEUED` requests were
+ * answered between two departures, a queue of them is waiting: the next turn begins at least `CALLED_PAUSE_MS` after the previous one
+ * ended. Rarer departures are not delayed; an ordered webhook would otherwise wait before every batch. `now` is in milliseconds.
+ */
+export function createYieldBudget(answeredRequests: () => number, now: () => number): YieldBudget {
+  let before = answeredRequests();
+  let calledUntil = Number.NEGATIVE_INFINITY;
+  let answeredBefore = before;
+  let endedAt = Number.NEGATIVE_INFINITY;
+  return {
+    bytesPerTurn: () => {
+      const answered = answeredRequests();
+      if (answered !== before) calledUntil = now() + CALLED_LATELY_MS;
+      before = answered;
+      return now() < calledUntil ? DELIVERY_BYTES_PER_CALLED_TURN : DELIVERY_BYTES_PER_TURN;
+    },
+    pauseMs: () => {
+      const answered = answeredRequests() - answeredBefore;
+      answeredBefore += answered;
+      return answered < CALLS_QUEUED ? 0 : Math.max(0, endedAt + CALLED_PAUSE_MS - now());
+    },
+    turnEnded: () => {
+      endedAt = now();
     },
   };
 }

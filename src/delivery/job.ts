@@ -1,24 +1,27 @@
 /** What the dispatcher passes from claim to settlement. */
 import { OAUTH_TIMEOUT_MS } from '../kernel/limits/delivery.ts';
-import type { Batch } from './batch.ts';
+import type { Batch, DeliveryTarget } from './batch.ts';
 import type { Sent } from './send.ts';
-import type { DeliveryTarget } from './target.ts';
 
-/** One request to be sent, under a lease. `batch` is null for a heartbeat. */
+/** One request to send, under a lease. `batch` is null for a heartbeat. */
 export type Job = {
   readonly webhookNumber: number;
-  /** The endpoint whose place it takes. */
   readonly endpointId: string;
   readonly batch: Batch | null;
-  /** Nothing of the webhook was under way when it was claimed, and nothing that waits comes before it. */
+  /** The webhook was ordered when the job was claimed: no other job of it was under way, and no earlier record waited. */
   readonly ordered: boolean;
   readonly leaseExpiresAt: number;
 };
 
 /**
- * What came of a job: an attempt, at the URL that the endpoint had then; one that was cut off because the service stops, which does not
- * count; one that broke off here, of which the endpoint knows nothing; none because a record of the batch cannot be read; one whose lease was lost before it was settled, so that its batch
- * is another's; or none, the batch being given back untried or closed because its records were erased.
+ * The result of a job:
+ * - `sent`: an attempt, at the URL that the endpoint had then;
+ * - `cut off`: an attempt that the service ended, which does not count;
+ * - `broken off`: a fault of the service, before the endpoint saw a request;
+ * - `unreadable`: a record of the batch cannot be read;
+ * - `lost`: the lease was lost before the settlement, so that another claim owns the batch;
+ * - `release`: not tried, the batch is given back;
+ * - `discarded`: not tried, all its records were erased.
  */
 export type Result =
   | { readonly kind: 'sent'; readonly sent: Sent; readonly url: string }
@@ -32,7 +35,7 @@ export function recordsOf({ batch }: Pick<Job, 'batch'>): number {
   return batch === null ? 0 : batch.lastOffset - batch.firstOffset + 1;
 }
 
-/** How long one attempt may take: it may ask for a token twice and post twice. */
+/** The longest that one attempt can take: it may request a token twice and post twice. */
 export function attemptMs({ webhook }: Pick<DeliveryTarget, 'webhook'>): number {
   return webhook.timeoutSeconds * 2000 + OAUTH_TIMEOUT_MS * 2;
 }

@@ -1,17 +1,28 @@
-/** What an outcome means for the batch, the webhook's health and its state (contract §5). Pure. */
+/** What outcomes mean for the batch and for the webhook's health and state (contract §5). Pure, except for the ids it draws. */
+import type { Ids } from '../kernel/ids.ts';
 import { FAULT_PAUSE_MS, PROBE_FIRST_MS, PROBE_MAX_MS, PROBES_UNPACED } from '../kernel/limits/delivery.ts';
 import type { Outcome } from '../outbound/outcome.ts';
-import { giveUpReason, type LifecycleEvent, type StopReason } from '../webhooks/lifecycle.ts';
-import type { WebhookConfiguration } from '../webhooks/webhook.ts';
-import type { Batch } from './batch.ts';
+import type { AuditEntry } from '../resources/audit.ts';
+import {
+  giveUpReason,
+  isRunnable,
+  type LifecycleEvent,
+  nextState,
+  type StopReason,
+  stoppedProgress,
+} from '../webhooks/lifecycle.ts';
+import { serviceStopEntry, stateChange } from '../webhooks/state-change.ts';
+import type { Progress, StateChange, Webhook, WebhookConfiguration } from '../webhooks/webhook.ts';
+import type { Batch, BatchFate, Health, SettledBatch, Settlement } from './batch.ts';
+import type { Finished, Job, Result } from './job.ts';
 import { nextDelayMs, parseRetryAfter } from './retry.ts';
-import type { BatchFate, Health } from './settlement.ts';
+import { attemptRecord, type Sent } from './send.ts';
 
 export type Judgement = {
   /** Null for a heartbeat, which carries no records. */
   readonly fate: BatchFate | null;
   readonly health: Health;
-  /** What the state machine is told; a stop has its reason. Null: nothing. */
+  /** The event for the state machine; a stop has its reason. Null: none. */
   readonly event: LifecycleEvent | null;
   readonly stopReason: StopReason | null;
 };
@@ -20,12 +31,12 @@ export type Case = {
   readonly outcome: Outcome;
   readonly batch: Batch | null;
   readonly webhook: Pick<WebhookConfiguration, 'retryPolicy' | 'maxAttempts'>;
-  /** As the attempt before left it. */
+  /** As the previous attempt left it. */
   readonly progress: Health;
   readonly startedAt: number;
   readonly now: number;
   readonly jitter: () => number;
-  /** Drawn where a batch is halved. */
+  /** Draws the ids of the halves of a batch. */
   readonly halfIds: () => readonly [string, string];
 };
 
@@ -36,8 +47,8 @@ export function judge(question: Case): Judgement {
 }
 
 /**
- * What broke off before it was sent is a failed attempt of the batch, so that it is seen, tried again, and in the end dead. Its endpoint
- * had no part in it.
+ * A fault of the service before the request was sent is a failed attempt of the batch: it is recorded, retried, and dead after the last
+ * attempt. It does not count against the endpoint.
  */
 export function judgeBrokenOff(question: Case): Judgement {
   const { batch } = question;
@@ -46,8 +57,8 @@ export function judgeBrokenOff(question: Case): Judgement {
 }
 
 /**
- * A batch with a record that cannot be read is halved without an attempt until that record is alone, so that the others go out; it is
- * dead then. The endpoint had no part in it.
+ * A batch with an unreadable record is halved without an attempt until that record is alone, and then it is dead. The other records go
+ * out. It does not count against the endpoint.
  */
 export function judgeUnreadable({ batch, progress, now, halfIds }: Case): Judgement {
   const divisible = batch !== null && batch.lastOffset > batch.firstOffset;
@@ -56,15 +67,15 @@ export function judgeUnreadable({ batch, progress, now, halfIds }: Case): Judgem
 }
 
 /**
- * What was sent to an address from which the webhook has been moved meanwhile says nothing of the endpoint that it has now: that is not
- * held up for it, nor stopped, and what failed there is tried here at once.
+ * The endpoint's URL changed while the attempt was under way, so the outcome says nothing about the new URL: a failure there neither
+ * delays nor stops the webhook, and the batch is retried at the new URL at once.
  */
 export function judgeElsewhere(question: Case): Judgement {
   const { batch } = question;
   return ofBatchAlone(question, batch === null ? null : fateElsewhere(question, batch));
 }
 
-/** Of the webhook it is known when something was sent, and nothing else. */
+/** Of the webhook's health only `sentAt` changes. */
 function ofBatchAlone({ progress, startedAt }: Case, fate: BatchFate | null): Judgement {
   const health = { ...healthOf(progress), sentAt: latest(progress.sentAt, startedAt) };
   return { fate, health, event: null, stopReason: null };
@@ -80,10 +91,10 @@ function fateElsewhere({ outcome, webhook, now }: Case, { attemptNumber }: Batch
 
 type FailedOutcome = Extract<Outcome, { ok: false }>;
 
-/** 4xx that speak of the caller, the address or the moment rather than of what was sent. */
+/** 4xx statuses about the caller, the address or the moment. Any other 4xx, for example 400 or 422, is about the content. */
 const NOT_OF_CONTENT: ReadonlySet<number> = new Set([401, 403, 404, 407, 408, 410, 425, 429]);
 
-/** The status of the endpoint's own answer; a token endpoint's answer is not the endpoint's. */
+/** The status of the endpoint's response. The response of a token endpoint does not count. */
 function statusOf({ errorClass, answer }: FailedOutcome): number | null {
   return errorClass === 'http_status' ? (answer?.status ?? null) : null;
 }
@@ -98,8 +109,9 @@ function delivered({ batch, progress, startedAt, now }: Case): Judgement {
 }
 
 /**
- * A fault of ours, such as a process that has no descriptor left, says nothing of the endpoint and takes none of the batch's attempts
- * away. The webhook is let be for a while, so that it does not go through all that waits, a row for each attempt, until that is mended.
+ * The service could not send, for example because the process had no file descriptor left. That says nothing about the endpoint and uses
+ * up none of the batch's attempts. The webhook pauses for `FAULT_PAUSE_MS`; otherwise it would record an attempt for every waiting batch
+ * until the fault is fixed.
  */
 function notTried({ batch, progress, now }: Case): Judgement {
   const at = now + FAULT_PAUSE_MS;
@@ -138,7 +150,7 @@ function failedFate(
   batch: Batch,
   { status, ofContent, retryAfterMs }: Refused,
 ): BatchFate {
-  // Gone is said of the endpoint, not of the records: they stay as they are, due when the webhook starts again.
+  // 410 is about the endpoint, not the records: they stay pending, due when the webhook starts again.
   if (status === 410) return { kind: 'release', at: now };
   const contentRefusals = ofContent ? batch.contentRefusals + 1 : 0;
   const divisible = batch.lastOffset > batch.firstOffset;
@@ -152,20 +164,20 @@ function failedFate(
 }
 
 /**
- * When a failing endpoint is tried next, one attempt at a time: at once after each of the first ten failures in a row, so that
- * one bad record hardly delays the others, then after 1 s, 2, 4 … up to 30 s, however much waits.
+ * When a failing endpoint is probed next, one attempt at a time: at once after each of the first ten failures in a row, so that
+ * one bad record hardly delays the others, then after 1 s, 2 s, 4 s, … up to 30 s.
  */
 function probeAt(failureStreak: number, now: number): number | null {
   const paced = failureStreak - PROBES_UNPACED;
   return paced <= 0 ? null : now + Math.min(PROBE_FIRST_MS * 2 ** (paced - 1), PROBE_MAX_MS);
 }
 
-/** Statuses whose `Retry-After` is said to whoever asks, not of one request (RFC 9110 §10.2.3, RFC 6585 §4). */
+/** Statuses whose `Retry-After` applies to every request, not to one (RFC 9110 §10.2.3, RFC 6585 §4). */
 const HOLDING: ReadonlySet<number | null> = new Set([429, 503]);
 
 /**
- * Until when the receiver wants nothing at all: what it asks for now, or asked for already while this attempt was under way. One
- * that succeeds, or an administrator's start or replay, ends it.
+ * Until when the receiver wants no requests: from this `Retry-After`, or from one that arrived while this attempt was under way. A
+ * success ends it, and so does an administrator's start or replay.
  */
 function heldUntil(
   { probeAt }: Health,
@@ -181,7 +193,7 @@ function later(one: number | null, other: number | null): number | null {
   return one === null || other === null ? (one ?? other) : Math.max(one, other);
 }
 
-/** Attempts end in another order than they began in. */
+/** Attempts may end in a different order than they began. */
 function latest(sentAt: number | null, startedAt: number): number {
   return Math.max(sentAt ?? 0, startedAt);
 }
@@ -195,7 +207,7 @@ const HEALTHY = {
   deadStreak: 0,
 } as const;
 
-/** The part of a webhook's progress that outcomes change, by itself. */
+/** The health alone, without the rest of the progress. */
 export function healthOf({
   stateReason,
   stateDetail,
@@ -206,4 +218,97 @@ export function healthOf({
   deadStreak,
 }: Health): Health {
   return { stateReason, stateDetail, sentAt, failingSinceAt, failureStreak, probeAt, deadStreak };
+}
+
+export type Conclusion = {
+  readonly batches: readonly SettledBatch[];
+  readonly health: Settlement['health'];
+  readonly changes: readonly StateChange[];
+  /** The audit entry of the last change if it stops the webhook. */
+  readonly audit: AuditEntry | null;
+  /** The webhook's progress afterwards. */
+  readonly progress: Progress;
+};
+
+type Circumstances = {
+  readonly now: number;
+  readonly jitter: () => number;
+  readonly ids: Ids;
+  /** The current URL of the webhook's endpoint. */
+  readonly url: string;
+};
+
+/**
+ * Judges attempts of one webhook in order, each against the progress that the previous one left, so that streaks count and every state
+ * change has its event, however many attempts settle together. If the webhook no longer runs, only the batches are judged.
+ */
+export function conclude(webhook: Webhook, finished: readonly Finished[], circumstances: Circumstances): Conclusion {
+  const { now, jitter, ids, url } = circumstances;
+  let { progress } = webhook;
+  let judged = false;
+  const halfIds = (): [string, string] => [ids.uuid(), ids.uuid()];
+  const batches: SettledBatch[] = [];
+  const changes: StateChange[] = [];
+  let audit: AuditEntry | null = null;
+  for (const { job, result } of finished) {
+    const { batch } = job;
+    if (result.kind === 'lost') {
+      const attempt = result.sent === null ? null : attemptOf(job, result.sent, ids);
+      batches.push({ batch: null, fate: null, attempt });
+      continue;
+    }
+    if (result.kind === 'cut off') {
+      // The service cut the attempt off: it says nothing about the endpoint and uses up none of the batch's attempts.
+      const fate = batch === null ? null : ({ kind: 'release', at: now } as const);
+      batches.push({ batch, fate, attempt: attemptOf(job, result.sent, ids) });
+      continue;
+    }
+    if (!('sent' in result)) {
+      batches.push({ batch, fate: batch === null ? null : { kind: result.kind, at: now }, attempt: null });
+      continue;
+    }
+    const { outcome, startedAt } = result.sent;
+    const question = { outcome, batch, webhook, progress, startedAt, now, jitter, halfIds };
+    const judgement = judgeOf(result, url)(question);
+    const isRecorded = result.kind !== 'unreadable' || judgement.fate?.kind === 'dead';
+    batches.push({ batch, fate: judgement.fate, attempt: isRecorded ? attemptOf(job, result.sent, ids) : null });
+    if (!isRunnable(progress.state)) continue;
+    judged = true;
+    const after = progressAfter(progress, judgement, now);
+    if (after.state !== progress.state) {
+      const before = { ...webhook, progress };
+      changes.push(stateChange(before, after, ids));
+      if (!isRunnable(after.state)) audit = serviceStopEntry(before, after, ids);
+    }
+    progress = after;
+  }
+  const health = judged && isRunnable(progress.state) ? { ...healthOf(progress), state: progress.state } : null;
+  return { batches, changes, audit, progress, health };
+}
+
+function judgeOf(result: Result, url: string): typeof judge {
+  if (result.kind === 'sent') return result.url === url ? judge : judgeElsewhere;
+  return result.kind === 'unreadable' ? judgeUnreadable : judgeBrokenOff;
+}
+
+function progressAfter(progress: Progress, { event, health, stopReason }: Judgement, now: number): Progress {
+  const state = event === null ? progress.state : nextState(progress.state, event);
+  if (state === progress.state) return { ...progress, ...health };
+  if (event === 'stop' || event === 'gave_up') {
+    return stoppedProgress({ ...progress, ...health }, event, stopReason ?? 'stopped_by_administrator', now);
+  }
+  return { ...progress, ...health, state, stateAt: now, wakeAt: now };
+}
+
+function attemptOf({ webhookNumber, batch }: Job, sent: Sent, ids: Ids): SettledBatch['attempt'] {
+  const identity = {
+    id: ids.uuid(),
+    webhookNumber,
+    kind: batch === null ? 'heartbeat' : 'delivery',
+    batchId: batch?.id ?? null,
+    firstOffset: batch?.firstOffset ?? null,
+    lastOffset: batch?.lastOffset ?? null,
+    attemptNumber: batch?.attemptNumber ?? 1,
+  } as const;
+  return attemptRecord(identity, sent);
 }

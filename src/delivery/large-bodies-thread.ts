@@ -1,4 +1,4 @@
-/** The program of the thread that makes large bodies: it reads the records by a connection of its own. */
+/** The program of the thread that makes large bodies. It reads the records through its own connection. */
 import { stat } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -6,12 +6,12 @@ import { recordReader } from '../store/sqlite/delivery/records.ts';
 import { openSqlite } from '../store/sqlite/driver/sqlite.ts';
 import { eventTypeStore } from '../store/sqlite/webhooks/event-types.ts';
 import { type BatchBody, encryptionLookup, makeBatchBody, ownMemory } from './body.ts';
-import type { BodyAnswer, BodyQuestion, BodyThreadNotice, BodyThreadStart } from './large-bodies-messages.ts';
+import type { BodyAnswer, BodyQuestion, BodyThreadNotice, BodyThreadStart } from './large-bodies.ts';
 
 const port = parentPort;
 if (port !== null) {
   const { path } = workerData as BodyThreadStart;
-  // Threads inherit it. This begins those that look names up and compress for the whole process, if nobody has yet.
+  // Threads inherit the priority. `stat` starts the process's pool, which resolves names and compresses for everybody, before it is lowered.
   stat(path, () => giveWay((error) => port.postMessage({ cannotGiveWay: error } satisfies BodyThreadNotice)));
   const db = openSqlite(path, { readOnly: true });
   const records = recordReader(db);
@@ -28,21 +28,20 @@ if (port !== null) {
 }
 
 /**
- * Has the system prefer whoever else wants a processor, the event loop that answers calls above all. Linux has a priority for each
- * thread; elsewhere it would be that of the whole process. Everybody may lower their own, unless a filter of system calls is in the way:
- * without it bodies are made all the same, and calls wait for them where processors are few.
+ * Lowers the thread's priority below the event loop's, which answers calls. Only Linux has a priority for each thread. Any process may
+ * lower its own, unless a filter of system calls forbids it: then bodies are still made, but calls wait for them on few processors.
  */
 function giveWay(refused: (error: Error) => void): void {
   if (process.platform !== 'linux') return;
   try {
     setPriority(constants.priority.PRIORITY_LOW);
   } catch (error) {
-    // Deno asks for a permission that the service needs for nothing else.
+    // Deno requires a permission that the service needs for nothing else.
     if ((error as Error).name !== 'NotCapable') refused(error as Error);
   }
 }
 
-/** What need not be copied. */
+/** Memory to transfer instead of copying it. */
 function handedOver(body: BatchBody): ArrayBuffer[] {
   const memory = typeof body === 'string' || 'unreadable' in body || !body.ok ? null : ownMemory(body.bytes);
   return memory === null ? [] : [memory];

@@ -1,91 +1,89 @@
 /**
- * Makes large bodies where the event loop does not wait for it: a thread with a connection of its own reads the records, writes,
- * compresses, encrypts and hashes them, and hands the bytes over. It begins with the first such body and ends when there have been none
- * for a while.
+ * Makes large bodies outside the event loop: a thread with its own connection reads the records, then encodes, compresses, encrypts and
+ * hashes them. The thread starts with the first large body and ends when it is idle for `LARGE_BODIES_IDLE_MS`.
  */
 import { Worker } from 'node:worker_threads';
 import { threadProgram } from '../kernel/assets.ts';
-import { THREAD_RESTART_MS } from '../kernel/limits/database.ts';
-import { LARGE_BODIES_IDLE_MS, LARGE_BODY_ANSWER_MS } from '../kernel/limits/delivery.ts';
-import { createTurns } from '../kernel/turns.ts';
-import type { Store } from '../store/store.ts';
-import { type BatchBody, type BatchBodyRequest, encryptionLookup, makeBatchBody } from './body.ts';
-import type { BodyAnswer, BodyQuestion, BodyThreadNotice, BodyThreadStart } from './large-bodies-messages.ts';
+import { LARGE_BODIES_IDLE_MS, LARGE_BODY_ANSWER_MS, LARGE_BODY_TRIES } from '../kernel/limits/delivery.ts';
+import type { BatchBody, BatchBodyRequest } from './body.ts';
 
 export type LargeBodies = {
-  /** Rejects with what only a fault explains. */
+  /**
+   * Rejects on a fault: the thread could not start, failed to make this body, or ended `LARGE_BODY_TRIES` times while it was making it. The
+   * attempt then fails and is retried by the webhook's policy, so a body that ends the thread every time is dead in the end.
+   */
   make(request: BatchBodyRequest): Promise<BatchBody>;
-  /** Ends the thread; what it has in hand is rejected. */
+  /** Ends the thread. Bodies in progress are rejected. */
   close(): Promise<void>;
 };
 
 export type LargeBodiesOptions = {
   /** The database's file. */
   readonly path: string;
-  readonly store: Pick<Store, 'dispatch' | 'eventTypes'>;
-  /** Told of a thread that ended unasked or answers no more, and of a body that it failed to make: then the event loop makes what the thread should have. */
+  /** Told of a thread that ended by itself or stopped answering. */
   readonly onFault: (error: Error) => void;
-  /** Told once, by the first thread that the system does not let give way to the event loop. */
+  /** Told once if the system does not let the thread lower its priority. */
   readonly onCannotGiveWay: (error: Error) => void;
-  /** Another program, or its text, and another bound: for tests. */
+  /** Another program, or its text, and another time-out: for tests. */
   readonly program?: string | URL;
   readonly answerMs?: number;
 };
 
-type Waiting = {
+/** Passed to the thread when it starts: the database to read. */
+export type BodyThreadStart = { readonly path: string };
+/** Answers come in any order, so a question has a number. */
+export type BodyQuestion = { readonly number: number; readonly request: BatchBodyRequest };
+/** Sent when the thread starts, if the system refuses it a lower priority. */
+export type BodyThreadNotice = { readonly cannotGiveWay: Error };
+/** `error` is a fault, which neither the records nor the key explain. */
+export type BodyAnswer = { readonly number: number } & ({ readonly body: BatchBody } | { readonly error: Error });
+
+type Question = {
   readonly request: BatchBodyRequest;
-  readonly resolve: (body: BatchBody | Promise<BatchBody>) => void;
+  /** How many threads ended while they had it in hand. */
+  tries: number;
+  readonly resolve: (body: BatchBody) => void;
   readonly reject: (error: Error) => void;
 };
 
 export function createLargeBodies(options: LargeBodiesOptions): LargeBodies {
-  const { path, store, onFault, onCannotGiveWay, program: ownProgram, answerMs = LARGE_BODY_ANSWER_MS } = options;
+  const { path, onFault, onCannotGiveWay, answerMs = LARGE_BODY_ANSWER_MS } = options;
+  const program = options.program ?? threadProgram('largeBodies');
   let worker: Worker | null = null;
   let asked = 0;
-  const waiting = new Map<number, Waiting>();
+  const waiting = new Map<number, Question>();
   let idle: NodeJS.Timeout | undefined;
   let overdue: NodeJS.Timeout | undefined;
-  /** Set where the last thread ended unasked: for a while no other is begun. */
-  let without: NodeJS.Timeout | undefined;
   let isClosed = false;
   let isToldOfPriority = false;
 
-  const turns = createTurns();
-  const makeHere = (request: BatchBodyRequest): Promise<BatchBody> =>
-    turns(() =>
-      makeBatchBody(request, { records: store.dispatch.records, mustBeEncrypted: encryptionLookup(store.eventTypes) }),
-    );
-
-  const take = (number: number): Waiting | undefined => {
+  const take = (number: number): Question | undefined => {
     const found = waiting.get(number);
     waiting.delete(number);
     return found;
   };
 
-  const goOnWithout = (error: Error): void => {
-    onFault(error);
-    without = setTimeout(() => {
-      without = undefined;
-    }, THREAD_RESTART_MS).unref();
-  };
-
-  const end = (ended: Worker, error: Error): void => {
-    if (worker !== ended) return;
+  /** Asks the next thread for what the one that ended had in hand. */
+  const ended = (thread: Worker, error: Error): void => {
+    if (worker !== thread) return;
     worker = null;
     clearTimeout(overdue);
-    goOnWithout(error);
-    for (const number of [...waiting.keys()]) {
-      const lost = take(number);
-      lost?.resolve(makeHere(lost.request));
+    onFault(error);
+    const unanswered = [...waiting.values()];
+    waiting.clear();
+    for (const question of unanswered) {
+      question.tries += 1;
+      if (question.tries >= LARGE_BODY_TRIES) question.reject(error);
+      else ask(question);
     }
   };
 
-  /** Each answer begins the wait for the next anew: however many are asked for at once, only a thread that stands still is ended. */
-  const expectAnswer = (asked: Worker): void => {
+  /** Every answer restarts the time-out: only a thread that stands still is ended, however many questions it has. */
+  const expectAnswer = (thread: Worker): void => {
     clearTimeout(overdue);
     overdue = setTimeout(() => {
-      end(asked, new Error(`the thread that makes large bodies has not answered for ${answerMs} ms`));
-      void asked.terminate();
+      ended(thread, new Error(`the thread that makes large bodies has not answered for ${answerMs} ms`));
+      void thread.terminate();
     }, answerMs).unref();
   };
 
@@ -97,62 +95,64 @@ export function createLargeBodies(options: LargeBodiesOptions): LargeBodies {
     await ending?.terminate();
   };
 
-  const begin = (): Worker => {
-    const program = ownProgram ?? threadProgram('largeBodies');
-    const begun = new Worker(program, {
+  const answered = (thread: Worker, answer: BodyAnswer): void => {
+    const question = take(answer.number);
+    if ('body' in answer) question?.resolve(answer.body);
+    else question?.reject(answer.error);
+    if (waiting.size > 0) {
+      expectAnswer(thread);
+      return;
+    }
+    clearTimeout(overdue);
+    // An idle thread does not keep the process alive.
+    thread.unref();
+    idle = setTimeout(endThread, LARGE_BODIES_IDLE_MS).unref();
+  };
+
+  const startThread = (): Worker => {
+    const thread = new Worker(program, {
       ...{ name: 'sallyport-large-bodies', eval: typeof program === 'string' },
       workerData: { path } satisfies BodyThreadStart,
       // A body and its copies are garbage once they are handed over.
       resourceLimits: { maxYoungGenerationSizeMb: 4 },
     });
-    begun.on('message', (answer: BodyAnswer | BodyThreadNotice) => {
-      // It was given up, and what it had in hand is made here.
-      if (worker !== begun) return;
-      if ('cannotGiveWay' in answer) {
-        if (!isToldOfPriority) onCannotGiveWay(answer.cannotGiveWay);
-        isToldOfPriority = true;
-        return;
-      }
-      const answered = take(answer.number);
-      if ('body' in answer) answered?.resolve(answer.body);
-      else {
-        onFault(answer.error);
-        answered?.resolve(makeHere(answered.request));
-      }
-      if (waiting.size > 0) return expectAnswer(begun);
-      clearTimeout(overdue);
-      // A program with nothing else to do ends though it has the thread.
-      begun.unref();
-      idle = setTimeout(endThread, LARGE_BODIES_IDLE_MS).unref();
+    thread.on('message', (message: BodyAnswer | BodyThreadNotice) => {
+      // Another thread has its questions.
+      if (worker !== thread) return;
+      if (!('cannotGiveWay' in message)) return answered(thread, message);
+      if (!isToldOfPriority) onCannotGiveWay(message.cannotGiveWay);
+      isToldOfPriority = true;
     });
-    begun.once('error', (error) => end(begun, error instanceof Error ? error : new Error(String(error))));
-    begun.once('exit', () => end(begun, new Error('the thread that makes large bodies has ended')));
-    return begun;
+    thread.once('error', (error) => ended(thread, error instanceof Error ? error : new Error(String(error))));
+    thread.once('exit', () => ended(thread, new Error('the thread that makes large bodies has ended')));
+    return thread;
+  };
+
+  const ask = (question: Question): void => {
+    clearTimeout(idle);
+    try {
+      worker ??= startThread();
+    } catch (error) {
+      // The system does not give the process another thread.
+      onFault(error as Error);
+      question.reject(error as Error);
+      return;
+    }
+    worker.ref();
+    if (waiting.size === 0) expectAnswer(worker);
+    asked += 1;
+    waiting.set(asked, question);
+    worker.postMessage({ number: asked, request: question.request } satisfies BodyQuestion);
   };
 
   return {
-    make: (request) => {
-      if (isClosed) return Promise.reject(new Error('the service is stopping'));
-      if (without !== undefined) return makeHere(request);
-      return new Promise((resolve, reject) => {
-        clearTimeout(idle);
-        try {
-          worker ??= begin();
-        } catch (error) {
-          // The system gives the process no further thread.
-          goOnWithout(error as Error);
-          return resolve(makeHere(request));
-        }
-        worker.ref();
-        if (waiting.size === 0) expectAnswer(worker);
-        asked += 1;
-        waiting.set(asked, { request, resolve, reject });
-        worker.postMessage({ number: asked, request } satisfies BodyQuestion);
-      });
-    },
+    make: (request) =>
+      new Promise((resolve, reject) => {
+        if (isClosed) reject(new Error('the service is stopping'));
+        else ask({ request, tries: 0, resolve, reject });
+      }),
     close: async () => {
       isClosed = true;
-      clearTimeout(without);
       await endThread();
       for (const number of [...waiting.keys()]) take(number)?.reject(new Error('the service is stopping'));
     },

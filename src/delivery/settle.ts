@@ -1,12 +1,15 @@
-/** Writes what came of jobs, against a store that others write too and that may be unwell for a while. */
+/** Writes the outcomes of jobs, and the next claim of their webhook in the same commit. Outcomes survive a store that fails for a while. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import {
   SETTLE_EVERY_MS,
+  SETTLE_FAILED_PAUSE_MS,
   SETTLE_REFUSED_ROUNDS,
-  SETTLE_UNWELL_PAUSE_MS,
   SETTLED_AT_ONCE_MAX,
+  STATE_EVENT_WEBHOOKS,
+  STATE_EVENTS_PER_MINUTE,
 } from '../kernel/limits/delivery.ts';
+import { createLru } from '../kernel/lru.ts';
 import type { CheckClock } from '../observe/clock-watch.ts';
 import type { Log } from '../observe/log.ts';
 import { ConstraintViolation, StaleWrite } from '../store/errors.ts';
@@ -14,28 +17,41 @@ import type { Store } from '../store/store.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
 import type { StateChange, Webhook } from '../webhooks/webhook.ts';
 import type { AttemptRecord } from './attempt.ts';
-import type { PlannedClaim } from './claim.ts';
-import { conclude } from './conclude.ts';
+import type { DeliveryTarget, SettledBatch } from './batch.ts';
+import { type PlannedClaim, planClaim, stopReason } from './claim.ts';
 import type { Finished } from './job.ts';
-import { createNews, type News } from './news.ts';
-import type { SettledBatch } from './settlement.ts';
-import type { DeliveryTarget } from './target.ts';
+import { conclude } from './judge.ts';
+import type { Scheduler } from './scheduler.ts';
 
-export type Settle = {
+/** Observes every outcome that is written. */
+export type ObserveSettled = (webhookId: string, settled: SettledBatch) => void;
+
+/** Outcomes of one webhook that are written, or given up. */
+export type Settled = {
+  readonly webhookNumber: number;
+  readonly finished: readonly Finished[];
+  /** The webhook afterwards. Null: it was deleted, or the outcomes could not be written. */
+  readonly webhook: Webhook | null;
+  /** The webhook's next work, claimed in the same transaction; null: none. */
+  readonly next: PlannedClaim | null;
+};
+
+export type SettlementWriter = {
   /**
-   * Has it written, and `onSettled` told. While the store is unwell it is tried again, until `giveUp`; what is not written by then will
-   * be sent again. `urgent`: the webhook sends nothing before, so it is written without delay; otherwise what ends within a few
-   * milliseconds is written together.
+   * Writes outcomes of one webhook in one transaction. While the store fails, it tries again until `giveUp`; outcomes that are not
+   * written by then are sent again. Returns `refused` if several outcomes are refused together: written one by one (`isApart`), one that
+   * the store keeps refusing delays no other. Never throws.
    */
-  settle(finished: Finished, urgent: boolean): void;
-  /** The process ends: what cannot be written now is left to the end of its lease. */
+  write(
+    webhookNumber: number,
+    finished: readonly Finished[],
+    how: { readonly isApart: boolean; readonly mayClaim: boolean },
+  ): Promise<Settled | 'refused'>;
+  /** The process ends: outcomes that cannot be written now are left until their leases expire. */
   giveUp(): void;
 };
 
-/** Told of everything that is written. */
-export type ObserveSettled = (webhookId: string, settled: SettledBatch) => void;
-
-export type SettleDependencies = {
+export type WriterOptions = {
   readonly store: Store;
   readonly clock: Clock;
   readonly checkClock: CheckClock;
@@ -44,71 +60,146 @@ export type SettleDependencies = {
   readonly log: Log;
   /** Names this process in leases. */
   readonly owner: string;
-  /** What a webhook that may send does once these are settled; `target` is the webhook as they leave it. */
-  readonly nextOf: (target: DeliveryTarget, settled: readonly SettledBatch[], now: number) => Promise<Next>;
+  readonly scheduler: Pick<Scheduler, 'room' | 'hasRoomAfter' | 'hold'>;
   readonly observe?: ObserveSettled | undefined;
-  /** Told whenever outcomes of a webhook cannot be written: on a full disk, say, where what is sent meanwhile may be sent again. */
-  readonly onUnwritten: (webhookNumber: number) => void;
-  /**
-   * Told of jobs of one webhook that are written, or never will be, with the webhook as it is then, or null where it is gone or nothing
-   * could be written.
-   */
-  readonly onSettled: (finished: readonly Finished[], webhook: Webhook | null, next: PlannedClaim | null) => void;
 };
 
-/**
- * `looks`: it is looked at for more; otherwise it has enough under way. `claim`: its next work, which the settlement takes in the same
- * transaction: one commit lies between two batches then, and no look.
- */
-export type Next = { readonly looks: boolean; readonly claim: PlannedClaim | null };
-
-const NOTHING_NEXT: Next = { looks: false, claim: null };
-
-export function createSettle(dependencies: SettleDependencies): Settle {
-  const { store, log, owner, onSettled, onUnwritten } = dependencies;
-  const waiting = new Map<number, Finished[]>();
-  const writing = new Set<number>();
-  /** Webhooks whose outcomes are written at once. */
-  const urgent = new Set<number>();
-  let writtenAt = Number.NEGATIVE_INFINITY;
-  let scheduled = false;
+export function createSettlementWriter(options: WriterOptions): SettlementWriter {
+  const { store, log, owner, scheduler } = options;
+  const stateEvents = createStateEventLimit();
   const ended = new AbortController();
-  const news = createNews();
-
-  /**
-   * Tries until the store takes it, or `giveUp`. What it refuses goes on each by itself, so that what it refuses again and again holds up
-   * nothing else, neither what was written with it nor what waits behind.
-   */
-  const write = async (webhookNumber: number, finished: readonly Finished[], isApart = false): Promise<void> => {
-    for (let round = 1; ; round += 1) {
-      // Refused together they may have been for the sake of the claim: apart they are written without one.
-      const written = await writeOnce(dependencies, news, webhookNumber, finished, !isApart).catch(
-        (error: unknown) => ({ error }),
-      );
-      if ('webhook' in written) return onSettled(finished, written.webhook, written.next);
-      const { error } = written;
-      if (isRefusal(error)) {
-        if (!isApart) return finished.forEach((one) => void write(webhookNumber, [one], true));
-        const [one] = finished;
-        if (one !== undefined && (await isLost(one))) return void write(webhookNumber, [lostOf(one, log)], true);
-        if (round % SETTLE_REFUSED_ROUNDS !== 0) continue;
-      } else onUnwritten(webhookNumber);
-      if (ended.signal.aborted) {
-        const batchIds = finished.map(({ job }) => job.batch?.id);
-        log.error({ webhookNumber, batchIds, err: error }, 'the outcome of an attempt could not be written');
-        return onSettled(finished, null, null);
-      }
-      log.warn({ webhookNumber, err: error }, 'the outcome of an attempt cannot be written yet');
-      await pause(SETTLE_UNWELL_PAUSE_MS, undefined, { signal: ended.signal }).catch(() => undefined);
-    }
-  };
 
   const isLost = async ({ job: { batch }, result }: Finished): Promise<boolean> =>
     batch !== null && result.kind !== 'lost' && !(await store.settlements.isLeased(batch, owner).catch(() => true));
 
-  /** Writes what waits, every webhook in a transaction of its own and all of these in one commit. */
+  return {
+    write: async (webhookNumber, all, { isApart, mayClaim }) => {
+      let finished = all;
+      for (let round = 1; ; round += 1) {
+        const written = await writeOnce(options, stateEvents, webhookNumber, finished, mayClaim && !isApart).catch(
+          (error: unknown) => ({ error }),
+        );
+        if (!('error' in written)) return written;
+        const { error } = written;
+        if (isRefusal(error)) {
+          // The store may have refused the claim alone; outcomes written apart have none.
+          if (!isApart) return 'refused';
+          const [one] = finished;
+          if (one !== undefined && (await isLost(one))) finished = [lostOf(one, log)];
+          if (round % SETTLE_REFUSED_ROUNDS !== 0) continue;
+        } else scheduler.hold(webhookNumber);
+        if (ended.signal.aborted) {
+          const batchIds = finished.map(({ job }) => job.batch?.id);
+          log.error({ webhookNumber, batchIds, err: error }, 'the outcome of an attempt could not be written');
+          return { webhookNumber, finished, webhook: null, next: null };
+        }
+        log.warn({ webhookNumber, err: error }, 'the outcome of an attempt cannot be written yet');
+        await pause(SETTLE_FAILED_PAUSE_MS, undefined, { signal: ended.signal }).catch(() => undefined);
+      }
+    },
+    giveUp: () => ended.abort(),
+  };
+}
+
+/** A row changed or was deleted since it was read; read again, the outcome may be written. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof StaleWrite || error instanceof ConstraintViolation;
+}
+
+/** Another claim owns the batch: the attempt is recorded, if there was one, and nothing else. */
+function lostOf({ job, result }: Finished, log: Log): Finished {
+  const { webhookNumber, batch } = job;
+  log.warn({ webhookNumber, batchId: batch?.id }, 'the lease of a batch was lost before its outcome was written');
+  return { job, result: { kind: 'lost', sent: 'sent' in result ? result.sent : null } };
+}
+
+async function writeOnce(
+  options: WriterOptions,
+  stateEvents: StateEventLimit,
+  webhookNumber: number,
+  finished: readonly Finished[],
+  mayClaim: boolean,
+): Promise<Settled> {
+  const { store, clock, checkClock, ids, jitter, log, owner, observe } = options;
+  await checkClock();
+  const target = await store.dispatch.target(webhookNumber);
+  if (target === null) return { webhookNumber, finished, webhook: null, next: null };
+  const { webhook, endpoint } = target;
+  const now = clock();
+  const circumstances = { now, jitter, ids, url: endpoint.url };
+  const { batches, health, changes, audit, progress } = conclude(webhook, finished, circumstances);
+  const after = { ...target, webhook: { ...webhook, progress } };
+  const hasRoom = isRunnable(progress.state) && options.scheduler.hasRoomAfter(webhookNumber, batches.length);
+  const next = hasRoom && mayClaim ? await nextClaim(options, after, batches, now) : null;
+  // A claim sets the next look itself.
+  const wakeAt = hasRoom && next === null ? Math.max(now, progress.probeAt ?? now) : null;
+  const limited = stateEvents.limited(changes, now);
+  const outcome = { webhookNumber, owner, batches, health, changes: limited, audit, wakeAt };
+  await store.settlements.settle({ ...outcome, next: next?.claim ?? null });
+  stateEvents.written(limited, now);
+  const logsAttempts = log.isLevelEnabled('debug');
+  for (const settled of batches) {
+    observe?.(webhook.id, settled);
+    if (logsAttempts && settled.attempt !== null) logAttempt(log, webhook, settled.attempt, settled.fate?.kind);
+  }
+  for (const change of changes) logChange(log, webhook.id, change);
+  return { webhookNumber, finished, webhook: after.webhook, next };
+}
+
+/**
+ * The claim that a settlement takes with it if the webhook has nothing else claimed. None if one of the batches is retried: it is due
+ * later, and no record of an ordered webhook may overtake it.
+ */
+async function nextClaim(
+  { store, ids, owner, scheduler }: WriterOptions,
+  target: DeliveryTarget,
+  settled: readonly SettledBatch[],
+  now: number,
+): Promise<PlannedClaim | null> {
+  if (!settled.every(isFinal) || stopReason(target, now) !== null) return null;
+  const room = scheduler.room(target.webhook, now, settled);
+  return room.claimed > 0 ? null : planClaim({ store, ids, owner }, target, room);
+}
+
+/** Whether the batch needs no further attempt; a heartbeat has no batch. */
+function isFinal({ batch, fate }: SettledBatch): boolean {
+  return batch === null || fate?.kind === 'delivered' || fate?.kind === 'dead' || fate?.kind === 'discarded';
+}
+
+function logAttempt(log: Log, { id: webhookId }: Webhook, attempt: AttemptRecord, fate: string | undefined): void {
+  const { kind, batchId, firstOffset, lastOffset, attemptNumber, responseStatus, errorClass } = attempt;
+  log.debug(
+    { webhookId, kind, batchId, firstOffset, lastOffset, attemptNumber, responseStatus, errorClass, fate },
+    'attempt',
+  );
+}
+
+/** Every state but `running` is a warning: an operator should look at it. */
+function logChange(log: Log, webhookId: string, { progress: { state, stateReason } }: StateChange): void {
+  if (state === 'running') log.info({ webhookId }, 'webhook running');
+  else log.warn({ webhookId, reason: stateReason }, `webhook ${state}`);
+}
+
+export type OutcomeQueue = {
+  /**
+   * Collects the outcome of a job. Outcomes that end within `SETTLE_EVERY_MS` are written together. `isUrgent`: the webhook sends nothing
+   * until the outcome is written, so it is written at once.
+   */
+  add(finished: Finished, isUrgent: boolean): void;
+};
+
+/** `settle` writes outcomes of one webhook. It runs once at a time for each webhook; webhooks share commits. */
+export function createOutcomeQueue(
+  settle: (webhookNumber: number, finished: readonly Finished[]) => Promise<void>,
+): OutcomeQueue {
+  const waiting = new Map<number, Finished[]>();
+  const writing = new Set<number>();
+  const urgent = new Set<number>();
+  let writtenAt = Number.NEGATIVE_INFINITY;
+  let isScheduled = false;
+
   const writeWaiting = (): void => {
-    scheduled = false;
+    isScheduled = false;
     writtenAt = performance.now();
     for (const webhookNumber of waiting.keys()) void writeQueue(webhookNumber);
   };
@@ -122,25 +213,24 @@ export function createSettle(dependencies: SettleDependencies): Settle {
     if (queue === undefined || writing.has(webhookNumber)) return;
     writing.add(webhookNumber);
     urgent.delete(webhookNumber);
-    const taken = queue.splice(0, SETTLED_AT_ONCE_MAX);
-    await write(webhookNumber, taken);
+    await settle(webhookNumber, queue.splice(0, SETTLED_AT_ONCE_MAX));
     writing.delete(webhookNumber);
     if (queue.length === 0) waiting.delete(webhookNumber);
     else schedule(urgent.has(webhookNumber));
   };
 
   const schedule = (isUrgent: boolean): void => {
-    // What this piece of work goes on to hand over is written with it; not what other answers of the turn bring, which nobody has yet.
+    // A microtask later, so that outcomes added by the same callback are written together.
     if (isUrgent) queueMicrotask(writeUrgent);
-    if (isUrgent || scheduled) return;
-    scheduled = true;
+    if (isUrgent || isScheduled) return;
+    isScheduled = true;
     const inMs = writtenAt + SETTLE_EVERY_MS - performance.now();
     if (inMs > 0) setTimeout(writeWaiting, inMs);
     else setImmediate(writeWaiting);
   };
 
   return {
-    settle: (finished, isUrgent) => {
+    add: (finished, isUrgent) => {
       const { webhookNumber } = finished.job;
       const queue = waiting.get(webhookNumber) ?? [];
       waiting.set(webhookNumber, queue);
@@ -148,64 +238,39 @@ export function createSettle(dependencies: SettleDependencies): Settle {
       if (isUrgent) urgent.add(webhookNumber);
       schedule(isUrgent);
     },
-    giveUp: () => ended.abort(),
   };
 }
 
-/** Something changed since it was read, or has gone: read anew, it may be written. */
-function isRefusal(error: unknown): boolean {
-  return error instanceof StaleWrite || error instanceof ConstraintViolation;
-}
+export type StateEventLimit = {
+  /** The changes, without the events beyond `STATE_EVENTS_PER_MINUTE` in the minute before `now`. A stop always keeps its event. */
+  limited(changes: readonly StateChange[], now: number): readonly StateChange[];
+  /** Counts the events of changes that are written. */
+  written(changes: readonly StateChange[], now: number): void;
+};
 
-/** Of a batch that is another's by now the attempt is kept, where there was one, and nothing else. */
-function lostOf({ job, result }: Finished, log: Log): Finished {
-  const { webhookNumber, batch } = job;
-  log.warn({ webhookNumber, batchId: batch?.id }, 'the lease of a batch was lost before its outcome was written');
-  return { job, result: { kind: 'lost', sent: 'sent' in result ? result.sent : null } };
-}
+const MINUTE_MS = 60_000;
 
-async function writeOnce(
-  { store, clock, checkClock, ids, jitter, log, owner, nextOf, observe }: SettleDependencies,
-  news: News,
-  webhookNumber: number,
-  finished: readonly Finished[],
-  mayClaim: boolean,
-): Promise<{ readonly webhook: Webhook | null; readonly next: PlannedClaim | null }> {
-  await checkClock();
-  const target = await store.dispatch.target(webhookNumber);
-  if (target === null) return { webhook: null, next: null };
-  const { webhook, endpoint } = target;
-  const now = clock();
-  const circumstances = { now, jitter, ids, url: endpoint.url };
-  const { batches, health, changes, audit, progress } = conclude(webhook, finished, circumstances);
-  const after = { ...target, webhook: { ...webhook, progress } };
-  const { looks, claim } = isRunnable(progress.state) ? await nextOf(after, batches, now) : NOTHING_NEXT;
-  const next = mayClaim ? claim : null;
-  // A claim says itself when the webhook is looked at again.
-  const wakeAt = looks && next === null ? Math.max(now, progress.probeAt ?? now) : null;
-  const told = news.bounded(changes, now);
-  const outcome = { webhookNumber, owner, batches, health, changes: told, audit, wakeAt };
-  await store.settlements.settle({ ...outcome, next: next?.claim ?? null });
-  news.written(told, now);
-  const tellsAttempts = log.isLevelEnabled('debug');
-  for (const settled of batches) {
-    observe?.(webhook.id, settled);
-    if (tellsAttempts && settled.attempt !== null) logAttempt(log, webhook, settled.attempt, settled.fate?.kind);
-  }
-  for (const change of changes) logChange(log, webhook.id, change);
-  return { webhook: after.webhook, next };
-}
-
-function logAttempt(log: Log, { id: webhookId }: Webhook, attempt: AttemptRecord, fate: string | undefined): void {
-  const { kind, batchId, firstOffset, lastOffset, attemptNumber, responseStatus, errorClass } = attempt;
-  log.debug(
-    { webhookId, kind, batchId, firstOffset, lastOffset, attemptNumber, responseStatus, errorClass, fate },
-    'attempt',
-  );
-}
-
-/** What an operator should look at is a warning; that a webhook runs again is not. */
-function logChange(log: Log, webhookId: string, { progress: { state, stateReason } }: StateChange): void {
-  if (state === 'running') log.info({ webhookId }, 'webhook running');
-  else log.warn({ webhookId, reason: stateReason }, `webhook ${state}`);
+/**
+ * Limits the `webhook.running` and `webhook.failing` events of one webhook. If the receiver of these events refuses some of them, every
+ * response changes the state again and so makes another event, without end.
+ */
+export function createStateEventLimit(): StateEventLimit {
+  /** By webhook number, the times of its latest events. */
+  const writtenAt = createLru<number, readonly number[]>({ max: STATE_EVENT_WEBHOOKS });
+  const recent = (webhookNumber: number, now: number): readonly number[] =>
+    (writtenAt.get(webhookNumber) ?? []).filter((at) => at > now - MINUTE_MS);
+  return {
+    limited: (changes, now) =>
+      changes.map((change, before) => {
+        const { state, webhookNumber } = change.progress;
+        const isOver = recent(webhookNumber, now).length + before >= STATE_EVENTS_PER_MINUTE;
+        return isOver && isRunnable(state) ? { ...change, event: null } : change;
+      }),
+    written: (changes, now) => {
+      for (const { event, progress } of changes) {
+        if (event === null) continue;
+        writtenAt.set(progress.webhookNumber, [...recent(progress.webhookNumber, now), now]);
+      }
+    },
+  };
 }

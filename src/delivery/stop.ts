@@ -5,7 +5,7 @@ import { StaleWrite } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
 import { type StopReason, stoppedProgress } from '../webhooks/lifecycle.ts';
 import { serviceStopEntry, stateChange } from '../webhooks/state-change.ts';
-import type { DeliveryTarget } from './target.ts';
+import type { DeliveryTarget } from './batch.ts';
 
 type Dependencies = { readonly store: Pick<Store, 'webhooks'>; readonly ids: Ids; readonly log: Log };
 

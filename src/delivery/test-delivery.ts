@@ -10,10 +10,10 @@ import type { Store } from '../store/store.ts';
 import { STATE_REASONS } from '../webhooks/lifecycle.ts';
 import type { Webhook } from '../webhooks/webhook.ts';
 import type { AttemptRecord } from './attempt.ts';
+import type { DeliveryTarget } from './batch.ts';
 import { bodyRequest, makeBody } from './body.ts';
-import { stopReason } from './plan.ts';
+import { stopReason } from './claim.ts';
 import { attemptRecord, type Send } from './send.ts';
-import type { DeliveryTarget } from './target.ts';
 
 /** `actorId` is what the record's header says. */
 export type TestDelivery = (webhookId: string, actorId: string) => Promise<AttemptRecord>;

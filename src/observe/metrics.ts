@@ -1,7 +1,7 @@
 /** The metrics in Prometheus's text format: those of a service, and those of the process, which all its services share. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { SettledBatch } from '../delivery/batch.ts';
 import type { ObserveSettled } from '../delivery/settle.ts';
-import type { SettledBatch } from '../delivery/settlement.ts';
 import type { ObserveStep } from '../housekeeping/scheduler.ts';
 import { TOKEN_PATH } from '../http/routes/token.ts';
 import type { ObserveRequest } from '../http/server.ts';

@@ -1,7 +1,5 @@
 /** What the dispatcher reads and writes: due webhooks and batches, claims, records and settlements. */
-import type { Batch, Claim, LogRecord } from '../delivery/batch.ts';
-import type { Settlement } from '../delivery/settlement.ts';
-import type { DeliveryTarget } from '../delivery/target.ts';
+import type { Batch, Claim, DeliveryTarget, LogRecord, Settlement } from '../delivery/batch.ts';
 
 /** Reads and claims of the dispatcher. */
 export type DispatchStore = {

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { createDepartures } from '../../src/delivery/departures.ts';
-import { DELIVERY_BYTES_PER_TURN, LARGE_BODY_BYTES, RECORD_OVERHEAD_BYTES } from '../../src/kernel/limits/delivery.ts';
+import { createDepartures, createYieldBudget } from '../../src/delivery/deliver.ts';
+import {
+  CALLED_LATELY_MS,
+  CALLED_PAUSE_MS,
+  CALLS_QUEUED,
+  DELIVERY_BYTES_PER_CALLED_TURN,
+  DELIVERY_BYTES_PER_TURN,
+  LARGE_BODY_BYTES,
+  RECORD_OVERHEAD_BYTES,
+} from '../../src/kernel/limits/delivery.ts';
 import { BATCH_BYTES } from '../../src/kernel/limits/limits.ts';
 import { createTurns } from '../../src/kernel/turns.ts';
 import { isDrained, openDispatching, until } from '../support/dispatching.ts';
@@ -51,7 +59,7 @@ describe('departures', () => {
     assert.equal(new Set(all.map(({ reading }) => reading)).size, 8);
   });
 
-  it('wait for as long as the quota says, with all that is added meanwhile', async () => {
+  it('wait for as long as the budget says, with all that is added meanwhile', async () => {
     const pauses = [30, 0, 0];
     const startedAt = performance.now();
     const seen = await new Promise<[job: number, waitedMs: number][]>((resolve) => {
@@ -157,5 +165,50 @@ describe('messages of one record', () => {
   it('depart four at a time while requests are answered', async (t) => {
     let answered = 0;
     assert.equal(await mostInATurn(t, () => ++answered), 4);
+  });
+});
+
+describe('the yield budget', () => {
+  /** `endedAt`: when the turn before ended. */
+  const turns: readonly [
+    what: string,
+    answered: number,
+    endedAt: number,
+    now: number,
+    bytes: number,
+    pauseMs: number,
+  ][] = [
+    ['before any request', 7, -1000, 0, DELIVERY_BYTES_PER_TURN, 0],
+    ['in which one was answered', 8, 100, 100, DELIVERY_BYTES_PER_CALLED_TURN, 0],
+    ['soon after it', 8, 101, 100 + CALLED_LATELY_MS - 1, DELIVERY_BYTES_PER_CALLED_TURN, 0],
+    ['once nobody has called for a while', 8, 101, 100 + CALLED_LATELY_MS, DELIVERY_BYTES_PER_TURN, 0],
+    ['at the end of one, many having been answered', 4000, 300, 300, DELIVERY_BYTES_PER_CALLED_TURN, CALLED_PAUSE_MS],
+    ['a while after one', 4500, 300, 301, DELIVERY_BYTES_PER_CALLED_TURN, CALLED_PAUSE_MS - 1],
+    ['a whole pause after one', 5000, 300, 300 + CALLED_PAUSE_MS, DELIVERY_BYTES_PER_CALLED_TURN, 0],
+    ['in which one more was', 5001, 305, 305, DELIVERY_BYTES_PER_CALLED_TURN, 0],
+    ['soon after that one, not after those before', 5001, 314, 314, DELIVERY_BYTES_PER_CALLED_TURN, 0],
+    ['in which just not a queue was', 5000 + CALLS_QUEUED, 320, 320, DELIVERY_BYTES_PER_CALLED_TURN, 0],
+    ['in which just a queue was', 5000 + 2 * CALLS_QUEUED, 325, 325, DELIVERY_BYTES_PER_CALLED_TURN, CALLED_PAUSE_MS],
+    ['much later', 5000 + 2 * CALLS_QUEUED, 325, 9000, DELIVERY_BYTES_PER_TURN, 0],
+  ];
+
+  it('is smaller while requests are answered, and delays the next turn if they queue up, unless the previous turn ended long ago', () => {
+    let answered = 7;
+    let now = 0;
+    const budget = createYieldBudget(
+      () => answered,
+      () => now,
+    );
+    const given = turns.map(([what, count, endedAt, at]) => {
+      now = endedAt;
+      budget.turnEnded();
+      answered = count;
+      now = at;
+      return [what, budget.bytesPerTurn(), budget.pauseMs()];
+    });
+    assert.deepEqual(
+      given,
+      turns.map(([what, , , , bytes, pauseMs]) => [what, bytes, pauseMs]),
+    );
   });
 });

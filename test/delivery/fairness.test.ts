@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { CLAIMED_PER_WEBHOOK, DELIVERIES_IN_FLIGHT_PER_ENDPOINT } from '../../src/kernel/limits/delivery.ts';
+import {
+  CLAIMED_PER_WEBHOOK,
+  DELIVERIES_IN_FLIGHT,
+  DELIVERIES_IN_FLIGHT_PER_ENDPOINT,
+  DELIVERY_LINGERS_MS,
+} from '../../src/kernel/limits/delivery.ts';
 import { addBacklog } from '../support/backlog.ts';
 import { deferred } from '../support/deferred.ts';
 import {
@@ -190,5 +195,35 @@ describe('an endpoint that never answers', () => {
     await takeRecords(slow.at, 600);
     await until('the end', () => isDrained(d));
     assert.equal(second.at.deliveries.length, 600);
+  });
+});
+
+describe('endpoints that stop answering, more than there are slots', () => {
+  it('delay no other endpoint until their time-outs', async (t) => {
+    const d = await openDispatching(t);
+    const count = DELIVERIES_IN_FLIGHT / DELIVERIES_IN_FLIGHT_PER_ENDPOINT + 1;
+    const hanging = [];
+    for (let n = 0; n < count; n += 1)
+      hanging.push(await d.connect({ webhook: { maxBatchRecords: 1, timeoutSeconds: 60 } }));
+    const well = await d.connect({ webhook: { eventTypes: ['webhook.*'] } });
+    d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
+    const open = deferred();
+    for (const { at } of hanging) {
+      at.answer(async () => {
+        await open.promise;
+        return { status: 204 };
+      });
+    }
+    await d.publishMany(20);
+    const dispatcher = await d.start();
+    await until('no slot is free', () => d.receiver.requests.length >= DELIVERIES_IN_FLIGHT);
+    const underWaySince = performance.now();
+    // A change of state is told to the one that is well.
+    await d.connect();
+    dispatcher.wake();
+    await well.at.next();
+    assert.ok(performance.now() - underWaySince < 15_000 - DELIVERY_LINGERS_MS, 'before any time was up');
+    open.resolve();
+    for (const { at } of hanging) await takeRecords(at, 20);
   });
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { SettledBatch } from '../../src/delivery/settlement.ts';
+import type { SettledBatch } from '../../src/delivery/batch.ts';
 import { createIds } from '../../src/kernel/ids.ts';
 import { FEED_BUFFERED } from '../../src/kernel/limits/portal.ts';
 import { randomBytes } from '../../src/kernel/random.ts';

@@ -5,7 +5,7 @@ import { describe, it, type TestContext } from 'node:test';
 import Database from 'better-sqlite3';
 import fc from 'fast-check';
 import { DATABASE_FILE } from '../../src/data/data-folder.ts';
-import type { BatchFate, SettledBatch } from '../../src/delivery/settlement.ts';
+import type { BatchFate, SettledBatch } from '../../src/delivery/batch.ts';
 import { FIGURE_WEBHOOKS_MAX } from '../../src/kernel/limits/portal.ts';
 import {
   bucketEnd,

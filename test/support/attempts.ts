@@ -1,7 +1,6 @@
 /** Outcomes, batches and the health of webhooks as the pure rules of delivery are asked about them. */
 
-import type { Batch } from '../../src/delivery/batch.ts';
-import type { Health } from '../../src/delivery/settlement.ts';
+import type { Batch, Health } from '../../src/delivery/batch.ts';
 import { type ErrorClass, failure, NO_TIMINGS, type Outcome } from '../../src/outbound/outcome.ts';
 import type { Progress } from '../../src/webhooks/webhook.ts';
 import { NOW } from './store.ts';

@@ -70,7 +70,6 @@ export async function openDispatching(
   };
   const send = createSend({ transport, oauth: createOauthTokens({ transport, clock }) });
   const largeBodies = createLargeBodies({
-    store,
     path: services.path,
     onFault: assert.ifError,
     onCannotGiveWay: assert.ifError,

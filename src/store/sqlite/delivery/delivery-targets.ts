@@ -1,5 +1,5 @@
 /** A webhook with everything that a delivery needs, read for every attempt. */
-import type { DeliveryTarget } from '../../../delivery/target.ts';
+import type { DeliveryTarget } from '../../../delivery/batch.ts';
 import { TARGETS_CACHED } from '../../../kernel/limits/delivery.ts';
 import { createLru } from '../../../kernel/lru.ts';
 import type { Vault } from '../../../kernel/vault.ts';

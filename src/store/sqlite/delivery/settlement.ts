@@ -1,7 +1,6 @@
 /** What becomes of batches and of their webhook after attempts, written in one transaction with the attempts themselves. */
 
-import type { Batch } from '../../../delivery/batch.ts';
-import type { BatchFate, SettledBatch } from '../../../delivery/settlement.ts';
+import type { Batch, BatchFate, SettledBatch } from '../../../delivery/batch.ts';
 import type { SettlementStore } from '../../dispatch.ts';
 import { auditStatement } from '../audit.ts';
 import type { Database, Statement } from '../driver/database.ts';

@@ -1,77 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import {
-  AT_ONCE,
-  capacity,
-  cutBatches,
-  idleAt,
-  isAlone,
-  type Load,
-  stopReason,
-  withinAllowance,
-} from '../../src/delivery/plan.ts';
-import type { DeliveryTarget } from '../../src/delivery/target.ts';
+import type { DeliveryTarget } from '../../src/delivery/batch.ts';
+import { cutBatches, idleAt, stopReason, withinAllowance } from '../../src/delivery/claim.ts';
 import { BATCH_BYTES } from '../../src/kernel/limits/limits.ts';
 import { NEVER } from '../../src/store/dispatch.ts';
-import type { WebhookState } from '../../src/webhooks/webhook.ts';
 import { batchOf, progressOf } from '../support/attempts.ts';
 import { NOW } from '../support/store.ts';
-
-const IDLE: Load = {
-  now: NOW,
-  room: 64,
-  claimed: 0,
-  settling: new Set(),
-  has: () => false,
-  records: Number.POSITIVE_INFINITY,
-  nextRecordAt: NOW,
-};
-
-describe('what may be claimed', () => {
-  const unordered = { ordered: false };
-  const running = progressOf({ state: 'running' });
-
-  it('is all there is room for, of a webhook that runs', () => {
-    assert.deepEqual(capacity(unordered, running, IDLE), { batches: 64, next: AT_ONCE });
-    assert.deepEqual(capacity(unordered, running, { ...IDLE, claimed: 40 }), { batches: 64, next: AT_ONCE });
-  });
-
-  it('is nothing without room, until something is settled', () => {
-    for (const room of [0, -3]) {
-      const { batches, next } = capacity(unordered, running, { ...IDLE, room, claimed: 64 });
-      assert.ok(batches === 0 && next.kind === 'when settled' && next.atLatest > NOW);
-    }
-  });
-
-  it('is one batch, and none while it is under way, of an ordered webhook and of one whose last attempt did not succeed', () => {
-    const table: readonly (readonly [ordered: boolean, state: WebhookState])[] = [
-      [true, 'running'],
-      [true, 'failing'],
-      [true, 'started'],
-      [false, 'started'],
-      [false, 'failing'],
-    ];
-    for (const [ordered, state] of table) {
-      const progress = progressOf({ state });
-      assert.equal(isAlone({ ordered, progress }), true);
-      assert.deepEqual(capacity({ ordered }, progress, IDLE), { batches: 1, next: AT_ONCE });
-      assert.equal(capacity({ ordered }, progress, { ...IDLE, claimed: 1 }).batches, 0);
-    }
-    assert.equal(isAlone({ ...unordered, progress: running }), false);
-  });
-
-  it('is nothing before the probe is due, and then one batch', () => {
-    const failing = progressOf({ state: 'failing', probeAt: NOW + 1 });
-    assert.deepEqual(capacity(unordered, failing, IDLE), { batches: 0, next: { kind: 'not before', at: NOW + 1 } });
-    assert.deepEqual(capacity(unordered, failing, { ...IDLE, now: NOW + 1 }), { batches: 1, next: AT_ONCE });
-  });
-
-  it('is nothing before the rate allows a record', () => {
-    const load = { ...IDLE, records: 0, nextRecordAt: NOW + 70 };
-    assert.deepEqual(capacity(unordered, running, load), { batches: 0, next: { kind: 'not before', at: NOW + 70 } });
-  });
-});
 
 describe('batches that are due, under a rate', () => {
   const batches = [batchOf(0, 9), batchOf(10, 19), batchOf(20, 20)];

@@ -1,0 +1,342 @@
+/**
+ * Decides what may be claimed and what is sent next: the claimed jobs of each webhook, the requests under way to each endpoint and in
+ * all, and the rate of each webhook. No I/O; all of it can be rebuilt from the store. Choosing the next job takes the same time however
+ * many webhooks have work.
+ */
+import { FULL_PAUSE_MS } from '../kernel/limits/delivery.ts';
+import type { Webhook, WebhookConfiguration } from '../webhooks/webhook.ts';
+import type { SettledBatch } from './batch.ts';
+import { type Job, recordsOf } from './job.ts';
+import { createRateLimiter } from './rate.ts';
+
+export type SchedulerLimits = {
+  /** Requests under way to one endpoint. */
+  readonly perEndpoint: number;
+  /** Requests under way for less than `lingersMs`. An unanswered request costs only memory, so a slow one gives up its slot. */
+  readonly inFlight: number;
+  readonly lingersMs: number;
+  /** Requests under way, slow ones included. */
+  readonly inFlightInAll: number;
+  /** Batches claimed for one webhook, and a target for all webhooks together. Each webhook may always have one. */
+  readonly claimed: number;
+  readonly claimedInAll: number;
+};
+
+export type Scheduler = {
+  /** How much of a webhook may be claimed at `now`, once `settling` is settled in the same transaction. */
+  room(webhook: Webhook, now: number, settling?: readonly Pick<SettledBatch, 'batch'>[]): Room;
+  /** Whether a webhook may claim more once `settling` of its jobs are settled. Otherwise it is at its limit until others settle. */
+  hasRoomAfter(webhookNumber: number, settling: number): boolean;
+  /** Whether a claim that found the webhook at its limit missed a settlement that made room. True once: the caller wakes the webhook. */
+  missedRoom(webhookNumber: number): boolean;
+  /** Queues claimed jobs. */
+  admit(claimed: Claimed): void;
+  /** The next job to send, or null. Endpoints take turns, and so do the webhooks of each. `elapsedMs` is by a clock that only grows. */
+  next(elapsedMs: number): Job | null;
+  /** The job's request is about to be sent: its records count against the webhook's rate. */
+  departed(job: Job, perSecond: number | null, now: number): void;
+  /**
+   * The request has ended: its slot is free. Returns whether the webhook sends nothing until the outcome is settled: after a failure, and
+   * always if it sends one request at a time.
+   */
+  finished(job: Job, ok: boolean): boolean;
+  /** Outcomes of the webhook cannot be written: nothing of it starts until they are. */
+  hold(webhookNumber: number): void;
+  /** Outcomes of one webhook are written, or given up. `sequential`: it sends one at a time from now on; null: unchanged. */
+  settled(webhookNumber: number, jobs: readonly Job[], sequential: boolean | null): void;
+  /** Removes the jobs that have not started, of one webhook or of all. Each of them must be `settled`. */
+  withdraw(webhookNumber?: number): Job[];
+  /** Whether every job that was started or withdrawn is settled. */
+  isIdle(): boolean;
+};
+
+/** Room for a claim of one webhook. */
+export type Room = {
+  readonly now: number;
+  /** Batches that may be claimed. */
+  readonly batches: number;
+  /** When to look again if no batch may be claimed. */
+  readonly next: NextLook;
+  /** Records that the rate allows; infinite without a limit. */
+  readonly records: number;
+  /** Jobs claimed and not settled, without those that the same transaction settles. */
+  readonly claimed: number;
+  /** First offsets of the batches that the same transaction settles. */
+  readonly settling: ReadonlySet<number>;
+  /** Whether this process holds the batch that begins at an offset. */
+  readonly isClaimed: (firstOffset: number) => boolean;
+};
+
+/** Claimed jobs of a webhook, how it sends them, and when to look at it again. */
+export type Claimed = {
+  readonly webhookNumber: number;
+  readonly jobs: readonly Job[];
+  /** One request at a time. */
+  readonly isSequential: boolean;
+  /** Nothing is claimed ahead beyond what may be under way at once. */
+  readonly isRateLimited: boolean;
+  readonly next: NextLook;
+};
+
+/**
+ * When the dispatcher looks at a webhook again: at once if work is due; not before an instant; or when one of its jobs settles, at the
+ * latest at an instant. A published event wakes the webhook in any case.
+ */
+export type NextLook =
+  | { readonly kind: 'at once' }
+  | { readonly kind: 'not before'; readonly at: number }
+  | { readonly kind: 'when settled'; readonly atLatest: number };
+
+export const AT_ONCE: NextLook = { kind: 'at once' };
+
+/** The webhook is at its limit. */
+export function whenSettled(now: number): NextLook {
+  return { kind: 'when settled', atLatest: now + FULL_PAUSE_MS };
+}
+
+/** Whether a webhook sends one request at a time: an ordered one, and any other until its last attempt succeeded. */
+export function isSequential({
+  ordered,
+  progress: { state },
+}: Pick<WebhookConfiguration, 'ordered'> & { readonly progress: Pick<Webhook['progress'], 'state'> }): boolean {
+  return ordered || state !== 'running';
+}
+
+/** The jobs of one webhook, from their claim to their settlement. */
+type Queue = {
+  readonly waiting: Job[];
+  /** By first offset, the claimed batches: how many of their records have not departed. */
+  readonly batches: Map<number, number>;
+  /** Jobs claimed and not settled, and how many of them have left `waiting`. */
+  claimed: number;
+  begun: number;
+  sequential: boolean;
+  rateLimited: boolean;
+};
+
+/** `taken`: requests under way; `queues`: those whose next job goes to this endpoint, in the order of their turns. */
+type Endpoint = { readonly id: string; taken: number; readonly queues: Set<Queue> };
+
+export function createScheduler(limits: SchedulerLimits): Scheduler {
+  const rates = createRateLimiter();
+  const queues = new Map<number, Queue>();
+  const endpoints = new Map<string, Endpoint>();
+  /** Endpoints with a free slot and a waiting job. */
+  const ready = new Set<Endpoint>();
+  /** Webhooks at their limit. The store looks at them again after `FULL_PAUSE_MS`, unless a settlement makes room first. */
+  const atLimit = new Set<number>();
+  const requests = createRequests(limits);
+  let begun = 0;
+
+  const endpointOf = (id: string): Endpoint => {
+    const endpoint = endpoints.get(id) ?? { id, taken: 0, queues: new Set() };
+    endpoints.set(id, endpoint);
+    return endpoint;
+  };
+
+  /** Queues the webhook at the endpoint of its next job, unless it waits for its own last request. */
+  const enqueue = (queue: Queue): void => {
+    const [job] = queue.waiting;
+    if (job === undefined || !mayStart(queue)) return;
+    const endpoint = endpointOf(job.endpointId);
+    endpoint.queues.add(queue);
+    offer(endpoint);
+  };
+
+  const offer = (endpoint: Endpoint): void => {
+    if (endpoint.queues.size > 0 && endpoint.taken < limits.perEndpoint) ready.add(endpoint);
+    else if (endpoint.queues.size === 0 && endpoint.taken === 0) endpoints.delete(endpoint.id);
+  };
+
+  const nextAt = (endpoint: Endpoint): Job | null => {
+    for (const queue of endpoint.queues) {
+      endpoint.queues.delete(queue);
+      // Its jobs may have been withdrawn or replaced meanwhile.
+      if (!mayStart(queue)) continue;
+      const isHere = queue.waiting[0]?.endpointId === endpoint.id;
+      const job = isHere ? (queue.waiting.shift() ?? null) : null;
+      if (job !== null) queue.begun += 1;
+      enqueue(queue);
+      if (job !== null) return job;
+    }
+    return null;
+  };
+
+  /** Claims refill at half: a claim for every finished job would cost more than the job. */
+  const roomBeside = (claimed: number, rateLimited: boolean): number => {
+    const share = Math.max(1, Math.floor(limits.claimedInAll / (queues.size + 1)));
+    const most = Math.min(rateLimited ? limits.perEndpoint : limits.claimed, share);
+    return claimed > most / 2 ? 0 : most - claimed;
+  };
+
+  const hasRoom = (webhookNumber: number, settling = 0): boolean => {
+    const queue = queues.get(webhookNumber);
+    const claimed = (queue?.claimed ?? 0) - settling;
+    if (queue === undefined || claimed === 0) return true;
+    return !queue.sequential && roomBeside(claimed, queue.rateLimited) > 0;
+  };
+
+  const withdrawn = (queue: Queue): Job[] => {
+    // They count as begun until they are settled, so that a sequential webhook does not overtake them.
+    queue.begun += queue.waiting.length;
+    begun += queue.waiting.length;
+    return queue.waiting.splice(0);
+  };
+
+  return {
+    room: (webhook, now, settling = []) => {
+      const { maxRecordsPerSecond: perSecond, maxBatchRecords, progress } = webhook;
+      const { webhookNumber, nextOffset, cursorOffset } = progress;
+      const queue = queues.get(webhookNumber);
+      const claimed = (queue?.claimed ?? 0) - settling.length;
+      const reserved = queue === undefined || perSecond === null ? 0 : sumOf(queue.batches.values());
+      const wanted = Math.min(maxBatchRecords, nextOffset - cursorOffset);
+      const allowance = rates.allowance(webhookNumber, perSecond, { now, wanted, reserved });
+      return {
+        ...{ now, claimed, records: allowance.records },
+        ...capacity(webhook, { now, claimed, allowance, room: roomBeside(claimed, perSecond !== null) }),
+        settling: new Set(settling.flatMap(({ batch }) => (batch === null ? [] : [batch.firstOffset]))),
+        isClaimed: (firstOffset) => queue?.batches.has(firstOffset) ?? false,
+      };
+    },
+    hasRoomAfter: (webhookNumber, settling) => {
+      const has = hasRoom(webhookNumber, settling);
+      // Of several settlements written side by side, each counts the others' jobs as under way: the last one finds the room.
+      if (has) atLimit.delete(webhookNumber);
+      else atLimit.add(webhookNumber);
+      return has;
+    },
+    missedRoom: (webhookNumber) => hasRoom(webhookNumber) && atLimit.delete(webhookNumber),
+    admit: ({ webhookNumber, jobs, isSequential: sequential, isRateLimited: rateLimited, next }) => {
+      if (next.kind === 'when settled') atLimit.add(webhookNumber);
+      else atLimit.delete(webhookNumber);
+      const existing = queues.get(webhookNumber);
+      if (existing === undefined && jobs.length === 0) return;
+      const queue: Queue = existing ?? {
+        waiting: [],
+        batches: new Map(),
+        claimed: 0,
+        begun: 0,
+        sequential,
+        rateLimited,
+      };
+      queues.set(webhookNumber, queue);
+      queue.sequential = sequential;
+      queue.rateLimited = rateLimited;
+      queue.waiting.push(...jobs);
+      queue.claimed += jobs.length;
+      for (const job of jobs) if (job.batch !== null) queue.batches.set(job.batch.firstOffset, recordsOf(job));
+      enqueue(queue);
+    },
+    next: (elapsedMs) => {
+      if (ready.size === 0 || !requests.hasRoom(elapsedMs)) return null;
+      for (const endpoint of ready) {
+        ready.delete(endpoint);
+        if (endpoint.taken >= limits.perEndpoint) continue;
+        const job = nextAt(endpoint);
+        if (job !== null) {
+          endpoint.taken += 1;
+          begun += 1;
+          requests.begin(job, elapsedMs);
+        }
+        offer(endpoint);
+        if (job !== null) return job;
+      }
+      return null;
+    },
+    departed: (job, perSecond, now) => {
+      const { webhookNumber, batch } = job;
+      rates.spend(webhookNumber, perSecond, recordsOf(job), now);
+      if (batch !== null) queues.get(webhookNumber)?.batches.set(batch.firstOffset, 0);
+    },
+    finished: (job, ok) => {
+      const endpoint = endpointOf(job.endpointId);
+      endpoint.taken -= 1;
+      requests.end(job);
+      offer(endpoint);
+      const queue = queues.get(job.webhookNumber);
+      if (queue !== undefined && !ok) queue.sequential = true;
+      return queue?.sequential ?? true;
+    },
+    hold: (webhookNumber) => {
+      const queue = queues.get(webhookNumber);
+      if (queue !== undefined) queue.sequential = true;
+    },
+    settled: (webhookNumber, jobs, sequential) => {
+      const queue = queues.get(webhookNumber);
+      if (queue === undefined) return;
+      if (sequential !== null) queue.sequential = sequential;
+      begun -= jobs.length;
+      queue.begun -= jobs.length;
+      queue.claimed -= jobs.length;
+      for (const { batch } of jobs) if (batch !== null) queue.batches.delete(batch.firstOffset);
+      if (queue.claimed === 0) queues.delete(webhookNumber);
+      else enqueue(queue);
+    },
+    withdraw: (webhookNumber) => {
+      if (webhookNumber === undefined) return [...queues.values()].flatMap(withdrawn);
+      const queue = queues.get(webhookNumber);
+      return queue === undefined ? [] : withdrawn(queue);
+    },
+    isIdle: () => begun === 0,
+  };
+}
+
+function mayStart(queue: Queue): boolean {
+  return queue.waiting.length > 0 && !(queue.sequential && queue.begun > 0);
+}
+
+type Load = {
+  readonly now: number;
+  readonly room: number;
+  readonly claimed: number;
+  readonly allowance: { readonly records: number; readonly nextAt: number };
+};
+
+/** A sequential webhook claims one batch at a time; after failures of its endpoint it claims nothing before the next probe. */
+function capacity(webhook: Webhook, { now, room, claimed, allowance }: Load): Pick<Room, 'batches' | 'next'> {
+  const { probeAt } = webhook.progress;
+  const sequential = isSequential(webhook);
+  if (room <= 0 || (sequential && claimed > 0)) return { batches: 0, next: whenSettled(now) };
+  if (probeAt !== null && probeAt > now) return { batches: 0, next: { kind: 'not before', at: probeAt } };
+  if (allowance.records <= 0) return { batches: 0, next: { kind: 'not before', at: allowance.nextAt } };
+  return { batches: sequential ? 1 : room, next: AT_ONCE };
+}
+
+type Requests = {
+  hasRoom(elapsedMs: number): boolean;
+  begin(job: Job, elapsedMs: number): void;
+  end(job: Job): void;
+};
+
+/** The requests under way. Receivers that hang, however many, delay nobody else until their time-outs. */
+function createRequests({ inFlight, inFlightInAll, lingersMs }: SchedulerLimits): Requests {
+  /** Requests that began less than `lingersMs` ago, in the order in which they began. */
+  const recent = new Map<Job, number>();
+  let all = 0;
+  return {
+    hasRoom: (elapsedMs) => {
+      if (all >= inFlightInAll) return false;
+      if (recent.size < inFlight) return true;
+      for (const [job, begunAt] of recent) {
+        if (begunAt > elapsedMs - lingersMs) break;
+        recent.delete(job);
+      }
+      return recent.size < inFlight;
+    },
+    begin: (job, elapsedMs) => {
+      recent.set(job, elapsedMs);
+      all += 1;
+    },
+    end: (job) => {
+      recent.delete(job);
+      all -= 1;
+    },
+  };
+}
+
+function sumOf(numbers: Iterable<number>): number {
+  let sum = 0;
+  for (const number of numbers) sum += number;
+  return sum;
+}

@@ -1,0 +1,76 @@
+/** A scheduler, jobs for it, and those that it starts. */
+import type { Job } from '../../src/delivery/job.ts';
+import {
+  AT_ONCE,
+  type Claimed,
+  createScheduler,
+  type Room,
+  type Scheduler,
+  type SchedulerLimits,
+} from '../../src/delivery/scheduler.ts';
+import type { Progress, Webhook } from '../../src/webhooks/webhook.ts';
+import { batchOf, progressOf } from './attempts.ts';
+import { NOW } from './store.ts';
+
+export const LIMITS: SchedulerLimits = {
+  ...{ perEndpoint: 8, inFlight: 64, lingersMs: 1000, inFlightInAll: 256, claimed: 256, claimedInAll: 4096 },
+};
+
+/** How a webhook sends: as many requests as there are slots, or one at a time. */
+export const PARALLEL = { isSequential: false, isRateLimited: false, next: AT_ONCE } as const;
+export const SEQUENTIAL = { isSequential: true, isRateLimited: false, next: AT_ONCE } as const;
+
+export function openScheduler(limits: Partial<SchedulerLimits> = {}): Scheduler {
+  return createScheduler({ ...LIMITS, ...limits });
+}
+
+/** Jobs of one record each, at offsets from `first` on. */
+export function jobs(webhookNumber: number, endpointId: string, count: number, first = 0): Job[] {
+  return Array.from({ length: count }, (_, n) => ({
+    webhookNumber,
+    endpointId,
+    batch: batchOf(first + n, first + n, { webhookNumber }),
+    ordered: false,
+    leaseExpiresAt: NOW,
+  }));
+}
+
+/** Admits jobs of one webhook. */
+export function admit(
+  scheduler: Scheduler,
+  added: readonly Job[],
+  how: Pick<Claimed, 'isSequential' | 'isRateLimited' | 'next'> = PARALLEL,
+): void {
+  const [first] = added;
+  if (first !== undefined) scheduler.admit({ webhookNumber: first.webhookNumber, jobs: added, ...how });
+}
+
+/** Starts every job that may start at `elapsedMs`. */
+export function startAll(scheduler: Scheduler, elapsedMs = 0): Job[] {
+  const started: Job[] = [];
+  for (let job = scheduler.next(elapsedMs); job !== null; job = scheduler.next(elapsedMs)) started.push(job);
+  return started;
+}
+
+/** Settles jobs of any webhooks, one by one. */
+export function settle(scheduler: Scheduler, settled: readonly Job[], sequential: boolean | null = null): void {
+  for (const job of settled) scheduler.settled(job.webhookNumber, [job], sequential);
+}
+
+/** A running webhook, unless the test says otherwise. */
+export function webhookOf(
+  webhookNumber: number,
+  more: Partial<Pick<Webhook, 'ordered' | 'maxRecordsPerSecond' | 'maxBatchRecords'>> & {
+    progress?: Partial<Progress>;
+  } = {},
+): Webhook {
+  const { progress, ...configuration } = more;
+  return {
+    ...{ ordered: false, maxRecordsPerSecond: null, maxBatchRecords: 1, ...configuration },
+    progress: progressOf({ webhookNumber, ...progress }),
+  } as Webhook;
+}
+
+export function roomOf(scheduler: Scheduler, webhookNumber: number, maxRecordsPerSecond: number | null = null): Room {
+  return scheduler.room(webhookOf(webhookNumber, { maxRecordsPerSecond }), NOW);
+}
