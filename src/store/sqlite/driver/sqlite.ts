@@ -81,6 +81,7 @@ export function openSqlite(path: string, { readOnly = false, writerThread }: Sql
 
   const waiting: WaitingList[] = [];
   let isScheduled = false;
+  let isClosed = false;
   /** The lists that wait for their commit, here and in the writer. */
   let waitingLists = 0;
   let waitingBytes = 0;
@@ -91,7 +92,7 @@ export function openSqlite(path: string, { readOnly = false, writerThread }: Sql
   };
 
   const enqueue = (list: Omit<WaitingList, 'since'>): void => {
-    if (!connection.open) {
+    if (isClosed) {
       list.reject(new Error('the database is not open'));
       return;
     }
@@ -166,6 +167,7 @@ export function openSqlite(path: string, { readOnly = false, writerThread }: Sql
     saveLog: async () => files !== null && isLogAloneMissing(path, files) && emptyLog(),
     close: () => {
       const close = (): void => {
+        isClosed = true;
         snapshot.end();
         connection.close();
       };
