@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, type TestContext, test } from 'node:test';
+import { after, before, describe, type TestContext, test } from 'node:test';
 import { cleanUp } from './cleanup.ts';
 import {
   type ApiClient,
@@ -81,6 +81,11 @@ async function watchOrders(t: TestContext, admin: ApiClient): Promise<() => Prom
 
 /** Tests a program of docs/embedding.md. One process serves all tests in their order. `notFound` is the text of the program's own 404. */
 export function testEmbedding(server: string, program: string, notFound: RegExp): void {
+  // Hooks outside a suite would belong to all files of the process.
+  describe(`the program for ${server}`, () => testProgram(server, program, notFound));
+}
+
+function testProgram(server: string, program: string, notFound: RegExp): void {
   let folder: string;
   let opened: Shop;
   before(async () => {
