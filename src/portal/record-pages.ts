@@ -31,7 +31,7 @@ type Entity<Rec, Body, Input> = {
   /** Singular: `key`. */
   readonly noun: string;
   nameOf(record: Rec): string;
-  readonly administration: Administration<Rec, Body, Input>;
+  readonly administration: Pick<Administration<Rec, Body, Input>, 'get' | 'shown' | 'patch' | 'remove'>;
   /** The part of a record that a person decides on, where the service changes the rest; all of it unless said. */
   settings?(record: Rec): unknown;
 };
@@ -45,7 +45,9 @@ export type EntityForms<Rec, Body, Input, Choices> = Entity<Rec, Body, Input> & 
   /** Puts the fields in their groups. */
   layout(form: FormLayout<Rec, Choices>): Html;
   /** Adjusts what was read: a body of a creation, or a merge patch where `before` is given. */
-  adjust?(body: FormBody, before: Rec | null): FormBody;
+  adjust?(body: FormBody, before: Rec | null, call: PageCall): FormBody | Promise<FormBody>;
+  /** Names of further fields in messages, beside those of the table. */
+  titles?(state: FormState): Readonly<Record<string, string>>;
   /** What was typed and refused; it shows again all but secrets unless said. */
   refused?(typed: URLSearchParams, refusal: Refusal): FormState;
   /** The record as the form shows it; as the API shows it unless said. Throws a `Refusal` for a record that cannot be changed. */
@@ -104,7 +106,7 @@ export function recordPages<Rec extends { readonly id: string }, Body, Input, Ch
         group: (title, lead, ...names) => fieldGroup(title, lead, names.map(field)),
         more: (title, ...names) => moreFields(title, state, names, names.map(field)),
       }),
-      titles: titlesOf(table),
+      titles: { ...titlesOf(table), ...entity.titles?.(state) },
     });
   };
   const tableOf = async (before: Rec | null): Promise<FieldTable> => fields(before, await entity.choices());
@@ -118,7 +120,7 @@ export function recordPages<Rec extends { readonly id: string }, Body, Input, Ch
         return view(call, null, fillForm(await tableOf(null), start));
       },
       respond: async (call) =>
-        creation.respond(call, reader.create(adjust(readForm(await tableOf(null), call.form), null))),
+        creation.respond(call, reader.create(await adjust(readForm(await tableOf(null), call.form), null, call))),
       invalid: async (call, refusal) => view(call, null, await refused(call.form, refusal, null)),
     }),
     ...pages.form(
@@ -126,13 +128,13 @@ export function recordPages<Rec extends { readonly id: string }, Body, Input, Ch
       recordForm<Rec>({
         administration,
         ...(entity.settings !== undefined && { settings: entity.settings }),
-        fill: async (record) => fillForm(await tableOf(record), shown(record)),
+        fill: async (record) => fillForm(await tableOf(record), await shown(record)),
         view,
         refused,
         compared: async (typed, record) => readCompared(await tableOf(record), typed),
-        respond: async ({ form: sent, acting }, before) => {
-          const patch = adjust(readPatch(await tableOf(before), sent), before);
-          const after = await administration.patch(before.id, reader.patch(patch), acting);
+        respond: async (call, before) => {
+          const patch = await adjust(readPatch(await tableOf(before), call.form), before, call);
+          const after = await administration.patch(before.id, reader.patch(patch), call.acting);
           return redirectTo(`${list.href}/${after.id}`, change.done?.(after, before) ?? `${nameOf(after)} is saved.`);
         },
       }),

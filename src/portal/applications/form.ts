@@ -1,111 +1,57 @@
-/** The fields of an application, what they send, and what an application has now. */
-
+/** The fields of an application. */
 import type { Application } from '../../access/application.ts';
 import type { ApiProduct } from '../../access/catalogue.ts';
 import type { User } from '../../access/user.ts';
 import { type Html, html } from '../../http/html.ts';
-import {
-  TOKEN_VALIDITY_DEFAULT_SECONDS,
-  TOKEN_VALIDITY_MAX_SECONDS,
-  TOKEN_VALIDITY_MIN_SECONDS,
-} from '../../kernel/limits/limits.ts';
+import { TOKEN_VALIDITY_MAX_SECONDS, TOKEN_VALIDITY_MIN_SECONDS } from '../../kernel/limits/limits.ts';
 import { Refusal } from '../../kernel/refusal.ts';
-import { numberOf } from '../field-table.ts';
-import { radioGroup } from '../parts/choices.ts';
-import { numberField, textField } from '../parts/fields.ts';
+import { type FieldTable, number, oneOf, text } from '../field-table.ts';
 import { fieldGroup } from '../parts/form.ts';
-import { type FormState, newForm, refusedForm } from '../parts/form-state.ts';
+import { type FormState, refusedForm } from '../parts/form-state.ts';
 import { scopeChoices } from '../parts/scope-choices.ts';
+import type { FormLayout } from '../record-pages.ts';
 
-export const APPLICATION_LABELS: Readonly<Record<string, string>> = {
-  name: 'Name',
-  actsAs: 'Account',
-  userId: 'User',
-  accountName: 'Service account',
-  accessTokenValiditySeconds: 'Tokens are good for',
-  scopes: 'Scopes',
-};
+export type ApplicationChoices = { readonly users: readonly User[]; readonly products: readonly ApiProduct[] };
 
-export function newApplicationForm(): FormState {
-  return newForm({ accessTokenValiditySeconds: TOKEN_VALIDITY_DEFAULT_SECONDS });
-}
-
-/** The field `userId`, as problems call it, holds the name of the user: that is what people know. */
-export function applicationForm(application: Application, userName: string): FormState {
-  const { name, accessTokenValiditySeconds, scopes } = application;
-  return newForm({ name, userId: userName, accessTokenValiditySeconds, scopes });
-}
-
-/** A form that was refused: what is wrong with the id of the user is wrong with the name that was typed. */
-export function refusedApplicationForm(form: URLSearchParams, refusal: Refusal): FormState {
-  const isUnchosen = form.has('name') && !form.has('actsAs') && form.get('userId') === '' && form.has('accountName');
-  const details = refusal.details?.map(({ field, problem }) => {
-    if (field !== 'userId') return { field, problem };
-    return isUnchosen
-      ? { field: 'actsAs', problem: 'must be chosen: an existing user, or a new service account' }
-      : { field, problem: problem.replace('the id of', 'the name of') };
-  });
-  return refusedForm(form, new Refusal(refusal.code, refusal.message, details === undefined ? {} : { details }));
-}
-
-/** The body that the use cases take: a creation, or a merge patch of all that the form has. */
-export function applicationBody(form: URLSearchParams, userId: string): Readonly<Record<string, unknown>> {
-  const seconds = numberOf(form, 'accessTokenValiditySeconds');
+/** `userId` holds the name of the user, which people know. */
+export function applicationFields(before: Application | null, { users, products }: ApplicationChoices): FieldTable {
   return {
-    name: form.get('name') ?? '',
-    userId,
-    scopes: form.getAll('scopes'),
-    ...(seconds !== undefined && { accessTokenValiditySeconds: seconds }),
-  };
-}
-
-export function applicationFields(
-  form: FormState,
-  {
-    users,
-    products,
-    isNew,
-  }: { readonly users: readonly User[]; readonly products: readonly ApiProduct[]; readonly isNew: boolean },
-): Html {
-  const user = textField(form, {
-    name: 'userId',
-    label: isNew ? 'User' : 'Acts as',
-    isRequired: true,
-    isCode: true,
-    autocomplete: 'off',
-    hint: 'The name of a user. The program can do what that user may, and no more than its scopes say.',
-    suggestions: users.map(({ userName, displayName }) => ({ value: userName, label: displayName ?? '' })),
-  });
-  const who = fieldGroup('Who it is', null, [
-    textField(form, {
-      name: 'name',
+    name: text({
       label: 'Name',
       isRequired: true,
       hint: 'What your colleagues will look for, such as the customer and the program.',
     }),
-    ...(isNew ? [] : [user]),
-    numberField(form, {
-      name: 'accessTokenValiditySeconds',
+    userId: text({
+      label: before === null ? 'User' : 'Acts as',
+      title: 'User',
+      isRequired: true,
+      isCode: true,
+      autocomplete: 'off',
+      hint: 'The name of a user. The program can do what that user may, within its scopes.',
+      suggestions: users.map(({ userName, displayName }) => ({ value: userName, label: displayName ?? '' })),
+    }),
+    accessTokenValiditySeconds: number({
       label: 'Tokens are good for (seconds)',
+      title: 'Tokens are good for',
       isRequired: true,
       min: TOKEN_VALIDITY_MIN_SECONDS,
       max: TOKEN_VALIDITY_MAX_SECONDS,
-      hint: `${TOKEN_VALIDITY_MIN_SECONDS} to ${TOKEN_VALIDITY_MAX_SECONDS}. Short ones are asked for more often; revoking works at once either way.`,
+      hint: `${TOKEN_VALIDITY_MIN_SECONDS} to ${TOKEN_VALIDITY_MAX_SECONDS}. Short ones are requested more often. Revoking takes effect immediately in any case.`,
     }),
-  ]);
-  const scopes = fieldGroup(
-    'Scopes',
-    'What it may ask for in its tokens. Pick what the program needs and nothing else.',
-    scopeChoices(form, 'scopes', products),
-  );
-  return html`${who}${isNew ? actsAs(form, user) : null}${scopes}`;
+    scopes: {
+      title: 'Scopes',
+      draw: (state, name) => html`${scopeChoices(state, name, products)}`,
+      read: (sent, name) => sent.getAll(name),
+      fill: (value, name) => ({ [name]: value as readonly string[] }),
+    },
+    ...(before === null && account()),
+  };
 }
 
-/** Without a preset: whose rights a program has is for a person to decide. The style sheet shows the field of what is chosen. */
-function actsAs(form: FormState, user: Html): Html {
-  return fieldGroup('Acts as', 'The program can do what this account may, and no more than its scopes say.', [
-    radioGroup(form, {
-      name: 'actsAs',
+/** Whom a new application acts as. Nothing is preselected: a person must decide whose rights a program has. */
+function account(): FieldTable {
+  return {
+    actsAs: oneOf({
       label: 'Account',
       choices: [
         {
@@ -120,15 +66,42 @@ function actsAs(form: FormState, user: Html): Html {
         },
       ],
     }),
-    html`<div class="with-new">${textField(form, {
-      name: 'accountName',
+    accountName: text({
       label: 'Service account',
       isRequired: true,
       isCode: true,
       autocomplete: 'off',
       madeFrom: 'name',
       hint: 'Its name. The audit log shows it wherever the application acts.',
-    })}</div>`,
-    html`<div class="with-existing">${user}</div>`,
-  ]);
+    }),
+  };
+}
+
+/** The style sheet shows the field of the chosen account only. */
+export function applicationLayout({ before, field, group }: FormLayout<Application, ApplicationChoices>): Html {
+  const isNew = before === null;
+  const actsAs = isNew
+    ? fieldGroup('Acts as', 'The program can do what this account may, within its scopes.', [
+        field('actsAs'),
+        html`<div class="with-new">${field('accountName')}</div>`,
+        html`<div class="with-existing">${field('userId')}</div>`,
+      ])
+    : null;
+  return html`${group('Who it is', null, 'name', ...(isNew ? [] : ['userId']), 'accessTokenValiditySeconds')}${actsAs}${group(
+    'Scopes',
+    'What its tokens may allow. Choose only what the program needs.',
+    'scopes',
+  )}`;
+}
+
+/** Words the problems of a user id for the name that was typed. */
+export function refusedApplicationForm(typed: URLSearchParams, refusal: Refusal): FormState {
+  const isUnchosen = typed.has('accountName') && !typed.has('actsAs') && typed.get('userId') === '';
+  const details = refusal.details?.map(({ field, problem }) => {
+    if (field !== 'userId') return { field, problem };
+    return isUnchosen
+      ? { field: 'actsAs', problem: 'must be chosen: an existing user, or a new service account' }
+      : { field, problem: problem.replace('the id of', 'the name of') };
+  });
+  return refusedForm(typed, new Refusal(refusal.code, refusal.message, details === undefined ? {} : { details }));
 }

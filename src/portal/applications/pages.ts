@@ -1,86 +1,115 @@
 /** The pages of applications: the programs that may get tokens, their credentials, and what is taken back from them. */
 import type { Application } from '../../access/application.ts';
-import type { PageCall, PageResult } from '../call.ts';
+import { applicationReader } from '../../access/applications.ts';
+import { TOKEN_VALIDITY_DEFAULT_SECONDS } from '../../kernel/limits/limits.ts';
+import { CHOICES_MAX } from '../../kernel/limits/portal.ts';
+import { pathId } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';
 import { attempted } from '../parts/attempted.ts';
 import { confirmPage } from '../parts/confirm.ts';
 import { recordForm } from '../record-form.ts';
+import { recordPages, removalPages } from '../record-pages.ts';
 import { applicationView } from './detail.ts';
+import { applicationFields, applicationLayout, refusedApplicationForm } from './form.ts';
 import { applicationListPage } from './list.ts';
-import { applicationFormPages } from './new.ts';
-import { secretPages } from './secret.ts';
+import { registerApplication } from './new.ts';
+import { registeredView, secretPages } from './secret.ts';
 
 const LIST = { href: '/applications', label: 'Applications' };
 
 export function applicationPages(dependencies: PageDependencies): PageRoute[] {
-  const { pages, services, store } = dependencies;
+  const { pages, results, services, store, publicUrl } = dependencies;
   const { applications } = services;
+  const entity = {
+    list: LIST,
+    noun: 'application',
+    nameOf: ({ name }: Application) => name,
+    administration: applications,
+  };
+  /** Text that is no user's name stays, so that it is refused together with all other problems. */
+  const userIdOf = async (userName: string): Promise<string> => (await store.users.getByName(userName))?.id ?? userName;
 
   const switching = (verb: 'activate' | 'deactivate', done: string): PageRoute =>
     pages.page({
       method: 'POST',
       path: `/applications/{id}/${verb}`,
       role: 'administrator',
-      respond: async ({ params, acting }) => {
-        const { id } = await applications.get(params.id ?? '');
+      respond: async (call) => {
+        const { id } = await applications.get(pathId(call));
         const active = verb === 'activate';
-        return attempted(`/applications/${id}`, done, () => applications.patch(id, { active }, acting));
+        return attempted(`/applications/${id}`, done, () => applications.patch(id, { active }, call.acting));
       },
     });
 
-  const asking = (
-    verb: 'delete' | 'revoke-tokens',
-    question: (name: string) => { readonly title: string; readonly text: string; readonly submit: string },
-    respond: (call: PageCall, application: Application) => Promise<PageResult>,
-  ): PageRoute[] =>
-    pages.form(
-      `/applications/{id}/${verb}`,
-      recordForm({
-        administration: applications,
-        view: ({ csrf }, { id, name }, form) => {
-          const path = `/applications/${id}`;
-          const crumbs = [LIST, { href: path, label: name }];
-          return confirmPage({ ...question(name), crumbs, form, csrf, action: `${path}/${verb}`, cancel: path });
-        },
-        respond,
-      }),
-    );
-
   return [
     applicationListPage(dependencies),
-    ...applicationFormPages(dependencies),
+    ...recordPages(pages, {
+      ...entity,
+      reader: applicationReader,
+      choices: async () => {
+        const [active, products] = await Promise.all([
+          store.registry.users({ state: 'active' }, null, CHOICES_MAX),
+          store.products.all(),
+        ]);
+        return { users: active.map(({ user }) => user), products };
+      },
+      fields: applicationFields,
+      layout: applicationLayout,
+      refused: refusedApplicationForm,
+      shown: async (application) => ({
+        ...application,
+        userId: (await services.users.get(application.userId)).userName,
+      }),
+      adjust: async ({ actsAs, accountName, ...body }, before, { user }) => {
+        // The id of the new account takes the place of this one once the account exists.
+        if (actsAs === 'new') return { ...body, userId: user.id };
+        const isChosen = before !== null || actsAs === 'existing';
+        return { ...body, userId: isChosen ? await userIdOf(String(body.userId)) : '' };
+      },
+      creation: {
+        title: 'Register an application',
+        lead: 'It gets a client id and a secret, shown with code that asks for a token.',
+        submit: 'Register the application',
+        start: () => ({ accessTokenValiditySeconds: TOKEN_VALIDITY_DEFAULT_SECONDS }),
+        respond: (call, input) =>
+          results.once(call, async () => {
+            const made = await registerApplication(dependencies, call, input);
+            return () => registeredView(made, publicUrl());
+          }),
+      },
+      change: { lead: 'Removing a scope takes effect immediately, also for tokens that already have it.' },
+    }),
     ...secretPages(dependencies),
     pages.view('/applications/{id}', async (call) => {
-      const application = await applications.get(call.params.id ?? '');
+      const application = await applications.get(pathId(call));
       const [user, products] = await Promise.all([store.users.get(application.userId), store.products.all()]);
       return applicationView(call, application, user, products);
     }),
     switching('activate', 'It may get tokens again. Those it had stay refused.'),
     switching('deactivate', 'It gets no token any more, and those it has are refused.'),
-    ...asking(
-      'revoke-tokens',
-      (name) => ({
-        title: `Revoke all tokens of ${name}?`,
-        text: 'Every token issued to it so far is refused from the next call on. Its credentials stay good: it can get new tokens at once.',
-        submit: 'Revoke all tokens',
+    ...pages.form(
+      '/applications/{id}/revoke-tokens',
+      recordForm({
+        administration: applications,
+        view: ({ csrf }, { id, name }, form) => {
+          const path = `/applications/${id}`;
+          return confirmPage({
+            title: `Revoke all tokens of ${name}?`,
+            crumbs: [LIST, { href: path, label: name }],
+            text: 'Every token issued to it so far is refused from the next call on. Its credentials stay valid: it can get new tokens at once.',
+            ...{ form, csrf, action: `${path}/revoke-tokens`, submit: 'Revoke all tokens', cancel: path },
+          });
+        },
+        respond: async ({ acting }, { id }) => {
+          const done = 'Every token issued so far is refused.';
+          return attempted(`/applications/${id}`, done, () => applications.revokeTokens(id, acting));
+        },
       }),
-      async ({ acting }, { id }) => {
-        const done = 'Every token issued so far is refused.';
-        return attempted(`/applications/${id}`, done, () => applications.revokeTokens(id, acting));
-      },
     ),
-    ...asking(
-      'delete',
-      (name) => ({
-        title: `Delete the application ${name}?`,
-        text: 'Its credentials and its tokens are refused from then on, and there is no way back. The audit log keeps what was done with it. To keep it for later, deactivate it instead.',
-        submit: 'Delete the application',
-      }),
-      async ({ acting }, { id, name }) => {
-        const done = `The application ${name} is deleted.`;
-        return attempted('/applications', done, () => applications.remove(id, acting), `/applications/${id}`);
-      },
-    ),
+    ...removalPages(pages, entity, {
+      text: () =>
+        'Its credentials and tokens are refused from then on. This cannot be undone. The audit log keeps what was done with it. To keep it for later, deactivate it instead.',
+    }),
   ];
 }

@@ -1,21 +1,22 @@
 /** The pages of users: the accounts that people sign in with and that applications act as. */
 import { invitationUrl } from '../../access/invitations.ts';
+import type { User } from '../../access/user.ts';
+import { userReader } from '../../access/users.ts';
 import { html } from '../../http/html.ts';
-import { Refusal } from '../../kernel/refusal.ts';
-import type { PageCall, View } from '../call.ts';
+import { Refusal, refuseField } from '../../kernel/refusal.ts';
+import { type PageCall, pathId, redirectTo, type View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';
 import { attempted, refusedTo } from '../parts/attempted.ts';
 import { linkButton } from '../parts/button.ts';
 import { secretBox } from '../parts/code.ts';
-import { confirmPage } from '../parts/confirm.ts';
 import { pageHeader, section } from '../parts/header.ts';
 import { notice } from '../parts/notice.ts';
 import { relativeTime } from '../parts/time.ts';
-import { recordForm } from '../record-form.ts';
+import { recordPages, removalPages } from '../record-pages.ts';
 import { userView } from './detail.ts';
+import { refusedUserForm, userFields } from './form.ts';
 import { userListPage } from './list.ts';
-import { userFormPages } from './new.ts';
 
 const LIST = { href: '/users', label: 'Users' };
 
@@ -29,17 +30,59 @@ export function userPages(dependencies: PageDependencies): PageRoute[] {
       path: `/users/{id}/${verb}`,
       role: 'administrator',
       respond: async (call) => {
-        const { id } = await users.get(call.params.id ?? '');
+        const { id } = await users.get(pathId(call));
         if (id === call.user.id) return refused(id, 'Nobody can deactivate their own account.');
         return attempted(`/users/${id}`, done, () => users.patch(id, { active: verb === 'activate' }, call.acting));
       },
     });
 
+  const entity = {
+    list: LIST,
+    noun: 'user',
+    nameOf: ({ userName }: User) => userName,
+    administration: users,
+  };
+
   return [
     userListPage(dependencies),
-    ...userFormPages(dependencies),
+    ...recordPages(pages, {
+      ...entity,
+      reader: userReader,
+      choices: () => store.products.all(),
+      fields: userFields,
+      layout: ({ field, group }) =>
+        html`${group('Who it is', null, 'userName', 'displayName', 'email')}${field('role')}${group(
+          'What its applications may do',
+          'A program that acts as this user can do these things, within its own scopes. They allow nothing in the portal.',
+          'permissions',
+        )}${group(
+          'Divisions',
+          'The employees API, and other APIs that know of divisions, show only these.',
+          'constraints',
+        )}`,
+      titles: () => ({ morePermissions: 'Further permissions' }),
+      refused: refusedUserForm,
+      adjust: (body, before, { user }) => {
+        if (before?.id === user.id && body.role !== before.role)
+          throw refuseField('role', 'is that of your own account: somebody else has to change it');
+        return body;
+      },
+      creation: {
+        title: 'Add a user',
+        lead: 'An invitation lets them set their own password, which nobody else ever knows.',
+        submit: 'Add the user',
+        // Whoever is limited to divisions can only add users of these.
+        start: ({ session }) => ({ role: 'viewer', constraints: session.constraints }),
+        respond: async ({ acting }, input) => {
+          const { id, userName, role } = await users.create(input, acting);
+          const next = role === 'service' ? 'Applications can act as it.' : 'Invite them to set a password.';
+          return redirectTo(`/users/${id}`, `${userName} is added. ${next}`);
+        },
+      },
+      change: { lead: 'Rights that you take away end with the next request, here and for its applications.' },
+    }),
     pages.view('/users/{id}', async (call) => {
-      const user = await users.get(call.params.id ?? '');
+      const user = await users.get(pathId(call));
       const [applications, open] = await Promise.all([store.applications.ofUser(user.id), sessions.ofUser(user.id)]);
       return userView(call, user, applications, open.length);
     }),
@@ -50,7 +93,7 @@ export function userPages(dependencies: PageDependencies): PageRoute[] {
       path: '/users/{id}/invite',
       role: 'administrator',
       respond: async (call) => {
-        const { id, userName } = await users.get(call.params.id ?? '');
+        const { id, userName } = await users.get(pathId(call));
         const url = publicUrl();
         if (url === null) return refused(id, 'SALLYPORT_PUBLIC_URL is not set, and the link needs it.');
         try {
@@ -75,24 +118,23 @@ export function userPages(dependencies: PageDependencies): PageRoute[] {
         return attempted(`/users/${id}`, done, () => sessions.endAll(id, acting));
       },
     }),
-    ...pages.form(
-      '/users/{id}/delete',
-      recordForm({
-        administration: users,
-        view: ({ csrf }, { id, userName }, form) => {
-          const path = `/users/${id}`;
-          return confirmPage({
-            title: `Delete the user ${userName}?`,
-            crumbs: [LIST, { href: path, label: userName }],
-            text: 'The account is gone, with its password and its sessions, and there is no way back. The audit log keeps what it did. An account that applications act as is not deleted: deactivate it instead.',
-            ...{ form, csrf, action: `${path}/delete`, submit: 'Delete the user', cancel: path },
-          });
+    ...removalPages(
+      pages,
+      {
+        ...entity,
+        administration: {
+          ...users,
+          remove: async (id, acting) => {
+            if (acting.actor === `user:${id}`)
+              throw new Refusal('invalid_state', 'nobody can delete their own account');
+            await users.remove(id, acting);
+          },
         },
-        respond: async (call, { id, userName }) => {
-          if (id === call.user.id) return refused(id, 'Nobody can delete their own account.');
-          return attempted('/users', `${userName} is deleted.`, () => users.remove(id, call.acting), `/users/${id}`);
-        },
-      }),
+      },
+      {
+        text: () =>
+          'The account is deleted with its password and its sessions. This cannot be undone. The audit log keeps what it did. An account that applications act as cannot be deleted: deactivate it instead.',
+      },
     ),
   ];
 }

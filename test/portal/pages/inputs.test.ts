@@ -7,7 +7,7 @@ import { isDeeperThan, mergePatch } from '../../../src/kernel/validation.ts';
 import { endpointFields, usedSettings } from '../../../src/portal/endpoints/form.ts';
 import { eventTypeFields, patchBetween, schemaPatch } from '../../../src/portal/event-types/form.ts';
 import { readForm, readPatch } from '../../../src/portal/field-table.ts';
-import { productBody } from '../../../src/portal/products/form.ts';
+import { PRODUCT_FIELDS } from '../../../src/portal/products/form.ts';
 import { webhookFields } from '../../../src/portal/webhooks/form.ts';
 import { refused } from '../../support/refusals.ts';
 
@@ -156,10 +156,10 @@ describe('the form of an API product', () => {
       Array.from({ length: count }, () => names.map((name): [string, string] => [name, 'x'])).flat();
     const pairs: [string, string][] = [
       ['name', 'Shop'],
-      ...rows(SCOPES_PER_PRODUCT_MAX, ['scopeName', 'scopeDescription']),
-      ...rows(RULES_PER_PRODUCT_MAX, ['ruleMethods', 'rulePath', 'ruleScope', 'rulePermission']),
+      ...rows(SCOPES_PER_PRODUCT_MAX, ['scopes.name', 'scopes.description']),
+      ...rows(RULES_PER_PRODUCT_MAX, ['rules.methods', 'rules.path', 'rules.scope', 'rules.permission']),
     ];
-    const { scopes, rules } = productBody(parseRepeatedForm(new URLSearchParams(pairs).toString()));
+    const { scopes, rules } = readForm(PRODUCT_FIELDS, parseRepeatedForm(new URLSearchParams(pairs).toString()));
     assert.deepEqual(
       [scopes, rules].map((list) => (list as unknown[]).length),
       [SCOPES_PER_PRODUCT_MAX, RULES_PER_PRODUCT_MAX],
