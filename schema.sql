@@ -1,31 +1,32 @@
--- The data model of Sallyport on one page. Read at the first start; `user_version` is checked at every later one.
--- Instants are integer milliseconds since 1970 (UTC) and end in `_at`. Booleans are 0 or 1. JSON is text.
--- A secret that must be used is a BLOB of AES-256-GCM under the master key; one that is only compared is a `*_hash`, SHA-256.
+-- The data model of Sallyport on one page. The first start creates it; every later start checks `user_version`.
+-- Times are integer milliseconds since 1970 (UTC), and their names end in `_at`. Booleans are 0 or 1. JSON is text.
+-- A secret that the service uses is a BLOB, encrypted with the master key (AES-256-GCM). A secret that is only compared is a
+-- `*_hash` (SHA-256).
 PRAGMA user_version = 1;
 
--- A fact about this database itself, such as the sealed word that shows whether a master key is the right one.
+-- Facts about this database, for example a sealed word that shows whether a master key is the right one.
 CREATE TABLE setting (
   name  TEXT PRIMARY KEY,
   value BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- A portal account. An application's tokens act as the account it is bound to, with its permissions and constraints.
+-- A portal account. Tokens of an application act as its account, with the account's permissions and constraints.
 CREATE TABLE user_account (
   id            TEXT PRIMARY KEY,
   user_name     TEXT NOT NULL,
-  user_name_key TEXT NOT NULL UNIQUE,                           -- the name after NFKC and case folding: what is looked for
+  user_name_key TEXT NOT NULL UNIQUE,                           -- the name after NFKC and case folding, for searching
   display_name  TEXT,
   email         TEXT,
   active        INTEGER NOT NULL CHECK (active IN (0, 1)),
   role          TEXT NOT NULL CHECK (role IN ('administrator', 'operator', 'viewer', 'service')),
   permissions   TEXT NOT NULL CHECK (json_valid(permissions)),  -- ["employees:view", …]
-  constraints   TEXT NOT NULL CHECK (json_valid(constraints)),  -- {"divisions": ["sales"]}; {} limits nothing
-  password_hash TEXT,                                           -- scrypt, with its parameters; null: no portal sign-in
+  constraints   TEXT NOT NULL CHECK (json_valid(constraints)),  -- {"divisions": ["sales"]}; {}: no limits
+  password_hash TEXT,                                           -- scrypt with its parameters; null: cannot sign in to the portal
   created_at    INTEGER NOT NULL,
   updated_at    INTEGER NOT NULL
 ) STRICT;
 
--- A one-time link by which a user sets a password. A user has one at most: a new one takes its place.
+-- A one-time link with which a user sets a password. A new link replaces the user's earlier one.
 CREATE TABLE invitation (
   user_id    TEXT PRIMARY KEY REFERENCES user_account (id) ON DELETE CASCADE,
   token_hash BLOB NOT NULL UNIQUE CHECK (length(token_hash) = 32),
@@ -34,8 +35,8 @@ CREATE TABLE invitation (
   used_at    INTEGER
 ) STRICT;
 
--- Somebody signed in to the portal: the cookie holds what was hashed. It lasts until `expires_at` at most, and not past half an hour
--- without a request. `role` is the one at sign-in: with another one the account has to sign in anew.
+-- A portal session. The cookie holds the token. The session ends at `expires_at` or after half an hour without a request. `role` is the
+-- account's role at sign-in: if it changes, the account must sign in again.
 CREATE TABLE session (
   id         TEXT PRIMARY KEY,
   user_id    TEXT NOT NULL REFERENCES user_account (id) ON DELETE CASCADE,
@@ -51,21 +52,21 @@ CREATE TABLE session (
 CREATE INDEX session_user ON session (user_id);
 CREATE INDEX session_expiry ON session (expires_at);
 
--- A second way to sign in (WebAuthn): the public half of a key that the account's device keeps for one host name.
+-- A passkey (WebAuthn): the public key of a key pair that a device keeps for one host name.
 CREATE TABLE passkey (
   id            TEXT PRIMARY KEY,
   user_id       TEXT NOT NULL REFERENCES user_account (id) ON DELETE CASCADE,
   credential_id BLOB NOT NULL UNIQUE,
   public_key    BLOB NOT NULL,     -- COSE
-  host          TEXT NOT NULL,     -- the relying party's id: it signs for no other
+  host          TEXT NOT NULL,     -- the relying party's id; the key signs for no other
   name          TEXT NOT NULL,
-  counter       INTEGER NOT NULL,  -- of signatures, for those devices that count them: one that goes back is a copy
+  counter       INTEGER NOT NULL,  -- of signatures, if the device counts them; a lower value reveals a copied key
   created_at    INTEGER NOT NULL,
   used_at       INTEGER
 ) STRICT;
 CREATE INDEX passkey_user ON passkey (user_id);
 
--- An API product: scopes, and the rules that say which scope a path and method need. Built-in ones are rewritten at every start.
+-- An API product: scopes, and rules that say which scope a path and method require. Every start rewrites the built-in products.
 CREATE TABLE product (
   id         TEXT PRIMARY KEY,
   name       TEXT NOT NULL UNIQUE,
@@ -77,7 +78,7 @@ CREATE TABLE product (
 ) STRICT;
 CREATE INDEX product_updated ON product (updated_at, id);
 
--- A customer's program that may ask for tokens. A replaced secret stays valid until its end.
+-- A customer's program that may request tokens. A replaced secret stays valid until it expires.
 CREATE TABLE application (
   id                            TEXT PRIMARY KEY,
   name                          TEXT NOT NULL,
@@ -90,22 +91,22 @@ CREATE TABLE application (
   access_token_validity_seconds INTEGER NOT NULL CHECK (access_token_validity_seconds BETWEEN 300 AND 86400),
   scopes                        TEXT NOT NULL CHECK (json_valid(scopes)),
   active                        INTEGER NOT NULL CHECK (active IN (0, 1)),
-  tokens_revoked_through        INTEGER NOT NULL,  -- tokens with a row key up to this one are refused
+  tokens_revoked_through        INTEGER NOT NULL,  -- tokens with a row key up to this one are revoked
   created_at                    INTEGER NOT NULL,
   updated_at                    INTEGER NOT NULL,
   CHECK ((previous_secret_hash IS NULL) = (previous_secret_expires_at IS NULL))
 ) STRICT;
 CREATE INDEX application_user ON application (user_id);
 
--- When an application last got a token or called with one. Gathered in memory and written once a minute. A table of its own: an update
--- of `application` would raise `access_version`, which empties the caches.
+-- When an application last received or used a token. Collected in memory and written once a minute. It is a separate table because an
+-- update of `application` increases `access_version`, which clears the caches.
 CREATE TABLE application_use (
   application_id TEXT PRIMARY KEY REFERENCES application (id) ON DELETE CASCADE,
   last_used_at   INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- An issued access token. The key is ordered by time, so that issuing appends and purging deletes a range. No foreign key:
--- a token whose application is gone is refused by the gate's join and purged when it expires.
+-- An access token. Keys are ordered by time, so issuing appends and purging deletes a range. There is no foreign key: the gate's join
+-- refuses a token without an application, and the purge deletes it when it expires.
 CREATE TABLE access_token (
   key            INTEGER PRIMARY KEY,
   hash           BLOB NOT NULL,
@@ -114,8 +115,8 @@ CREATE TABLE access_token (
   expires_at     INTEGER NOT NULL
 ) STRICT;
 
--- Another number with every write to what a token's grant is made of, and with every session that ends, by whatever program: what
--- was read of grants and sessions under the same number still holds. A new token or session changes none that was there before.
+-- A counter of changes to tokens, applications and users and of ended sessions, by any program. Cached grants and sessions are valid while
+-- it stays the same. New tokens and sessions change no existing ones, so they do not count.
 CREATE TABLE access_version (
   value INTEGER NOT NULL
 ) STRICT;
@@ -128,7 +129,7 @@ CREATE TRIGGER access_token_update AFTER UPDATE ON access_token BEGIN UPDATE acc
 CREATE TRIGGER access_token_delete AFTER DELETE ON access_token BEGIN UPDATE access_version SET value = value + 1; END;
 CREATE TRIGGER session_delete AFTER DELETE ON session BEGIN UPDATE access_version SET value = value + 1; END;
 
--- The built-in example of a guarded API that emits events.
+-- The built-in example of a guarded API that publishes events.
 CREATE TABLE employee (
   user_id     TEXT PRIMARY KEY,
   external_id TEXT UNIQUE,
@@ -153,11 +154,11 @@ CREATE TABLE endpoint (
   api_key                        BLOB NOT NULL,
   secret                         BLOB NOT NULL,
   secret_created_at              INTEGER NOT NULL,
-  next_secret                    BLOB,     -- signs from next_secret_at on
+  next_secret                    BLOB,     -- signs from next_secret_at
   next_secret_created_at         INTEGER,
   next_secret_at                 INTEGER,
-  secret_overlap_ends_at         INTEGER,  -- until then Standard Webhooks has the signatures of both secrets
-  next_api_key                   BLOB,     -- is sent from next_api_key_at on
+  secret_overlap_ends_at         INTEGER,  -- until then Standard Webhooks requests are signed with both secrets
+  next_api_key                   BLOB,     -- sent from next_api_key_at
   next_api_key_at                INTEGER,
   content_encoding               TEXT CHECK (content_encoding = 'gzip'),
   token_challenge                INTEGER NOT NULL CHECK (token_challenge IN (0, 1)),
@@ -172,7 +173,7 @@ CREATE TABLE endpoint (
   client_certificate             TEXT,
   client_private_key             BLOB,
   client_certificate_expires_at  INTEGER,
-  client_certificate_warned_days INTEGER,  -- the last warning given before expiry: 30, 7 or 1
+  client_certificate_warned_days INTEGER,  -- days of the last expiry warning: 30, 7 or 1
   last_verification              TEXT CHECK (last_verification IS NULL OR json_valid(last_verification)),
   created_at                     INTEGER NOT NULL,
   updated_at                     INTEGER NOT NULL,
@@ -184,7 +185,7 @@ CREATE TABLE endpoint (
   CHECK ((client_certificate IS NULL) = (client_private_key IS NULL))
 ) STRICT;
 
--- A customer's PGP public key, for which payloads are encrypted.
+-- A customer's PGP public key. Payloads are encrypted for it.
 CREATE TABLE pgp_key (
   id          TEXT PRIMARY KEY,
   name        TEXT NOT NULL UNIQUE,
@@ -192,24 +193,24 @@ CREATE TABLE pgp_key (
   fingerprint TEXT NOT NULL,
   algorithm   TEXT NOT NULL,
   expires_at  INTEGER,
-  warned_days INTEGER,  -- the last warning given before expiry: 30, 7 or 1
+  warned_days INTEGER,  -- days of the last expiry warning: 30, 7 or 1
   created_at  INTEGER NOT NULL,
   updated_at  INTEGER NOT NULL
 ) STRICT;
 
--- A kind of event that may be published. Built-in ones are rewritten at every start.
+-- An event type that may be published. Every start rewrites the built-in types.
 CREATE TABLE event_type (
   id                  TEXT PRIMARY KEY,
   name                TEXT NOT NULL UNIQUE,
   description         TEXT NOT NULL,
   encryption_required INTEGER NOT NULL CHECK (encryption_required IN (0, 1)),
   built_in            INTEGER NOT NULL CHECK (built_in IN (0, 1)),
-  data_schema         TEXT CHECK (data_schema IS NULL OR json_valid(data_schema)),  -- JSON Schema that an event's data must satisfy
+  data_schema         TEXT CHECK (data_schema IS NULL OR json_valid(data_schema)),  -- JSON Schema of the event's data
   created_at          INTEGER NOT NULL,
   updated_at          INTEGER NOT NULL
 ) STRICT;
 
--- What an administrator asked for: which events go to which endpoint, and how. `number` is its short name in the log tables.
+-- A webhook: which events go to which endpoint, and how. `number` stands for it in the log tables.
 CREATE TABLE webhook (
   number                 INTEGER PRIMARY KEY AUTOINCREMENT CHECK (number < 67108864),
   id                     TEXT NOT NULL UNIQUE,
@@ -232,72 +233,72 @@ CREATE TABLE webhook (
 CREATE INDEX webhook_endpoint ON webhook (endpoint_id);
 CREATE INDEX webhook_encryption_key ON webhook (encryption_key_name);
 
--- The number of a webhook that was deleted and whose log is still to be taken away, in small steps. Nothing shows it any more.
+-- The number of a deleted webhook. Housekeeping deletes its log in small steps.
 CREATE TABLE removed_webhook (number INTEGER PRIMARY KEY) STRICT;
 
--- Where the service is with a webhook: its state, its session, and its cursor over its own log.
--- Records from `cursor_offset` up to `next_offset` wait and belong to no batch yet. `wake_at` is when the dispatcher should look
--- next: null when there is nothing to do, which is why a stopped webhook costs nothing however much it has waiting.
+-- The progress of a webhook: its state, its session, and its cursor in its log. Records from `cursor_offset` to `next_offset` wait and are
+-- in no batch yet. `wake_at` is when the dispatcher looks at the webhook next. It is null when there is nothing to do, so a stopped webhook
+-- costs nothing, however many records wait.
 CREATE TABLE webhook_progress (
   webhook_number     INTEGER PRIMARY KEY REFERENCES webhook (number) ON DELETE CASCADE,
   state              TEXT NOT NULL CHECK (state IN ('stopped', 'started', 'running', 'failing', 'failed')),
-  state_reason       TEXT,  -- a code of a closed list
-  state_detail       TEXT,  -- what the other side answered, where the code alone does not say it
+  state_reason       TEXT,  -- a code from a fixed list
+  state_detail       TEXT,  -- the receiver's answer, if the code alone does not tell it
   state_at           INTEGER NOT NULL,
   session_id         TEXT,
   session_at         INTEGER,
   next_offset        INTEGER NOT NULL,
   cursor_offset      INTEGER NOT NULL,
-  pending_records    INTEGER NOT NULL DEFAULT 0,  -- records in pending batches: the queue's depth without counting
+  pending_records    INTEGER NOT NULL DEFAULT 0,  -- records in pending batches, so that the queue's depth needs no count
   wake_at            INTEGER,
   sent_at            INTEGER,           -- the last attempt, heartbeats included
   failing_since_at   INTEGER,
-  failure_streak     INTEGER NOT NULL,  -- failed attempts in a row that speak of the endpoint, not of the content
-  probe_at           INTEGER,           -- while failing: no attempt before this
-  dead_streak        INTEGER NOT NULL,  -- batches in a row that used up their attempts
-  resume_at          INTEGER,           -- what waited for a retry is being made due since then: a start, or another address
+  failure_streak     INTEGER NOT NULL,  -- consecutive failed attempts caused by the endpoint, not by the content
+  probe_at           INTEGER,           -- while failing: no attempt before this time
+  dead_streak        INTEGER NOT NULL,  -- consecutive batches that used up their attempts
+  resume_at          INTEGER,           -- since then waiting retries are being made due, after a start or a new address
   CHECK (cursor_offset <= next_offset),
   CHECK (wake_at IS NULL OR state IN ('started', 'running', 'failing'))
 ) STRICT;
 CREATE INDEX webhook_progress_wake ON webhook_progress (wake_at) WHERE wake_at IS NOT NULL;
 
--- Which webhooks want an event: its full name, its category with `.*`, or `*`.
+-- The subscriptions of webhooks: an event type, a category with `.*`, or `*`.
 CREATE TABLE subscription (
   pattern        TEXT NOT NULL,
   webhook_number INTEGER NOT NULL REFERENCES webhook (number) ON DELETE CASCADE,
   PRIMARY KEY (pattern, webhook_number)
 ) STRICT, WITHOUT ROWID;
 
--- Something that happened. `key` is the first 53 bits of the time and counter in `id`, so that events are stored in order.
+-- An event. `key` has the first 53 bits of the time and counter in `id`, so that events are stored in order.
 CREATE TABLE event (
   key            INTEGER PRIMARY KEY,
   id             TEXT NOT NULL,
   type           TEXT NOT NULL,
-  data           TEXT,           -- the JSON text that goes out; null once erased
-  subject        TEXT,           -- the person it is about
+  data           TEXT,           -- the JSON text that is sent; null once erased
+  subject        TEXT,           -- the person that the event is about
   correlation_id TEXT NOT NULL,
   actor_id       TEXT,
   created_at     INTEGER NOT NULL,
   erased_at      INTEGER,
-  content_hash   BLOB CHECK (length(content_hash) = 32),  -- of one with an idempotency key; null once erased
+  content_hash   BLOB CHECK (length(content_hash) = 32),  -- if it has an idempotency key; null once erased
   CHECK (erased_at IS NULL OR content_hash IS NULL),
   CHECK ((data IS NULL) = (erased_at IS NOT NULL))
 ) STRICT;
 CREATE INDEX event_subject ON event (subject) WHERE subject IS NOT NULL;
 CREATE INDEX event_erased ON event (erased_at) WHERE erased_at IS NOT NULL;
--- Lists by type, and of what was discarded, newest first: an index ends in the key. The first one is 5 % of what a publish costs the database.
+-- Lists by type and lists of discarded records, newest first: every index ends in the key. The first one takes 5 % of a publish.
 CREATE INDEX event_of_type ON event (type);
 CREATE INDEX event_erased_key ON event (key) WHERE erased_at IS NOT NULL;
--- What is told of a webhook itself, its changes of state: few rows among many, and no other event pays for it.
+-- Events about a webhook's changes of state. They are few, and other events do not pay for this index.
 CREATE INDEX event_of_webhook ON event (data ->> 'webhookId', key) WHERE type GLOB 'webhook.*';
 
--- An erasure of one person's events that somebody asked for. Until it is finished, events of the subject up to `through_key` are not
--- sent any more, overwritten or not yet.
+-- A requested erasure of one person's events. Until it is finished, events of the subject up to `through_key` are not sent, whether they
+-- are overwritten yet or not.
 CREATE TABLE erasure (
   id                   TEXT PRIMARY KEY,
   subject              TEXT NOT NULL,
   actor                TEXT NOT NULL,
-  through_key          INTEGER NOT NULL,  -- the last event that is meant; -1: there was none
+  through_key          INTEGER NOT NULL,  -- the last event of the erasure; -1: there is none
   after_key            INTEGER NOT NULL,  -- events up to this one are overwritten
   events               INTEGER NOT NULL DEFAULT 0,
   deliveries_discarded INTEGER NOT NULL DEFAULT 0,
@@ -308,10 +309,10 @@ CREATE TABLE erasure (
 CREATE INDEX erasure_open ON erasure (subject, through_key) WHERE finished_at IS NULL;
 CREATE INDEX erasure_finished ON erasure (finished_at) WHERE finished_at IS NOT NULL;
 
--- A publisher's idempotency key, kept for 24 hours, and the event it stands for. What that event says is hashed beside its data, so
--- that erasing the event leaves no trace of it here.
+-- A publisher's idempotency key and its event, kept for 24 hours. The hash of the content is stored with the event, so that an erasure
+-- leaves no trace here.
 CREATE TABLE idempotency (
-  publisher  TEXT NOT NULL,  -- the application, or 'command-line'
+  publisher  TEXT NOT NULL,  -- the application's id, or 'command-line'
   key        TEXT NOT NULL,
   event_id   TEXT NOT NULL,
   event_key  INTEGER NOT NULL,
@@ -320,8 +321,8 @@ CREATE TABLE idempotency (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX idempotency_expiry ON idempotency (expires_at);
 
--- The reply to a request with an Idempotency-Key that created something, kept for 24 hours and given again to a repeat of the request.
--- It is sealed with a hash of the request: a reply may show a secret, and a request may hold one that could be guessed from its hash.
+-- The reply to a request with an Idempotency-Key that created a resource, kept for 24 hours and sent again if the request is repeated. It is
+-- encrypted together with a hash of the request, because both may reveal a secret.
 CREATE TABLE kept_reply (
   application_id TEXT NOT NULL,
   key            TEXT NOT NULL,
@@ -331,21 +332,21 @@ CREATE TABLE kept_reply (
 ) STRICT;
 CREATE INDEX kept_reply_expiry ON kept_reply (expires_at);
 
--- The outbox: one row for each event and subscribed webhook, numbered without gaps per webhook. Only publishing adds to it, and
--- only housekeeping takes away: settled records from the old end on. No foreign key here and in the tables below: deleting a
--- webhook would go through all of its log at once.
+-- The outbox: one row for each event and subscribed webhook, numbered without gaps per webhook. Only publishing adds rows, and only
+-- housekeeping deletes them, oldest settled records first. The log tables have no foreign keys, because deleting a webhook would then
+-- delete its whole log at once.
 CREATE TABLE outbox (
   webhook_number INTEGER NOT NULL,
   record_offset  INTEGER NOT NULL,
   event_key      INTEGER NOT NULL,
-  data_bytes     INTEGER,           -- of its data as published, which batches are cut by; null in rows from before version 3
+  data_bytes     INTEGER,           -- size of the data as published, for the size of batches; null: the size of the stored data
   PRIMARY KEY (webhook_number, record_offset)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX outbox_event ON outbox (event_key, webhook_number, record_offset);
 
--- Records that travel together. Batches of a webhook never overlap and cover every record below its cursor; a record's state is
--- its batch's. A claim is a lease: it names its owner and moves `next_attempt_at` to its end, so that without an outcome by then
--- the batch is due again like any other.
+-- Records that are sent together. Batches of a webhook do not overlap and cover every record below its cursor. The state of a record is that
+-- of its batch. A claim is a lease: it names its owner and moves `next_attempt_at` to the end of the lease. Without an outcome by then the
+-- batch is due again.
 CREATE TABLE batch (
   webhook_number   INTEGER NOT NULL,
   first_offset     INTEGER NOT NULL,
@@ -353,7 +354,7 @@ CREATE TABLE batch (
   id               TEXT NOT NULL,
   state            TEXT NOT NULL CHECK (state IN ('pending', 'delivered', 'dead', 'discarded')),
   attempt_count    INTEGER NOT NULL,
-  content_refusals INTEGER NOT NULL,  -- answers in a row that speak of the content; at the second the batch is halved
+  content_refusals INTEGER NOT NULL,  -- consecutive answers that refuse the content; the second one halves the batch
   next_attempt_at  INTEGER,
   lease_owner      TEXT,
   settled_at       INTEGER,
@@ -368,7 +369,7 @@ CREATE INDEX batch_pending ON batch (webhook_number, first_offset) WHERE state =
 CREATE INDEX batch_leased ON batch (webhook_number, first_offset) WHERE lease_owner IS NOT NULL;
 CREATE INDEX batch_dead ON batch (webhook_number, first_offset, last_offset) WHERE state = 'dead';
 
--- One request that was sent for a webhook, and what came of it. Heartbeats and tests carry no offsets.
+-- One request to a receiver and its outcome. Heartbeats and tests have no offsets.
 CREATE TABLE attempt (
   key              INTEGER PRIMARY KEY,
   id               TEXT NOT NULL,
@@ -391,18 +392,18 @@ CREATE TABLE attempt (
 ) STRICT;
 CREATE INDEX attempt_record ON attempt (webhook_number, first_offset, last_offset);
 
--- What happened within `span_seconds` from `at` on, for the overview's charts: at one webhook, or with number 0 in the whole service.
--- Gathered in memory and added here twice a minute. Minutes are kept for two hours, tens of minutes for a day, hours for eight days.
+-- Counts within `span_seconds` from `at`, for charts: of one webhook, or with number 0 of the whole service. Collected in memory and added
+-- here twice a minute. Spans of a minute are kept for two hours, ten minutes for 25 hours, an hour for eight days.
 CREATE TABLE figure (
   span_seconds    INTEGER NOT NULL CHECK (span_seconds IN (60, 600, 3600)),
   webhook_number  INTEGER NOT NULL,
   at              INTEGER NOT NULL,
-  delivered       INTEGER NOT NULL,  -- records, by what an attempt made of them: arrived, to be tried again, given up
+  delivered       INTEGER NOT NULL,  -- records by the outcome of an attempt: delivered, to be retried, dead
   retried         INTEGER NOT NULL,
   dead            INTEGER NOT NULL,
   attempts        INTEGER NOT NULL,  -- requests that carried records
   failed_attempts INTEGER NOT NULL,
-  latencies       TEXT NOT NULL CHECK (json_valid(latencies)),  -- how long they took: [bucket, requests, bucket, requests, …]
+  latencies       TEXT NOT NULL CHECK (json_valid(latencies)),  -- durations: [bucket, requests, bucket, requests, …]
   tokens_issued   INTEGER NOT NULL,
   tokens_refused  INTEGER NOT NULL,
   calls_refused   INTEGER NOT NULL,  -- by the gate
@@ -410,7 +411,7 @@ CREATE TABLE figure (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX figure_at ON figure (span_seconds, at);
 
--- Every administrative change. Each entry carries the hash of the one before, so that a removed or altered one shows.
+-- Administrative changes. Each entry has the hash of the previous entry, which reveals removed and altered entries.
 CREATE TABLE audit (
   number        INTEGER PRIMARY KEY,
   id            TEXT NOT NULL,

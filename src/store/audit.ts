@@ -1,10 +1,10 @@
-/** The audit log: appended in the transaction of the change itself, each entry chained to the one before by its hash. */
+/** The audit log. An entry is written in the transaction of its change and carries the hash of the previous entry. */
 import type { AuditEntry } from '../resources/audit.ts';
 
-/** An entry as it is kept. */
+/** A stored entry. */
 export type AuditRecord = Omit<AuditEntry, 'action'> & { readonly action: string; readonly number: number };
 
-/** Which entries. `action` and `target` are how those begin; `since` is included, `until` is not. */
+/** All given conditions must hold. `action` and `target` are prefixes; `since` is inclusive, `until` exclusive. */
 export type AuditFilter = {
   readonly actor?: string;
   readonly action?: string;
@@ -15,23 +15,20 @@ export type AuditFilter = {
   readonly until?: number;
 };
 
-/**
- * The end of the chain: how many entries there are, and the hash of the last one, which stands for all of them. Written as
- * `<entries>:<hash>`.
- */
+/** The end of the chain: the number of entries and the hash of the last one. Written as `<entries>:<hash>`. */
 export type AuditHead = { readonly entries: number; readonly hash: string };
 
 export type AuditStore = {
-  /** Of something that changed no row, such as a backup that was downloaded. */
+  /** Records an action that changed no row, for example a downloaded backup. */
   append(entry: AuditEntry): Promise<void>;
   get(id: string): Promise<AuditRecord | null>;
-  /** Newest first; `before` is the id of the last entry of the page before, or null. */
+  /** Newest first. `before`: the id of the last entry of the previous page, or null. */
   list(before: string | null, limit: number, filter?: AuditFilter): Promise<AuditRecord[]>;
-  /** The number of the first entry that does not fit its chain, or null when all do. Entries cut from the end leave a chain that fits. */
+  /** The number of the first entry that breaks the chain, or null. Entries removed from the end do not break it. */
   firstBroken(): Promise<number | null>;
   /** Null while the log is empty. */
   head(): Promise<AuditHead | null>;
-  /** Whether the log has, or once ended in, this entry. */
+  /** Whether the log contains the entry of this head. */
   hasHead(head: AuditHead): Promise<boolean>;
 };
 
@@ -39,7 +36,7 @@ export function headText({ entries, hash }: AuditHead): string {
   return `${entries}:${hash}`;
 }
 
-/** Null for what is no head. */
+/** Returns null for any other text. */
 export function parseHead(text: string): AuditHead | null {
   const [, entries, hash] = /^([1-9]\d{0,14}):([0-9a-f]{64})$/.exec(text) ?? [];
   return entries === undefined || hash === undefined ? null : { entries: Number(entries), hash };

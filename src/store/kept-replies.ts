@@ -1,7 +1,7 @@
-/** Replies to requests with an Idempotency-Key (`kept_reply`, contract §4). They are sealed: some show a secret. */
+/** Replies to requests with an Idempotency-Key (`kept_reply`, contract §4). They are sealed, because some contain a secret. */
 import type { Statement } from './sqlite/driver/database.ts';
 
-/** Whose key it is: two applications may use the same one. */
+/** The key and its application. Two applications may use the same key. */
 export type ReplyKey = { readonly applicationId: string; readonly key: string };
 
 export type KeptReply = {
@@ -16,8 +16,8 @@ export type KeptReply = {
 export type KeptReplyStore = {
   find(owner: ReplyKey, now: number): Promise<KeptReply | null>;
   /**
-   * Keeps the reply until `expiresAt`, in the transaction of what it is the reply to. Put first there: of two with the same key the
-   * second is then refused for its key, and not for a name that the first has just taken.
+   * Keeps the reply until `expiresAt`. The statements go first in the transaction of the request: of two requests with the same key the
+   * second one is then refused for its key, and not for a name that the first one took.
    */
   keep(owner: ReplyKey, reply: KeptReply, span: { readonly now: number; readonly expiresAt: number }): Statement[];
 };

@@ -1,6 +1,6 @@
 /**
- * Long work on the database in small steps, so that nobody waits for it: each step is measured, the next one is sized by that, and
- * between two of them others have their turn.
+ * Long work on the database in small steps, so that requests do not wait for it. The duration of a step decides the size of the next one,
+ * and there is a pause between two steps.
  */
 import {
   STEP_PAUSE_FACTOR,
@@ -12,19 +12,19 @@ import {
 } from '../kernel/limits/housekeeping.ts';
 import type { Database, WriteTime } from './sqlite/driver/database.ts';
 
-/** What a step did: whether it was the last one, the rows it took care of, and the longest time for which it held the database. */
+/** `done`: it was the last step. `rows`: the rows that it processed. `took`: the longest time for which it held the database. */
 export type StepResult = { readonly done: boolean; readonly rows: number; readonly took: WriteTime };
-/** Does a piece of the work: about `size` rows. */
+/** Processes about `size` rows. */
 export type Step<Result extends StepResult = StepResult> = (size: number) => Promise<Result>;
 
 export const NO_TIME: WriteTime = { statementsMs: 0, commitMs: 0 };
 
-/** What a step is to begin with. */
+/** The size of the first step. */
 export const FIRST_SIZE: number = STEP_ROWS_FIRST;
 
 /**
- * The size of the next step: half after one that took longer than 5 ms, a quarter more after one well below. A commit that is slow by
- * itself, on a slow disk, is not made faster by fewer rows: only what takes part in it for at least 1 ms is made smaller.
+ * The size of the next step: half after a step that took longer than STEP_TARGET_MS, a quarter more after a much shorter one. If the commit
+ * alone is slow, on a slow disk, fewer rows would not help: the statements must have taken at least a fifth of the target.
  */
 export function nextSize(size: number, { statementsMs, commitMs }: WriteTime): number {
   const tookMs = statementsMs + commitMs;
@@ -34,12 +34,12 @@ export function nextSize(size: number, { statementsMs, commitMs }: WriteTime): n
   return tookMs < STEP_TARGET_MS / 2 ? Math.min(STEP_ROWS_MAX, Math.ceil(size * 1.25)) : size;
 }
 
-/** How long to leave the database to others after a step: four times as long as it took. */
+/** The pause after a step, in which other work has the database: a multiple of the step's duration. */
 export function pauseMs({ took }: StepResult): number {
   return Math.max(STEP_PAUSE_MIN_MS, (took.statementsMs + took.commitMs) * STEP_PAUSE_FACTOR);
 }
 
-/** Lets work use the database and says how long its longest single read or commit held it. */
+/** Runs work and adds how long its longest single read or commit held the database. */
 export async function measured<Result>(
   db: Database,
   work: (db: Database) => Promise<Result>,
