@@ -1,11 +1,17 @@
+/** Deliveries and attempts in the store. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import fc from 'fast-check';
-import { createIds, type DeliveryAddress, deliveryAddress, deliveryId } from '../../src/kernel/ids.ts';
+import type { AttemptRecord } from '../../src/delivery/attempt.ts';
+import { createIds, type DeliveryAddress, deliveryAddress, deliveryId, firstRowKeyAt } from '../../src/kernel/ids.ts';
+import { ATTEMPTS_LOOKED_THROUGH } from '../../src/kernel/limits/log.ts';
+import { NO_TIMINGS } from '../../src/outbound/outcome.ts';
 import type { DeliveryFilter } from '../../src/store/deliveries.ts';
+import { ConstraintViolation } from '../../src/store/errors.ts';
+import { attemptStatement } from '../../src/store/sqlite/delivery/attempts.ts';
 import type { Delivery } from '../../src/webhooks/delivery.ts';
 import { newEvent, subscribe } from '../support/events.ts';
-import { NOW, openTestStore, type TestStore } from '../support/store.ts';
+import { leavingNothing, NOW, openTestStore, type TestStore } from '../support/store.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -218,5 +224,231 @@ describe('the offsets of a stretch of time', () => {
     assert.equal(await between(s.some, 1, 3), null);
     assert.equal(await between(s.all, 30, 60), null);
     assert.equal(await between(99, 0, 60), null);
+  });
+});
+
+const WEBHOOKS = 8;
+const STATES = ['dead', 'pending', 'delivered'] as const;
+
+type Log = {
+  /** For each record when its event happened, in tenths of a second; neighbours may stand in another order than they happened in. */
+  readonly moments: readonly number[];
+  /** Batches from the beginning on; what they do not reach waits. */
+  readonly batches: readonly (readonly [size: number, state: (typeof STATES)[number]])[];
+};
+
+const log: fc.Arbitrary<Log> = fc.record({
+  moments: fc
+    .uniqueArray(fc.nat(400), { maxLength: 60 })
+    .chain((some) =>
+      fc.array(fc.nat(12), { minLength: some.length, maxLength: some.length }).map((by) => shaken(some, by)),
+    ),
+  batches: fc.array(fc.tuple(fc.integer({ min: 1, max: 9 }), fc.constantFrom(...STATES)), { maxLength: 8 }),
+});
+
+it('deliveries of many webhooks in one state are merged in the order of their events, none missed and none twice', async (t) => {
+  const s = await openTestStore(t);
+  s.database.connection.pragma('synchronous = OFF');
+  for (let n = 0; n < WEBHOOKS; n++) await subscribe(s, ['*']);
+  const { connection } = s.database;
+  const event = connection.prepare(
+    `INSERT OR IGNORE INTO event (key, id, type, data, correlation_id, created_at) VALUES (?, 'id', 'order.placed', '{}', 'c', ?)`,
+  );
+  const outbox = connection.prepare('INSERT INTO outbox (webhook_number, record_offset, event_key) VALUES (?, ?, ?)');
+  const batch = connection.prepare(
+    `INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at, settled_at)
+     VALUES (?, ?, ?, 'id', ?, 1, 0, ?, ?)`,
+  );
+  const progress = connection.prepare(
+    'UPDATE webhook_progress SET next_offset = ?, cursor_offset = ?, pending_records = ? WHERE webhook_number = ?',
+  );
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(log, { minLength: WEBHOOKS, maxLength: WEBHOOKS }),
+      fc.constantFrom('dead' as const, 'pending' as const),
+      fc.option(fc.nat(400), { nil: undefined }),
+      fc.integer({ min: 1, max: 40 }),
+      async (logs, state, until, limit) => {
+        connection.exec('DELETE FROM event; DELETE FROM outbox; DELETE FROM batch');
+        const wanted: { moment: number; webhookNumber: number; offset: number }[] = [];
+        for (const [index, { moments, batches }] of logs.entries()) {
+          const webhookNumber = index + 1;
+          let cursor = 0;
+          let pending = 0;
+          const states: string[] = moments.map(() => 'pending');
+          for (const [offset, moment] of moments.entries()) {
+            event.run(firstRowKeyAt(NOW + moment * 100), NOW + moment * 100);
+            outbox.run(webhookNumber, offset, firstRowKeyAt(NOW + moment * 100));
+          }
+          for (const [size, of] of batches) {
+            const end = Math.min(cursor + size, moments.length);
+            if (end === cursor) break;
+            const isPending = of === 'pending';
+            batch.run(webhookNumber, cursor, end - 1, of, isPending ? NOW : null, isPending ? null : NOW);
+            states.fill(of, cursor, end);
+            pending += isPending ? end - cursor : 0;
+            cursor = end;
+          }
+          progress.run(moments.length, cursor, pending, webhookNumber);
+          for (const [offset, moment] of moments.entries()) {
+            if (states[offset] === state && (until === undefined || moment < until))
+              wanted.push({ moment, webhookNumber, offset });
+          }
+        }
+        wanted.sort((a, b) => b.moment - a.moment || b.webhookNumber - a.webhookNumber || b.offset - a.offset);
+        const filter = { state, ...(until === undefined ? {} : { until: NOW + until * 100 }) };
+        const found = await everyPlace(s, filter, limit);
+        assert.deepEqual(
+          found,
+          wanted.map(({ webhookNumber, offset }) => `${webhookNumber} ${offset}`),
+        );
+      },
+    ),
+    { numRuns: 60 },
+  );
+});
+
+/** In order, but for some that are moved a few places on. */
+function shaken(moments: readonly number[], by: readonly number[]): number[] {
+  return moments
+    .toSorted((a, b) => a - b)
+    .map((moment, at) => ({ moment, place: at + (by[at] ?? 0) }))
+    .sort((a, b) => a.place - b.place)
+    .map(({ moment }) => moment);
+}
+
+async function everyPlace({ store }: TestStore, filter: DeliveryFilter, limit: number): Promise<string[]> {
+  const found: string[] = [];
+  for (let before: DeliveryAddress | null = null; ; ) {
+    const { items, next } = await store.deliveries.list(filter, before, limit);
+    assert.ok(items.length <= limit);
+    found.push(...items.map(({ webhookNumber, offset }) => `${webhookNumber} ${offset}`));
+    if (next === null) return found;
+    before = deliveryAddress(next);
+  }
+}
+
+function attempt({ ids }: TestStore, webhookNumber: number, more: Partial<AttemptRecord> = {}): AttemptRecord {
+  return {
+    id: ids.uuid(),
+    webhookNumber,
+    kind: 'delivery',
+    batchId: 'batch',
+    firstOffset: 0,
+    lastOffset: 9,
+    attemptNumber: 1,
+    startedAt: NOW,
+    requestHeaders: { 'content-type': 'application/json', 'x-api-key': '[secret]' },
+    responseStatus: 200,
+    responseHeaders: { server: 'test' },
+    responseBody: Buffer.from([0, 255, 128]),
+    errorClass: null,
+    errorMessage: null,
+    timings: { ...NO_TIMINGS, totalMs: 12 },
+    ...more,
+  };
+}
+
+describe('the attempts', () => {
+  it('are kept as they were, with an answer or without one', async (t) => {
+    const s = await openTestStore(t);
+    const number = await subscribe(s, ['*']);
+    const answered = attempt(s, number);
+    const failed = attempt(s, number, {
+      ...{ responseStatus: null, responseHeaders: null, responseBody: null, attemptNumber: 2 },
+      ...{ errorClass: 'dns', errorMessage: 'no such host', timings: NO_TIMINGS },
+    });
+    await s.database.commit([attemptStatement(answered), attemptStatement(failed)]);
+    assert.deepEqual(await s.store.attempts.ofRecord(number, 5, 10), [answered, failed]);
+    assert.deepEqual(await s.store.attempts.get(failed.id), failed);
+    assert.equal(await s.store.attempts.get(s.ids.uuid()), null);
+    assert.equal(await s.store.attempts.get('no id'), null);
+  });
+
+  it('of a record are those whose batch held it, oldest first, up to the limit', async (t) => {
+    const s = await openTestStore(t);
+    const [number, other] = [await subscribe(s, ['*']), await subscribe(s, ['*'])];
+    const spans = [
+      [0, 999],
+      [0, 0],
+      [1, 500],
+      [501, 999],
+      [1000, 1999],
+    ] as const;
+    const made = spans.map(([firstOffset, lastOffset]) => attempt(s, number, { firstOffset, lastOffset }));
+    const elsewhere = attempt(s, other, { firstOffset: 0, lastOffset: 999 });
+    const heartbeat = attempt(s, number, { kind: 'heartbeat', batchId: null, firstOffset: null, lastOffset: null });
+    await s.database.commit([...made, elsewhere, heartbeat].map(attemptStatement));
+    const spansOf = async (offset: number, limit = 10) =>
+      (await s.store.attempts.ofRecord(number, offset, limit))
+        .map(({ firstOffset, lastOffset }) => `${firstOffset}-${lastOffset}`)
+        .join(' ');
+    assert.equal(await spansOf(0), '0-999 0-0');
+    assert.equal(await spansOf(1), '0-999 1-500');
+    assert.equal(await spansOf(999), '0-999 501-999');
+    assert.equal(await spansOf(1000), '1000-1999');
+    assert.equal(await spansOf(2000), '');
+    assert.equal(await spansOf(0, 1), '0-0', 'the last ones');
+  });
+
+  it('of a webhook are told newest first, heartbeats and tests among them, however many others sent meanwhile', async (t) => {
+    const s = await openTestStore(t);
+    s.database.connection.pragma('synchronous = OFF');
+    const [quiet, busy] = [await subscribe(s, ['*']), await subscribe(s, ['*'])];
+    const [some, other] = [
+      { firstOffset: 0, lastOffset: 0 },
+      { firstOffset: null, lastOffset: null, batchId: null },
+    ];
+    const made = [
+      attempt(s, quiet, some),
+      attempt(s, quiet, { ...other, kind: 'heartbeat' }),
+      attempt(s, quiet, { firstOffset: 1, lastOffset: 3 }),
+      attempt(s, quiet, { ...other, kind: 'test' }),
+    ];
+    await s.database.commit(made.map(attemptStatement));
+    const newest = made.toReversed();
+    const latestOf = (number: number, limit: number) => s.store.attempts.latestOf(number, limit);
+    assert.deepEqual(await latestOf(quiet, 10), newest);
+    assert.deepEqual(await latestOf(quiet, 2), newest.slice(0, 2));
+    assert.deepEqual(await latestOf(busy, 10), []);
+    const others = Array.from({ length: ATTEMPTS_LOOKED_THROUGH }, (_, n) =>
+      attempt(s, busy, { firstOffset: n, lastOffset: n }),
+    );
+    await s.database.commit(others.map(attemptStatement));
+    assert.deepEqual(await latestOf(quiet, 10), newest, 'found although none is among the last of all');
+    assert.deepEqual(await latestOf(busy, 3), others.toReversed().slice(0, 3));
+    assert.deepEqual(await s.store.attempts.latest(3), others.toReversed().slice(0, 3));
+  });
+
+  it('tell which records travelled as a batch, by the id that receivers know', async (t) => {
+    const s = await openTestStore(t);
+    const number = await subscribe(s, ['*']);
+    const [batchId, other] = [s.ids.uuid(), s.ids.uuid()];
+    s.advance(60_000);
+    const made = [
+      attempt(s, number, { batchId: other, firstOffset: 0, lastOffset: 4 }),
+      attempt(s, number, { batchId, firstOffset: 5, lastOffset: 7 }),
+      attempt(s, number, { batchId, kind: 'heartbeat', firstOffset: null, lastOffset: null }),
+    ];
+    await s.database.commit(made.map(attemptStatement));
+    assert.deepEqual(await s.store.attempts.batch(batchId), { webhookNumber: number, first: 5, last: 7 });
+    assert.deepEqual(await s.store.attempts.batch(other), { webhookNumber: number, first: 0, last: 4 });
+    assert.equal(await s.store.attempts.batch(s.ids.uuid()), null);
+    assert.equal(await s.store.attempts.batch('no id'), null);
+  });
+
+  it('of a delivery have both offsets, all others none', async (t) => {
+    const s = await openTestStore(t);
+    const number = await subscribe(s, ['*']);
+    const wrong: Partial<AttemptRecord>[] = [
+      { firstOffset: null },
+      { lastOffset: null },
+      { firstOffset: null, lastOffset: null },
+      { kind: 'test' },
+    ];
+    for (const more of wrong) {
+      const statement = attemptStatement(attempt(s, number, more));
+      await leavingNothing(s, () => assert.rejects(s.database.commit([statement]), ConstraintViolation));
+    }
   });
 });

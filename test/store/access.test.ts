@@ -1,0 +1,469 @@
+/** Users, applications, tokens and the version of access in the store. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import fc from 'fast-check';
+import type { Application } from '../../src/access/application.ts';
+import type { User } from '../../src/access/user.ts';
+import { firstRowKeyAt } from '../../src/kernel/ids.ts';
+import { ConstraintViolation, StaleWrite } from '../../src/store/errors.ts';
+import { purgeTokens } from '../../src/store/sqlite/access/tokens.ts';
+import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
+import { tokensOf } from '../support/issued.ts';
+import { ACTOR, makeApplication, makeUser, openTestServices, type TestServices } from '../support/services.ts';
+import { leavingNothing, NOW, openTestStore } from '../support/store.ts';
+
+const user = (id: string, more: Partial<User> = {}): User => ({
+  ...{ id, userName: `user ${id}`, displayName: null, email: null, active: true, role: 'service' },
+  ...{ permissions: ['a:view'], constraints: {}, passwordHash: null, createdAt: NOW, updatedAt: NOW },
+  ...more,
+});
+
+describe('the user store', () => {
+  it('is empty at first, and keeps users as they were given', async (t) => {
+    const { store, entry } = await openTestStore(t);
+    assert.equal(await store.users.isEmpty(), true);
+    const full = user('1', {
+      displayName: 'Ä',
+      email: 'a@example.com',
+      role: 'operator',
+      constraints: { divisions: ['x'] },
+      passwordHash: 'scrypt$',
+    });
+    await store.users.insert(full, entry());
+    assert.equal(await store.users.isEmpty(), false);
+    assert.deepEqual(await store.users.get('1'), full);
+    assert.deepEqual(await store.users.getByName('user 1'), full);
+    assert.equal(await store.users.get('2'), null);
+    assert.deepEqual(await store.users.getByName('USER 1'), full);
+  });
+
+  it('lists in order of creation, from after an id on', async (t) => {
+    const { store, entry } = await openTestStore(t);
+    for (const id of ['2', '1', '3']) await store.users.insert(user(id), entry());
+    const ids = async (after: string, limit: number) => (await store.users.list(after, limit)).map(({ id }) => id);
+    assert.deepEqual(await ids('', 10), ['1', '2', '3']);
+    assert.deepEqual(await ids('', 2), ['1', '2']);
+    assert.deepEqual(await ids('2', 2), ['3']);
+    assert.deepEqual(await ids("' OR 1=1 --", 0), []);
+    assert.deepEqual(await ids("' OR ''='", 10), ['1', '2', '3']);
+  });
+
+  it('writes a row only as it was read, and audits every write in the same transaction', async (t) => {
+    const s = await openTestStore(t);
+    const before = user('1');
+    await s.store.users.insert(before, s.entry());
+    const after = { ...before, displayName: 'x', updatedAt: NOW + 1 };
+    await s.store.users.update(after, before, s.entry());
+    await leavingNothing(s, () =>
+      assert.rejects(s.store.users.update({ ...after, displayName: 'y' }, before, s.entry()), StaleWrite),
+    );
+    await leavingNothing(s, () => assert.rejects(s.store.users.update(user('2'), user('2'), s.entry()), StaleWrite));
+    await leavingNothing(s, () =>
+      assert.rejects(s.store.users.insert(user('2', { userName: 'user 1' }), s.entry()), ConstraintViolation),
+    );
+    await leavingNothing(s, () => assert.rejects(s.store.users.remove('2', s.entry()), StaleWrite));
+    await s.store.users.remove('1', s.entry());
+    assert.deepEqual(s.rows('SELECT count(*) AS entries FROM audit'), [{ entries: 3 }]);
+    assert.equal(await s.store.users.isEmpty(), true);
+  });
+
+  it('ends the tokens of a user’s applications for good when the user is switched off, and of nobody else', async (t) => {
+    const s = await openTestServices(t);
+    const { application } = await makeApplication(s);
+    const { application: other } = await makeApplication(s);
+    const issuedBefore = s.ids.rowKey();
+    await s.users.patch(application.userId, { displayName: 'still on' }, ACTOR);
+    assert.equal((await s.applications.get(application.id)).tokensRevokedThrough, 0);
+    await s.users.patch(application.userId, { active: false }, ACTOR);
+    const ended = (await s.applications.get(application.id)).tokensRevokedThrough;
+    assert.ok(ended > issuedBefore && ended < s.ids.rowKey());
+    await s.users.patch(application.userId, { active: true }, ACTOR);
+    assert.equal((await s.applications.get(application.id)).tokensRevokedThrough, ended);
+    assert.equal((await s.applications.get(other.id)).tokensRevokedThrough, 0);
+  });
+});
+
+describe('the application store', () => {
+  const application = (id: string, userId: string, more: Partial<Application> = {}): Application => ({
+    ...{
+      id,
+      userId,
+      name: id,
+      clientId: `client ${id}`,
+      secretHash: Buffer.alloc(32, 1),
+      scopes: ['a:view', 'b:view'],
+    },
+    ...{ previousSecretHash: null, previousSecretExpiresAt: null, accessTokenValiditySeconds: 3600, active: true },
+    ...{ tokensRevokedThrough: 2 ** 53 - 1, lastUsedAt: null, secretCreatedAt: NOW, createdAt: NOW, updatedAt: NOW },
+    ...more,
+  });
+
+  it('finds a client by its id, with whether its user is active', async (t) => {
+    const s = await openTestServices(t);
+    const { id: userId } = await makeUser(s);
+    const kept = application('1', userId, {
+      previousSecretHash: Buffer.alloc(32, 2),
+      previousSecretExpiresAt: NOW + 1,
+    });
+    await s.store.applications.insert(kept, s.entry());
+    assert.deepEqual(await s.store.applications.get('1'), kept);
+    const { lastUsedAt: _, ...client } = kept;
+    assert.deepEqual(await s.store.applications.getClient('client 1'), { ...client, userActive: true });
+    await s.users.patch(userId, { active: false }, ACTOR);
+    assert.equal((await s.store.applications.getClient('client 1'))?.userActive, false);
+    assert.equal(await s.store.applications.getClient('client 2'), null);
+    assert.equal(await s.store.applications.getClient("' OR '1'='1"), null);
+  });
+
+  it('names the first few of a user, and those that hold any of some scopes', async (t) => {
+    const s = await openTestServices(t);
+    const { id: one } = await makeUser(s);
+    const { id: other } = await makeUser(s);
+    for (let n = 10; n < 25; n++) await s.store.applications.insert(application(`a${n}`, one), s.entry());
+    await s.store.applications.insert(application('b', other, { scopes: ['c:view'] }), s.entry());
+    await s.store.applications.insert(application('c', other, { scopes: [] }), s.entry());
+    const names = (found: readonly Application[]) => found.map(({ id }) => id).join(' ');
+    assert.equal(names(await s.store.applications.ofUser(one)), 'a10 a11 a12 a13 a14 a15 a16 a17 a18 a19');
+    assert.equal(names(await s.store.applications.ofUser(other)), 'b c');
+    assert.equal(names(await s.store.applications.holding(['c:view', 'd:view'])), 'b');
+    assert.equal(names(await s.store.applications.holding(['a:view'])), 'a10 a11 a12 a13 a14 a15 a16 a17 a18 a19');
+    assert.equal(names(await s.store.applications.holding(['a:vie', 'a:view b:view', '%'])), '');
+    assert.equal(names(await s.store.applications.holding([])), '');
+  });
+
+  const broken: readonly [what: string, kind: string, more: Partial<Application>][] = [
+    ['a user that does not exist', 'foreign_key', { userId: 'nobody' }],
+    ['a client id that another has', 'unique', { clientId: 'client 1' }],
+    ['299 seconds', 'check', { accessTokenValiditySeconds: 299 }],
+    ['86401 seconds', 'check', { accessTokenValiditySeconds: 86_401 }],
+    ['a hash of another length', 'check', { secretHash: Buffer.alloc(31) }],
+    ['a previous secret without an end', 'check', { previousSecretHash: Buffer.alloc(32) }],
+    ['the end of no previous secret', 'check', { previousSecretExpiresAt: NOW }],
+  ];
+  for (const [what, kind, more] of broken) {
+    it(`takes no row with ${what}, whatever the code above thinks`, async (t) => {
+      const s = await openTestServices(t);
+      const { id: userId } = await makeUser(s);
+      await s.store.applications.insert(application('1', userId), s.entry());
+      await leavingNothing(s, () =>
+        assert.rejects(s.store.applications.insert(application('2', userId, more), s.entry()), (error) => {
+          assert.ok(error instanceof ConstraintViolation);
+          return error.kind === kind;
+        }),
+      );
+    });
+  }
+
+  it('does not let a user go that an application acts as', async (t) => {
+    const s = await openTestServices(t);
+    const { application: bound } = await makeApplication(s);
+    await leavingNothing(s, () =>
+      assert.rejects(s.store.users.remove(bound.userId, s.entry()), { kind: 'foreign_key' }),
+    );
+  });
+});
+
+const SCOPES = ['employees:edit', 'employees:view'];
+
+const keys = ({ rows }: TestServices): unknown[] =>
+  rows('SELECT key FROM access_token ORDER BY key').map(({ key }) => key);
+
+/** Rows as they lie there when their applications are long gone. */
+function layTokens({ database }: TestServices, tokens: readonly { key: number; expiresAt: number }[]): void {
+  const insert = database.connection.prepare("INSERT INTO access_token VALUES (?, ?, 'gone', 'a:view', ?)");
+  for (const { key, expiresAt } of tokens) insert.run(key, Buffer.alloc(32), expiresAt);
+}
+
+/** A token to be issued for an application as it is now. */
+async function tokenFor({ store }: TestServices, applicationId: string, key: number) {
+  const { tokensRevokedThrough = 0, scopes = [] } = (await store.applications.get(applicationId)) ?? {};
+  const hash = Buffer.alloc(32, key % 256);
+  return { key, hash, applicationId, scope: scopes.join(' '), expiresAt: NOW + 1000, tokensRevokedThrough };
+}
+
+describe('the token store', () => {
+  it('finds a token with its application and user as they are now', async (t) => {
+    const s = await openTestServices(t);
+    const user = await makeUser(s, { permissions: ['b:x', 'a:x'], constraints: { divisions: ['sales'] } });
+    const { application } = await makeApplication(s, { userId: user.id, scopes: SCOPES });
+    const issued = await tokenFor(s, application.id, 7);
+    await s.store.tokens.issue(issued);
+    const found = await s.store.tokens.find(7);
+    assert.deepEqual(found, {
+      ...issued,
+      clientId: application.clientId,
+      applicationActive: true,
+      tokensRevokedThrough: 0,
+      userId: user.id,
+      userName: user.userName,
+      userActive: true,
+      role: 'service',
+      permissions: ['a:x', 'b:x'],
+      constraints: { divisions: ['sales'] },
+    });
+    await s.users.patch(user.id, { active: false, permissions: [], constraints: { divisions: null } }, ACTOR);
+    await s.applications.patch(application.id, { active: false }, ACTOR);
+    const later = await s.store.tokens.find(7);
+    assert.deepEqual(
+      [later?.applicationActive, later?.userActive, later?.permissions, later?.constraints],
+      [false, false, [], {}],
+    );
+    assert.ok((later?.tokensRevokedThrough ?? 0) > 7);
+  });
+
+  it('finds nothing for a key without a row, and none of an application that is gone', async (t) => {
+    const s = await openTestServices(t);
+    layTokens(s, [{ key: 7, expiresAt: NOW + 1000 }]);
+    assert.equal(await s.store.tokens.find(7), null);
+    assert.equal(await s.store.tokens.find(8), null);
+  });
+
+  it('finds no scope that was taken from the application since, in tokens issued before', async (t) => {
+    const s = await openTestServices(t);
+    const { application } = await makeApplication(s, { scopes: ['employees:edit', 'employees:view'] });
+    await s.store.tokens.issue(await tokenFor(s, application.id, 7));
+    await s.applications.patch(application.id, { scopes: ['employees:view', 'employees:create'] }, ACTOR);
+    assert.equal((await s.store.tokens.find(7))?.scope, 'employees:view');
+    await s.applications.patch(application.id, { scopes: [] }, ACTOR);
+    assert.equal((await s.store.tokens.find(7))?.scope, '');
+  });
+
+  it('issues a key once', async (t) => {
+    const s = await openTestServices(t);
+    const { application } = await makeApplication(s);
+    const token = await tokenFor(s, application.id, 7);
+    await s.store.tokens.issue(token);
+    await leavingNothing(s, () => assert.rejects(s.store.tokens.issue(token), ConstraintViolation));
+  });
+
+  const meanwhile: readonly [what: string, change: (s: TestServices, application: Application) => Promise<unknown>][] =
+    [
+      ['its tokens were revoked', (s, { id }) => s.applications.revokeTokens(id, ACTOR)],
+      ['it was switched off', (s, { id }) => s.applications.patch(id, { active: false }, ACTOR)],
+      ['its user was switched off', (s, { userId }) => s.users.patch(userId, { active: false }, ACTOR)],
+      ['it was deleted', (s, { id }) => s.applications.remove(id, ACTOR)],
+    ];
+  for (const [what, change] of meanwhile) {
+    it(`issues nothing for an application when ${what} after it was authenticated`, async (t) => {
+      const s = await openTestServices(t);
+      const { application } = await makeApplication(s);
+      const token = await tokenFor(s, application.id, s.ids.rowKey() + 1_000_000);
+      await change(s, application);
+      await leavingNothing(s, () => assert.rejects(s.store.tokens.issue(token), StaleWrite));
+      if (what === 'its tokens were revoked') return;
+      const readAnew = await tokenFor(s, application.id, token.key);
+      await leavingNothing(s, () => assert.rejects(s.store.tokens.issue(readAnew), StaleWrite));
+    });
+  }
+
+  it('forgets a token of its own application only', async (t) => {
+    const s = await openTestServices(t);
+    const { application } = await makeApplication(s);
+    for (const key of [7, 8]) await s.store.tokens.issue(await tokenFor(s, application.id, key));
+    await leavingNothing(s, () => s.store.tokens.revoke(7, 'other'));
+    await leavingNothing(s, () => s.store.tokens.revoke(9, application.id));
+    await s.store.tokens.revoke(7, application.id);
+    assert.deepEqual(keys(s), [8]);
+  });
+
+  it('keeps no hash of anything else than the token, and never its text', async (t) => {
+    const s = await openTestServices(t);
+    const { application, clientSecret } = await makeApplication(s);
+    const client = await s.tokens.authenticate({ clientId: application.clientId, clientSecret });
+    const { accessToken } = await s.tokens.issue(client, undefined);
+    const kept = JSON.stringify([
+      s.rows('SELECT hex(hash) FROM access_token'),
+      s.rows('SELECT hex(secret_hash) FROM application'),
+      s.rows('SELECT * FROM audit'),
+    ]);
+    assert.ok(!kept.includes(accessToken) && !kept.includes(clientSecret));
+  });
+});
+
+describe('the sweep of expired tokens', () => {
+  async function sweep(s: TestServices, limit: number): Promise<{ purged: number; steps: number }> {
+    let purged = 0;
+    let steps = 0;
+    for (let after: number | null = 0; after !== null; steps += 1) {
+      const step: { next: number | null; purged: number } = await purgeTokens(s.database, after, limit, s.clock());
+      purged += step.purged;
+      after = step.next;
+      assert.ok(steps < 1000, 'the sweep does not end');
+    }
+    return { purged, steps };
+  }
+
+  it('deletes exactly what has expired, whatever the size of its steps', async (t) => {
+    const s = await openTestServices(t);
+    const lifetimes = fc.array(fc.integer({ min: -3000, max: 3000 }), { maxLength: 40 });
+    await fc.assert(
+      fc.asyncProperty(lifetimes, fc.integer({ min: 1, max: 12 }), async (expiries, limit) => {
+        s.database.connection.exec('DELETE FROM access_token');
+        const tokens = expiries.map((ms, n) => ({ key: firstRowKeyAt(NOW - 4000 + n), expiresAt: NOW + ms }));
+        layTokens(s, tokens);
+        const alive = tokens.filter(({ expiresAt }) => expiresAt > NOW);
+        const { purged } = await sweep(s, limit);
+        assert.deepEqual(
+          keys(s),
+          alive.map(({ key }) => key),
+        );
+        assert.equal(purged, tokens.length - alive.length);
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it('looks at no more rows than asked, and says where to go on', async (t) => {
+    const s = await openTestServices(t);
+    layTokens(
+      s,
+      Array.from({ length: 10 }, (_, n) => ({ key: n + 1, expiresAt: n < 5 ? NOW : NOW + 1 })),
+    );
+    assert.deepEqual(await purgeTokens(s.database, 0, 4, NOW), { next: 4, purged: 4 });
+    assert.deepEqual(await purgeTokens(s.database, 4, 4, NOW), { next: 8, purged: 1 });
+    assert.deepEqual(await purgeTokens(s.database, 8, 4, NOW), { next: null, purged: 0 });
+    assert.deepEqual(keys(s), [6, 7, 8, 9, 10]);
+  });
+
+  it('ends where tokens were issued at or after now, which cannot have expired', async (t) => {
+    const s = await openTestServices(t);
+    const first = firstRowKeyAt(NOW);
+    layTokens(s, [
+      { key: first - 1, expiresAt: NOW },
+      { key: first, expiresAt: NOW + 1 },
+      { key: first + 1, expiresAt: NOW + 1 },
+    ]);
+    assert.deepEqual(await purgeTokens(s.database, 0, 2, NOW), { next: null, purged: 1 });
+  });
+
+  it('has nothing to do in an empty table', async (t) => {
+    const s = await openTestServices(t);
+    assert.deepEqual(await purgeTokens(s.database, 0, 10, NOW), { next: null, purged: 0 });
+  });
+});
+
+/** Whether the version is another one after the work, as the next turn of the event loop sees it. */
+async function isChangedBy(s: TestServices, work: () => unknown): Promise<boolean> {
+  const before = s.store.tokens.version();
+  await work();
+  await turn();
+  return s.store.tokens.version() !== before;
+}
+
+describe('the version of what access depends on', () => {
+  const changes: readonly [what: string, change: (s: TestServices, id: string, userId: string) => unknown][] = [
+    ['an application is changed', (s, id) => s.applications.patch(id, { name: 'renamed' }, ACTOR)],
+    ['its tokens are revoked', (s, id) => s.applications.revokeTokens(id, ACTOR)],
+    ['it is deleted', (s, id) => s.applications.remove(id, ACTOR)],
+    ['its user is changed', (s, _, userId) => s.users.patch(userId, { permissions: ['a:b'] }, ACTOR)],
+    ['a token is revoked', async (s, id) => s.store.tokens.revoke((await tokensOf(s, id))[0] ?? 0, id)],
+  ];
+  for (const [what, change] of changes) {
+    it(`is another one once ${what}`, async (t) => {
+      const s = await openTestServices(t);
+      const user = await makeUser(s);
+      const { application } = await makeApplication(s, { userId: user.id });
+      await s.tokens.issue({ ...application, userActive: true }, undefined);
+      assert.equal(await isChangedBy(s, () => change(s, application.id, user.id)), true);
+    });
+  }
+
+  it('is another one before whoever changed something hears that it is done', async (t) => {
+    const s = await openTestServices(t);
+    const { application } = await makeApplication(s);
+    const before = s.store.tokens.version();
+    // No turn of the event loop in between.
+    const heard = s.applications.revokeTokens(application.id, ACTOR).then(() => s.store.tokens.version());
+    assert.notEqual(await heard, before);
+  });
+
+  it('stays while tokens are issued and other things are written', async (t) => {
+    const s = await openTestServices(t);
+    const { application } = await makeApplication(s);
+    await s.eventTypes.create({ name: 'order.placed' }, ACTOR);
+    const others = async (): Promise<void> => {
+      await s.tokens.issue({ ...application, userActive: true }, undefined);
+      await s.publish({ type: 'order.placed', data: {} }, ACTOR);
+      await s.store.settings.proveWritable(1);
+    };
+    assert.equal(await isChangedBy(s, others), false);
+  });
+
+  it('is another one in the next turn once another process, whichever, has written what grants are made of', async (t) => {
+    const s = await openTestServices(t);
+    const { application } = await makeApplication(s);
+    await s.tokens.issue({ ...application, userActive: true }, undefined);
+    const other = openSqlite(s.path);
+    t.after(() => other.close());
+    const changes: readonly [sql: string, isOne: boolean][] = [
+      ['UPDATE application SET active = 0', true],
+      ["INSERT INTO setting VALUES ('other', x'00')", false],
+      ['UPDATE user_account SET active = 0', true],
+      ['INSERT INTO access_token SELECT key + 1, hash, application_id, scope, expires_at FROM access_token', false],
+      ['UPDATE access_token SET expires_at = 0', true],
+      ['DELETE FROM access_token WHERE key = (SELECT min(key) FROM access_token)', true],
+      ['DELETE FROM application', true],
+      ["DELETE FROM user_account WHERE id NOT IN (SELECT user_id FROM application) AND role = 'service'", true],
+    ];
+    for (const [sql, isOne] of changes) {
+      const change = (): unknown => other.commit([{ sql, params: {} }]);
+      assert.equal(await isChangedBy(s, change), isOne, sql);
+      assert.equal(await isChangedBy(s, () => {}), false, sql);
+    }
+  });
+
+  for (const where of ['in the event loop', 'in a thread']) {
+    it(`is looked for again within a turn that lasts, where what is written here is written ${where}`, async (t) => {
+      const s = await openTestServices(t, { writerThread: where === 'in a thread' });
+      await makeApplication(s);
+      const other = openSqlite(s.path);
+      t.after(() => other.close());
+      const again = (): number => {
+        // As many connections as one turn may read from keep it going for longer than this.
+        const until = performance.now() + 2;
+        while (performance.now() < until);
+        return s.store.tokens.version();
+      };
+      const before = s.store.tokens.version();
+      other.connection.exec('UPDATE application SET active = 0');
+      const after = again();
+      assert.notEqual(after, before);
+      assert.equal(again(), after);
+      await turn();
+      // Somebody else has read before in this turn.
+      await s.store.users.isEmpty();
+      other.connection.exec('UPDATE application SET active = 1');
+      assert.notEqual(s.store.tokens.version(), after);
+    });
+  }
+
+  it('is asked for again after a commit that failed: not every failure means that nothing was written', async (t) => {
+    const s = await openTestServices(t);
+    await makeApplication(s);
+    const other = openSqlite(s.path);
+    t.after(() => other.close());
+    const before = s.store.tokens.version();
+    other.connection.exec('UPDATE application SET active = 0');
+    // Heard of in the same turn, as soon as the refusal is.
+    const refused = s.database.commit([{ sql: 'INSERT INTO nowhere VALUES (1)', params: {} }]);
+    const heard = refused.catch(() => s.store.tokens.version());
+    assert.notEqual(await heard, before);
+  });
+
+  it('calls subscribers back after a write that changes it, and after no other', async (t) => {
+    const s = await openTestServices(t);
+    const { application } = await makeApplication(s);
+    let calls = 0;
+    const unsubscribe = s.store.sessions.subscribe(() => {
+      calls += 1;
+    });
+    await s.applications.revokeTokens(application.id, ACTOR);
+    const after = calls;
+    await s.store.settings.proveWritable(1);
+    assert.deepEqual([after, calls], [1, 1]);
+    unsubscribe();
+    await s.applications.revokeTokens(application.id, ACTOR);
+    assert.equal(calls, 1);
+  });
+});
