@@ -1,4 +1,4 @@
-/** The portal in a real browser: Chromium, started once for a test file, and visitors who are signed in or not. */
+/** The portal in a real browser: one Chromium for all files of a process, and visitors with or without a session. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -13,7 +13,7 @@ import { type ServiceInProcess, type ServiceOptions, startService } from './serv
 let browser: Promise<Browser> | null = null;
 after(async () => (await browser)?.close());
 
-/** The browser of this test file. */
+/** The browser of this process. */
 function openBrowser(): Promise<Browser> {
   browser ??= launchChromium();
   return browser;
@@ -22,31 +22,31 @@ function openBrowser(): Promise<Browser> {
 export type Portal = {
   readonly service: ServiceInProcess;
   readonly url: string;
-  /** Somebody who has signed in, with a new account of this role. */
+  /** A visitor who is signed in with a new account of this role. */
   signIn(role: PortalRole, options?: VisitorOptions): Promise<Visitor>;
-  /** Somebody who has not. */
+  /** A visitor without a session. */
   visit(options?: VisitorOptions): Promise<Visitor>;
 };
 
 export type VisitorOptions = {
   /** Without JavaScript. */
   readonly isScriptless?: boolean;
-  /** In CSS pixels; 1280 unless said. */
+  /** In CSS pixels. The default is 1280. */
   readonly width?: number;
-  /** By this host name in place of the address that it listens on. */
+  /** The host name to use in place of the service's address. */
   readonly host?: string;
-  /** Statuses of answers that are expected to fail, and words of htmx on what else is: each is logged to the browser's console. */
+  /** Expected errors in the browser's console: statuses of failed responses, or parts of other messages. */
   readonly expecting?: readonly (number | string)[];
 };
 
 export type Visitor = {
   readonly page: Page;
   readonly context: BrowserContext;
-  /** Opens a path of the portal; answers the status. */
+  /** Opens a path of the portal and returns the status. */
   open(path: string): Promise<number>;
-  /** What went wrong in the browser so far: errors of scripts, violations of the policy, failed requests. Empty when the test ends. */
+  /** Script errors, policy violations and failed requests so far. The test fails if there are any when it ends. */
   readonly problems: readonly string[];
-  /** Asserts that axe-core finds nothing, in light and in dark. */
+  /** Asserts that axe-core finds no violation in the light and the dark theme. */
   isAccessible(): Promise<void>;
 };
 
@@ -67,7 +67,7 @@ export async function startPortal(t: TestContext, options: ServiceOptions = {}):
   };
 }
 
-/** Somebody with a browser of the service at `url`, which need not be in this process. */
+/** A visitor of the service at `url`, which may run in another process. */
 export async function openVisitor(
   t: TestContext,
   url: string,
@@ -83,7 +83,7 @@ export async function openVisitor(
   const context = await (await openBrowser()).newContext(options);
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
   const page = await context.newPage();
-  // Of a machine that does much else at the same time.
+  // Generous, since the machine may be busy.
   page.setDefaultTimeout(30_000);
   const problems: string[] = [];
   page.on('pageerror', (error) => problems.push(String(error)));
@@ -123,7 +123,7 @@ async function checkAccessibility(page: Page): Promise<void> {
   await page.evaluate(AXE);
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-    // Themes differ in colours alone.
+    // The themes differ only in colours.
     const rules = colorScheme === 'light' ? '' : ", runOnly: ['cat.color']";
     const run = `axe.run({ resultTypes: ['violations']${rules} }).then(({ violations }) => violations)`;
     const violations = (await page.evaluate(run)) as Violation[];

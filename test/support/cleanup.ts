@@ -1,11 +1,11 @@
-/** Ends what a test began, the last thing first: what uses something is gone before it. (`t.after` alone keeps the order.) */
+/** Cleans up after a test in reverse order, so that users of a resource end before it. (`t.after` runs in order of registration.) */
 import type { TestContext } from 'node:test';
 
 type Work = () => unknown;
 
 const pending = new WeakMap<TestContext, Work[]>();
 
-/** Has `work` done when the test ends, also where ending something else fails. */
+/** Runs `work` when the test ends, even if other clean-up fails. */
 export function cleanUp(t: TestContext, work: Work): void {
   const works = pending.get(t);
   if (works === undefined) {

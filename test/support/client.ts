@@ -1,4 +1,4 @@
-/** A small client of the API: JSON in, JSON out. Every answer is held to the OpenAPI document that the service itself gives. */
+/** A small JSON client of the API. It checks every response against the service's own OpenAPI document. */
 import assert from 'node:assert/strict';
 import { createResponseChecker, type ResponseChecker } from './openapi-check.ts';
 import type { ApiDocument } from './openapi-document.ts';
@@ -27,7 +27,7 @@ export type Page<T> = { readonly items: readonly T[]; readonly nextCursor: strin
 
 type Send = <T = unknown>(path: string, body?: unknown, headers?: Record<string, string>) => Promise<ApiReply<T>>;
 
-/** Paths that begin with `/` are taken as they are; others are below the administration API. */
+/** Paths that begin with `/` are absolute; others are relative to the administration API. */
 export type ApiClient = {
   readonly url: string;
   readonly get: <T = unknown>(path: string, headers?: Record<string, string>) => Promise<ApiReply<T>>;
@@ -80,7 +80,7 @@ export function createClient(url: string, token: string | null): ApiClient {
 
 let checked: Promise<ResponseChecker> | null = null;
 
-/** The document is the same for every service of this version, so it is asked for once. */
+/** Fetched once, since every service of this version has the same document. */
 function checker(url: string): Promise<ResponseChecker> {
   checked ??= fetch(`${url}/services/api/openapi.json`)
     .then((response) => response.json())

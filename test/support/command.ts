@@ -1,4 +1,4 @@
-/** The real command on a data folder of the test's: in this process where that shows the same, else in one of its own. */
+/** Runs the real command on a test's data folder: in this process where possible, otherwise in a separate one. */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -13,11 +13,11 @@ import { createLogReader, type LogReader } from './log-reader.ts';
 import './password-cost.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
-/** Node 22 says at every start that type stripping is an experiment. */
+/** Node 22 warns at every start that type stripping is experimental. */
 const FLAGS = ['--disable-warning=ExperimentalWarning'];
 
 export type CommandResult = {
-  /** null: ended by a signal. */
+  /** Null if a signal ended it. */
   readonly status: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -25,23 +25,23 @@ export type CommandResult = {
 
 export type CommandOptions = {
   readonly env?: Readonly<Record<string, string>>;
-  /** What it reads from standard input. */
+  /** The text on standard input. */
   readonly input?: string;
 };
 
-/** A name in a temporary folder, where nothing is yet. Removed when the test ends. */
+/** Returns an unused path in a temporary folder, which is removed when the test ends. */
 export function unusedFolder(t: TestContext): string {
   const parent = mkdtempSync(join(tmpdir(), 'command-'));
   cleanUp(t, () => rmSync(parent, { recursive: true, force: true }));
   return join(parent, 'data');
 }
 
-/** Commands that take signals and log: they need a process of their own. */
+/** Commands that handle signals and log. They need a separate process. */
 const SERVERS = ['serve', 'listen'];
 
 /**
- * Runs `sallyport <args…>` to its end: in this process, which saves the half second of a processor that a start takes, unless it is a
- * server. A test of what belongs to the process, such as its log, uses `sallyportProcess`.
+ * Runs `sallyport <args…>` to its end. Only servers get a separate process, since starting one takes half a second of a processor.
+ * Tests of the process itself, for example of its log, use `sallyportProcess`.
  */
 export async function sallyport(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
   if (SERVERS.includes(args[0] ?? '')) return sallyportProcess(args, options);
@@ -64,7 +64,7 @@ export async function sallyport(args: readonly string[], options: CommandOptions
   return { status, stdout, stderr };
 }
 
-/** Runs `sallyport <args…>` to its end in a process of its own. */
+/** Runs `sallyport <args…>` to its end in a separate process. */
 export async function sallyportProcess(
   args: readonly string[],
   { env = {}, input = '' }: CommandOptions = {},
@@ -83,7 +83,7 @@ export async function sallyportProcess(
   return { status, stdout, stderr };
 }
 
-/** Runs a command that must succeed, with `--json` added, and reads what it printed. */
+/** Runs a command with `--json` and returns the parsed output. Throws if the command fails. */
 export async function sallyportJson<T>(args: readonly string[], options: CommandOptions = {}): Promise<T> {
   const { status, stdout, stderr } = await sallyport([...args, '--json'], options);
   if (status !== 0) throw new Error(`sallyport ${args.join(' ')} ended with ${status}: ${stderr}`);
@@ -101,11 +101,11 @@ export type Served = {
   /** All of standard output so far. */
   stdout(): string;
   readonly log: LogReader;
-  /** Sends a signal and answers how the process ended. */
+  /** Sends a signal and returns how the process ended. */
   end(signal: NodeJS.Signals): Promise<{ readonly status: number | null; readonly signal: NodeJS.Signals | null }>;
 };
 
-/** Starts `sallyport serve --json` on any free port and waits until it listens. Killed when the test ends. */
+/** Starts `sallyport serve --json` on a free port and waits until it listens. It is killed when the test ends. */
 export async function serve(
   t: TestContext,
   dataDir: string,
@@ -143,7 +143,7 @@ export async function serve(
   };
 }
 
-/** The program with its arguments, for what starts it in a way of its own. */
+/** The command line of `sallyport <args…>`, for tests that start the process themselves. */
 export function commandLine(args: readonly string[]): string[] {
   return [process.execPath, ...FLAGS, MAIN, ...args];
 }

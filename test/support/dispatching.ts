@@ -1,4 +1,4 @@
-/** A dispatcher on a real store with a real receiver, in this process; the clock stands still until it is moved. */
+/** A dispatcher with a real store and a real receiver in this process. The clock stands still until the test advances it. */
 
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
@@ -28,24 +28,24 @@ export type Dispatching = TestServices & {
   readonly receiver: Receiver;
   readonly log: LogReader;
   readonly send: Send;
-  /** Starts a dispatcher. A second one, once the first has stopped or was forgotten, is what another process would be. */
+  /** Starts a dispatcher. A second one, started after the first stopped, behaves like the next process. */
   start(options?: Partial<DispatcherOptions>): Promise<Dispatcher>;
-  /** An endpoint at the receiver and a started webhook for `TYPE`, without heartbeats unless asked for. */
+  /** Makes an endpoint at the receiver and a started webhook for `TYPE`. It sends no heartbeats by default. */
   connect(options?: {
     at?: ReceivingEndpoint;
     receiving?: EndpointOptions;
     endpoint?: Fields;
     webhook?: Fields;
   }): Promise<Connected>;
-  /** Sets the clock, on or with a negative number back, without any time passing. */
+  /** Sets the clock forward, or back with a negative number, as an administrator would: no time passes. */
   setClock(byMs: number): void;
-  /** Publishes that many events of `TYPE`; answers their ids. */
+  /** Publishes `count` events of `TYPE` and returns their ids. */
   publishMany(count: number, data?: Fields): Promise<string[]>;
 };
 
 export type DispatchingOptions = {
   readonly now?: number;
-  /** Told of every request in the moment in which it is ready to go out. */
+  /** Called with every request just before it is sent. */
   readonly onPost?: (request: TransportRequest) => void;
 };
 
@@ -74,7 +74,7 @@ export async function openDispatching(
     onFault: assert.ifError,
     onCannotGiveWay: assert.ifError,
   });
-  // Last, so that it runs first: a dispatcher settles its deliveries before it stops, which takes the receiver and the store.
+  // Registered last, so that it runs first: a dispatcher needs the receiver and the store to settle its deliveries before it stops.
   cleanUp(t, async () => {
     await Promise.all(started.map((dispatcher) => dispatcher.stop()));
     await largeBodies.close();
@@ -140,24 +140,24 @@ export async function openDispatching(
   };
 }
 
-/** The message ids of everything that an endpoint got, in order of arrival. */
+/** The message ids of all records that an endpoint received, in order of arrival. */
 export function messageIds({ deliveries }: ReceivingEndpoint): string[] {
   return deliveries.flatMap(({ records }) => records.map(({ messageId }) => messageId));
 }
 
-/** The offsets of everything that an endpoint got, in order of arrival. */
+/** The offsets of all records that an endpoint received, in order of arrival. */
 export function offsets({ deliveries }: ReceivingEndpoint): number[] {
   return deliveries.flatMap(({ records }) => records.map(({ offset }) => offset));
 }
 
-/** Takes deliveries until so many records have come. */
+/** Takes deliveries until `count` records have arrived. */
 export async function takeRecords(at: ReceivingEndpoint, count: number): Promise<void> {
   for (let taken = 0; taken < count; ) taken += (await at.next()).records.length;
 }
 
 const PATIENCE_MS = 60_000;
 
-/** Waits for something that the store will show, where no message tells of it. */
+/** Polls until `isSo` returns true, for changes that no event announces. Throws after a minute. */
 export async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
   const patience = performance.now() + PATIENCE_MS;
   while (!(await isSo())) {
@@ -166,7 +166,7 @@ export async function until(what: string, isSo: () => boolean | Promise<boolean>
   }
 }
 
-/** Nothing waits at any webhook, and everything was settled. */
+/** Whether every record of every webhook is settled. */
 export function isDrained({ rows }: Pick<TestServices, 'rows'>): boolean {
   const sql = `SELECT (SELECT count(*) FROM batch WHERE state = 'pending') + (SELECT sum(next_offset - cursor_offset) FROM webhook_progress) AS n`;
   return Number(rows(sql)[0]?.n) === 0;

@@ -1,4 +1,4 @@
-/** A real HTTPS server on 127.0.0.1 that records what it is sent and answers as the test says. */
+/** A real HTTPS server on 127.0.0.1 that records requests and answers them as the test decides. */
 
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
@@ -19,7 +19,7 @@ export type SeenRequest = {
   readonly clientName: string | null;
 };
 
-/** What to answer; a function may do with the response what it likes. */
+/** A response, or a function that writes it. */
 export type PlannedAnswer =
   | {
       readonly status?: number;
@@ -33,13 +33,13 @@ export type HttpsServer = {
   /** `https://localhost:<port>` */
   readonly origin: string;
   readonly requests: readonly SeenRequest[];
-  /** How many TLS connections were made so far. */
+  /** The number of TLS connections so far. */
   connections(): number;
-  /** The next request that no `next()` has returned yet; waits for it if need be. */
+  /** Resolves with the next request that `next()` has not returned yet. */
   next(): Promise<SeenRequest>;
-  /** How to answer from now on; the default is 200 without a body. */
+  /** Sets the response to all further requests. The default is 200 without a body. */
   answer(planned: PlannedAnswer): void;
-  /** Drops every connection and frees the port. */
+  /** Destroys every connection and closes the port. */
   close(): Promise<void>;
 };
 
@@ -74,7 +74,7 @@ export async function startHttpsServer(
   server.on('secureConnection', () => {
     connections += 1;
   });
-  // `closeAllConnections` leaves those alone whose handshake is under way.
+  // `closeAllConnections` does not close connections during their handshake.
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);

@@ -20,7 +20,7 @@ export type DeliveryDetail = DeliveryView & { readonly attempts: readonly Attemp
 
 let certificates: Certificates | null = null;
 
-/** The same ones for every test of a file: making them takes a third of a second. */
+/** Shared by all tests of a process, since making them takes time. */
 export function sharedCertificates(): Certificates {
   certificates ??= makeCertificates();
   return certificates;
@@ -107,7 +107,7 @@ export async function makeEventType(admin: ApiClient, name: string): Promise<voi
   await succeeded(admin.post('event-types', { name }));
 }
 
-/** Publishes events of one type; answers their ids. */
+/** Publishes events of one type and returns their ids. */
 export async function publish(admin: ApiClient, type: string, ...all: readonly Fields[]): Promise<string[]> {
   const events = all.map((data) => ({ type, data }));
   const accepted = await succeeded<AcceptedView>(admin.post('events', { events }));

@@ -1,4 +1,4 @@
-/** Things that come in by themselves, to be taken one by one in the order in which they came. */
+/** A queue of items that arrive asynchronously and are taken in order of arrival. */
 
 export type Mailbox<T> = {
   put(item: T): void;

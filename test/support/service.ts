@@ -1,4 +1,4 @@
-/** The whole service for a test: in this process with a clock that can be moved on, or as a process of its own. */
+/** Starts the whole service for a test: in this process, with a clock that the test can advance, or in a separate process. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,13 +18,13 @@ import { createLogReader, type LogReader } from './log-reader.ts';
 import './password-cost.ts';
 
 export type ServiceOptions = {
-  /** The data folder of an earlier service, which has stopped, and its credentials; a new folder where absent. */
+  /** The data folder and credentials of a service that has stopped. Without it the service gets a new folder. */
   readonly after?: Pick<Service, 'dataDir' | 'credentials'>;
   /** Authorities to trust, in PEM. */
   readonly ca?: string;
   /** The default is `debug`, at which every attempt is logged. */
   readonly logLevel?: LogLevel;
-  /** A program, with its first arguments, that runs the command given after them in its own place; of a process alone. */
+  /** A program and its arguments that run the command appended to them. Only for `spawnService`. */
   readonly through?: readonly [string, ...string[]];
   /** Further settings. */
   readonly env?: Readonly<Record<string, string>>;
@@ -46,11 +46,11 @@ export type TestService = Service & {
 
 export type ServiceInProcess = TestService & {
   readonly clock: () => number;
-  /** Moves the service's clock on. It goes on by itself too. */
+  /** Advances the service's clock, which also runs by itself. */
   advance(ms: number): void;
-  /** A new client like `admin`, whose token ends after an hour of the service's clock. */
+  /** Returns a new client like `admin`. Its token expires after an hour of the service's clock. */
   signIn(): Promise<ApiClient>;
-  /** The use cases behind it, for what no door shows. */
+  /** The service's use cases, for state that neither the API nor a page shows. */
   readonly services: ProgramServices;
 };
 
@@ -59,11 +59,11 @@ export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signa
 
 export type ServiceProcess = TestService & {
   readonly exited: Promise<Exit>;
-  /** Sends the signal; `exited` says when it is over. */
+  /** Sends the signal. `exited` resolves once the process has ended. */
   kill(signal: NodeJS.Signals): void;
 };
 
-/** Starts the service in this process, listening on a free port, allowed to send to this machine. */
+/** Starts the service in this process on a free port. It may send to this machine. */
 export async function startService(t: TestContext, options: ServiceOptions = {}): Promise<ServiceInProcess> {
   const { dataDir, credentials } = options.after ?? (await freshFolder(t));
   let ahead = 0;
@@ -84,7 +84,7 @@ export async function startService(t: TestContext, options: ServiceOptions = {})
 
 let firstStarted: Promise<Pick<Service, 'dataDir' | 'credentials'>> | null = null;
 
-/** A copy of a data folder that has just had its first start, which takes a third of a second and is made once. */
+/** Copies a data folder after its first start, which takes a third of a second and happens once a process. */
 async function freshFolder(t: TestContext): Promise<Pick<Service, 'dataDir' | 'credentials'>> {
   firstStarted ??= makeFirstStart();
   const { dataDir: original, credentials } = await firstStarted;
@@ -106,7 +106,7 @@ async function makeFirstStart(): Promise<Pick<Service, 'dataDir' | 'credentials'
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
-/** Starts `sallyport serve` as a process of its own. What the test leaves running is killed. */
+/** Starts `sallyport serve` in a separate process, which is killed when the test ends. */
 export async function spawnService(t: TestContext, options: ServiceOptions = {}): Promise<ServiceProcess> {
   const dataDir = options.after?.dataDir ?? temporaryFolder(t);
   const command = [process.execPath, '--disable-warning=ExperimentalWarning', MAIN, 'serve', '--json'];
@@ -168,7 +168,7 @@ function once(work: () => Promise<void>): () => Promise<void> {
   };
 }
 
-/** The first line on standard output; rejects with the log when the process ends before. */
+/** Returns the first line on standard output. Rejects with the log if the process ends before. */
 function firstLine(child: ChildProcess, exited: Promise<Exit>, log: LogReader): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = '';

@@ -1,4 +1,4 @@
-/** The use cases on a real store, and short ways to make what a test is not about. */
+/** The use cases on a real store, and helpers that create the records a test needs. */
 import type { TestContext } from 'node:test';
 import type { WithSecret } from '../../src/access/applications.ts';
 import { type Caller, createGate, type Gate } from '../../src/access/gate.ts';
@@ -18,7 +18,7 @@ import { openTestStore, type TestStore } from './store.ts';
 import { LOOPBACK, loopbackTransport } from './transport.ts';
 import { type PgpVectorName, pgpVector } from './vectors.ts';
 
-/** Whoever is named, with every right. */
+/** The named actor with every right. */
 export function actingAs(actor: string): Acting {
   return { actor, authority: 'unlimited' };
 }
@@ -36,7 +36,7 @@ export type TestServiceOptions = {
   readonly now?: number;
   readonly writerThread?: boolean;
   readonly egress?: EgressPolicy;
-  /** Further authorities that the transport trusts, in PEM. */
+  /** Additional authorities that the transport trusts, in PEM. */
   readonly caPem?: string;
 };
 
@@ -85,7 +85,7 @@ export async function makeApplication(services: UntypedServices, more: Fields = 
   );
 }
 
-/** Whoever calls with a token of all the scopes, for a user with permissions of the same names. */
+/** A caller whose token has all the scopes and whose user has permissions of the same names. */
 export async function makeCaller(
   services: TestServices,
   scopes: readonly string[],
@@ -115,7 +115,7 @@ export function makeKey({ keys }: UntypedServices, vector: PgpVectorName = 'curv
   return keys.create({ name: unique('key'), publicKey: pgpVector(vector) }, ACTOR);
 }
 
-/** At an endpoint of its own, unless `endpointId` is given; with an encryption key for `'key'`. */
+/** Creates a webhook at a new endpoint, unless `endpointId` is given. With `key` its records are encrypted. */
 export async function makeWebhook(
   services: UntypedServices,
   eventTypes: readonly string[],

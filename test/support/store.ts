@@ -1,4 +1,4 @@
-/** A real store for tests: an SQLite file in a temporary folder with the schema applied, and a clock that stands still until it is moved. */
+/** A real store for tests: an SQLite file in a temporary folder, with the schema and a clock that stands still until advanced. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ import { cleanUp } from './cleanup.ts';
 import { FAILING_TEST } from './thread-events.ts';
 import './password-cost.ts';
 
-/** When the tests' clock starts: the moment at which the PGP keys in test/vectors are what their names say. */
+/** The initial time of the clock, at which the PGP keys in test/vectors are in the state that their names say. */
 export const NOW: number = Date.parse('2026-11-21T05:00:00.000Z');
 
 export type TestStore = {
@@ -29,22 +29,22 @@ export type TestStore = {
   readonly store: Store;
   readonly ids: Ids;
   readonly clock: Clock;
-  /** Moves the clock on, or with a negative number back. */
+  /** Advances the clock, or sets it back with a negative number. */
   advance(ms: number): void;
-  /** Rows that a statement returns, for looking behind the store. */
+  /** Runs a query on the database behind the store. */
   rows(sql: string): Row[];
-  /** An audit entry for verbs of the store that ask for one. */
+  /** Makes an audit entry for store verbs that require one. */
   entry(): AuditEntry;
 };
 
-/** The folder of a test that needs files; removed when the test ends. */
+/** Makes a folder that is removed when the test ends. */
 export function temporaryFolder(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'store-'));
   cleanUp(t, () => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
-/** A new database with the schema in it and nothing else. Closed and removed when the test ends. */
+/** Makes a database that holds only the schema. It is closed and removed when the test ends. */
 export function openTestDatabase(
   t: TestContext,
   { writerThread = false }: { readonly writerThread?: boolean } = {},
@@ -56,7 +56,7 @@ export function openTestDatabase(
   return { path, database };
 }
 
-/** A store under a random master key, with the built-in products and event types. */
+/** Makes a store with a random master key and the built-in products and event types. */
 export async function openTestStore(
   t: TestContext,
   { now = NOW, writerThread = false }: { readonly now?: number; readonly writerThread?: boolean } = {},
@@ -84,7 +84,7 @@ export async function openTestStore(
   };
 }
 
-/** Every row of every table, in an order that does not depend on when it was written. */
+/** Every row of every table, sorted by content. */
 export function contents({ connection }: SqliteDatabase): Readonly<Record<string, readonly unknown[]>> {
   const tables = connection.prepare("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").pluck().all();
   const sorted = (table: unknown): unknown[] =>
@@ -97,7 +97,7 @@ export function contents({ connection }: SqliteDatabase): Readonly<Record<string
   return Object.fromEntries(tables.map((table) => [table, sorted(table)]));
 }
 
-/** Does the work and asserts that it left every table as it was. */
+/** Runs `work` and asserts that it changed no table. */
 export async function leavingNothing<T>({ database }: Pick<TestStore, 'database'>, work: () => Promise<T>): Promise<T> {
   const before = contents(database);
   const result = await work();
