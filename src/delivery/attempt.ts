@@ -1,4 +1,4 @@
-/** One attempt as it is recorded. */
+/** One attempt as it is stored. */
 import type { Timings } from '../outbound/outcome.ts';
 
 export type AttemptKind = 'delivery' | 'heartbeat' | 'test';

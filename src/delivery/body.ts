@@ -1,4 +1,4 @@
-/** The body of a delivery as it is sent (contract §5): from the records of its batch to bytes with their headers. */
+/** The body of a delivery (contract §5): from the records of a batch to bytes with their headers. */
 
 import { type Failure, failure } from '../outbound/outcome.ts';
 import type { ReadRecords } from '../store/dispatch.ts';
@@ -12,17 +12,17 @@ import { encodePayload, type PayloadEncoding } from '../wire/payload.ts';
 import { keyErrorCode } from '../wire/pgp.ts';
 import type { DeliveryTarget, LogRecord } from './batch.ts';
 
-/** What it is made of besides records. `now` is the moment of the attempt, in epoch milliseconds. Plain values: a thread may be asked. */
+/** Everything but the records. `now` is the time of the attempt, in epoch milliseconds. Plain values, so that it can be sent to a thread. */
 export type BodyRequest = Omit<EnvelopeToEncode, 'records'> & Omit<PayloadEncoding, 'now'>;
 
-/** `headers` say how it is encoded, its hash, and `date`. */
+/** `headers`: encoding, hash and `date`. */
 export type Body = {
   readonly ok: true;
   readonly bytes: Uint8Array;
   readonly headers: Readonly<Record<string, string>> & ContentHeaders;
 };
 
-/** A body that had to be encrypted and could not be is a failed attempt: nothing goes out in clear instead. */
+/** If encryption fails, the attempt fails: nothing is sent in clear instead. */
 export type BodyOrFailure = Body | Failure;
 
 /**
@@ -36,7 +36,7 @@ export type BatchBodyRequest = BodyRequest & {
   readonly parsed: boolean;
 };
 
-/** One of the records is damaged where it is kept: nothing of the batch goes out with it. */
+/** A stored record is damaged: the batch is not sent with it. */
 export type Unreadable = { readonly unreadable: string };
 
 /**
@@ -50,12 +50,12 @@ export type BodyReads = {
   readonly mustBeEncrypted: (eventType: string) => Promise<boolean>;
 };
 
-/** The memory that bytes have to themselves; null where it may be others' too. */
+/** The memory of bytes that do not share it; null if they may. */
 export function ownMemory({ buffer, byteLength }: Uint8Array): ArrayBuffer | null {
   return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? buffer : null;
 }
 
-/** What the webhook, its endpoint and its key ask for. */
+/** The body that the settings of the webhook, its endpoint and its key ask for. */
 export function bodyRequest(
   { webhook, endpoint, key }: DeliveryTarget,
   attempt: Pick<BodyRequest, 'sessionId' | 'attemptNumber' | 'now'>,
@@ -68,7 +68,7 @@ export function bodyRequest(
   };
 }
 
-/** Never throws for what the records or the key are. */
+/** Never throws because of the records or the key. */
 export async function makeBody(request: BodyRequest, records: readonly EnvelopeRecord[]): Promise<BodyOrFailure> {
   const { now, gzip, encryption } = request;
   const envelope = encodeEnvelope({ ...request, records });
@@ -80,7 +80,7 @@ export async function makeBody(request: BodyRequest, records: readonly EnvelopeR
   }
 }
 
-/** Reads the records now and not at the claim: what was erased since does not go out, and memory holds what is under way alone. */
+/** Reads the records now, not at the claim: data erased since is not sent, and memory holds only the requests under way. */
 export async function makeBatchBody(request: BatchBodyRequest, reads: BodyReads): Promise<BatchBody> {
   const all = await readAll(request, reads);
   if ('unreadable' in all) return all;
@@ -109,7 +109,7 @@ async function readAll(
   return all;
 }
 
-/** What is wrong with a record, or null. Its data was valid when it was published. */
+/** The problem of a stored record, or null. Its data was valid when it was published. */
 function problemOf(record: LogRecord | undefined, offset: number, parsed: boolean): string | null {
   if (record?.offset !== offset) return 'its event is missing';
   if (Math.abs(record.createdAt) > LATEST_DATE_MS) return 'its time is not one';
@@ -131,7 +131,7 @@ function isObjectJson(text: string): boolean {
   }
 }
 
-/** Asks for each type once: for as long as what it read may stand. */
+/** Reads each type once; the caller discards it when its reads expire. */
 export function encryptionLookup(
   eventTypes: Pick<EventTypeStore, 'requiringEncryption'>,
 ): BodyReads['mustBeEncrypted'] {
@@ -146,8 +146,8 @@ export function encryptionLookup(
 }
 
 /**
- * Whether one of the records may not go out in clear. What a webhook subscribes to is checked when it is set up; its log may be
- * older than that, from when it had a key.
+ * Whether one of the records must not be sent in clear. The webhook's subscriptions are checked when it is configured, but its log may hold
+ * records from when it had a key.
  */
 async function someMustBeEncrypted(
   records: readonly EnvelopeRecord[],

@@ -1,4 +1,4 @@
-/** A loop that looks for work when it is told to, when it asked to, and at every poll; never twice at once. */
+/** A loop that looks for work when it is woken, at the time that the last look returned, and at every poll; one look at a time. */
 
 import type { Clock } from '../kernel/ids.ts';
 import { LOOK_LIMIT_MS } from '../kernel/limits/delivery.ts';
@@ -6,22 +6,22 @@ import type { Log } from '../observe/log.ts';
 
 export type Loop = {
   start(): void;
-  /** There may be work: looks at once, or once more if it is looking. */
+  /** There may be work: looks at once, or once more after the current look. */
   wake(): void;
-  /** Resolves when the look under way is over. */
+  /** Resolves when the current look is over. */
   stop(): Promise<void>;
   isRunning(): boolean;
-  /** Whether it has come around lately. */
+  /** Whether it runs and the current look is not stuck. */
   isAlive(): boolean;
 };
 
 type Dependencies = {
-  /** Looks once; answers whether to look again at once, and if not, when at the latest. */
+  /** Looks once. Returns whether to look again at once, and otherwise the latest time of the next look. */
   readonly look: () => Promise<{ readonly again: boolean; readonly nextAt: number | null }>;
   readonly clock: Clock;
   readonly log: Log;
   readonly pollMs: number;
-  /** Milliseconds that only grow; the process's where absent. */
+  /** Milliseconds by a clock that only grows; `performance.now` by default. */
   readonly stopwatch?: () => number;
 };
 
@@ -42,7 +42,7 @@ export function createLoop({ look, clock, log, pollMs, stopwatch = () => perform
     } while (wanted && poll !== null);
   };
 
-  /** What is due between two polls is not kept waiting for the second. */
+  /** Work that is due between two polls does not wait for the second. */
   const setAlarm = (at: number | null): void => {
     clearTimeout(alarm);
     const inMs = at === null ? pollMs : Math.max(1, at - clock());

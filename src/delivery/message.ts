@@ -1,4 +1,4 @@
-/** The request that carries a body (contract §5): signature or bearer, and every header. */
+/** The request that carries a body (contract §5): its signature or bearer token, and its headers. */
 import type { KeyObject } from 'node:crypto';
 import type { Secret } from '../kernel/secret.ts';
 import { USER_AGENT } from '../kernel/version.ts';
@@ -11,7 +11,7 @@ import type { Body } from './body.ts';
 
 export type Message = {
   readonly url: URL;
-  /** In the order in which they are sent; without `authorization` where the bearer token is still to come. */
+  /** In the order in which they are sent. Without `authorization` until the bearer token is added. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
 };
@@ -21,7 +21,7 @@ export type MessageParts = {
   readonly endpoint: Endpoint;
   readonly batchId: string;
   readonly body: Body;
-  /** The moment of this attempt: each one is signed afresh. */
+  /** The time of this attempt: every attempt is signed anew. */
   readonly now: number;
 };
 
@@ -49,7 +49,7 @@ export function buildMessage({
   return { url, body: bytes, headers };
 }
 
-/** Made once for as long as the target is kept with its secrets unsealed. */
+/** One key for each cached secret. */
 const KEYS = new WeakMap<Secret, KeyObject>();
 
 function keyOf(secret: Secret): KeyObject {
@@ -60,7 +60,7 @@ function keyOf(secret: Secret): KeyObject {
   return key;
 }
 
-/** Parsed once for as long as the endpoint is the same. */
+/** One parsed URL for each cached endpoint. */
 const URLS = new WeakMap<Endpoint, URL>();
 
 function urlOf(endpoint: Endpoint): URL {
@@ -71,7 +71,7 @@ function urlOf(endpoint: Endpoint): URL {
   return url;
 }
 
-/** Headers as they may be kept and shown: the API key and bearer tokens are secrets, a signature of one moment is not. */
+/** Headers as they are stored and shown. The API key and bearer tokens are secrets; a signature of one request is not. */
 export function maskedHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   const masked: Record<string, string> = { ...headers, 'x-api-key': '[secret]' };
   if (headers.authorization?.startsWith('Bearer ')) masked.authorization = 'Bearer [secret]';

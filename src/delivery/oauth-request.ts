@@ -1,4 +1,4 @@
-/** One token request to a customer's authorization server (contract §5, RFC 6749 §4.4), and what its answer amounts to. */
+/** One token request to a customer's authorization server (contract §5, RFC 6749 §4.4), and its result. */
 import { z } from 'zod';
 import { OAUTH_TIMEOUT_MS } from '../kernel/limits/delivery.ts';
 import { USER_AGENT } from '../kernel/version.ts';
@@ -10,7 +10,7 @@ export type TokenReply =
   | {
       readonly ok: true;
       readonly token: string;
-      /** As the server says, also where that is none at all; undefined where it does not. */
+      /** As the server sent it, even 0; undefined if it sent none. */
       readonly expiresInSeconds: number | undefined;
       readonly outcome: Outcome;
     }
@@ -33,8 +33,8 @@ const tokenAnswer = z.object({
 });
 
 /**
- * Asks once. Never throws; tokens in the answer of `outcome` are masked, also in an answer that was cut short, and so is the client
- * secret that was sent, wherever it is echoed.
+ * Sends one request. Never throws. The response in `outcome` has tokens masked, even if it was truncated, and the client secret wherever
+ * the server echoes it.
  */
 export async function requestToken(transport: Transport, endpoint: Endpoint): Promise<TokenReply> {
   const received = await transport.post(tokenRequest(endpoint));
@@ -45,7 +45,7 @@ export async function requestToken(transport: Transport, endpoint: Endpoint): Pr
   if (!received.ok && received.errorClass !== 'http_status') {
     return refuse(`the token request failed: ${received.errorClass}: ${received.message}`);
   }
-  // Whatever is no failure of the connection was answered.
+  // Every other outcome has a response.
   const answer = received.answer as Answer;
   if (answer.status !== 200) return refuse(`the token endpoint answered ${answer.status}`);
   const parsed = tokenAnswer.safeParse(parseJson(answer.body));
@@ -78,7 +78,7 @@ function basicCredentials({ oauthClientId, oauthClientSecret }: Endpoint): strin
   return Buffer.from(`${oauthClientId}:${oauthClientSecret?.reveal()}`).toString('base64');
 }
 
-/** Undefined for what is no JSON. */
+/** Undefined if it is not JSON. */
 export function parseJson(body: Uint8Array): unknown {
   try {
     return JSON.parse(Buffer.from(body).toString('utf8')) as unknown;
@@ -87,7 +87,7 @@ export function parseJson(body: Uint8Array): unknown {
   }
 }
 
-/** An answer that is shown to people must not show a token that was in it, whether it is JSON or a form, nor what was sent to get one. */
+/** Masks tokens, in JSON and in forms, and the client secret, because people see the response. */
 function withoutSecrets(answer: Answer, endpoint: Endpoint): Answer {
   const sent = formsOfSecret(endpoint);
   const withoutSent = (text: string): string => sent.reduce((rest, form) => rest.replaceAll(form, '[secret]'), text);
@@ -99,7 +99,7 @@ function withoutSecrets(answer: Answer, endpoint: Endpoint): Answer {
   return { ...answer, headers: Object.fromEntries(headers), body: Buffer.from(masked) };
 }
 
-/** The client secret as an answer may echo it: as it was sent, as it is, in JSON with and without escapes, in a URL and in a form. */
+/** The forms in which a response may echo the client secret: as sent, plain, in JSON with and without escapes, in a URL, in a form. */
 function formsOfSecret(endpoint: Endpoint): readonly string[] {
   const secret = endpoint.oauthClientSecret?.reveal() ?? '';
   if (secret === '') return [];

@@ -1,5 +1,5 @@
 /**
- * Bearer tokens from a customer's authorization server (contract §5, RFC 6749 §4.4): one request at a time per endpoint, kept
+ * Bearer tokens from a customer's authorization server (contract §5, RFC 6749 §4.4): one request at a time for each endpoint, cached
  * until shortly before they expire.
  */
 
@@ -14,13 +14,13 @@ import { requestToken, type TokenReply } from './oauth-request.ts';
 export type BearerToken = { readonly ok: true; readonly token: string } | Failure;
 
 export type OauthTokens = {
-  /** The endpoint's token: the kept one, or a new one. Never throws; why there is none stands in the failure. */
+  /** The endpoint's token: cached or new. Never throws; the failure says why there is none. */
   token(endpoint: Endpoint): Promise<BearerToken>;
-  /** Forgets a token that the endpoint refused, unless another has taken its place. */
+  /** Drops a token that the endpoint refused, unless a newer one has replaced it. */
   drop(endpoint: Endpoint, token: string): void;
 };
 
-type Kept = { readonly settings: string; readonly token: string; readonly expiresAt: number };
+type CachedToken = { readonly settings: string; readonly token: string; readonly expiresAt: number };
 
 type Running = { readonly settings: string; readonly token: Promise<BearerToken> };
 
@@ -31,7 +31,7 @@ export function createOauthTokens({
   readonly transport: Transport;
   readonly clock: Clock;
 }): OauthTokens {
-  const kept = createLru<string, Kept>({ max: OAUTH_CACHED });
+  const cache = createLru<string, CachedToken>({ max: OAUTH_CACHED });
   const underWay = new Map<string, Running>();
 
   const fetchToken = async (endpoint: Endpoint, settings: string): Promise<BearerToken> => {
@@ -43,20 +43,20 @@ export function createOauthTokens({
       expiresInSeconds === undefined
         ? (endpoint.oauthTokenExpirationMinutes ?? 60) * 60_000
         : Math.max(0, expiresInSeconds * 1000);
-    // Used until shortly before its end, so that it does not expire on its way.
+    // Renewed before its end, so that it does not expire on the way.
     const expiresAt = requestedAt + lifetimeMs - Math.min(OAUTH_EARLY_MS, lifetimeMs / 10);
-    kept.set(endpoint.id, { settings, token, expiresAt });
+    cache.set(endpoint.id, { settings, token, expiresAt });
     return { ok: true, token };
   };
 
   return {
     token: (endpoint) => {
       const settings = settingsOf(endpoint);
-      const known = kept.get(endpoint.id);
-      if (known !== undefined && known.settings === settings && known.expiresAt > clock()) {
-        return Promise.resolve({ ok: true, token: known.token });
+      const cached = cache.get(endpoint.id);
+      if (cached !== undefined && cached.settings === settings && cached.expiresAt > clock()) {
+        return Promise.resolve({ ok: true, token: cached.token });
       }
-      if (known?.settings !== settings) kept.delete(endpoint.id);
+      if (cached?.settings !== settings) cache.delete(endpoint.id);
       const before = underWay.get(endpoint.id);
       if (before?.settings === settings) return before.token;
       const fetched = (): Promise<BearerToken> => fetchToken(endpoint, settings);
@@ -67,21 +67,21 @@ export function createOauthTokens({
       });
     },
     drop: (endpoint, token) => {
-      if (kept.get(endpoint.id)?.token === token) kept.delete(endpoint.id);
+      if (cache.get(endpoint.id)?.token === token) cache.delete(endpoint.id);
     },
   };
 }
 
-/** What a token was asked for with: other changes of an endpoint leave it as good as it was. */
+/** The settings a token depends on. Other changes of the endpoint leave it valid. */
 function settingsOf(endpoint: Endpoint): string {
   const { oauthClientId, oauthClientSecret, oauthTokenUrl, oauthScopes, oauthTokenExpirationMinutes } = endpoint;
   const secret = oauthClientSecret?.reveal();
   return JSON.stringify([oauthClientId, secret, oauthTokenUrl, oauthScopes, oauthTokenExpirationMinutes]);
 }
 
-/** With what the server said, where it said anything: why it refuses stands in its body (RFC 6749 §5.2). */
+/** Quotes the server's response, whose body gives the reason (RFC 6749 §5.2). */
 function refusedToken({ problem, outcome }: Extract<TokenReply, { ok: false }>): Failure {
-  // What keeps this machine from asking is no fault of either server.
+  // The service could not send the request: that is neither server's fault.
   if (!outcome.ok && outcome.errorClass === 'internal') return failure('internal', problem, outcome);
   if (!outcome.ok && outcome.errorClass !== 'http_status') return failure('oauth_token', problem, outcome);
   const body = Buffer.from(outcome.answer?.body ?? [])

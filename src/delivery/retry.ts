@@ -1,4 +1,4 @@
-/** When a failed delivery is tried again (contract §5). Pure: the clock and the jitter are arguments. */
+/** When a failed delivery is retried (contract §5). Pure: the clock and the jitter are arguments. */
 
 import { BACKOFF_FIRST_MS, BACKOFF_MAX_MS, LINEAR_STEP_MS, RETRY_AFTER_MAX_MS } from '../kernel/limits/limits.ts';
 
@@ -10,7 +10,7 @@ export type RetryQuestion = {
   readonly attemptNumber: number;
   /** A number in [0, 1), for the jitter. */
   readonly random: () => number;
-  /** What `parseRetryAfter` made of the answer's header; absent or null where there was none. */
+  /** The parsed `Retry-After` of the response; absent or null without one. */
   readonly retryAfterMs?: number | null;
 };
 
@@ -26,7 +26,7 @@ export type RetryQuestion = {
  *
  * `linear`: 30 s × n, without jitter: 30, 60, 90 s, …; 20 attempts span 95 minutes, 100 attempts 41 h 15 min.
  *
- * A `Retry-After` is the least that is waited, whatever the policy says, but never more than a day.
+ * A `Retry-After` is a lower bound for any policy, but never more than a day.
  */
 export function nextDelayMs({ policy, attemptNumber, random, retryAfterMs }: RetryQuestion): number {
   const asked = Math.min(retryAfterMs ?? 0, RETRY_AFTER_MAX_MS);

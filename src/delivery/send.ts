@@ -1,4 +1,4 @@
-/** One attempt: the message is built, sent, and its outcome brought into the form that is kept. */
+/** Sends one attempt: builds the message, posts it, and makes the record of the attempt. */
 import { RESPONSE_KEPT_BYTES } from '../kernel/limits/limits.ts';
 import { reasonOf } from '../outbound/attempt.ts';
 import { failure, type Outcome } from '../outbound/outcome.ts';
@@ -13,25 +13,25 @@ import type { BearerToken, OauthTokens } from './oauth.ts';
 
 export type Sent = {
   readonly startedAt: number;
-  /** Its answer cut to what is kept of it. */
+  /** With the first `RESPONSE_KEPT_BYTES` of the response body. */
   readonly outcome: Outcome;
   /** Secrets masked. */
   readonly requestHeaders: Readonly<Record<string, string>>;
 };
 
-/** `body` may be what kept it from being made; `now` is the moment of the attempt, in epoch milliseconds. */
+/** `body` may be a failure to make it. `now` is the time of the attempt, in epoch milliseconds. */
 type Parts = Omit<MessageParts, 'webhook' | 'body'> & {
   readonly webhook: MessageParts['webhook'] & Pick<WebhookConfiguration, 'timeoutSeconds'>;
   readonly body: BodyOrFailure;
 };
 
-/** Sends one attempt. Never throws: what went wrong is the outcome. */
+/** Sends one attempt. Never throws: failures are outcomes. */
 export type Send = (parts: Parts, signal?: AbortSignal) => Promise<Sent>;
 
 type Dependencies = {
   readonly transport: Transport;
   readonly oauth: OauthTokens;
-  /** Told of every attempt that a fault of ours kept from being made, but for one that was ended. */
+  /** Told of every attempt that a fault of the service prevented, unless it was ended. */
   readonly onFault?: (endpointId: string, message: string) => void;
 };
 
@@ -47,7 +47,7 @@ export function createSend({ transport, oauth, onFault }: Dependencies): Send {
       clientCertificate: clientCertificateOf(parts.endpoint),
     });
 
-  /** A 401 drops the token that was sent and is tried once more with a fresh one (contract §5). */
+  /** A 401 drops the token, and the request is sent once more with a new one (contract §5). */
   const postWithBearer = async (
     message: Message,
     parts: Parts,
@@ -79,7 +79,7 @@ export function createSend({ transport, oauth, onFault }: Dependencies): Send {
   };
 }
 
-/** The answer cut to its first 4 KiB, in memory of their own: an outcome that cannot be written for hours holds the others no longer. */
+/** Copies the first 4 KiB of the response body, so that an outcome that cannot be written for hours does not hold the rest in memory. */
 function cut(outcome: Outcome): Outcome {
   const { answer } = outcome;
   if (answer === null || answer.body.byteLength <= RESPONSE_KEPT_BYTES) return outcome;
@@ -87,7 +87,7 @@ function cut(outcome: Outcome): Outcome {
   return outcome.ok ? { ...outcome, answer: shorter } : { ...outcome, answer: shorter };
 }
 
-/** Others may wait for the same token, so its request goes on. */
+/** The token request continues, because other deliveries may wait for the same token. */
 function unlessGivenUp(token: Promise<BearerToken>, signal: AbortSignal | undefined): Promise<BearerToken> {
   if (signal === undefined) return token;
   return new Promise((resolve, reject) => {
@@ -103,7 +103,7 @@ type AttemptIdentity = Pick<
   'id' | 'webhookNumber' | 'kind' | 'batchId' | 'firstOffset' | 'lastOffset' | 'attemptNumber'
 >;
 
-/** The attempt as it is kept. */
+/** The attempt as it is stored. */
 export function attemptRecord(identity: AttemptIdentity, { startedAt, outcome, requestHeaders }: Sent): AttemptRecord {
   const { answer, timings } = outcome;
   return {

@@ -1,4 +1,4 @@
-/** Stops a webhook for a reason that the service found: its records wait, and everybody who should know of it does. */
+/** Stops a webhook for a reason that the service found. Its records stay pending. */
 import type { Ids } from '../kernel/ids.ts';
 import type { Log } from '../observe/log.ts';
 import { StaleWrite } from '../store/errors.ts';
@@ -9,7 +9,7 @@ import type { DeliveryTarget } from './batch.ts';
 
 type Dependencies = { readonly store: Pick<Store, 'webhooks'>; readonly ids: Ids; readonly log: Log };
 
-/** Written with its event and its audit entry. One that changed since `target` was read is left as it is. */
+/** Writes the event and the audit entry too. Does nothing if the webhook changed since `target` was read. */
 export async function stopByService(
   { store, ids, log }: Dependencies,
   { webhook, endpoint }: DeliveryTarget,

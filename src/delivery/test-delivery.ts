@@ -15,10 +15,10 @@ import { bodyRequest, makeBody } from './body.ts';
 import { stopReason } from './claim.ts';
 import { attemptRecord, type Send } from './send.ts';
 
-/** `actorId` is what the record's header says. */
+/** `actorId` goes into the record's header. */
 export type TestDelivery = (webhookId: string, actorId: string) => Promise<AttemptRecord>;
 
-/** A test record stands in no log and takes up no offset; a receiver holds every record to an integer from 0 (contract §1). */
+/** A test record is not in the log and takes no offset, but receivers expect an integer from 0 (contract §1). */
 const TEST_OFFSET = 0;
 
 type Dependencies = {
@@ -27,13 +27,13 @@ type Dependencies = {
   readonly ids: Ids;
   readonly send: Send;
   readonly webhooks: Pick<Administration<Webhook>, 'get'>;
-  /** Another bound than that of the service: for tests. */
+  /** For tests. */
   readonly inFlight?: number;
 };
 
 /**
- * Sends under the rules of any delivery: an endpoint that is not enabled or a key that has expired refuses it (409). It takes no place
- * of deliveries, so as not to wait for one; where too many tests are under way themselves it is refused (503).
+ * Sends under the rules of deliveries: it is refused if the endpoint is not enabled or the key has expired (409). It does not wait for a
+ * delivery slot; it is refused if too many tests are under way (503).
  */
 export function createTestDelivery(dependencies: Dependencies): TestDelivery {
   const { store, clock, ids, send, webhooks, inFlight = TEST_DELIVERIES_IN_FLIGHT } = dependencies;

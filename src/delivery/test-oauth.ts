@@ -1,4 +1,4 @@
-/** Tries the OAuth settings of an endpoint: asks its token endpoint once, keeps nothing, and tells what came of it. */
+/** Tests the OAuth settings of an endpoint: requests one token, stores nothing, and reports the result. */
 
 import type { Clock } from '../kernel/ids.ts';
 import { RESPONSE_KEPT_BYTES } from '../kernel/limits/limits.ts';
@@ -12,13 +12,13 @@ import { parseJson, requestToken } from './oauth-request.ts';
 
 export type OauthTest = {
   readonly at: number;
-  /** A token came that deliveries could carry. It is neither kept nor shown. */
+  /** The server issued a usable token. It is neither stored nor shown. */
   readonly issued: boolean;
-  /** Null where nothing was answered. */
+  /** Null without a response. */
   readonly responseStatus: number | null;
   /** The first 4 KiB, tokens masked. */
   readonly responseBody: string | null;
-  /** The members of the answer (RFC 6749 §5.1), as sent, where there are such. */
+  /** The members of the response (RFC 6749 §5.1), as sent. */
   readonly tokenType: string | null;
   readonly expiresIn: string | null;
   readonly scope: string | null;
@@ -28,7 +28,7 @@ export type OauthTest = {
   readonly timings: Timings;
 };
 
-/** Throws 404 for no endpoint, and 409 for one without OAuth settings. */
+/** Throws 404 for an unknown endpoint and 409 for one without OAuth settings. */
 export type TestOauth = (endpointId: string) => Promise<OauthTest>;
 
 type Dependencies = {

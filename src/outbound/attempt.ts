@@ -1,15 +1,15 @@
-/** One request from its start to its outcome, under one time-out for all of it. */
-
-import { BODY_AFTER_HEAD_MS, CONNECTIONS_PER_ORIGIN_MAX } from '../kernel/limits/limits.ts';
+/** One request from start to outcome, under one time-out. */
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Dispatcher } from 'undici';
+import { BODY_AFTER_HEAD_MS, CONNECTIONS_PER_ORIGIN_MAX, RESPONSE_READ_BYTES } from '../kernel/limits/limits.ts';
 import { type Classified, certificateWanted, classifyAnswerError, classifyError, deliveryError } from './classify.ts';
 import type { Connection, Connections } from './connections.ts';
 import { bareHost, isLiteral } from './egress.ts';
-import { type Exchange, type ExchangeEnd, startExchange } from './exchange.ts';
 import { type Answer, type ErrorClass, failure, type Outcome, type Timings } from './outcome.ts';
 
 export type AttemptRequest = {
   readonly url: URL;
-  /** Name, value, name, value, … Handed over: nobody changes them any more. */
+  /** Name, value, name, value, …; the caller must not change them. */
   readonly headers: string[];
   readonly body: Uint8Array;
   readonly timeoutMs: number;
@@ -17,7 +17,7 @@ export type AttemptRequest = {
   readonly signal?: AbortSignal | undefined;
 };
 
-/** Waits for a connection, sends the request over it and gives it back; ends by itself after `timeoutMs`, at whatever step. */
+/** Waits for a connection, sends the request and gives the connection back. Ends after `timeoutMs` at any step. */
 export function attempt(request: AttemptRequest, connections: Connections): Promise<Outcome> {
   const { url, headers, body, timeoutMs, headDecides = false, signal } = request;
   return new Promise((resolve) => {
@@ -54,7 +54,7 @@ export function attempt(request: AttemptRequest, connections: Connections): Prom
     const onHead = (): void => {
       const remainingMs = timeoutMs - (performance.now() - startedAt);
       if (!headDecides || remainingMs <= BODY_AFTER_HEAD_MS) return;
-      // The outcome is decided: the rest of the body only fills the attempt's record, and holds a place meanwhile.
+      // The outcome is decided. The rest of the body only fills the attempt's record and takes up a connection.
       clearTimeout(timer);
       timer = setTimeout(() => settle({ reusable: false }), BODY_AFTER_HEAD_MS);
     };
@@ -72,12 +72,12 @@ export function attempt(request: AttemptRequest, connections: Connections): Prom
   });
 }
 
-/** Why a request is ended: what `abort` was given, where that is a text. */
+/** Why a request was ended: the reason passed to `abort`, if it is a text. */
 export function reasonOf(signal: AbortSignal | undefined): string {
   return typeof signal?.reason === 'string' ? signal.reason : 'the service stopped';
 }
 
-/** Whom to tell when a signal is given: a listener of its own for each of many requests would cost 3 µs a request. */
+/** The callbacks of each signal: a listener for each of many requests would cost 3 µs a request. */
 const CANCELLED = new WeakMap<AbortSignal, Set<() => void>>();
 
 function cancelled(signal: AbortSignal): Set<() => void> {
@@ -92,7 +92,7 @@ function cancelled(signal: AbortSignal): Set<() => void> {
   return cancels;
 }
 
-/** A receiver that misses the client certificate may say so by closing what has just been opened. In TLS 1.3 it cannot do so earlier. */
+/** A receiver that requires a client certificate may close the connection right after it opens; TLS 1.3 allows it no earlier. */
 function explained(end: ExchangeEnd, { steps, lacksCertificate }: Connection, answer: Answer | null): ExchangeEnd {
   const isRefusal =
     lacksCertificate && steps !== null && answer === null && classifyError(end.error).errorClass === 'reset';
@@ -117,7 +117,7 @@ function statusOutcome(answer: Answer, timings: Timings): Outcome {
   return failure('http_status', `the receiver answered ${answer.status}`, { answer, timings });
 }
 
-/** What a request that ran out of time was at. */
+/** The step at which a request timed out. */
 function whereabouts(connection: Connection | null, exchange: Exchange | null, url: URL): string {
   if (exchange?.firstByteMs() != null) return 'the answer was being read';
   if (exchange?.started()) return 'the receiver had not begun to answer';
@@ -129,4 +129,102 @@ function whereabouts(connection: Connection | null, exchange: Exchange | null, u
       : 'the connection was being opened';
   }
   return 'the TLS handshake was under way';
+}
+
+type ExchangeRequest = {
+  /** Path and query. */
+  readonly path: string;
+  /** Name, value, name, value, …; the caller must not change them. */
+  readonly headers: string[];
+  readonly body: Uint8Array;
+};
+
+/** `reusable`: the response was read completely; `error`: why it was not. */
+type ExchangeEnd = { readonly reusable: boolean; readonly error?: unknown };
+
+type Exchange = {
+  /** The response so far; null before its head. */
+  answer(): Answer | null;
+  /** From writing the request to the head of the response, in milliseconds. */
+  firstByteMs(): number | null;
+  /** Whether an open connection has the request. */
+  started(): boolean;
+};
+
+type Listener = {
+  /** The final head of the response has arrived. */
+  readonly onHead: () => void;
+  /**
+   * Called once, unless the connection is discarded first: after the last byte, on a failure, or when more than `RESPONSE_READ_BYTES`
+   * have arrived. The rest is then not read, and the connection must be discarded.
+   */
+  readonly onEnd: (end: ExchangeEnd) => void;
+};
+
+/** Sends the request over `connection`, which has no other request. */
+function startExchange(connection: Connection, request: ExchangeRequest, { onHead, onEnd }: Listener): Exchange {
+  const chunks: Uint8Array[] = [];
+  let head: Pick<Answer, 'status' | 'headers'> | null = null;
+  let bytes = 0;
+  let complete = false;
+  let startedAt: number | null = null;
+  let headAt: number | null = null;
+
+  const handler: Dispatcher.DispatchHandler = {
+    onRequestStart() {
+      startedAt = performance.now();
+      connection.begin();
+    },
+    onResponseStart(_controller, status, headers) {
+      // `incoming.ts` removes interim responses; one that remains is not in the usual form of HTTP.
+      if (status < 200) return onEnd({ reusable: false, error: NOT_PASSED_OVER });
+      headAt = performance.now();
+      head = { status, headers: joined(headers) };
+      onHead();
+    },
+    onResponseData(_controller, chunk) {
+      const room = RESPONSE_READ_BYTES - bytes;
+      if (room > 0) chunks.push(chunk.subarray(0, room));
+      bytes += Math.min(chunk.length, room);
+      if (chunk.length > room) onEnd({ reusable: false });
+    },
+    onResponseEnd() {
+      complete = true;
+      onEnd({ reusable: true });
+    },
+    onResponseError(_controller, error) {
+      onEnd({ reusable: false, error });
+    },
+  };
+  const { path, headers, body } = request;
+  connection.client.dispatch({ method: 'POST', path, headers, body }, handler);
+  return {
+    answer: () => (head === null ? null : { ...head, body: concatenated(chunks, bytes), truncated: !complete }),
+    firstByteMs: () => (headAt === null || startedAt === null ? null : Math.round(headAt - startedAt)),
+    started: () => startedAt !== null,
+  };
+}
+
+const NOT_PASSED_OVER = deliveryError(
+  'malformed_response',
+  'the receiver sent an interim answer (1xx) in a form that is not read',
+);
+
+/** undici passes repeated headers as a list. */
+function joined(headers: IncomingHttpHeaders): Record<string, string> {
+  const pairs = Object.entries(headers).map(([name, value = '']) => [
+    name,
+    typeof value === 'string' ? value : value.join(', '),
+  ]);
+  return Object.fromEntries(pairs);
+}
+
+function concatenated(chunks: readonly Uint8Array[], bytes: number): Uint8Array {
+  const whole = new Uint8Array(bytes);
+  let at = 0;
+  for (const chunk of chunks) {
+    whole.set(chunk, at);
+    at += chunk.length;
+  }
+  return whole;
 }

@@ -1,4 +1,4 @@
-/** From the error codes of Node, OpenSSL and undici to the closed list of outcomes. */
+/** Maps the error codes of Node, OpenSSL and undici to the closed list of outcomes. */
 
 import { errors } from 'undici';
 import { EGRESS_REFUSED } from './egress.ts';
@@ -7,12 +7,12 @@ import type { ErrorClass } from './outcome.ts';
 
 export type Classified = { readonly errorClass: ErrorClass; readonly message: string };
 
-/** An error of ours that knows its class already; its message is shown as it is. */
+/** An error of this service with a known class; its message is shown unchanged. */
 export function deliveryError(errorClass: ErrorClass, message: string, cause?: unknown): Error {
   return Object.assign(new Error(message, { cause }), { errorClass });
 }
 
-/** The receiver ended a connection on which it had asked for a client certificate and been shown none. */
+/** The receiver asked for a client certificate, got none, and closed the connection. */
 export function certificateWanted(cause: unknown): Error {
   const { code } = describe(cause);
   const message = `the receiver asked for a client certificate, which the endpoint has not, and closed the connection (${code})`;
@@ -20,20 +20,20 @@ export function certificateWanted(cause: unknown): Error {
 }
 
 /**
- * What an error says of the delivery. Its class is found by its `code`, else by the system call that failed; the message is made from
- * these, never from request or answer, so that no secret can stand in it. What is unknown is `internal`: a fault of ours until shown
- * otherwise. Those count for nothing and are tried for ever, so nothing that a receiver can bring about may end there.
+ * The class and message of an error, from its `code`, otherwise from the system call that failed. The message never quotes the request or
+ * the response, so it holds no secret. An unknown error is `internal`, a fault of the service. Such attempts do not count and are retried
+ * without end, so nothing that a receiver can cause may be classified so.
  */
 export function classifyError(error: unknown): Classified {
   const { code, syscall, message, errorClass } = describe(error);
   if (errorClass !== undefined) return { errorClass, message };
   if (code === EGRESS_REFUSED) return { errorClass: 'egress_refused', message };
-  // undici's own words for a status of 101.
+  // undici's message for a status of 101.
   if (code === 'UND_ERR_SOCKET' && message.startsWith('bad ')) {
     const what = 'the receiver answered what had not been asked for: another protocol';
     return { errorClass: 'malformed_response', message: what };
   }
-  // undici's parser errors come without a code; what they say is one of the parser's own fixed sentences.
+  // undici's parser errors have no code; their message is one of the parser's fixed sentences.
   if (error instanceof errors.HTTPParserError) return { errorClass: 'malformed_response', message };
   const known =
     RULES.find(({ codes }) => codes.test(code)) ?? OF_CALLS.find(({ codes }) => codes.test(syscall)) ?? UNKNOWN;
@@ -41,8 +41,8 @@ export function classifyError(error: unknown): Classified {
 }
 
 /**
- * The same of a request that was handed to a connection which stands: what is unknown then comes of what the receiver sent, such as a
- * status below 100, at which undici's own assertions fail.
+ * The same for a request on an open connection: an unknown error then comes from what the receiver sent, such as a status below 100, at
+ * which undici's own assertions fail.
  */
 export function classifyAnswerError(error: unknown): Classified {
   const classified = classifyError(error);
@@ -58,7 +58,7 @@ type Rule = Classified & { readonly codes: RegExp };
 
 const NOT_HTTP = rule(/^UND_ERR_RES_CONTENT_LENGTH_MISMATCH$/, 'malformed_response', 'the answer is not valid HTTP');
 
-/** The first rule whose pattern fits wins. */
+/** The first rule that matches wins. */
 const RULES: readonly Rule[] = [
   rule(EXHAUSTED, 'internal', 'this machine has no more of what a connection takes'),
   rule(
@@ -85,7 +85,7 @@ const RULES: readonly Rule[] = [
     "the receiver's certificate is self-signed",
   ),
   rule(
-    // Node has no name for most of what OpenSSL may hold against a certificate, such as a key that is too short.
+    // Node has no code for most reasons for which OpenSSL rejects a certificate, such as a short key.
     /^(?:UNABLE_TO_\w+|CERT_\w+|INVALID_(?:CA|PURPOSE)|PATH_LENGTH_EXCEEDED|CRL_\w+|ERROR_IN_\w+|UNSPECIFIED)$/,
     'tls_untrusted',
     "the receiver's certificate is not trusted",
@@ -107,7 +107,7 @@ const RULES: readonly Rule[] = [
   NOT_HTTP,
 ];
 
-/** By system call, for whatever else it failed with: a way to an address may end in many codes, of which Node has no name for some. */
+/** By system call, for any other code: a connection may fail with many, and Node has no name for some. */
 const OF_CALLS: readonly Rule[] = [
   rule(/^getaddrinfo$/, 'dns', 'the host name could not be resolved'),
   rule(/^(?:connect|socket)$/, 'connect', 'the address cannot be reached from here'),
@@ -127,7 +127,7 @@ type Described = {
   readonly errorClass?: ErrorClass;
 };
 
-/** When every address of a name failed, Node throws one error for all; the first address stands for them. */
+/** If every address of a name failed, Node throws one error for all; the first address represents them. */
 function describe(error: unknown): Described {
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
   if (!(first instanceof Error)) return { code: '', syscall: '', message: '' };

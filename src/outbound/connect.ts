@@ -18,10 +18,10 @@ export type Way = {
   readonly resolve: Resolve | undefined;
 };
 
-/** Where to: a name or address without brackets. An address must have been judged by `hostVerdict` before. */
+/** `host`: a name, or an address without brackets that `hostVerdict` has checked. */
 export type Destination = { readonly host: string; readonly port: number; readonly secureContext: SecureContext };
 
-/** Filled in as the steps are done, so that a connection that fails still tells how far it came. */
+/** Filled in step by step, so that a failed connection shows how far it came. */
 export type ConnectSteps = { dnsMs: number | null; connectMs: number | null; tlsMs: number | null };
 
 /**
@@ -56,7 +56,7 @@ export async function openConnection(
   return await secured(tlsConnect({ ...options, socket: tunnel }), steps, lap, signal);
 }
 
-/** The error listener stays: between this promise and whoever awaits it, an error must not be without one. */
+/** The error listener stays: an error between this promise and its caller must not be unhandled. */
 function secured(socket: TLSSocket, steps: ConnectSteps, lap: () => number, signal: AbortSignal): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
     const abort = (): unknown => socket.destroy(new Error('given up'));
@@ -75,12 +75,12 @@ function secured(socket: TLSSocket, steps: ConnectSteps, lap: () => number, sign
   });
 }
 
-/** What the receiver ended is told apart from what was refused here, such as its certificate. */
+/** Distinguishes a handshake that the receiver ended from one that this side refused, for example because of the certificate. */
 function handshakeError(socket: TLSSocket, error: NodeJS.ErrnoException): Error {
   const { code = '' } = error;
   if (/^ERR_SSL_.*ALERT/.test(code) && lacksCertificate(socket)) return certificateWanted(error);
   if (code === 'ECONNRESET') return deliveryError('tls', 'the receiver broke off the TLS handshake', error);
-  // What nobody has a name for came of what the receiver sent: here all that it takes stands already.
+  // An error without a known code comes from what the receiver sent: everything else for the connection is in place.
   const isUnknown = classifyError(error).errorClass === 'internal' && !isExhausted(error);
   return isUnknown ? deliveryError('tls', `the TLS handshake failed (${code || 'no code'})`, error) : error;
 }
@@ -94,7 +94,7 @@ function timedLookup(lookup: LookupFunction, onDone: () => void): LookupFunction
   };
 }
 
-/** Milliseconds since the last call, or since it was made. */
+/** Milliseconds since the last call, or since its creation. */
 function stopwatch(): () => number {
   let from = performance.now();
   return () => {

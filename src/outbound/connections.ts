@@ -18,34 +18,33 @@ import { lacksCertificate } from './tls.ts';
 
 export type Connection = {
   readonly client: Client;
-  /** The steps since the last `acquire`; null when the connection already stood. */
+  /** The steps since the last `acquire`; null if the connection was already open. */
   steps: ConnectSteps | null;
-  /** The receiver asked for a client certificate when it was opened, and there was none to show. */
+  /** The receiver asked for a client certificate when the connection was opened, and there was none. */
   lacksCertificate: boolean;
-  /** To be called before each request is written: what is read from then on is its answer. */
+  /** Called before each request is written: bytes read from then on are its response. */
   begin(): void;
-  /** Bytes of requests that were not written to it yet. */
+  /** Bytes of requests that are not written to the socket yet. */
   unwrittenBytes(): number;
 };
 
 export type Connections = {
   /**
-   * Hands over a connection that nobody else uses, at once or when one is given back; the oldest wait is served first.
-   * The function returned ends the wait.
+   * Passes a free connection, at once or when one is released; the oldest waiter comes first. The returned function ends the wait.
    */
   acquire(take: (connection: Connection) => void): () => void;
   /**
-   * Gives back a connection whose exchange ended cleanly, for the next request. Where the receiver answered before it had read all of a
-   * large one it is destroyed instead, with what it had not read.
+   * Gives back a connection whose exchange ended cleanly, for the next request. If the receiver answered before it read all of a large
+   * request, the connection is destroyed instead.
    */
   release(connection: Connection): void;
   /** Gives back a connection in any other state: it is destroyed, connecting or not. */
   discard(connection: Connection): void;
-  /** Destroys what is idle now, and what is in use when it is given back. Those that wait are still served. */
+  /** Destroys idle connections now, and the others when they are given back. Waiters are still served. */
   close(): Promise<void>;
 };
 
-/** At most `CONNECTIONS_PER_ORIGIN_MAX` at a time, the one used last first, so that those not needed time out. */
+/** At most `CONNECTIONS_PER_ORIGIN_MAX` at a time, the most recently used first, so that surplus connections time out. */
 export function createConnections(origin: string, destination: Destination, way: Way): Connections {
   const idle: Connection[] = [];
   const waiting = new Set<(connection: Connection) => void>();
@@ -122,9 +121,9 @@ export function createConnections(origin: string, destination: Destination, way:
       return () => waiting.delete(take);
     },
     release(connection) {
-      // What is small is the system's by now.
+      // The system has already taken a small rest.
       if (connection.unwrittenBytes() < LARGE_BODY_BYTES) return reuse(connection);
-      // That all is written may be known in the next turn only, of a receiver that is near.
+      // With a nearby receiver, the completed write may be reported only in the next turn.
       setImmediate(() => (connection.unwrittenBytes() === 0 ? reuse(connection) : discard(connection)));
     },
     discard,

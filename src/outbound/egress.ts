@@ -10,7 +10,7 @@ import { carriedIpv4, rangeOf } from './address-ranges.ts';
 import { type Cidr, cidrContains, formatAddress, parseAddress, unmapped } from './ip-address.ts';
 import { type Resolve, systemResolve } from './resolve.ts';
 
-/** What may be connected to although it is not public (`SALLYPORT_EGRESS_ALLOW`). */
+/** Addresses that are allowed although they are not public (`SALLYPORT_EGRESS_ALLOW`). */
 export type EgressPolicy = { readonly allow: readonly Cidr[] };
 
 /** `range` is the block that the address was refused for, such as `10.0.0.0/8`, or `invalid` for what is no address. */
@@ -77,7 +77,7 @@ export async function resolveChecked(
     const verdict = addressVerdict(address, policy);
     if (!verdict.ok) throw Object.assign(new Error(`${hostname}: ${verdict.description}`), { code: EGRESS_REFUSED });
   }
-  // The family follows from the text that was checked, not from what the resolver says of it.
+  // The family comes from the checked text, not from the resolver.
   return answers.map(({ address }) => ({ address, family: address.includes(':') ? 6 : 4 }));
 }
 
@@ -105,7 +105,7 @@ function isWanted(family: number, { family: wanted }: LookupOptions): boolean {
   return wanted === undefined || wanted === 0 || family === (wanted === 'IPv6' ? 6 : wanted === 'IPv4' ? 4 : wanted);
 }
 
-/** A failure without a code would pass for a fault of ours. */
+/** A failure without a code would be classified as a fault of the service. */
 function asDnsError(error: unknown, hostname: string): NodeJS.ErrnoException {
   const coded = error instanceof Error && 'code' in error && typeof error.code === 'string';
   return coded ? (error as NodeJS.ErrnoException) : dnsError('EAI_FAIL', hostname);

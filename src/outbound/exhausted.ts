@@ -1,4 +1,4 @@
-/** Errors that say that this machine, or the process, has no more of what a connection takes: descriptors, memory. */
+/** Errors of a machine or process that has no resources left for a connection: file descriptors, memory. */
 
 export const EXHAUSTED = /^(?:EMFILE|ENFILE|ENOMEM|ENOBUFS|EAI_MEMORY|OUT_OF_MEM)$/;
 

@@ -1,4 +1,4 @@
-/** What became of one request to a receiver, as data from a closed list, and what to do about each kind of failure. */
+/** The outcome of one request to a receiver, from a closed list, and advice for each kind of failure. */
 
 export type ErrorClass =
   | 'dns'

@@ -1,8 +1,7 @@
 /**
- * Host names, looked up by the system. A look-up holds one of the few threads that the process has for such work (and for gzip, and
- * files), for 10 s or more where a name server does not answer. So that some names do not keep the others waiting, a name is looked up
- * once for everybody who asks meanwhile, and so many at a time: those that were quick the last time, those that were slow, and those
- * of which nothing is known yet have places of their own.
+ * Resolves host names through the system. A look-up occupies one of the few threads of the process's pool (which also does gzip and
+ * files), for 10 s or more if a name server does not answer. So that slow names do not delay the others, concurrent look-ups of a name
+ * share one, and names that were quick the last time, names that were slow, and new names have separate limits.
  */
 
 import type { LookupAddress } from 'node:dns';
@@ -20,20 +19,20 @@ import { createLru } from '../kernel/lru.ts';
 import { isExhausted } from './exhausted.ts';
 
 type Options = {
-  /** Looks one name up, however long that takes. */
+  /** Looks one name up, without a time-out. */
   readonly lookup: Resolve;
-  /** Milliseconds that only grow. */
+  /** Milliseconds by a clock that only grows. */
   readonly stopwatch?: () => number;
-  /** What is missing, where the process has no descriptor left. */
+  /** The error if the process has no file descriptor left. */
   readonly exhaustion?: () => Promise<Error | null>;
 };
 
 type Kind = 'quick' | 'slow' | 'unknown';
 
-/** The one of the process, as its threads are. */
+/** One for the process, like its thread pool. */
 export const systemResolve: Resolve = createResolve({ lookup: (hostname) => dns.lookup(hostname, { all: true }) });
 
-/** Nothing is remembered of an answer, only how long it took: what is asked for later is looked up anew. */
+/** Remembers only how long a look-up took, never its answer: every later request looks the name up again. */
 export function createResolve({
   lookup,
   stopwatch = () => performance.now(),
@@ -41,10 +40,10 @@ export function createResolve({
 }: Options): Resolve {
   const underWay = new Map<string, ReturnType<Resolve>>();
   const lastTime = createLru<string, Exclude<Kind, 'unknown'>>({ max: NAMES_REMEMBERED });
-  const lanes: Readonly<Record<Kind, Lane>> = {
-    quick: createLane(LOOKUPS_QUICK),
-    slow: createLane(LOOKUPS_SLOW),
-    unknown: createLane(LOOKUPS_UNKNOWN),
+  const limits: Readonly<Record<Kind, ConcurrencyLimit>> = {
+    quick: createConcurrencyLimit(LOOKUPS_QUICK),
+    slow: createConcurrencyLimit(LOOKUPS_SLOW),
+    unknown: createConcurrencyLimit(LOOKUPS_UNKNOWN),
   };
 
   const remember = (hostname: string, tookMs: number): void => {
@@ -52,8 +51,8 @@ export function createResolve({
   };
 
   const lookUp = async (hostname: string): ReturnType<Resolve> => {
-    const lane = lanes[lastTime.get(hostname) ?? 'unknown'];
-    await lane.enter();
+    const limit = limits[lastTime.get(hostname) ?? 'unknown'];
+    await limit.enter();
     const startedAt = stopwatch();
     try {
       return await lookup(hostname);
@@ -61,20 +60,20 @@ export function createResolve({
       throw (await exhaustion()) ?? error;
     } finally {
       remember(hostname, stopwatch() - startedAt);
-      lane.leave();
+      limit.leave();
     }
   };
 
   return (hostname) => {
-    const known = underWay.get(hostname);
-    if (known !== undefined) return known;
+    const shared = underWay.get(hostname);
+    if (shared !== undefined) return shared;
     const answer = lookUp(hostname).finally(() => underWay.delete(hostname));
     underWay.set(hostname, answer);
     return answer;
   };
 }
 
-/** The system's resolver says of a name that there is none (ENOTFOUND) where it has no descriptor left to ask with. */
+/** Without a file descriptor, the system's resolver reports that the name does not exist (ENOTFOUND). */
 async function missingDescriptor(): Promise<Error | null> {
   try {
     await (await open(devNull)).close();
@@ -84,14 +83,14 @@ async function missingDescriptor(): Promise<Error | null> {
   }
 }
 
-type Lane = {
-  /** Waits for a place, first come first served. */
+type ConcurrencyLimit = {
+  /** Waits for a slot, first come first served. */
   enter(): Promise<void>;
   leave(): void;
 };
 
-function createLane(places: number): Lane {
-  let free = places;
+function createConcurrencyLimit(slots: number): ConcurrencyLimit {
+  let free = slots;
   const waiting: (() => void)[] = [];
   return {
     enter: async () => {

@@ -59,12 +59,12 @@ export function lacksCertificate(socket: TLSSocket): boolean {
   return asked && Object.keys(socket.getCertificate() ?? {}).length === 0;
 }
 
-/** Each certificate once: the system's, where they are trusted too, are mostly those that Node brings. On Deno each connection parses all. */
+/** Each certificate once: the system's are mostly those that Node includes, and on Deno every connection parses all of them. */
 function distinct(certificates: readonly string[]): string[] {
   return [...new Map(certificates.map((pem) => [pem.replaceAll(/\s/g, ''), pem])).values()];
 }
 
-/** Node passes over a missing half in silence. */
+/** Node silently ignores a missing half. */
 function belongTogether(certificate: string, privateKey: string): boolean {
   try {
     return new X509Certificate(certificate).checkPrivateKey(createPrivateKey(privateKey));

@@ -1,6 +1,6 @@
 /**
  * Sends requests to receivers: HTTPS only, addresses guarded, every step bounded in time and bytes (contract §5).
- * Whatever happens comes back as an outcome.
+ * Every result is an outcome.
  */
 
 import { createHash } from 'node:crypto';
@@ -19,29 +19,29 @@ import { type ClientCertificate, makeSecureContext, readAuthorities } from './tl
 
 export type TransportOptions = {
   readonly egress: EgressPolicy;
-  /** Further authorities to trust, in PEM (`SALLYPORT_CA_FILE`). */
+  /** Additional trusted authorities, in PEM (`SALLYPORT_CA_FILE`). */
   readonly caPem: string | null;
   /** `http://[user:password@]host:port` of a CONNECT proxy (`SALLYPORT_EGRESS_PROXY`). */
   readonly proxyUrl: string | null;
-  /** In place of the system's resolver. */
+  /** Replaces the system's resolver. */
   readonly resolve?: Resolve | undefined;
 };
 
 export type TransportRequest = {
   readonly url: URL;
-  /** By name, or flat: name, value, name, value, … `host` and `content-length` are made here and passed over. */
+  /** By name, or flat: name, value, name, value, … `host` and `content-length` are ignored: undici adds them. */
   readonly headers: Readonly<Record<string, string>> | readonly string[];
-  /** Not looked at any more once there is an outcome. */
+  /** Not read after the outcome. */
   readonly body: Uint8Array;
   /** For everything from the call to the last byte: DNS, connecting, TLS, waiting, reading. */
   readonly timeoutMs: number;
   readonly clientCertificate?: ClientCertificate | null | undefined;
   /**
-   * The status decides as soon as the head of the answer has been read, whatever becomes of the body (contract §5 "Outcome"). The body
-   * then gets at most `BODY_AFTER_HEAD_MS` more; the answer has what came of it, and its connection is closed unless it came whole.
+   * The status decides as soon as the head of the response is read, whatever happens to the body (contract §5 "Outcome"). The body then
+   * gets at most `BODY_AFTER_HEAD_MS`; the connection is closed unless the body is complete.
    */
   readonly headDecides?: boolean | undefined;
-  /** Ends the request at once, with an outcome of class `internal`; its reason, where that is a text, is in the message. */
+  /** Ends the request at once, with an outcome of class `internal`. A reason that is a text is part of the message. */
   readonly signal?: AbortSignal | undefined;
 };
 
@@ -51,15 +51,15 @@ export type Transport = {
    * closes in the moment it is used again gives `reset` with `answer` null and `timings.connectMs` null.
    */
   post(request: TransportRequest): Promise<Outcome>;
-  /** Refuses new requests, ends those that have no signal by which somebody else does, waits for the others, and closes every connection. */
+  /** Refuses new requests, ends those without a signal of their own, waits for the others, and closes every connection. */
   close(): Promise<void>;
 };
 
-/** Throws where `caPem` or `proxyUrl` cannot be read. */
+/** Throws if `caPem` or `proxyUrl` cannot be read. */
 export function createTransport({ egress, caPem, proxyUrl, resolve }: TransportOptions): Transport {
   const authorities = caPem === null ? [] : readAuthorities(caPem);
   const way = { egress, proxy: proxyUrl === null ? null : parseProxyUrl(proxyUrl), resolve };
-  // Made for the first connection: a start, and each command, would take 20 ms longer.
+  // Created with the first connection: it would delay the start, and every command, by 20 ms.
   let withoutCertificate: SecureContext | null = null;
   const origins = createLru<string, Origin>({
     max: ORIGINS_MAX,
@@ -95,7 +95,7 @@ export function createTransport({ egress, caPem, proxyUrl, resolve }: TransportO
   }
 
   function makeOrigin(key: string, url: URL, client: ClientCertificate | null): Origin {
-    // Node asks no `lookup` about an IP literal, so it is judged here; it stands for the same address for ever.
+    // Node calls no `lookup` for an IP literal, so it is checked here, once: it never changes.
     const verdict = hostVerdict(url.hostname, egress);
     if (!verdict.ok) throw deliveryError('egress_refused', verdict.description);
     return { key, connections: createConnections(url.origin, destination(url, client), way) };
@@ -135,7 +135,7 @@ export function createTransport({ egress, caPem, proxyUrl, resolve }: TransportO
 /** Where requests of one scheme, host and port go, with one client certificate or none. */
 type Origin = { readonly key: string; readonly connections: Connections };
 
-/** What undici makes itself. */
+/** Headers that undici adds. */
 const MADE = /^(?:host|content-length)$/i;
 
 function flat(headers: TransportRequest['headers']): string[] {
