@@ -2,15 +2,7 @@
 import type { StepResult } from './steps.ts';
 
 /** Counts of one interval: records by outcome, attempts that carried records, and incoming calls. */
-export type Figures = {
-  delivered: number;
-  retried: number;
-  dead: number;
-  attempts: number;
-  failedAttempts: number;
-  tokensIssued: number;
-  tokensRefused: number;
-  callsRefused: number;
+export type Figures = Record<(typeof COUNTS)[number], number> & {
   /** Number of attempts by latency bucket. */
   readonly latencies: Map<number, number>;
 };
@@ -47,19 +39,9 @@ export const COUNTS = [
   'callsRefused',
 ] as const;
 
-const NONE = {
-  delivered: 0,
-  retried: 0,
-  dead: 0,
-  attempts: 0,
-  failedAttempts: 0,
-  tokensIssued: 0,
-  tokensRefused: 0,
-  callsRefused: 0,
-};
-
 export function noFigures(): Figures {
-  return { ...NONE, latencies: new Map() };
+  const counts = Object.fromEntries(COUNTS.map((name) => [name, 0])) as Record<(typeof COUNTS)[number], number>;
+  return { ...counts, latencies: new Map() };
 }
 
 export function addFigures(to: Figures, more: Figures): void {

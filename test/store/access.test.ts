@@ -20,7 +20,7 @@ const user = (id: string, more: Partial<User> = {}): User => ({
 });
 
 describe('the user store', () => {
-  it('is empty at first, and keeps users as they were given', async (t) => {
+  it('starts empty and stores users unchanged', async (t) => {
     const { store, entry } = await openTestStore(t);
     assert.equal(await store.users.isEmpty(), true);
     const full = user('1', {
@@ -38,7 +38,7 @@ describe('the user store', () => {
     assert.deepEqual(await store.users.getByName('USER 1'), full);
   });
 
-  it('lists in order of creation, from after an id on', async (t) => {
+  it('lists users in order of creation, after a given id', async (t) => {
     const { store, entry } = await openTestStore(t);
     for (const id of ['2', '1', '3']) await store.users.insert(user(id), entry());
     const ids = async (after: string, limit: number) => (await store.users.list(after, limit)).map(({ id }) => id);
@@ -49,7 +49,7 @@ describe('the user store', () => {
     assert.deepEqual(await ids("' OR ''='", 10), ['1', '2', '3']);
   });
 
-  it('writes a row only as it was read, and audits every write in the same transaction', async (t) => {
+  it('refuses a stale write, and audits every write in its transaction', async (t) => {
     const s = await openTestStore(t);
     const before = user('1');
     await s.store.users.insert(before, s.entry());
@@ -68,7 +68,7 @@ describe('the user store', () => {
     assert.equal(await s.store.users.isEmpty(), true);
   });
 
-  it('ends the tokens of a user’s applications for good when the user is switched off, and of nobody else', async (t) => {
+  it('permanently revokes the tokens of a deactivated user’s applications, and no others', async (t) => {
     const s = await openTestServices(t);
     const { application } = await makeApplication(s);
     const { application: other } = await makeApplication(s);
@@ -99,7 +99,7 @@ describe('the application store', () => {
     ...more,
   });
 
-  it('finds a client by its id, with whether its user is active', async (t) => {
+  it('finds a client by its id and tells whether its user is active', async (t) => {
     const s = await openTestServices(t);
     const { id: userId } = await makeUser(s);
     const kept = application('1', userId, {
@@ -116,7 +116,7 @@ describe('the application store', () => {
     assert.equal(await s.store.applications.getClient("' OR '1'='1"), null);
   });
 
-  it('names the first few of a user, and those that hold any of some scopes', async (t) => {
+  it('names the first applications of a user, and those with any of some scopes', async (t) => {
     const s = await openTestServices(t);
     const { id: one } = await makeUser(s);
     const { id: other } = await makeUser(s);
@@ -142,7 +142,7 @@ describe('the application store', () => {
     ['the end of no previous secret', 'check', { previousSecretExpiresAt: NOW }],
   ];
   for (const [what, kind, more] of broken) {
-    it(`takes no row with ${what}, whatever the code above thinks`, async (t) => {
+    it(`refuses a row with ${what} by a constraint of the schema`, async (t) => {
       const s = await openTestServices(t);
       const { id: userId } = await makeUser(s);
       await s.store.applications.insert(application('1', userId), s.entry());
@@ -155,7 +155,7 @@ describe('the application store', () => {
     });
   }
 
-  it('does not let a user go that an application acts as', async (t) => {
+  it('does not delete the user of an application', async (t) => {
     const s = await openTestServices(t);
     const { application: bound } = await makeApplication(s);
     await leavingNothing(s, () =>
@@ -183,7 +183,7 @@ async function tokenFor({ store }: TestServices, applicationId: string, key: num
 }
 
 describe('the token store', () => {
-  it('finds a token with its application and user as they are now', async (t) => {
+  it('finds a token with the current application and user', async (t) => {
     const s = await openTestServices(t);
     const user = await makeUser(s, { permissions: ['b:x', 'a:x'], constraints: { divisions: ['sales'] } });
     const { application } = await makeApplication(s, { userId: user.id, scopes: SCOPES });
@@ -212,14 +212,14 @@ describe('the token store', () => {
     assert.ok((later?.tokensRevokedThrough ?? 0) > 7);
   });
 
-  it('finds nothing for a key without a row, and none of an application that is gone', async (t) => {
+  it('finds no token for an unknown key or of a deleted application', async (t) => {
     const s = await openTestServices(t);
     layTokens(s, [{ key: 7, expiresAt: NOW + 1000 }]);
     assert.equal(await s.store.tokens.find(7), null);
     assert.equal(await s.store.tokens.find(8), null);
   });
 
-  it('finds no scope that was taken from the application since, in tokens issued before', async (t) => {
+  it('drops scopes that the application has lost, also from existing tokens', async (t) => {
     const s = await openTestServices(t);
     const { application } = await makeApplication(s, { scopes: ['employees:edit', 'employees:view'] });
     await s.store.tokens.issue(await tokenFor(s, application.id, 7));
@@ -229,7 +229,7 @@ describe('the token store', () => {
     assert.equal((await s.store.tokens.find(7))?.scope, '');
   });
 
-  it('issues a key once', async (t) => {
+  it('issues each key once', async (t) => {
     const s = await openTestServices(t);
     const { application } = await makeApplication(s);
     const token = await tokenFor(s, application.id, 7);
@@ -245,7 +245,7 @@ describe('the token store', () => {
       ['it was deleted', (s, { id }) => s.applications.remove(id, ACTOR)],
     ];
   for (const [what, change] of meanwhile) {
-    it(`issues nothing for an application when ${what} after it was authenticated`, async (t) => {
+    it(`issues nothing when ${what} after the application was authenticated`, async (t) => {
       const s = await openTestServices(t);
       const { application } = await makeApplication(s);
       const token = await tokenFor(s, application.id, s.ids.rowKey() + 1_000_000);
@@ -257,7 +257,7 @@ describe('the token store', () => {
     });
   }
 
-  it('forgets a token of its own application only', async (t) => {
+  it('revokes a token only for its own application', async (t) => {
     const s = await openTestServices(t);
     const { application } = await makeApplication(s);
     for (const key of [7, 8]) await s.store.tokens.issue(await tokenFor(s, application.id, key));
@@ -267,7 +267,7 @@ describe('the token store', () => {
     assert.deepEqual(keys(s), [8]);
   });
 
-  it('keeps no hash of anything else than the token, and never its text', async (t) => {
+  it('stores the hash of the token, and never its text', async (t) => {
     const s = await openTestServices(t);
     const { application, clientSecret } = await makeApplication(s);
     const client = await s.tokens.authenticate({ clientId: application.clientId, clientSecret });
@@ -281,7 +281,7 @@ describe('the token store', () => {
   });
 });
 
-describe('the sweep of expired tokens', () => {
+describe('the purge of expired tokens', () => {
   async function sweep(s: TestServices, limit: number): Promise<{ purged: number; steps: number }> {
     let purged = 0;
     let steps = 0;
@@ -294,7 +294,7 @@ describe('the sweep of expired tokens', () => {
     return { purged, steps };
   }
 
-  it('deletes exactly what has expired, whatever the size of its steps', async (t) => {
+  it('deletes exactly the expired tokens, whatever the size of its steps', async (t) => {
     const s = await openTestServices(t);
     const lifetimes = fc.array(fc.integer({ min: -3000, max: 3000 }), { maxLength: 40 });
     await fc.assert(
@@ -314,7 +314,7 @@ describe('the sweep of expired tokens', () => {
     );
   });
 
-  it('looks at no more rows than asked, and says where to go on', async (t) => {
+  it('examines at most the given number of rows and returns where to continue', async (t) => {
     const s = await openTestServices(t);
     layTokens(
       s,
@@ -326,7 +326,7 @@ describe('the sweep of expired tokens', () => {
     assert.deepEqual(keys(s), [6, 7, 8, 9, 10]);
   });
 
-  it('ends where tokens were issued at or after now, which cannot have expired', async (t) => {
+  it('ends at tokens issued at or after now, which cannot have expired', async (t) => {
     const s = await openTestServices(t);
     const first = firstRowKeyAt(NOW);
     layTokens(s, [
@@ -337,7 +337,7 @@ describe('the sweep of expired tokens', () => {
     assert.deepEqual(await purgeTokens(s.database, 0, 2, NOW), { next: null, purged: 1 });
   });
 
-  it('has nothing to do in an empty table', async (t) => {
+  it('does nothing in an empty table', async (t) => {
     const s = await openTestServices(t);
     assert.deepEqual(await purgeTokens(s.database, 0, 10, NOW), { next: null, purged: 0 });
   });
@@ -351,7 +351,7 @@ async function isChangedBy(s: TestServices, work: () => unknown): Promise<boolea
   return s.store.tokens.version() !== before;
 }
 
-describe('the version of what access depends on', () => {
+describe('the version of access', () => {
   const changes: readonly [what: string, change: (s: TestServices, id: string, userId: string) => unknown][] = [
     ['an application is changed', (s, id) => s.applications.patch(id, { name: 'renamed' }, ACTOR)],
     ['its tokens are revoked', (s, id) => s.applications.revokeTokens(id, ACTOR)],
@@ -360,7 +360,7 @@ describe('the version of what access depends on', () => {
     ['a token is revoked', async (s, id) => s.store.tokens.revoke((await tokensOf(s, id))[0] ?? 0, id)],
   ];
   for (const [what, change] of changes) {
-    it(`is another one once ${what}`, async (t) => {
+    it(`changes when ${what}`, async (t) => {
       const s = await openTestServices(t);
       const user = await makeUser(s);
       const { application } = await makeApplication(s, { userId: user.id });
@@ -369,7 +369,7 @@ describe('the version of what access depends on', () => {
     });
   }
 
-  it('is another one before whoever changed something hears that it is done', async (t) => {
+  it('changes before the writer learns that its change is durable', async (t) => {
     const s = await openTestServices(t);
     const { application } = await makeApplication(s);
     const before = s.store.tokens.version();
@@ -378,7 +378,7 @@ describe('the version of what access depends on', () => {
     assert.notEqual(await heard, before);
   });
 
-  it('stays while tokens are issued and other things are written', async (t) => {
+  it('does not change when tokens are issued or other tables are written', async (t) => {
     const s = await openTestServices(t);
     const { application } = await makeApplication(s);
     await s.eventTypes.create({ name: 'order.placed' }, ACTOR);
@@ -390,7 +390,7 @@ describe('the version of what access depends on', () => {
     assert.equal(await isChangedBy(s, others), false);
   });
 
-  it('is another one in the next turn once another process, whichever, has written what grants are made of', async (t) => {
+  it('changes in the next turn after any other process wrote the data of grants', async (t) => {
     const s = await openTestServices(t);
     const { application } = await makeApplication(s);
     await s.tokens.issue({ ...application, userActive: true }, undefined);
@@ -414,7 +414,7 @@ describe('the version of what access depends on', () => {
   });
 
   for (const where of ['in the event loop', 'in a thread']) {
-    it(`is looked for again within a turn that lasts, where what is written here is written ${where}`, async (t) => {
+    it(`is read again within a long turn, with writes of this process ${where}`, async (t) => {
       const s = await openTestServices(t, { writerThread: where === 'in a thread' });
       await makeApplication(s);
       const other = openSqlite(s.path);
@@ -438,7 +438,7 @@ describe('the version of what access depends on', () => {
     });
   }
 
-  it('is asked for again after a commit that failed: not every failure means that nothing was written', async (t) => {
+  it('is read again after a failed commit, because some failed commits are written', async (t) => {
     const s = await openTestServices(t);
     await makeApplication(s);
     const other = openSqlite(s.path);
@@ -451,7 +451,7 @@ describe('the version of what access depends on', () => {
     assert.notEqual(await heard, before);
   });
 
-  it('calls subscribers back after a write that changes it, and after no other', async (t) => {
+  it('calls subscribers after each write that changes it, and after no other', async (t) => {
     const s = await openTestServices(t);
     const { application } = await makeApplication(s);
     let calls = 0;

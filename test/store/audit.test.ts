@@ -22,7 +22,7 @@ async function chainOf(t: TestContext, length: number): Promise<Chain> {
 }
 
 describe('the audit log', () => {
-  it('numbers entries without gaps in the order of commit, also those of one commit', async (t) => {
+  it('numbers entries without gaps in the order of their commits, and within a commit', async (t) => {
     const { store, rows, entries } = await chainOf(t, 50);
     const kept = rows('SELECT number, id, previous_hash, hash FROM audit ORDER BY number');
     assert.deepEqual(
@@ -34,7 +34,7 @@ describe('the audit log', () => {
     assert.equal(await store.audit.firstBroken(), null);
   });
 
-  it('keeps entries as they were given, and lists them newest first, page by page', async (t) => {
+  it('stores entries unchanged and lists them newest first, page by page', async (t) => {
     const { store, entries } = await chainOf(t, 7);
     const newestFirst = entries.toReversed();
     const pages: unknown[] = [];
@@ -51,7 +51,7 @@ describe('the audit log', () => {
     assert.deepEqual(await store.audit.list('unknown', 3), []);
   });
 
-  it('is read by an index wherever a page begins, and an entry by its id alike', async (t) => {
+  it('reads every page and every entry through an index', async (t) => {
     const { database, entries } = await chainOf(t, 3);
     const asked: string[] = [];
     const store = auditStore({
@@ -79,7 +79,7 @@ describe('the audit log', () => {
     assert.equal(asked.length, 5);
   });
 
-  it('is searched in stretches where few entries fit, and everybody else has their turns meanwhile', async (t) => {
+  it('searches in stretches when few entries match, and gives other work its turns', async (t) => {
     const { store, database } = await chainOf(t, 1);
     const length = 3 * AUDIT_EXAMINED_AT_ONCE;
     database.connection.exec(`
@@ -102,7 +102,7 @@ describe('the audit log', () => {
     assert.deepEqual(await store.audit.list('id 2', 10, { action: 'rare.' }), []);
   });
 
-  it('has no entry of a change that was undone, and no gap where it would have been', async (t) => {
+  it('has neither an entry nor a gap for a change that was rolled back', async (t) => {
     const { store, database, rows, entry } = await chainOf(t, 2);
     const taken = { sql: "INSERT INTO setting VALUES ('a', x'00')", params: {} };
     await database.commit([taken]);
@@ -144,7 +144,7 @@ describe('the audit log', () => {
     ],
   ];
   for (const [what, sql] of tampering) {
-    it(`shows where an entry has ${what}`, async (t) => {
+    it(`reveals an entry with ${what}`, async (t) => {
       const { store, database } = await chainOf(t, 8);
       database.connection.exec(sql);
       const broken = await store.audit.firstBroken();
@@ -152,13 +152,13 @@ describe('the audit log', () => {
     });
   }
 
-  it('shows that the last entry has another number', async (t) => {
+  it('reveals that the last entry has another number', async (t) => {
     const { store, database } = await chainOf(t, 8);
     database.connection.exec('UPDATE audit SET number = 80 WHERE number = 8');
     assert.equal(await store.audit.firstBroken(), 80);
   });
 
-  it('is checked whole, beyond what is read at once', async (t) => {
+  it('is checked completely, beyond one read', async (t) => {
     const { store, database } = await chainOf(t, 2500);
     assert.equal(await store.audit.firstBroken(), null);
     database.connection.exec('UPDATE audit SET at = 0 WHERE number = 2400');

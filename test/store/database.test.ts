@@ -47,7 +47,7 @@ describe('schema.sql', () => {
 });
 
 describe('the settings', () => {
-  it('remember the master key of a new database without keeping it, and take the same one again', async (t) => {
+  it('check the master key without storing it, and accept the same one again', async (t) => {
     const { database } = openTestDatabase(t);
     const key = randomBytes(32);
     await settingStore(database, createVault(key, randomBytes)).checkMasterKey();
@@ -57,7 +57,7 @@ describe('the settings', () => {
     await leavingNothing({ database }, () => settingStore(database, createVault(key, randomBytes)).checkMasterKey());
   });
 
-  it('refuse another master key, and change nothing', async (t) => {
+  it('refuse another master key and change nothing', async (t) => {
     const { database } = openTestDatabase(t);
     await settingStore(database, createVault(randomBytes(32), randomBytes)).checkMasterKey();
     const other = settingStore(database, createVault(randomBytes(32), randomBytes));
@@ -68,7 +68,7 @@ describe('the settings', () => {
     );
   });
 
-  it('prove that the database can be written, and that it cannot', async (t) => {
+  it('tell whether the database can be written', async (t) => {
     const { database, path } = openTestDatabase(t);
     const settings = settingStore(database, createVault(randomBytes(32), randomBytes));
     await settings.proveWritable(1);
@@ -93,7 +93,7 @@ describe('the settings', () => {
 const PAGE_BYTES = 4096;
 
 describe('a database that is damaged while it is open', () => {
-  it('is unavailable to who reads or writes what is damaged, and goes on with the rest', async (t) => {
+  it('refuses reads and writes of the damaged table and serves the others', async (t) => {
     const path = join(temporaryFolder(t), 'test.db');
     const first = openSqlite(path);
     first.connection.exec(`
@@ -138,13 +138,13 @@ describe('a database that is damaged while it is open', () => {
     ['SQLITE_ERROR', null],
     ['SQLITE_TOOBIG', null],
   ] as const) {
-    it(`and ${code} is ${reason ?? 'no reason to try again'}`, () => {
+    it(`maps ${code} to ${reason ?? 'no retry'}`, () => {
       assert.equal(unavailableReason(code), reason);
     });
   }
 });
 
-test('another SQLite, such as that of Debian, finds the database whole while optional columns are null', async (t) => {
+test('another build of SQLite, such as Debian’s, finds the database intact while optional columns are null', async (t) => {
   const service = await startService(t);
   await makeEventType(service.admin, 'order.placed');
   await makeEndpoint(service.admin, {

@@ -89,7 +89,7 @@ const CASES: Readonly<Record<string, Filters>> = {
 };
 
 describe('among two hundred thousand records, a page of deliveries', () => {
-  it('is found by an index, reads about as many rows as it shows, and is followed by the next one', async (t) => {
+  it('uses an index, reads about as many rows as it shows, and continues on the next page', async (t) => {
     const s = await openLargeLog(t);
     const every = everything(s);
     const statements = new Set<string>();
@@ -126,7 +126,7 @@ describe('among two hundred thousand records, a page of deliveries', () => {
     }
   });
 
-  it('ends early where hardly any record fits, and the next one goes on from there: none is missed', async (t) => {
+  it('ends early when hardly any record matches, and the next page continues there without a gap', async (t) => {
     const s = await openLargeLog(t);
     const { deliveries, statements, seen } = watched(s);
     // Dead ones of a type that none of them has: no index holds both.
@@ -151,7 +151,7 @@ describe('among two hundred thousand records, a page of deliveries', () => {
 });
 
 describe('among two hundred thousand records, a replay', () => {
-  it('is counted and made in small steps, found by an index', async (t) => {
+  it('counts and replays in small steps through an index', async (t) => {
     const s = await openLargeLog(t);
     const { replays, statements } = watched(s);
     const all = { webhookNumber: s.hopeless, first: 0, last: EVENTS / 10 - 1, states: ['dead'] as const };
@@ -177,7 +177,7 @@ describe('among two hundred thousand records, a replay', () => {
     for (const sql of statements) planOf(s, sql);
   });
 
-  it('of a stretch of time finds its ends without going through the log', async (t) => {
+  it('finds the ends of a period without scanning the log', async (t) => {
     const s = await openLargeLog(t);
     const { deliveries, statements, seen } = watched(s);
     const between = (from: number, to: number) => deliveries.offsetsBetween(s.busy, at(from), at(to));

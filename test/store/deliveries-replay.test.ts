@@ -107,7 +107,7 @@ function assertMatches(batches: readonly BatchRow[], model: readonly ModelRecord
 }
 
 describe('replaying', () => {
-  it('makes exactly the asked-for settled records pending, whatever batches they are in, and counts them', async (t) => {
+  it('makes exactly the requested settled records pending, whatever their batches, and counts them', async (t) => {
     const s = await openTestStore(t);
     const number = await logOf(s);
     await fc.assert(
@@ -147,7 +147,7 @@ describe('replaying', () => {
     );
   });
 
-  it('makes them due at once, free of what their content was refused for', async (t) => {
+  it('makes them due at once and resets their refusals of content', async (t) => {
     const s = await openTestStore(t);
     const number = await logOf(s);
     layBatches(s, number, [
@@ -166,7 +166,7 @@ describe('replaying', () => {
     ]);
   });
 
-  it('gives both parts of a batch that it cuts new ids, and leaves whole ones theirs: an id stands for the same records', async (t) => {
+  it('gives both parts of a split batch new ids, so that an id always has the same records', async (t) => {
     const s = await openTestStore(t);
     const number = await logOf(s);
     layBatches(s, number, [
@@ -182,7 +182,7 @@ describe('replaying', () => {
     assert.equal(new Set([first, second, ...before]).size, 4);
   });
 
-  it('wakes a running webhook, not a stopped one, and leaves every other webhook alone', async (t) => {
+  it('wakes a running webhook, but no stopped one and no other', async (t) => {
     const s = await openTestStore(t);
     const number = await logOf(s);
     const other = await subscribe(s, ['*']);
@@ -217,7 +217,7 @@ describe('replaying', () => {
     ]);
   });
 
-  it('shows in the delivery itself: pending, with no attempt counted', async (t) => {
+  it('makes the delivery pending with an attempt count of 0', async (t) => {
     const s = await openTestStore(t);
     const number = await logOf(s);
     layBatches(s, number, [[5, 'dead']]);

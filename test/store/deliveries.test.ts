@@ -76,7 +76,7 @@ async function everyPage(s: TestStore, filter: DeliveryFilter, limit: number): P
 }
 
 describe('the deliveries', () => {
-  it('are one for each record of each webhook, with the state of its batch, or pending where it has none', async (t) => {
+  it('are the records of each webhook with the state of their batch, or pending without a batch', async (t) => {
     const s = await filled(t);
     const every = (await s.store.deliveries.list({}, null, 1000)).items;
     assert.equal(every.length, 40);
@@ -106,7 +106,7 @@ describe('the deliveries', () => {
     }
   });
 
-  it('are found by any filters together, page by page, newest event first', async (t) => {
+  it('match all given filters, page by page, newest event first', async (t) => {
     const s = await filled(t);
     const every = (await s.store.deliveries.list({}, null, 1000)).items;
     assert.deepEqual(every, every.toSorted(newestFirst));
@@ -152,7 +152,7 @@ describe('the deliveries', () => {
     );
   });
 
-  it('are not found by an id that is right but for one part', async (t) => {
+  it('are not found by an id with one wrong part', async (t) => {
     const s = await filled(t);
     const [delivery] = (await s.store.deliveries.list({}, null, 1)).items;
     const address = deliveryAddress(delivery?.id ?? '') ?? assert.fail();
@@ -162,7 +162,7 @@ describe('the deliveries', () => {
     }
   });
 
-  it('go on at its millisecond after a cursor whose record housekeeping has taken away: none is missed', async (t) => {
+  it('continue at the millisecond of a cursor whose record was deleted, without a gap', async (t) => {
     const s = await filled(t);
     const every = (await s.store.deliveries.list({}, null, 1000)).items;
     const at = NOW + 9 * MINUTE_MS;
@@ -180,7 +180,7 @@ describe('the deliveries', () => {
     assert.deepEqual((await s.store.deliveries.list({}, farAhead, 1000)).items, every);
   });
 
-  it('of an erased event are discarded unless they were settled before', async (t) => {
+  it('are discarded after an erasure unless they were settled before', async (t) => {
     const s = await filled(t);
     s.database.connection.exec(`UPDATE event SET data = NULL, erased_at = ${NOW + MINUTE_MS} WHERE erased_at IS NULL`);
     const every = (await s.store.deliveries.list({ webhookNumber: s.some }, null, 100)).items;
@@ -204,7 +204,7 @@ describe('the deliveries', () => {
     assert.equal((await s.store.deliveries.list({ state: 'discarded' }, null, 100)).items.length, 26);
   });
 
-  it('of an event that was erased while its batch was under way are discarded, whatever became of the batch', async (t) => {
+  it('are discarded after an erasure during their attempt, whatever its outcome', async (t) => {
     const s = await filled(t);
     s.database.connection.exec(`UPDATE event SET data = NULL, erased_at = ${NOW - 1}`);
     const every = (await s.store.deliveries.list({}, null, 1000)).items;
@@ -212,8 +212,8 @@ describe('the deliveries', () => {
   });
 });
 
-describe('the offsets of a stretch of time', () => {
-  it('are those of the events from since on and before until', async (t) => {
+describe('the offsets of a period', () => {
+  it('are those of events from since and before until', async (t) => {
     const s = await filled(t);
     const between = (number: number, from: number, to: number) =>
       s.store.deliveries.offsetsBetween(number, NOW + from * MINUTE_MS, NOW + to * MINUTE_MS);
@@ -246,7 +246,7 @@ const log: fc.Arbitrary<Log> = fc.record({
   batches: fc.array(fc.tuple(fc.integer({ min: 1, max: 9 }), fc.constantFrom(...STATES)), { maxLength: 8 }),
 });
 
-it('deliveries of many webhooks in one state are merged in the order of their events, none missed and none twice', async (t) => {
+it('deliveries of all webhooks in one state are in the order of their events, without gaps or repeats', async (t) => {
   const s = await openTestStore(t);
   s.database.connection.pragma('synchronous = OFF');
   for (let n = 0; n < WEBHOOKS; n++) await subscribe(s, ['*']);
@@ -350,7 +350,7 @@ function attempt({ ids }: TestStore, webhookNumber: number, more: Partial<Attemp
 }
 
 describe('the attempts', () => {
-  it('are kept as they were, with an answer or without one', async (t) => {
+  it('are stored unchanged, with or without a response', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['*']);
     const answered = attempt(s, number);
@@ -365,7 +365,7 @@ describe('the attempts', () => {
     assert.equal(await s.store.attempts.get('no id'), null);
   });
 
-  it('of a record are those whose batch held it, oldest first, up to the limit', async (t) => {
+  it('of a record are those of batches with it, oldest first, up to the limit', async (t) => {
     const s = await openTestStore(t);
     const [number, other] = [await subscribe(s, ['*']), await subscribe(s, ['*'])];
     const spans = [
@@ -391,7 +391,7 @@ describe('the attempts', () => {
     assert.equal(await spansOf(0, 1), '0-0', 'the last ones');
   });
 
-  it('of a webhook are told newest first, heartbeats and tests among them, however many others sent meanwhile', async (t) => {
+  it('of a webhook are newest first, with heartbeats and tests, however many attempts others made', async (t) => {
     const s = await openTestStore(t);
     s.database.connection.pragma('synchronous = OFF');
     const [quiet, busy] = [await subscribe(s, ['*']), await subscribe(s, ['*'])];
@@ -420,7 +420,7 @@ describe('the attempts', () => {
     assert.deepEqual(await s.store.attempts.latest(3), others.toReversed().slice(0, 3));
   });
 
-  it('tell which records travelled as a batch, by the id that receivers know', async (t) => {
+  it('identify the records of a batch by the id that receivers see', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['*']);
     const [batchId, other] = [s.ids.uuid(), s.ids.uuid()];
@@ -437,7 +437,7 @@ describe('the attempts', () => {
     assert.equal(await s.store.attempts.batch('no id'), null);
   });
 
-  it('of a delivery have both offsets, all others none', async (t) => {
+  it('have both offsets for deliveries and none for other kinds', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['*']);
     const wrong: Partial<AttemptRecord>[] = [

@@ -22,7 +22,7 @@ async function openDirectory(t: TestContext) {
 }
 
 describe('the directory of webhooks', () => {
-  it('has the newest first, each with its endpoint and what waits', async (t) => {
+  it('lists the newest first, with the endpoint and the pending records', async (t) => {
     const { s, orders, people, archive } = await openDirectory(t);
     await s.publish({ events: [1, 2].map((n) => ({ type: 'order.placed', data: { n } })) }, ACTOR);
     const listed = await s.store.directory.webhooks({}, null, 10);
@@ -41,7 +41,7 @@ describe('the directory of webhooks', () => {
     assert.equal(await s.store.directory.webhook('none'), null);
   });
 
-  it('goes on where a page ended', async (t) => {
+  it('continues after the last page', async (t) => {
     const { s, orders, people, archive } = await openDirectory(t);
     const page = async (before: string | null) =>
       (await s.store.directory.webhooks({}, before, 2)).map(({ webhook }) => webhook.id);
@@ -50,7 +50,7 @@ describe('the directory of webhooks', () => {
     assert.deepEqual(await page(orders.id), []);
   });
 
-  it('takes filters together', async (t) => {
+  it('combines filters', async (t) => {
     const { s, shop, erp, key } = await openDirectory(t);
     const cases: readonly (readonly [WebhookFilter, readonly string[]])[] = [
       [{ state: 'started' }, ['Orders']],
@@ -81,7 +81,7 @@ describe('the directory of webhooks', () => {
 });
 
 describe('the directory of endpoints', () => {
-  it('has the newest first, and finds names and addresses', async (t) => {
+  it('lists the newest first and searches names and addresses', async (t) => {
     const { s, shop, erp } = await openDirectory(t);
     const names = async (text?: string) =>
       (await s.store.directory.endpoints(text === undefined ? {} : { text }, null, 10)).map(({ name }) => name);
@@ -106,7 +106,7 @@ describe('the directory of endpoints', () => {
 });
 
 describe('the dead records of a webhook', () => {
-  it('are counted in an index of their own, as far as it is asked for', async (t) => {
+  it('are counted through their index, up to a limit', async (t) => {
     const { s, orders, people } = await openDirectory(t);
     const number = (await s.webhooks.get(orders.id)).progress.webhookNumber;
     const dead = (batches: number) => s.store.directory.deadRecords(number, batches);
@@ -125,7 +125,7 @@ describe('the dead records of a webhook', () => {
 });
 
 describe('the uses of', () => {
-  it('an endpoint and a key are counted, and the first three named in order of creation', async (t) => {
+  it('an endpoint and a key are counted, and the first three are named in order of creation', async (t) => {
     const { s, shop, erp, key, orders, people, archive } = await openDirectory(t);
     const more = [];
     for (const name of ['four', 'five'])
@@ -155,7 +155,7 @@ describe('the uses of', () => {
     assert.equal((await s.store.uses.ofKeys([])).size, 0);
   });
 
-  it('a type of event are all that get it, by whatever pattern, each once', async (t) => {
+  it('an event type are all webhooks that receive it, by any pattern, each once', async (t) => {
     const { s, key, shop } = await openDirectory(t);
     const fields = { endpointId: shop.id, encryptionKeyName: key.name };
     await makeWebhook(s, ['*', 'order.*', 'order.placed'], { ...fields, name: 'all' });
@@ -171,7 +171,7 @@ describe('the uses of', () => {
 });
 
 describe('the history of a webhook', () => {
-  it('has its changes of state, newest first, and those of no other', async (t) => {
+  it('has the webhook’s own changes of state, newest first', async (t) => {
     const { s, orders, people } = await openDirectory(t);
     s.advance(1000);
     await s.webhooks.start(people.id, ACTOR);
@@ -191,7 +191,7 @@ describe('the history of a webhook', () => {
     assert.deepEqual(await s.store.stateHistory.ofWebhook('none', 10), []);
   });
 
-  it('is read through its index, however many events there are', async (t) => {
+  it('uses its index, however many events there are', async (t) => {
     const { s } = await openDirectory(t);
     const plan = s.rows(`
       EXPLAIN QUERY PLAN SELECT 1 FROM event INDEXED BY event_of_webhook
@@ -212,7 +212,7 @@ function setState({ database }: TestStore, number: number, state: string, reason
 }
 
 describe('the overview', () => {
-  it('tells how much waits in all, since when, and where the most does', async (t) => {
+  it('tells how many records wait, since when, and the webhooks with the most', async (t) => {
     const s = await openTestStore(t);
     const none = { records: 0, oldestAt: null, webhooks: 0, longest: [] };
     assert.deepEqual(await s.store.overview.backlog(5), none);
@@ -244,7 +244,7 @@ describe('the overview', () => {
     assert.deepEqual(later.longest.map(nameOf), ['all']);
   });
 
-  it('tells which webhooks do not deliver, but for those that somebody stopped, the latest first', async (t) => {
+  it('lists webhooks that do not deliver, except those stopped by an administrator, latest first', async (t) => {
     const s = await openTestStore(t);
     const make = (name: string) => subscribe(s, ['*'], { name });
     const [fine, failing, failed, gone, stopped, fresh] = [
@@ -273,7 +273,7 @@ describe('the overview', () => {
     assert.deepEqual((await s.store.overview.ailing(1)).map(nameOf), ['failed']);
   });
 
-  it('counts what was given up, as far as it goes', async (t) => {
+  it('counts dead records up to a limit', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['*']);
     run(s, number);
@@ -290,7 +290,7 @@ describe('the overview', () => {
     assert.ok(more && records >= 10_000);
   });
 
-  it('scans no table that grows but the progress of webhooks', async (t) => {
+  it('scans only the progress of webhooks', async (t) => {
     const { database, store } = await openTestStore(t);
     const prepare = database.connection.prepare.bind(database.connection);
     const plans: string[] = [];

@@ -10,7 +10,7 @@ import { leavingNothing, openTestStore } from '../support/store.ts';
 const HOUR_MS = 3_600_000;
 
 describe('publishing', () => {
-  it('appends an event once to the log of each webhook that wants it: by name, category or all, or by several of these', async (t) => {
+  it('appends an event once to the log of each webhook that subscribes by name, category or wildcard, or by several of them', async (t) => {
     const s = await openTestStore(t);
     const byName = await subscribe(s, ['order.placed']);
     const byCategory = await subscribe(s, ['order.*']);
@@ -58,7 +58,7 @@ describe('publishing', () => {
     );
   });
 
-  it('keeps an event that nobody wants, and hands it to no webhook that comes later', async (t) => {
+  it('stores an event without subscribers and gives it to no later webhook', async (t) => {
     const s = await openTestStore(t);
     const event = newEvent(s, 'order.placed', { subject: 'somebody', actorId: 'actor', dataJson: '{"ü":"\\ud800"}' });
     assert.deepEqual(await s.store.events.publish([event]), [{ id: event.id, duplicate: false }]);
@@ -70,7 +70,7 @@ describe('publishing', () => {
     ]);
   });
 
-  it('numbers each log from 0 without gaps or repeats, whatever is published at the same time', async (t) => {
+  it('numbers each log from 0 without gaps or repeats under concurrent publishing', async (t) => {
     const s = await openTestStore(t);
     const types = ['order.placed', 'order.paid', 'stock.low'];
     const webhooks = await Promise.all(
@@ -99,7 +99,7 @@ describe('publishing', () => {
     );
   });
 
-  it('keeps the events of one request together and in their order', async (t) => {
+  it('keeps the events of one request together and in order', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['*']);
     const batches = Array.from({ length: 20 }, () => Array.from({ length: 7 }, () => newEvent(s, 'order.placed')));
@@ -116,7 +116,7 @@ describe('publishing', () => {
     }
   });
 
-  it('leaves nothing behind when its transaction is refused: no event, no record, no key, no offset used up', async (t) => {
+  it('writes nothing when its transaction is refused: no event, record, key or offset', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['*']);
     const event = newEvent(s, 'order.placed', {
@@ -134,7 +134,7 @@ describe('publishing', () => {
     assert.deepEqual(logs(s).get(number), [[0, event.id]]);
   });
 
-  it('wakes running webhooks that got something, no stopped one, and never later than it was to wake', async (t) => {
+  it('wakes running webhooks with new records, no stopped ones, and never later than planned', async (t) => {
     const s = await openTestStore(t);
     const [stopped, sooner, later, idle, untouched] = await Promise.all(
       [['order.*'], ['order.*'], ['order.*'], ['order.*'], ['stock.*']].map((patterns) => subscribe(s, patterns)),
@@ -163,7 +163,7 @@ describe('an idempotency key', () => {
   const keyed = (s: Parameters<typeof newEvent>[0], key: string, publisher = 'application 1'): NewEvent =>
     newEvent(s, 'order.placed', { idempotency: idempotency(s, key, { publisher }) });
 
-  it('stands for the first event: the same key gives its id again and appends nothing', async (t) => {
+  it('returns the id of its first event when it is repeated, and appends nothing', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['*']);
     const first = keyed(s, 'k');
@@ -174,7 +174,7 @@ describe('an idempotency key', () => {
     assert.deepEqual(logs(s).get(number), [[0, first.id]]);
   });
 
-  it('of a duplicate appends nothing, also where another process made an event with the same row key', async (t) => {
+  it('appends nothing for a duplicate, also if another process made an event with the same row key', async (t) => {
     const s = await openTestStore(t);
     await subscribe(s, ['*']);
     const first = keyed(s, 'k');
@@ -186,7 +186,7 @@ describe('an idempotency key', () => {
     });
   });
 
-  it('counts within one request too, whose other events are appended without a gap', async (t) => {
+  it('applies within one request too, and the other events are appended without a gap', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['*']);
     const [a, again, b, plain, bAgain] = [
@@ -210,7 +210,7 @@ describe('an idempotency key', () => {
     ]);
   });
 
-  it('decides between requests at the same time: one event, and every answer names it', async (t) => {
+  it('makes one event for concurrent requests, and every response has its id', async (t) => {
     const s = await openTestStore(t);
     const number = await subscribe(s, ['*']);
     const answers = await Promise.all(Array.from({ length: 50 }, () => s.store.events.publish([keyed(s, 'k')])));
@@ -219,7 +219,7 @@ describe('an idempotency key', () => {
     assert.equal(logs(s).get(number)?.length, 1);
   });
 
-  it('is its publisher’s own', async (t) => {
+  it('belongs to its publisher', async (t) => {
     const s = await openTestStore(t);
     const [mine, theirs] = [keyed(s, 'k', 'application 1'), keyed(s, 'k', 'application 2')];
     assert.deepEqual(await s.store.events.publish([mine, theirs]), [
@@ -228,7 +228,7 @@ describe('an idempotency key', () => {
     ]);
   });
 
-  it('is free again after 24 hours to the millisecond, and then stands for the new event', async (t) => {
+  it('expires after exactly 24 hours and can then be used for a new event', async (t) => {
     const s = await openTestStore(t);
     const first = keyed(s, 'k');
     await s.store.events.publish([first]);

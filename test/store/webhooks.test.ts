@@ -35,7 +35,7 @@ const running = (progress: Progress): Progress => ({
 });
 
 describe('the webhook store', () => {
-  it('makes a webhook with its number, stopped, at the beginning of an empty log, with its subscriptions', async (t) => {
+  it('creates a stopped webhook with its number, its subscriptions and an empty log', async (t) => {
     const s = await openTestStore(t);
     const webhook = await made(s, ['order.*', 'stock.low']);
     const { state, nextOffset, cursorOffset, wakeAt, sessionId, stateAt } = webhook.progress;
@@ -48,7 +48,7 @@ describe('the webhook store', () => {
     assert.equal(await s.store.webhooks.get('unknown'), null);
   });
 
-  it('takes its subscriptions anew at every update, and keeps number, log and state', async (t) => {
+  it('replaces the subscriptions at every update and keeps number, log and state', async (t) => {
     const s = await openTestStore(t);
     const before = await made(s, ['order.*', 'stock.low']);
     await s.store.events.publish([newEvent(s, 'order.placed')]);
@@ -63,7 +63,7 @@ describe('the webhook store', () => {
     assert.equal(logs(s).get(progress.webhookNumber)?.length, 1);
   });
 
-  it('removes a webhook so that nothing shows it, leaves its log to housekeeping, and never gives its number to another', async (t) => {
+  it('hides a removed webhook, leaves its log to housekeeping, and never reuses its number', async (t) => {
     const s = await openTestStore(t);
     const kept = await made(s, ['*']);
     const gone = await made(s, ['*']);
@@ -87,7 +87,7 @@ describe('the webhook store', () => {
     await leavingNothing(s, () => assert.rejects(s.store.webhooks.remove(gone.id, s.entry()), StaleWrite));
   });
 
-  it('writes a state with the event that tells of it, or neither', async (t) => {
+  it('writes a state together with its event, or neither', async (t) => {
     const s = await openTestStore(t);
     const webhook = await made(s, ['order.*']);
     const watcher = await made(s, ['webhook.*']);
@@ -99,7 +99,7 @@ describe('the webhook store', () => {
     await leavingNothing(s, () => assert.rejects(s.store.webhooks.setState(change(), s.entry()), StaleWrite));
   });
 
-  it('leaves the log as it is when a state is written over events that came meanwhile', async (t) => {
+  it('keeps events that arrive while a state is written', async (t) => {
     const s = await openTestStore(t);
     const webhook = await made(s, ['order.*']);
     await s.store.events.publish([newEvent(s, 'order.placed'), newEvent(s, 'order.placed')]);
@@ -112,7 +112,7 @@ describe('the webhook store', () => {
     assert.equal((await s.store.webhooks.get(webhook.id))?.progress.nextOffset, 2);
   });
 
-  it('makes due what waits for a retry and is not under way, and has the webhook looked at', async (t) => {
+  it('makes waiting retries due, but not batches in progress, and wakes the webhook', async (t) => {
     const s = await openTestStore(t);
     const { progress } = await made(s, ['order.*']);
     const other = await made(s, ['order.*']);
@@ -139,7 +139,7 @@ describe('the webhook store', () => {
     );
   });
 
-  it('makes any number of them due, in steps of which none takes many', async (t) => {
+  it('makes any number of retries due in small steps', async (t) => {
     const s = await openTestStore(t);
     const number = (await made(s, ['order.*'])).progress.webhookNumber;
     const count = 3 * STEP_ROWS_FIRST + 7;
@@ -167,7 +167,7 @@ describe('the webhook store', () => {
     assert.equal(s.rows(`SELECT 1 FROM batch WHERE next_attempt_at > ${NOW}`).length, 0);
   });
 
-  it('names those of an endpoint, of a pattern, and those that get a type without a key', async (t) => {
+  it('names webhooks of an endpoint, of a pattern, and those that receive a type without a key', async (t) => {
     const s = await openTestStore(t);
     const [name, category, all, other] = await Promise.all(
       [['order.placed'], ['order.*'], ['*'], ['order.paid']].map((types) => made(s, types)),
@@ -186,7 +186,7 @@ describe('the webhook store', () => {
   });
 });
 
-it('of the records that wait the bytes are read, as they were published, also where the log is older than that they are kept', async (t) => {
+it('the sizes of waiting records are those at publishing, also for rows without a stored size', async (t) => {
   const d = await openDispatching(t);
   const { number } = await d.connect();
   // In one request and alone.
@@ -209,7 +209,7 @@ it('of the records that wait the bytes are read, as they were published, also wh
   assert.deepEqual(await bytes(), [all[0], 0, all[2]]);
 });
 
-it('of two claims of the same records the second is a stale write, and takes nothing', async (t) => {
+it('the second of two claims of the same records is a stale write and changes nothing', async (t) => {
   const d = await openDispatching(t);
   const { number: webhookNumber } = await d.connect();
   await d.publishMany(3);
@@ -225,7 +225,7 @@ it('of two claims of the same records the second is a stale write, and takes not
   assert.deepEqual(d.rows('SELECT cursor_offset FROM webhook_progress'), [{ cursor_offset: 2 }]);
 });
 
-it('keys and client certificates that expire are listed together, the soonest first', async (t) => {
+it('expiring keys and client certificates are listed together, soonest first', async (t) => {
   const s = await openTestServices(t);
   await makeKey(s, 'rsa4096');
   const { publicKey } = await pgpKeyPair({ lastsDays: 4000, at: NOW - 1000 });

@@ -7,45 +7,44 @@ import {
   FIGURE_SPANS,
   type FigureAt,
   type FigureStore,
+  type Figures,
   noFigures,
 } from '../figures.ts';
 import { measured } from '../steps.ts';
 import type { Database, Row, Statement } from './driver/database.ts';
+import { type Codec, json, number, table } from './driver/table.ts';
 
-const COLUMNS: Readonly<Record<(typeof COUNTS)[number] | 'latencies', string>> = {
-  delivered: 'delivered',
-  retried: 'retried',
-  dead: 'dead',
-  attempts: 'attempts',
-  failedAttempts: 'failed_attempts',
-  tokensIssued: 'tokens_issued',
-  tokensRefused: 'tokens_refused',
-  callsRefused: 'calls_refused',
-  latencies: 'latencies',
+type Counts = Omit<Figures, 'latencies'>;
+type Stored = Counts & {
+  readonly spanSeconds: number;
+  readonly webhookNumber: number;
+  readonly at: number;
+  /** [bucket, attempts, bucket, attempts, …] */
+  readonly latencies: readonly number[];
 };
 
+const FIGURE = table<Stored>('figure', 'at', {
+  spanSeconds: number,
+  webhookNumber: number,
+  at: number,
+  ...(Object.fromEntries(COUNTS.map((name) => [name, number])) as Record<keyof Counts, Codec<number>>),
+  latencies: json<readonly number[]>(),
+});
+
 const READ = `
-  SELECT at, ${Object.values(COLUMNS).join(', ')} FROM figure
+  SELECT ${FIGURE.columns()} FROM figure
   WHERE span_seconds = @spanSeconds AND webhook_number = @webhookNumber AND at >= @from AND at < @to ORDER BY at`;
-const WRITE = `
-  INSERT INTO figure (span_seconds, webhook_number, at, ${Object.values(COLUMNS).join(', ')})
-  VALUES (@spanSeconds, @webhookNumber, @at, ${Object.keys(COLUMNS)
-    .map((name) => `@${name}`)
-    .join(', ')})
-  ON CONFLICT (span_seconds, webhook_number, at) DO UPDATE
-  SET ${Object.values(COLUMNS)
-    .map((column) => `${column} = excluded.${column}`)
-    .join(', ')}`;
+const DELETE = 'DELETE FROM figure WHERE span_seconds = @spanSeconds AND webhook_number = @webhookNumber AND at = @at';
 const PURGE = `
   DELETE FROM figure WHERE (span_seconds, webhook_number, at) IN (
     SELECT span_seconds, webhook_number, at FROM figure WHERE span_seconds = @spanSeconds AND at < @before
     ORDER BY at LIMIT @limit)`;
 
 export function figureStore(database: Database): FigureStore {
-  const readStretches: FigureStore['read'] = async (spanSeconds, webhookNumber, from, to) =>
-    (await database.all(READ, { spanSeconds, webhookNumber, from, to })).map((row) => read(row, webhookNumber));
+  const readIntervals: FigureStore['read'] = async (spanSeconds, webhookNumber, from, to) =>
+    (await database.all(READ, { spanSeconds, webhookNumber, from, to })).map(read);
   return {
-    read: readStretches,
+    read: readIntervals,
     add: (gathered) =>
       measured(database, async (db) => {
         const statements: Statement[] = [];
@@ -54,44 +53,42 @@ export function figureStore(database: Database): FigureStore {
           for (const { webhookNumber, at: gatheredAt, figures } of gathered) {
             const at = beginningOf(gatheredAt, spanSeconds);
             const name = `${webhookNumber} ${at}`;
-            const [before] = sums.has(name)
-              ? [sums.get(name)]
-              : await readStretches(spanSeconds, webhookNumber, at, at + 1);
-            const sum = before ?? { webhookNumber, at, figures: noFigures() };
+            const stored = sums.get(name) ?? (await readIntervals(spanSeconds, webhookNumber, at, at + 1))[0];
+            const sum = stored ?? { webhookNumber, at, figures: noFigures() };
             addFigures(sum.figures, figures);
             sums.set(name, sum);
           }
-          for (const sum of sums.values()) statements.push({ sql: WRITE, params: { spanSeconds, ...columnsOf(sum) } });
+          for (const sum of sums.values()) statements.push(...replaceStatements(spanSeconds, sum));
         }
         if (statements.length > 0) await db.commit(statements);
         return { done: true, rows: gathered.length };
       }),
     purge: (now, limit) =>
       measured(database, async (db) => {
-        const taken = await db.commit(
+        const deleted = await db.commit(
           FIGURE_SPANS.map(({ seconds, keptMs }) => ({
             sql: PURGE,
             params: { spanSeconds: seconds, before: beginningOf(now, seconds) - keptMs, limit },
           })),
         );
-        const rows = taken.reduce((sum, { changes }) => sum + changes, 0);
-        return { done: taken.every(({ changes }) => changes < limit), rows };
+        const rows = deleted.reduce((sum, { changes }) => sum + changes, 0);
+        return { done: deleted.every(({ changes }) => changes < limit), rows };
       }),
   };
 }
 
-function columnsOf({
-  webhookNumber,
-  at,
-  figures: { latencies, ...counts },
-}: FigureAt): Record<string, string | number> {
-  return { webhookNumber, at, ...counts, latencies: JSON.stringify([...latencies].flat()) };
+function replaceStatements(spanSeconds: number, { webhookNumber, at, figures }: FigureAt): Statement[] {
+  const interval = { spanSeconds, webhookNumber, at };
+  const { latencies, ...counts } = figures;
+  return [
+    { sql: DELETE, params: interval },
+    FIGURE.insert({ ...interval, ...counts, latencies: [...latencies].flat() }),
+  ];
 }
 
-function read(row: Row, webhookNumber: number): FigureAt {
-  const figures = noFigures();
-  for (const name of COUNTS) figures[name] = Number(row[COLUMNS[name]]);
-  const flat = JSON.parse(String(row.latencies)) as number[];
-  for (let at = 0; at < flat.length; at += 2) figures.latencies.set(Number(flat[at]), Number(flat[at + 1]));
-  return { webhookNumber, at: Number(row.at), figures };
+function read(row: Row): FigureAt {
+  const { webhookNumber, at, spanSeconds: _, latencies: flat, ...counts } = FIGURE.read(row);
+  const figures = { ...counts, latencies: new Map<number, number>() };
+  for (let n = 0; n < flat.length; n += 2) figures.latencies.set(Number(flat[n]), Number(flat[n + 1]));
+  return { webhookNumber, at, figures };
 }
