@@ -37,7 +37,7 @@ const KNOW_SQLITE = ['store', 'data', 'cli'];
 const KNOW_SQLITE_TOO = ['delivery/large-bodies-thread.ts', 'portal/settings/pages.ts'];
 
 const ROOT_FILES_MAX = 6;
-const FOLDER_FILES_MAX = 36;
+const FOLDER_FILES_MAX = 30;
 const LINES_MAX = 400;
 
 type Import = { readonly from: string; readonly to: string; readonly typeOnly: boolean };
