@@ -30,7 +30,7 @@ export const applicationInput = z
       .min(TOKEN_VALIDITY_MIN_SECONDS)
       .max(TOKEN_VALIDITY_MAX_SECONDS)
       .nullish()
-      // Null is the default, as a merge patch makes it.
+      // A merge patch with null returns to the default.
       .transform((seconds) => seconds ?? TOKEN_VALIDITY_DEFAULT_SECONDS)
       .meta({ description: `Absent or null: ${TOKEN_VALIDITY_DEFAULT_SECONDS}.` }),
     scopes: distinct(scopeName, SCOPES_PER_APPLICATION_MAX)
@@ -93,7 +93,7 @@ export const APPLICATION_LIST: ListRules = {
   sorts: ['name', 'lastUsedAt'],
 };
 
-/** An application with the secret that was just made: the only time it is in the clear. */
+/** An application with its new secret, which is never shown again. */
 export type WithSecret = { readonly application: Application; readonly clientSecret: string };
 
 export type Applications = Omit<Administration<Application, ApplicationBody, ApplicationInput>, 'create'> & {
@@ -102,7 +102,7 @@ export type Applications = Omit<Administration<Application, ApplicationBody, App
     acting: Acting,
     more?: { readonly beside?: Beside<WithSecret> | undefined },
   ): Promise<WithSecret>;
-  /** A new secret; the one before stays valid for `overlapSeconds`, the one before that ends at once. */
+  /** Makes a new secret. The current one stays valid for `overlapSeconds`, an older one ends immediately. */
   regenerateSecret(
     id: string,
     input: RegenerateInput,
@@ -121,14 +121,14 @@ export function createApplications({ store, clock, ids, random }: Dependencies):
       () => refuseUnknownUser(store, input.userId, before),
       () => refuseUnknownScopes(store, input.scopes),
     ]);
-    // Tokens name the user that they were issued for: with another one they would change identity.
+    // A token acts as the user of its application, so existing tokens must not move to another user.
     const endsTokens = before !== null && ((before.active && !input.active) || before.userId !== input.userId);
     return {
       ...stamp,
       ...input,
       scopes: input.scopes.toSorted(),
       clientId: before?.clientId ?? mintCredential('spc', random),
-      // `create` puts the hash of the new secret in its place.
+      // Replaced by `create`.
       secretHash: before?.secretHash ?? NO_SECRET,
       secretCreatedAt: before?.secretCreatedAt ?? stamp.createdAt,
       previousSecretHash: before?.previousSecretHash ?? null,

@@ -1,9 +1,9 @@
 /**
- * Base62 of fixed width: the bytes are one big-endian number, written in the digits 0-9A-Za-z with leading zeros, so
- * that bytes and text stand one to one and text sorts as bytes do. Used by credentials (contract §2 "Formats").
+ * Base62 of fixed width: the bytes are one big-endian number in the digits 0-9A-Za-z with leading zeros. Bytes and texts correspond one
+ * to one, and texts sort like bytes. Used by credentials (contract §2 "Formats").
  *
- * Every token that is issued or checked passes here, so the number is held in 32-bit limbs and three digits are taken at
- * a time: limb × 62³ stays below 2⁵⁰, where doubles are exact, and 40 bytes cost 0.6 to 0.8 µs each way (with BigInt, seven times that).
+ * Every issued or checked token is encoded or decoded, so the number is held in 32-bit limbs and converted three digits at a time:
+ * limb × 62³ stays below 2⁵⁰, where doubles are exact. 40 bytes take 0.6 to 0.8 µs each way; BigInt takes seven times as long.
  */
 
 /**
@@ -21,7 +21,7 @@ export function base62Width(sizeBytes: number): number {
 export function encodeBase62(bytes: Uint8Array): string {
   const width = base62Width(bytes.length);
   const count = bytes.length / 4;
-  // Memory of its own costs a third of the whole. Nothing else runs meanwhile.
+  // Allocating takes a third of the time. The function is synchronous, so calls can share the memory.
   const limbs = count <= LIMBS.length ? LIMBS : new Float64Array(count);
   const text = width <= TEXT.length ? TEXT : Buffer.alloc(width);
   for (let i = 0; i < count; i += 1) limbs[i] = readUint32(bytes, i * 4);
@@ -47,8 +47,8 @@ export function encodeBase62(bytes: Uint8Array): string {
 }
 
 /**
- * The inverse: text → `sizeBytes` bytes, or null for another width, a foreign character, or a number that does not fit
- * (so no two texts give the same bytes). The width is compared first: hostile length costs nothing.
+ * The inverse: text → `sizeBytes` bytes, or null for another width, a foreign character, or a number that does not fit, so that no two
+ * texts give the same bytes. The width is compared first, so long texts cost nothing.
  */
 export function decodeBase62(text: string, sizeBytes: number): Uint8Array | null {
   const width = base62Width(sizeBytes);
@@ -101,11 +101,11 @@ const LIMB = 2 ** 32;
 const GROUP_DIGITS = 3;
 const GROUP = 62 ** GROUP_DIGITS;
 
-/** Room for the sizes in use: 40 bytes are 10 limbs and 54 digits. */
+/** Enough for the sizes in use: 40 bytes are 10 limbs and 54 digits. */
 const LIMBS = new Float64Array(16);
 const TEXT: Buffer = Buffer.alloc(64);
 
-/** Digit value → character code, and back; a code that is no digit, or beyond the table, is foreign. */
+/** Digit value → character code, and back. */
 const CODES = Uint8Array.from(ALPHABET, (character) => character.charCodeAt(0));
 const FOREIGN = -1;
 const DIGITS = new Int8Array(128).fill(FOREIGN);

@@ -1,4 +1,4 @@
-/** The API products that Sallyport itself is (contract §3, §4): read-only, rewritten at every start. */
+/** The API products of Sallyport's own API (contract §3, §4): read-only, rewritten at every start. */
 import type { Product } from './catalogue.ts';
 
 const EDGE = '/services/api/x/edge/v1';
@@ -85,10 +85,10 @@ const EMPLOYEES_API: BuiltInProduct = {
 
 export const BUILT_IN_PRODUCTS: readonly Product[] = [ADMINISTRATION, EMPLOYEES_API];
 
-/** Everything under these is served here, and opened by the rules above alone. */
+/** Paths under these are served here, and only the rules above may match them. */
 export const BUILT_IN_PREFIXES: readonly string[] = [EDGE, EMPLOYEES, '/services/api/oauth2', '/metrics'];
 
-/** What the first application may ask for, and the first administrator's permissions beside those of the employees API. */
+/** The scopes of the first application. The first administrator has these permissions and those of the employees API. */
 export const ADMINISTRATION_SCOPES: readonly string[] = ADMINISTRATION.scopes.map(({ name }) => name);
 /** Everything that the first administrator may do. */
 export const BUILT_IN_SCOPES: readonly string[] = BUILT_IN_PRODUCTS.flatMap(({ scopes }) =>

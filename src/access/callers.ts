@@ -1,11 +1,10 @@
-/** Who calls with a token, and the callers that are known: those of one application share what is the same for all of its tokens. */
+/** Callers with a token, and a cache of them. Callers of one application share the data that all its tokens have in common. */
 
 import { CALLERS_CACHED, CALLERS_SHARED_BYTES } from '../kernel/limits/limits.ts';
-import { createLru } from '../kernel/lru.ts';
+import { bytesOfTexts, createLru } from '../kernel/lru.ts';
 import type { Acting } from '../resources/acting.ts';
 import type { Actor } from '../resources/audit.ts';
 import type { TokenGrant } from './application.ts';
-import { bytesOfTexts } from './known.ts';
 import type { Constraints, Role } from './user.ts';
 
 /** An application that called with a valid token, and the user it acts as. */
@@ -22,26 +21,26 @@ export type Caller = {
   readonly expiresAt: number;
 };
 
-/** The caller acts: with the scopes of its token, and with the rights of its user. */
+/** The caller's authority: the scopes of its token and the rights of its user. */
 export function actingOf({ actor, scope, userName, role, permissions, constraints }: Caller): Acting {
   return { actor, authority: { through: 'token', userName, role, permissions, constraints, scopes: scope } };
 }
 
-/** Callers by the digests of their tokens, each while the store's version is the one it was read under. */
-export type KnownCallers = {
+/** Callers by the digest of their token, valid as long as the store has the version that they were read at. */
+export type CallerCache = {
   find(digest: string, version: number): Caller | null;
-  /** Keeps the caller behind a grant, and answers it. `version` is that from before the grant was read. */
+  /** Caches and returns the caller of a grant. `version` is the one from before the grant was read. */
   keep(digest: string, version: number, grant: TokenGrant): Caller;
 };
 
-/** What all tokens of an application have in common. */
+/** The data that all tokens of an application have in common. */
 type Holder = Omit<Caller, 'scope' | 'expiresAt'>;
 
 /**
- * Of more callers than are kept the oldest gives way. All of them do once the version is another one, or once what they share would
- * take too much: as parts that an old caller still holds could be neither shared nor let go.
+ * Drops the least recently used callers beyond the bound. Drops all of them when the version changes or when the shared data exceeds its
+ * bound: shared data that an old caller refers to could not be freed one by one.
  */
-export function createCallers(): KnownCallers {
+export function createCallers(): CallerCache {
   const callers = createLru<string, Caller>({ max: CALLERS_CACHED });
   const holders = new Map<string, Holder>();
   const scopes = new Map<string, readonly string[]>();
@@ -49,16 +48,16 @@ export function createCallers(): KnownCallers {
   let sharedBytes = 0;
 
   const holderOf = (grant: TokenGrant): Holder => {
-    const known = holders.get(grant.applicationId);
-    if (known !== undefined) return known;
+    const cached = holders.get(grant.applicationId);
+    if (cached !== undefined) return cached;
     const holder = readHolder(grant);
     holders.set(holder.applicationId, holder);
     sharedBytes += HOLDER_BYTES + bytesOfTexts(holder.permissions) + bytesOfTexts(holder.constraints.divisions ?? []);
     return holder;
   };
   const scopeOf = ({ scope: text }: TokenGrant): readonly string[] => {
-    const known = scopes.get(text);
-    if (known !== undefined) return known;
+    const cached = scopes.get(text);
+    if (cached !== undefined) return cached;
     const scope = readScope(text);
     scopes.set(text, scope);
     sharedBytes += text.length + bytesOfTexts(scope);
@@ -81,7 +80,7 @@ export function createCallers(): KnownCallers {
   };
 }
 
-/** A holder's own texts, and its entry. */
+/** Bytes of a holder's own texts and its entry. */
 const HOLDER_BYTES = 600;
 
 function callerOf(holder: Holder, scope: readonly string[], expiresAt: number): Caller {

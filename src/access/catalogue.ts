@@ -1,7 +1,7 @@
 /**
- * The API catalogue: which scope and permission a request needs (contract §3). It is closed: what no rule names is refused.
- * "The longest literal match wins" decides between rules that match one path (`indexPatterns`); rules that match exactly
- * the same paths are conflicts, to be found by `conflictsOf` before a product is stored.
+ * The API catalogue: the scope and the permission that each request needs (contract §3). A request that no rule matches is refused. Of
+ * several rules that match a path "the longest literal match wins" (`indexPatterns`). Rules that match exactly the same paths conflict:
+ * `conflictsOf` finds them before a product is stored.
  */
 import { RULES_PER_PRODUCT_MAX } from '../kernel/limits/limits.ts';
 import type { FieldProblem } from '../kernel/refusal.ts';
@@ -18,7 +18,7 @@ import { SCOPE_NAME } from './scope.ts';
 
 export { parsePattern } from './catalogue-pattern.ts';
 
-/** `permission` is what the bound user needs; without it, the permission with the scope's name. */
+/** `permission` is the one that the user needs; without it, the permission with the name of the scope. */
 export type Rule = {
   readonly methods: readonly string[];
   readonly path: string;
@@ -35,7 +35,7 @@ export type Product = {
 /** Made by `compileCatalogue`, read by `matchRule`: an index per method. */
 export type Catalogue = ReadonlyMap<string, PatternIndex<CompiledRule>>;
 
-/** `params` are as the path has them, percent-encoded; the segments of a `{rest*}` are joined by slashes. */
+/** `params` are percent-encoded as in the path. The segments of a `{rest*}` are joined by slashes. */
 export type RuleMatch = {
   readonly scope: string;
   readonly permission: string;
@@ -44,7 +44,7 @@ export type RuleMatch = {
   readonly params: Readonly<Record<string, string>>;
 };
 
-/** A rule that takes the paths of one before it. Fields are relative to their product: `rules[3].path`. */
+/** A rule that matches the same paths as an earlier one. Fields are relative to their product: `rules[3].path`. */
 export type RuleConflict = FieldProblem & {
   readonly productId: string;
   readonly otherProductId: string;
@@ -55,7 +55,7 @@ export type RuleConflict = FieldProblem & {
  * Compiles products in which `problemsOf` finds nothing. Where rules conflict nonetheless, the earlier product's wins.
  * A `HEAD` request is matched as `GET` by every `GET` rule that has no `HEAD` rule of the same shape beside it.
  *
- * @throws TypeError for a path that is no pattern: to leave its rule out could hand its paths to a wider one.
+ * @throws TypeError for an invalid pattern: without its rule, a wider one could match its paths.
  */
 export function compileCatalogue(products: readonly Product[]): Catalogue {
   const byMethod = new Map<string, CompiledRule[]>();
@@ -79,9 +79,9 @@ export function compileCatalogue(products: readonly Product[]): Catalogue {
 }
 
 /**
- * What a request needs, or null when no rule names it. `path` is what `canonicalPath` gave, as text or as segments; an empty
- * segment, so a trailing slash too, matches nothing. Nor does a path that gets another rule once its encoded reserved
- * characters are raw (`/users/%40me` beside a rule for `/users/@me`): the server behind may read either. Cost: see `catalogue-index.ts`.
+ * The rule for a request, or null if none matches. `path` is the result of `canonicalPath`, as text or as segments. An empty segment, and
+ * therefore a trailing slash, matches nothing. Neither does a path that would match another rule with its reserved characters decoded
+ * (`/users/%40me` with a rule for `/users/@me`), because the server behind may read either. Cost: see `PatternIndex`.
  */
 export function matchRule(catalogue: Catalogue, method: string, path: string | readonly string[]): RuleMatch | null {
   const index = catalogue.get(method);
@@ -95,7 +95,7 @@ export function matchRule(catalogue: Catalogue, method: string, path: string | r
   return { scope, permission, pattern, productName, params: paramsOf(rule, segments) };
 }
 
-/** What is wrong with a product by itself; fields are relative to it, as `rules[0].scope`. */
+/** The problems of a product by itself. Fields are relative to it: `rules[0].scope`. */
 export function problemsOf(product: Product): FieldProblem[] {
   const problems: FieldProblem[] = [];
   const check = (fine: boolean, field: string, problem: string): void => {
@@ -130,8 +130,8 @@ export function problemsOf(product: Product): FieldProblem[] {
 }
 
 /**
- * Every rule that matches exactly the paths of an earlier one for the same method, be it for another scope or the same. Put
- * the product that is about to change last: conflicts are reported of the later rule. Paths that are no patterns are skipped.
+ * Every rule that matches exactly the same paths and method as an earlier one. Pass the product that is about to change last: conflicts
+ * are reported for the later rule. Invalid patterns are skipped.
  */
 export function conflictsOf(products: readonly Product[]): RuleConflict[] {
   const conflicts: RuleConflict[] = [];

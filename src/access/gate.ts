@@ -1,7 +1,7 @@
 /**
- * The gate (contract §3): who calls, and may they. A revoked token, a switched-off application or user, or a lost permission counts
- * from the next call on: who a token stands for is kept only until anything is written that grants are made of, and what the caller
- * may do is decided anew for every call.
+ * The gate (contract §3): authenticates callers and authorizes their requests. Revoking a token, deactivating an application or user, or
+ * removing a permission takes effect with the next call: cached callers are dropped by any write that grants depend on, and each call
+ * is authorized anew.
  */
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../kernel/ids.ts';
@@ -16,24 +16,24 @@ import { hashCredential, tokenRowKey } from './credential.ts';
 export type { Caller } from './callers.ts';
 
 export type Gate = {
-  /** The caller behind the `Authorization` header; `values` are all that were sent. Throws 401 (RFC 6750 §3). */
+  /** The caller of an `Authorization` header. `values` are all the values that were sent. Throws 401 (RFC 6750 §3). */
   authenticate(values: readonly string[]): Promise<Caller>;
-  /** The rule that lets the caller do this. Throws 401: `insufficient_scope` or `insufficient_permission`. */
+  /** The rule that allows the request. Throws 401: `insufficient_scope` or `insufficient_permission`. */
   authorize(caller: Caller, method: string, segments: readonly string[]): RuleMatch;
 };
 
 type Dependencies = { readonly store: Store; readonly clock: Clock; readonly catalogue: () => Catalogue };
 
 export function createGate({ store, clock, catalogue }: Dependencies): Gate {
-  // By the SHA-256 of the whole token: tokens themselves are not kept, and a search tells nothing of how much of one fitted.
-  const known = createCallers();
+  // By the SHA-256 of the token, so that tokens are not stored and look-up times reveal no part of one.
+  const callers = createCallers();
   return {
     authenticate: async (values) => {
       const token = bearerToken(values);
       const digest = hash('sha256', token, 'base64');
       const version = store.tokens.version();
       const now = clock();
-      const caller = known.find(digest, version);
+      const caller = callers.find(digest, version);
       if (caller !== null && caller.expiresAt > now) {
         store.applicationUses.note(caller.applicationId, now);
         return caller;
@@ -41,7 +41,7 @@ export function createGate({ store, clock, catalogue }: Dependencies): Gate {
       const grant = await findGrant(store, token, now);
       if (grant === null) throw invalidToken('the access token is unknown, expired or revoked');
       store.applicationUses.note(grant.applicationId, now);
-      return known.keep(digest, version, grant);
+      return callers.keep(digest, version, grant);
     },
     authorize: (caller, method, segments) => {
       const rule = matchRule(catalogue(), method, segments);
@@ -55,8 +55,8 @@ export function createGate({ store, clock, catalogue }: Dependencies): Gate {
 }
 
 /**
- * The token behind `text` with its application and user, if it is worth anything at `now`. A wrong checksum costs no look-up; the
- * row key in the token proves nothing until the hash of the whole token is equal.
+ * The token `text` with its application and user, or null if it is not valid at `now`. A wrong checksum costs no look-up. The row key in
+ * the token proves nothing; the hash of the whole token must match.
  */
 export async function findGrant(store: Store, text: string, now: number): Promise<TokenGrant | null> {
   const key = tokenRowKey(text);
@@ -80,12 +80,12 @@ export function requireScope(
   }
 }
 
-/** For a request that no rule of the catalogue can be found for. */
+/** Refuses a request that no rule of the catalogue matches. */
 export function insufficientScope(description: string): Refusal {
   return unauthorized('insufficient_scope', description, {});
 }
 
-/** For an API that finds that the user's constraints exclude the object (contract §3), and for rights that a caller would exceed. */
+/** Refuses access to an object that the user's constraints exclude (contract §3), and grants beyond the caller's rights. */
 export function insufficientPermission(description: string, details?: readonly FieldProblem[]): Refusal {
   return unauthorized('insufficient_permission', description, {}, details);
 }
@@ -108,7 +108,7 @@ function invalidToken(description: string): Refusal {
   return unauthorized('invalid_token', description, {});
 }
 
-/** RFC 6750 §3: what is quoted holds neither quotes nor backslashes, since scopes and user names of ours are kept from it. */
+/** RFC 6750 §3. Quoted values contain no quotes or backslashes. */
 function unauthorized(
   code: 'invalid_token' | 'insufficient_scope' | 'insufficient_permission',
   description: string,

@@ -1,4 +1,4 @@
-/** Invitations: a link, good once and for 72 hours, by which a user sets a password. */
+/** Invitations: links that let a user set a password, valid once and for 72 hours. */
 
 import { type Clock, type Ids, isUuidV7, type Random } from '../kernel/ids.ts';
 import { INVITATION_MS } from '../kernel/limits/limits.ts';
@@ -15,25 +15,25 @@ import { hashPassword, passwordProblem } from './password.ts';
 import type { User } from './user.ts';
 import { viewUser } from './users.ts';
 
-/** The token is in the clear this once; whoever has it can set the user's password. */
+/** The token is never shown again. Whoever has it can set the user's password. */
 export type NewInvitation = { readonly token: string; readonly expiresAt: number };
 export type ChosenPassword = { readonly password: string; readonly passwordAgain: string };
 
 export type Invitations = {
-  /** Takes the place of the user's earlier one. Throws 404 for no user, 409 for one that is not active or does not sign in. */
+  /** Replaces the user's earlier invitation. Throws 404 for an unknown user, and 409 for a user that is inactive or cannot sign in. */
   invite(userId: string, acting: Acting, beside?: Beside<NewInvitation>): Promise<NewInvitation>;
-  /** Whom the token invites; null where it is wrong, used, expired or replaced, or the user is not active. */
+  /** The invited user, or null if the token is wrong, used, expired or replaced, or the user is inactive. */
   find(token: string): Promise<User | null>;
   /**
-   * Sets the password and uses the invitation up; of several at the same time one wins. Throws 404 as `find` answers null,
-   * 400 naming `password` or `passwordAgain`, and 503 where too many passwords wait; these two leave the invitation as it was.
+   * Sets the password and consumes the invitation. Of several concurrent calls one succeeds. Throws 404 if `find` returns null, 400 naming
+   * `password` or `passwordAgain`, and 503 if too many passwords are waiting. 400 and 503 leave the invitation valid.
    */
   accept(token: string, chosen: ChosenPassword): Promise<void>;
 };
 
 export const INVITATIONS_PATH = '/invitations';
 
-/** The link itself: where a service that is reached at `publicUrl` lets a user set a password. */
+/** The link of an invitation, for a service with the address `publicUrl`. */
 export function invitationUrl(publicUrl: string, token: string): string {
   return `${publicUrl}${INVITATIONS_PATH}/${token}`;
 }
@@ -48,7 +48,7 @@ export function createInvitations({ store, clock, ids, random }: Dependencies): 
     if ((await find(token)) === null) refuseUnusable();
     const passwordHash = await hashPassword(password, random);
     await retryStale(async () => {
-      // Read again: hashing took a while, and another process may have used or replaced the invitation.
+      // Read again: another process may have used or replaced the invitation while the password was hashed.
       const before = (await find(token)) ?? refuseUnusable();
       const now = clock();
       const updatedAt = Math.max(now, before.updatedAt + 1);
@@ -62,11 +62,11 @@ export function createInvitations({ store, clock, ids, random }: Dependencies): 
     });
   };
 
-  /** Whose password is being set, by its token: the end of the last one. */
+  /** The last call of `accept` that is under way, by token. */
   const underWay = new Map<string, Promise<void>>();
   /**
-   * One after the other for each invitation, whose next one finds it used: sent a thousand times at once, a link costs one hash, and
-   * keeps nobody else's password waiting for longer.
+   * Runs the calls for one invitation one after the other. All but the first find it used, so a link that is sent a thousand times at once
+   * costs one hash and does not delay other users.
    */
   const inTurn = (token: string, work: () => Promise<void>): Promise<void> => {
     const done = (underWay.get(token) ?? Promise.resolve()).then(work);

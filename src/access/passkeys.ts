@@ -1,6 +1,6 @@
 /**
- * Passkeys (WebAuthn Level 3): a second way to sign in, with a key that a device keeps and that it lets nobody use but its owner.
- * One is a way in by itself, so the device has to make sure who uses it (user verification).
+ * Passkeys (WebAuthn Level 3): signing in with a key that stays on the user's device. A passkey replaces the password, so user
+ * verification is required.
  */
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
 import type { Clock, Ids, Random } from '../kernel/ids.ts';
@@ -17,29 +17,29 @@ import { ConstraintViolation, retryStale, StaleWrite } from '../store/errors.ts'
 import type { Store } from '../store/store.ts';
 import type { Passkey, User } from './user.ts';
 
-/** Where the browser is: its origin, checked to be ours. `visitor` is the secret that its forms are bound to. */
+/** `origin` is the browser's, checked to be the portal's. `visitor` is the secret that its forms are bound to. */
 export type Place = { readonly origin: string; readonly visitor: string };
 
 export type Passkeys = {
-  /** Whether passkeys can be had at this address: an IP address has none. */
+  /** Whether passkeys work at this address. They need a host name, not an IP address. */
   isPossible(origin: string): boolean;
   /**
-   * What the browser is asked to make one with (`PublicKeyCredentialCreationOptionsJSON`). Throws 400 where `name`, by which its owner
-   * will know it, could not be taken, and where there are too many.
+   * The options for the browser to create a passkey (`PublicKeyCredentialCreationOptionsJSON`). `name` tells its owner which one it is.
+   * Throws 400 for an invalid name and for too many passkeys.
    */
   beginRegistration(user: Pick<User, 'id' | 'userName' | 'displayName'>, place: Place, name: string): Promise<unknown>;
-  /** Adds what the browser has made; `response` is its JSON. Throws 400 naming `name`, or nothing where the answer is not good. */
+  /** Adds a passkey from the browser's JSON `response`. Throws 400: naming `name`, or no field if the response is invalid. */
   register(userId: string, place: Place, name: string, response: string): Promise<void>;
-  /** What the browser is asked to sign in with (`PublicKeyCredentialRequestOptionsJSON`). */
+  /** The options for the browser to sign in (`PublicKeyCredentialRequestOptionsJSON`). */
   beginSignIn(place: Place): Promise<unknown>;
   /**
-   * Whose passkey has answered; null for whatever is wrong with the answer. Whether that user may sign in is not said by this. A right
-   * signature whose counter did not go on since the last one comes from a copy (WebAuthn Level 3 §6.1.1): it is refused, and the audit
-   * log says from which address it came.
+   * The owner of the passkey that signed the response, or null if the response is invalid. Does not check whether the user may sign in. A
+   * valid signature whose counter has not increased comes from a copy (WebAuthn Level 3 §6.1.1): it is refused, and the audit log
+   * records the address it came from.
    */
   verify(place: Place & { readonly address: string }, response: string): Promise<User | null>;
   ofUser(userId: string): Promise<Passkey[]>;
-  /** Takes one of the user's own away. Throws 404. */
+  /** Removes one of the user's passkeys. Throws 404. */
   remove(userId: string, passkeyId: string): Promise<void>;
 };
 
@@ -139,25 +139,25 @@ export function createPasskeys({ store, clock, ids, random }: Dependencies): Pas
         credential: {
           id: base64url(passkey.credentialId),
           publicKey: Uint8Array.from(passkey.publicKey),
-          // Compared below: the library does so before it looks at the signature, and anybody could fill the audit log.
+          // Compared below. The library compares it before it checks the signature, which would let anybody fill the audit log.
           counter: 0,
         },
       }).catch(() => null);
       if (verified?.verified !== true) return null;
       const { newCounter } = verified.authenticationInfo;
-      // Zero, on both sides, is an authenticator that does not count.
+      // Zero on both sides means that the authenticator does not count.
       if (newCounter <= passkey.counter && passkey.counter > 0) return refuseCopy(passkey, newCounter, address);
       try {
         await store.passkeys.use(passkey, newCounter, clock());
       } catch (error) {
-        // Two answers at the same moment with one counter: the second may be a copy's.
+        // Two concurrent responses with the same counter: the second may come from a copy.
         if (error instanceof StaleWrite) return refuseCopy(passkey, newCounter, address);
         throw error;
       }
       return store.users.get(passkey.userId);
     },
     remove: (userId, passkeyId) =>
-      // Of two removals at the same moment the second finds none.
+      // Of two concurrent removals the second finds none.
       retryStale(async () => {
         const passkey = (await store.passkeys.ofUser(userId)).find(({ id }) => id === passkeyId);
         if (passkey === undefined) throw new Refusal('not_found', 'there is no such passkey');
@@ -167,7 +167,7 @@ export function createPasskeys({ store, clock, ids, random }: Dependencies): Pas
   };
 }
 
-/** EdDSA, ES256 and RS256 (RFC 9053): one of them is in every authenticator. */
+/** EdDSA, ES256 and RS256 (RFC 9053). Every authenticator has at least one of them. */
 const ALGORITHMS: number[] = [-8, -7, -257];
 
 function readName(name: string): string {
@@ -178,7 +178,7 @@ function readName(name: string): string {
   return label;
 }
 
-/** The host name of an origin, as the relying party's id; null for an IP address, which can be none. */
+/** The host name of an origin, which is the relying party's id. Null for an IP address, which cannot be one. */
 function hostOf(origin: string): string | null {
   if (!URL.canParse(origin)) return null;
   const { hostname } = new URL(origin);
@@ -192,7 +192,7 @@ function requireHost(origin: string): string {
   return host;
 }
 
-/** What is no JSON is an empty object, which is no answer either. */
+/** Text that is not JSON becomes an empty object, which is an invalid response too. */
 function readJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

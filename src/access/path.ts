@@ -1,11 +1,11 @@
 /**
- * One reading of a request's path. The gate decides on the path that it reads, and another server behind it serves the path
- * that *it* reads; a target that the two could read differently is refused here, before any rule is looked up
- * (contract §3 "Forward auth": proxies hand on `..` and `%2e%2e` raw).
+ * Canonical paths. The gate authorizes the path that it reads, and the server behind it serves the path that *it* reads. A target that
+ * the two could read differently is refused here, before any rule is looked up (contract §3 "Forward auth": proxies forward `..` and
+ * `%2e%2e` unchanged).
  *
- * After that every character has one spelling: what RFC 3986 lets stand raw in a segment stands raw, all else is
- * percent-encoded in upper case. Only `! $ & ' ( ) * + , : = @` keep two, because §2.2 makes `%40` and `@` different paths
- * and clients send both; `rawReserved` is for the one place where that matters.
+ * In a canonical path every character has one spelling: raw if RFC 3986 allows that in a segment, else percent-encoded in upper case.
+ * Only `! $ & ' ( ) * + , : = @` keep two, because `%40` and `@` are different paths (§2.2) and clients send both. `rawReserved` is for
+ * the one place where that matters.
  */
 import { REQUEST_TARGET_BYTES } from '../kernel/limits/limits.ts';
 
@@ -42,16 +42,16 @@ export function canonicalPath(target: string): CanonicalPath | AmbiguousPath {
 }
 
 /**
- * A canonical segment with its encoded reserved characters (`%40`, `%3A`, …) raw: the other spelling that a lenient server
- * takes for the same.
+ * A canonical segment with its encoded reserved characters (`%40`, `%3A`, …) raw: the spelling that a lenient server treats as
+ * equal.
  */
 export function rawReserved(segment: string): string {
   return segment.replace(ENCODED_RESERVED, decodeURIComponent);
 }
 
-/** No query, escape, dot or empty segment: what nearly every target is like, and canonical as it stands. */
+/** No query, escape, dot or empty segment. Nearly every target is like this, and canonical already. */
 const PLAIN = /^(?:\/[A-Za-z0-9_~!$&'()*+,:=@-]+)+$/;
-/** Anything but printable ASCII, and the fragment that never belongs in a target. */
+/** Anything but printable ASCII, and fragments, which a target cannot have. */
 const NOT_IN_TARGET = /[^\x21-\x7e]|#/;
 /** Anything but `pchar` of RFC 3986 §3.3, the slash, and (left out of pchar) the semicolon that starts path parameters. */
 const NOT_RAW = /[^A-Za-z0-9._~!$&'()*+,:=@/%-]/;
@@ -88,7 +88,7 @@ function nonAsciiProblem(run: string): string | undefined {
   return undefined;
 }
 
-/** Strict: overlong forms, surrogates and code points beyond Unicode are no UTF-8. */
+/** Strict: overlong forms, surrogates and code points beyond Unicode are not UTF-8. */
 function decodeUtf8(escapes: string): string | undefined {
   try {
     return decodeURIComponent(escapes);

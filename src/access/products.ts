@@ -1,4 +1,4 @@
-/** The API catalogue as a resource, and the compiled form of it that the gate asks (contract §3, §4). */
+/** The API catalogue as a resource, and the compiled form of it that the gate uses (contract §3, §4). */
 import { z } from 'zod';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../kernel/limits/limits.ts';
@@ -21,7 +21,7 @@ import {
 import { requireRightsOfRules } from './containment.ts';
 import { scopeName } from './scope.ts';
 
-/** Of `parsePattern`, as far as a pattern can say it: names that come twice, and dots for segments, are refused besides. */
+/** The rules of `parsePattern` as far as a pattern can express them. Repeated names and dot segments are refused in addition. */
 const RULE_PATH =
   '^(/([A-Za-z0-9_~-][A-Za-z0-9._~-]*|\\{[A-Za-z][A-Za-z0-9_]*\\}))*/([A-Za-z0-9_~-][A-Za-z0-9._~-]*|\\{[A-Za-z][A-Za-z0-9_]*\\*?\\})$';
 
@@ -89,13 +89,13 @@ export type ProductView = z.infer<typeof productView>;
 export const productReader = inputReader(productInput, productView);
 
 export type Products = Administration<ApiProduct, ProductBody, ProductInput> & {
-  /** The catalogue as the gate asks it. */
+  /** The compiled catalogue, for the gate. */
   compiled(): Catalogue;
-  /** The names of all scopes, sorted: of the catalogue that `compiled` gives. */
+  /** The sorted names of all scopes in the compiled catalogue. */
   scopeNames(): readonly string[];
-  /** Reads the catalogue anew. */
+  /** Reads and compiles the catalogue again. */
   refresh(): Promise<void>;
-  /** The same if another process has changed it: a command beside a running server, whose change so counts within a second. */
+  /** The same if another process has changed it, such as a command beside a running server. Called every second. */
   refreshIfChanged(): Promise<void>;
 };
 
@@ -121,7 +121,7 @@ export function createProducts({ store, clock, ids }: { store: Store; clock: Clo
           permission === undefined ? needed : { ...needed, permission },
         );
         const product: ApiProduct = { ...stamp, ...input, rules, builtIn: false };
-        // Before the others are read: whatever comes in between is noticed.
+        // Read before the other products, so that a change in between is detected.
         const version = await store.products.version();
         const others = (await store.products.all()).filter((other) => other.id !== product.id);
         refuseAny(problemsOf(product), 'validation_failed');
@@ -169,7 +169,7 @@ export function createProducts({ store, clock, ids }: { store: Store; clock: Clo
   };
 }
 
-/** Writes the built-in products of this version, keeping when they first came. */
+/** Writes the built-in products of this version, and keeps their creation times. */
 export async function installBuiltInProducts(store: Store, now: number): Promise<void> {
   const known = new Map((await store.products.all()).map((product) => [product.id, product]));
   const current = BUILT_IN_PRODUCTS.map((product: Product) => {
@@ -197,8 +197,8 @@ function refuseAny(problems: readonly FieldProblem[], code: 'validation_failed' 
 }
 
 /**
- * Paths of Sallyport's own are opened by its own rules alone: a rule with more literals under them would win over the built-in
- * one, and so whoever may change the catalogue could open everything else.
+ * Only built-in rules may match Sallyport's own paths. A rule with more literals would win over a built-in one, so whoever may change the
+ * catalogue could open every path.
  */
 function builtInPaths({ rules }: ApiProduct): FieldProblem[] {
   return rules.flatMap(({ path }, at) => {
@@ -207,7 +207,7 @@ function builtInPaths({ rules }: ApiProduct): FieldProblem[] {
   });
 }
 
-/** Of this product alone: what others take from each other is nothing that whoever changes this one could mend. */
+/** Conflicts of this product only: a conflict between other products cannot be fixed by changing this one. */
 function takenPaths(product: ApiProduct, others: readonly ApiProduct[]): FieldProblem[] {
   return conflictsOf([...others, product]).filter(({ productId }) => productId === product.id);
 }

@@ -1,4 +1,4 @@
-/** Who could make a request now: the rule that names it, and the applications that hold the rule's scope. */
+/** Who could make a request: the rule that matches it, and the applications that hold the rule's scope. */
 import { REACH_PAGE } from '../kernel/limits/limits.ts';
 import type { Store } from '../store/store.ts';
 import type { ScopeHolder } from './application.ts';
@@ -6,16 +6,16 @@ import { type Catalogue, matchRule, type RuleMatch } from './catalogue.ts';
 import { canonicalPath } from './path.ts';
 
 export type Reach =
-  /** Nobody: no rule names it, or the path is ambiguous. */
+  /** Nobody: no rule matches, or the path is ambiguous. */
   | { readonly rule: null; readonly reason: string }
   | { readonly rule: RuleMatch; readonly applications: readonly Reacher[] };
 
 export type Reacher = Pick<ScopeHolder, 'id' | 'name' | 'clientId' | 'userName'> & {
-  /** Why it could not although it holds the scope; null: it could. */
+  /** Why the application cannot make the request although it holds the scope, or null. */
   readonly obstacle: string | null;
 };
 
-/** `target` is a path as a client would send it; what follows a question mark is left out. */
+/** `target` is a request target. Its query is ignored. */
 export async function reachOf(
   { catalogue, store }: { readonly catalogue: Catalogue; readonly store: Pick<Store, 'applications'> },
   method: string,

@@ -1,6 +1,6 @@
 /**
- * Scopes: what a token request asks for, and whether it gets it (RFC 6749 §3.3, contract §2). All or nothing: a token never
- * has fewer scopes than were named. Descriptions keep to the characters of `error_description` (RFC 6749 §5.2).
+ * Scopes: parsing a request's scope and granting it (RFC 6749 §3.3, contract §2). A token has all the named scopes or is refused.
+ * Descriptions use only the characters of `error_description` (RFC 6749 §5.2).
  */
 
 import { z } from 'zod';
@@ -10,14 +10,13 @@ import { NAMED_SCOPES_MAX, SCOPE_NAME_LENGTH_MAX, SCOPE_TEXT_LENGTH_MAX } from '
 export const SCOPE_NAME: RegExp = new RegExp(`^(?=.{3,${SCOPE_NAME_LENGTH_MAX}}$)[A-Za-z0-9._/-]+:[A-Za-z0-9._/-]+$`);
 
 export type ScopeRefusal = { readonly ok: false; readonly code: 'invalid_scope'; readonly description: string };
-/** `names` are sorted and distinct, and empty when `all` registered scopes are asked for. */
+/** `names` are sorted and distinct, and empty if `all` registered scopes are requested. */
 export type RequestedScopes = { readonly ok: true; readonly names: readonly string[]; readonly all: boolean };
 export type GrantedScopes = { readonly ok: true; readonly granted: readonly string[] };
 
 /**
- * Reads the `scope` parameter: names separated by spaces, in any order. Absent, empty, only spaces, or `all` asks for every
- * scope that is registered. Refused: what is no scope name, `all` beside names, more than 20 distinct names, text over
- * 8 KiB (unread).
+ * Parses the `scope` parameter: names separated by spaces, in any order. Absent, empty, only spaces, or `all` requests every registered
+ * scope. Refuses invalid names, `all` together with names, more than 20 distinct names, and text over 8 KiB (without parsing it).
  */
 export function parseScope(text: string | undefined): RequestedScopes | ScopeRefusal {
   const written = text ?? '';
@@ -38,8 +37,8 @@ export function parseScope(text: string | undefined): RequestedScopes | ScopeRef
 }
 
 /**
- * The scopes of the token, sorted: every one that was named, or with `all` every one in `registered`. Refused where nothing is
- * registered, and, naming the first in sorted order, where a named one is not registered for the application.
+ * The sorted scopes of the token: all that were named, or with `all` everything in `registered`. Refuses if nothing is registered, and
+ * if a named scope is not registered for the application; the message names the first one in sorted order.
  */
 export function grantScope(requested: RequestedScopes, registered: readonly string[]): GrantedScopes | ScopeRefusal {
   if (registered.length === 0) return refuse('no scope is registered for this application');
@@ -56,7 +55,7 @@ function refuse(description: string): ScopeRefusal {
   return { ok: false, code: 'invalid_scope', description };
 }
 
-/** A caller's text, safe in a description, a header and a log line: cut, and `?` for what §5.2 does not allow or for a quote. */
+/** Makes a caller's text safe for descriptions, headers and log lines: truncated, with `?` for quotes and for characters outside §5.2. */
 function quote(text: string): string {
   return `'${text.slice(0, QUOTED_LENGTH_MAX).replace(/[^\x20-\x7e]|["'\\]/g, '?')}'`;
 }

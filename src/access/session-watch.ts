@@ -1,4 +1,4 @@
-/** Tells what lasts longer than a request, such as a live page, when its session ends. */
+/** Tells long-lived connections, such as live pages, when their session ends. */
 import type { Clock } from '../kernel/ids.ts';
 import { SESSION_IDLE_MS, SESSION_WATCH_MS } from '../kernel/limits/portal.ts';
 import type { SessionStore } from '../store/access.ts';
@@ -6,8 +6,8 @@ import type { Sessions } from './sessions.ts';
 
 export type SessionWatch = {
   /**
-   * A signal that is aborted once the session of a cookie's token is not in force any more, whatever ended it: at once where this
-   * process did, and within SESSION_WATCH_MS where it ran out or another process ended it. Watches until `gone` is aborted.
+   * A signal that is aborted when the session of a cookie's token ends: immediately if this process ended it, within SESSION_WATCH_MS
+   * if it expired or another process ended it. Watches until `gone` is aborted.
    */
   ended(token: string, gone: AbortSignal): AbortSignal;
 };
@@ -20,7 +20,7 @@ type Dependencies = {
 
 type Watched = { readonly token: string; readonly end: AbortController; endsAt: number };
 
-/** Costs nothing while nothing is watched; then one look at a number each SESSION_WATCH_MS, and a query after each change only. */
+/** Costs nothing without watched sessions. With some, compares a version every SESSION_WATCH_MS and queries only after a change. */
 export function createSessionWatch({ sessions, store, clock }: Dependencies): SessionWatch {
   const watched = new Set<Watched>();
   let stop: (() => void) | null = null;
@@ -35,7 +35,7 @@ export function createSessionWatch({ sessions, store, clock }: Dependencies): Se
         return;
       }
     } catch {
-      // Whether it still is in force is unknown: asked once more at the next look.
+      // The state is unknown, so the next look checks again.
       version = null;
       return;
     }
@@ -49,7 +49,7 @@ export function createSessionWatch({ sessions, store, clock }: Dependencies): Se
     version = current;
     for (const one of watched) if (mayHaveEnded || one.endsAt <= now) void check(one);
   };
-  /** Null where the database cannot be read. */
+  /** Null if the database cannot be read. */
   const versionNow = (): number | null => {
     try {
       return store.version();
@@ -57,7 +57,7 @@ export function createSessionWatch({ sessions, store, clock }: Dependencies): Se
       return null;
     }
   };
-  /** Of many writes in one turn of the event loop one look is enough. */
+  /** One look serves all writes in one turn of the event loop. */
   const lookSoon = (): void => {
     if (isDue) return;
     isDue = true;
@@ -88,7 +88,7 @@ export function createSessionWatch({ sessions, store, clock }: Dependencies): Se
       watched.add(one);
       stop ??= begin();
       gone.addEventListener('abort', () => forget(one), { once: true });
-      // It may have ended since the request was recognised.
+      // It may have ended since the request was authenticated.
       void check(one);
       return one.end.signal;
     },

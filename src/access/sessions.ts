@@ -1,7 +1,6 @@
 /**
- * Sessions of the portal: begun with a password or a passkey, kept by a cookie whose hash is stored, over after half an hour
- * without a request and after twelve hours in any case (OWASP ASVS 5.0, 7.3), and ended by whatever takes the account's access
- * away.
+ * Sessions of the portal. They begin with a password or a passkey, and a cookie identifies them by its hash. They end after half an hour
+ * without a request, after twelve hours in any case (OWASP ASVS 5.0, 7.3), and when the account loses its access.
  */
 
 import type { Clock, Ids, Random } from '../kernel/ids.ts';
@@ -17,36 +16,36 @@ import type { ChosenPassword } from './invitations.ts';
 import { hashPassword, passwordProblem, verifyPassword } from './password.ts';
 import type { PortalRole, Session, SignedIn, SignInMethod, User } from './user.ts';
 
-/** Where a session begins. */
+/** The client that begins a session. */
 export type Visitor = { readonly address: string; readonly userAgent: string };
-/** The token is in the clear this once: it goes into the cookie. */
+/** The token goes into the cookie. Only its hash is stored. */
 export type NewSession = { readonly token: string; readonly session: Session };
 
 export type Sessions = {
   /**
-   * A session for whoever knows the password, or null: the same answer after the same time for an unknown user, a wrong password,
-   * an account that is not active and one that cannot sign in. Throws 503 where too many wait to have theirs checked.
+   * Begins a session if the password is right. Returns null after the same time for an unknown user, a wrong password, an inactive
+   * account and one that cannot sign in. Throws 503 if too many passwords are waiting.
    */
   signIn(credentials: { userName: string; password: string }, visitor: Visitor): Promise<NewSession | null>;
-  /** Begins a session for a user that has proved who it is; null where it may not sign in. */
+  /** Begins a session for an authenticated user. Returns null if the user may not sign in. */
   begin(user: User, method: SignInMethod, visitor: Visitor): Promise<NewSession | null>;
-  /** The session in force that a cookie's token stands for. Notes that it was used, unless `isBackground`: then it may run out. */
+  /** The valid session of a cookie's token, or null. Extends it unless the request is a background one. */
   find(token: string, isBackground: boolean): Promise<SignedIn | null>;
   ofUser(userId: string): Promise<Session[]>;
-  /** Ends one of the user's own sessions; one that is over already is no error. */
+  /** Ends one of the user's sessions. One that has ended already is not an error. */
   end(userId: string, sessionId: string): Promise<void>;
-  /** Ends all sessions of a user, this one too. The user or an administrator acts. */
+  /** Ends all sessions of a user, the current one too. Called by the user or an administrator. */
   endAll(userId: string, acting: Acting): Promise<void>;
-  /** Makes sure that whoever sits there is the account's owner. Throws 400 naming `field`, and 503 as `signIn`. */
+  /** Checks the account's password again. Throws 400 naming `field`, and 503 like `signIn`. */
   confirm(userId: string, password: string, field: string): Promise<Confirmed>;
   /**
-   * Changes one's own password and ends one's other sessions. Throws 400 naming `password` or `passwordAgain`, and `currentPassword`
-   * where the one that was confirmed is it no more.
+   * Changes the user's own password and ends the user's other sessions. Throws 400 naming `password` or `passwordAgain`, or
+   * `currentPassword` if the confirmed password has changed since.
    */
   changePassword(session: Session, confirmed: Confirmed, chosen: ChosenPassword): Promise<void>;
 };
 
-/** That a user's password was typed: the hash that it was found to be of. */
+/** Proof that a user's password was entered: the hash that it matched. */
 export type Confirmed = { readonly passwordHash: string };
 
 const TOKEN_BYTES = 32;
@@ -55,7 +54,7 @@ const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly random: Random };
 
 export function createSessions({ store, clock, ids, random }: Dependencies): Sessions {
-  /** Of what users do to their own accounts. */
+  /** An audit entry for a change by users to their own account. */
   const entry = (action: AuditAction, userId: string, at: number, changes: AuditEntry['changes'] = {}): AuditEntry => {
     const actor: Actor = `user:${userId}`;
     return { id: ids.uuid(), at, actor, action, target: actor, changes };
@@ -63,7 +62,7 @@ export function createSessions({ store, clock, ids, random }: Dependencies): Ses
 
   const begin: Sessions['begin'] = (user, method, { address, userAgent }) =>
     retryStale(async () => {
-      // Read again: checking a password takes a while, and the account may have changed meanwhile.
+      // Read again: the account may have changed while the password was checked.
       const current = await store.users.get(user.id);
       if (current === null || current.passwordHash !== user.passwordHash || !maySignIn(current)) return null;
       const token = Buffer.from(random(TOKEN_BYTES)).toString('base64url');
@@ -98,7 +97,7 @@ export function createSessions({ store, clock, ids, random }: Dependencies): Ses
       const session = await store.sessions.find(hashCredential(token), now);
       if (session !== null && !isBackground && now - session.seenAt >= SESSION_SEEN_EVERY_MS) {
         await store.sessions.touch(session.id, now).catch((error: unknown) => {
-          // Pages can still be read; the next request notes it.
+          // The page can still be shown. The next request extends the session.
           if (!(error instanceof DatabaseUnavailable)) throw error;
         });
       }
@@ -132,7 +131,7 @@ export function createSessions({ store, clock, ids, random }: Dependencies): Ses
       const passwordHash = await hashPassword(password, random);
       await retryStale(async () => {
         const before = await store.users.get(session.userId);
-        // Somebody else set another one meanwhile: what was typed as the current one is not.
+        // The password was changed meanwhile, so the one entered as the current one is wrong.
         if (before?.passwordHash !== confirmed.passwordHash) throw refuseField('currentPassword', 'is not right');
         const updatedAt = Math.max(clock(), before.updatedAt + 1);
         const changes = changesBetween({ passwordHash: before.passwordHash }, { passwordHash });
@@ -145,7 +144,7 @@ export function createSessions({ store, clock, ids, random }: Dependencies): Ses
   };
 }
 
-/** The user of a session acts, with its role and permissions as they are now. */
+/** The authority of a session: the current role and permissions of its user. */
 export function actingInPortal({ userId, userName, role, permissions, constraints }: SignedIn): Acting {
   const authority = { through: 'session', userName, role, permissions, constraints, scopes: [] } as const;
   return { actor: `user:${userId}`, authority };

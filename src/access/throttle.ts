@@ -1,9 +1,9 @@
 /**
- * Brute force (contract §2): failed authentications of the last minute, by the network they came from. Ten of one client id, or a
- * hundred of any, close the door to that client id, or to everyone, from that network and from nowhere else.
+ * Protection against brute force (contract §2): counts failed authentications of the last minute by network. Ten failures of one client
+ * id block that client id, and a hundred of any block everyone, from that network only.
  *
- * One log per network serves both bounds. A closed door records nothing, so a log never holds more than a hundred failures; nor
- * does a client id that keeps failing use up its neighbours' hundred once it has had its ten.
+ * One log per network serves both bounds. Blocked attempts are not recorded, so a log holds at most a hundred failures, and a client id
+ * that is blocked does not use up the hundred of others.
  */
 import { hash } from 'node:crypto';
 import {
@@ -15,27 +15,27 @@ import {
 import { createLru } from '../kernel/lru.ts';
 import { Refusal } from '../kernel/refusal.ts';
 
-/** Whose authentication it is. `network` stands for one subscriber: an IPv4 address, or the /64 of an IPv6 one. */
+/** An attempt to authenticate. `network` identifies one subscriber: an IPv4 address, or the /64 of an IPv6 address. */
 export type Attempt = {
   readonly network: string;
-  /** As it was sent, whether there is such a client or not. */
+  /** As it was sent, even if no such client exists. */
   readonly clientId: string;
 };
 
 /**
- * Ask `blockedForMs` before the credentials are looked at, and afterwards ask again or `countFailure`, in the same turn as the
- * outcome is used. The second question is what holds against attempts made side by side: however many were let through together,
- * only the outcomes of the first ten (or hundred) failures are ever told, and a success after them is not. Counting attempts
- * before their outcome is known would bound that too, but would refuse a client that makes eleven good requests at once.
+ * Call `blockedForMs` before checking the credentials. Afterwards call it again, or `countFailure`, in the same turn as the outcome is
+ * used. The second call bounds concurrent attempts: however many were admitted together, only the outcomes of the first ten (or hundred)
+ * failures are revealed, and a success after them is not. Counting attempts in advance would bound that too, but would refuse a client
+ * that makes eleven valid requests at once.
  */
 export type Throttle = {
-  /** How long until such an attempt is let through again, or null when it is now. */
+  /** Milliseconds until such an attempt is admitted again, or null if it is admitted now. */
   blockedForMs(attempt: Attempt, now: number): number | null;
-  /** Counts a failure and answers null, unless the door has closed meanwhile: then nothing is counted, and the answer is as above. */
+  /** Counts a failure and returns null. If the attempt is blocked by now, counts nothing and returns as `blockedForMs`. */
   countFailure(attempt: Attempt, now: number): number | null;
 };
 
-/** `remembered`: failures kept in memory, of all networks together. */
+/** `remembered` bounds the failures in memory, of all networks together. */
 export function createThrottle(remembered: number = FAILURES_REMEMBERED_MAX): Throttle {
   const logs = createLru<string, readonly Failure[]>({
     max: Number.POSITIVE_INFINITY,
@@ -68,26 +68,26 @@ export function createThrottle(remembered: number = FAILURES_REMEMBERED_MAX): Th
   };
 }
 
-/** Throws 429 with `Retry-After` where a throttle says how long to wait. `says` words it. */
+/** Throws 429 with `Retry-After` unless `waitMs` is null. `says` gives the message. */
 export function refuseBlocked(waitMs: number | null, says: (seconds: number) => string): void {
   if (waitMs === null) return;
   const seconds = Math.ceil(waitMs / 1000);
   throw new Refusal('too_many_requests', says(seconds), { headers: { 'Retry-After': String(seconds) } });
 }
 
-/** `client` is a digest: what a caller sends as its id may be long. */
+/** `client` is a digest, since the client id of a request may be long. */
 type Failure = { readonly at: number; readonly client: string };
 
 function digest(clientId: string): string {
   return hash('sha256', clientId, 'base64');
 }
 
-/** A clock that was set back leaves failures in the future; those count for a minute at most too. */
+/** A clock that was set back leaves failures in the future. They count for at most a minute too. */
 function recentOf(log: readonly Failure[], now: number): readonly Failure[] {
   return log.filter(({ at }) => Math.abs(now - at) < FAILURE_WINDOW_MS);
 }
 
-/** How long until fewer than `max` failures of these are within the window; 0 when that is so now. */
+/** Milliseconds until fewer than `max` of these failures are within the window; 0 if they already are. */
 function untilBelow(max: number, failures: readonly Failure[], now: number): number {
   const leaving = failures.at(-max);
   return leaving === undefined ? 0 : Math.min(leaving.at + FAILURE_WINDOW_MS - now, FAILURE_WINDOW_MS);

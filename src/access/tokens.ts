@@ -1,21 +1,21 @@
-/** The client credentials grant (RFC 6749 §4.4, contract §2): who asks, for which scopes, and the token that is issued. */
+/** Tokens of the client credentials grant (RFC 6749 §4.4, contract §2): authenticating clients, issuing, introspecting and revoking. */
 import { timingSafeEqual } from 'node:crypto';
 import { type Clock, type Ids, type Random, rowKeyTime } from '../kernel/ids.ts';
 import { CLIENTS_CACHED, CLIENTS_CACHED_BYTES } from '../kernel/limits/limits.ts';
+import { bytesOfTexts, createVersionedCache } from '../kernel/lru.ts';
 import { Refusal } from '../kernel/refusal.ts';
 import { retryStale, StaleWrite } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
 import type { Client } from './application.ts';
 import { credentialBytes, hashCredential, mintToken } from './credential.ts';
 import { findGrant } from './gate.ts';
-import { bytesOfTexts, createKnown } from './known.ts';
 import { grantScope, parseScope } from './scope.ts';
 import type { Constraints } from './user.ts';
 
 export type ClientCredentials = { readonly clientId: string; readonly clientSecret: string };
 export type IssuedToken = { readonly accessToken: string; readonly expiresInSeconds: number; readonly scope: string };
 
-/** RFC 7662 §2.2, the members that a token of ours has, and contract §2. */
+/** The members of RFC 7662 §2.2 that apply, and those of contract §2. */
 export type Introspection =
   | { readonly active: false }
   | {
@@ -28,47 +28,47 @@ export type Introspection =
       readonly iat: number;
       readonly sub: string;
       readonly jti: string;
-      /** What the user may do, and is limited to, now: the gate decides with these. */
+      /** The current rights and limits of the user, which the gate decides by. */
       readonly permissions: readonly string[];
       readonly constraints: Constraints;
     };
 
 export type Tokens = {
-  /** The application behind the credentials. Throws `invalid_client`, the same for every reason. */
+  /** The application with these credentials. Throws `invalid_client`, the same for every reason. */
   authenticate(credentials: ClientCredentials): Promise<Client>;
   /**
-   * A token of a client that has just been authenticated, for `scope` as it was asked for. Throws `invalid_scope`. `again` authenticates
-   * it once more, where its tokens were revoked or it was switched off meanwhile: a revocation ends tokens, not credentials. Without
-   * it such a client is refused.
+   * Issues a token to a client that was just authenticated, for the requested `scope`. Throws `invalid_scope`. If its tokens were revoked
+   * or it was deactivated meanwhile, `again` authenticates it once more: a revocation ends tokens, not credentials. Without `again` the
+   * client is refused.
    */
   issue(client: Client, scope: string | undefined, again?: () => Promise<Client>): Promise<IssuedToken>;
   introspect(token: string): Promise<Introspection>;
-  /** RFC 7009: forgets a token of this client; one that is unknown or another's is left alone, and that is no error. */
+  /** Revokes a token of this client (RFC 7009). A token that is unknown or of another client is not an error. */
   revoke(token: string, client: Client): Promise<void>;
 };
 
 type Dependencies = { readonly store: Store; readonly clock: Clock; readonly ids: Ids; readonly random: Random };
 
-/** Compared where there is no application, so that an unknown client takes the time of a wrong secret. */
+/** Compared for an unknown client, so that refusing it takes as long as a wrong secret. */
 const NO_HASH: Uint8Array = new Uint8Array(32);
 
 export function createTokens({ store, clock, ids, random }: Dependencies): Tokens {
-  const knownClients = createKnown<Client>({
-    entries: CLIENTS_CACHED,
-    bytes: CLIENTS_CACHED_BYTES,
-    bytesOf: clientBytes,
+  const clients = createVersionedCache<Client>({
+    max: CLIENTS_CACHED,
+    maxWeight: CLIENTS_CACHED_BYTES,
+    weightOf: clientBytes,
   });
-  // Looked for every time, a client that there is none of would be refused later than one with a wrong secret.
-  const missingClients = createKnown<true>({ entries: CLIENTS_CACHED, bytes: Infinity, bytesOf: () => 0 });
-  // The checksums are looked at where it would be looked up, so that they cost the clients that are known nothing.
+  // Unknown clients are cached too: looking them up each time would make them slower to refuse than a wrong secret.
+  const unknownClients = createVersionedCache<true>({ max: CLIENTS_CACHED });
+  // Checksums are tested only before a look-up, so that they cost cached clients nothing.
   const findClient = async ({ clientId, clientSecret }: ClientCredentials): Promise<Client | null> => {
     const version = store.tokens.version();
-    const kept = knownClients.find(clientId, version);
-    if (kept !== null || missingClients.find(clientId, version) !== null) return kept;
+    const cached = clients.find(clientId, version);
+    if (cached !== null || unknownClients.find(clientId, version) !== null) return cached;
     if (credentialBytes('spc', clientId) === null || credentialBytes('sps', clientSecret) === null) return null;
     const client = await store.applications.getClient(clientId);
-    if (client !== null) return knownClients.keep(clientId, version, client);
-    missingClients.keep(clientId, version, true);
+    if (client !== null) return clients.keep(clientId, version, client);
+    unknownClients.keep(clientId, version, true);
     return null;
   };
   const authenticate = async (credentials: ClientCredentials): Promise<Client> => {
@@ -89,7 +89,7 @@ export function createTokens({ store, clock, ids, random }: Dependencies): Token
     if (!verdict.ok) throw new Refusal(verdict.code, verdict.description);
     const scope = verdict.granted.join(' ');
     const { id: applicationId, tokensRevokedThrough, accessTokenValiditySeconds: expiresInSeconds } = client;
-    // Above the key of a revocation too that another process has drawn, whose clock was ahead.
+    // Also above the key of a revocation by another process whose clock was ahead.
     const key = ids.rowKey(tokensRevokedThrough);
     const accessToken = mintToken(key, random);
     const hash = hashCredential(accessToken);
@@ -120,7 +120,7 @@ export function createTokens({ store, clock, ids, random }: Dependencies): Token
         exp: Math.floor(grant.expiresAt / 1000),
         iat: Math.floor(rowKeyTime(grant.key) / 1000),
         sub: grant.userId,
-        // The key in the token, which proves nothing.
+        // The key that the token contains. It proves nothing.
         jti: String(grant.key),
         permissions: grant.permissions,
         constraints: grant.constraints,
@@ -133,7 +133,7 @@ export function createTokens({ store, clock, ids, random }: Dependencies): Token
   };
 }
 
-/** Besides its scopes: a dozen texts, numbers and hashes, and its entry. */
+/** Bytes of a client without its scopes: a dozen texts, numbers and hashes, and its cache entry. */
 const CLIENT_BYTES = 1500;
 
 function clientBytes({ scopes }: Client): number {

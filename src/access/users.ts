@@ -1,4 +1,4 @@
-/** Portal accounts as resources: who they are, and what their applications may do (contract §3, §4). */
+/** Portal accounts as resources, with the rights of their applications (contract §3, §4). */
 import { z } from 'zod';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { PERMISSIONS_MAX } from '../kernel/limits/limits.ts';
@@ -102,7 +102,7 @@ export function createUsers({ store, clock, ids }: { store: Store; clock: Clock;
       if (lostAdministration(user, null) !== null) return administration.remove(id, acting);
       const { userName } = user;
       const others = (await store.users.list('', 2)).filter((user) => user.id !== id);
-      // Without any the data would count as new, and the next start make an administrator.
+      // A database without users counts as new, so the next start would create an administrator.
       if (others.length === 0) throw new Refusal('invalid_state', `${userName} is the last user, and one has to stay`);
       await administration.remove(id, acting);
     },
@@ -120,7 +120,7 @@ export function viewUser({ passwordHash, createdAt, updatedAt, ...user }: User):
   };
 }
 
-/** Throws 409 where no active administrator would remain to give the rights back (contract §4). */
+/** Throws 409 if no active administrator would remain to give the rights back (contract §4). */
 async function refuseLastAdministrator(store: Store, before: User, after: User | null): Promise<void> {
   const lost = lostAdministration(before, after);
   if (lost === null || (await store.users.hasOtherAdministrator(before.id, lost))) return;

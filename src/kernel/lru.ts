@@ -1,4 +1,4 @@
-/** A bounded map that drops its least recently used entries. */
+/** Bounded maps that drop their least recently used entries: caches. */
 
 export type Lru<Key, Value> = {
   readonly size: number;
@@ -69,3 +69,36 @@ export function createLru<Key, Value>({
     values: () => entries.values(),
   };
 }
+
+/** A cache of values that were read from the store. They are valid as long as the store has the version that they were read at. */
+export type VersionedCache<Value> = {
+  /** The value that was cached under this name at this version, or null. */
+  find(name: string, version: number): Value | null;
+  /** Caches and returns a value. `version` is the one from before it was read. A newer version empties the cache; an older value is not cached. */
+  keep(name: string, version: number, value: Value): Value;
+};
+
+export function createVersionedCache<Value>(bounds: LruBounds<Value>): VersionedCache<Value> {
+  const entries = createLru<string, Value>(bounds);
+  let current = Number.NEGATIVE_INFINITY;
+  return {
+    find: (name, version) => (version === current ? (entries.get(name) ?? null) : null),
+    keep: (name, version, value) => {
+      if (version < current) return value;
+      if (version > current) {
+        entries.clear();
+        current = version;
+      }
+      entries.set(name, value);
+      return value;
+    },
+  };
+}
+
+/** The approximate memory of a list of texts. */
+export function bytesOfTexts(texts: readonly string[]): number {
+  return texts.reduce((sum, text) => sum + text.length + TEXT_BYTES, 0);
+}
+
+/** Measured: 16 to 24 bytes for the header of a text, 8 for its place in the list. */
+const TEXT_BYTES = 32;

@@ -1,27 +1,27 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createKnown } from '../../src/access/known.ts';
+import { createVersionedCache } from '../../src/kernel/lru.ts';
 
 const lengths = (bytes: number, entries = 100) =>
-  createKnown<string>({ entries, bytes, bytesOf: ({ length }) => length });
+  createVersionedCache<string>({ max: entries, maxWeight: bytes, weightOf: ({ length }) => length });
 
-describe('what is known of the store', () => {
-  it('is found under the version alone that it was read under', () => {
-    const known = lengths(100);
-    assert.equal(known.keep('a', 1, 'one'), 'one');
-    assert.deepEqual([known.find('a', 1), known.find('a', 2), known.find('b', 1)], ['one', null, null]);
+describe('a versioned cache', () => {
+  it('finds a value only at the version it was read at', () => {
+    const cache = lengths(100);
+    assert.equal(cache.keep('a', 1, 'one'), 'one');
+    assert.deepEqual([cache.find('a', 1), cache.find('a', 2), cache.find('b', 1)], ['one', null, null]);
   });
 
-  it('gives way to the first of a newer version, and what was read late is not kept', () => {
-    const known = lengths(100);
-    known.keep('a', 1, 'one');
-    known.keep('b', 2, 'two');
-    assert.deepEqual([known.find('a', 1), known.find('b', 2)], [null, 'two']);
-    assert.equal(known.keep('b', 1, 'late'), 'late');
-    assert.equal(known.find('b', 2), 'two');
+  it('is emptied by a newer version, and does not keep a value that was read at an older one', () => {
+    const cache = lengths(100);
+    cache.keep('a', 1, 'one');
+    cache.keep('b', 2, 'two');
+    assert.deepEqual([cache.find('a', 1), cache.find('b', 2)], [null, 'two']);
+    assert.equal(cache.keep('b', 1, 'late'), 'late');
+    assert.equal(cache.find('b', 2), 'two');
   });
 
-  it('is a bounded number, and takes a bounded number of bytes, the least recently used going first', () => {
+  it('is bounded in entries and in bytes, and drops the least recently used first', () => {
     const few = lengths(100, 2);
     for (const name of ['a', 'b', 'a', 'c']) few.keep(name, 1, name);
     assert.deepEqual([few.find('a', 1), few.find('b', 1), few.find('c', 1)], ['a', null, 'c']);
