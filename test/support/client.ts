@@ -47,7 +47,7 @@ export const EDGE = '/services/api/x/edge/v1';
 export const EMPLOYEES = '/services/api/x/users/v1/employees';
 export const TOKEN = '/services/api/oauth2/token';
 
-export function createClient(url: string, token: string | null): ApiClient {
+export function createClient(url: string, token: string | null, checker = documentChecker(url)): ApiClient {
   const send: ApiClient['send'] = async <T>(method: string, path: string, { body, headers = {} }: ApiRequest = {}) => {
     const raw = body === undefined || typeof body === 'string' || body instanceof Uint8Array;
     const target = path.startsWith('/') ? path : `${EDGE}/${path}`;
@@ -62,7 +62,7 @@ export function createClient(url: string, token: string | null): ApiClient {
       ...(body === undefined ? {} : { body: raw ? (body as string) : JSON.stringify(body) }),
     });
     const text = await response.text();
-    const check = await checker(url);
+    const check = await checker();
     check(method, target, response.status, response.headers, text);
     return { status: response.status, headers: response.headers, body: parse(text, response.headers) as T };
   };
@@ -74,18 +74,30 @@ export function createClient(url: string, token: string | null): ApiClient {
     put: (path, body, headers) => send('PUT', path, { body, ...(headers && { headers }) }),
     patch: (path, body, headers) => send('PATCH', path, { body, ...(headers && { headers }) }),
     delete: (path, headers) => send('DELETE', path, { ...(headers && { headers }) }),
-    as: (other) => createClient(url, other),
+    as: (other) => createClient(url, other, checker),
   };
 }
 
-let checked: Promise<ResponseChecker> | null = null;
+const checkersByDocument = new Map<string, ResponseChecker>();
 
-/** Fetched once, since every service of this version has the same document. */
-function checker(url: string): Promise<ResponseChecker> {
-  checked ??= fetch(`${url}/services/api/openapi.json`)
-    .then((response) => response.json())
-    .then((document) => createResponseChecker(document as ApiDocument));
-  return checked;
+/** Fetches the service's document once. Most services have the same, which is compiled once; some tests serve a part of the API. */
+function documentChecker(url: string): () => Promise<ResponseChecker> {
+  let checker: Promise<ResponseChecker> | null = null;
+  return () => {
+    checker ??= fetch(`${url}/services/api/openapi.json`)
+      .then((response) => response.text())
+      .then(checkerOf);
+    return checker;
+  };
+}
+
+function checkerOf(document: string): ResponseChecker {
+  let found = checkersByDocument.get(document);
+  if (found === undefined) {
+    found = createResponseChecker(JSON.parse(document) as ApiDocument);
+    checkersByDocument.set(document, found);
+  }
+  return found;
 }
 
 function parse(text: string, headers: Headers): unknown {
