@@ -14,7 +14,7 @@ export function expiredJobs(store: Expiring): Job[] {
       begin: (now) => {
         let after = -1;
         return async (size) => {
-          const result = await store.tokens(after, now, size);
+          const result = await store.tokens({ after, now }, size);
           after = result.next ?? after;
           return result;
         };

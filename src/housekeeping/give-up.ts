@@ -31,7 +31,10 @@ export function giveUpJob({ webhooks, clock, checkClock, ids, log, wake }: Depen
     begin: () => async () => {
       await checkClock();
       const now = clock();
-      const [webhook] = await webhooks.failingSince(now - FAILING_LIMIT_MS, now + GIVE_UP_QUIET_MS, 1);
+      const [webhook] = await webhooks.failingSince(
+        { since: now - FAILING_LIMIT_MS, quietUntil: now + GIVE_UP_QUIET_MS },
+        1,
+      );
       const reason = webhook === undefined ? null : giveUpReason(webhook.progress, now);
       if (webhook === undefined || reason === null) return { done: true, rows: 0, took: NO_TIME };
       const { id: webhookId, progress } = webhook;

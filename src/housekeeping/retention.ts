@@ -63,7 +63,7 @@ export function retentionJobs(
         let after = -1;
         return async (size) => {
           if (oldest === null) return NOTHING;
-          const result = await store.unwantedEvents(after, oldest, size);
+          const result = await store.unwantedEvents({ after, before: oldest }, size);
           after = result.next ?? after;
           return result;
         };

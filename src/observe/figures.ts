@@ -109,7 +109,8 @@ export function createFigures({ store, clock }: Dependencies): FigureKeeper {
         Array.from({ length: points }, (_, n) => [from + n * spanMs, noFigures()] as [number, Figures]),
       );
       const unwritten = [...writing, ...gathered.values()].filter((one) => one.webhookNumber === webhookNumber);
-      for (const { at, figures } of [...unwritten, ...(await store.read(spanSeconds, webhookNumber, from, last + 1))]) {
+      const written = await store.read({ spanSeconds, webhookNumber, from, to: last + 1 });
+      for (const { at, figures } of [...unwritten, ...written]) {
         const span = spans.get(beginningOf(at, spanSeconds));
         if (span !== undefined) addFigures(span, figures);
       }

@@ -44,7 +44,10 @@ export type DeliveryStore = {
   list(filter: DeliveryFilter, before: DeliveryAddress | null, limit: number): Promise<DeliveryPage>;
   content(webhookNumber: number, offset: number): Promise<DeliveryContent | null>;
   /** The offsets of a webhook's records with events from `since` and before `until`, or null if there are none. */
-  offsetsBetween(webhookNumber: number, since: number, until: number | null): Promise<FoundOffsets | null>;
+  offsetsBetween(
+    webhookNumber: number,
+    period: { readonly since: number; readonly until: number | null },
+  ): Promise<FoundOffsets | null>;
 };
 
 /** Attempts (`attempt`): every request to a receiver and its outcome. */

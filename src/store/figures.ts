@@ -14,7 +14,12 @@ export type FigureSpan = (typeof FIGURE_SPANS)[number]['seconds'];
 
 export type FigureStore = {
   /** Non-empty intervals of one length that start from `from` and before `to`, oldest first. */
-  read(spanSeconds: FigureSpan, webhookNumber: number, from: number, to: number): Promise<FigureAt[]>;
+  read(range: {
+    readonly spanSeconds: FigureSpan;
+    readonly webhookNumber: number;
+    readonly from: number;
+    readonly to: number;
+  }): Promise<FigureAt[]>;
   /** Adds `gathered` to the intervals of all lengths. Only one process may do this: it reads, adds and writes. */
   add(gathered: readonly FigureAt[]): Promise<StepResult>;
   /** Deletes up to `limit` intervals past their retention. */

@@ -25,9 +25,9 @@ export type RetentionStore = {
   /** Attempts of any kind from before `before`. */
   attempts(before: number, limit: number): Promise<StepResult>;
   /** Events from before `before` that are in no webhook's log. `after` is an event's key. */
-  unwantedEvents(after: number, before: number, limit: number): Promise<SweepStep>;
+  unwantedEvents(range: { readonly after: number; readonly before: number }, limit: number): Promise<SweepStep>;
   /** Expired access tokens with keys after `after`; examines up to `limit` tokens. */
-  tokens(after: number, now: number, limit: number): Promise<SweepStep>;
+  tokens(range: { readonly after: number; readonly now: number }, limit: number): Promise<SweepStep>;
   /** Expired idempotency keys. */
   idempotencyKeys(now: number, limit: number): Promise<StepResult>;
   /** Erasures that finished before `before`. */

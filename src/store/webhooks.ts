@@ -41,7 +41,7 @@ export type WebhookStore = {
   /** The first few webhooks that receive events of this type without encryption. */
   unencryptedOf(type: string): Promise<Webhook[]>;
   /** Webhooks that have been failing since `since` or earlier and have no attempt in flight or due before `quietUntil`. */
-  failingSince(since: number, quietUntil: number, limit: number): Promise<Webhook[]>;
+  failingSince(span: { readonly since: number; readonly quietUntil: number }, limit: number): Promise<Webhook[]>;
   insert(webhook: WebhookConfiguration, audit: AuditEntry, first?: readonly Statement[]): Promise<void>;
   /** Throws `StaleWrite` if the row has changed since `before` was read. */
   update(webhook: WebhookConfiguration, before: WebhookConfiguration, audit: AuditEntry): Promise<void>;

@@ -34,7 +34,7 @@ export async function askedReplay(
   // To the end of the log rather than to now: after the clock was set back, records may be later than now.
   const to = until === undefined ? null : Date.parse(until);
   refuseBackwards(from, to);
-  const offsets = await deliveries.offsetsBetween(webhookNumber, from, to);
+  const offsets = await deliveries.offsetsBetween(webhookNumber, { since: from, until: to });
   return {
     range: offsets === null ? null : { webhookNumber, ...offsets, states },
     asked: { since: since ?? null, until: until ?? null, states },

@@ -286,7 +286,11 @@ describe('the purge of expired tokens', () => {
     let purged = 0;
     let steps = 0;
     for (let after: number | null = 0; after !== null; steps += 1) {
-      const step: { next: number | null; purged: number } = await purgeTokens(s.database, after, limit, s.clock());
+      const step: { next: number | null; purged: number } = await purgeTokens(
+        s.database,
+        { after, now: s.clock() },
+        limit,
+      );
       purged += step.purged;
       after = step.next;
       assert.ok(steps < 1000, 'the sweep does not end');
@@ -320,9 +324,9 @@ describe('the purge of expired tokens', () => {
       s,
       Array.from({ length: 10 }, (_, n) => ({ key: n + 1, expiresAt: n < 5 ? NOW : NOW + 1 })),
     );
-    assert.deepEqual(await purgeTokens(s.database, 0, 4, NOW), { next: 4, purged: 4 });
-    assert.deepEqual(await purgeTokens(s.database, 4, 4, NOW), { next: 8, purged: 1 });
-    assert.deepEqual(await purgeTokens(s.database, 8, 4, NOW), { next: null, purged: 0 });
+    assert.deepEqual(await purgeTokens(s.database, { after: 0, now: NOW }, 4), { next: 4, purged: 4 });
+    assert.deepEqual(await purgeTokens(s.database, { after: 4, now: NOW }, 4), { next: 8, purged: 1 });
+    assert.deepEqual(await purgeTokens(s.database, { after: 8, now: NOW }, 4), { next: null, purged: 0 });
     assert.deepEqual(keys(s), [6, 7, 8, 9, 10]);
   });
 
@@ -334,12 +338,12 @@ describe('the purge of expired tokens', () => {
       { key: first, expiresAt: NOW + 1 },
       { key: first + 1, expiresAt: NOW + 1 },
     ]);
-    assert.deepEqual(await purgeTokens(s.database, 0, 2, NOW), { next: null, purged: 1 });
+    assert.deepEqual(await purgeTokens(s.database, { after: 0, now: NOW }, 2), { next: null, purged: 1 });
   });
 
   it('does nothing in an empty table', async (t) => {
     const s = await openTestServices(t);
-    assert.deepEqual(await purgeTokens(s.database, 0, 10, NOW), { next: null, purged: 0 });
+    assert.deepEqual(await purgeTokens(s.database, { after: 0, now: NOW }, 10), { next: null, purged: 0 });
   });
 });
 

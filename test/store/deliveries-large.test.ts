@@ -180,16 +180,16 @@ describe('among two hundred thousand records, a replay', () => {
   it('finds the ends of a period without scanning the log', async (t) => {
     const s = await openLargeLog(t);
     const { deliveries, statements, seen } = watched(s);
-    const between = (from: number, to: number) => deliveries.offsetsBetween(s.busy, at(from), at(to));
+    const between = (from: number, to: number) => deliveries.offsetsBetween(s.busy, { since: at(from), until: at(to) });
     assert.deepEqual(await between(0, EVENTS), { first: 0, last: EVENTS - 1 });
     assert.deepEqual(await between(777, 778), { first: 777, last: 777 });
     assert.equal(await between(EVENTS, EVENTS + 5), null);
     assert.equal(await between(-5, 0), null);
-    assert.deepEqual(await deliveries.offsetsBetween(s.hopeless, at(11), at(41) - SECOND_MS / 2), {
+    assert.deepEqual(await deliveries.offsetsBetween(s.hopeless, { since: at(11), until: at(41) - SECOND_MS / 2 }), {
       first: 2,
       last: 4,
     });
-    assert.equal(await deliveries.offsetsBetween(s.hopeless, at(11), at(20)), null);
+    assert.equal(await deliveries.offsetsBetween(s.hopeless, { since: at(11), until: at(20) }), null);
     assert.ok(seen.rows <= 24 && seen.reads <= 24);
     for (const sql of statements) planOf(s, sql);
   });

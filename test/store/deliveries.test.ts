@@ -216,7 +216,7 @@ describe('the offsets of a period', () => {
   it('are those of events from since and before until', async (t) => {
     const s = await filled(t);
     const between = (number: number, from: number, to: number) =>
-      s.store.deliveries.offsetsBetween(number, NOW + from * MINUTE_MS, NOW + to * MINUTE_MS);
+      s.store.deliveries.offsetsBetween(number, { since: NOW + from * MINUTE_MS, until: NOW + to * MINUTE_MS });
     assert.deepEqual(await between(s.all, 0, 30), { first: 0, last: 29 });
     assert.deepEqual(await between(s.all, 3, 5), { first: 3, last: 4 });
     assert.deepEqual(await between(s.some, 3, 10), { first: 1, last: 3 });

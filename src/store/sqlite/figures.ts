@@ -41,8 +41,7 @@ const PURGE = `
     ORDER BY at LIMIT @limit)`;
 
 export function figureStore(database: Database): FigureStore {
-  const readIntervals: FigureStore['read'] = async (spanSeconds, webhookNumber, from, to) =>
-    (await database.all(READ, { spanSeconds, webhookNumber, from, to })).map(read);
+  const readIntervals: FigureStore['read'] = async (range) => (await database.all(READ, range)).map(read);
   return {
     read: readIntervals,
     add: (gathered) =>
@@ -53,7 +52,8 @@ export function figureStore(database: Database): FigureStore {
           for (const { webhookNumber, at: gatheredAt, figures } of gathered) {
             const at = beginningOf(gatheredAt, spanSeconds);
             const name = `${webhookNumber} ${at}`;
-            const stored = sums.get(name) ?? (await readIntervals(spanSeconds, webhookNumber, at, at + 1))[0];
+            const stored =
+              sums.get(name) ?? (await readIntervals({ spanSeconds, webhookNumber, from: at, to: at + 1 }))[0];
             const sum = stored ?? { webhookNumber, at, figures: noFigures() };
             addFigures(sum.figures, figures);
             sums.set(name, sum);

@@ -74,7 +74,7 @@ export function retentionStore(database: Database): RetentionStore {
     },
     records: (sweep, limit) => measured(database, (db) => sweepRecords(db, sweep, limit)),
     attempts: (before, limit) => remove(OLD_ATTEMPTS, { before: firstRowKeyAt(before) }, limit),
-    unwantedEvents: (after, before, limit) =>
+    unwantedEvents: ({ after, before }, limit) =>
       measured(database, async (db) => {
         const seen = await db.all(OLD_EVENTS, { after, before: firstRowKeyAt(before), limit });
         const within = seen.slice(0, withinBytes(seen.map(({ wanted, bytes }) => (wanted === 1 ? 0 : Number(bytes)))));
@@ -84,9 +84,9 @@ export function retentionStore(database: Database): RetentionStore {
         const done = within.length < limit && within.length === seen.length;
         return { done, next: done ? null : Number(within.at(-1)?.key), rows: deleted?.changes ?? 0 };
       }),
-    tokens: (after, now, limit) =>
+    tokens: (range, limit) =>
       measured(database, async (db) => {
-        const { next, purged } = await purgeTokens(db, after, limit, now);
+        const { next, purged } = await purgeTokens(db, range, limit);
         return { done: next === null, next, rows: purged };
       }),
     idempotencyKeys: (now, limit) => remove(OLD_KEYS, { now }, limit),

@@ -60,9 +60,8 @@ export function tokenStore(db: Database, version: () => number): TokenStore {
  */
 export async function purgeTokens(
   db: Database,
-  after: number,
+  { after, now }: { readonly after: number; readonly now: number },
   limit: number,
-  now: number,
 ): Promise<{ readonly next: number | null; readonly purged: number }> {
   const seen = await db.get(NEXT, { after, limit, now });
   if (seen === undefined || seen.seen === 0) return { next: null, purged: 0 };

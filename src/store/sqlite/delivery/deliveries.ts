@@ -75,7 +75,7 @@ export function deliveryStore(db: Database): DeliveryStore {
         actorId: row.actor_id as string | null,
       };
     },
-    offsetsBetween: (webhookNumber, since, until) => offsetsWithin(db, webhookNumber, { since, until }),
+    offsetsBetween: (webhookNumber, period) => offsetsWithin(db, webhookNumber, period),
   };
 }
 

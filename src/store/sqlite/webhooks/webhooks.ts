@@ -122,7 +122,7 @@ export function webhookStore(db: Database): WebhookStore {
     stoppedWithEndpoint: (endpointId) => many(STOPPED_WITH_ENDPOINT, { endpointId }),
     ofPattern: (pattern) => many(OF_PATTERN, { pattern }),
     unencryptedOf: (type) => many(UNENCRYPTED, { type, category: categoryPattern(type) }),
-    failingSince: (since, quietUntil, limit) => many(FAILING_SINCE, { since, quietUntil, limit }),
+    failingSince: (span, limit) => many(FAILING_SINCE, { ...span, limit }),
     insert: async (webhook, audit, first = []) => {
       const { id } = webhook;
       await db.commit([
