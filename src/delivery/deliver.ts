@@ -78,7 +78,7 @@ export function createDeliver(dependencies: Dependencies): Deliveries {
   const underWay = new Set<Delivery>();
   let isAbandoned = false;
 
-  const departures = createDepartures<Delivery>(budget, heavyTurns, () => {
+  const sendTurns = createSendTurns<Delivery>(budget, heavyTurns, () => {
     const reading = createReading(store);
     return async (delivery) => {
       try {
@@ -102,7 +102,7 @@ export function createDeliver(dependencies: Dependencies): Deliveries {
         };
         underWay.add(delivery);
         if (isAbandoned) delivery.ending.abort();
-        departures.add(delivery);
+        sendTurns.add(delivery);
       }),
     recall: (subject) => {
       for (const { recalled, subjects, ending } of underWay) {
@@ -263,7 +263,7 @@ function createReading({ dispatch, eventTypes }: Store): Reading {
   };
 }
 
-export type Departures<Job> = {
+export type SendTurns<Job> = {
   /** Starts the job in one of the next turns of the event loop, after those added before. */
   add(job: Job): void;
 };
@@ -275,11 +275,7 @@ export type Depart<Job> = (job: Job) => Promise<number>;
  * Starts jobs in turns of the event loop, a bounded number of bytes in each, so that requests and responses never wait long. A turn that
  * follows a full one waits in `turns` with other heavy work. A job is never divided, so a turn may exceed its budget by one job.
  */
-export function createDepartures<Job>(
-  budget: YieldBudget,
-  turns: Turns,
-  beginTurn: () => Depart<Job>,
-): Departures<Job> {
+export function createSendTurns<Job>(budget: YieldBudget, turns: Turns, beginTurn: () => Depart<Job>): SendTurns<Job> {
   const waiting: Job[] = [];
   let isScheduled = false;
 
@@ -333,8 +329,8 @@ export type YieldBudget = {
 /**
  * How much departs in a turn of the event loop, and when: less while this process answers requests. At full load, turns without a request
  * alternate with turns that have many, so the smaller budget lasts for `CALLED_LATELY_MS`. If at least `CALLS_QUEUED` requests were
- * answered between two departures, a queue of them is waiting: the next turn begins at least `CALLED_PAUSE_MS` after the previous one
- * ended. Rarer departures are not delayed; an ordered webhook would otherwise wait before every batch. `now` is in milliseconds.
+ * answered between two of its turns, a queue of them is waiting: the next turn begins at least `CALLED_PAUSE_MS` after the previous one
+ * ended. Rarer turns are not delayed; an ordered webhook would otherwise wait before every batch. `now` is in milliseconds.
  */
 export function createYieldBudget(answeredRequests: () => number, now: () => number): YieldBudget {
   let before = answeredRequests();

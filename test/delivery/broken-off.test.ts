@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { isDrained, offsets, openDispatching, takeRecords, until } from '../support/dispatching.ts';
 
-it('a record that cannot be read is an attempt that failed here, tried again later; nobody else waits, and its endpoint is not blamed', async (t) => {
+it('a record that cannot be read fails the attempt without counting against the endpoint, is retried later, and delays no other webhook', async (t) => {
   const d = await openDispatching(t);
   const { at, webhook, number } = await d.connect({ webhook: { maxBatchRecords: 1 } });
   d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
@@ -59,7 +59,7 @@ it('a record that cannot be read is an attempt that failed here, tried again lat
   assert.equal(d.rows(`SELECT 1 FROM attempt WHERE webhook_number = ${number}`).length, 16);
 });
 
-it('a heartbeat that breaks off here is not made again before the next one is due', async (t) => {
+it('a heartbeat that breaks off is not repeated before the next one is due', async (t) => {
   const d = await openDispatching(t);
   const { at, number, webhook } = await d.connect({ webhook: { heartbeatSeconds: 60 } });
   const other = await d.connect({ webhook: { maxBatchRecords: 1 } });

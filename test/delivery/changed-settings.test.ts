@@ -41,8 +41,8 @@ async function open(t: TestContext): Promise<Dispatching> {
   return d;
 }
 
-describe('a change of a webhook that runs holds from the next moment on', () => {
-  it('when what waited for its order need not any more', async (t) => {
+describe('a change of a running webhook takes effect at once', () => {
+  it('when an ordered webhook is made unordered', async (t) => {
     const d = await open(t);
     const connected = await d.connect({ webhook: { ordered: true, maxBatchRecords: 1 } });
     const { at, webhook } = connected;
@@ -58,7 +58,7 @@ describe('a change of a webhook that runs holds from the next moment on', () => 
     assert.deepEqual(offsets(at), [0, 1, 2]);
   });
 
-  it('when heartbeats are wanted that were not', async (t) => {
+  it('when heartbeats are switched on', async (t) => {
     const d = await open(t);
     const connected = await d.connect();
     await d.publishMany(1);
@@ -70,7 +70,7 @@ describe('a change of a webhook that runs holds from the next moment on', () => 
     assert.deepEqual((await connected.at.next()).records, []);
   });
 
-  it('when its endpoint is another, which is off', async (t) => {
+  it('when it gets another endpoint, which is disabled', async (t) => {
     const d = await open(t);
     const connected = await d.connect();
     const off = await d.endpoints.create({ name: 'off', url: connected.at.url, enabled: false }, ACTOR);
@@ -83,7 +83,7 @@ describe('a change of a webhook that runs holds from the next moment on', () => 
     assert.equal(progress(d, connected).state_reason, 'endpoint_disabled');
   });
 
-  it('when a rate is lifted, or raised, that held back for long', async (t) => {
+  it('when a low rate is removed or raised', async (t) => {
     for (const maxRecordsPerSecond of [null, 1000]) {
       const d = await open(t);
       const connected = await d.connect({ webhook: { maxRecordsPerSecond: 0.01, maxBatchRecords: 1 } });
@@ -96,7 +96,7 @@ describe('a change of a webhook that runs holds from the next moment on', () => 
     }
   });
 
-  it('though a look that had read it as it was is written behind it', async (t) => {
+  it('even if a look that read the old settings writes after it', async (t) => {
     const d = await openDispatching(t);
     const connected = await d.connect();
     const { webhook } = connected;
@@ -129,7 +129,7 @@ describe('a change of a webhook that runs holds from the next moment on', () => 
   });
 });
 
-describe('a process that dies right behind a change', () => {
+describe('a process that dies right after a change', () => {
   /** The store of a process that commits the change, and nothing after it. */
   const dying = (d: Dispatching): Store => {
     let commits = 0;
@@ -152,7 +152,7 @@ describe('a process that dies right behind a change', () => {
     return [d, connected];
   };
 
-  it('has moved an endpoint: what waited for the former address goes to the new one at the next start', async (t) => {
+  it('that moved an endpoint sends waiting records to the new address at the next start', async (t) => {
     const [d, { webhook }] = await heldFor(t);
     const other = d.receiver.endpoint('/other');
     d.advance(1000);
@@ -166,7 +166,7 @@ describe('a process that dies right behind a change', () => {
     assert.equal((await other.next()).records.length, 1);
   });
 
-  it('has started a webhook: what waited for a retry is due at the next start', async (t) => {
+  it('that started a webhook makes its retries due at the next start', async (t) => {
     const [d, { at, webhook }] = await heldFor(t);
     await d.webhooks.stop(webhook.id, ACTOR);
     at.answer(() => ({ status: 200 }));
@@ -197,7 +197,7 @@ describe('a receiver that asked for a pause of a day', () => {
   }
 
   for (const ordered of [false, true]) {
-    it(`is not heard of where the webhook goes to another endpoint${ordered ? ', in order' : ''}`, async (t) => {
+    it(`does not delay a webhook that moves to another endpoint${ordered ? ', in order' : ''}`, async (t) => {
       const [d, connected] = await held(t, { ordered });
       const elsewhere = await d.connect();
       await d.webhooks.patch(connected.webhook.id, { endpointId: elsewhere.webhook.endpointId }, ACTOR);
@@ -207,7 +207,7 @@ describe('a receiver that asked for a pause of a day', () => {
       if (ordered) assert.deepEqual(offsets(elsewhere.at), [0, 1, 2]);
     });
 
-    it(`is not heard of where the endpoint has another URL${ordered ? ', in order' : ''}`, async (t) => {
+    it(`does not delay an endpoint that gets another URL${ordered ? ', in order' : ''}`, async (t) => {
       const [d, connected] = await held(t, { ordered });
       const { secret, apiKey } = connected.at;
       const elsewhere = d.receiver.endpoint('/elsewhere', { secret, apiKey });
@@ -243,7 +243,7 @@ describe('a receiver that asked for a pause of a day', () => {
       assert.equal(progress(d, connected).state, 'running');
     });
 
-  it('is obeyed where anything else is changed', async (t) => {
+  it('is obeyed if anything else changes', async (t) => {
     const [d, connected] = await held(t, {});
     const other = await d.connect();
     await d.webhooks.patch(connected.webhook.id, { name: 'another name', maxBatchRecords: 2 }, ACTOR);

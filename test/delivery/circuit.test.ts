@@ -19,7 +19,7 @@ const settled = ({ rows }: Dispatching, number: number): number =>
   Number(rows(`SELECT count(*) AS n FROM attempt WHERE webhook_number = ${number}`)[0]?.n);
 
 describe('while an endpoint fails', () => {
-  it('it is probed by one request at a time, ten at once, then after 1 s, 2 s, 4 s …, and not in between', async (t) => {
+  it('it is probed one request at a time, ten at once, then after 1 s, 2 s, 4 s, …, and not in between', async (t) => {
     const d = await openDispatching(t);
     const ill = await d.connect({ webhook: SINGLE });
     let underWay = 0;
@@ -49,7 +49,7 @@ describe('while an endpoint fails', () => {
     assert.deepEqual(d.rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL'), []);
   });
 
-  it('and asks for time with 429 or 503, none of its records goes out before, and all of them then', async (t) => {
+  it('it gets no record before the Retry-After of a 429 or 503, and all of them after it', async (t) => {
     const d = await openDispatching(t);
     const busy = await d.connect({ webhook: SINGLE });
     const other = await d.connect({ webhook: SINGLE });
@@ -76,7 +76,7 @@ describe('while an endpoint fails', () => {
     assert.equal(busy.at.deliveries.length, 21);
   });
 
-  it('every other webhook goes on, also one at the same endpoint that it answers', async (t) => {
+  it('every other webhook continues, even one at the same endpoint whose requests succeed', async (t) => {
     const d = await openDispatching(t);
     const ill = await d.connect({ webhook: SINGLE });
     const well = await d.connect({ webhook: SINGLE });
@@ -92,7 +92,7 @@ describe('while an endpoint fails', () => {
     assert.equal((await progressOf(d, ill)).probeAt, d.clock() + PROBE_FIRST_MS);
   });
 
-  it('requests that were under way when it began to fail end, and then it is one at a time', async (t) => {
+  it('requests under way when it began to fail end, and then it gets one at a time', async (t) => {
     const d = await openDispatching(t);
     const ill = await d.connect({ webhook: SINGLE });
     d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
@@ -116,7 +116,7 @@ describe('while an endpoint fails', () => {
 });
 
 describe('as soon as an endpoint answers again', () => {
-  it('it gets all its eight places at once, and what waited goes out without any more waiting', async (t) => {
+  it('it gets all eight slots at once, and waiting records go out without delay', async (t) => {
     const d = await openDispatching(t);
     const { at } = await d.connect({ webhook: SINGLE });
     let underWay = 0;

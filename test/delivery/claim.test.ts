@@ -25,7 +25,7 @@ describe('batches that are due, under a rate', () => {
   });
 });
 
-describe('what keeps a webhook from sending', () => {
+describe('the reason why a webhook does not send', () => {
   const key = { expiresAt: NOW + 1 };
   const target = (more: {
     enabled?: boolean;
@@ -40,7 +40,7 @@ describe('what keeps a webhook from sending', () => {
     } as unknown as DeliveryTarget;
   };
 
-  it('is an endpoint that is off, a key that has expired, or one that is gone', () => {
+  it('is a disabled endpoint, an expired key or a missing key', () => {
     const table = [
       [target({}), null],
       [target({ keyName: 'k', key }), null],
@@ -54,7 +54,7 @@ describe('what keeps a webhook from sending', () => {
 });
 
 describe('an idle webhook', () => {
-  it('is looked at when it was silent for heartbeatSeconds, since it started or last sent', () => {
+  it('is due when it was silent for heartbeatSeconds since it started or last sent', () => {
     const started = progressOf({ stateAt: NOW });
     assert.equal(idleAt({ heartbeatSeconds: 300 }, started).heartbeatAt, NOW + 300_000);
     assert.equal(idleAt({ heartbeatSeconds: 300 }, { ...started, sentAt: NOW + 5 }).heartbeatAt, NOW + 300_005);

@@ -32,7 +32,7 @@ async function failing(d: Dispatching, headers: Record<string, string> = {}): Pr
 }
 
 describe('a failing webhook', () => {
-  it('is not given up when the clock is set three days forward, and is after 24 hours of failing', async (t) => {
+  it('is given up after 24 hours of failing, but not because the clock is set three days forward', async (t) => {
     const d = await openDispatching(t);
     const connected = await failing(d);
     await d.start();
@@ -52,7 +52,7 @@ describe('a failing webhook', () => {
     assert.equal(attempts(d, connected), 4);
   });
 
-  it('is not given up for days in which no process ran', async (t) => {
+  it('is not given up because no process ran for days', async (t) => {
     const d = await openDispatching(t);
     const connected = await failing(d);
     const first = await d.start();
@@ -102,7 +102,7 @@ describe('when the clock is set back by hours', () => {
     await settledAttempts(d, connected, 2);
   });
 
-  it('a receiver that asked for a minute is spared for a minute', async (t) => {
+  it('a receiver that asked for a minute gets no request for a minute', async (t) => {
     const d = await openDispatching(t);
     const connected = await failing(d, { 'retry-after': '60' });
     await d.start();
@@ -115,7 +115,7 @@ describe('when the clock is set back by hours', () => {
     await settledAttempts(d, connected, 2);
   });
 
-  it('while the service is stopped, a retry comes as long after the start as it was to come after its attempt', async (t) => {
+  it('while the service is stopped, a retry waits as long after the start as it should have waited after its attempt', async (t) => {
     const d = await openDispatching(t);
     const connected = await failing(d);
     const first = await d.start();
@@ -163,7 +163,7 @@ describe('the watch over the clock', () => {
     };
   };
 
-  it('moves nothing while time passes, also where the clock is adjusted little by little', async () => {
+  it('moves nothing while time passes, even if the clock is adjusted in small steps', async () => {
     const w = watching();
     for (let n = 0; n < 100; n += 1) {
       w.pass(DAY_MS);
@@ -173,7 +173,7 @@ describe('the watch over the clock', () => {
     assert.deepEqual(w.moved, []);
   });
 
-  it('moves once by what the clock was set, retries only back', async () => {
+  it('moves times once by the change of the clock, and retries only back', async () => {
     const w = watching();
     w.set(DAY_MS);
     await Promise.all([w.check(), w.check()]);
@@ -187,7 +187,7 @@ describe('the watch over the clock', () => {
     ]);
   });
 
-  it('tries again what could not be written', async () => {
+  it('retries a write that failed', async () => {
     const w = watching();
     w.breaks(true);
     w.set(DAY_MS);

@@ -48,7 +48,7 @@ const ok = (offset: number): Finished => sent(answered(200), batchOf(offset, off
 const error = (offset: number): Finished => sent(answered(500), batchOf(offset, offset));
 
 describe('attempts that are settled together', () => {
-  it('are judged one after the other: streaks count and every change is told, each from where the one before led', () => {
+  it('are judged in order: streaks count, and every state change has its event', () => {
     const told = concluded({ state: 'started' }, [error(0), error(1), ok(2), error(3)]);
     assert.deepEqual(statesOf(told), [
       'started → failing (webhook.failing)',
@@ -66,13 +66,13 @@ describe('attempts that are settled together', () => {
     assert.equal(concluded({}, [error(0), error(1), error(2)]).health?.failureStreak, 3);
   });
 
-  it('of a webhook that goes on as it was tell nothing', () => {
+  it('of a webhook whose state stays the same have no event', () => {
     const told = concluded({}, [ok(0), ok(1)]);
     assert.deepEqual(told.changes, []);
     assert.equal(told.health?.state, 'running');
   });
 
-  it('stop it at the first 410: what else was under way is kept for later and changes nothing of the webhook', () => {
+  it('stop it at the first 410: the other outcomes settle their batches and change nothing else', () => {
     const told = concluded({}, [sent(answered(410), batchOf(0, 0)), ok(1), error(2)]);
     assert.deepEqual(statesOf(told), ['running → stopped (webhook.stopped)']);
     assert.deepEqual([told.progress.state, told.progress.stateReason], ['stopped', 'endpoint_gone']);
@@ -103,7 +103,7 @@ describe('attempts that are settled together', () => {
     assert.deepEqual(new Set(told.batches.map(({ fate }) => fate?.kind)), new Set(['dead']));
   });
 
-  it('of a webhook that was stopped meanwhile settle their batches and nothing of the webhook', () => {
+  it('of a webhook that was stopped meanwhile settle their batches and change nothing else', () => {
     for (const state of ['stopped', 'failed'] as const) {
       const told = concluded({ state, stateReason: 'stopped_by_administrator' }, [ok(0), error(1)]);
       assert.deepEqual([told.health, told.changes, told.audit], [null, [], null]);
@@ -116,10 +116,10 @@ describe('attempts that are settled together', () => {
   });
 });
 
-describe('an attempt that a fault of ours kept from being made', () => {
+describe('an attempt that a fault of the service prevented', () => {
   const fault = (offset: number): Finished => sent(failure('internal', 'why'), batchOf(offset, offset));
 
-  it('is kept, changes no state, and has no part in what the others come to', () => {
+  it('is recorded, changes no state, and does not affect other outcomes', () => {
     for (const state of ['started', 'running', 'failing'] as const) {
       const told = concluded({ state, failureStreak: 3, deadStreak: 9 }, [fault(0), fault(1)]);
       assert.deepEqual([told.changes, told.audit, told.progress.state], [[], null, state]);
@@ -137,8 +137,8 @@ describe('an attempt that a fault of ours kept from being made', () => {
   });
 });
 
-describe('what is settled without an attempt', () => {
-  it('gives a batch back or closes it, and says nothing of the webhook', () => {
+describe('a settlement without an attempt', () => {
+  it('releases or discards the batch, and changes nothing else', () => {
     const released: Finished = { job: jobOf(batchOf(0, 4)), result: { kind: 'release' } };
     const discarded: Finished = { job: jobOf(batchOf(5, 5)), result: { kind: 'discarded' } };
     const heartbeat: Finished = { job: jobOf(null), result: { kind: 'release' } };
@@ -152,7 +152,7 @@ describe('what is settled without an attempt', () => {
   });
 });
 
-describe('the attempt that is kept', () => {
+describe('the recorded attempt', () => {
   it('names the records of its batch, or none for a heartbeat', () => {
     const [delivery, heartbeat] = concluded({}, [
       sent(answered(200), batchOf(3, 7, { attemptNumber: 2 })),
@@ -167,7 +167,7 @@ describe('the attempt that is kept', () => {
     );
   });
 
-  it('of a batch that another has taken meanwhile is kept all the same, and nothing else', () => {
+  it('of a batch whose lease was lost is recorded, and nothing else is written', () => {
     const { job, result } = sent(answered(200), batchOf(3, 7));
     const lost = { job, result: { kind: 'lost', sent: 'sent' in result ? result.sent : assert.fail() } as const };
     const told = concluded({ state: 'failing' }, [lost]);
@@ -177,7 +177,7 @@ describe('the attempt that is kept', () => {
   });
 });
 
-describe('an attempt at an address from which the webhook has been moved', () => {
+describe('an attempt at a former URL of the endpoint', () => {
   const elsewhere = (outcome: Outcome, batch: Batch | null = batchOf(0, 0)): Conclusion => {
     const before: Partial<Progress> = { state: 'failing', failureStreak: 12, probeAt: null, failingSinceAt: NOW - 1 };
     const told = concluded(before, [sent(outcome, batch, 'https://former.example/')]);
@@ -197,12 +197,12 @@ describe('an attempt at an address from which the webhook has been moved', () =>
     ['was not tried is given back', failure('internal', 'no descriptor'), last, { kind: 'release', at: NOW }],
     ['was a heartbeat is none', answered(500), null, null],
   ] as const)
-    it(`says nothing of the endpoint; what ${what}`, () => {
+    it(`does not count for or against the endpoint; what ${what}`, () => {
       assert.deepEqual(elsewhere(outcome, batch).batches[0]?.fate, fate);
     });
 });
 
-describe('an attempt that broke off here', () => {
+describe('an attempt that broke off in the service', () => {
   const brokenOff = (batch: Batch | null): Finished => ({
     job: jobOf(batch),
     result: {
@@ -211,7 +211,7 @@ describe('an attempt that broke off here', () => {
     },
   });
 
-  it('is its batch’s, and says nothing of the endpoint', () => {
+  it('counts for its batch, not against the endpoint', () => {
     for (const state of ['started', 'running', 'failing'] as const) {
       const before: Partial<Progress> = {
         state,
@@ -228,13 +228,13 @@ describe('an attempt that broke off here', () => {
     }
   });
 
-  it('is the last of as many as there may be, which speaks of the batch alone', () => {
+  it('may be the last one: the batch is dead, and the webhook continues', () => {
     const told = concluded({ deadStreak: 9 }, [brokenOff(batchOf(0, 0, { attemptNumber: 20 }))]);
     assert.equal(told.batches[0]?.fate?.kind, 'dead');
     assert.deepEqual([told.progress.state, told.health?.deadStreak], ['running', 9]);
   });
 
-  it('ends the silence where it was a heartbeat, so that the next one is not due at once', () => {
+  it('ends the silence if it was a heartbeat, so that the next one is not due at once', () => {
     const told = concluded({ sentAt: NOW - 60_000 }, [brokenOff(null)]);
     assert.deepEqual([told.batches[0]?.fate, told.health?.sentAt], [null, NOW - 5]);
   });

@@ -27,7 +27,7 @@ async function startBehindProxy(
 }
 
 describe('with an egress proxy', () => {
-  it('deliveries, challenges, token requests and tests all go through it, by checked address, and nothing around it', async (t) => {
+  it('deliveries, challenges, token requests and tests all go through it, to checked addresses, and none bypasses it', async (t) => {
     const journey = await startBehindProxy(t);
     const { admin, receiver, proxy, service, tunnel } = journey;
     const authorization = createAuthorizationServer(receiver, '/token');
@@ -51,7 +51,7 @@ describe('with an egress proxy', () => {
     assert.ok(!service.log.text().includes('p@ss'));
   });
 
-  it('the egress rules hold: an address that is not allowed is refused here, and the proxy is not even asked', async (t) => {
+  it('the egress rules hold: an address that is not allowed is refused before the proxy is asked', async (t) => {
     const { admin, receiver, proxy, service } = await startBehindProxy(t, { SALLYPORT_EGRESS_ALLOW: '192.0.2.1/32' });
     const at = receiver.endpoint(`/${unique('hook')}`);
     const endpoint = await makeEndpoint(admin, at);

@@ -39,7 +39,7 @@ function explain({ database }: Dispatching, sql: string): { detail: string }[] {
 }
 
 describe('a webhook with half a million stuck batches', () => {
-  it('is never scanned, and neither is anything else that grows: every statement is served by an index', async (t) => {
+  it('is never scanned: an index serves every statement on a table that grows', async (t) => {
     const d = await openDispatching(t);
     const seen = new Set<string>();
     const { connection } = d.database;
@@ -79,7 +79,7 @@ describe('a webhook with half a million stuck batches', () => {
     for (const index of indexes) assert.match(used, new RegExp(index));
   });
 
-  it('does not keep another from being picked up: p99 under twice what it is without', async (t) => {
+  it('does not delay another webhook: p99 is under twice the p99 without it', async (t) => {
     const without = await openDispatching(t, { now: Date.now() });
     const stuck = await openDispatching(t, { now: Date.now() });
     const [alone, beside] = [await without.connect({ webhook: SINGLE }), await stuck.connect({ webhook: SINGLE })];
@@ -114,7 +114,7 @@ describe('a webhook with half a million stuck batches', () => {
     assert.ok(ill.at.deliveries.length > 1, 'the stuck one was probed');
   });
 
-  it('takes no more of memory than its share: so many claimed, and the rest in the file', async (t) => {
+  it('takes a bounded share of memory: the rest stays in the file', async (t) => {
     const d = await openDispatching(t);
     const { at, number } = await d.connect({ webhook: SINGLE });
     const open = deferred();
@@ -175,7 +175,7 @@ describe('webhooks at one endpoint', () => {
 });
 
 describe('an endpoint that never answers', () => {
-  it('holds its own eight places and keeps nobody else waiting, whatever it has', async (t) => {
+  it('holds its own eight slots and delays nobody else, however much it has', async (t) => {
     const d = await openDispatching(t);
     const slow = await d.connect({ webhook: SINGLE });
     const second = await beside(d, slow, SINGLE);

@@ -75,7 +75,7 @@ function fillUp(disk: string): string {
 }
 
 describe('a disk that is full', () => {
-  it('refuses what cannot be kept, loses nothing that was accepted, and repeats nothing once there is room', async (t) => {
+  it('refuses events that cannot be stored, loses no accepted one, and repeats none once there is space', async (t) => {
     const disk = mountSmallDisk(t, 12);
     if (disk === null) return runWhereDisksCanBeMounted(t);
     const first = await startService(t);

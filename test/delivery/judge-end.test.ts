@@ -8,7 +8,7 @@ import { answered, batchOf, ERROR_CLASSES, HEALTHY } from '../support/attempts.t
 import { judged } from '../support/judged.ts';
 import { NOW } from '../support/store.ts';
 
-describe('the end of trying', () => {
+describe('the last attempt', () => {
   it('is dead at maxAttempts, not before, and counted', () => {
     const dead = (attemptNumber: number): Judgement =>
       judged({
@@ -24,7 +24,7 @@ describe('the end of trying', () => {
     }
   });
 
-  it('of a single record that is refused for its content is dead too', () => {
+  it('of a single record refused for its content makes it dead too', () => {
     const batch = batchOf(3, 3, { attemptNumber: 20, contentRefusals: 19 });
     assert.deepEqual(judged({ outcome: answered(422), batch }).fate, { kind: 'dead', at: NOW });
   });
@@ -57,13 +57,13 @@ describe('the end of trying', () => {
 });
 
 describe('410', () => {
-  it('stops the webhook and gives the batch back as if it had not been tried', () => {
+  it('stops the webhook and releases the batch without counting the attempt', () => {
     const { fate, event, stopReason } = judged({ outcome: answered(410), batch: batchOf(0, 9, { attemptNumber: 20 }) });
     assert.deepEqual(fate, { kind: 'release', at: NOW });
     assert.deepEqual([event, stopReason], ['stop', 'endpoint_gone']);
   });
 
-  it('to a heartbeat stops it too, and wins over giving up', () => {
+  it('to a heartbeat stops it too, and takes precedence over giving up', () => {
     const progress = { ...HEALTHY, failingSinceAt: 0, deadStreak: 99 };
     const { fate, event, stopReason } = judged({ outcome: answered(410), batch: null, progress });
     assert.deepEqual([fate, event, stopReason], [null, 'stop', 'endpoint_gone']);

@@ -11,7 +11,7 @@ const retryAt = (attemptNumber: number, retryAfterMs: number | null = null): num
   NOW + nextDelayMs({ policy: 'exponential', attemptNumber, random: half, retryAfterMs });
 
 describe('a success', () => {
-  it('delivers the batch and clears whatever was wrong before', () => {
+  it('delivers the batch and clears earlier failures', () => {
     const ill = {
       ...HEALTHY,
       stateReason: 'dns',
@@ -30,23 +30,23 @@ describe('a success', () => {
     }
   });
 
-  it('of a heartbeat says the same of the webhook and nothing of a batch', () => {
+  it('of a heartbeat clears them too, and has no batch', () => {
     assert.equal(judged({ batch: null }).fate, null);
     assert.equal(judged({ batch: null }).event, 'succeeded');
   });
 
-  it('does not make the last attempt seem earlier than one that began after it', () => {
+  it('does not move the time of the last attempt back', () => {
     const later = { ...HEALTHY, sentAt: NOW - 1 };
     assert.equal(judged({ progress: later }).health.sentAt, NOW - 1);
     assert.equal(judged({ progress: later, outcome: answered(500) }).health.sentAt, NOW - 1);
   });
 });
 
-describe('a fault of ours', () => {
+describe('a fault of the service', () => {
   const outcome = failure('internal', 'the request could not be made (EMFILE)');
   const at = NOW + FAULT_PAUSE_MS;
 
-  it('takes none of the attempts away, however many there were, and leaves the health of the webhook as it is', () => {
+  it('uses up no attempt and leaves the health of the webhook unchanged', () => {
     const ill = {
       ...HEALTHY,
       ...{
@@ -71,12 +71,12 @@ describe('a fault of ours', () => {
     }
   });
 
-  it('of a heartbeat lets the webhook be for as long', () => {
+  it('of a heartbeat pauses the webhook for as long', () => {
     const { fate, health } = judged({ outcome, batch: null });
     assert.deepEqual([fate, health.probeAt], [null, at]);
   });
 
-  it('ends no longer wait that the endpoint asked for', () => {
+  it('does not shorten a longer wait that the endpoint asked for', () => {
     const progress = { ...HEALTHY, failureStreak: 1, probeAt: NOW + 60_000 };
     assert.equal(judged({ outcome, progress }).health.probeAt, NOW + 60_000);
   });
@@ -95,7 +95,7 @@ describe('a failure of the endpoint', () => {
     ['oauth_token with a 413', failure('oauth_token', 'why', { answer: answered(413).answer })],
   ] as const;
   for (const [name, outcome] of failures) {
-    it(`such as ${name} is tried again, whole, and counts against the endpoint`, () => {
+    it(`such as ${name} is retried whole, and counts against the endpoint`, () => {
       const before = { ...HEALTHY, failureStreak: 2, deadStreak: 4 };
       const batch = batchOf(0, 9, { attemptNumber: 3, contentRefusals: 1 });
       const { fate, health, event, stopReason } = judged({ outcome, batch, progress: before });
@@ -126,7 +126,7 @@ describe('a failure of the endpoint', () => {
     assert.equal(judged({ outcome: answered(500), progress: failing }).health.failingSinceAt, NOW - 1000);
   });
 
-  it('is tried again no sooner than Retry-After asks', () => {
+  it('is retried no sooner than Retry-After asks', () => {
     const table = [
       ['3600', retryAt(1, 3_600_000)],
       ['1', retryAt(1)],
@@ -144,7 +144,7 @@ describe('a failure of the endpoint', () => {
     const asking = (status: number, seconds: number, progress = HEALTHY): number | null =>
       judged({ outcome: answered(status, { 'retry-after': String(seconds) }), progress }).health.probeAt;
 
-    it('is asked for nothing until then where it says so of itself, with 429 and 503', () => {
+    it('gets no request until then if the status is 429 or 503', () => {
       for (const status of [429, 503]) {
         assert.equal(asking(status, 60), NOW + 60_000);
         assert.equal(asking(status, 999_999), NOW + 86_400_000);
@@ -155,11 +155,11 @@ describe('a failure of the endpoint', () => {
       assert.equal(judged({ outcome: token }).health.probeAt, null, 'the token endpoint is another server');
     });
 
-    it('is not asked sooner than its pace', () => {
+    it('gets no request before its next probe', () => {
       assert.equal(asking(503, 7, { ...HEALTHY, failureStreak: 50 }), NOW + 30_000);
     });
 
-    it('is let be as long as it asked for, whatever was under way meanwhile', () => {
+    it('gets no request for as long as it asked, whatever was under way meanwhile', () => {
       const held = { ...HEALTHY, failureStreak: 1, failingSinceAt: NOW - 5, probeAt: NOW + 60_000 };
       assert.equal(judged({ outcome: answered(500), progress: held }).health.probeAt, NOW + 60_000);
       assert.equal(judged({ outcome: answered(400), progress: held }).health.probeAt, NOW + 60_000);
@@ -171,10 +171,10 @@ describe('a failure of the endpoint', () => {
   });
 });
 
-describe('an answer that speaks of the content', () => {
+describe('an answer about the content', () => {
   const statuses = [400, 402, 405, 406, 409, 411, 412, 414, 415, 417, 418, 421, 422, 423, 424, 426, 428, 431, 451, 499];
   for (const status of statuses) {
-    it(`such as ${status} is tried once more and then halved, and does not count against the endpoint`, () => {
+    it(`such as ${status} is retried once and then halved, and does not count against the endpoint`, () => {
       const first = judged({ outcome: answered(status) });
       assert.deepEqual(first.fate, { kind: 'retry', at: retryAt(1), contentRefusals: 1 });
       assert.deepEqual([first.health.failureStreak, first.health.probeAt], [0, null]);
@@ -187,7 +187,7 @@ describe('an answer that speaks of the content', () => {
     });
   }
 
-  it('leaves the probe of an endpoint that fails where it was', () => {
+  it('does not move the probe of a failing endpoint', () => {
     const failing = { ...HEALTHY, failingSinceAt: 1, failureStreak: 3, probeAt: NOW + 500 };
     const { health } = judged({ outcome: answered(422), progress: { ...failing, failingSinceAt: NOW } });
     assert.deepEqual([health.failureStreak, health.probeAt], [3, NOW + 500]);
@@ -197,7 +197,7 @@ describe('an answer that speaks of the content', () => {
     assert.deepEqual(judged({ outcome: answered(413) }).fate, { kind: 'halve', at: NOW, halfIds: HALF_IDS });
   });
 
-  it('goes on in halves when the receiver wants it, if it says when', () => {
+  it('sends the halves after Retry-After, if there is one', () => {
     const outcome = answered(413, { 'retry-after': '30' });
     assert.deepEqual(judged({ outcome }).fate, { kind: 'halve', at: NOW + 30_000, halfIds: HALF_IDS });
   });
@@ -210,7 +210,7 @@ describe('an answer that speaks of the content', () => {
     }
   });
 
-  it('halves at the last attempt too: each half has all its own', () => {
+  it('halves at the last attempt too: each half has all its attempts', () => {
     const batch = batchOf(0, 1, { attemptNumber: 20, contentRefusals: 1 });
     assert.equal(judged({ outcome: answered(400), batch }).fate?.kind, 'halve');
   });

@@ -42,7 +42,7 @@ async function stopped(d: Dispatching, { webhook }: Connected): Promise<void> {
 
 for (const type of ['employee.created', SECRET_TYPE]) {
   describe(`a record of ${type} that was logged while its webhook had a key`, () => {
-    it('is not sent once the key was taken away: the webhook stops, says why, and keeps everything', async (t) => {
+    it('is not sent after the key was removed: the webhook stops with the reason and keeps every record', async (t) => {
       const { d, hook } = await withLogFromBefore(t, type);
       await withoutKey(d, hook);
       const told = await d.connect({ webhook: { eventTypes: ['webhook.stopped'] } });
@@ -96,7 +96,7 @@ for (const type of ['employee.created', SECRET_TYPE]) {
 }
 
 describe('a record that need not be encrypted', () => {
-  it('goes out in clear once the key was taken away', async (t) => {
+  it('goes out in clear after the key was removed', async (t) => {
     const { d, hook } = await withLogFromBefore(t, SECRET_TYPE);
     await withoutKey(d, hook);
     const [secretType] = d.rows(`SELECT id FROM event_type WHERE name = '${SECRET_TYPE}'`);

@@ -59,7 +59,7 @@ async function opened(t: TestContext, program?: string | URL, answerMs?: number)
 }
 
 describe('a large body', () => {
-  it('is what the event loop makes of the same records, many at once', async (t) => {
+  it('equals the body that the event loop makes of the same records, many at once', async (t) => {
     const s = await opened(t);
     const requests = [1, 10, 3, 7].flatMap((count) => [s.request(count), s.request(count, { gzip: true })]);
     const made = await Promise.all(requests.map((request) => s.bodies.make(request)));
@@ -80,7 +80,7 @@ describe('a large body', () => {
     assert.equal(made.headers['x-pgp-key-name'], 'key');
   });
 
-  it('is a failed attempt for a key that cannot be used, which says what is wrong', async (t) => {
+  it('is a failed attempt if the key cannot be used, with the reason', async (t) => {
     const s = await opened(t);
     const encryption = { keyName: 'key', publicKey: pgpVector('expired') };
     const made = await s.bodies.make(s.request(10, { encryption }));
@@ -90,7 +90,7 @@ describe('a large body', () => {
     assert.deepEqual(s.faults, []);
   });
 
-  it('leaves the event loop to others meanwhile', async (t) => {
+  it('does not block the event loop', async (t) => {
     const s = await opened(t);
     await s.bodies.make(s.request(1));
     const turn = countTurns(t);
@@ -105,7 +105,7 @@ describe('a large body', () => {
     }
   });
 
-  it('is of the records that are there when it is made', async (t) => {
+  it('has the records that exist when it is made', async (t) => {
     const s = await opened(t);
     await s.bodies.make(s.request(1));
     s.database.connection.exec(
@@ -121,7 +121,7 @@ describe('a large body', () => {
     assert.equal(await s.bodies.make(s.request(1)), 'erased');
   });
 
-  it('does not go out in clear where one of its events may not', async (t) => {
+  it('is not made in clear if one of its events must be encrypted', async (t) => {
     const s = await opened(t);
     await s.bodies.make(s.request(1));
     s.database.connection.exec(`UPDATE event_type SET encryption_required = 1 WHERE name = '${TYPE}'`);

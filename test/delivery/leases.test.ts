@@ -6,7 +6,7 @@ import { messageIds, openDispatching, takeRecords, until } from '../support/disp
 
 const HOUR_MS = 3_600_000;
 
-it('a lease that ends while its request is under way, the clock having jumped, costs a claim every few seconds and not one a turn', async (t) => {
+it('a lease that a clock jump ends during its request costs a claim every few seconds, not one a turn', async (t) => {
   const d = await openDispatching(t);
   const jumped = await d.connect({ webhook: { maxBatchRecords: 1 } });
   const other = await d.connect({ webhook: { eventTypes: ['webhook.*'] } });

@@ -10,7 +10,7 @@ const attempts = (rows: (sql: string) => unknown[], number: number, kind: string
   rows(`SELECT 1 FROM attempt WHERE webhook_number = ${number} AND kind = '${kind}'`).length;
 
 describe('a webhook that the service stops', () => {
-  it('because its endpoint was switched off sends nothing more, tells its subscribers, and is on record', async (t) => {
+  it('because its endpoint was disabled sends nothing more, notifies its subscribers, and is audited', async (t) => {
     const d = await openDispatching(t);
     const { at, webhook, number } = await d.connect({ webhook: { maxBatchRecords: 1 } });
     const told = await d.connect({ webhook: { eventTypes: ['webhook.stopped'] } });
@@ -54,7 +54,7 @@ describe('a webhook that the service stops', () => {
     await until('the end', () => isDrained(d));
   });
 
-  it('because its endpoint was switched off is started by the commit that enables it again, each time, and no other is', async (t) => {
+  it('because its endpoint was disabled starts again, alone, with the commit that enables the endpoint, every time', async (t) => {
     const d = await openDispatching(t);
     const { at, webhook } = await d.connect({ webhook: { eventTypes: [TYPE] } });
     const { endpointId } = webhook;
@@ -105,7 +105,7 @@ describe('a webhook that the service stops', () => {
     await at.next();
   });
 
-  it('is not stopped for an endpoint that was enabled while that was being written', async (t) => {
+  it('is not stopped if its endpoint was enabled in the meantime', async (t) => {
     const d = await openDispatching(t);
     const { at, webhook } = await d.connect();
     let raced = 0;
@@ -129,7 +129,7 @@ describe('a webhook that the service stops', () => {
     assert.deepEqual(d.rows("SELECT 1 FROM audit WHERE action LIKE 'webhook.%' AND actor = 'service'"), []);
   });
 
-  it('because its endpoint was switched off says so at once, though it has nothing to send', async (t) => {
+  it('because its endpoint was disabled stops at once, even with nothing to send', async (t) => {
     const d = await openDispatching(t);
     const { at, webhook } = await d.connect();
     const other = await d.connect();
@@ -144,12 +144,12 @@ describe('a webhook that the service stops', () => {
     await until('stopped', async () => (await d.webhooks.get(webhook.id)).progress.state === 'stopped');
     assert.equal((await d.webhooks.get(webhook.id)).progress.stateReason, 'endpoint_disabled');
     assert.equal((await d.webhooks.get(other.webhook.id)).progress.state, 'running', 'that of another endpoint');
-    // What was stopped already is let be.
+    // A stopped webhook stays as it is.
     await d.endpoints.patch(webhook.endpointId, { name: 'still off' }, ACTOR);
     assert.equal((await d.webhooks.get(webhook.id)).progress.wakeAt, null);
   });
 
-  it('is let be where somebody else stopped it while it was being claimed for: nothing goes out, and nothing is wrong', async (t) => {
+  it('stays stopped if somebody else stopped it during the claim: nothing is sent or logged as an error', async (t) => {
     const d = await openDispatching(t);
     const { at, webhook } = await d.connect();
     const other = await d.connect();
@@ -181,7 +181,7 @@ describe('a webhook that the service stops', () => {
     );
   });
 
-  it('because its key has expired stops between a claim and its attempt too: nothing goes out, in clear or with the key', async (t) => {
+  it('because its key has expired stops even between a claim and its attempt: nothing is sent', async (t) => {
     const d = await openDispatching(t);
     const { name } = await makeKey(d, 'curve25519');
     const { at, webhook } = await d.connect({ webhook: { encryptionKeyName: name, maxBatchRecords: 1 } });
@@ -210,7 +210,7 @@ describe('a webhook that the service stops', () => {
 });
 
 describe('a session', () => {
-  it('is renewed 24 hours after it began, whether there is something to send or not, and at every start', async (t) => {
+  it('is renewed 24 hours after it began, with or without records to send, and at every start', async (t) => {
     const d = await openDispatching(t);
     const { at, webhook } = await d.connect();
     const dispatcher = await d.start();
@@ -243,7 +243,7 @@ describe('a session', () => {
 });
 
 describe('a heartbeat', () => {
-  it('is not sent while something is under way, however long, nor before the silence after it has lasted', async (t) => {
+  it('is not sent while a request is under way, nor before the full silence after it', async (t) => {
     const d = await openDispatching(t);
     const { at, number } = await d.connect({ webhook: { heartbeatSeconds: 60 } });
     // So that it has places for more than one request.
@@ -282,7 +282,7 @@ describe('a heartbeat', () => {
 });
 
 describe('a webhook whose settings cannot be read', () => {
-  it('keeps nobody else waiting, is in the log, and goes on once they can be', async (t) => {
+  it('delays nobody else, is logged, and continues once they can be read', async (t) => {
     const d = await openDispatching(t);
     const broken = await d.connect();
     const well = await d.connect({ webhook: { maxBatchRecords: 1 } });

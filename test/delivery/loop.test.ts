@@ -40,7 +40,7 @@ function startLoop(
 }
 
 describe('the loop', () => {
-  it('looks at its start, again while there is something, and once more when it was woken meanwhile', async (t) => {
+  it('looks at its start, again while there is work, and once more if it was woken meanwhile', async (t) => {
     const { loop, look } = startLoop(t);
     (await look()).resolve({ again: true });
     const second = await look();
@@ -52,7 +52,7 @@ describe('the loop', () => {
     assert.equal(loop.isAlive(), false);
   });
 
-  it('looks when it was asked to, not only at the next poll', async (t) => {
+  it('looks at the time that the last look returned, not only at the next poll', async (t) => {
     const { look } = startLoop(t);
     (await look()).resolve({ nextAt: Date.now() + 20 });
     (await look()).resolve({ nextAt: Date.now() - 1 });
@@ -74,7 +74,7 @@ describe('the loop', () => {
     assert.match(logged.join(), /the store is unwell.*could not look for work/);
   });
 
-  it('is alive while a look is young, and not when it has died, though the clock is set back or forward', async (t) => {
+  it('is alive unless a look is stuck, even if the clock is set back or forward', async (t) => {
     let elapsedMs = 0;
     let now = Date.now();
     const { loop, look } = startLoop(t, { clock: () => now, stopwatch: () => elapsedMs });
@@ -88,7 +88,7 @@ describe('the loop', () => {
     stuck.resolve({});
   });
 
-  it('ends only when the look under way is over, and looks no more', async (t) => {
+  it('stops after the current look, and looks no more', async (t) => {
     const { loop, look } = startLoop(t);
     const last = await look();
     let stopped = false;

@@ -46,7 +46,7 @@ function assertRefused({ errorClass, responseStatus, fate }: LoggedAttempt): voi
 }
 
 describe('an endpoint that asks for a client certificate', () => {
-  it('is shown the one of its settings, at every delivery', async (t) => {
+  it('gets the configured one at every delivery', async (t) => {
     const { strict, admin, service, webhookId } = await begin(t, { clientCertificate: sharedCertificates().client });
     assert.equal((await strict.next()).clientName, 'client.example');
     assert.equal((await service.log.nextAttempt(webhookId)).fate, 'delivered');
@@ -56,7 +56,7 @@ describe('an endpoint that asks for a client certificate', () => {
     assert.ok(key.length > 20 && !service.log.text().includes(key));
   });
 
-  it('takes nothing without one, and gets everything once there is one', async (t) => {
+  it('accepts nothing without one, and gets every record once there is one', async (t) => {
     const { strict, admin, service, endpointId, webhookId } = await begin(t, {});
     const refused = await service.log.nextAttempt(webhookId);
     assertRefused(refused);
@@ -67,7 +67,7 @@ describe('an endpoint that asks for a client certificate', () => {
     assert.equal((await service.log.nextAttempt(webhookId)).fate, 'delivered');
   });
 
-  it('takes nothing with one of another authority', async (t) => {
+  it('accepts none of another authority', async (t) => {
     const { strict, service, webhookId } = await begin(t, { clientCertificate: sharedCertificates().untrusted });
     const refused = await service.log.nextAttempt(webhookId);
     assertRefused(refused);

@@ -58,7 +58,7 @@ function assertMasked(text: string): void {
 }
 
 describe('the client secret in the answer of a token endpoint', () => {
-  it('is masked wherever it is echoed, in whatever way it is written', async (t) => {
+  it('is masked wherever it is echoed, in every encoding', async (t) => {
     const { ca: caPem, server: identity } = sharedCertificates();
     const services = await openTestServices(t, { caPem });
     const receiver = await startReceiver(t, identity);
@@ -80,7 +80,7 @@ describe('the client secret in the answer of a token endpoint', () => {
   });
 });
 
-describe('what a token endpoint answered', () => {
+describe('the response of a token endpoint', () => {
   /** A webhook whose tokens are refused, and what another one is told of it. */
   const failing = async (d: Dispatching) => {
     const server = createAuthorizationServer(d.receiver, '/token');
@@ -94,7 +94,7 @@ describe('what a token endpoint answered', () => {
     return { told, webhook, number };
   };
 
-  it('is shown to whoever reads the webhook and its attempts, and told to no subscriber', async (t) => {
+  it('is shown with the webhook and its attempts, and not sent to subscribers', async (t) => {
     const d = await openDispatching(t);
     const { told, webhook, number } = await failing(d);
     const delivery = await told.at.next();

@@ -31,7 +31,7 @@ function refusalOf(bearer: BearerToken): Extract<BearerToken, { ok: false }> {
 }
 
 describe('a token of an OpenID provider', () => {
-  it('is asked for once, however many attempts want it at the same time', async (t) => {
+  it('is requested once, however many attempts need it at the same time', async (t) => {
     const { oauth, endpoint, server } = await openTokens(t);
     const release = server.hold();
     const asked = Array.from({ length: 100 }, () => oauth.token(endpoint));
@@ -41,7 +41,7 @@ describe('a token of an OpenID provider', () => {
     assert.equal(server.tokenRequests(), 1);
   });
 
-  it('is kept until a minute before its end', async (t) => {
+  it('is cached until a minute before its end', async (t) => {
     const { oauth, endpoint, server, advance } = await openTokens(t, { validitySeconds: 600 });
     const first = textOf(await oauth.token(endpoint));
     advance(539_999);
@@ -51,7 +51,7 @@ describe('a token of an OpenID provider', () => {
     assert.equal(server.tokenRequests(), 2);
   });
 
-  it('of a short life is kept for nine tenths of it', async (t) => {
+  it('of a short life is cached for nine tenths of it', async (t) => {
     const { oauth, endpoint, server, advance } = await openTokens(t, { validitySeconds: 20 });
     const first = textOf(await oauth.token(endpoint));
     advance(17_999);
@@ -61,7 +61,7 @@ describe('a token of an OpenID provider', () => {
     assert.equal(server.tokenRequests(), 2);
   });
 
-  it('that has no life at all is used for one attempt', async (t) => {
+  it('of no lifetime is used for one attempt', async (t) => {
     const { oauth, endpoint, server } = await openTokens(t);
     for (const life of [0, -5, '0']) {
       server.alter((answer) => void Object.assign(answer, { expires_in: life }));
@@ -70,7 +70,7 @@ describe('a token of an OpenID provider', () => {
     assert.equal(server.tokenRequests(), 6);
   });
 
-  it('is as good as it was when something else of its endpoint changes', async (t) => {
+  it('stays cached when another setting of its endpoint changes', async (t) => {
     const { oauth, endpoint, server, endpoints } = await openTokens(t);
     const first = textOf(await oauth.token(endpoint));
     const renamed = await endpoints.patch(endpoint.id, { name: 'renamed' }, ACTOR);
@@ -78,7 +78,7 @@ describe('a token of an OpenID provider', () => {
     assert.equal(server.tokenRequests(), 1);
   });
 
-  it('is asked for once at a time, also while the settings change', async (t) => {
+  it('is requested one at a time, even while the settings change', async (t) => {
     const { oauth, endpoint, server, endpoints } = await openTokens(t);
     const release = server.hold();
     const first = oauth.token(endpoint);
@@ -92,7 +92,7 @@ describe('a token of an OpenID provider', () => {
     assert.equal(server.tokenRequests(), 2);
   });
 
-  it('without expires_in is kept for tokenExpirationMinutes', async (t) => {
+  it('without expires_in is cached for tokenExpirationMinutes', async (t) => {
     const { oauth, endpoint, server, advance } = await openTokens(t, { oauth: { tokenExpirationMinutes: 5 } });
     server.alter((answer) => delete answer.expires_in);
     const first = textOf(await oauth.token(endpoint));
@@ -115,7 +115,7 @@ describe('a token of an OpenID provider', () => {
     assert.notEqual(textOf(await oauth.token(endpoint)), textOf(await oauth.token(other)));
   });
 
-  it('is forgotten when it was dropped, and not when another has taken its place', async (t) => {
+  it('is removed when it is dropped, unless a newer one replaced it', async (t) => {
     const { oauth, endpoint, server } = await openTokens(t);
     const first = textOf(await oauth.token(endpoint));
     oauth.drop(endpoint, first);
@@ -224,7 +224,7 @@ describe('deliveries with a token of an OpenID provider', () => {
     }
   });
 
-  it('use the settings as they are now: a PATCH of them asks for a new token', async (t) => {
+  it('use the current settings: a PATCH of them requests a new token', async (t) => {
     const d = await openDispatching(t);
     const server = await startOidcServer(t, sharedCertificates().server);
     const good = new Set<string>();

@@ -9,7 +9,7 @@ const ORDERED = { ordered: true, maxBatchRecords: 3 };
 const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, n) => from + n);
 
 describe('an ordered webhook', () => {
-  it('sends strictly by offset, one batch at a time, nothing passing one that is tried again', async (t) => {
+  it('sends strictly by offset, one batch at a time, and nothing overtakes a retry', async (t) => {
     const d = await openDispatching(t);
     const { at } = await d.connect({ webhook: ORDERED });
     let underWay = 0;
@@ -40,7 +40,7 @@ describe('an ordered webhook', () => {
     assert.equal(at.deliveries.length, 20);
   });
 
-  it('lets nothing pass a batch that waits for its retry, looked at as often as may be, after a restart too', async (t) => {
+  it('lets nothing overtake a batch that waits for its retry, however often it is looked at, even after a restart', async (t) => {
     const d = await openDispatching(t);
     const { at, number } = await d.connect({ webhook: { ...ORDERED, maxBatchRecords: 1 } });
     at.answer(() => ({ status: 503 }));
@@ -66,7 +66,7 @@ describe('an ordered webhook', () => {
     assert.deepEqual(offsets(at), [0, 0, 1, 2, 3, 4, 5, 6, 7]);
   });
 
-  it('goes on in order after a process that died with leases outstanding, repeating only what it had not recorded', async (t) => {
+  it('continues in order after a process died with leases, and repeats only what it had not recorded', async (t) => {
     const d = await openDispatching(t);
     const { at } = await d.connect({ webhook: { ...ORDERED, maxBatchRecords: 1 } });
     const ids = await d.publishMany(6);
@@ -102,7 +102,7 @@ describe('an ordered webhook', () => {
     assert.equal(at.deliveries[3]?.envelope.attemptNumber, 2);
   });
 
-  it('that was not until now lets nothing that was claimed ahead pass a batch that failed since', async (t) => {
+  it('that was unordered until now lets no batch that was claimed ahead overtake a failed one', async (t) => {
     const d = await openDispatching(t);
     const { at, webhook } = await d.connect({ webhook: { maxBatchRecords: 1 } });
     d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
@@ -168,7 +168,7 @@ describe('an ordered webhook', () => {
     assert.deepEqual(commits, Array(50).fill(1));
   });
 
-  it('leaves in the turn in which the outcome of the batch before was written', async (t) => {
+  it('sends in the turn in which the previous outcome was written', async (t) => {
     const turn = countTurns(t);
     const left: number[] = [];
     const d = await openDispatching(t, { onPost: () => left.push(turn()) });
@@ -187,7 +187,7 @@ describe('an ordered webhook', () => {
       assert.ok((left[n + 1] ?? 0) - at <= 1, `${left} after ${written}`);
   });
 
-  it('claims nothing for what is published while a batch is under way, and sends it once that is settled', async (t) => {
+  it('claims nothing for events published while a batch is under way, and sends them once it settles', async (t) => {
     const d = await openDispatching(t);
     const { at, number } = await d.connect({ webhook: { ...ORDERED, maxBatchRecords: 1 } });
     const open = deferred();
@@ -220,7 +220,7 @@ describe('an ordered webhook', () => {
     assert.equal(claims, 1);
   });
 
-  it('that is stopped while an outcome is being written keeps the outcome, and claims nothing more', async (t) => {
+  it('that stops during the write of an outcome keeps the outcome and claims nothing more', async (t) => {
     const d = await openDispatching(t);
     const { at, webhook } = await d.connect({ webhook: { ...ORDERED, maxBatchRecords: 1 } });
     await d.publishMany(3);
@@ -245,7 +245,7 @@ describe('an ordered webhook', () => {
     ]);
   });
 
-  it('gives back untried what it claimed with an outcome when the service stops meanwhile', async (t) => {
+  it('releases the batch that it claimed with an outcome if the service stops meanwhile', async (t) => {
     const d = await openDispatching(t);
     const { at } = await d.connect({ webhook: { ...ORDERED, maxBatchRecords: 1 } });
     await d.publishMany(3);
@@ -273,7 +273,7 @@ describe('an ordered webhook', () => {
     );
   });
 
-  it('sends a replayed stretch in order before what is new, and nothing else again', async (t) => {
+  it('sends replayed records in order before new ones, and repeats nothing else', async (t) => {
     const d = await openDispatching(t);
     const { at, webhook } = await d.connect({ webhook: { ...ORDERED, maxBatchRecords: 1 } });
     await d.publishMany(5);

@@ -72,7 +72,7 @@ async function toEndOfPause(
 }
 
 describe('while the process has no descriptor left', () => {
-  it('one attempt a pause is made and kept, none counts, and all arrives as soon as there are some again', async (t) => {
+  it('one attempt is made and recorded for each pause, none counts, and every record arrives once there are descriptors again', async (t) => {
     const d = await exhausted(t);
     const connected = await d.connect({ webhook: { maxBatchRecords: 1, retry: { maxAttempts: 2 } } });
     const { at, webhook, number } = connected;
@@ -102,7 +102,7 @@ describe('while the process has no descriptor left', () => {
     assert.equal((await d.webhooks.get(webhook.id)).progress.state, 'running');
   });
 
-  it('a heartbeat is tried once a pause, too', async (t) => {
+  it('a heartbeat is tried once for each pause, too', async (t) => {
     const d = await exhausted(t);
     const connected = await d.connect({ webhook: { heartbeatSeconds: 1 } });
     d.advance(1000);
@@ -115,7 +115,7 @@ describe('while the process has no descriptor left', () => {
     assert.deepEqual(new Set(attemptsOf(d, connected).map(({ kind }) => kind)), new Set(['heartbeat']));
   });
 
-  it('a token that cannot be asked for is no fault of the token server', async (t) => {
+  it('a token request that cannot be sent does not count against the token server', async (t) => {
     const d = await exhausted(t);
     const connected = await d.connect({ endpoint: { oauth: OAUTH } });
     await d.publishMany(1);
@@ -129,7 +129,7 @@ describe('while the process has no descriptor left', () => {
   });
 });
 
-describe('a receiver that answers what makes the HTTP client fail', () => {
+describe('a receiver whose answers make the HTTP client fail', () => {
   it('has its records dead after maxAttempts, as with any other failure', async (t) => {
     const d = await openDispatching(t);
     const port = await startRawTlsServer(t, sharedCertificates().server, async (socket) => {

@@ -63,7 +63,7 @@ it('maxRecordsPerSecond holds within 5 % over 10 s for each of several webhooks 
 });
 
 /** When each record of a webhook departed, by the clock of the test, which is moved on by so much whenever what was due has gone out. */
-async function departures(t: TestContext, webhook: Readonly<Record<string, unknown>>, stepMs: number, count: number) {
+async function sendTimes(t: TestContext, webhook: Readonly<Record<string, unknown>>, stepMs: number, count: number) {
   const departed: number[] = [];
   let now = (): number => Number.NaN;
   const d = await openDispatching(t, { onPost: () => departed.push(now()) });
@@ -81,14 +81,14 @@ async function departures(t: TestContext, webhook: Readonly<Record<string, unkno
   return departed;
 }
 
-it('maxRecordsPerSecond keeps single records apart: what is claimed and has not gone out yet counts as gone', async (t) => {
-  const oneASecond = await departures(t, { maxRecordsPerSecond: 1 }, 100, 6);
+it('maxRecordsPerSecond keeps single records apart: claimed records count before they depart', async (t) => {
+  const oneASecond = await sendTimes(t, { maxRecordsPerSecond: 1 }, 100, 6);
   assert.deepEqual(
     oneASecond.map((at) => at - (oneASecond[0] ?? 0)),
     [0, 1000, 2000, 3000, 4000, 5000],
   );
   // A fifth of a second's worth may go together, once.
-  const tenASecond = await departures(t, { maxRecordsPerSecond: 10 }, 50, 8);
+  const tenASecond = await sendTimes(t, { maxRecordsPerSecond: 10 }, 50, 8);
   assert.deepEqual(
     tenASecond.map((at) => at - (tenASecond[0] ?? 0)),
     [0, 0, 100, 200, 300, 400, 500, 600],

@@ -35,7 +35,7 @@ function most(sent: readonly Sent[], windowMs: number): number {
 }
 
 describe('a rate', () => {
-  it('holds within 5 % over any ten seconds, from above and, where there is enough to send, from below', () => {
+  it('holds within 5 % over any ten seconds, from above and, with enough records, from below', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 10, max: 2000 }),
@@ -55,7 +55,7 @@ describe('a rate', () => {
     );
   });
 
-  it('below one a second sends one record each time its moment has come', () => {
+  it('below one a second sends one record at each interval', () => {
     const sent = sendAll(0.1, 60, [100]);
     assert.deepEqual(
       sent.map(({ records }) => records),
@@ -75,7 +75,7 @@ describe('a rate', () => {
     assert.deepEqual([ask(1), ask(2)], [0, 2]);
   });
 
-  it('that there is none allows everything', () => {
+  it('without a limit allows everything', () => {
     const limiter = createRateLimiter();
     limiter.spend(1, null, 1e9, NOW);
     assert.deepEqual(limiter.allowance(1, null, { now: NOW, wanted: 1, reserved: 1e9 }), {
@@ -84,13 +84,13 @@ describe('a rate', () => {
     });
   });
 
-  it('counts what was claimed and has not gone out yet', () => {
+  it('counts claimed records that have not departed', () => {
     const limiter = createRateLimiter();
     assert.equal(limiter.allowance(1, 100, { now: NOW, wanted: 1, reserved: 15 }).records, 5);
     assert.equal(limiter.allowance(1, 100, { now: NOW, wanted: 1, reserved: 20 }).records, 0);
   });
 
-  it('makes what follows a batch that was too large for it wait', () => {
+  it('delays the records after a batch that was too large for it', () => {
     const limiter = createRateLimiter();
     limiter.spend(1, 10, 102, NOW);
     const ask = (now: number) => limiter.allowance(1, 10, { now, wanted: 1, reserved: 0 });
@@ -99,7 +99,7 @@ describe('a rate', () => {
     assert.equal(ask(NOW + 10_100).records, 1);
   });
 
-  it('that is changed makes up for nothing that went out under the former, and that is lifted for a while begins anew', () => {
+  it('that changes carries over no debt, and one that was removed starts again with a full bucket', () => {
     const limiter = createRateLimiter();
     const ask = (perSecond: number | null, now: number) =>
       limiter.allowance(1, perSecond, { now, wanted: 1, reserved: 0 });
@@ -114,7 +114,7 @@ describe('a rate', () => {
     assert.equal(ask(100, NOW + 1000).records, 20);
   });
 
-  it('waits until a request is worth it where much waits, and sends the last few at once', () => {
+  it('waits until a request is worthwhile if many records wait, and sends the last few at once', () => {
     const limiter = createRateLimiter();
     limiter.spend(1, 1000, 200, NOW);
     assert.deepEqual(limiter.allowance(1, 1000, { now: NOW, wanted: 100, reserved: 0 }), {
@@ -127,7 +127,7 @@ describe('a rate', () => {
     });
   });
 
-  it('gains nothing and loses nothing when the clock is set back', () => {
+  it('neither gains nor loses tokens when the clock is set back', () => {
     const limiter = createRateLimiter();
     limiter.spend(1, 10, 2, NOW);
     const ask = (now: number) => limiter.allowance(1, 10, { now, wanted: 1, reserved: 0 }).records;

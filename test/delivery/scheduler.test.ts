@@ -233,7 +233,7 @@ describe('the room for a claim', () => {
     settle(scheduler, [started]);
     assert.deepEqual([0, 10].map(isClaimed), [false, true]);
     settle(scheduler, [...startAll(scheduler), ...scheduler.withdraw(1)]);
-    assert.equal(records(), 20, 'given back without a departure');
+    assert.equal(records(), 20, 'released without being sent');
     assert.equal(roomOf(scheduler, 2).isClaimed(10), false);
   });
 });

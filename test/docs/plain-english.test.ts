@@ -19,26 +19,26 @@ const PRIVATE_WORDS: readonly PrivateWord[] = [
   {
     word: /\blanes?\b/i,
     instead: 'queue',
-    remaining: ['src/delivery', 'src/outbound', 'test/delivery', 'test/support', 'docs/security.md'],
+    remaining: [],
   },
   {
     word: /\bdepartures?\b/i,
     instead: 'yield budget',
-    remaining: ['src/delivery', 'src/kernel/limits', 'test/delivery', 'scripts/bench', 'docs/benchmarks.md'],
+    remaining: ['docs/benchmarks.md'],
   },
-  { word: /\bmanner\b/i, instead: 'concurrency limit', remaining: ['src/delivery', 'test/delivery'] },
+  { word: /\bmanner\b/i, instead: 'concurrency limit', remaining: [] },
   { word: /\bheirs?\b/i, instead: 'file owner', remaining: ['src/data', 'src/store'] },
   { word: /\bbequeath/i, instead: 'pass on', remaining: [] },
   { word: /\bbefell\b/i, instead: 'happened to', remaining: [] },
   {
     word: /\b(is|are|was|then) let be\b/i,
     instead: 'pause',
-    remaining: ['src/delivery', 'src/kernel/limits', 'test/delivery'],
+    remaining: [],
   },
   {
     word: /\bmend(s|ed|ing)?\b/i,
     instead: 'fix',
-    remaining: ['src/access', 'src/delivery', 'src/webhooks', 'test/cli', 'test/delivery', 'docs/send-webhooks.md'],
+    remaining: ['src/access', 'src/webhooks', 'test/cli', 'docs/send-webhooks.md'],
   },
 ];
 

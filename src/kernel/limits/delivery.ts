@@ -25,7 +25,7 @@ export const DELIVERY_BYTES_PER_TURN: number = 512 * 1024;
 export const DELIVERY_BYTES_PER_CALLED_TURN: number = 32 * 1024;
 export const CALLED_LATELY_MS = 10;
 /**
- * If this many requests are answered between two departures, a queue of requests is waiting, and the next departure is delayed by
+ * If this many requests are answered between two turns of deliveries, a queue of requests is waiting, and the next turn is delayed by
  * `CALLED_PAUSE_MS`. With deliveries of one record, 44 % more requests were answered and 7 % fewer records delivered; twice the pause
  * gained no more.
  */

@@ -1,10 +1,10 @@
-/** How much waits at each webhook, for the metrics: from its progress and one index look-up, whatever the size of its log. */
+/** The queue length of each webhook, for the metrics: from its progress and one index look-up, whatever the size of its log. */
 import type { QueueStore } from '../../overview.ts';
 import type { Database } from '../driver/database.ts';
 
 /** Of a `webhook_progress AS p`: its `Queue.records`. */
 export const RECORDS_WAITING = 'p.next_offset - p.cursor_offset + p.pending_records';
-/** The same of its `Queue.oldestAt`: the first record that waits is that of the first pending batch (batch_pending), or the one at the cursor. */
+/** Its `Queue.oldestAt`: the oldest waiting record is the first of the first pending batch (batch_pending), or the one at the cursor. */
 export const OLDEST_WAITING_AT = `
   (SELECT e.created_at FROM outbox AS o CROSS JOIN event AS e ON e.key = o.event_key
    WHERE o.webhook_number = p.webhook_number AND o.record_offset = coalesce(

@@ -1,4 +1,4 @@
-/** What waits for a retry (`batch`) becomes due, or due earlier, in steps: however much waits, nobody is held up for long. */
+/** Makes waiting retries due, or due earlier, in steps, so that other writers wait for one step at most. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { FIRST_SIZE, measured, nextSize } from '../../steps.ts';
 import type { Database, Statement } from '../driver/database.ts';
@@ -19,26 +19,26 @@ const END = `
   UPDATE webhook_progress SET resume_at = NULL WHERE webhook_number = @webhookNumber AND resume_at <= @now`;
 const UNFINISHED = 'SELECT webhook_number FROM webhook_progress WHERE resume_at IS NOT NULL';
 
-/** For the transaction of the change after which nothing of a webhook waits for its retry: `resume` is called behind it. */
+/** Part of the transaction of a change that makes every retry of a webhook due. The caller then calls `resume`. */
 export function resumeStatement(webhookNumber: number, now: number): Statement {
   return { sql: BEGIN, params: { webhookNumber, now } };
 }
 
-/** Makes due what waits for a retry; a process that dies meanwhile leaves the rest to the next start. */
+/** Makes the retries of a webhook due. If the process dies meanwhile, the next start does the rest. */
 export async function resume(database: Database, webhookNumber: number, now: number): Promise<void> {
   await makeDue(database, webhookNumber, now);
   await database.commit([{ sql: END, params: { webhookNumber, now } }]);
 }
 
-/** At start: finishes what a process that died had begun. */
+/** At start: finishes the work of a process that died. */
 export async function finishResuming(database: Database, now: number): Promise<void> {
   for (const { webhook_number: number } of await database.all(UNFINISHED, {}))
     await resume(database, Number(number), now);
 }
 
 /**
- * Every batch of the webhook that is neither due nor on its way is due `earlierMs` earlier, but not before `now`; at `now` where that
- * is left out. One that fails meanwhile may be made due once more than its retry policy has it.
+ * Makes every pending batch of the webhook that is not leased due `earlierMs` earlier, but not before `now`; by default at `now`. A batch
+ * that fails meanwhile may be retried once more than its policy says.
  */
 export async function makeDue(
   database: Database,

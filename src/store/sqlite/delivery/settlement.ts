@@ -1,4 +1,4 @@
-/** What becomes of batches and of their webhook after attempts, written in one transaction with the attempts themselves. */
+/** Writes the outcomes of attempts: the fates of their batches, the webhook's progress and the attempts, in one transaction. */
 
 import type { Batch, BatchFate, SettledBatch } from '../../../delivery/batch.ts';
 import type { SettlementStore } from '../../dispatch.ts';
@@ -9,12 +9,12 @@ import { attemptStatement } from './attempts.ts';
 import { claimStatements } from './dispatch.ts';
 import { IS_RUNNABLE, wakeStatement } from './wake.ts';
 
-// A lease is one attempt's: a process that lost it and took the batch again does not settle it for the attempt before.
+// A lease belongs to one attempt: a process that lost it and claimed the batch again cannot settle it for the previous attempt.
 const LEASED = `webhook_number = @webhookNumber AND first_offset = @firstOffset AND id = @id AND lease_owner = @owner
   AND attempt_count = @attemptNumber`;
 const SETTLE = `
   UPDATE batch SET state = @state, next_attempt_at = NULL, lease_owner = NULL, settled_at = @at WHERE ${LEASED}`;
-// Most of what is settled was delivered, many batches at a time: 4.7 µs each, 6.9 with a statement for each.
+// Most batches settle as delivered, many at a time: 4.7 µs each, 6.9 with a statement for each.
 const DELIVERED = `
   UPDATE batch SET state = 'delivered', next_attempt_at = NULL, lease_owner = NULL, settled_at = @at
   WHERE webhook_number = @webhookNumber AND first_offset IN (SELECT value FROM json_each(@firstOffsets))
@@ -26,12 +26,12 @@ const RETRY = `
 const RELEASE = `
   UPDATE batch SET next_attempt_at = @at, lease_owner = NULL, attempt_count = attempt_count - 1 WHERE ${LEASED}`;
 const TAKE_APART = `DELETE FROM batch WHERE ${LEASED}`;
-// A half goes on where the whole stopped: the next answer that speaks of its content halves it again.
+// A half inherits one content refusal: the next answer about its content halves it again.
 const ADD_HALF = `
   INSERT INTO batch (webhook_number, first_offset, last_offset, id, state, attempt_count, content_refusals, next_attempt_at)
   VALUES (@webhookNumber, @firstOffset, @lastOffset, @id, 'pending', 0, 1, @at)`;
 const IS_LEASED = `SELECT 1 FROM batch WHERE ${LEASED}`;
-// The beginning of a failure moves when the clock is set, also behind the outcome that was judged by the former one.
+// Setting the clock moves `failing_since_at`, so an outcome judged by the former clock must not overwrite it.
 const HEALTH = `
   UPDATE webhook_progress
   SET state_reason = @stateReason, state_detail = @stateDetail, sent_at = @sentAt,
@@ -51,7 +51,7 @@ export function settlementStore(db: Database): SettlementStore {
         ...(audit === null ? [] : [auditStatement(audit)]),
         ...(health === null ? [] : [{ sql: HEALTH, params: { ...health, webhookNumber }, expectChanges: 1 }]),
         ...(wakeAt === null ? [] : [wakeStatement(webhookNumber, wakeAt)]),
-        // Last: it also sets when the webhook is looked at next, given all of the above.
+        // Last: it also computes the webhook's next look from the rows above.
         ...(next === null ? [] : claimStatements(next)),
       ]);
     },
@@ -66,7 +66,7 @@ function batchStatements({ batch, fate, attempt }: SettledBatch, owner: string):
   ];
 }
 
-/** One statement for all that were delivered by the same attempt, their first, second, … */
+/** One statement for all batches that were delivered at the same attempt number. */
 function deliveredStatements(batches: readonly SettledBatch[], owner: string): Statement[] {
   const byAttempt = new Map<number, { readonly at: number; readonly batches: Batch[] }>();
   for (const { batch, fate } of batches) {
@@ -86,7 +86,7 @@ function deliveredStatements(batches: readonly SettledBatch[], owner: string): S
   }));
 }
 
-/** Records that do not wait any more. */
+/** Records that are no longer pending. */
 function settledRecords({ batch, fate }: SettledBatch): number {
   const isSettled = fate?.kind === 'delivered' || fate?.kind === 'dead' || fate?.kind === 'discarded';
   return batch !== null && isSettled ? batch.lastOffset - batch.firstOffset + 1 : 0;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { createDepartures, createYieldBudget } from '../../src/delivery/deliver.ts';
+import { createSendTurns, createYieldBudget } from '../../src/delivery/deliver.ts';
 import {
   CALLED_LATELY_MS,
   CALLED_PAUSE_MS,
@@ -16,7 +16,7 @@ import { isDrained, openDispatching, until } from '../support/dispatching.ts';
 import { makeKey } from '../support/services.ts';
 import { countTurns } from '../support/turns.ts';
 
-describe('departures', () => {
+describe('the turns in which jobs start', () => {
   type Departed = { readonly job: number; readonly turn: number; readonly reading: number };
 
   /** Jobs of so many bytes, all added at once; answers when each departed. */
@@ -26,7 +26,7 @@ describe('departures', () => {
     let readings = 0;
     const all: Departed[] = [];
     await new Promise<void>((resolve) => {
-      const { add } = createDepartures<number>(
+      const { add } = createSendTurns<number>(
         { bytesPerTurn: () => bytesPerTurn, pauseMs: () => 0, turnEnded: () => undefined },
         createTurns(),
         () => {
@@ -47,24 +47,24 @@ describe('departures', () => {
     return all;
   }
 
-  it('of light jobs are in one turn, as much as a turn takes, and share what was read for it', async (t) => {
+  it('start small jobs together, and share their reads', async (t) => {
     const all = await departed(t, Array<number>(50).fill(1));
     assert.equal(new Set(all.map(({ turn }) => turn)).size, 1);
     assert.deepEqual(new Set(all.map(({ reading }) => reading)), new Set([0]));
   });
 
-  it('of heavy jobs are one a turn, and each is read for anew', async (t) => {
+  it('start one large job each, with reads of its own', async (t) => {
     const all = await departed(t, Array<number>(8).fill(1000));
     assert.equal(new Set(all.map(({ turn }) => turn)).size, 8);
     assert.equal(new Set(all.map(({ reading }) => reading)).size, 8);
   });
 
-  it('wait for as long as the budget says, with all that is added meanwhile', async () => {
+  it('wait for the pause of the budget, and then start all jobs added meanwhile', async () => {
     const pauses = [30, 0, 0];
     const startedAt = performance.now();
     const seen = await new Promise<[job: number, waitedMs: number][]>((resolve) => {
       const jobs: [number, number][] = [];
-      const { add } = createDepartures<number>(
+      const { add } = createSendTurns<number>(
         { bytesPerTurn: () => 100, pauseMs: () => pauses.shift() ?? 0, turnEnded: () => undefined },
         createTurns(),
         () => async (job) => {
@@ -81,12 +81,12 @@ describe('departures', () => {
     assert.equal(pauses.length, 2, 'both departed in one turn');
   });
 
-  it('wait for the end of the turn in which the first was added', async (t) => {
+  it('begin at the end of the turn in which the first job was added', async (t) => {
     const turn = countTurns(t);
     const added = turn();
     const seen = await new Promise<number[]>((resolve) => {
       const jobs: number[] = [];
-      const { add } = createDepartures<number>(
+      const { add } = createSendTurns<number>(
         { bytesPerTurn: () => 100, pauseMs: () => 0, turnEnded: () => undefined },
         createTurns(),
         () => async (job) => {
@@ -128,7 +128,7 @@ describe('batches of 1 MiB', () => {
 });
 
 describe('encrypted batches just too small for the thread', () => {
-  it('all go out, more of them at once than depart in a turn', async (t) => {
+  it('all go out, although more are due than depart in a turn', async (t) => {
     const d = await openDispatching(t);
     const { name } = await makeKey(d);
     const { at } = await d.connect({ webhook: { maxBatchRecords: 1, encryptionKeyName: name } });
