@@ -123,7 +123,7 @@ export function createInvitations({ store, clock, ids, random }: Dependencies): 
       const invited = (await find(token)) ?? refuseUnusable();
       const problem = passwordProblem(password, invited.userName);
       if (problem !== null) throw refuseField('password', problem);
-      if (passwordAgain !== password) throw refuseField('passwordAgain', 'is not the same');
+      if (passwordAgain !== password) throw refuseField('passwordAgain', 'does not match');
       await inTurn(token, () => set(token, password));
     },
   };

@@ -9,13 +9,11 @@ import {
   CHOSEN_PASSWORD_MIN_LENGTH,
   PASSWORD_MAX_LENGTH,
 } from '../kernel/limits/limits.ts';
-import { PASSWORDS_WAITING_MAX } from '../kernel/limits/portal.ts';
+import { PASSWORD_LOG2_N, PASSWORDS_WAITING_MAX } from '../kernel/limits/portal.ts';
 import { Refusal } from '../kernel/refusal.ts';
 
 type Parameters = { readonly log2N: number; readonly r: number; readonly p: number };
 
-/** The cost of new hashes: log2 of scrypt's N. */
-export const PASSWORD_LOG2_N = 17;
 let log2N = PASSWORD_LOG2_N;
 const current = (): Parameters => ({ log2N, r: 8, p: 1 });
 /** The r of new hashes. A larger r is not from this service. */
@@ -119,9 +117,7 @@ export function passwordProblem(password: string, userName: string): string | nu
   const typed = password.normalize('NFC');
   if (typed.length < CHOSEN_PASSWORD_MIN_LENGTH) return `must have at least ${CHOSEN_PASSWORD_MIN_LENGTH} characters`;
   if (typed.length > CHOSEN_PASSWORD_MAX_LENGTH) return `must have at most ${CHOSEN_PASSWORD_MAX_LENGTH} characters`;
-  return isGuessedFirst(typed.toLowerCase(), userName.normalize('NFC').toLowerCase())
-    ? 'is one of those that are guessed first'
-    : null;
+  return isGuessedFirst(typed.toLowerCase(), userName.normalize('NFC').toLowerCase()) ? 'is too easy to guess' : null;
 }
 
 /** The length that must remain without common words and the user name. */

@@ -28,11 +28,11 @@ export function parseScope(text: string | undefined): RequestedScopes | ScopeRef
     if (name === ALL) all = true;
     else if (!SCOPE_NAME.test(name)) return refuse(`${quote(name)} is not a scope name`);
     else if (names.add(name).size > NAMED_SCOPES_MAX) {
-      return refuse(`more than ${NAMED_SCOPES_MAX} scopes are named; the first too many is ${quote(name)}`);
+      return refuse(`more than ${NAMED_SCOPES_MAX} scopes are named; the first one over the limit is ${quote(name)}`);
     }
   }
   if (names.size === 0) return { ok: true, names: [], all: true };
-  if (all) return refuse(`${quote(ALL)} stands beside scopes by name`);
+  if (all) return refuse(`${quote(ALL)} must not be combined with scope names`);
   return { ok: true, names: [...names].sort(), all: false };
 }
 

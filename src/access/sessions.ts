@@ -119,20 +119,20 @@ export function createSessions({ store, clock, ids, random }: Dependencies): Ses
       const user = await store.users.get(userId);
       const passwordHash = user?.passwordHash ?? null;
       const isRight = await verifyPassword(password, passwordHash);
-      if (!isRight || passwordHash === null) throw refuseField(field, 'is not right');
+      if (!isRight || passwordHash === null) throw refuseField(field, 'is wrong');
       return { passwordHash };
     },
     changePassword: async (session, confirmed, { password, passwordAgain }) => {
       const user = await store.users.get(session.userId);
-      if (user === null) throw new Refusal('not_found', 'there is no such user any more');
+      if (user === null) throw new Refusal('not_found', 'the user no longer exists');
       const problem = passwordProblem(password, user.userName);
       if (problem !== null) throw refuseField('password', problem);
-      if (passwordAgain !== password) throw refuseField('passwordAgain', 'is not the same');
+      if (passwordAgain !== password) throw refuseField('passwordAgain', 'does not match');
       const passwordHash = await hashPassword(password, random);
       await retryStale(async () => {
         const before = await store.users.get(session.userId);
         // The password was changed meanwhile, so the one entered as the current one is wrong.
-        if (before?.passwordHash !== confirmed.passwordHash) throw refuseField('currentPassword', 'is not right');
+        if (before?.passwordHash !== confirmed.passwordHash) throw refuseField('currentPassword', 'is wrong');
         const updatedAt = Math.max(clock(), before.updatedAt + 1);
         const changes = changesBetween({ passwordHash: before.passwordHash }, { passwordHash });
         await store.sessions.setPassword(

@@ -9,7 +9,7 @@ import { leavingNothing, NOW } from '../support/store.ts';
 const UNKNOWN = '0193a1f0-0000-7000-8000-00000000ffff';
 
 describe('applications', () => {
-  it('are made with a client id, a secret that is shown this once, and an hour of validity', async (t) => {
+  it('have a client id, a secret that is shown once, and tokens valid for one hour', async (t) => {
     const s = await openTestServices(t);
     const { id: userId } = await makeUser(s);
     const body = { name: 'Billing', userId, scopes: ['employees:view', 'employees:create'] };
@@ -26,7 +26,7 @@ describe('applications', () => {
     assert.deepEqual(await s.applications.get(id), application);
   });
 
-  it('keep no secret: it is in no column of any table, nor in the audit log', async (t) => {
+  it('do not store the secret in any table or in the audit log', async (t) => {
     const s = await openTestServices(t);
     const { application, clientSecret } = await makeApplication(s);
     const { clientSecret: second } = await s.applications.regenerateSecret(
@@ -40,21 +40,21 @@ describe('applications', () => {
     for (const text of [clientSecret, second, clientSecret.slice(4, 40)]) assert.ok(!file.includes(text));
   });
 
-  it('have client ids and secrets of their own', async (t) => {
+  it('have distinct client ids and secrets', async (t) => {
     const s = await openTestServices(t);
     const made = await Promise.all(Array.from({ length: 20 }, () => makeApplication(s)));
     assert.equal(new Set(made.map(({ application }) => application.clientId)).size, 20);
     assert.equal(new Set(made.map(({ clientSecret }) => clientSecret)).size, 20);
   });
 
-  it('keep client id and secret through a patch', async (t) => {
+  it('keep client id and secret in a patch', async (t) => {
     const s = await openTestServices(t);
     const { application: before } = await makeApplication(s, { scopes: ['employees:view'] });
     const after = await s.applications.patch(before.id, { name: 'New', accessTokenValiditySeconds: 300 }, ACTOR);
     assert.deepEqual(after, { ...before, name: 'New', accessTokenValiditySeconds: 300, updatedAt: NOW + 1 });
   });
 
-  it('have an hour of validity for null, when made and when changed', async (t) => {
+  it('use one hour of validity for null, when created and when changed', async (t) => {
     const s = await openTestServices(t);
     const { application } = await makeApplication(s, { accessTokenValiditySeconds: null });
     assert.equal(application.accessTokenValiditySeconds, 3600);
@@ -96,7 +96,7 @@ describe('applications', () => {
     });
   }
 
-  it('take validities of 300 and 86400 seconds', async (t) => {
+  it('accept validities of 300 and 86400 seconds', async (t) => {
     const s = await openTestServices(t);
     for (const accessTokenValiditySeconds of [300, 86_400]) {
       const { application } = await makeApplication(s, { accessTokenValiditySeconds });
@@ -111,7 +111,7 @@ describe('applications', () => {
     assert.equal((await makeApplication(s, { scopes })).application.scopes.length, 25);
   });
 
-  it('are bound to no user that is switched off, but stay with one that was so since', async (t) => {
+  it('cannot be bound to an inactive user, but stay bound to one that was deactivated later', async (t) => {
     const s = await openTestServices(t);
     const { id: userId } = await makeUser(s, { active: false });
     const { application } = await makeApplication(s);
@@ -130,7 +130,7 @@ describe('applications', () => {
     assert.equal((await s.applications.patch(application.id, { name: 'renamed' }, ACTOR)).name, 'renamed');
   });
 
-  it('that are deleted leave no application, and an audit entry without secrets', async (t) => {
+  it('can be deleted, which leaves an audit entry without secrets', async (t) => {
     const s = await openTestServices(t);
     const { application, clientSecret } = await makeApplication(s);
     await s.applications.remove(application.id, ACTOR);

@@ -41,8 +41,8 @@ function outcome(method: string, target: string): string {
   return matchRule(catalogue, method, path.segments)?.pattern ?? 'no rule';
 }
 
-describe('the page about the API catalogue', () => {
-  it('makes a product that is in order', () => {
+describe('the documentation of the API catalogue', () => {
+  it('shows a valid product', () => {
     assert.equal(product.scopes.length, 3);
     assert.equal(product.rules.length, 6);
     assert.deepEqual(problemsOf(product), []);
@@ -50,7 +50,7 @@ describe('the page about the API catalogue', () => {
   });
 
   const precedence = rows('Which rule counts');
-  it('has its tables where this looks for them', () => {
+  it('has the expected tables', () => {
     assert.ok(precedence.length >= 10);
     assert.ok(tricks.length >= 20);
   });

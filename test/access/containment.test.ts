@@ -102,7 +102,7 @@ const ON_APPLICATIONS: readonly [
 ];
 
 describe('a caller with some rights', () => {
-  it('creates and changes no user beyond them, and touches none that is', async (t) => {
+  it('cannot create or change users with more rights', async (t) => {
     const world = await openWorld(t);
     const { weak, weakUser, user } = world;
     for (const { kind, rights, says } of EXCESSES) {
@@ -127,7 +127,7 @@ describe('a caller with some rights', () => {
     }
   });
 
-  it('registers and changes no application beyond them, and touches none that is', async (t) => {
+  it('cannot register or change applications with more rights', async (t) => {
     const world = await openWorld(t);
     const { weak, weakUser, user, application } = world;
     const own = await application(weakUser, ['users:manage']);
@@ -155,7 +155,7 @@ describe('a caller with some rights', () => {
     }
   });
 
-  it('does all of that within them', async (t) => {
+  it('can do so for users and applications with the same or fewer rights', async (t) => {
     const { weak, weakUser, user, application } = await openWorld(t);
     for (const [, work] of ON_USERS) await succeeded(work(weak, await user(WITHIN)));
     for (const [, work] of ON_APPLICATIONS) {
@@ -167,7 +167,7 @@ describe('a caller with some rights', () => {
     await succeeded(weak.patch(`users/${weakUser}`, { displayName: 'Me' }));
   });
 
-  it('is limited by the scopes of its token, though its user is the administrator', async (t) => {
+  it('is limited by the scopes of its token, even if its user is an administrator', async (t) => {
     const world = await openWorld(t);
     const { admin, application, service } = world;
     const { items } = await succeeded<{ items: { id: string; userName: string }[] }>(admin.get('users'));
@@ -257,7 +257,7 @@ describe('a caller with catalogue:manage', () => {
     });
   }
 
-  it('deletes no product whose paths a wider rule of another would then take', async (t) => {
+  it('cannot delete a product whose paths would fall to a wider rule of another product', async (t) => {
     const world = await openWorld(t);
     const { admin, weak, user, application } = world;
     await succeeded(admin.post('products', { ...SHOP, scopes: SHOP.scopes.slice(0, 1), rules: [ORDERS] }));
@@ -279,7 +279,7 @@ describe('a caller with catalogue:manage', () => {
 });
 
 describe('a caller with every right of the administration', () => {
-  it('grants what nobody holds yet', async (t) => {
+  it('can grant rights that nobody holds yet', async (t) => {
     const { admin, user, application } = await openWorld(t);
     await succeeded(admin.post('products', SHOP));
     const userId = await user({ role: 'administrator', permissions: ['orders:view', 'whatever:else'] });
@@ -292,7 +292,7 @@ describe('a caller with every right of the administration', () => {
 });
 
 describe('an invitation', () => {
-  it('is good no more once the account has another role', async (t) => {
+  it('ends when the role of the account changes', async (t) => {
     const { admin, weak, user, service } = await openWorld(t);
     const id = await user(WITHIN);
     const { url } = await succeeded<{ url: string }>(weak.post(`users/${id}/invite`));

@@ -24,7 +24,7 @@ function authorize({ gate }: TestServices, caller: Caller, method: string, targe
 }
 
 describe('the gate’s authorization', () => {
-  it('gives the rule that lets the caller in', async (t) => {
+  it('returns the rule that allows the request', async (t) => {
     const s = await openTestServices(t);
     const caller = await makeCaller(s, ['employees:view']);
     assert.deepEqual(authorize(s, caller, 'GET', `${EMPLOYEES}/5?x=1`), {
@@ -91,7 +91,7 @@ describe('the gate’s authorization', () => {
     });
   }
 
-  it('asks for the permission that the rule names in place of its scope', async (t) => {
+  it('requires the permission that the rule names instead of its scope', async (t) => {
     const s = await openTestServices(t);
     const rules = [{ methods: ['GET'], path: '/shop', scope: 'shop:view', permission: 'shopkeeper' }];
     await s.products.create({ name: 'Shop', scopes: [{ name: 'shop:view' }], rules }, ACTOR);
@@ -104,7 +104,7 @@ describe('the gate’s authorization', () => {
     });
   });
 
-  it('counts a permission that was taken away from the next call on', async (t) => {
+  it('applies the removal of a permission from the next call on', async (t) => {
     const s = await openTestServices(t);
     const { id: userId } = await makeUser(s, { permissions: ['employees:view'] });
     const { application, clientSecret } = await makeApplication(s, { userId, scopes: ['employees:view'] });
@@ -115,7 +115,7 @@ describe('the gate’s authorization', () => {
     await refused(enter, { code: 'insufficient_permission' });
   });
 
-  it('puts nothing into its header that could end or split it', () => {
+  it('cannot be made to end or split its header', () => {
     const refusal = insufficientPermission('the user "a"\\\r\nSet-Cookie: b=ü is constrained');
     assert.equal(
       challengeOf(refusal),

@@ -20,7 +20,7 @@ async function tokenFor(
 }
 
 describe('the gate’s authentication', () => {
-  it('gives the application and the user behind a token', async (t) => {
+  it('returns the application and the user of a token', async (t) => {
     const s = await openTestServices(t);
     const user = await makeUser(s, { permissions: ['p:x'], constraints: { divisions: ['sales'] } });
     const { application, clientSecret } = await makeApplication(s, { userId: user.id, scopes: ['employees:view'] });
@@ -34,7 +34,7 @@ describe('the gate’s authentication', () => {
     }
   });
 
-  it('asks for credentials, without an error, where none were sent', async (t) => {
+  it('asks for credentials without an error code if none were sent', async (t) => {
     const s = await openTestServices(t);
     const refusal = await refused(() => s.gate.authenticate([]), { code: 'unauthorized' });
     assert.deepEqual([refusal.status, challengeOf(refusal)], [401, 'Bearer']);
@@ -143,7 +143,7 @@ describe('the gate’s authentication', () => {
     });
   }
 
-  it('takes a token until a millisecond before its end', async (t) => {
+  it('accepts a token until one millisecond before it expires', async (t) => {
     const s = await openTestServices(t);
     const token = await tokenFor(s, ['employees:view']);
     s.advance(3_599_999);

@@ -42,7 +42,7 @@ describe('an invitation', () => {
     assert.equal(await passwordHash(s, user), hash);
   });
 
-  it('is kept as a hash alone, and its token is a credential with a checksum', async (t) => {
+  it('is stored only as a hash, and its token has a checksum', async (t) => {
     const { s, token } = await invitedUser(t);
     assert.match(token, /^spi_[0-9A-Za-z]{49}$/);
     const stored = JSON.stringify(s.rows('SELECT hex(token_hash) AS hash, * FROM invitation'));
@@ -51,7 +51,7 @@ describe('an invitation', () => {
     assert.equal(s.rows('SELECT * FROM invitation').length, 1);
   });
 
-  it('is good for 72 hours to the millisecond', async (t) => {
+  it('is valid for exactly 72 hours', async (t) => {
     const { s, user, token } = await invitedUser(t);
     s.advance(INVITATION_MS - 1);
     assert.equal((await s.invitations.find(token))?.id, user.id);
@@ -60,7 +60,7 @@ describe('an invitation', () => {
     await leavingNothing(s, () => refused(() => s.invitations.accept(token, same(PASSWORD)), UNUSABLE));
   });
 
-  it('takes the place of an earlier one of the same user, and of nobody else', async (t) => {
+  it('replaces an earlier one of the same user only', async (t) => {
     const { s, user, token } = await invitedUser(t);
     const other = await makeUser(s, { role: 'viewer' });
     const { token: others } = await s.invitations.invite(other.id, ACTOR);
@@ -70,7 +70,7 @@ describe('an invitation', () => {
     assert.equal((await s.invitations.find(others))?.id, other.id);
   });
 
-  it('can be made again after it was used', async (t) => {
+  it('can be created again after use', async (t) => {
     const { s, user, token } = await invitedUser(t);
     await s.invitations.accept(token, same(PASSWORD));
     const { token: second } = await s.invitations.invite(user.id, ACTOR);
@@ -96,7 +96,7 @@ describe('an invitation', () => {
     assert.deepEqual(s.rows('SELECT * FROM invitation'), []);
   });
 
-  it('is refused for a user who does not sign in', async (t) => {
+  it('is refused for a user who cannot sign in', async (t) => {
     const s = await openTestServices(t);
     const { id } = await makeUser(s, { role: 'service' });
     await leavingNothing(s, () => refused(() => s.invitations.invite(id, ACTOR), { code: 'invalid_state' }));
@@ -104,14 +104,14 @@ describe('an invitation', () => {
     await s.invitations.invite(id, ACTOR);
   });
 
-  it('is refused for who is no user', async (t) => {
+  it('is refused for an unknown user', async (t) => {
     const { s } = await invitedUser(t);
     for (const id of ['', 'admin', s.ids.uuid(), "' OR '1'='1"]) {
       await leavingNothing(s, () => refused(() => s.invitations.invite(id, ACTOR), { code: 'not_found' }));
     }
   });
 
-  it('is found by nothing but its token', async (t) => {
+  it('is found only by its token', async (t) => {
     const { s, token } = await invitedUser(t);
     const wrong = [
       '',
@@ -127,7 +127,7 @@ describe('an invitation', () => {
     await leavingNothing(s, () => refused(() => s.invitations.accept('spi_wrong', same(PASSWORD)), UNUSABLE));
   });
 
-  it('stays good after a password that is not taken', async (t) => {
+  it('stays valid after a refused password', async (t) => {
     const { s, user, token } = await invitedUser(t);
     const weak = [
       [{ password: 'short', passwordAgain: 'short' }, 'password'],
@@ -143,7 +143,7 @@ describe('an invitation', () => {
     await s.invitations.accept(token, same(PASSWORD));
   });
 
-  it('sets one password of two that are sent at the same time', async (t) => {
+  it('sets one of two passwords that are sent concurrently', async (t) => {
     const { s, user, token } = await invitedUser(t);
     const tried = ['the first of two passwords', 'the other of two passwords', 'and a third one at once'];
     const outcomes = await Promise.allSettled(tried.map((password) => s.invitations.accept(token, same(password))));
@@ -156,7 +156,7 @@ describe('an invitation', () => {
     assert.equal(s.rows("SELECT * FROM audit WHERE action = 'user.set-password'").length, 1);
   });
 
-  it('costs one hash, however often it is sent at the same time', async (t) => {
+  it('costs one hash for any number of concurrent requests', async (t) => {
     const { s, user, token } = await invitedUser(t);
     let salts = 0;
     const random: typeof randomBytes = (count) => {
@@ -173,7 +173,7 @@ describe('an invitation', () => {
     assert.ok(await verifyPassword(PASSWORD, await passwordHash(s, user)));
   });
 
-  it('is taken by the next of two at the same time where the first could not be written', async (t) => {
+  it('is used by the second of two concurrent requests if the first cannot be written', async (t) => {
     const { s, user, token } = await invitedUser(t);
     let writes = 0;
     const use: InvitationStore['use'] = async (...change) => {
@@ -190,7 +190,7 @@ describe('an invitation', () => {
     assert.ok(await verifyPassword(second, await passwordHash(s, user)));
   });
 
-  it('sets the password of a user who is changed at the same time, and keeps the change', async (t) => {
+  it('sets the password of a user who is changed concurrently, and keeps the change', async (t) => {
     const { s, user, token } = await invitedUser(t);
     const changes = [1, 2, 3].map((n) => s.users.patch(user.id, { displayName: `Name ${n}` }, ACTOR));
     await Promise.all([s.invitations.accept(token, same(PASSWORD)), ...changes]);
@@ -200,7 +200,7 @@ describe('an invitation', () => {
     assert.ok(after.updatedAt > user.updatedAt);
   });
 
-  it('sets no password of a user who is switched off while it is being hashed', async (t) => {
+  it('does not set the password of a user who is deactivated while it is hashed', async (t) => {
     const { s, user, token } = await invitedUser(t);
     const use: InvitationStore['use'] = async (...change) => {
       await s.users.patch(user.id, { active: false }, ACTOR);
@@ -213,7 +213,7 @@ describe('an invitation', () => {
     assert.deepEqual(s.rows("SELECT * FROM audit WHERE action = 'user.set-password'"), []);
   });
 
-  it('is audited when it is made and when it is used, without token, password or hash', async (t) => {
+  it('is audited when created and when used, without token, password or hash', async (t) => {
     const { s, user, token } = await invitedUser(t);
     await s.invitations.accept(token, same(PASSWORD));
     const { token: second } = await s.invitations.invite(user.id, ACTOR);

@@ -40,13 +40,13 @@ const grantOf = (n: number, permissions: readonly string[]): TokenGrant => ({
   ...{ userActive: true, permissions, constraints: { divisions: ['sales'] } },
 });
 
-describe('callers that are known', () => {
+describe('cached callers', () => {
   it('are not looked up again while nothing changes', async (t) => {
     const holder = await startHolding(t);
     assert.equal(await enter(holder), await enter(holder));
   });
 
-  it('are looked up again after a change, and are as they are then', async (t) => {
+  it('are looked up again after a change, and reflect it', async (t) => {
     const holder = await startHolding(t);
     assert.deepEqual((await enter(holder)).permissions, ['employees:view']);
     await holder.s.users.patch(holder.userId, { permissions: ['a:b'] }, ACTOR);
@@ -82,7 +82,7 @@ describe('callers that are known', () => {
     await refused(() => enter(holder), { code: 'invalid_token' });
   });
 
-  it('share what those of one application have in common, and the scopes where they are the same', async (t) => {
+  it('share the data of their application, and equal scopes', async (t) => {
     const holder = await startHolding(t);
     const { s, applicationId, userId } = holder;
     await s.users.patch(userId, { constraints: { divisions: ['sales'] } }, ACTOR);
@@ -99,7 +99,7 @@ describe('callers that are known', () => {
     assert.deepEqual((await callerOf('all')).permissions, []);
   });
 
-  it('share no more than the bound of bytes: beyond it all are read anew', () => {
+  it('share at most the bound of bytes; beyond it all are read again', () => {
     const callers = createCallers();
     const permissions = Array.from({ length: 1000 }, (_, n) => `p${n}`.padEnd(128, 'x'));
     const size = Math.ceil(CALLERS_SHARED_BYTES / (1000 * 128));
@@ -110,7 +110,7 @@ describe('callers that are known', () => {
     assert.equal(callers.find(`other ${size - 1}`, 1)?.clientId, `client ${size - 1}`);
   });
 
-  it('of an older version give way to the first of a newer one, and never take its place', () => {
+  it('of an older version are dropped for a newer version, and never replace it', () => {
     const callers = createCallers();
     const grant = grantOf(1, ['a:b']);
     callers.keep('one', 1, grant);
@@ -121,7 +121,7 @@ describe('callers that are known', () => {
     assert.deepEqual(callers.find('two', 2)?.permissions, []);
   });
 
-  it('are a bounded number, and the least recently used goes first', async (t) => {
+  it('are bounded, and the least recently used is dropped first', async (t) => {
     const holder = await startHolding(t);
     const { s } = holder;
     const first = await enter(holder);

@@ -48,7 +48,7 @@ describe('lastUsedAt', () => {
     assert.equal((await read(admin, made.id)).lastUsedAt, lastUsedAt, 'a refused token is no use of the application');
   });
 
-  it('is what it was after a restart', async (t) => {
+  it('is kept across a restart', async (t) => {
     const service = await startService(t);
     const { application } = await registerApplication(service.admin, ['employees:view']);
     const { lastUsedAt } = await read(service.admin, application.id);
@@ -58,7 +58,7 @@ describe('lastUsedAt', () => {
     assert.equal((await read(admin, application.id)).lastUsedAt, lastUsedAt);
   });
 
-  it('is no part of the ETag: a change that was decided before a use is made after it', async (t) => {
+  it('is not part of the ETag, so a use does not refuse a change', async (t) => {
     const { admin, advance } = await startService(t);
     const { application, api } = await registerApplication(admin, ['employees:view']);
     const path = `applications/${application.id}`;

@@ -29,8 +29,8 @@ async function addPasskey(services: TestServices, userId: string, more: Partial<
   return passkey;
 }
 
-describe('a question for a passkey', () => {
-  it('is answered once, by whom it was put to, and not after five minutes', () => {
+describe('a passkey challenge', () => {
+  it('can be answered once, by its visitor, within five minutes', () => {
     const challenges = createChallenges(randomBytes);
     const question = Buffer.from(challenges.put('one', 0)).toString('base64url');
     assert.equal(challenges.take('other', 0), null);
@@ -40,7 +40,7 @@ describe('a question for a passkey', () => {
     assert.equal(challenges.take('one', CHALLENGE_MS), null);
   });
 
-  it('is forgotten once its time is up, when the next one is put', () => {
+  it('is dropped after it has expired, when the next one is made', () => {
     const challenges = createChallenges(randomBytes);
     challenges.put('late', 0);
     const still = Buffer.from(challenges.put('in time', 1)).toString('base64url');
@@ -49,7 +49,7 @@ describe('a question for a passkey', () => {
     assert.equal(challenges.take('in time', 0), still);
   });
 
-  it('takes the place of an earlier one, and gives way to many newer ones', () => {
+  it('replaces the earlier one of its visitor, and is dropped for many newer ones', () => {
     const challenges = createChallenges(randomBytes, 2);
     challenges.put('one', 0);
     const second = Buffer.from(challenges.put('one', 0)).toString('base64url');
@@ -62,7 +62,7 @@ describe('a question for a passkey', () => {
 });
 
 describe('a passkey', () => {
-  it('is asked for with what it has to be: kept by the device, and used by its owner alone', async (t) => {
+  it('must be discoverable and require user verification', async (t) => {
     const services = await openTestServices(t);
     const user = await makeUser(services, { userName: 'grace' });
     const known = await addPasskey(services, user.id);
@@ -84,7 +84,7 @@ describe('a passkey', () => {
     assert.notEqual(signIn.challenge, options.challenge);
   });
 
-  it('is not asked for where there are many, or at an address that is a number', async (t) => {
+  it('is not requested if there are too many, or at an IP address', async (t) => {
     const services = await openTestServices(t);
     const user = await makeUser(services);
     const { passkeys } = services;
@@ -96,7 +96,7 @@ describe('a passkey', () => {
     await refused(() => passkeys.beginRegistration(user, PLACE, 'Laptop'), { code: 'invalid_request' });
   });
 
-  it('is not added by what is no answer to the question, or without a name', async (t) => {
+  it('is not added by an invalid response, or without a name', async (t) => {
     const services = await openTestServices(t);
     const user = await makeUser(services);
     const { passkeys } = services;
@@ -114,7 +114,7 @@ describe('a passkey', () => {
     assert.deepEqual(await passkeys.ofUser(user.id), []);
   });
 
-  it('signs nobody in by what is no answer, however it is wrong', async (t) => {
+  it('signs nobody in with an invalid response', async (t) => {
     const services = await openTestServices(t);
     const user = await makeUser(services, { role: 'viewer' });
     const { credentialId } = await addPasskey(services, user.id);
@@ -135,7 +135,7 @@ describe('a passkey', () => {
     assert.equal(await services.passkeys.verify({ ...PLACE, address: '127.0.0.1' }, answers.at(-1) ?? ''), null);
   });
 
-  it('is taken away by its owner alone', async (t) => {
+  it('can only be removed by its owner', async (t) => {
     const services = await openTestServices(t);
     const [user, other] = [await makeUser(services), await makeUser(services)];
     const { id } = await addPasskey(services, user.id);
@@ -150,7 +150,7 @@ describe('a passkey', () => {
     assert.match(String(entry?.changes), /"name":"Laptop"/);
   });
 
-  it('goes with its account', async (t) => {
+  it('is deleted with its account', async (t) => {
     const services = await openTestServices(t);
     const [user] = [await makeUser(services), await makeUser(services)];
     await addPasskey(services, user.id);
@@ -158,7 +158,7 @@ describe('a passkey', () => {
     assert.deepEqual(services.rows('SELECT * FROM passkey'), []);
   });
 
-  it('notes a signature once: of two with one counter the second is no more than a copy', async (t) => {
+  it('accepts a counter once: a second signature with it counts as a copy', async (t) => {
     const services = await openTestServices(t);
     const user = await makeUser(services);
     const passkey = await addPasskey(services, user.id);
@@ -168,8 +168,8 @@ describe('a passkey', () => {
   });
 });
 
-describe('passwords that are checked at the same time', () => {
-  it('are so many at most, and whoever comes then is told to come back', async (t) => {
+describe('concurrent password checks', () => {
+  it('are bounded, and further ones are told to retry later', async (t) => {
     const services = await openTestServices(t);
     const visitor = { address: '127.0.0.1', userAgent: '' };
     const tries = Array.from({ length: 22 }, () =>

@@ -2,14 +2,8 @@ import assert from 'node:assert/strict';
 import { scryptSync } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import {
-  hashPassword,
-  makePassword,
-  PASSWORD_LOG2_N,
-  setPasswordCost,
-  verifyPassword,
-} from '../../src/access/password.ts';
-import { PASSWORDS_WAITING_MAX } from '../../src/kernel/limits/portal.ts';
+import { hashPassword, makePassword, setPasswordCost, verifyPassword } from '../../src/access/password.ts';
+import { PASSWORD_LOG2_N, PASSWORDS_WAITING_MAX } from '../../src/kernel/limits/portal.ts';
 import { randomBytes } from '../../src/kernel/random.ts';
 import { refused } from '../support/refusals.ts';
 import '../support/password-cost.ts';

@@ -1,4 +1,4 @@
-/** Two products that come at the same moment, from here or from another process, never take the same paths or scopes. */
+/** Two concurrent products, from here or from another process, never take the same paths or scopes. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import type { ApiProduct } from '../../src/access/catalogue.ts';
@@ -34,7 +34,7 @@ async function putUnchecked(s: TestServices, { name, scopes, rules }: typeof SHO
   await s.store.products.insert(product as unknown as ApiProduct, s.entry());
 }
 
-describe('products that come at the same moment', () => {
+describe('concurrent products', () => {
   const seconds: readonly [what: string, second: typeof SHOP, refusal: string][] = [
     ['the same paths', SAME_PATH, 'conflict rules[0].path'],
     ['the same scope', SAME_SCOPE, 'conflict scopes[0].name'],
@@ -66,7 +66,7 @@ describe('products that come at the same moment', () => {
     });
   }
 
-  it('are all written where they have nothing in common', async (t) => {
+  it('are all written if they do not conflict', async (t) => {
     const s = await openTestServices(t);
     const bodies = Array.from({ length: 12 }, (_, n) => ({
       name: `Product ${n}`,
@@ -78,8 +78,8 @@ describe('products that come at the same moment', () => {
   });
 });
 
-describe('products that take each other’s paths already', () => {
-  it('keep no other product from being created or changed, and are told of themselves', async (t) => {
+describe('products that conflict already', () => {
+  it('do not block other products, and are refused themselves', async (t) => {
     const s = await openTestServices(t);
     await putUnchecked(s, SHOP);
     await putUnchecked(s, SAME_PATH);

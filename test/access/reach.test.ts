@@ -32,8 +32,8 @@ async function application(
   return (await makeApplication(s, { userId: id, scopes })).application;
 }
 
-describe('who could make a request', () => {
-  it('is every application that holds the scope, with what keeps it from that', async (t) => {
+describe('the reach of a request', () => {
+  it('is every application that holds the scope, with its obstacle if there is one', async (t) => {
     const { s, ask } = await open(t);
     const able = await application(s, ['staff'], ['a:view', 'b:view']);
     const unpermitted = await application(s, ['a:view'], ['a:view']);
@@ -61,7 +61,7 @@ describe('who could make a request', () => {
     );
   });
 
-  it('is decided by the rule that counts, as for a request', async (t) => {
+  it('is decided by the same rule as a request', async (t) => {
     const { s, ask } = await open(t);
     const holder = await application(s, ['b:view'], ['b:view']);
     const reach = await ask('HEAD', '/shop/open?x');
@@ -69,7 +69,7 @@ describe('who could make a request', () => {
     assert.deepEqual(reach.rule === null ? [] : reach.applications.map(({ id }) => id), [holder.id]);
   });
 
-  it('is nobody where no rule names it or it can be read in two ways', async (t) => {
+  it('is nobody if no rule matches or the path is ambiguous', async (t) => {
     const { ask } = await open(t);
     for (const [method, path, reason] of [
       ['POST', '/shop/17', /no rule/],
@@ -84,7 +84,7 @@ describe('who could make a request', () => {
     }
   });
 
-  it('is told to the last, however many hold the scope', async (t) => {
+  it('lists every holder of the scope, however many there are', async (t) => {
     const { s, ask } = await open(t);
     const first = await application(s, ['staff'], ['a:view']);
     const insert = s.database.connection.prepare(

@@ -95,7 +95,7 @@ describe('a revocation by a process whose clock is ahead', () => {
     await refused(() => enter(holder, accessToken), { code: 'invalid_token' });
   });
 
-  it('is not lowered by a later one of this process', async (t) => {
+  it('is not lowered by a later revocation of this process', async (t) => {
     const holder = await startHolding(t);
     const { s, application } = holder;
     const through = s.ids.rowKey() + 10_000_000;

@@ -49,7 +49,7 @@ test('20 distinct names pass however often they repeat, and the 21st is refused 
   assert.deepEqual(verdict, {
     ok: false,
     code: 'invalid_scope',
-    description: "more than 20 scopes are named; the first too many is 'a:20'",
+    description: "more than 20 scopes are named; the first one over the limit is 'a:20'",
   });
 });
 

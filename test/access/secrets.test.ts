@@ -18,7 +18,7 @@ const lets = async ({ gate }: TestServices, token: string): Promise<boolean> =>
   );
 
 describe('a regenerated client secret', () => {
-  it('works at once, and the one before no longer', async (t) => {
+  it('works immediately, and the previous one no longer does', async (t) => {
     const s = await openTestServices(t);
     const { application, clientSecret: first } = await makeApplication(s);
     const { clientId, id } = application;
@@ -29,7 +29,7 @@ describe('a regenerated client secret', () => {
     assert.equal(after.clientId, clientId);
   });
 
-  it('lets the one before work until the end of the overlap, to the millisecond', async (t) => {
+  it('keeps the previous one valid exactly until the end of the overlap', async (t) => {
     const s = await openTestServices(t);
     const { application, clientSecret: first } = await makeApplication(s);
     const { clientId, id } = application;
@@ -48,7 +48,7 @@ describe('a regenerated client secret', () => {
     assert.deepEqual([await works(s, clientId, first), await works(s, clientId, second)], [false, true]);
   });
 
-  it('ends the one before the last at once: never do three work', async (t) => {
+  it('ends the one before the previous immediately: at most two are valid at a time', async (t) => {
     const s = await openTestServices(t);
     const { application, clientSecret: first } = await makeApplication(s);
     const { clientId, id } = application;
@@ -60,7 +60,7 @@ describe('a regenerated client secret', () => {
     assert.equal(await works(s, clientId, third), false);
   });
 
-  it('leaves the tokens as they are, unless they are to be revoked', async (t) => {
+  it('keeps existing tokens unless they are to be revoked', async (t) => {
     const s = await openTestServices(t);
     const { application, clientSecret } = await makeApplication(s);
     const token = await tokenOf(s, application.clientId, clientSecret);
@@ -76,7 +76,7 @@ describe('a regenerated client secret', () => {
     assert.equal(await lets(s, await tokenOf(s, application.clientId, third)), true);
   });
 
-  it('is audited without itself', async (t) => {
+  it('is audited without the secret', async (t) => {
     const s = await openTestServices(t);
     const { application } = await makeApplication(s);
     const { clientSecret } = await s.applications.regenerateSecret(application.id, { overlapSeconds: 5 }, ACTOR);
@@ -116,7 +116,7 @@ describe('a regenerated client secret', () => {
 });
 
 describe('revoking the tokens of an application', () => {
-  it('refuses every token so far and none that comes after, in the same millisecond too, and no other application’s', async (t) => {
+  it('refuses all earlier tokens and no later ones, even in the same millisecond, and none of other applications', async (t) => {
     const s = await openTestServices(t);
     const { application, clientSecret } = await makeApplication(s);
     const other = await makeApplication(s);
@@ -129,7 +129,7 @@ describe('revoking the tokens of an application', () => {
     assert.deepEqual([await lets(s, after), await lets(s, others)], [true, true]);
   });
 
-  it('is what switching it off does too, and switching it on again brings no token back', async (t) => {
+  it('also happens on deactivation, and activation restores no token', async (t) => {
     const s = await openTestServices(t);
     const { application, clientSecret } = await makeApplication(s);
     const { id, clientId } = application;
@@ -142,7 +142,7 @@ describe('revoking the tokens of an application', () => {
     assert.equal(await lets(s, await tokenOf(s, clientId, clientSecret)), true);
   });
 
-  it('is what switching its user off does too', async (t) => {
+  it('also happens when its user is deactivated', async (t) => {
     const s = await openTestServices(t);
     const { application, clientSecret } = await makeApplication(s);
     const { userId, clientId } = application;

@@ -11,8 +11,8 @@ describe('the page of an invitation', () => {
     const tries: readonly [password: string, again: string, field: string, problem: string][] = [
       ['too short', 'too short', 'password', 'Password: must have at least 12 characters.'],
       ['x'.repeat(201), 'x'.repeat(201), 'password', 'Password: must have at most 200 characters.'],
-      ['grace-grace1', 'grace-grace1', 'password', 'Password: is one of those that are guessed first.'],
-      [PASSWORD, `${PASSWORD}!`, 'passwordAgain', 'The same again: is not the same.'],
+      ['grace-grace1', 'grace-grace1', 'password', 'Password: is too easy to guess.'],
+      [PASSWORD, `${PASSWORD}!`, 'passwordAgain', 'The same again: does not match.'],
     ];
     for (const [password, again, field, problem] of tries) {
       const page = await choose(url, password, again);

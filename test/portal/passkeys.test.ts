@@ -76,7 +76,7 @@ describe('a passkey', () => {
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
     await page.getByText('You are not signed in').waitFor();
     await page.getByRole('alert').getByText('This passkey is not known here').waitFor();
-    assert.equal(await page.getByText('password is not right').count(), 0);
+    assert.equal(await page.getByText('password is wrong').count(), 0);
   });
 
   it('that signs with a counter that went back is refused as a copy, and the audit log says so', async (t) => {
@@ -118,13 +118,13 @@ describe('a passkey', () => {
     await page.getByLabel('Your password').fill('a guess');
     await add.click();
     await page.getByText('The passkey is not added').waitFor();
-    await page.getByText('Your password is not right.').waitFor();
+    await page.getByText('Your password is wrong.').waitFor();
     assert.equal(await page.evaluate("document.activeElement.matches('.error-summary')"), true);
     assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'Laptop');
     await visitor.isAccessible();
     await addPasskey(visitor, portal, ' ');
     await page.getByText('Name must have 1 to').first().waitFor();
-    assert.equal(await page.getByText('Your password is not right.').count(), 0);
+    assert.equal(await page.getByText('Your password is wrong.').count(), 0);
     const { credentials } = await visitor.device.send('WebAuthn.getCredentials', { authenticatorId: visitor.id });
     assert.deepEqual(credentials, [], 'the device keeps what is not known here');
     await visitor.open('/account');

@@ -328,9 +328,9 @@ describe("changing one's own password", () => {
       request(`${service.url}/account/password`, { token: mine, form });
     const next = 'a new one for the spring';
     const refused: readonly [Record<string, string>, RegExp][] = [
-      [{ currentPassword: 'wrong', password: next, passwordAgain: next }, /Current password is not right/],
+      [{ currentPassword: 'wrong', password: next, passwordAgain: next }, /Current password is wrong/],
       [{ currentPassword: PASSWORD, password: 'short', passwordAgain: 'short' }, /New password must have at least 12/],
-      [{ currentPassword: PASSWORD, password: next, passwordAgain: `${next}r` }, /The same again is not the same/],
+      [{ currentPassword: PASSWORD, password: next, passwordAgain: `${next}r` }, /The same again does not match/],
     ];
     for (const [form, says] of refused) {
       const reply = await change(form);

@@ -65,7 +65,7 @@ describe('sign-ins side by side', () => {
     );
     assert.deepEqual(replies.filter(isSignedIn), []);
     const [failure, refusal, right] = [replies[0], replies[CLIENT_FAILURES_MAX], replies.at(-1)];
-    assert.match(failure?.text ?? '', /the password is not right/);
+    assert.match(failure?.text ?? '', /password is wrong/);
     assert.match(right?.headers.get('retry-after') ?? '', /^\d+$/);
     const said = (reply?: PortalReply): string => reply?.text.replace(/value="[^"]*"|in \d+ seconds/g, '') ?? '';
     assert.equal(said(right), said(refusal));

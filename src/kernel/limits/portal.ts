@@ -10,6 +10,8 @@ export const SESSION_SEEN_EVERY_MS = 60_000;
 export const SESSIONS_PER_USER_MAX = 50;
 export const SESSIONS_PURGED_AT_ONCE = 100;
 export const USER_AGENT_KEPT_LENGTH = 300;
+/** The cost of new password hashes: log2 of scrypt's N. */
+export const PASSWORD_LOG2_N = 17;
 /** Passwords waiting to be checked or set, one at a time; each takes 128 MiB and some tenths of a second. */
 export const PASSWORDS_WAITING_MAX = 20;
 export const SIGN_IN_REQUEST_BYTES: number = 16 * 1024;

@@ -1,4 +1,4 @@
-/** One's own account: the password, passkeys, and where one is signed in. */
+/** The user's own account: password, passkeys and sessions. */
 import type { Sessions } from '../../access/sessions.ts';
 import { refuseBlocked } from '../../access/throttle.ts';
 import { html } from '../../http/html.ts';
@@ -54,7 +54,7 @@ export function accountPages(dependencies: PageDependencies): PageRoute[] {
       path: '/account/passkeys/options',
       role: 'viewer',
       maxBytes: SIGN_IN_REQUEST_BYTES,
-      // All that can be known to be wrong is asked before: what a device has made it keeps, whether it is added here or not.
+      // Everything that can be refused is checked before: a device keeps the passkey that it made, even if it is not added here.
       respond: async (call) => {
         await confirm(call.user.id, call.form.get('ownPassword') ?? '', 'ownPassword');
         const options = await passkeys.beginRegistration(call.user, placeOf(call), call.form.get('name') ?? '');
@@ -69,7 +69,7 @@ export function accountPages(dependencies: PageDependencies): PageRoute[] {
       maxBytes: PASSKEY_REQUEST_BYTES,
       respond: async (call) => {
         const { form, user } = call;
-        // Whoever finds an open browser must not be able to stay.
+        // Somebody at an unattended browser must not be able to add a passkey.
         await confirm(user.id, form.get('ownPassword') ?? '', 'ownPassword');
         await passkeys.register(user.id, placeOf(call), form.get('name') ?? '', form.get('response') ?? '');
         return redirectTo('/account', 'The passkey is added. Next time you can sign in with it.');
@@ -82,7 +82,7 @@ export function accountPages(dependencies: PageDependencies): PageRoute[] {
       return confirmPage({
         title: `Remove the passkey ${passkey.name}?`,
         crumbs: [{ href: '/account', label: 'Your account' }],
-        text: html`<p>It does not sign you in any more. There is no way back: the device has to make a new one.</p>`,
+        text: html`<p>It does not sign you in any more. This cannot be undone: the device has to make a new one.</p>`,
         ...{ csrf, action: `/account/passkeys/${passkey.id}/remove`, submit: 'Remove the passkey', cancel: '/account' },
       });
     }),
@@ -98,7 +98,7 @@ export function accountPages(dependencies: PageDependencies): PageRoute[] {
   ];
 }
 
-/** Whoever has found an open browser must not guess the password on and on. */
+/** Bounds guesses of the password from an unattended browser. */
 function throttledConfirm({ throttle, clock, services: { sessions } }: PageDependencies): Sessions['confirm'] {
   return async (userId, password, field) => {
     const attempt = { network: 'account', clientId: userId };

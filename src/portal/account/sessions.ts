@@ -1,4 +1,4 @@
-/** Ending one's own sessions: one, or all of them. */
+/** Ending the user's own sessions: one, or all of them. */
 import { redirectTo } from '../call.ts';
 import { clearCookie, SESSION_COOKIE } from '../cookies.ts';
 import type { PageDependencies } from '../dependencies.ts';

@@ -1,4 +1,4 @@
-/** The switch between light and dark, for those without a script. */
+/** The switch between light and dark, for browsers without JavaScript. */
 import { SMALL_FORM_BYTES } from '../../kernel/limits/portal.ts';
 import { ownPath, redirectTo } from '../call.ts';
 import { setThemeCookie } from '../cookies.ts';

@@ -1,4 +1,4 @@
-/** The page of one's own account. */
+/** The page of the user's own account. */
 
 import type { Passkey, Session } from '../../access/user.ts';
 import { type Html, html } from '../../http/html.ts';
@@ -20,7 +20,7 @@ export type AccountForms = { readonly password: FormState; readonly passkey: For
 export type AccountState = {
   readonly sessions: readonly Session[];
   readonly passkeys: readonly Passkey[];
-  /** The address has a host name, which passkeys need. */
+  /** Whether the address has a host name, which passkeys need. */
   readonly takesPasskeys: boolean;
 };
 
@@ -90,7 +90,7 @@ function passkeySection({ csrf, now }: PageCall, state: FormState, { passkeys, t
   return html`${list}${takesPasskeys ? passkeyForm(csrf, state) : NEEDS_HOST_NAME}`;
 }
 
-/** Shown by the script, without which no browser can be asked for a passkey. */
+/** Shown by the script, since passkeys need JavaScript. */
 function passkeyForm(csrf: Html, state: FormState): Html {
   const labels = { name: 'Name', ownPassword: 'Your password' };
   return html`<p class="quiet" data-passkey-excuse>Adding one takes a browser with JavaScript.</p><form method="post" action="/account/passkeys" class="form" novalidate data-passkey="register" data-options="/account/passkeys/options" hidden>${csrf}<input type="hidden" name="response" value="">${errorSummary(state, labels, 'The passkey is not added')}<p class="problem" data-passkey-problem role="alert" hidden></p>${textField(state, { name: 'name', label: 'Name', hint: 'To tell it from others: the device that keeps it, such as Laptop.', isRequired: true })}${textField(state, { name: 'ownPassword', label: 'Your password', type: 'password', autocomplete: 'current-password', isRequired: true })}<div class="buttons form-buttons">${submitButton({ label: 'Add a passkey', icon: 'key', kind: 'plain' })}</div></form>`;

@@ -1,4 +1,4 @@
-/** `/applications/{id}`: what a program may do, as whom, and its credentials. */
+/** `/applications/{id}`: an application, its scopes, its user and its credentials. */
 
 import type { Application } from '../../access/application.ts';
 import type { ApiProduct } from '../../access/catalogue.ts';
@@ -17,7 +17,7 @@ import { emptyState, table } from '../parts/table.ts';
 import { relativeTime, spanText, time } from '../parts/time.ts';
 import { applicationBadges } from './list.ts';
 
-/** `user` is whom it acts as. */
+/** `user` is the one that the application acts as. */
 export function applicationView(
   call: PageCall,
   application: Application,
@@ -42,7 +42,7 @@ export function applicationView(
     active && !userActive
       ? notice({
           tone: 'caution',
-          text: `The user that it acts as is not active: it gets no token, and those it has are refused.`,
+          text: `Its user is not active, so it gets no tokens and the existing ones are refused.`,
         })
       : null
   }${credentials(call, application, mayChange)}${identity(application, user)}${scopeSection(application, user, products)}${mayChange ? removal(application) : null}`;
@@ -101,7 +101,7 @@ function divisionsOf(user: User | null): string | null {
   return divisions === undefined ? 'all' : divisions.join(', ') || 'none';
 }
 
-/** Each scope with what it opens, and whether the user may do it: a scope alone opens nothing. */
+/** Each scope with the requests it allows, and whether the user has the permission that it needs too. */
 function scopeSection({ id, scopes }: Application, user: User | null, products: readonly ApiProduct[]): Html {
   const may = new Set(user?.permissions ?? []);
   const rows = scopes.map((scope) => {
@@ -119,7 +119,7 @@ function scopeSection({ id, scopes }: Application, user: User | null, products: 
   });
   return section({
     title: 'Scopes',
-    lead: 'What it may ask for, and whether its user has the permission that goes with it.',
+    lead: 'What its tokens may allow, and whether its user has the matching permission.',
     isPlain: true,
     content: table({
       caption: 'Scopes of the application',
@@ -127,7 +127,7 @@ function scopeSection({ id, scopes }: Application, user: User | null, products: 
       rows,
       empty: emptyState({
         title: 'It has no scopes',
-        text: 'Without a scope its tokens open nothing.',
+        text: 'Without a scope its tokens allow nothing.',
         action: linkButton({ href: `/applications/${id}/edit`, label: 'Pick scopes' }),
       }),
     }),

@@ -1,4 +1,4 @@
-/** `/applications`: the programs that may get tokens. */
+/** `/applications`: the programs that can get tokens. */
 import { type Html, html } from '../../http/html.ts';
 import type { ApplicationListing } from '../../store/directory.ts';
 import type { PageCall } from '../call.ts';
@@ -69,7 +69,7 @@ function applicationTable(call: PageCall, listed: readonly ApplicationListing[],
   });
 }
 
-/** Whether it can get tokens, and what will change by itself. */
+/** Whether it can get tokens, and when its old secret ends. */
 export function applicationBadges(
   now: number,
   application: Pick<ApplicationListing['application'], 'active' | 'previousSecretExpiresAt'> & {
@@ -91,7 +91,7 @@ export function applicationBadges(
 function firstApplication(call: PageCall): Html {
   return emptyState({
     title: 'No program can call yet',
-    text: html`<p>Register an application for each of your customers’ programs. It gets a client id and a secret, asks for access tokens with them, and calls your API with those.</p>`,
+    text: html`<p>Register an application for each of your customers’ programs. It gets a client id and a secret, exchanges them for access tokens, and calls your API with the tokens.</p>`,
     action: call.may('administrator') ? newButton() : html`<p class="quiet">An administrator can register one.</p>`,
   });
 }

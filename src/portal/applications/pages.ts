@@ -1,4 +1,4 @@
-/** The pages of applications: the programs that may get tokens, their credentials, and what is taken back from them. */
+/** The pages of applications: the programs that get tokens, with their credentials and tokens. */
 import type { Application } from '../../access/application.ts';
 import { applicationReader } from '../../access/applications.ts';
 import { TOKEN_VALIDITY_DEFAULT_SECONDS } from '../../kernel/limits/limits.ts';
@@ -27,7 +27,7 @@ export function applicationPages(dependencies: PageDependencies): PageRoute[] {
     nameOf: ({ name }: Application) => name,
     administration: applications,
   };
-  /** Text that is no user's name stays, so that it is refused together with all other problems. */
+  /** Text that is not a user name is passed on, so that it is refused together with all other problems. */
   const userIdOf = async (userName: string): Promise<string> => (await store.users.getByName(userName))?.id ?? userName;
 
   const switching = (verb: 'activate' | 'deactivate', done: string): PageRoute =>
@@ -86,7 +86,7 @@ export function applicationPages(dependencies: PageDependencies): PageRoute[] {
       const [user, products] = await Promise.all([store.users.get(application.userId), store.products.all()]);
       return applicationView(call, application, user, products);
     }),
-    switching('activate', 'It may get tokens again. Those it had stay refused.'),
+    switching('activate', 'It can get tokens again. Earlier tokens stay revoked.'),
     switching('deactivate', 'It gets no token any more, and those it has are refused.'),
     ...pages.form(
       '/applications/{id}/revoke-tokens',

@@ -1,4 +1,4 @@
-/** Client secrets: shown when an application is registered, and when a new one is made in place of it. */
+/** Client secrets: shown once when an application is registered and when its secret is replaced. */
 
 import type { Application } from '../../access/application.ts';
 import type { WithSecret } from '../../access/applications.ts';
@@ -40,7 +40,7 @@ export function secretPages({ pages, results, services: { applications }, public
   );
 }
 
-/** What the customer needs of an application that was just registered. */
+/** The credentials of a new application, with examples. */
 export function registeredView(made: WithSecret, publicUrl: string | null): View {
   return shownView(made, publicUrl, `${made.application.name} is registered`);
 }
@@ -55,24 +55,24 @@ function shownView({ application, clientSecret }: WithSecret, publicUrl: string 
   const content = html`${pageHeader({
     title,
     crumbs: crumbsTo(application),
-    lead: 'Give both to whoever runs the program. Only a hash of the secret is kept: it cannot be shown again, only replaced.',
+    lead: 'Give both to the operator of the program. Only a hash of the secret is stored, so it cannot be shown again, only replaced.',
     actions: [linkButton({ href: `/applications/${id}`, label: `Go to ${name}`, kind: 'primary' })],
   })}${section({
     title: 'Credentials',
     content: html`${definitionList([['Client id', copyable(clientId, 'client id')]])}${secretBox({
       label: 'Client secret',
       value: clientSecret,
-      note: 'Copy it now, into a place for secrets. It begins with sps_, so that scanners of source code find it where it should not be.',
+      note: 'Copy it now into a secret store. It begins with sps_, so that secret scanners find it in source code.',
     })}`,
   })}${section({
     title: 'Get a token',
-    lead: 'The program asks for a token, calls with it until it expires, and asks for the next one.',
+    lead: 'The program requests a token, uses it until it expires, and requests the next one.',
     content: codePanels('Get a token', tokenExamples(url, clientId, scopes)),
   })}`;
   return { title, content };
 }
 
-/** The secret stands in none of them: what is copied out of a page ends up in tickets. */
+/** None of them contains the secret: examples that are copied end up in tickets. */
 function tokenExamples(url: string, clientId: string, scopes: readonly string[]): { label: string; code: string }[] {
   const scope = scopes.slice(0, 3).join(' ');
   return [

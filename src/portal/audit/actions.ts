@@ -1,4 +1,4 @@
-/** What stands in the audit log, as people say it. */
+/** The actions of the audit log in words. */
 import type { AuditAction } from '../../resources/audit.ts';
 import type { Choice } from '../parts/fields.ts';
 
@@ -50,12 +50,12 @@ const ACTIONS: Readonly<Record<AuditAction, string>> = {
 
 const TEXTS: ReadonlyMap<string, string> = new Map(Object.entries(ACTIONS));
 
-/** One that no version of ours has words for is said by its name. */
+/** An unknown action is shown by its name. */
 export function actionText(action: string): string {
   return TEXTS.get(action) ?? action.replace('.', ': ').replaceAll('-', ' ');
 }
 
-/** To filter by; `asked` is what the address asks for, which may be the beginning of several, such as `webhook.`. */
+/** The choices of the filter. `asked` is the action in the address, which may be a prefix such as `webhook.`. */
 export function actionChoices(asked: string): readonly Choice[] {
   const known = [...TEXTS].map(([value, label]) => ({ value, label }));
   const other = asked === '' || TEXTS.has(asked) ? [] : [{ value: asked, label: asked }];

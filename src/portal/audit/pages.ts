@@ -1,4 +1,4 @@
-/** The audit log: who did what to which thing, and what differs since. */
+/** The audit log: who changed what, and how. */
 import { type Html, html } from '../../http/html.ts';
 import type { AuditFilter, AuditRecord } from '../../store/audit.ts';
 import type { PageDependencies } from '../dependencies.ts';

@@ -1,4 +1,4 @@
-/** `/products/{id}`: an API with its scopes and rules, and who holds them. */
+/** `/products/{id}`: an API product with its scopes, its rules, and the applications that hold them. */
 
 import type { Application } from '../../access/application.ts';
 import type { ApiProduct } from '../../access/catalogue.ts';
@@ -21,7 +21,7 @@ export function productView(call: PageCall, product: ApiProduct, holders: readon
     title: name,
     crumbs: [{ href: '/products', label: 'API products' }],
     badges: builtIn ? [builtInBadge()] : [],
-    lead: builtIn ? 'Part of Sallyport itself: written anew at every start, and never changed by hand.' : undefined,
+    lead: builtIn ? 'Part of Sallyport. It is rewritten at every start and cannot be changed.' : undefined,
     actions: [
       linkButton({ href: '/tester', label: 'Who could call this?' }),
       isMine ? linkButton({ href: `/products/${id}/edit`, label: 'Change', icon: 'edit' }) : null,
@@ -37,7 +37,7 @@ export function productView(call: PageCall, product: ApiProduct, holders: readon
     isMine
       ? section({
           title: 'Delete',
-          lead: 'Only where no application holds one of its scopes.',
+          lead: 'Possible only if no application holds one of its scopes.',
           content: buttonRow([
             linkButton({ href: `/products/${id}/delete`, label: 'Delete the product', icon: 'trash' }),
           ]),
@@ -71,7 +71,7 @@ function scopeSection(product: ApiProduct): Html {
       ]),
       empty: emptyState({
         title: 'No scopes',
-        text: 'Without scopes there is nothing that a program could be allowed.',
+        text: 'Without scopes, applications cannot use it.',
       }),
     }),
   });
@@ -80,7 +80,7 @@ function scopeSection(product: ApiProduct): Html {
 function ruleSection({ rules }: ApiProduct): Html {
   return section({
     title: 'Rules',
-    lead: 'Which request takes which scope. What no rule names is refused.',
+    lead: 'Which request needs which scope. A request that no rule matches is refused.',
     isPlain: true,
     content: table({
       caption: 'Rules',
@@ -96,7 +96,7 @@ function ruleSection({ rules }: ApiProduct): Html {
         html`<code>${scope}</code>`,
         permission === undefined ? html`<span class="quiet">as the scope</span>` : html`<code>${permission}</code>`,
       ]),
-      empty: emptyState({ title: 'No rules', text: 'Its scopes open nothing: no request is named.' }),
+      empty: emptyState({ title: 'No rules', text: 'Its scopes allow nothing, because no rule matches any request.' }),
     }),
   });
 }
@@ -104,7 +104,7 @@ function ruleSection({ rules }: ApiProduct): Html {
 function holderSection(holders: readonly Application[]): Html {
   return section({
     title: 'Applications',
-    lead: 'The first that hold one of its scopes.',
+    lead: 'The first applications that hold one of its scopes.',
     isPlain: true,
     content: table({
       caption: 'Applications that hold a scope of it',
@@ -115,7 +115,7 @@ function holderSection(holders: readonly Application[]): Html {
       ]),
       empty: emptyState({
         title: 'Nobody holds one',
-        text: 'Scopes are picked where an application is registered or changed.',
+        text: 'Choose scopes when you register or change an application.',
       }),
     }),
   });

@@ -1,4 +1,4 @@
-/** The pages of API products: what scopes there are, and which request takes which. */
+/** The pages of API products: their scopes, and the rules that say which request needs which scope. */
 
 import type { ApiProduct } from '../../access/catalogue.ts';
 import { productReader } from '../../access/products.ts';
@@ -60,7 +60,7 @@ export function productPages(dependencies: PageDependencies): PageRoute[] {
 function listView(call: PageCall, products: readonly ApiProduct[]): View {
   const content = html`${pageHeader({
     title: 'API products',
-    lead: 'The APIs that tokens open: each has scopes, and rules that say which request takes which scope. What no rule names is refused.',
+    lead: 'The APIs that accept tokens. Each has scopes, and rules that say which request needs which scope. A request that no rule matches is refused.',
     actions: [
       linkButton({ href: '/tester', label: 'Who could call this?' }),
       call.may('administrator')
@@ -81,7 +81,7 @@ function listView(call: PageCall, products: readonly ApiProduct[]): View {
       product.rules.length,
       time(product.updatedAt),
     ]),
-    // The built-in ones are always there.
+    // Never empty: there are always built-in products.
     empty: html``,
   })}`;
   return { title: 'API products', content };

@@ -1,4 +1,4 @@
-/** `/settings`: how this service is set up and where each setting came from, what it runs on, and a backup to download. */
+/** `/settings`: the configuration with the source of each setting, the versions, and a backup to download. */
 import { statSync } from 'node:fs';
 import { type Config, settingsGiven } from '../../config/config.ts';
 import { SETTING_NAMES, SETTINGS, type SettingName } from '../../config/names.ts';
@@ -53,7 +53,7 @@ export function settingsPages({ pages, config, db, vault, store, ids, clock, log
   ];
 }
 
-/** Each takes as much of the disk as the database, for as long as its client likes. Throws 503. */
+/** Bounds concurrent backups: each takes as much disk space as the database until its client has read it. Throws 503. */
 async function beginDownload(downloads: Downloads, now: number, signal: AbortSignal): Promise<Download> {
   const download = await downloads.begin(now, signal).catch((error: unknown) => {
     if (signal.aborted) throw new Refusal('unavailable', 'whoever asked for the backup has gone');
@@ -115,7 +115,7 @@ function shownValue(config: Config, name: SettingName): Html {
   return html`<code>${name === 'egressProxy' ? withoutCredentials(config) : Array.isArray(value) ? (given ?? `${value.length} blocks`) : String(value)}</code>`;
 }
 
-/** The proxy's URL may hold a password. */
+/** The URL of the proxy may contain a password. */
 function withoutCredentials({ egressProxy }: Config): string {
   const url = egressProxy === null ? null : URL.parse(egressProxy.reveal());
   return url === null ? '' : `${url.protocol}//${url.host}`;

@@ -29,7 +29,7 @@ export function signInPages(dependencies: PageDependencies): PageRoute[] {
   const invalid = async (call: OpenCall, refusal: Refusal): Promise<View> =>
     show(call, refusedForm(call.form, refusal));
   const throttled = throttledBy(dependencies);
-  /** Each question counts as a failure would: whoever puts many would have everybody else's forgotten. */
+  /** Each challenge counts like a failure: many of them would push out the challenges of others. */
   const questions = createThrottle(CHALLENGES_MAX);
   const enter = async (call: OpenCall, who: string, prove: Proof, refused: string): Promise<Redirect> => {
     const begun = await throttled({ network: networkOf(call.remoteAddress), clientId: who }, prove, refused);
@@ -99,12 +99,12 @@ export function signInPages(dependencies: PageDependencies): PageRoute[] {
   ];
 }
 
-/** Null for one that proves nothing. */
+/** Null for an invalid proof. */
 type Proof = () => Promise<NewSession | null>;
 
 /**
- * Lets a proof be tried unless too many failed before, and counts it where it fails. Asked again afterwards, so that tries made
- * side by side gain nothing; a session that was begun meanwhile is ended.
+ * Checks a proof unless too many failed before, and counts it if it fails. The throttle is asked again afterwards, so that concurrent
+ * tries gain nothing. A session that began meanwhile is ended.
  */
 function throttledBy({ throttle, clock, services: { sessions } }: PageDependencies) {
   return async (attempt: Attempt, prove: Proof, refused: string): Promise<NewSession> => {
@@ -122,10 +122,10 @@ function throttledBy({ throttle, clock, services: { sessions } }: PageDependenci
 }
 
 // Each the same for whatever is wrong.
-const PASSWORD_REFUSED = 'the user name or the password is not right, or the account may not sign in';
+const PASSWORD_REFUSED = 'the user name or password is wrong, or the account may not sign in';
 const PASSKEY_REFUSED = 'this passkey is not known here or was not shown in time, or its account may not sign in';
 
-/** Into the portal, with a cookie that nobody had before. */
+/** Redirects into the portal with a new cookie. */
 function signedIn({ token }: NewSession, next: string): Redirect {
   return { redirect: next, cookies: [setCookie(SESSION_COOKIE, token), clearCookie(VISITOR_COOKIE)] };
 }

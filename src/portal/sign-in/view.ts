@@ -1,4 +1,4 @@
-/** The page on which one signs in. */
+/** The sign-in page. */
 import { type Html, html } from '../../http/html.ts';
 import type { OpenCall, View } from '../call.ts';
 import { readCookie, SESSION_COOKIE } from '../cookies.ts';
@@ -10,9 +10,9 @@ import { icon } from '../parts/icon.ts';
 import { notice } from '../parts/notice.ts';
 
 type Circumstances = {
-  /** The browser will keep the cookie. */
+  /** Whether the browser keeps the cookie. */
   readonly isSecure: boolean;
-  /** The address has a host name, which passkeys need. */
+  /** Whether the address has a host name, which passkeys need. */
   readonly takesPasskeys: boolean;
 };
 
@@ -40,7 +40,7 @@ ${textField(state, { name: 'password', label: 'Password', type: 'password', isRe
   });
 }
 
-/** Shown by the script, without which no browser can be asked for a passkey. */
+/** Shown by the script, since passkeys need JavaScript. */
 function passkeyForm(call: OpenCall, state: FormState): Html {
   return html`<form method="post" action="/sign-in/passkey" class="form passkey-form" data-passkey="sign-in" data-options="/sign-in/passkey/options" hidden>${call.csrf}<input type="hidden" name="next" value="${state.value('next')}"><input type="hidden" name="response" value=""><p class="or"><span>or</span></p><p class="problem" data-passkey-problem role="alert" hidden></p><div class="buttons form-buttons">${submitButton({ label: 'Sign in with a passkey', kind: 'plain', icon: 'key' })}</div></form>`;
 }

@@ -1,4 +1,4 @@
-/** `/users/{id}`: an account, what its applications may do, and how its owner gets in. */
+/** `/users/{id}`: an account, its rights, its applications, and its access to the portal. */
 
 import type { Application } from '../../access/application.ts';
 import { isAllowed, requireRightsOfUser } from '../../access/containment.ts';
@@ -15,7 +15,7 @@ import { emptyState, table } from '../parts/table.ts';
 import { time } from '../parts/time.ts';
 import { ROLE_TEXTS, userBadges } from './list.ts';
 
-/** `applications` are the first that act as it; `sessions` is how many browsers are signed in. */
+/** `applications` are the first ones that act as the user. `sessions` is the number of signed-in browsers. */
 export function userView(call: PageCall, user: User, applications: readonly Application[], sessions: number): View {
   const { id, userName, active } = user;
   const mayChange = call.may('administrator') && isAllowed(() => requireRightsOfUser(call.acting, user));
@@ -104,7 +104,7 @@ function account({ id, email, constraints, createdAt, updatedAt }: User): Html {
 function permissions({ permissions: names }: User): Html {
   return section({
     title: 'Permissions',
-    lead: 'What applications that act as it may do, as far as their own scopes go.',
+    lead: 'What applications that act as this user may do, within their own scopes.',
     content: names.length === 0 ? html`<p class="quiet">None: its applications can do nothing.</p>` : tags(names),
   });
 }
@@ -136,7 +136,7 @@ function applicationSection(call: PageCall, { id }: User, applications: readonly
 function removal({ id }: User): Html {
   return section({
     title: 'Delete',
-    lead: 'Only where no application acts as it.',
+    lead: 'Possible only if no application acts as this user.',
     content: buttonRow([linkButton({ href: `/users/${id}/delete`, label: 'Delete the user', icon: 'trash' })]),
   });
 }

@@ -1,4 +1,4 @@
-/** `/users`: who may sign in, and the accounts that applications act as. */
+/** `/users`: people who sign in, and accounts that applications act as. */
 
 import type { Role, User } from '../../access/user.ts';
 import { type Html, html } from '../../http/html.ts';
@@ -16,7 +16,7 @@ import { readChoice } from '../query.ts';
 
 const PATH = '/users';
 
-/** What each role may do in the portal. The API knows permissions alone. */
+/** What each role may do in the portal. The API uses permissions, not roles. */
 export const ROLE_TEXTS: Readonly<Record<Role, { readonly label: string; readonly hint: string }>> = {
   administrator: { label: 'Administrator', hint: 'May do everything in the portal.' },
   operator: {
@@ -77,7 +77,7 @@ function userTable({ user: me }: PageCall, listed: readonly UserListing[]): Html
   });
 }
 
-/** Whether it is active, and whether anybody could sign in with it. */
+/** Whether the account is active, and whether it has a password. */
 export function userBadges({ active, role, passwordHash }: User): Html[] {
   const waits = active && role !== 'service' && passwordHash === null;
   return [stateBadge(active ? 'active' : 'inactive'), ...(waits ? [badge('caution', 'no password yet', 'clock')] : [])];

@@ -86,8 +86,11 @@ export function userPages(dependencies: PageDependencies): PageRoute[] {
       const [applications, open] = await Promise.all([store.applications.ofUser(user.id), sessions.ofUser(user.id)]);
       return userView(call, user, applications, open.length);
     }),
-    switching('activate', 'The account is active. What its applications had stays refused; they can get new tokens.'),
-    switching('deactivate', 'The account is signed out, and its applications are refused from the next call on.'),
+    switching(
+      'activate',
+      'The account is active. Earlier tokens of its applications stay revoked; they can get new ones.',
+    ),
+    switching('deactivate', 'The account is signed out. Its applications are refused from the next call on.'),
     pages.page({
       method: 'POST',
       path: '/users/{id}/invite',
@@ -156,8 +159,8 @@ function invitedView({ now }: PageCall, { id, userName, link, expiresAt }: Invit
     content: html`${secretBox({
       label: 'Invitation',
       value: link,
-      note: 'Whoever opens it can set the password of this account. Send it to its owner by a way that nobody else reads.',
-    })}${notice({ tone: 'info', text: html`It is good once, and expires ${relativeTime(expiresAt, now)}. An earlier one for this account is good no more.` })}`,
+      note: 'Whoever opens it can set the password of this account. Send it to its owner over a private channel.',
+    })}${notice({ tone: 'info', text: html`It works once and expires ${relativeTime(expiresAt, now)}. Earlier invitations for this account no longer work.` })}`,
   })}`;
   return { title, content };
 }
