@@ -24,7 +24,7 @@ const PRIVATE_WORDS: readonly PrivateWord[] = [
   {
     word: /\bdepartures?\b/i,
     instead: 'yield budget',
-    remaining: ['docs/benchmarks.md'],
+    remaining: [],
   },
   { word: /\bmanner\b/i, instead: 'concurrency limit', remaining: [] },
   { word: /\bheirs?\b/i, instead: 'file owner', remaining: ['src/data', 'src/store'] },
