@@ -190,7 +190,7 @@ function memberAt(body: unknown, path: string): unknown {
 }
 
 /** What was typed, or undefined for nothing. */
-export function typedText(sent: URLSearchParams, name: string): string | undefined {
+function typedText(sent: URLSearchParams, name: string): string | undefined {
   const typed = sent.get(name) ?? '';
   return typed.trim() === '' ? undefined : typed;
 }

@@ -69,11 +69,6 @@ function suggestion(offered: string | Pick<Choice, 'value' | 'label'>): Html {
   return html`<option value="${value}">${label}</option>`;
 }
 
-/** A number. The hint should give its bounds. */
-export function numberField(form: FormState, options: Omit<TextField, 'type'>): Html {
-  return textField(form, { ...options, type: 'number' });
-}
-
 /** Several lines. With `takesFile` the script can read a file into it. */
 export function textArea(
   form: FormState,
