@@ -50,7 +50,7 @@ export function judge(question: Case): Judgement {
  * A fault of the service before the request was sent is a failed attempt of the batch: it is recorded, retried, and dead after the last
  * attempt. It does not count against the endpoint.
  */
-export function judgeBrokenOff(question: Case): Judgement {
+function judgeBrokenOff(question: Case): Judgement {
   const { batch } = question;
   const refused = { status: null, ofContent: false, retryAfterMs: null };
   return ofBatchAlone(question, batch === null ? null : failedFate(question, batch, refused));
@@ -60,7 +60,7 @@ export function judgeBrokenOff(question: Case): Judgement {
  * A batch with an unreadable record is halved without an attempt until that record is alone, and then it is dead. The other records go
  * out. It does not count against the endpoint.
  */
-export function judgeUnreadable({ batch, progress, now, halfIds }: Case): Judgement {
+function judgeUnreadable({ batch, progress, now, halfIds }: Case): Judgement {
   const divisible = batch !== null && batch.lastOffset > batch.firstOffset;
   const fate: BatchFate = divisible ? { kind: 'halve', at: now, halfIds: halfIds() } : { kind: 'dead', at: now };
   return { fate: batch === null ? null : fate, health: healthOf(progress), event: null, stopReason: null };
@@ -70,7 +70,7 @@ export function judgeUnreadable({ batch, progress, now, halfIds }: Case): Judgem
  * The endpoint's URL changed while the attempt was under way, so the outcome says nothing about the new URL: a failure there neither
  * delays nor stops the webhook, and the batch is retried at the new URL at once.
  */
-export function judgeElsewhere(question: Case): Judgement {
+function judgeElsewhere(question: Case): Judgement {
   const { batch } = question;
   return ofBatchAlone(question, batch === null ? null : fateElsewhere(question, batch));
 }
@@ -208,7 +208,7 @@ const HEALTHY = {
 } as const;
 
 /** The health alone, without the rest of the progress. */
-export function healthOf({
+function healthOf({
   stateReason,
   stateDetail,
   sentAt,

@@ -12,7 +12,7 @@ import type { Progress, Webhook } from '../../src/webhooks/webhook.ts';
 import { batchOf, progressOf } from './attempts.ts';
 import { NOW } from './store.ts';
 
-export const LIMITS: SchedulerLimits = {
+const LIMITS: SchedulerLimits = {
   ...{ perEndpoint: 8, inFlight: 64, lingersMs: 1000, inFlightInAll: 256, claimed: 256, claimedInAll: 4096 },
 };
 

@@ -28,8 +28,6 @@ export const FILES_WATCH_MS = 1000;
 export const CHECKED_AT_START_BYTES: number = 64 * 1024 * 1024;
 /** How long a service whose database thread ended waits for its requests to be answered before it exits. */
 export const WRITER_END_STOP_MS = 1000;
-/** How long the service makes large bodies without their thread after that thread ended unexpectedly. */
-export const THREAD_RESTART_MS = 60_000;
 /** Pages of 4 KiB in the log at which it is copied into the file: by a server's thread, and by a command in the middle of a commit. */
 export const CHECKPOINT_PAGES = 1000;
 export const CHECKPOINT_PAGES_ALONE = 500;
