@@ -251,7 +251,6 @@ describe('users', () => {
     await page.getByText('in one browser').waitFor();
     await page.getByRole('button', { name: 'Sign out everywhere: grace' }).click();
     await page.getByText('nowhere').waitFor();
-    await guest.page.reload();
     await guest.page.waitForURL(/sign-in/);
   });
 
