@@ -1,10 +1,10 @@
 /** Batches from their claim to their settlement: the types that the dispatcher and the store share. */
+import type { Outcome, Timings } from '../outbound/outcome.ts';
 import type { AuditEntry } from '../resources/audit.ts';
 import type { Endpoint } from '../webhooks/endpoint.ts';
 import type { PgpKey } from '../webhooks/key.ts';
 import type { StateChange, Webhook, WebhookState } from '../webhooks/webhook.ts';
 import type { EnvelopeRecord } from '../wire/envelope.ts';
-import type { AttemptRecord } from './attempt.ts';
 
 /** Where deliveries go: a webhook with its endpoint and key. */
 export type DeliveryTarget = { readonly webhook: Webhook; readonly endpoint: Endpoint; readonly key: PgpKey | null };
@@ -89,4 +89,63 @@ export type Settlement = {
   readonly wakeAt: number | null;
   /** The webhook's next claim, in the same transaction, so that one commit separates two batches. Null: none. */
   readonly next: Claim | null;
+};
+
+/** An attempt that ended. */
+export type Sent = {
+  readonly startedAt: number;
+  /** With the first `RESPONSE_KEPT_BYTES` of the response body. */
+  readonly outcome: Outcome;
+  /** Secrets masked. */
+  readonly requestHeaders: Readonly<Record<string, string>>;
+};
+
+/** One request to send, under a lease. `batch` is null for a heartbeat. */
+export type Job = {
+  readonly webhookNumber: number;
+  readonly endpointId: string;
+  readonly batch: Batch | null;
+  /** The webhook was ordered when the job was claimed: no other job of it was under way, and no earlier record waited. */
+  readonly ordered: boolean;
+  readonly leaseExpiresAt: number;
+};
+
+/**
+ * The result of a job:
+ * - `sent`: an attempt, at the URL that the endpoint had then;
+ * - `cut off`: an attempt that the service ended, which does not count;
+ * - `broken off`: a fault of the service, before the endpoint saw a request;
+ * - `unreadable`: a record of the batch cannot be read;
+ * - `lost`: the lease was lost before the settlement, so that another claim owns the batch;
+ * - `release`: not tried, the batch is given back;
+ * - `discarded`: not tried, all its records were erased.
+ */
+export type Result =
+  | { readonly kind: 'sent'; readonly sent: Sent; readonly url: string }
+  | { readonly kind: 'cut off' | 'broken off' | 'unreadable'; readonly sent: Sent }
+  | { readonly kind: 'lost'; readonly sent: Sent | null }
+  | { readonly kind: 'release' | 'discarded' };
+
+export type Finished = { readonly job: Job; readonly result: Result };
+
+export type AttemptKind = 'delivery' | 'heartbeat' | 'test';
+
+export type AttemptRecord = {
+  readonly id: string;
+  readonly webhookNumber: number;
+  readonly kind: AttemptKind;
+  readonly batchId: string | null;
+  readonly firstOffset: number | null;
+  readonly lastOffset: number | null;
+  readonly attemptNumber: number;
+  readonly startedAt: number;
+  /** As sent, secrets masked. */
+  readonly requestHeaders: Readonly<Record<string, string>>;
+  readonly responseStatus: number | null;
+  readonly responseHeaders: Readonly<Record<string, string>> | null;
+  readonly responseBody: Uint8Array | null;
+  /** Null: delivered. */
+  readonly errorClass: string | null;
+  readonly errorMessage: string | null;
+  readonly timings: Timings;
 };

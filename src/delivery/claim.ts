@@ -3,25 +3,26 @@
  * is its own transaction, or the last part of the transaction that settles the webhook's previous work.
  */
 import type { Clock, Ids } from '../kernel/ids.ts';
-import { FULL_PAUSE_MS, LEASE_MARGIN_MS, WAITING_READ_MAX } from '../kernel/limits/delivery.ts';
+import { FULL_PAUSE_MS, LEASE_MARGIN_MS, OAUTH_TIMEOUT_MS, WAITING_READ_MAX } from '../kernel/limits/delivery.ts';
 import { BATCH_BYTES } from '../kernel/limits/limits.ts';
 import type { Log } from '../observe/log.ts';
 import { NEVER } from '../store/dispatch.ts';
+import { StaleWrite } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
-import { isRunnable, SESSION_MS, type StopReason } from '../webhooks/lifecycle.ts';
+import { isRunnable, SESSION_MS, type StopReason, stoppedProgress } from '../webhooks/lifecycle.ts';
+import { serviceStopEntry, stateChange } from '../webhooks/state-change.ts';
 import type { Progress, WebhookConfiguration } from '../webhooks/webhook.ts';
 import type { Batch, Claim, DeliveryTarget } from './batch.ts';
-import { attemptMs, recordsOf } from './job.ts';
 import {
   AT_ONCE,
   type Claimed,
   isSequential,
   type NextLook,
   type Room,
+  recordsOf,
   type Scheduler,
   whenSettled,
 } from './scheduler.ts';
-import { stopByService } from './stop.ts';
 
 /** A claim to write, and the jobs that are under a lease once it is written. */
 export type PlannedClaim = Claimed & { readonly claim: Claim };
@@ -41,14 +42,14 @@ type Dependencies = {
  * the claim: the next look reads it again.
  */
 export async function claimWork(dependencies: Dependencies, webhookNumber: number): Promise<Claimed | null> {
-  const { store, clock, ids, log, scheduler } = dependencies;
+  const { store, clock, scheduler } = dependencies;
   const target = await store.dispatch.target(webhookNumber);
   // A webhook that stopped since it was found due is no longer woken either.
   if (target === null || !isRunnable(target.webhook.progress.state)) return null;
   const now = clock();
   const reason = stopReason(target, now);
   if (reason !== null) {
-    await stopByService({ store, ids, log }, target, reason, now);
+    await stopByService(dependencies, target, reason, now);
     return null;
   }
   const planned = await planClaim(dependencies, target, scheduler.room(target.webhook, now));
@@ -177,6 +178,11 @@ function recordCount(batches: readonly Batch[]): number {
   return batches.reduce((sum, batch) => sum + recordsOf({ batch }), 0);
 }
 
+/** The longest that one attempt can take: it may request a token twice and post twice. */
+export function attemptMs({ webhook }: Pick<DeliveryTarget, 'webhook'>): number {
+  return webhook.timeoutSeconds * 2000 + OAUTH_TIMEOUT_MS * 2;
+}
+
 /** A claimed batch waits for those before it, so a lease lasts several attempts. */
 function leaseMs(target: DeliveryTarget): number {
   return attemptMs(target) * 4 + LEASE_MARGIN_MS;
@@ -223,4 +229,27 @@ export function cutBatches(
     records = 1;
   }
   return batches;
+}
+
+/**
+ * Stops a webhook for a reason that the service found. Its records stay pending. Writes the event and the audit entry too. Does nothing
+ * if the webhook changed since `target` was read.
+ */
+export async function stopByService(
+  { store, ids, log }: Pick<Dependencies, 'store' | 'ids' | 'log'>,
+  { webhook, endpoint }: DeliveryTarget,
+  reason: StopReason,
+  now: number,
+): Promise<void> {
+  const after = stoppedProgress(webhook.progress, 'stop', reason, now);
+  try {
+    const change = stateChange(webhook, after, ids);
+    const entry = serviceStopEntry(webhook, after, ids);
+    if (reason === 'endpoint_disabled') await store.webhooks.stopWithEndpoint(change, entry, endpoint.id);
+    else await store.webhooks.setState(change, entry);
+  } catch (error) {
+    if (error instanceof StaleWrite) return;
+    throw error;
+  }
+  log.warn({ webhookId: webhook.id, reason }, 'webhook stopped');
 }

@@ -15,7 +15,7 @@ import type { Log } from '../observe/log.ts';
 import { failure } from '../outbound/outcome.ts';
 import type { Store } from '../store/store.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
-import type { Batch, DeliveryTarget } from './batch.ts';
+import type { Batch, DeliveryTarget, Job, Result, Sent } from './batch.ts';
 import {
   type BatchBody,
   type BodyOrFailure,
@@ -27,12 +27,10 @@ import {
   makeBody,
   ownMemory,
 } from './body.ts';
-import { stopReason } from './claim.ts';
-import { attemptMs, type Job, type Result } from './job.ts';
+import { attemptMs, stopByService, stopReason } from './claim.ts';
 import type { LargeBodies } from './large-bodies.ts';
 import type { Scheduler } from './scheduler.ts';
-import type { Send, Sent } from './send.ts';
-import { stopByService } from './stop.ts';
+import type { Send } from './send.ts';
 
 export type Deliveries = {
   /** Never throws. */
@@ -157,7 +155,7 @@ async function carry(
   request: BodyRequest,
   reading: Reading,
 ): Promise<void> {
-  const { store, ids, log, send } = dependencies;
+  const { ids, log, send } = dependencies;
   const { job, ending, recalled, end } = delivery;
   const { webhookNumber, batch } = job;
   const { now } = request;
@@ -169,7 +167,7 @@ async function carry(
     return end({ kind: 'unreadable', sent: { startedAt: now, outcome, requestHeaders: {} } });
   }
   if (body === 'clear') {
-    await stopByService({ store, ids, log }, target, 'encryption_key_missing', now);
+    await stopByService(dependencies, target, 'encryption_key_missing', now);
     return end(RELEASED);
   }
   // The records were read before the recall.

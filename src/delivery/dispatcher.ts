@@ -11,6 +11,7 @@ import {
   DELIVERIES_IN_FLIGHT_IN_ALL,
   DELIVERIES_IN_FLIGHT_PER_ENDPOINT,
   DELIVERY_LINGERS_MS,
+  LOOK_LIMIT_MS,
   POLL_MS,
   UNCLAIMABLE_PAUSE_MS,
   WEBHOOKS_PER_ROUND,
@@ -22,11 +23,10 @@ import { StaleWrite } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
 import type { Webhook } from '../webhooks/webhook.ts';
+import type { Finished, Job } from './batch.ts';
 import { claimWork } from './claim.ts';
 import { createDeliver } from './deliver.ts';
-import type { Finished, Job } from './job.ts';
 import type { LargeBodies } from './large-bodies.ts';
-import { createLoop } from './loop.ts';
 import { createScheduler, isSequential } from './scheduler.ts';
 import type { Send } from './send.ts';
 import { createOutcomeQueue, createSettlementWriter, type ObserveSettled } from './settle.ts';
@@ -200,4 +200,77 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 /** Whether a webhook sends nothing for now: it does not run, or its next probe is not due. */
 function isHeldUp({ progress }: Webhook, now: number): boolean {
   return !isRunnable(progress.state) || (progress.probeAt !== null && progress.probeAt > now);
+}
+
+/** Looks for work when it is woken, at the time that the last look returned, and at every poll; one look at a time. */
+export type Loop = {
+  start(): void;
+  /** There may be work: looks at once, or once more after the current look. */
+  wake(): void;
+  /** Resolves when the current look is over. */
+  stop(): Promise<void>;
+  isRunning(): boolean;
+  /** Whether it runs and the current look is not stuck. */
+  isAlive(): boolean;
+};
+
+type LoopOptions = {
+  /** Looks once. Returns whether to look again at once, and otherwise the latest time of the next look. */
+  readonly look: () => Promise<{ readonly again: boolean; readonly nextAt: number | null }>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly pollMs: number;
+  /** Milliseconds by a clock that only grows; `performance.now` by default. */
+  readonly stopwatch?: () => number;
+};
+
+export function createLoop({ look, clock, log, pollMs, stopwatch = () => performance.now() }: LoopOptions): Loop {
+  let poll: NodeJS.Timeout | null = null;
+  let alarm: NodeJS.Timeout | undefined;
+  let round: Promise<void> | null = null;
+  let wanted = false;
+  let lookedAt = stopwatch();
+
+  const lookUntilDone = async (): Promise<void> => {
+    do {
+      wanted = false;
+      lookedAt = stopwatch();
+      const { again, nextAt } = await look();
+      wanted ||= again;
+      if (!wanted) setAlarm(nextAt);
+    } while (wanted && poll !== null);
+  };
+
+  /** Work that is due between two polls does not wait for the second. */
+  const setAlarm = (at: number | null): void => {
+    clearTimeout(alarm);
+    const inMs = at === null ? pollMs : Math.max(1, at - clock());
+    if (inMs < pollMs && poll !== null) alarm = setTimeout(wake, inMs);
+  };
+
+  const wake = (): void => {
+    wanted = true;
+    if (poll === null || round !== null) return;
+    round = lookUntilDone()
+      .catch((error: unknown) => log.error({ err: error }, 'the dispatcher could not look for work'))
+      .finally(() => {
+        round = null;
+      });
+  };
+
+  return {
+    wake,
+    start: () => {
+      poll = setInterval(wake, pollMs);
+      wake();
+    },
+    stop: async () => {
+      if (poll !== null) clearInterval(poll);
+      poll = null;
+      clearTimeout(alarm);
+      await round;
+    },
+    isRunning: () => poll !== null,
+    isAlive: () => poll !== null && (round === null || stopwatch() - lookedAt < LOOK_LIMIT_MS),
+  };
 }

@@ -13,10 +13,9 @@ import {
 } from '../webhooks/lifecycle.ts';
 import { serviceStopEntry, stateChange } from '../webhooks/state-change.ts';
 import type { Progress, StateChange, Webhook, WebhookConfiguration } from '../webhooks/webhook.ts';
-import type { Batch, BatchFate, Health, SettledBatch, Settlement } from './batch.ts';
-import type { Finished, Job, Result } from './job.ts';
+import type { Batch, BatchFate, Finished, Health, Job, Result, Sent, SettledBatch, Settlement } from './batch.ts';
 import { nextDelayMs, parseRetryAfter } from './retry.ts';
-import { attemptRecord, type Sent } from './send.ts';
+import { attemptRecord } from './send.ts';
 
 export type Judgement = {
   /** Null for a heartbeat, which carries no records. */

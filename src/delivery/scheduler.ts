@@ -5,8 +5,7 @@
  */
 import { FULL_PAUSE_MS } from '../kernel/limits/delivery.ts';
 import type { Webhook, WebhookConfiguration } from '../webhooks/webhook.ts';
-import type { SettledBatch } from './batch.ts';
-import { type Job, recordsOf } from './job.ts';
+import type { Job, SettledBatch } from './batch.ts';
 import { createRateLimiter } from './rate.ts';
 
 export type SchedulerLimits = {
@@ -280,6 +279,10 @@ export function createScheduler(limits: SchedulerLimits): Scheduler {
     },
     isIdle: () => begun === 0,
   };
+}
+
+export function recordsOf({ batch }: Pick<Job, 'batch'>): number {
+  return batch === null ? 0 : batch.lastOffset - batch.firstOffset + 1;
 }
 
 function mayStart(queue: Queue): boolean {

@@ -1,28 +1,35 @@
-/** Sends one attempt: builds the message, posts it, and makes the record of the attempt. */
+/** Sends one attempt (contract §5): signs it or adds a bearer token, posts it, and makes the record of the attempt. */
+import type { KeyObject } from 'node:crypto';
 import { RESPONSE_KEPT_BYTES } from '../kernel/limits/limits.ts';
+import type { Secret } from '../kernel/secret.ts';
+import { USER_AGENT } from '../kernel/version.ts';
 import { reasonOf } from '../outbound/attempt.ts';
 import { failure, type Outcome } from '../outbound/outcome.ts';
 import type { Transport } from '../outbound/transport.ts';
 import { clientCertificateOf } from '../webhooks/client-certificate.ts';
-import type { Endpoint } from '../webhooks/endpoint.ts';
+import { currentApiKey, type Endpoint, signingSecret, standardWebhookSecrets } from '../webhooks/endpoint.ts';
 import type { WebhookConfiguration } from '../webhooks/webhook.ts';
-import type { AttemptRecord } from './attempt.ts';
-import type { BodyOrFailure } from './body.ts';
-import { buildMessage, type Message, type MessageParts, maskedHeaders } from './message.ts';
+import { signDelivery, signingKey } from '../wire/delivery-signature.ts';
+import { standardWebhookHeaders } from '../wire/standard-webhooks.ts';
+import type { AttemptRecord, Sent } from './batch.ts';
+import type { Body, BodyOrFailure } from './body.ts';
 import type { BearerToken, OauthTokens } from './oauth.ts';
 
-export type Sent = {
-  readonly startedAt: number;
-  /** With the first `RESPONSE_KEPT_BYTES` of the response body. */
-  readonly outcome: Outcome;
-  /** Secrets masked. */
-  readonly requestHeaders: Readonly<Record<string, string>>;
+/** One attempt to send. */
+type Parts = {
+  readonly webhook: Pick<WebhookConfiguration, 'customHeaders' | 'standardWebhooks' | 'timeoutSeconds'>;
+  readonly endpoint: Endpoint;
+  readonly batchId: string;
+  readonly body: BodyOrFailure;
+  /** The time of this attempt, in epoch milliseconds: every attempt is signed anew. */
+  readonly now: number;
 };
 
-/** `body` may be a failure to make it. `now` is the time of the attempt, in epoch milliseconds. */
-type Parts = Omit<MessageParts, 'webhook' | 'body'> & {
-  readonly webhook: MessageParts['webhook'] & Pick<WebhookConfiguration, 'timeoutSeconds'>;
-  readonly body: BodyOrFailure;
+type Message = {
+  readonly url: URL;
+  /** In the order in which they are sent. Without `authorization` until the bearer token is added. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
 };
 
 /** Sends one attempt. Never throws: failures are outcomes. */
@@ -38,11 +45,7 @@ type Dependencies = {
 export function createSend({ transport, oauth, onFault }: Dependencies): Send {
   const post = ({ url, headers, body }: Message, parts: Parts, signal: AbortSignal | undefined): Promise<Outcome> =>
     transport.post({
-      url,
-      headers,
-      body,
-      signal,
-      headDecides: true,
+      ...{ url, headers, body, signal, headDecides: true },
       timeoutMs: parts.webhook.timeoutSeconds * 1000,
       clientCertificate: clientCertificateOf(parts.endpoint),
     });
@@ -57,19 +60,21 @@ export function createSend({ transport, oauth, onFault }: Dependencies): Send {
     for (let round = 1; ; round += 1) {
       const bearer = await unlessGivenUp(oauth.token(endpoint), signal);
       if (!bearer.ok) return { outcome: bearer, message };
-      const authorized = withBearer(message, bearer.token);
+      const headers = { ...message.headers, authorization: `Bearer ${bearer.token}` };
+      const authorized = { ...message, headers };
       const outcome = await post(authorized, parts, signal);
-      if (!isUnauthorized(outcome)) return { outcome, message: authorized };
-      oauth.drop(endpoint, bearer.token);
-      if (round === 2) return { outcome, message: authorized };
+      const isUnauthorized = !outcome.ok && outcome.answer?.status === 401;
+      if (isUnauthorized) oauth.drop(endpoint, bearer.token);
+      if (!isUnauthorized || round === 2) return { outcome, message: authorized };
     }
   };
 
   return async (parts, signal) => {
     const { body, now: startedAt } = parts;
     if (!body.ok) return { startedAt, outcome: body, requestHeaders: {} };
-    const message = buildMessage({ ...parts, body });
-    const sent = isOauth(parts.endpoint)
+    const message = buildMessage(parts, body);
+    const isOauth = parts.endpoint.oauthClientId !== null;
+    const sent = isOauth
       ? await postWithBearer(message, parts, signal)
       : { outcome: await post(message, parts, signal), message };
     const { outcome } = sent;
@@ -119,14 +124,49 @@ export function attemptRecord(identity: AttemptIdentity, { startedAt, outcome, r
   };
 }
 
-function isOauth(endpoint: Endpoint): boolean {
-  return endpoint.oauthClientId !== null;
+function buildMessage({ webhook, endpoint, batchId, now }: Parts, { bytes, headers: content }: Body): Message {
+  const url = urlOf(endpoint);
+  const { customHeaders } = webhook;
+  const headers: Record<string, string> = {
+    'user-agent': USER_AGENT,
+    'x-api-key': currentApiKey(endpoint, now).reveal(),
+    ...content,
+    ...(endpoint.oauthClientId === null &&
+      signDelivery({ url, secret: keyOf(signingSecret(endpoint, now)), content, customHeaders })),
+  };
+  for (const { name, value } of customHeaders) headers[name] = value;
+  if (webhook.standardWebhooks) {
+    const secrets = standardWebhookSecrets(endpoint, now).map((one) => one.reveal());
+    Object.assign(headers, standardWebhookHeaders({ id: batchId, at: now, body: bytes, secrets }));
+  }
+  return { url, body: bytes, headers };
 }
 
-function withBearer(message: Message, token: string): Message {
-  return { ...message, headers: { ...message.headers, authorization: `Bearer ${token}` } };
+/** One key for each cached secret. */
+const KEYS = new WeakMap<Secret, KeyObject>();
+
+function keyOf(secret: Secret): KeyObject {
+  const known = KEYS.get(secret);
+  if (known !== undefined) return known;
+  const key = signingKey(secret.reveal());
+  KEYS.set(secret, key);
+  return key;
 }
 
-function isUnauthorized(outcome: Outcome): boolean {
-  return !outcome.ok && outcome.errorClass === 'http_status' && outcome.answer?.status === 401;
+/** One parsed URL for each cached endpoint. */
+const URLS = new WeakMap<Endpoint, URL>();
+
+function urlOf(endpoint: Endpoint): URL {
+  const known = URLS.get(endpoint);
+  if (known !== undefined) return known;
+  const url = new URL(endpoint.url);
+  URLS.set(endpoint, url);
+  return url;
+}
+
+/** Headers as they are stored and shown. The API key and bearer tokens are secrets; a signature of one request is not. */
+function maskedHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const masked: Record<string, string> = { ...headers, 'x-api-key': '[secret]' };
+  if (headers.authorization?.startsWith('Bearer ')) masked.authorization = 'Bearer [secret]';
+  return masked;
 }

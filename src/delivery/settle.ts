@@ -16,10 +16,8 @@ import { ConstraintViolation, StaleWrite } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
 import type { StateChange, Webhook } from '../webhooks/webhook.ts';
-import type { AttemptRecord } from './attempt.ts';
-import type { DeliveryTarget, SettledBatch } from './batch.ts';
+import type { AttemptRecord, DeliveryTarget, Finished, SettledBatch } from './batch.ts';
 import { type PlannedClaim, planClaim, stopReason } from './claim.ts';
-import type { Finished } from './job.ts';
 import { conclude } from './judge.ts';
 import type { Scheduler } from './scheduler.ts';
 

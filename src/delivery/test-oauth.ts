@@ -8,7 +8,7 @@ import { adviceFor, type Timings } from '../outbound/outcome.ts';
 import type { Transport } from '../outbound/transport.ts';
 import type { Administration } from '../resources/administration.ts';
 import type { Endpoint } from '../webhooks/endpoint.ts';
-import { parseJson, requestToken } from './oauth-request.ts';
+import { parseJson, requestToken } from './oauth.ts';
 
 export type OauthTest = {
   readonly at: number;

@@ -1,7 +1,6 @@
 /** Streams settled attempts to readers, for live pages. Without readers it costs nothing. A slow reader misses some and learns how many. */
 
-import type { AttemptRecord } from '../delivery/attempt.ts';
-import type { BatchFate } from '../delivery/batch.ts';
+import type { AttemptRecord, BatchFate } from '../delivery/batch.ts';
 import type { ObserveSettled } from '../delivery/settle.ts';
 import { FEED_BUFFERED } from '../kernel/limits/portal.ts';
 

@@ -1,6 +1,6 @@
 /** Deliveries as people see them: records with the state of their batch, their attempts, and replays. */
 
-import type { AttemptRecord } from '../delivery/attempt.ts';
+import type { AttemptRecord } from '../delivery/batch.ts';
 import type { DeliveryAddress } from '../kernel/ids.ts';
 import type { AuditEntry } from '../resources/audit.ts';
 import type { Delivery, DeliveryState } from '../webhooks/delivery.ts';

@@ -1,6 +1,6 @@
 /** Deliveries as resources (contract §4): reading and replaying them. */
 import { z } from 'zod';
-import type { AttemptRecord } from '../delivery/attempt.ts';
+import type { AttemptRecord } from '../delivery/batch.ts';
 import { type Clock, deliveryAddress, type Ids } from '../kernel/ids.ts';
 import { ATTEMPTS_SHOWN } from '../kernel/limits/limits.ts';
 import { Refusal } from '../kernel/refusal.ts';

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Batch } from '../../src/delivery/batch.ts';
-import type { Finished, Job } from '../../src/delivery/job.ts';
+import type { Batch, Finished, Job } from '../../src/delivery/batch.ts';
 import { type Conclusion, conclude } from '../../src/delivery/judge.ts';
 import { createIds } from '../../src/kernel/ids.ts';
 import { randomBytes } from '../../src/kernel/random.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { Job } from '../../src/delivery/job.ts';
+import type { Job } from '../../src/delivery/batch.ts';
 import { AT_ONCE, isSequential, whenSettled } from '../../src/delivery/scheduler.ts';
 import type { WebhookState } from '../../src/webhooks/webhook.ts';
 import { batchOf } from '../support/attempts.ts';

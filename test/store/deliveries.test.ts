@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import fc from 'fast-check';
-import type { AttemptRecord } from '../../src/delivery/attempt.ts';
+import type { AttemptRecord } from '../../src/delivery/batch.ts';
 import { createIds, type DeliveryAddress, deliveryAddress, deliveryId, firstRowKeyAt } from '../../src/kernel/ids.ts';
 import { ATTEMPTS_LOOKED_THROUGH } from '../../src/kernel/limits/log.ts';
 import { NO_TIMINGS } from '../../src/outbound/outcome.ts';

@@ -1,7 +1,6 @@
 /** The log of a webhook cut into batches, and what became of them, through the verbs that the dispatcher uses. */
 
-import type { AttemptRecord } from '../../src/delivery/attempt.ts';
-import type { Batch, BatchFate } from '../../src/delivery/batch.ts';
+import type { AttemptRecord, Batch, BatchFate } from '../../src/delivery/batch.ts';
 import type { NewEvent } from '../../src/events/event.ts';
 import { NO_TIMINGS } from '../../src/outbound/outcome.ts';
 import { batchOf } from './attempts.ts';

@@ -1,5 +1,5 @@
 /** A scheduler, jobs for it, and those that it starts. */
-import type { Job } from '../../src/delivery/job.ts';
+import type { Job } from '../../src/delivery/batch.ts';
 import {
   AT_ONCE,
   type Claimed,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { AttemptRecord } from '../../src/delivery/attempt.ts';
+import type { AttemptRecord } from '../../src/delivery/batch.ts';
 import { NO_TIMINGS } from '../../src/outbound/outcome.ts';
 import { viewAttempt, viewDelivery } from '../../src/webhooks/deliveries.ts';
 import type { Delivery, DeliveryState } from '../../src/webhooks/delivery.ts';

@@ -1,6 +1,6 @@
 /** One attempt of a delivery: request, response, timings, and advice after a failure. */
 
-import type { AttemptRecord } from '../../delivery/attempt.ts';
+import type { AttemptRecord } from '../../delivery/batch.ts';
 import { type Html, html } from '../../http/html.ts';
 import { RESPONSE_KEPT_BYTES } from '../../kernel/limits/limits.ts';
 import { adviceFor, type ErrorClass } from '../../outbound/outcome.ts';

@@ -1,6 +1,6 @@
 /** `/deliveries/{id}`: one delivery with its history and its payload. */
 
-import type { AttemptRecord } from '../../delivery/attempt.ts';
+import type { AttemptRecord } from '../../delivery/batch.ts';
 import { type Html, html } from '../../http/html.ts';
 import { ATTEMPTS_SHOWN } from '../../kernel/limits/limits.ts';
 import type { DeliveryContent } from '../../store/deliveries.ts';

@@ -1,6 +1,6 @@
 /** The state of a delivery in a sentence, with advice if something has to be done. */
 
-import type { AttemptRecord } from '../../delivery/attempt.ts';
+import type { AttemptRecord } from '../../delivery/batch.ts';
 import { type Html, html } from '../../http/html.ts';
 import { adviceFor, type ErrorClass } from '../../outbound/outcome.ts';
 import type { Delivery } from '../../webhooks/delivery.ts';

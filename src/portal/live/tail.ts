@@ -1,12 +1,11 @@
 /** The latest attempts of one webhook or of all, updated live. */
 
-import type { AttemptRecord } from '../../delivery/attempt.ts';
+import type { AttemptRecord } from '../../delivery/batch.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { TAIL_EVERY_MS, TAIL_SHOWN } from '../../kernel/limits/portal.ts';
 import type { AttemptFeed, FeedPiece } from '../../observe/attempt-feed.ts';
 import { outcomeBadge } from '../deliveries/attempt.ts';
-import type { StreamEvent } from '../event-stream.ts';
-import { pause } from '../event-stream.ts';
+import { pause, type StreamEvent } from '../event-stream.ts';
 import { countOf } from '../parts/number.ts';
 import { spanText, time } from '../parts/time.ts';
 

@@ -1,6 +1,6 @@
 /** The result of a test event: whether it arrived, the request and the response, and advice. */
 
-import type { AttemptRecord } from '../../delivery/attempt.ts';
+import type { AttemptRecord } from '../../delivery/batch.ts';
 import { type Html, html } from '../../http/html.ts';
 import { adviceFor, type ErrorClass } from '../../outbound/outcome.ts';
 import { attemptDetails } from '../deliveries/attempt.ts';

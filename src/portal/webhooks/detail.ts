@@ -1,6 +1,6 @@
 /** `/webhooks/{id}`: the state of a webhook, its figures, and its actions. */
 
-import { attemptMs } from '../../delivery/job.ts';
+import { attemptMs } from '../../delivery/claim.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
 import { STATUS_EVERY_SECONDS, TEST_MARGIN_MS } from '../../kernel/limits/portal.ts';
 import type { WebhookListing } from '../../store/directory.ts';

@@ -1,6 +1,6 @@
 /** The pages of webhooks: the list, one webhook with its actions, and its forms. */
 
-import type { AttemptRecord } from '../../delivery/attempt.ts';
+import type { AttemptRecord } from '../../delivery/batch.ts';
 import { type Html, html } from '../../http/html.ts';
 import { CHOICES_MAX, DEAD_COUNTED_BATCHES, STATES_SHOWN } from '../../kernel/limits/portal.ts';
 import { Refusal } from '../../kernel/refusal.ts';

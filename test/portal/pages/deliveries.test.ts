@@ -1,7 +1,7 @@
 /** What pages say of deliveries and attempts, case by case. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { AttemptRecord } from '../../../src/delivery/attempt.ts';
+import type { AttemptRecord } from '../../../src/delivery/batch.ts';
 import { type Html, html } from '../../../src/http/html.ts';
 import { createIds } from '../../../src/kernel/ids.ts';
 import { RESPONSE_KEPT_BYTES } from '../../../src/kernel/limits/limits.ts';

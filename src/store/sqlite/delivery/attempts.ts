@@ -1,6 +1,6 @@
 /** Attempts (`attempt`): every request to a receiver and its outcome. */
 
-import type { AttemptKind, AttemptRecord } from '../../../delivery/attempt.ts';
+import type { AttemptKind, AttemptRecord } from '../../../delivery/batch.ts';
 import { firstRowKeyAt, isUuidV7, rowKeyOf, rowKeyTime } from '../../../kernel/ids.ts';
 import { BATCH_RECORDS_MAX } from '../../../kernel/limits/limits.ts';
 import { ATTEMPTS_LOOKED_THROUGH, BATCH_BEGUN_MS } from '../../../kernel/limits/log.ts';
