@@ -5,11 +5,11 @@ import type { ReadRecords } from '../store/dispatch.ts';
 import { DatabaseUnavailable } from '../store/errors.ts';
 import type { EventTypeStore } from '../store/events.ts';
 import { encryptionNeed } from '../webhooks/encryption-rule.ts';
-import { type ContentHeaders, contentHeaders } from '../wire/delivery-signature.ts';
 import type { EnvelopeRecord } from '../wire/envelope.ts';
 import { type EnvelopeToEncode, encodeEnvelope } from '../wire/envelope-encoding.ts';
 import { encodePayload, type PayloadEncoding } from '../wire/payload.ts';
 import { keyErrorCode } from '../wire/pgp.ts';
+import { type ContentHeaders, contentHeaders } from '../wire/signing.ts';
 import type { DeliveryTarget, LogRecord } from './batch.ts';
 
 /** Everything but the records. `now` is the time of the attempt, in epoch milliseconds. Plain values, so that it can be sent to a thread. */

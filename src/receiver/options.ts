@@ -1,8 +1,7 @@
 /** What a receiver is told, and the check that it can be used as told. */
 import { RECEIVED_BODY_BYTES } from '../kernel/limits/limits.ts';
-import { givenSecret } from '../wire/given-secret.ts';
 import type { Decrypt } from '../wire/payload-decoding.ts';
-import { pathAndQuery } from '../wire/signature.ts';
+import { givenSecret, pathAndQuery } from '../wire/signature.ts';
 import type { MessageHead, MessageHeadVerdict } from '../wire/standard-webhooks-verification.ts';
 import type { Delivery, RecordOf } from './delivery.ts';
 import type { Refusal } from './refusals.ts';

@@ -5,7 +5,7 @@ import { refuseField } from '../kernel/refusal.ts';
 import { type Secret, secret } from '../kernel/secret.ts';
 import { isObject } from '../kernel/validation.ts';
 import type { MergePatch } from '../resources/input.ts';
-import { givenSecret } from '../wire/given-secret.ts';
+import { givenSecret } from '../wire/signature.ts';
 import { currentApiKey, type Endpoint } from './endpoint.ts';
 import type { EndpointBody, EndpointInput } from './endpoint-schema.ts';
 

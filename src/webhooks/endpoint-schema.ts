@@ -11,7 +11,7 @@ import {
 import { displayName, id, instant, isoInstant, withoutControls } from '../kernel/schemas.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
 import { choiceFilter, type ListRules, TRUE_OR_FALSE, textFilter } from '../resources/list-rules.ts';
-import { givenSecret } from '../wire/given-secret.ts';
+import { givenSecret } from '../wire/signature.ts';
 import { currentApiKey, type Endpoint, signingSecretCreatedAt, type Verification } from './endpoint.ts';
 
 const apiKey = z.string().regex(/^[0-9a-fA-F]{32}$/, 'must be 32 hexadecimal digits');

@@ -3,10 +3,16 @@
  * the content hash is checked before the body is read, so that a forged request costs only its headers.
  */
 import { SIGNATURE_TOLERANCE_SECONDS } from '../kernel/limits/limits.ts';
-import { parseImfFixdate } from './date.ts';
 import { type HeaderPairs, type HeaderRecord, lowerCaseHeaders } from './headers.ts';
-import { parseAuthorization, REQUIRED_SIGNED_HEADERS, SIGNATURE_SCHEME, secretKey, stringToSign } from './signature.ts';
-import { ageProblem } from './tolerance.ts';
+import {
+  ageProblem,
+  parseAuthorization,
+  parseImfFixdate,
+  REQUIRED_SIGNED_HEADERS,
+  SIGNATURE_SCHEME,
+  secretKey,
+  stringToSign,
+} from './signature.ts';
 import { failure, type Verdict } from './verdict.ts';
 import { equalText, hmacSha256Base64, sha256Base64 } from './web-hash.ts';
 

@@ -2,7 +2,9 @@
  * Decodes a body as its headers say (contract §5 "Encodings"): decrypt, then decompress. The inverse of `payload.ts`, on any runtime with
  * `DecompressionStream`.
  */
-import { gunzip } from './gunzip.ts';
+
+import { GUNZIP_SLICE_BYTES } from '../kernel/limits/limits.ts';
+import { readChunks } from './bytes.ts';
 import { type HeaderPairs, type HeaderRecord, lowerCaseHeaders } from './headers.ts';
 import { type Failure, failure, type Verdict } from './verdict.ts';
 
@@ -89,3 +91,17 @@ export function tooLarge(what: string, maxBytes: number): Failure<'too_large'> {
 }
 
 const ENCRYPTED = 'x-content-encrypted';
+
+/** Decompresses one gzip member (RFC 1952). Of a zip bomb, it produces at most `maxBytes` and the content of one slice. */
+function gunzip(bytes: Uint8Array, maxBytes: number): Promise<Uint8Array | 'broken' | 'too large'> {
+  let at = 0;
+  // In slices, because some runtimes decompress a whole chunk before the first byte can be read.
+  const slices = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      if (at >= bytes.length) return controller.close();
+      controller.enqueue(bytes.subarray(at, at + GUNZIP_SLICE_BYTES));
+      at += GUNZIP_SLICE_BYTES;
+    },
+  });
+  return readChunks(slices.pipeThrough(new DecompressionStream('gzip')), maxBytes);
+}

@@ -1,6 +1,6 @@
 /**
- * The layout of the HMAC signature (contract §5 "HMAC"): the text to sign, the bytes of the key, and the `Authorization` header. It hashes
- * nothing and uses nothing of Node's, so it runs on any JavaScript runtime.
+ * The layout of the HMAC signature (contract §5 "HMAC"): the text to sign, the bytes of the key, the `Authorization` header, and the date.
+ * It hashes nothing and uses nothing of Node's, so it runs on any JavaScript runtime.
  */
 import { AUTHORIZATION_BYTES, SIGNED_HEADERS_MAX } from '../kernel/limits/limits.ts';
 import { decodeStrictBase64 } from './base64.ts';
@@ -30,6 +30,16 @@ export function secretKey(secret: string): Uint8Array {
   return decodeStrictBase64(secret) ?? new TextEncoder().encode(secret);
 }
 
+/**
+ * Removes the prefix of `whsec_<Base64>` (contract §4) and returns any other text unchanged. Returns null if the prefix is not followed by
+ * strict Base64: the secret was cut or mistyped, and no signature made with it would verify.
+ */
+export function givenSecret(text: string): string | null {
+  if (!text.startsWith('whsec_')) return text;
+  const secret = text.slice('whsec_'.length);
+  return decodeStrictBase64(secret) === null ? null : secret;
+}
+
 /** The request target as sent: path and query in their original case, without the fragment. */
 export function pathAndQuery(url: URL): string {
   return url.pathname + url.search;
@@ -53,4 +63,31 @@ export function parseAuthorization(text: string): SignedAuthorization | null {
   const signedHeaders = names.split(';');
   const distinct = new Set(signedHeaders).size === signedHeaders.length;
   return distinct && signedHeaders.length <= SIGNED_HEADERS_MAX ? { signedHeaders, signature } : null;
+}
+
+/** The date format of HTTP, IMF-fixdate (RFC 9110 §5.6.7): `Sat, 21 Nov 2026 05:00:00 GMT`, from epoch milliseconds, rounded down to the second. For the years 0 to 9999. */
+export function formatImfFixdate(at: number): string {
+  return new Date(at).toUTCString();
+}
+
+/**
+ * Parses exactly an IMF-fixdate into epoch milliseconds. Returns null for any other text: a wrong weekday, a day that does not exist, the
+ * obsolete formats of RFC 9110, the leap second `:60`, and years before 100.
+ */
+export function parseImfFixdate(text: string): number | null {
+  // The engine parses many more formats, but writes only this one.
+  const at = Date.parse(text);
+  return !Number.isNaN(at) && formatImfFixdate(at) === text ? at : null;
+}
+
+/**
+ * Bounds how long a captured request can be replayed. Null if `at` is within the tolerance of `now` (both in epoch milliseconds), otherwise a message such as `date is 412 s old, 300 s allowed`.
+ * Compares whole seconds, because that is the precision on the wire.
+ */
+export function ageProblem(what: string, at: number, now: number, toleranceSeconds: number): string | null {
+  const ageSeconds = Math.floor(now / 1000) - Math.floor(at / 1000);
+  // Written so that a clock or a tolerance of NaN accepts nothing.
+  if (Math.abs(ageSeconds) <= toleranceSeconds) return null;
+  const relation = ageSeconds > 0 ? `${ageSeconds} s old` : `${-ageSeconds} s ahead of this clock`;
+  return `${what} is ${relation}, ${toleranceSeconds} s allowed`;
 }

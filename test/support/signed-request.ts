@@ -1,11 +1,10 @@
 /** Requests as the service sends them, made by the sender's half of src/wire, to be sent as they are or with one thing wrong. */
 import { randomBytes } from 'node:crypto';
-import { contentHeaders, signDelivery } from '../../src/wire/delivery-signature.ts';
 import type { EnvelopeRecord } from '../../src/wire/envelope.ts';
 import { encodeEnvelope } from '../../src/wire/envelope-encoding.ts';
 import { encodePayload } from '../../src/wire/payload.ts';
 import type { CustomHeader } from '../../src/wire/signature.ts';
-import { standardWebhookHeaders } from '../../src/wire/standard-webhooks.ts';
+import { contentHeaders, signDelivery, standardWebhookHeaders } from '../../src/wire/signing.ts';
 
 export type HeaderPair = readonly [name: string, value: string];
 

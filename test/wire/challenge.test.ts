@@ -11,7 +11,7 @@ import {
 } from '../../src/wire/challenge.ts';
 import { answerChallenge, challengeHeader } from '../../src/wire/challenge-answer.ts';
 import { pathAndQuery } from '../../src/wire/signature.ts';
-import { standardWebhookHeaders } from '../../src/wire/standard-webhooks.ts';
+import { standardWebhookHeaders } from '../../src/wire/signing.ts';
 import { verifyStandardWebhook } from '../../src/wire/standard-webhooks-verification.ts';
 import { signingVectors } from '../support/vectors.ts';
 

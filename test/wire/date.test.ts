@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { formatImfFixdate, parseImfFixdate } from '../../src/wire/date.ts';
+import { formatImfFixdate, parseImfFixdate } from '../../src/wire/signature.ts';
 
 const YEAR_100 = Date.UTC(100, 0, 1);
 const YEAR_10000 = Date.UTC(10_000, 0, 1);

@@ -3,14 +3,13 @@ import { execFileSync } from 'node:child_process';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { encodeBase64 } from '../../src/wire/base64.ts';
-import { parseImfFixdate } from '../../src/wire/date.ts';
-import { contentHeaders, signDelivery } from '../../src/wire/delivery-signature.ts';
 import {
   type DeliveryFailureCode,
   type DeliveryToVerify,
   verifyDelivery,
 } from '../../src/wire/delivery-verification.ts';
-import { pathAndQuery } from '../../src/wire/signature.ts';
+import { parseImfFixdate, pathAndQuery } from '../../src/wire/signature.ts';
+import { contentHeaders, signDelivery } from '../../src/wire/signing.ts';
 import { type DeliveryVector, signingVectors } from '../support/vectors.ts';
 
 const AT = Date.parse('2026-11-21T05:00:00Z');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
-import { standardWebhookHeaders } from '../../src/wire/standard-webhooks.ts';
+import { standardWebhookHeaders } from '../../src/wire/signing.ts';
 import {
   type MessageFailureCode,
   type MessageToVerify,

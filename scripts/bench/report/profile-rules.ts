@@ -52,7 +52,7 @@ export const LOOP_RULES: readonly Rule[] = [
     what: 'handing statements to the writing thread',
     url: /^src\/store\/sqlite\/driver\/thread-writer\.ts$/,
   },
-  { what: 'hashes and signatures', url: /^(node:(internal\/)?crypto(\/|$)|src\/wire\/(web-)?hash\.ts$)/ },
+  { what: 'hashes and signatures', url: /^(node:(internal\/)?crypto(\/|$)|src\/wire\/(web-hash|signing)\.ts$)/ },
   { what: "Node's http, net, streams and timers", url: /^node:/ },
   { what: 'undici', url: /^(node_modules\/undici\/|wasm:)/ },
   { what: 'metrics and log', url: /^node_modules\/(prom-client|pino[^/]*|sonic-boom)\// },
