@@ -1,8 +1,6 @@
 /** Maps the error codes of Node, OpenSSL and undici to the closed list of outcomes. */
 
 import { errors } from 'undici';
-import { EGRESS_REFUSED } from './egress.ts';
-import { EXHAUSTED } from './exhausted.ts';
 import type { ErrorClass } from './outcome.ts';
 
 export type Classified = { readonly errorClass: ErrorClass; readonly message: string };
@@ -27,7 +25,6 @@ export function certificateWanted(cause: unknown): Error {
 export function classifyError(error: unknown): Classified {
   const { code, syscall, message, errorClass } = describe(error);
   if (errorClass !== undefined) return { errorClass, message };
-  if (code === EGRESS_REFUSED) return { errorClass: 'egress_refused', message };
   // undici's message for a status of 101.
   if (code === 'UND_ERR_SOCKET' && message.startsWith('bad ')) {
     const what = 'the receiver answered what had not been asked for: another protocol';
@@ -52,6 +49,13 @@ export function classifyAnswerError(error: unknown): Classified {
 
 function said({ message }: Pick<Classified, 'message'>, code: string): string {
   return `${message} (${code || 'no code'})`;
+}
+
+/** This machine or process has no resources left for a connection: file descriptors, memory. */
+const EXHAUSTED = /^(?:EMFILE|ENFILE|ENOMEM|ENOBUFS|EAI_MEMORY|OUT_OF_MEM)$/;
+
+export function isExhausted(error: unknown): boolean {
+  return EXHAUSTED.test(describe(error).code);
 }
 
 type Rule = Classified & { readonly codes: RegExp };

@@ -4,9 +4,8 @@ import type { LookupAddress } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { type SecureContext, type TLSSocket, connect as tlsConnect } from 'node:tls';
 import { ADDRESS_ATTEMPT_MS } from '../kernel/limits/limits.ts';
-import { certificateWanted, classifyError, deliveryError } from './classify.ts';
+import { certificateWanted, classifyError, deliveryError, isExhausted } from './classify.ts';
 import { type EgressPolicy, guardedLookup, isLiteral, resolveChecked } from './egress.ts';
-import { isExhausted } from './exhausted.ts';
 import { type ConnectProxy, openTunnel } from './proxy.ts';
 import type { Resolve } from './resolve.ts';
 import { lacksCertificate, tlsOptions } from './tls.ts';
@@ -25,7 +24,7 @@ export type Destination = { readonly host: string; readonly port: number; readon
 export type ConnectSteps = { dnsMs: number | null; connectMs: number | null; tlsMs: number | null };
 
 /**
- * Rejects with Node's error, or one of class `proxy`, or `EGRESS_REFUSED`. Has no time-out of its own: `signal`
+ * Rejects with Node's error, or one of class `proxy` or `egress_refused`. Has no time-out of its own: `signal`
  * destroys whatever is under way.
  */
 export async function openConnection(

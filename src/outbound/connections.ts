@@ -1,19 +1,23 @@
 /**
- * The kept-alive connections of one origin. Each is an undici client of its own, so that the steps of opening it are
- * measured for the request that waited for them, and a request that fails takes down one connection and no other.
+ * The kept-alive connections of one origin, and the exchange of a request and its response on each. Each is an undici client of its own,
+ * so that the steps of opening it are measured for the request that waited for them, and a request that fails closes no other connection.
  */
 
+import type { IncomingHttpHeaders } from 'node:http';
 import type { TLSSocket } from 'node:tls';
-import { Client } from 'undici';
+import { Client, type Dispatcher } from 'undici';
 import { LARGE_BODY_BYTES } from '../kernel/limits/delivery.ts';
 import {
   CONNECTIONS_PER_ORIGIN_MAX,
   IDLE_CONNECTION_MAX_MS,
   IDLE_CONNECTION_MS,
   RESPONSE_HEADER_BYTES,
+  RESPONSE_READ_BYTES,
 } from '../kernel/limits/limits.ts';
+import { deliveryError } from './classify.ts';
 import { type ConnectSteps, type Destination, openConnection, type Way } from './connect.ts';
 import { boundIncoming, type Incoming } from './incoming.ts';
+import type { Answer } from './outcome.ts';
 import { lacksCertificate } from './tls.ts';
 
 export type Connection = {
@@ -132,4 +136,100 @@ export function createConnections(origin: string, destination: Destination, way:
       await Promise.all([...idle].map(drop));
     },
   };
+}
+
+/** `reusable`: the response was read completely; `error`: why it was not. */
+export type ExchangeEnd = { readonly reusable: boolean; readonly error?: unknown };
+
+export type Exchange = {
+  /** The response so far; null before its head. */
+  answer(): Answer | null;
+  /** From writing the request to the head of the response, in milliseconds. */
+  firstByteMs(): number | null;
+  /** Whether an open connection has the request. */
+  started(): boolean;
+};
+
+type Listener = {
+  /** The final head of the response has arrived. */
+  readonly onHead: () => void;
+  /**
+   * Called once, unless the connection is discarded first: after the last byte, on a failure, or when more than `RESPONSE_READ_BYTES`
+   * have arrived. The rest is then not read, and the connection must be discarded.
+   */
+  readonly onEnd: (end: ExchangeEnd) => void;
+};
+
+/**
+ * Sends a request over `connection`, which has no other request. `path`: with the query; `headers`: name, value, name, value, …, which the
+ * caller must not change.
+ */
+export function startExchange(
+  connection: Connection,
+  request: { readonly path: string; readonly headers: string[]; readonly body: Uint8Array },
+  { onHead, onEnd }: Listener,
+): Exchange {
+  const chunks: Uint8Array[] = [];
+  let head: Pick<Answer, 'status' | 'headers'> | null = null;
+  let bytes = 0;
+  let complete = false;
+  let startedAt: number | null = null;
+  let headAt: number | null = null;
+
+  const handler: Dispatcher.DispatchHandler = {
+    onRequestStart() {
+      startedAt = performance.now();
+      connection.begin();
+    },
+    onResponseStart(_controller, status, headers) {
+      // `incoming.ts` removes interim responses; one that remains is not in the usual form of HTTP.
+      if (status < 200) return onEnd({ reusable: false, error: NOT_PASSED_OVER });
+      headAt = performance.now();
+      head = { status, headers: joined(headers) };
+      onHead();
+    },
+    onResponseData(_controller, chunk) {
+      const room = RESPONSE_READ_BYTES - bytes;
+      if (room > 0) chunks.push(chunk.subarray(0, room));
+      bytes += Math.min(chunk.length, room);
+      if (chunk.length > room) onEnd({ reusable: false });
+    },
+    onResponseEnd() {
+      complete = true;
+      onEnd({ reusable: true });
+    },
+    onResponseError(_controller, error) {
+      onEnd({ reusable: false, error });
+    },
+  };
+  connection.client.dispatch({ method: 'POST', ...request }, handler);
+  return {
+    answer: () => (head === null ? null : { ...head, body: concatenated(chunks, bytes), truncated: !complete }),
+    firstByteMs: () => (headAt === null || startedAt === null ? null : Math.round(headAt - startedAt)),
+    started: () => startedAt !== null,
+  };
+}
+
+const NOT_PASSED_OVER = deliveryError(
+  'malformed_response',
+  'the receiver sent an interim answer (1xx) in a form that is not read',
+);
+
+/** undici passes repeated headers as a list. */
+function joined(headers: IncomingHttpHeaders): Record<string, string> {
+  const pairs = Object.entries(headers).map(([name, value = '']) => [
+    name,
+    typeof value === 'string' ? value : value.join(', '),
+  ]);
+  return Object.fromEntries(pairs);
+}
+
+function concatenated(chunks: readonly Uint8Array[], bytes: number): Uint8Array {
+  const whole = new Uint8Array(bytes);
+  let at = 0;
+  for (const chunk of chunks) {
+    whole.set(chunk, at);
+    at += chunk.length;
+  }
+  return whole;
 }

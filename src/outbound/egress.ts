@@ -7,6 +7,7 @@
 import type { LookupAddress, LookupOptions } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { carriedIpv4, rangeOf } from './address-ranges.ts';
+import { deliveryError } from './classify.ts';
 import { type Cidr, cidrContains, formatAddress, parseAddress, unmapped } from './ip-address.ts';
 import { type Resolve, systemResolve } from './resolve.ts';
 
@@ -17,9 +18,6 @@ export type EgressPolicy = { readonly allow: readonly Cidr[] };
 export type EgressVerdict =
   | { readonly ok: true }
   | { readonly ok: false; readonly range: string; readonly description: string };
-
-/** The `code` of the error that `guardedLookup` and `resolveChecked` fail with when an address is refused. */
-export const EGRESS_REFUSED = 'EGRESS_REFUSED';
 
 /**
  * Judges one address. IPv6 forms that carry an IPv4 address are judged by it, and the allow list may name either: the
@@ -64,7 +62,7 @@ export function isLiteral(host: string): boolean {
 
 /**
  * Resolves a name and checks every address of the answer: one that is refused refuses the name, and no answer or a
- * failing resolver is a failure. Rejects with `code` `EGRESS_REFUSED` or the DNS error's.
+ * failing resolver is a failure. Rejects with an error of class `egress_refused`, or with the resolver's error.
  */
 export async function resolveChecked(
   hostname: string,
@@ -75,7 +73,7 @@ export async function resolveChecked(
   if (answers.length === 0) throw dnsError('ENOTFOUND', hostname);
   for (const { address } of answers) {
     const verdict = addressVerdict(address, policy);
-    if (!verdict.ok) throw Object.assign(new Error(`${hostname}: ${verdict.description}`), { code: EGRESS_REFUSED });
+    if (!verdict.ok) throw deliveryError('egress_refused', `${hostname}: ${verdict.description}`);
   }
   // The family comes from the checked text, not from the resolver.
   return answers.map(({ address }) => ({ address, family: address.includes(':') ? 6 : 4 }));
@@ -105,10 +103,11 @@ function isWanted(family: number, { family: wanted }: LookupOptions): boolean {
   return wanted === undefined || wanted === 0 || family === (wanted === 'IPv6' ? 6 : wanted === 'IPv4' ? 4 : wanted);
 }
 
-/** A failure without a code would be classified as a fault of the service. */
+/** A failure of the resolver without a code would be classified as a fault of the service. */
 function asDnsError(error: unknown, hostname: string): NodeJS.ErrnoException {
-  const coded = error instanceof Error && 'code' in error && typeof error.code === 'string';
-  return coded ? (error as NodeJS.ErrnoException) : dnsError('EAI_FAIL', hostname);
+  const known =
+    error instanceof Error && ('errorClass' in error || ('code' in error && typeof error.code === 'string'));
+  return known ? (error as NodeJS.ErrnoException) : dnsError('EAI_FAIL', hostname);
 }
 
 function dnsError(code: string, hostname: string): NodeJS.ErrnoException {

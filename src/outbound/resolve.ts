@@ -16,7 +16,7 @@ import {
   SLOW_LOOKUP_MS,
 } from '../kernel/limits/limits.ts';
 import { createLru } from '../kernel/lru.ts';
-import { isExhausted } from './exhausted.ts';
+import { isExhausted } from './classify.ts';
 
 type Options = {
   /** Looks one name up, without a time-out. */

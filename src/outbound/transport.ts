@@ -1,18 +1,22 @@
 /**
- * Sends requests to receivers: HTTPS only, addresses guarded, every step bounded in time and bytes (contract §5).
- * Every result is an outcome.
+ * Sends requests to receivers: HTTPS only, addresses guarded, every step bounded in time and bytes (contract §5). Every result is an
+ * outcome.
  */
-
 import { createHash } from 'node:crypto';
 import type { SecureContext } from 'node:tls';
-import { ORIGINS_MAX } from '../kernel/limits/limits.ts';
+import { BODY_AFTER_HEAD_MS, CONNECTIONS_PER_ORIGIN_MAX, ORIGINS_MAX } from '../kernel/limits/limits.ts';
 import { createLru } from '../kernel/lru.ts';
-import { attempt } from './attempt.ts';
-import { classifyError, deliveryError } from './classify.ts';
-import type { Destination } from './connect.ts';
-import { type Connections, createConnections } from './connections.ts';
-import { bareHost, type EgressPolicy, hostVerdict } from './egress.ts';
-import { failure, type Outcome } from './outcome.ts';
+import { type Classified, certificateWanted, classifyAnswerError, classifyError, deliveryError } from './classify.ts';
+import {
+  type Connection,
+  type Connections,
+  createConnections,
+  type Exchange,
+  type ExchangeEnd,
+  startExchange,
+} from './connections.ts';
+import { bareHost, type EgressPolicy, hostVerdict, isLiteral } from './egress.ts';
+import { type Answer, type ErrorClass, failure, type Outcome, type Timings } from './outcome.ts';
 import { parseProxyUrl } from './proxy.ts';
 import type { Resolve } from './resolve.ts';
 import { type ClientCertificate, makeSecureContext, readAuthorities } from './tls.ts';
@@ -72,16 +76,15 @@ export function createTransport({ egress, caPem, proxyUrl, resolve }: TransportO
 
   /** Throws what `classifyError` understands. */
   function send({
-    url,
     headers,
-    clientCertificate = null,
+    clientCertificate,
     signal = closing.signal,
     ...request
   }: TransportRequest): Promise<Outcome> {
     if (closing.signal.aborted) throw deliveryError('internal', 'the service is stopping');
-    if (url.protocol !== 'https:') throw deliveryError('internal', 'only https URLs are sent to');
-    const { connections } = originOf(url, clientCertificate);
-    return attempt({ ...request, url, headers: flat(headers), signal }, connections);
+    if (request.url.protocol !== 'https:') throw deliveryError('internal', 'only https URLs are sent to');
+    const { connections } = originOf(request.url, clientCertificate ?? null);
+    return attempt({ ...request, headers: flat(headers), signal }, connections);
   }
 
   /** A connection made with one client certificate never carries a request with another, or none. */
@@ -98,15 +101,16 @@ export function createTransport({ egress, caPem, proxyUrl, resolve }: TransportO
     // Node calls no `lookup` for an IP literal, so it is checked here, once: it never changes.
     const verdict = hostVerdict(url.hostname, egress);
     if (!verdict.ok) throw deliveryError('egress_refused', verdict.description);
-    return { key, connections: createConnections(url.origin, destination(url, client), way) };
+    const destination = {
+      host: bareHost(url.hostname),
+      port: Number(url.port || 443),
+      secureContext: contextOf(client),
+    };
+    return { key, connections: createConnections(url.origin, destination, way) };
   }
 
-  function destination(url: URL, client: ClientCertificate | null): Destination {
-    const secureContext = client === null ? forAll() : makeSecureContext(authorities, client);
-    return { host: bareHost(url.hostname), port: Number(url.port || 443), secureContext };
-  }
-
-  function forAll(): SecureContext {
+  function contextOf(client: ClientCertificate | null): SecureContext {
+    if (client !== null) return makeSecureContext(authorities, client);
     withoutCertificate ??= makeSecureContext(authorities, null);
     return withoutCertificate;
   }
@@ -154,4 +158,124 @@ function isFlat(headers: TransportRequest['headers']): headers is readonly strin
 
 function fingerprint({ certificate, privateKey }: ClientCertificate): string {
   return createHash('sha256').update(`${certificate}\0${privateKey}`).digest('base64');
+}
+
+/** `headers` are flat and stay unchanged until the end. */
+type AttemptRequest = Omit<TransportRequest, 'headers' | 'signal'> & {
+  readonly headers: string[];
+  readonly signal: AbortSignal;
+};
+
+/** Waits for a connection, sends the request and gives the connection back. Ends after `timeoutMs` at any step. */
+function attempt(request: AttemptRequest, connections: Connections): Promise<Outcome> {
+  const { url, headers, body, timeoutMs, headDecides = false, signal } = request;
+  return new Promise((resolve) => {
+    const startedAt = performance.now();
+    let connection: Connection | null = null;
+    let exchange: Exchange | null = null;
+    let stopWaiting = (): void => {};
+    let settled = false;
+
+    const settle = (end: ExchangeEnd): void => {
+      if (settled) return;
+      settled = true;
+      clearTimeout(timer);
+      ended.delete(cancel);
+      stopWaiting();
+      const steps = connection?.steps ?? { dnsMs: null, connectMs: null, tlsMs: null };
+      const totalMs = Math.round(performance.now() - startedAt);
+      const timings = { ...steps, firstByteMs: exchange?.firstByteMs() ?? null, totalMs };
+      const answer = exchange?.answer() ?? null;
+      if (connection !== null) end.reusable ? connections.release(connection) : connections.discard(connection);
+      const classify = exchange?.started() ? classifyAnswerError : classifyError;
+      resolve(
+        answer !== null && headDecides
+          ? statusOutcome(answer, timings)
+          : outcomeOf(connection === null ? end : explained(end, connection, answer), answer, timings, classify),
+      );
+    };
+    const fail = (errorClass: ErrorClass, message: string): void => {
+      settle({ reusable: false, error: deliveryError(errorClass, message) });
+    };
+    let timer = setTimeout(() => {
+      fail('timeout', `no complete answer within ${timeoutMs} ms: ${whereabouts(connection, exchange, url)}`);
+    }, timeoutMs);
+    const onHead = (): void => {
+      const remainingMs = timeoutMs - (performance.now() - startedAt);
+      if (!headDecides || remainingMs <= BODY_AFTER_HEAD_MS) return;
+      // The outcome is decided. The rest of the body only fills the attempt's record and takes up a connection.
+      clearTimeout(timer);
+      timer = setTimeout(() => settle({ reusable: false }), BODY_AFTER_HEAD_MS);
+    };
+    const cancel = (): void => {
+      fail('internal', `${reasonOf(signal)} before the answer: ${whereabouts(connection, exchange, url)}`);
+    };
+    const ended = cancelled(signal);
+
+    if (signal.aborted) return cancel();
+    ended.add(cancel);
+    stopWaiting = connections.acquire((taken) => {
+      connection = taken;
+      exchange = startExchange(taken, { path: url.pathname + url.search, headers, body }, { onHead, onEnd: settle });
+    });
+  });
+}
+
+/** Why a request was ended: the reason passed to `abort`, if it is a text. */
+export function reasonOf(signal: AbortSignal): string {
+  return typeof signal.reason === 'string' ? signal.reason : 'the service stopped';
+}
+
+/** The callbacks of each signal: a listener for each of many requests would cost 3 µs a request. */
+const CANCELLED = new WeakMap<AbortSignal, Set<() => void>>();
+
+function cancelled(signal: AbortSignal): Set<() => void> {
+  const known = CANCELLED.get(signal);
+  if (known !== undefined) return known;
+  const cancels = new Set<() => void>();
+  CANCELLED.set(signal, cancels);
+  const tellAll = (): void => {
+    for (const cancel of [...cancels]) cancel();
+  };
+  signal.addEventListener('abort', tellAll, { once: true });
+  return cancels;
+}
+
+/** A receiver that requires a client certificate may close the connection right after it opens; TLS 1.3 allows it no earlier. */
+function explained(end: ExchangeEnd, { steps, lacksCertificate }: Connection, answer: Answer | null): ExchangeEnd {
+  const isRefusal =
+    lacksCertificate && steps !== null && answer === null && classifyError(end.error).errorClass === 'reset';
+  return isRefusal ? { ...end, error: certificateWanted(end.error) } : end;
+}
+
+function outcomeOf(
+  end: ExchangeEnd,
+  answer: Answer | null,
+  timings: Timings,
+  classify: (error: unknown) => Classified,
+): Outcome {
+  if (end.error !== undefined || answer === null) {
+    const { errorClass, message } = classify(end.error);
+    return failure(errorClass, message, { answer, timings });
+  }
+  return statusOutcome(answer, timings);
+}
+
+function statusOutcome(answer: Answer, timings: Timings): Outcome {
+  if (answer.status >= 200 && answer.status < 300) return { ok: true, answer, timings };
+  return failure('http_status', `the receiver answered ${answer.status}`, { answer, timings });
+}
+
+/** The step at which a request timed out. */
+function whereabouts(connection: Connection | null, exchange: Exchange | null, url: URL): string {
+  if (exchange?.firstByteMs() != null) return 'the answer was being read';
+  if (exchange?.started()) return 'the receiver had not begun to answer';
+  const steps = connection?.steps;
+  if (steps == null) return `all ${CONNECTIONS_PER_ORIGIN_MAX} connections to the receiver were in use`;
+  if (steps.connectMs === null) {
+    return steps.dnsMs === null && !isLiteral(bareHost(url.hostname))
+      ? 'the host name was being resolved'
+      : 'the connection was being opened';
+  }
+  return 'the TLS handshake was under way';
 }
