@@ -5,7 +5,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type DeliveryAddress, firstRowKeyAt, rowKeyTime } from '../../../kernel/ids.ts';
 import { BATCH_RECORDS_MAX } from '../../../kernel/limits/limits.ts';
-import { LOG_DISORDER_RECORDS, READ_PER_WEBHOOK, WEBHOOKS_AT_ONCE } from '../../../kernel/limits/log.ts';
+import { LOG_DISORDER_RECORDS, PLACES_AHEAD, READ_PER_WEBHOOK, WEBHOOKS_AT_ONCE } from '../../../kernel/limits/log.ts';
 import type { FoundOffsets } from '../../deliveries.ts';
 import type { Database, Parameters } from '../driver/database.ts';
 
@@ -153,7 +153,7 @@ export async function placesInState(
  */
 export function placesInStateOfAll(db: Database, state: BatchState, { from, before }: KeyRange): Places {
   let last = before;
-  return async (limit) => {
+  const read = async (limit: number): Promise<Place[]> => {
     let page: Place[] = [];
     const numbers = (await db.all(state === 'dead' ? WITH_DEAD : WITH_PENDING, {})).map(({ number }) => Number(number));
     for (const [at, webhookNumber] of numbers.entries()) {
@@ -171,6 +171,13 @@ export function placesInStateOfAll(db: Database, state: BatchState, { from, befo
     }
     last = page.at(-1) ?? last;
     return page;
+  };
+  // Reading on means that few records match: every read visits all webhooks, so later reads are larger.
+  let ahead: Place[] | null = null;
+  return async (limit) => {
+    if (ahead === null) ahead = await read(limit);
+    else if (ahead.length === 0) ahead = await read(PLACES_AHEAD);
+    return ahead.splice(0, limit);
   };
 }
 
