@@ -14,7 +14,7 @@ export const LOG_DISORDER_MS = 60_000;
 /** Records that a list of all webhooks reads of one webhook at a time, and webhooks per turn of the event loop. */
 export const READ_PER_WEBHOOK = 64;
 export const WEBHOOKS_AT_ONCE = 50;
-/** Positions that such a list reads at a time after its first page. */
+/** Positions that such a list reads at a time at most. */
 export const PLACES_AHEAD = 5000;
 /** Entries of the audit log examined per turn of the event loop. */
 export const AUDIT_EXAMINED_AT_ONCE = 2000;

@@ -172,11 +172,14 @@ export function placesInStateOfAll(db: Database, state: BatchState, { from, befo
     last = page.at(-1) ?? last;
     return page;
   };
-  // Reading on means that few records match: every read visits all webhooks, so later reads are larger.
-  let ahead: Place[] | null = null;
+  // Every read visits all webhooks, so each is four times as large as the one before.
+  let ahead: Place[] = [];
+  let size = 0;
   return async (limit) => {
-    if (ahead === null) ahead = await read(limit);
-    else if (ahead.length === 0) ahead = await read(PLACES_AHEAD);
+    if (ahead.length === 0) {
+      size = Math.max(limit, Math.min(4 * size, PLACES_AHEAD));
+      ahead = await read(size);
+    }
     return ahead.splice(0, limit);
   };
 }
