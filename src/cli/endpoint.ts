@@ -2,8 +2,7 @@
 import { SECRET_OVERLAP_MAX_SECONDS } from '../kernel/limits/limits.ts';
 import { definedFields, validate } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
-import { OWN_SETTINGS } from '../webhooks/advice.ts';
-import type { Endpoint } from '../webhooks/endpoint.ts';
+import { type Endpoint, OWN_SETTINGS } from '../webhooks/endpoint.ts';
 import {
   ENDPOINT_LIST,
   type EndpointBody,

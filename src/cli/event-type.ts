@@ -1,5 +1,5 @@
 /** `sallyport event-type …`: the event types to which webhooks subscribe. */
-import type { EventType } from '../events/event-type.ts';
+import type { EventType } from '../events/event.ts';
 import { type EventTypeBody, eventTypeReader, viewEventType } from '../events/event-types.ts';
 import { definedFields } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';

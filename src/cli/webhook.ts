@@ -3,11 +3,10 @@
 import { definedFields, validate } from '../kernel/validation.ts';
 import type { ErrorClass } from '../outbound/outcome.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
-import { OWN_SETTINGS } from '../webhooks/advice.ts';
 import { viewAttempt } from '../webhooks/deliveries.ts';
-import { viewWebhook, WEBHOOK_LIST } from '../webhooks/view.ts';
+import { OWN_SETTINGS } from '../webhooks/endpoint.ts';
 import type { Webhook } from '../webhooks/webhook.ts';
-import { replayInput, type WebhookBody, webhookReader } from '../webhooks/webhook-schema.ts';
+import { replayInput, viewWebhook, WEBHOOK_LIST, type WebhookBody, webhookReader } from '../webhooks/webhook-schema.ts';
 import type { Command, CommandGroup, Invocation, Operand } from './command.ts';
 import { UsageError } from './errors.ts';
 import { readJsonObject } from './input.ts';

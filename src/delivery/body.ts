@@ -1,10 +1,10 @@
 /** The body of a delivery (contract §5): from the records of a batch to bytes with their headers. */
 
+import { encryptionNeed } from '../events/event.ts';
 import { type Failure, failure } from '../outbound/outcome.ts';
 import type { ReadRecords } from '../store/dispatch.ts';
 import { DatabaseUnavailable } from '../store/errors.ts';
 import type { EventTypeStore } from '../store/events.ts';
-import { encryptionNeed } from '../webhooks/encryption-rule.ts';
 import type { EnvelopeRecord } from '../wire/envelope.ts';
 import { type EnvelopeToEncode, encodeEnvelope } from '../wire/envelope-encoding.ts';
 import { encodePayload, type PayloadEncoding } from '../wire/payload.ts';

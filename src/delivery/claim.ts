@@ -9,8 +9,14 @@ import type { Log } from '../observe/log.ts';
 import { NEVER } from '../store/dispatch.ts';
 import { StaleWrite } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
-import { isRunnable, SESSION_MS, type StopReason, stoppedProgress } from '../webhooks/lifecycle.ts';
-import { serviceStopEntry, stateChange } from '../webhooks/state-change.ts';
+import {
+  isRunnable,
+  SESSION_MS,
+  type StopReason,
+  serviceStopEntry,
+  stateChange,
+  stoppedProgress,
+} from '../webhooks/lifecycle.ts';
 import type { Progress, WebhookConfiguration } from '../webhooks/webhook.ts';
 import type { Batch, Claim, DeliveryTarget } from './batch.ts';
 import {

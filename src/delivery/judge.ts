@@ -9,9 +9,10 @@ import {
   type LifecycleEvent,
   nextState,
   type StopReason,
+  serviceStopEntry,
+  stateChange,
   stoppedProgress,
 } from '../webhooks/lifecycle.ts';
-import { serviceStopEntry, stateChange } from '../webhooks/state-change.ts';
 import type { Progress, StateChange, Webhook, WebhookConfiguration } from '../webhooks/webhook.ts';
 import type { Batch, BatchFate, Finished, Health, Job, Result, Sent, SettledBatch, Settlement } from './batch.ts';
 import { nextDelayMs, parseRetryAfter } from './retry.ts';

@@ -5,8 +5,13 @@ import type { Secret } from '../kernel/secret.ts';
 import { USER_AGENT } from '../kernel/version.ts';
 import { failure, type Outcome } from '../outbound/outcome.ts';
 import { reasonOf, type Transport } from '../outbound/transport.ts';
-import { clientCertificateOf } from '../webhooks/client-certificate.ts';
-import { currentApiKey, type Endpoint, signingSecret, standardWebhookSecrets } from '../webhooks/endpoint.ts';
+import {
+  clientCertificateOf,
+  currentApiKey,
+  type Endpoint,
+  signingSecret,
+  standardWebhookSecrets,
+} from '../webhooks/endpoint.ts';
 import type { WebhookConfiguration } from '../webhooks/webhook.ts';
 import { signDelivery, signingKey, standardWebhookHeaders } from '../wire/signing.ts';
 import type { AttemptRecord, Sent } from './batch.ts';

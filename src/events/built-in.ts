@@ -1,8 +1,7 @@
 /** Sallyport's own event types (contract §4): read-only, written at every start. */
 
 import type { Store } from '../store/store.ts';
-import type { EventType } from './event-type.ts';
-import { EMPLOYEE_CATEGORY } from './event-types.ts';
+import { EMPLOYEE_CATEGORY, type EventType } from './event.ts';
 
 type BuiltInEventType = Pick<EventType, 'id' | 'name' | 'description' | 'encryptionRequired'>;
 

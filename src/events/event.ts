@@ -1,4 +1,4 @@
-/** A new event: its identity, its instant, and its data as the JSON text that is sent. */
+/** Events and their types: their shapes, and the rules that need nothing else. Pure, except for the ids it draws. */
 import type { Ids } from '../kernel/ids.ts';
 
 export type EventDraft = {
@@ -24,7 +24,7 @@ export function makeEvent(draft: EventDraft, { ids, now }: { readonly ids: Ids; 
 
 /** Employee events are about the employee, whoever publishes them (contract §4). */
 function subjectOf({ type, data }: EventDraft): string | null {
-  return type.startsWith('employee.') && typeof data.userId === 'string' ? data.userId : null;
+  return type.startsWith(EMPLOYEE_CATEGORY) && typeof data.userId === 'string' ? data.userId : null;
 }
 
 /** An event before it is stored. */
@@ -50,3 +50,41 @@ export type Idempotency = {
 
 /** An accepted event. A duplicate has the id of the earlier event with the same idempotency key. */
 export type Accepted = { readonly id: string; readonly duplicate: boolean };
+
+/** Only the service publishes events of this category. */
+export const STATUS_CATEGORY = 'webhook.';
+/** Every type of this category goes out encrypted. */
+export const EMPLOYEE_CATEGORY = 'employee.';
+
+/** An event type, and the rules for its events. */
+export type EventType = {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string;
+  readonly encryptionRequired: boolean;
+  readonly builtIn: boolean;
+  /** A JSON Schema that the data of such an event must satisfy. */
+  readonly dataSchema: Readonly<Record<string, unknown>> | null;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+};
+
+type Named = Pick<EventType, 'name' | 'encryptionRequired'>;
+
+/** The event types that match a subscription pattern: a name, `category.*` or `*`. */
+export function matchingTypes<T extends Named>(pattern: string, eventTypes: readonly T[]): T[] {
+  return eventTypes.filter(
+    ({ name }) =>
+      pattern === '*' || pattern === name || (pattern.endsWith('.*') && name.startsWith(pattern.slice(0, -1))),
+  );
+}
+
+/** Names the events that make encryption necessary for these patterns, or null. A wildcard also matches future types. */
+export function encryptionNeed(patterns: readonly string[], eventTypes: readonly Named[]): string | null {
+  for (const pattern of patterns) {
+    if (pattern === '*' || pattern.startsWith(EMPLOYEE_CATEGORY)) return 'employee events';
+    const needing = matchingTypes(pattern, eventTypes).find(({ encryptionRequired }) => encryptionRequired);
+    if (needing !== undefined) return `events of type ${needing.name}`;
+  }
+  return null;
+}

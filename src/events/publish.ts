@@ -1,4 +1,4 @@
-/** Publishing (contract §4): all events are checked, then appended all or none, and durable before the reply. */
+/** Publishing (contract §4): all events are read and checked, then appended all or none, and durable before the reply. */
 import { z } from 'zod';
 import { contentHash } from '../kernel/content-hash.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
@@ -9,9 +9,9 @@ import {
   IDEMPOTENCY_MS,
   JSON_DEPTH_MAX,
 } from '../kernel/limits/limits.ts';
-import { type FieldProblem, refuseFields } from '../kernel/refusal.ts';
+import { type FieldProblem, PROBLEMS_MAX, refuseFields } from '../kernel/refusal.ts';
 import { EVENT_TYPE_NAME, text } from '../kernel/schemas.ts';
-import { isDeeperThan, isObject, validate } from '../kernel/validation.ts';
+import { fieldName, isDeeperThan, isObject, validate } from '../kernel/validation.ts';
 import type { Acting } from '../resources/acting.ts';
 import { KeyConflict, retryStale } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
@@ -35,7 +35,7 @@ export const eventInput = z
     }),
   })
   .meta({ id: 'EventInput', description: 'An event.' });
-export type EventInput = z.output<typeof eventInput>;
+export type CheckedEvent = z.output<typeof eventInput>;
 export const eventBatchInput = z
   .strictObject({ events: z.array(eventInput).min(1).max(EVENTS_PER_REQUEST) })
   .meta({ id: 'EventBatchInput', description: 'Events that are accepted all or none.' });
@@ -50,7 +50,7 @@ export const acceptedView = z
 export type AcceptedView = z.infer<typeof acceptedView>;
 
 /** One event, or a list of them. Refusals name the fields of a list by their place: `events[1].data`. */
-export type Events = EventInput | readonly EventInput[];
+export type Events = CheckedEvent | readonly CheckedEvent[];
 
 /** Appends the events all or none. They are durable when it resolves. */
 export type Publish = (events: Events, acting: Acting) => Promise<AcceptedView>;
@@ -63,8 +63,8 @@ export function readEvents(body: unknown): Events {
 }
 
 /** The validator's copy of `data` lacks a member named `__proto__`: data goes out as it was sent. */
-function withOwnData(event: EventInput, sent: unknown): EventInput {
-  return { ...event, data: (sent as EventInput).data };
+function withOwnData(event: CheckedEvent, sent: unknown): CheckedEvent {
+  return { ...event, data: (sent as CheckedEvent).data };
 }
 
 type Dependencies = {
@@ -78,7 +78,7 @@ type Dependencies = {
 
 /** Idempotency keys are per publisher: two applications may use the same key. */
 export function createPublish({ store, clock, ids, eventTypes, wake }: Dependencies): Publish {
-  const make = async (inputs: readonly EventInput[], batch: boolean, publisher: string): Promise<NewEvent[]> => {
+  const make = async (inputs: readonly CheckedEvent[], batch: boolean, publisher: string): Promise<NewEvent[]> => {
     const now = clock();
     const events: NewEvent[] = [];
     const sound: { readonly at: number; readonly type: string; readonly data: unknown }[] = [];
@@ -103,7 +103,7 @@ export function createPublish({ store, clock, ids, eventTypes, wake }: Dependenc
   };
   return async (given, { actor: publisher }) => {
     const batch = Array.isArray(given);
-    const inputs: readonly EventInput[] = batch ? given : [given];
+    const inputs: readonly CheckedEvent[] = batch ? given : [given];
     const accepted = await retryStale(async () => {
       const made = await make(inputs, batch, publisher);
       refuseConflicts(conflictsWithin(made), batch);
@@ -123,7 +123,7 @@ function fieldOf(at: number, field: string, batch: boolean): string {
 }
 
 /** Hashes the event without its key. The order of members does not matter, and null equals absent. */
-function hashOf({ type, data, subject, correlationId, actorId }: Omit<EventInput, 'idempotencyKey'>): Uint8Array {
+function hashOf({ type, data, subject, correlationId, actorId }: Omit<CheckedEvent, 'idempotencyKey'>): Uint8Array {
   return contentHash([type, data, subject ?? null, correlationId ?? null, actorId ?? null]);
 }
 
@@ -176,4 +176,111 @@ function oversize({ dataJson }: NewEvent): FieldProblem | null {
 function summary(events: readonly Accepted[]): AcceptedView {
   const duplicates = events.filter(({ duplicate }) => duplicate).length;
   return { accepted: events.length - duplicates, duplicates, events: [...events] };
+}
+
+/** A value that JSON can represent. A `Date` is sent as ISO 8601 text. */
+export type JsonValue =
+  | string
+  | number
+  | boolean
+  | null
+  | Date
+  | readonly JsonValue[]
+  | { readonly [member: string]: JsonValue };
+
+/** One event (contract §4). */
+export type EventInput = {
+  /** The name of an event type. */
+  readonly type: string;
+  readonly data: { readonly [member: string]: JsonValue };
+  /** The person that the event is about. Erasure finds events by it. */
+  readonly subject?: string | null | undefined;
+  /** Passed on to receivers. Random if absent. */
+  readonly correlationId?: string | null | undefined;
+  /** Who caused it. */
+  readonly actorId?: string | null | undefined;
+  /** For 24 hours, an event with the same key and content counts as this one. Other content under the key is refused. */
+  readonly idempotencyKey?: string | null | undefined;
+};
+
+export type PublishInput = EventInput | { readonly events: readonly EventInput[] };
+
+/**
+ * A copy of `input` as JSON represents it, which the program can no longer change. Throws a `Refusal` that names each value that JSON
+ * cannot represent, such as `events[1].data.total`. JSON.stringify would drop or change it, or throw without naming it.
+ */
+export function checkedEvents(input: unknown): unknown {
+  const found: FieldProblem[] = [];
+  examine(input, { path: [], above: [], found });
+  if (found.length > 0) throw refuseFields(found);
+  return input === undefined ? undefined : (JSON.parse(JSON.stringify(input)) as unknown);
+}
+
+type Walk = {
+  readonly path: PropertyKey[];
+  /** The objects around the value, outermost first. */
+  readonly above: object[];
+  readonly found: FieldProblem[];
+};
+
+/** The bound counts below `data`; the request, the list and the event are levels above it. */
+const DEPTH_MAX = JSON_DEPTH_MAX + 4;
+
+function examine(value: unknown, walk: Walk): void {
+  const { path, above, found } = walk;
+  if (found.length >= PROBLEMS_MAX) return;
+  const problem = problemOf(value, above);
+  if (problem !== null) {
+    found.push({ field: path.length === 0 ? 'body' : fieldName(path), problem });
+    return;
+  }
+  if (value === null || typeof value !== 'object' || value instanceof Date) return;
+  above.push(value);
+  for (const name of Array.isArray(value) ? value.keys() : Object.keys(value)) {
+    const member = (value as Readonly<Record<PropertyKey, unknown>>)[name];
+    if (member === undefined && isEventsOwn(path)) continue;
+    path.push(name);
+    examine(member, walk);
+    path.pop();
+  }
+  above.pop();
+}
+
+/** An undefined member of an event counts as absent. */
+function isEventsOwn(path: readonly PropertyKey[]): boolean {
+  return path.length === 0 || (path.length === 2 && path[0] === 'events');
+}
+
+function problemOf(value: unknown, above: readonly object[]): string | null {
+  switch (typeof value) {
+    case 'bigint':
+      return 'is a BigInt, which JSON cannot carry: send it as a string';
+    case 'undefined':
+      return 'is undefined, which JSON cannot carry: leave it out, or send null';
+    case 'function':
+    case 'symbol':
+      return `is a ${typeof value}, which JSON cannot carry`;
+    case 'number':
+      return Number.isFinite(value) ? null : `is ${value}, which JSON cannot carry`;
+    case 'object':
+      return value === null ? null : problemOfObject(value, above);
+    default:
+      return null;
+  }
+}
+
+function problemOfObject(value: object, above: readonly object[]): string | null {
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'is an invalid Date' : null;
+  if (above.includes(value)) return 'is an object that it is inside of: JSON cannot carry a cycle';
+  if (above.length > DEPTH_MAX) return `must not be nested deeper than ${JSON_DEPTH_MAX}`;
+  if (Object.getOwnPropertySymbols(value).length > 0) return 'has a member named by a symbol, which JSON cannot carry';
+  if (Array.isArray(value) || isPlain(value)) return null;
+  const name = (value.constructor as { readonly name?: unknown } | undefined)?.name;
+  return `is a ${typeof name === 'string' && name !== '' ? name : 'class instance'}, which JSON cannot carry: send a plain object`;
+}
+
+/** An object literal, also of another realm. */
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }

@@ -10,8 +10,13 @@ import type { Log } from '../observe/log.ts';
 import { StaleWrite } from '../store/errors.ts';
 import { NO_TIME } from '../store/steps.ts';
 import type { WebhookStore } from '../store/webhooks.ts';
-import { FAILING_LIMIT_MS, giveUpReason, stoppedProgress } from '../webhooks/lifecycle.ts';
-import { serviceStopEntry, stateChange } from '../webhooks/state-change.ts';
+import {
+  FAILING_LIMIT_MS,
+  giveUpReason,
+  serviceStopEntry,
+  stateChange,
+  stoppedProgress,
+} from '../webhooks/lifecycle.ts';
 import type { Job } from './scheduler.ts';
 
 type Dependencies = {

@@ -1,6 +1,5 @@
 /** Event types, publishing, and the erasure of one person's data. */
-import type { Accepted, NewEvent } from '../events/event.ts';
-import type { EventType } from '../events/event-type.ts';
+import type { Accepted, EventType, NewEvent } from '../events/event.ts';
 import type { AuditEntry } from '../resources/audit.ts';
 import type { ResourceStore } from './resource.ts';
 import type { StepResult } from './steps.ts';

@@ -1,5 +1,6 @@
-/** The credentials of an endpoint except its certificate: API key, secret and OAuth settings. */
+/** The credentials of an endpoint as they are given, checked and stored: API key, secret, OAuth settings, client certificate. */
 
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import type { Random } from '../kernel/ids.ts';
 import { refuseField } from '../kernel/refusal.ts';
 import { type Secret, secret } from '../kernel/secret.ts';
@@ -58,4 +59,56 @@ export function oauthColumns(oauth: EndpointInput['oauth']): OauthColumns {
     oauthTokenExpirationMinutes: oauth?.tokenExpirationMinutes ?? null,
     oauthScopes: oauth?.scopes ?? null,
   };
+}
+
+export type CertificateColumns = Pick<
+  Endpoint,
+  'clientCertificate' | 'clientPrivateKey' | 'clientCertificateExpiresAt' | 'clientCertificateWarnedDays'
+>;
+
+export const NO_CERTIFICATE: CertificateColumns = {
+  clientCertificate: null,
+  clientPrivateKey: null,
+  clientCertificateExpiresAt: null,
+  clientCertificateWarnedDays: null,
+};
+
+/** The columns for a given certificate. Those of an unchanged certificate stay. Throws a refusal that names the field. */
+export function certificateColumns(
+  given: EndpointInput['clientCertificate'],
+  before: CertificateColumns | null,
+  now: number,
+): CertificateColumns {
+  if (given === null) return NO_CERTIFICATE;
+  if (given.certificate === before?.clientCertificate && given.privateKey === before.clientPrivateKey?.reveal()) {
+    const { clientCertificate, clientPrivateKey, clientCertificateExpiresAt, clientCertificateWarnedDays } = before;
+    return { clientCertificate, clientPrivateKey, clientCertificateExpiresAt, clientCertificateWarnedDays };
+  }
+  const certificate = parsed(
+    'clientCertificate.certificate',
+    'is not a certificate in PEM',
+    () => new X509Certificate(given.certificate),
+  );
+  const privateKey = parsed('clientCertificate.privateKey', 'is not an unencrypted private key in PEM', () =>
+    createPrivateKey(given.privateKey),
+  );
+  if (!certificate.checkPrivateKey(privateKey)) {
+    throw refuseField('clientCertificate.privateKey', 'is not the key of the certificate');
+  }
+  const expiresAt = Date.parse(certificate.validTo);
+  if (expiresAt <= now) throw refuseField('clientCertificate.certificate', 'has expired');
+  return {
+    clientCertificate: given.certificate,
+    clientPrivateKey: secret(given.privateKey),
+    clientCertificateExpiresAt: expiresAt,
+    clientCertificateWarnedDays: null,
+  };
+}
+
+function parsed<T>(field: string, problem: string, parse: () => T): T {
+  try {
+    return parse();
+  } catch {
+    throw refuseField(field, problem);
+  }
 }

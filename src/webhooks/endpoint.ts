@@ -1,5 +1,6 @@
-/** An endpoint, and the result of its last verification. */
+/** An endpoint, its credentials at an instant, and the result of its last verification. */
 import type { Secret } from '../kernel/secret.ts';
+import type { ClientCertificate } from '../outbound/tls.ts';
 
 /** The result of the last ownership challenge (contract §5). */
 export type Verification = {
@@ -77,4 +78,19 @@ export function currentApiKey({ apiKey, nextApiKey, nextApiKeyAt }: Endpoint, no
 
 function effective(current: Secret, next: Secret | null, nextAt: number | null, now: number): Secret {
   return next !== null && nextAt !== null && nextAt <= now ? next : current;
+}
+
+/** The client certificate for mutual TLS. */
+export function clientCertificateOf({ clientCertificate, clientPrivateKey }: Endpoint): ClientCertificate | null {
+  if (clientCertificate === null || clientPrivateKey === null) return null;
+  return { certificate: clientCertificate, privateKey: clientPrivateKey.reveal() };
+}
+
+/** For a command that could not reach an endpoint. The server may still reach it. */
+export const OWN_SETTINGS =
+  "A command goes by SALLYPORT_EGRESS_ALLOW, SALLYPORT_EGRESS_PROXY and SALLYPORT_CA_FILE of its own environment, or its flags: give it the server's.";
+
+/** For actions that need a verified endpoint. */
+export function howToVerify(endpointId: string): string {
+  return `verify it first: POST /endpoints/${endpointId}/verify, or sallyport endpoint verify ${endpointId}`;
 }

@@ -9,10 +9,23 @@ import { type Administration, administer, type Build } from '../resources/admini
 import type { Beside } from '../store/resource.ts';
 import type { Store } from '../store/store.ts';
 import type { WebhookStart } from '../store/webhooks.ts';
-import { howToVerify } from './advice.ts';
-import { certificateColumns, NO_CERTIFICATE } from './client-certificate.ts';
-import { currentApiKey, type Endpoint, signingSecret, signingSecretCreatedAt } from './endpoint.ts';
-import { apiKeyColumns, madeApiKey, oauthColumns, refuseSecretElsewhere, secretOf } from './endpoint-credentials.ts';
+import {
+  clientCertificateOf,
+  currentApiKey,
+  type Endpoint,
+  howToVerify,
+  signingSecret,
+  signingSecretCreatedAt,
+} from './endpoint.ts';
+import {
+  apiKeyColumns,
+  certificateColumns,
+  madeApiKey,
+  NO_CERTIFICATE,
+  oauthColumns,
+  refuseSecretElsewhere,
+  secretOf,
+} from './endpoint-credentials.ts';
 import {
   auditedEndpoint,
   type EndpointBody,
@@ -22,9 +35,8 @@ import {
   type RotateSecretInput,
   viewEndpoint,
 } from './endpoint-schema.ts';
-import { startedProgress } from './lifecycle.ts';
+import { serviceStartEntry, startedProgress, stateChange } from './lifecycle.ts';
 import { standardEndpointProblems } from './standard-webhooks-rule.ts';
-import { serviceStartEntry, stateChange } from './state-change.ts';
 import { refuseNewUrl } from './url.ts';
 import { type Challenge, challengeOnce } from './verification.ts';
 
@@ -242,7 +254,7 @@ async function challengeAndEnable(
 
 /** The target of a merge patch. Secrets stay unless the patch names them. `enabled` is absent: a patch sets it or leaves it. */
 function writable(endpoint: Endpoint): EndpointBody {
-  const { oauthClientId, oauthClientSecret, oauthTokenUrl, clientCertificate, clientPrivateKey } = endpoint;
+  const { oauthClientId, oauthClientSecret, oauthTokenUrl } = endpoint;
   return {
     name: endpoint.name,
     url: endpoint.url,
@@ -259,9 +271,6 @@ function writable(endpoint: Endpoint): EndpointBody {
             tokenExpirationMinutes: endpoint.oauthTokenExpirationMinutes ?? 60,
             scopes: endpoint.oauthScopes,
           },
-    clientCertificate:
-      clientCertificate === null || clientPrivateKey === null
-        ? null
-        : { certificate: clientCertificate, privateKey: clientPrivateKey.reveal() },
+    clientCertificate: clientCertificateOf(endpoint),
   };
 }

@@ -1,5 +1,15 @@
-/** The states of a webhook (contract §5) as a pure state machine, and the closed list of reasons for them. */
-import type { Progress, WebhookState } from './webhook.ts';
+/**
+ * The states of a webhook (contract §5): a pure state machine, the closed list of reasons, and what is written with a change of state: its
+ * event, and an audit entry if the service made the change.
+ */
+
+import { makeEvent, type NewEvent } from '../events/event.ts';
+import type { Ids } from '../kernel/ids.ts';
+import { isoInstant } from '../kernel/schemas.ts';
+import type { ErrorClass } from '../outbound/outcome.ts';
+import { SERVICE } from '../resources/acting.ts';
+import type { AuditAction, AuditEntry } from '../resources/audit.ts';
+import type { Progress, StateChange, Webhook, WebhookState } from './webhook.ts';
 
 export type LifecycleEvent = 'start' | 'stop' | 'succeeded' | 'failed' | 'gave_up';
 
@@ -28,9 +38,9 @@ export const STATE_REASONS = {
   endpoint_disabled: 'Its endpoint is not enabled. It starts again by itself when the endpoint is enabled.',
   encryption_key_expired: 'Its PGP key has expired. Give it an unexpired key, then start it again.',
   encryption_key_missing: 'Its events must be encrypted and it has no PGP key. Give it one, then start it again.',
-  failing_too_long: 'Every attempt of 24 hours failed. Mend the endpoint, then start it again; nothing is lost.',
+  failing_too_long: 'Every attempt of 24 hours failed. Fix the endpoint, then start it again; nothing is lost.',
   too_many_dead:
-    'Ten batches in a row used up their attempts. Mend the endpoint, start it again, and replay what is dead.',
+    'Ten batches in a row used up their attempts. Fix the endpoint, start it again, and replay what is dead.',
 } as const;
 
 export type StopReason = keyof typeof STATE_REASONS;
@@ -89,4 +99,66 @@ export function stoppedProgress(
     probeAt: null,
     deadStreak: 0,
   };
+}
+
+/** The change to `after` with its event, for the transaction that causes it. */
+export function stateChange(webhook: Webhook, after: Progress, ids: Ids): StateChange {
+  return { progress: after, stateBefore: webhook.progress.state, event: statusEvent(webhook, after, ids) };
+}
+
+function statusEvent(webhook: Webhook, after: Progress, ids: Ids): NewEvent {
+  const data = {
+    webhookId: webhook.id,
+    webhookName: webhook.name,
+    endpointId: webhook.endpointId,
+    state: after.state,
+    previousState: webhook.progress.state,
+    reason: toldReason(after),
+    at: isoInstant(after.stateAt),
+  };
+  return makeEvent({ type: `webhook.${after.state}`, data }, { ids, now: after.stateAt });
+}
+
+/** For the transaction of the change to `after`, which happens at its `stateAt`. */
+export function serviceStopEntry(webhook: Webhook, after: Progress, ids: Ids): AuditEntry {
+  return serviceEntry('webhook.stop', webhook, after, ids);
+}
+
+/** For the transaction that enables its endpoint again. */
+export function serviceStartEntry(webhook: Webhook, after: Progress, ids: Ids): AuditEntry {
+  return serviceEntry('webhook.start', webhook, after, ids);
+}
+
+function serviceEntry(action: AuditAction, { id, progress }: Webhook, after: Progress, ids: Ids): AuditEntry {
+  const { state, stateReason, stateAt } = after;
+  return {
+    id: ids.uuid(),
+    at: stateAt,
+    actor: SERVICE.actor,
+    action,
+    target: `webhook:${id}`,
+    changes: {
+      state: { from: progress.state, to: state },
+      stateReason: { from: progress.stateReason, to: stateReason },
+    },
+  };
+}
+
+/** The code, followed by the answer of the other side if there is one: `oauth_token: the token endpoint answered 401 …`. */
+export function stateReasonText({
+  stateReason,
+  stateDetail,
+}: Pick<Progress, 'stateReason' | 'stateDetail'>): string | null {
+  return stateReason === null || stateDetail === null ? stateReason : `${stateReason}: ${stateDetail}`;
+}
+
+/**
+ * The reason for subscribers of `webhook.*`, who may be other customers: the code, and the status that the endpoint answered. Only those
+ * who may read the webhook see the rest of the answer.
+ */
+function toldReason(progress: Pick<Progress, 'stateReason' | 'stateDetail'>): string | null {
+  // The only detail that the service words itself. It has nothing but the status.
+  return progress.stateReason === ('http_status' satisfies ErrorClass)
+    ? stateReasonText(progress)
+    : progress.stateReason;
 }

@@ -9,8 +9,7 @@ import type { Transport } from '../outbound/transport.ts';
 import { challengeAnswer, challengeBody, newChallengeToken, verifyChallengeAnswer } from '../wire/challenge.ts';
 import { challengeHeader } from '../wire/challenge-answer.ts';
 import { pathAndQuery } from '../wire/signature.ts';
-import { clientCertificateOf } from './client-certificate.ts';
-import { currentApiKey, type Endpoint, signingSecret, type Verification } from './endpoint.ts';
+import { clientCertificateOf, currentApiKey, type Endpoint, signingSecret, type Verification } from './endpoint.ts';
 
 export type Challenge = (endpoint: Endpoint) => Promise<Verification>;
 

@@ -1,4 +1,4 @@
-/** The schemas of a webhook and of its replay (contract §4). */
+/** The schemas of a webhook: input, view and replay (contract §4). */
 import { z } from 'zod';
 import {
   ATTEMPT_TIMEOUT_DEFAULT_SECONDS,
@@ -13,10 +13,13 @@ import {
   HEARTBEAT_MAX_SECONDS,
   RECORDS_PER_SECOND_MAX,
 } from '../kernel/limits/limits.ts';
-import { displayName, distinct, idInput, moment } from '../kernel/schemas.ts';
+import { displayName, distinct, id, idInput, instant, isoInstant, moment } from '../kernel/schemas.ts';
+import { adviceFor, type ErrorClass } from '../outbound/outcome.ts';
 import { type BodyOf, inputReader } from '../resources/input.ts';
+import { choiceFilter, type ListRules, textFilter } from '../resources/list-rules.ts';
 import type { ReplayableState } from '../store/deliveries.ts';
-import { webhookView } from './view.ts';
+import { STATE_REASONS, type StopReason, stateReasonText } from './lifecycle.ts';
+import type { Progress, Webhook } from './webhook.ts';
 
 /** The service sets these headers on every request, so no custom header may have their names. */
 const SERVICE_HEADERS: ReadonlySet<string> = new Set([
@@ -96,7 +99,6 @@ export const webhookInput = z
   .meta({ id: 'WebhookInput', description: 'Which events go to which endpoint, and how.' });
 export type WebhookBody = BodyOf<typeof webhookInput>;
 export type WebhookInput = z.output<typeof webhookInput>;
-export const webhookReader = inputReader(webhookInput, webhookView);
 
 /** Pending records are still to be sent; discarded ones have no data. */
 export const REPLAYABLE = ['delivered', 'dead'] as const satisfies readonly ReplayableState[];
@@ -119,3 +121,73 @@ export type ReplayInput = z.output<typeof replayInput>;
 export const replayedView = z
   .object({ replayed: z.int() })
   .meta({ id: 'Replayed', description: 'How many records are due again.' });
+
+export const webhookView = z
+  .object({
+    id,
+    name: z.string(),
+    endpointId: z.string(),
+    eventTypes: z.array(z.string()),
+    customHeaders: z.array(z.object({ name: z.string(), value: z.string() })),
+    encryptionKeyName: z.string().nullable(),
+    ordered: z.boolean(),
+    maxBatchRecords: z.int(),
+    maxRecordsPerSecond: z.number().nullable(),
+    retry: z.object({ policy: z.enum(['exponential', 'linear']), maxAttempts: z.int() }),
+    standardWebhooks: z.boolean(),
+    heartbeatSeconds: z.int(),
+    timeoutSeconds: z.int(),
+    state: z.enum(['stopped', 'started', 'running', 'failing', 'failed']),
+    stateReason: z
+      .string()
+      .nullable()
+      .meta({ description: 'A code; for a failing webhook followed by what the last attempt met.' }),
+    stateDescription: z.string().nullable().meta({ description: 'What the reason means and what to do about it.' }),
+    stateChangedAt: instant,
+    sessionId: z.string().nullable(),
+    createdAt: instant,
+    updatedAt: instant,
+  })
+  .meta({ id: 'Webhook', description: 'Which events go to which endpoint, and how that is going.' });
+export type WebhookView = z.infer<typeof webhookView>;
+export const webhookReader = inputReader(webhookInput, webhookView);
+
+export const WEBHOOK_LIST: ListRules = {
+  name: 'webhooks',
+  filters: {
+    endpointId: textFilter('At this endpoint.'),
+    state: choiceFilter(webhookView.shape.state.options, 'In this state.'),
+    eventType: textFilter('With exactly this among their `eventTypes`: a name, `category.*` or `*`.'),
+  },
+  sorts: ['name'],
+};
+
+export function viewWebhook({ progress, retryPolicy, maxAttempts, ...webhook }: Webhook): WebhookView {
+  return {
+    id: webhook.id,
+    name: webhook.name,
+    endpointId: webhook.endpointId,
+    eventTypes: [...webhook.eventTypes],
+    customHeaders: webhook.customHeaders.map(({ name, value }) => ({ name, value })),
+    encryptionKeyName: webhook.encryptionKeyName,
+    ordered: webhook.ordered,
+    maxBatchRecords: webhook.maxBatchRecords,
+    maxRecordsPerSecond: webhook.maxRecordsPerSecond,
+    retry: { policy: retryPolicy, maxAttempts },
+    standardWebhooks: webhook.standardWebhooks,
+    heartbeatSeconds: webhook.heartbeatSeconds,
+    timeoutSeconds: webhook.timeoutSeconds,
+    state: progress.state,
+    stateReason: stateReasonText(progress),
+    stateDescription: stateDescription(progress),
+    stateChangedAt: isoInstant(progress.stateAt),
+    sessionId: progress.sessionId,
+    createdAt: isoInstant(webhook.createdAt),
+    updatedAt: isoInstant(webhook.updatedAt),
+  };
+}
+
+function stateDescription({ stateReason }: Progress): string | null {
+  if (stateReason === null) return null;
+  return STATE_REASONS[stateReason as StopReason] ?? adviceFor(stateReason as ErrorClass);
+}

@@ -1,5 +1,6 @@
 /** Webhooks (contract §4, §5): their rules, starting, stopping, and replaying a part of the log. */
 import { isDeepStrictEqual } from 'node:util';
+import { encryptionNeed, matchingTypes } from '../events/event.ts';
 import { noSuchType } from '../events/event-types.ts';
 import type { Clock, Ids } from '../kernel/ids.ts';
 import { type FieldProblem, Refusal, refuseFields } from '../kernel/refusal.ts';
@@ -9,16 +10,13 @@ import type { AuditEntry } from '../resources/audit.ts';
 import { refuseChanged } from '../resources/entity-tag.ts';
 import { retryStale } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
-import { howToVerify } from './advice.ts';
-import { encryptionNeed, matchingTypes } from './encryption-rule.ts';
+import { askedReplay } from './deliveries.ts';
+import { howToVerify } from './endpoint.ts';
 import { isExpired } from './keys.ts';
-import { isRunnable, startedProgress, stoppedProgress } from './lifecycle.ts';
-import { askedReplay } from './replay.ts';
+import { isRunnable, startedProgress, stateChange, stoppedProgress } from './lifecycle.ts';
 import { standardWebhooksProblems } from './standard-webhooks-rule.ts';
-import { stateChange } from './state-change.ts';
-import { viewWebhook } from './view.ts';
 import type { Progress, Webhook } from './webhook.ts';
-import { type ReplayInput, type WebhookBody, type WebhookInput, webhookReader } from './webhook-schema.ts';
+import { type ReplayInput, viewWebhook, type WebhookBody, type WebhookInput, webhookReader } from './webhook-schema.ts';
 
 export type Webhooks = Administration<Webhook, WebhookBody, WebhookInput> & {
   start(id: string, acting: Acting): Promise<Webhook>;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createOauthTokens } from '../../src/delivery/oauth.ts';
-import { viewWebhook } from '../../src/webhooks/view.ts';
+import { viewWebhook } from '../../src/webhooks/webhook-schema.ts';
 import { createAuthorizationServer } from '../support/authorization-server.ts';
 import { type Dispatching, openDispatching } from '../support/dispatching.ts';
 import type { SeenRequest } from '../support/https-server.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import type { KeyView } from '../../src/webhooks/keys.ts';
-import type { WebhookView } from '../../src/webhooks/view.ts';
+import type { WebhookView } from '../../src/webhooks/webhook-schema.ts';
 import { type Page, refusalOf, succeeded } from '../support/client.ts';
 import { deferred } from '../support/deferred.ts';
 import {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { checkedEvents } from '../../src/events/program-input.ts';
+import { checkedEvents } from '../../src/events/publish.ts';
 import { JSON_DEPTH_MAX } from '../../src/kernel/limits/limits.ts';
 import { Refusal } from '../../src/kernel/refusal.ts';
 

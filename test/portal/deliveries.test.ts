@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import type { Page } from 'playwright-core';
-import type { WebhookView } from '../../src/webhooks/view.ts';
+import type { WebhookView } from '../../src/webhooks/webhook-schema.ts';
 import { type DeliverPortal, MARKUP, startDeliverPortal } from '../support/deliver-portal.ts';
 import { connect, deliveriesOf, makeEventType, stopWebhook } from '../support/journey.ts';
 import type { ReceivingEndpoint } from '../support/receiver.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { WebhookView } from '../../src/webhooks/view.ts';
+import type { WebhookView } from '../../src/webhooks/webhook-schema.ts';
 import { succeeded } from '../support/client.ts';
 import { type DeliverPortal, MARKUP, startDeliverPortal } from '../support/deliver-portal.ts';
 import { until } from '../support/dispatching.ts';

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { WebhookView } from '../../src/webhooks/view.ts';
-import type { ApiClient } from '../support/client.ts';
-import { succeeded } from '../support/client.ts';
+import type { WebhookView } from '../../src/webhooks/webhook-schema.ts';
+import { type ApiClient, succeeded } from '../support/client.ts';
 import { MARKUP, startDeliverPortal } from '../support/deliver-portal.ts';
 import { until } from '../support/dispatching.ts';
 import { importKey, makeEndpoint, makeEventType, makeWebhook, publish, startWebhook } from '../support/journey.ts';

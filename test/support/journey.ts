@@ -7,7 +7,7 @@ import type { AcceptedView } from '../../src/events/publish.ts';
 import type { AttemptView, DeliveryView } from '../../src/webhooks/deliveries.ts';
 import type { EndpointView } from '../../src/webhooks/endpoint-schema.ts';
 import type { KeyView } from '../../src/webhooks/keys.ts';
-import type { WebhookView } from '../../src/webhooks/view.ts';
+import type { WebhookView } from '../../src/webhooks/webhook-schema.ts';
 import { type ApiClient, type Credentials, createClient, type Page, succeeded, tokenFor } from './client.ts';
 import { type EndpointOptions, type Receiver, type ReceivingEndpoint, startReceiver } from './receiver.ts';
 import { type ServiceInProcess, type ServiceOptions, startService } from './service.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { viewWebhook } from '../../src/webhooks/view.ts';
 import type { WebhookState } from '../../src/webhooks/webhook.ts';
+import { viewWebhook } from '../../src/webhooks/webhook-schema.ts';
 import { logs } from '../support/events.ts';
 import { refused } from '../support/refusals.ts';
 import {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { viewWebhook } from '../../src/webhooks/view.ts';
+import { viewWebhook } from '../../src/webhooks/webhook-schema.ts';
 import { refused } from '../support/refusals.ts';
 import {
   ACTOR,

@@ -19,8 +19,14 @@ import {
 import type { WithNewSecret } from '../../webhooks/endpoints.ts';
 import type { PgpKey } from '../../webhooks/key.ts';
 import { keyReader, keyView, viewKey } from '../../webhooks/keys.ts';
-import { viewWebhook, WEBHOOK_LIST, webhookView } from '../../webhooks/view.ts';
-import { replayedView, replayInput, webhookReader } from '../../webhooks/webhook-schema.ts';
+import {
+  replayedView,
+  replayInput,
+  viewWebhook,
+  WEBHOOK_LIST,
+  webhookReader,
+  webhookView,
+} from '../../webhooks/webhook-schema.ts';
 import { changed, ETAG, requireMatch } from '../conditional.ts';
 import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
 import { actionRoute, ok, resourceRoutes } from '../resource-routes.ts';

@@ -1,5 +1,5 @@
 /** The fields of an event type. */
-import type { EventType } from '../../events/event-type.ts';
+import type { EventType } from '../../events/event.ts';
 import { JSON_DEPTH_MAX } from '../../kernel/limits/limits.ts';
 import { refuseField } from '../../kernel/refusal.ts';
 import { isDeeperThan, isObject } from '../../kernel/validation.ts';

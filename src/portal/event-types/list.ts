@@ -1,6 +1,6 @@
 /** `/event-types`: the list of event types with their webhooks. */
 
-import type { EventType } from '../../events/event-type.ts';
+import type { EventType } from '../../events/event.ts';
 import { type Html, html } from '../../http/html.ts';
 import { NO_USES, type Uses } from '../../store/directory.ts';
 import type { PageDependencies } from '../dependencies.ts';

@@ -1,6 +1,6 @@
 /** The pages of event types: the list, one type with code that publishes it, and its forms. */
 
-import type { EventType } from '../../events/event-type.ts';
+import type { EventType } from '../../events/event.ts';
 import { eventTypeReader } from '../../events/event-types.ts';
 import { type Html, html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';

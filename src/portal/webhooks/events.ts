@@ -1,9 +1,7 @@
 /** Choosing the events of a webhook, and the rule that some events must be encrypted. */
 
-import type { EventType } from '../../events/event-type.ts';
-import { STATUS_CATEGORY } from '../../events/event-types.ts';
+import { type EventType, encryptionNeed, STATUS_CATEGORY } from '../../events/event.ts';
 import { attributes, type Html, html } from '../../http/html.ts';
-import { encryptionNeed } from '../../webhooks/encryption-rule.ts';
 import type { FormField } from '../field-table.ts';
 import { idOf, problemLine, textField } from '../parts/fields.ts';
 import { fieldGroup } from '../parts/form.ts';

@@ -1,5 +1,5 @@
 /** The fields of a webhook. */
-import type { EventType } from '../../events/event-type.ts';
+import type { EventType } from '../../events/event.ts';
 import { type Html, html } from '../../http/html.ts';
 import {
   ATTEMPT_TIMEOUT_MAX_SECONDS,
@@ -9,8 +9,8 @@ import {
 } from '../../kernel/limits/limits.ts';
 import type { EndpointName } from '../../store/directory.ts';
 import type { PgpKey } from '../../webhooks/key.ts';
-import { viewWebhook } from '../../webhooks/view.ts';
 import type { Webhook } from '../../webhooks/webhook.ts';
+import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import { type FieldTable, number, oneOf, rows, select, text, tick } from '../field-table.ts';
 import { fieldGroup } from '../parts/form.ts';
 import type { FormLayout } from '../record-pages.ts';

@@ -1,8 +1,8 @@
 /** `/webhooks`: the list of webhooks with their states. */
 import { type Html, html } from '../../http/html.ts';
 import type { WebhookListing } from '../../store/directory.ts';
-import { viewWebhook } from '../../webhooks/view.ts';
 import type { WebhookState } from '../../webhooks/webhook.ts';
+import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import type { PageCall } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';

@@ -2,8 +2,8 @@
 import { type Html, html } from '../../http/html.ts';
 import { adviceFor, type ErrorClass } from '../../outbound/outcome.ts';
 import { FAILING_LIMIT_MS, STATE_REASONS, type StopReason } from '../../webhooks/lifecycle.ts';
-import { viewWebhook } from '../../webhooks/view.ts';
 import type { PastState, Webhook, WebhookState } from '../../webhooks/webhook.ts';
+import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import { stateBadge } from '../parts/badge.ts';
 import { timeline } from '../parts/details.ts';
 import { section } from '../parts/header.ts';

@@ -1,6 +1,6 @@
 /** Event types that may be published (`event_type`). */
 
-import type { EventType } from '../../../events/event-type.ts';
+import type { EventType } from '../../../events/event.ts';
 import type { EventTypeStore } from '../../events.ts';
 import type { Database } from '../driver/database.ts';
 import { flag, json, number, table, text } from '../driver/table.ts';
