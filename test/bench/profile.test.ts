@@ -38,7 +38,7 @@ describe('what a function of the event loop is for', () => {
     ['hash node:internal/crypto/hash < sha256Base64 src/wire/signing.ts', 'hashes and signatures'],
     ['sha256Base64 src/wire/signing.ts', 'hashes and signatures'],
     [
-      'encodeUtf8String  < encode node:internal/encoding < encodeEnvelope src/wire/envelope-encoding.ts',
+      'encodeUtf8String  < encode node:internal/encoding < encodeEnvelope src/wire/payload.ts',
       "the envelope's and the signature's text",
     ],
     ['signDelivery src/wire/signing.ts', 'hashes and signatures'],

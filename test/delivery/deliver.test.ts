@@ -27,7 +27,7 @@ async function lengths(s: TestServices, made: Uint8Array): Promise<[number, numb
       ids: s.ids,
       log: createLog('silent'),
       answeredRequests: () => 0,
-      scheduler: { departed: () => {} },
+      scheduler: { sending: () => {} },
     },
     makeLargeBody: async (): Promise<BatchBody> => ({
       ...{ ok: true, bytes: made },

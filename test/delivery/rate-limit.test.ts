@@ -62,26 +62,26 @@ it('maxRecordsPerSecond holds within 5 % over 10 s for each of several webhooks 
   assert.equal(isDrained(d), false);
 });
 
-/** When each record of a webhook departed, by the clock of the test, which is moved on by so much whenever what was due has gone out. */
+/** When each record of a webhook was sent, by the clock of the test, which is moved on by so much whenever what was due has gone out. */
 async function sendTimes(t: TestContext, webhook: Readonly<Record<string, unknown>>, stepMs: number, count: number) {
-  const departed: number[] = [];
+  const sent: number[] = [];
   let now = (): number => Number.NaN;
-  const d = await openDispatching(t, { onPost: () => departed.push(now()) });
+  const d = await openDispatching(t, { onPost: () => sent.push(now()) });
   now = d.clock;
   await d.connect({ webhook: { maxBatchRecords: 1, ...webhook } });
   // So that it may have as many under way as there are places.
   d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
   await d.publishMany(count);
   const dispatcher = await d.start({ pollMs: 1 });
-  while (departed.length < count) {
+  while (sent.length < count) {
     await until('all that is due', () => isIdle(d));
     d.advance(stepMs);
     dispatcher.wake();
   }
-  return departed;
+  return sent;
 }
 
-it('maxRecordsPerSecond keeps single records apart: claimed records count before they depart', async (t) => {
+it('maxRecordsPerSecond keeps single records apart: claimed records count before they are sent', async (t) => {
   const oneASecond = await sendTimes(t, { maxRecordsPerSecond: 1 }, 100, 6);
   assert.deepEqual(
     oneASecond.map((at) => at - (oneASecond[0] ?? 0)),

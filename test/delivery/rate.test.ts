@@ -84,7 +84,7 @@ describe('a rate', () => {
     });
   });
 
-  it('counts claimed records that have not departed', () => {
+  it('counts claimed records that are not sent yet', () => {
     const limiter = createRateLimiter();
     assert.equal(limiter.allowance(1, 100, { now: NOW, wanted: 1, reserved: 15 }).records, 5);
     assert.equal(limiter.allowance(1, 100, { now: NOW, wanted: 1, reserved: 20 }).records, 0);

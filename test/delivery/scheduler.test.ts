@@ -203,7 +203,7 @@ describe('the room for a claim', () => {
     const scheduler = openScheduler();
     assert.equal(roomOf(scheduler, 1, 10).batches, 8);
     const [job = assert.fail()] = jobs(1, 'e', 1);
-    scheduler.departed({ ...job, batch: batchOf(0, 1) }, 10, NOW);
+    scheduler.sending({ ...job, batch: batchOf(0, 1) }, 10, NOW);
     const { batches, records, next } = roomOf(scheduler, 1, 10);
     assert.deepEqual([batches, records, next], [0, 0, { kind: 'not before', at: NOW + 100 }]);
   });
@@ -217,7 +217,7 @@ describe('the room for a claim', () => {
     assert.equal(roomOf(scheduler, 1).batches, 0);
   });
 
-  it('knows which batches are claimed, and subtracts records that have not departed from the rate', () => {
+  it('knows which batches are claimed, and subtracts records that are not sent yet from the rate', () => {
     const scheduler = openScheduler({ perEndpoint: 1 });
     const [job = assert.fail()] = jobs(1, 'e', 1);
     admit(scheduler, [{ ...job, batch: batchOf(0, 9) }, ...jobs(1, 'e', 2, 10)]);
@@ -227,7 +227,7 @@ describe('the room for a claim', () => {
     const isClaimed = (offset: number): boolean => roomOf(scheduler, 1).isClaimed(offset);
     assert.equal(records(), 8);
     assert.deepEqual([0, 10, 5].map(isClaimed), [true, true, false]);
-    scheduler.departed(started, null, NOW);
+    scheduler.sending(started, null, NOW);
     assert.equal(records(), 18);
     scheduler.finished(started, true);
     settle(scheduler, [started]);

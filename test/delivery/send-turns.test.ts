@@ -17,16 +17,16 @@ import { makeKey } from '../support/services.ts';
 import { countTurns } from '../support/turns.ts';
 
 describe('the turns in which jobs start', () => {
-  type Departed = { readonly job: number; readonly turn: number; readonly reading: number };
+  type Started = { readonly job: number; readonly turn: number; readonly reading: number };
 
-  /** Jobs of so many bytes, all added at once; answers when each departed. */
-  async function departed(t: TestContext, sizes: readonly number[], bytesPerTurn = 100): Promise<Departed[]> {
+  /** Jobs of so many bytes, all added at once; answers in which turn each started. */
+  async function startAll(t: TestContext, sizes: readonly number[], bytesPerTurn = 100): Promise<Started[]> {
     const turn = countTurns(t);
     const first = turn();
     let readings = 0;
-    const all: Departed[] = [];
+    const all: Started[] = [];
     await new Promise<void>((resolve) => {
-      const { add } = createSendTurns<number>(
+      const add = createSendTurns<number>(
         { bytesPerTurn: () => bytesPerTurn, pauseMs: () => 0, turnEnded: () => undefined },
         createTurns(),
         () => {
@@ -48,13 +48,13 @@ describe('the turns in which jobs start', () => {
   }
 
   it('start small jobs together, and share their reads', async (t) => {
-    const all = await departed(t, Array<number>(50).fill(1));
+    const all = await startAll(t, Array<number>(50).fill(1));
     assert.equal(new Set(all.map(({ turn }) => turn)).size, 1);
     assert.deepEqual(new Set(all.map(({ reading }) => reading)), new Set([0]));
   });
 
   it('start one large job each, with reads of its own', async (t) => {
-    const all = await departed(t, Array<number>(8).fill(1000));
+    const all = await startAll(t, Array<number>(8).fill(1000));
     assert.equal(new Set(all.map(({ turn }) => turn)).size, 8);
     assert.equal(new Set(all.map(({ reading }) => reading)).size, 8);
   });
@@ -64,7 +64,7 @@ describe('the turns in which jobs start', () => {
     const startedAt = performance.now();
     const seen = await new Promise<[job: number, waitedMs: number][]>((resolve) => {
       const jobs: [number, number][] = [];
-      const { add } = createSendTurns<number>(
+      const add = createSendTurns<number>(
         { bytesPerTurn: () => 100, pauseMs: () => pauses.shift() ?? 0, turnEnded: () => undefined },
         createTurns(),
         () => async (job) => {
@@ -78,7 +78,7 @@ describe('the turns in which jobs start', () => {
     });
     // A timer may be a millisecond early by this clock.
     for (const [, waitedMs] of seen) assert.ok(waitedMs >= 29, `${waitedMs} ms`);
-    assert.equal(pauses.length, 2, 'both departed in one turn');
+    assert.equal(pauses.length, 2, 'both started in one turn');
   });
 
   it('begin at the end of the turn in which the first job was added', async (t) => {
@@ -86,7 +86,7 @@ describe('the turns in which jobs start', () => {
     const added = turn();
     const seen = await new Promise<number[]>((resolve) => {
       const jobs: number[] = [];
-      const { add } = createSendTurns<number>(
+      const add = createSendTurns<number>(
         { bytesPerTurn: () => 100, pauseMs: () => 0, turnEnded: () => undefined },
         createTurns(),
         () => async (job) => {
@@ -128,7 +128,7 @@ describe('batches of 1 MiB', () => {
 });
 
 describe('encrypted batches just too small for the thread', () => {
-  it('all go out, although more are due than depart in a turn', async (t) => {
+  it('all go out, although more are due than start in one turn', async (t) => {
     const d = await openDispatching(t);
     const { name } = await makeKey(d);
     const { at } = await d.connect({ webhook: { maxBatchRecords: 1, encryptionKeyName: name } });
@@ -158,11 +158,11 @@ describe('messages of one record', () => {
     return Math.max(...inTurns.values());
   }
 
-  it('depart together', async (t) => {
+  it('start together', async (t) => {
     assert.equal(await mostInATurn(t, () => 7), 40);
   });
 
-  it('depart four at a time while requests are answered', async (t) => {
+  it('start four at a time while requests are answered', async (t) => {
     let answered = 0;
     assert.equal(await mostInATurn(t, () => ++answered), 4);
   });

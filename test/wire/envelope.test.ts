@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { type EnvelopeRecord, eventTypeKey, parseEnvelope } from '../../src/wire/envelope.ts';
-import { encodeEnvelope } from '../../src/wire/envelope-encoding.ts';
+import { encodeEnvelope } from '../../src/wire/payload.ts';
 
 const AT = Date.parse('2026-11-21T05:00:00Z');
 const RECORD: EnvelopeRecord = {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { joinText } from '../../src/wire/envelope-encoding.ts';
+import { joinText } from '../../src/wire/payload.ts';
 
 describe('joinText', () => {
   it('encodes pieces like one text', () => {

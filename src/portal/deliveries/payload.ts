@@ -3,7 +3,7 @@ import { type Html, html } from '../../http/html.ts';
 import type { DeliveryContent } from '../../store/deliveries.ts';
 import type { Delivery } from '../../webhooks/delivery.ts';
 import type { Webhook } from '../../webhooks/webhook.ts';
-import { encodeEnvelope } from '../../wire/envelope-encoding.ts';
+import { encodeEnvelope } from '../../wire/payload.ts';
 import { codePanels } from '../parts/code.ts';
 import { section } from '../parts/header.ts';
 import { notice } from '../parts/notice.ts';
