@@ -5,6 +5,7 @@ import type { Outcome } from '../outbound/outcome.ts';
 import type { AuditEntry } from '../resources/audit.ts';
 import {
   giveUpReason,
+  HEALTHY,
   isRunnable,
   type LifecycleEvent,
   nextState,
@@ -197,15 +198,6 @@ function later(one: number | null, other: number | null): number | null {
 function latest(sentAt: number | null, startedAt: number): number {
   return Math.max(sentAt ?? 0, startedAt);
 }
-
-const HEALTHY = {
-  stateReason: null,
-  stateDetail: null,
-  failingSinceAt: null,
-  failureStreak: 0,
-  probeAt: null,
-  deadStreak: 0,
-} as const;
 
 /** The health alone, without the rest of the progress. */
 function healthOf({

@@ -160,26 +160,13 @@ export const rotateApiKeyInput = z
 export type RotateApiKeyInput = z.output<typeof rotateApiKeyInput>;
 
 export function viewEndpoint(endpoint: Endpoint, now: number): EndpointView {
-  const {
-    oauthClientId,
-    oauthTokenUrl,
-    clientCertificate,
-    clientCertificateExpiresAt,
-    lastVerification,
-    nextSecretAt,
-    secretOverlapEndsAt,
-  } = endpoint;
-  const { nextApiKey, nextApiKeyAt } = endpoint;
+  const { id, name, url, contentEncoding, tokenChallenge, verified, enabled, oauthClientId, oauthTokenUrl } = endpoint;
+  const { clientCertificate, clientCertificateExpiresAt, lastVerification, nextApiKey, nextApiKeyAt } = endpoint;
   const keyWaits = nextApiKeyAt !== null && nextApiKeyAt > now;
+  const ahead = (at: number | null): string | null => (at !== null && at > now ? isoInstant(at) : null);
   return {
-    id: endpoint.id,
-    name: endpoint.name,
-    url: endpoint.url,
-    apiKey: currentApiKey(endpoint, now).reveal(),
-    contentEncoding: endpoint.contentEncoding,
-    tokenChallenge: endpoint.tokenChallenge,
-    verified: endpoint.verified,
-    enabled: endpoint.enabled,
+    ...{ id, name, url, apiKey: currentApiKey(endpoint, now).reveal() },
+    ...{ contentEncoding, tokenChallenge, verified, enabled },
     oauth:
       oauthClientId === null || oauthTokenUrl === null
         ? null
@@ -194,11 +181,10 @@ export function viewEndpoint(endpoint: Endpoint, now: number): EndpointView {
         ? null
         : { certificate: clientCertificate, expiresAt: isoInstant(clientCertificateExpiresAt ?? 0) },
     secretCreatedAt: isoInstant(signingSecretCreatedAt(endpoint, now)),
-    secretActivatesAt: nextSecretAt !== null && nextSecretAt > now ? isoInstant(nextSecretAt) : null,
-    secretOverlapEndsAt:
-      secretOverlapEndsAt !== null && secretOverlapEndsAt > now ? isoInstant(secretOverlapEndsAt) : null,
+    secretActivatesAt: ahead(endpoint.nextSecretAt),
+    secretOverlapEndsAt: ahead(endpoint.secretOverlapEndsAt),
     nextApiKey: keyWaits ? (nextApiKey?.reveal() ?? null) : null,
-    apiKeyActivatesAt: keyWaits ? isoInstant(nextApiKeyAt) : null,
+    apiKeyActivatesAt: ahead(nextApiKeyAt),
     lastVerification: lastVerification === null ? null : viewVerification(lastVerification),
     createdAt: isoInstant(endpoint.createdAt),
     updatedAt: isoInstant(endpoint.updatedAt),

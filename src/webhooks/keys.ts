@@ -79,11 +79,7 @@ export function isExpired({ expiresAt }: Pick<PgpKey, 'expiresAt'>, now: number)
 export function viewKey(key: PgpKey, now: number): KeyView {
   const { id, name, publicKey, fingerprint, algorithm } = key;
   return {
-    id,
-    name,
-    publicKey,
-    fingerprint,
-    algorithm,
+    ...{ id, name, publicKey, fingerprint, algorithm },
     expiresAt: isoInstant(key.expiresAt),
     expired: isExpired(key, now),
     createdAt: isoInstant(key.createdAt),

@@ -59,22 +59,23 @@ export function giveUpReason(
   return null;
 }
 
+/** The health of a webhook that has not failed since it started, without the time of its last attempt. */
+export const HEALTHY = {
+  stateReason: null,
+  stateDetail: null,
+  failingSinceAt: null,
+  failureStreak: 0,
+  probeAt: null,
+  deadStreak: 0,
+} as const;
+
 /** The progress of a webhook that is started: a new session without failures. */
 export function startedProgress(progress: Progress, { sessionId, now }: { sessionId: string; now: number }): Progress {
   return {
     ...progress,
+    ...HEALTHY,
     state: nextState(progress.state, 'start'),
-    stateReason: null,
-    stateDetail: null,
-    stateAt: now,
-    sessionId,
-    sessionAt: now,
-    wakeAt: now,
-    sentAt: null,
-    failingSinceAt: null,
-    failureStreak: 0,
-    probeAt: null,
-    deadStreak: 0,
+    ...{ stateAt: now, sessionId, sessionAt: now, wakeAt: now, sentAt: null },
   };
 }
 
@@ -87,17 +88,9 @@ export function stoppedProgress(
 ): Progress {
   return {
     ...progress,
+    ...HEALTHY,
     state: nextState(progress.state, event),
-    stateReason: reason,
-    stateDetail: null,
-    stateAt: now,
-    sessionId: null,
-    sessionAt: null,
-    wakeAt: null,
-    failingSinceAt: null,
-    failureStreak: 0,
-    probeAt: null,
-    deadStreak: 0,
+    ...{ stateReason: reason, stateAt: now, sessionId: null, sessionAt: null, wakeAt: null },
   };
 }
 

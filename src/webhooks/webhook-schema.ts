@@ -164,19 +164,10 @@ export const WEBHOOK_LIST: ListRules = {
 
 export function viewWebhook({ progress, retryPolicy, maxAttempts, ...webhook }: Webhook): WebhookView {
   return {
-    id: webhook.id,
-    name: webhook.name,
-    endpointId: webhook.endpointId,
+    ...webhook,
     eventTypes: [...webhook.eventTypes],
     customHeaders: webhook.customHeaders.map(({ name, value }) => ({ name, value })),
-    encryptionKeyName: webhook.encryptionKeyName,
-    ordered: webhook.ordered,
-    maxBatchRecords: webhook.maxBatchRecords,
-    maxRecordsPerSecond: webhook.maxRecordsPerSecond,
     retry: { policy: retryPolicy, maxAttempts },
-    standardWebhooks: webhook.standardWebhooks,
-    heartbeatSeconds: webhook.heartbeatSeconds,
-    timeoutSeconds: webhook.timeoutSeconds,
     state: progress.state,
     stateReason: stateReasonText(progress),
     stateDescription: stateDescription(progress),

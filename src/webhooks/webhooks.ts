@@ -13,7 +13,7 @@ import type { Store } from '../store/store.ts';
 import { askedReplay } from './deliveries.ts';
 import { howToVerify } from './endpoint.ts';
 import { isExpired } from './keys.ts';
-import { isRunnable, startedProgress, stateChange, stoppedProgress } from './lifecycle.ts';
+import { HEALTHY, isRunnable, startedProgress, stateChange, stoppedProgress } from './lifecycle.ts';
 import { standardWebhooksProblems } from './standard-webhooks-rule.ts';
 import type { Progress, Webhook } from './webhook.ts';
 import { type ReplayInput, viewWebhook, type WebhookBody, type WebhookInput, webhookReader } from './webhook-schema.ts';
@@ -143,21 +143,9 @@ function configuration({ retry, ...input }: WebhookInput, stamp: Stamp): Omit<We
 /** The progress of a new webhook. The store gives it its number. */
 function newProgress(now: number): Progress {
   return {
-    webhookNumber: 0,
-    state: 'stopped',
-    stateReason: null,
-    stateDetail: null,
-    stateAt: now,
-    sessionId: null,
-    sessionAt: null,
-    nextOffset: 0,
-    cursorOffset: 0,
-    wakeAt: null,
-    sentAt: null,
-    failingSinceAt: null,
-    failureStreak: 0,
-    probeAt: null,
-    deadStreak: 0,
+    ...HEALTHY,
+    ...{ webhookNumber: 0, state: 'stopped', stateAt: now, sessionId: null, sessionAt: null },
+    ...{ nextOffset: 0, cursorOffset: 0, wakeAt: null, sentAt: null },
   };
 }
 

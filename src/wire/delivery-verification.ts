@@ -28,9 +28,6 @@ export type DeliveryHead = {
   readonly requiredHeaders?: readonly string[];
 } & Reception;
 
-/** `body` is the bytes as received, before any decoding. */
-export type DeliveryToVerify = DeliveryHead & { readonly body: Uint8Array };
-
 export type Reception = {
   /** Epoch milliseconds; by default the system's clock, so that old requests are refused. */
   readonly now?: number | undefined;
@@ -53,28 +50,24 @@ export type HeadFailureCode =
   | 'unsigned_header'
   | 'wrong_signature';
 
-export type DeliveryFailureCode = HeadFailureCode | 'wrong_content_hash';
-
 /** `sentAt` is the date in epoch milliseconds, in whole seconds; `contentHash` is the hash that the body must have. */
 export type ContentVerdict = Verdict<ContentFailureCode, { readonly sentAt: number; readonly contentHash: string }>;
 
-type Signed = { readonly secretIndex: number; readonly sentAt: number; readonly signedHeaders: readonly string[] };
-
-export type HeadVerdict = Verdict<HeadFailureCode, Signed & { readonly contentHash: string }>;
-
 /** `secretIndex` says which secret signed; `sentAt` says when, in epoch milliseconds and whole seconds. */
-export type DeliveryVerdict = Verdict<DeliveryFailureCode, Signed>;
+export type HeadVerdict = Verdict<
+  HeadFailureCode,
+  {
+    readonly secretIndex: number;
+    readonly sentAt: number;
+    readonly signedHeaders: readonly string[];
+    readonly contentHash: string;
+  }
+>;
 
-/** Verifies that one of the secrets signed the request, or says why not. Rejects only for an empty secret. */
-export async function verifyDelivery(delivery: DeliveryToVerify): Promise<DeliveryVerdict> {
-  const head = await verifyHead(delivery);
-  if (!head.ok) return head;
-  const { contentHash, ...signed } = head;
-  const content = await verifyContent(delivery.body, contentHash);
-  return content.ok ? signed : content;
-}
-
-/** `verifyDelivery` without the body: cheap checks first, the signature last. Rejects only for an empty secret. */
+/**
+ * Verifies that one of the secrets signed the headers, or says why not: cheap checks first, the signature last. `verifyContent` checks the
+ * body. Rejects only for an empty secret.
+ */
 export async function verifyHead(delivery: DeliveryHead): Promise<HeadVerdict> {
   const { method, pathAndQuery, secrets, requiredHeaders = [] } = delivery;
   const headers = lowerCaseHeaders(delivery.headers);

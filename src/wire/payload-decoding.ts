@@ -32,16 +32,6 @@ export type PayloadVerdict = Verdict<PayloadFailureCode, { readonly body: Uint8A
 /** `decode` returns the decoded body. It rejects only with what `decrypt` throws. */
 export type EncodingVerdict = Verdict<PayloadFailureCode, { decode(bytes: Uint8Array): Promise<PayloadVerdict> }>;
 
-/** Decodes the bytes as received, by the headers, or says why it cannot. Rejects only with what `decrypt` throws. */
-export async function decodePayload(
-  bytes: Uint8Array,
-  headers: HeaderRecord | HeaderPairs,
-  decoding: PayloadDecoding,
-): Promise<PayloadVerdict> {
-  const encoding = readEncoding(headers, decoding);
-  return encoding.ok ? encoding.decode(bytes) : encoding;
-}
-
 /** Reads from the headers how to decode the body, or why it cannot be decoded. Does not need the body. */
 export function readEncoding(
   record: HeaderRecord | HeaderPairs,

@@ -15,9 +15,6 @@ export type MessageHead = {
   readonly toleranceSeconds?: number;
 };
 
-/** `body` is the bytes as received, before any decoding. */
-export type MessageToVerify = MessageHead & { readonly body: Uint8Array };
-
 export type MessageFailureCode =
   | 'missing_header'
   | 'malformed_id'
@@ -27,13 +24,10 @@ export type MessageFailureCode =
   | 'malformed_signature'
   | 'wrong_signature';
 
-/** `id` is as in the header, with `msg_`. It is the same on every attempt, so that receivers can drop duplicates. */
-export type MessageVerdict = Verdict<
-  MessageFailureCode,
-  { readonly id: string; readonly signedAt: number; readonly secretIndex: number }
->;
-
-/** The verdict on the headers; `verify` checks the body. */
+/**
+ * The verdict on the headers; `verify` checks the body. `id` is as in the header, with `msg_`. It is the same on every attempt, so that
+ * receivers can drop duplicates.
+ */
 export type MessageHeadVerdict = Verdict<
   MessageFailureCode,
   {
@@ -42,15 +36,6 @@ export type MessageHeadVerdict = Verdict<
     verify(body: Uint8Array): Promise<Verdict<'wrong_signature', { readonly secretIndex: number }>>;
   }
 >;
-
-/** Verifies that one of the secrets signed the message, or says why not. Malformed headers are refused before the body is hashed. Rejects only for an empty secret. */
-export async function verifyStandardWebhook(message: MessageToVerify): Promise<MessageVerdict> {
-  const head = readStandardWebhook(message);
-  if (!head.ok) return head;
-  const { id, signedAt } = head;
-  const verdict = await head.verify(message.body);
-  return verdict.ok ? { ok: true, id, signedAt, secretIndex: verdict.secretIndex } : verdict;
-}
 
 /**
  * Checks everything that does not need the body. The timestamp is signed as text and must be digits: if it were signed as a number,

@@ -2,13 +2,12 @@
 import { randomBytes } from 'node:crypto';
 import type { TestContext } from 'node:test';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
-import { verifyDelivery } from '../../src/wire/delivery-verification.ts';
 import { parseEnvelope } from '../../src/wire/envelope.ts';
-import { decodePayload } from '../../src/wire/payload-decoding.ts';
 import { decryptBinary } from '../../src/wire/pgp-decryption.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { type SeenRequest, startHttpsServer } from '../support/https-server.ts';
 import { sharedCertificates } from '../support/journey.ts';
+import { decodePayload, verifyDelivery } from '../support/verification.ts';
 import type { Arrival } from './history.ts';
 
 export type Kind = 'plain' | 'ordered' | 'batched' | 'encrypted' | 'standard' | 'oauth';

@@ -7,9 +7,7 @@ import type { ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
 import { challengeAnswer } from '../../src/wire/challenge.ts';
 import { challengeHeader } from '../../src/wire/challenge-answer.ts';
-import { verifyDelivery } from '../../src/wire/delivery-verification.ts';
 import { type Envelope, parseEnvelope, type ReceivedRecord } from '../../src/wire/envelope.ts';
-import { decodePayload } from '../../src/wire/payload-decoding.ts';
 import { decryptBinary } from '../../src/wire/pgp-decryption.ts';
 import { equalText, sha256Base64 } from '../../src/wire/signing.ts';
 import type { Verdict } from '../../src/wire/verdict.ts';
@@ -17,6 +15,7 @@ import { cleanUp } from './cleanup.ts';
 import { type PlannedAnswer, type SeenRequest, startHttpsServer } from './https-server.ts';
 import { createMailbox } from './mailbox.ts';
 import type { Identity } from './tls.ts';
+import { decodePayload, verifyDelivery } from './verification.ts';
 
 /** One delivery that passed every check, or a heartbeat, which has no records. */
 export type Delivery = {

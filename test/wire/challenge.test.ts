@@ -12,8 +12,8 @@ import {
 import { answerChallenge, challengeHeader } from '../../src/wire/challenge-answer.ts';
 import { pathAndQuery } from '../../src/wire/signature.ts';
 import { standardWebhookHeaders } from '../../src/wire/signing.ts';
-import { verifyStandardWebhook } from '../../src/wire/standard-webhooks-verification.ts';
 import { signingVectors } from '../support/vectors.ts';
+import { verifyStandardWebhook } from '../support/verification.ts';
 
 const TOKEN = 'q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA';
 const CHALLENGE = { pathAndQuery: '/in', token: TOKEN, secret: 'not-base64-secret!' };

@@ -3,14 +3,10 @@ import { execFileSync } from 'node:child_process';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { encodeBase64 } from '../../src/wire/base64.ts';
-import {
-  type DeliveryFailureCode,
-  type DeliveryToVerify,
-  verifyDelivery,
-} from '../../src/wire/delivery-verification.ts';
 import { parseImfFixdate, pathAndQuery } from '../../src/wire/signature.ts';
 import { contentHeaders, signDelivery } from '../../src/wire/signing.ts';
 import { type DeliveryVector, signingVectors } from '../support/vectors.ts';
+import { type DeliveryFailureCode, type DeliveryToVerify, verifyDelivery } from '../support/verification.ts';
 
 const AT = Date.parse('2026-11-21T05:00:00Z');
 const SECRET = 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=';

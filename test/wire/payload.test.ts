@@ -5,10 +5,11 @@ import { createGzip, gunzipSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import * as openpgp from 'openpgp';
 import { encodePayload } from '../../src/wire/payload.ts';
-import { decodePayload, type PayloadDecoding, type PayloadFailureCode } from '../../src/wire/payload-decoding.ts';
+import type { PayloadDecoding, PayloadFailureCode } from '../../src/wire/payload-decoding.ts';
 import { keyErrorCode } from '../../src/wire/pgp.ts';
 import { decryptBinary } from '../../src/wire/pgp-decryption.ts';
 import { pgpVector } from '../support/vectors.ts';
+import { decodePayload } from '../support/verification.ts';
 
 const NOW = Date.now() + 1000;
 const BODY = new TextEncoder().encode('{"records":[]}');

@@ -3,12 +3,9 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { standardWebhookHeaders } from '../../src/wire/signing.ts';
-import {
-  type MessageFailureCode,
-  type MessageToVerify,
-  verifyStandardWebhook,
-} from '../../src/wire/standard-webhooks-verification.ts';
+import type { MessageFailureCode } from '../../src/wire/standard-webhooks-verification.ts';
 import { signingVectors } from '../support/vectors.ts';
+import { type MessageToVerify, verifyStandardWebhook } from '../support/verification.ts';
 
 const AT = Date.parse('2026-11-21T05:00:00Z');
 const SECRET = 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=';

@@ -1,0 +1,57 @@
+/** Verifies and decodes whole requests, as a receiver does in steps. */
+import {
+  type DeliveryHead,
+  type HeadFailureCode,
+  type HeadVerdict,
+  verifyContent,
+  verifyHead,
+} from '../../src/wire/delivery-verification.ts';
+import type { HeaderPairs, HeaderRecord } from '../../src/wire/headers.ts';
+import { type PayloadDecoding, type PayloadVerdict, readEncoding } from '../../src/wire/payload-decoding.ts';
+import {
+  type MessageFailureCode,
+  type MessageHead,
+  readStandardWebhook,
+} from '../../src/wire/standard-webhooks-verification.ts';
+import type { Verdict } from '../../src/wire/verdict.ts';
+
+/** `body` is the bytes as received, before any decoding. */
+export type DeliveryToVerify = DeliveryHead & { readonly body: Uint8Array };
+export type DeliveryFailureCode = HeadFailureCode | 'wrong_content_hash';
+
+type Signed = Omit<Extract<HeadVerdict, { ok: true }>, 'ok' | 'contentHash'>;
+
+/** Verifies that one of the secrets signed the request, or says why not. Rejects only for an empty secret. */
+export async function verifyDelivery(delivery: DeliveryToVerify): Promise<Verdict<DeliveryFailureCode, Signed>> {
+  const head = await verifyHead(delivery);
+  if (!head.ok) return head;
+  const { contentHash, ...signed } = head;
+  const content = await verifyContent(delivery.body, contentHash);
+  return content.ok ? signed : content;
+}
+
+export type MessageToVerify = MessageHead & { readonly body: Uint8Array };
+
+type MessageVerdict = Verdict<
+  MessageFailureCode,
+  { readonly id: string; readonly signedAt: number; readonly secretIndex: number }
+>;
+
+/** Verifies that one of the secrets signed the message, or says why not. Malformed headers are refused before the body is hashed. Rejects only for an empty secret. */
+export async function verifyStandardWebhook(message: MessageToVerify): Promise<MessageVerdict> {
+  const head = readStandardWebhook(message);
+  if (!head.ok) return head;
+  const { id, signedAt } = head;
+  const verdict = await head.verify(message.body);
+  return verdict.ok ? { ok: true, id, signedAt, secretIndex: verdict.secretIndex } : verdict;
+}
+
+/** Decodes the bytes as received, by the headers, or says why it cannot. Rejects only with what `decrypt` throws. */
+export async function decodePayload(
+  bytes: Uint8Array,
+  headers: HeaderRecord | HeaderPairs,
+  decoding: PayloadDecoding,
+): Promise<PayloadVerdict> {
+  const encoding = readEncoding(headers, decoding);
+  return encoding.ok ? encoding.decode(bytes) : encoding;
+}
