@@ -4,11 +4,11 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { SCOPE_NAME } from './access/credential.ts';
 import { type Caller, type Gate, requireScope } from './access/gate.ts';
-import { SCOPE_NAME } from './access/scope.ts';
 import { asRefusal, errorReply } from './http/error-body.ts';
 import { sendReply } from './http/reply.ts';
-import { loggedPath, originForm } from './http/request-head.ts';
+import { loggedPath, originForm } from './http/request.ts';
 import type { Route } from './http/route.ts';
 import { createRouter } from './http/router.ts';
 import type { RequestHandler } from './http/server.ts';

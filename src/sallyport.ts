@@ -23,19 +23,20 @@ import { createHousekeeping } from './housekeeping/housekeeping.ts';
 import type { Retention } from './housekeeping/retention.ts';
 import { watchStorage } from './housekeeping/storage-watch.ts';
 import { administration, authorizationServer } from './http/api-routes.ts';
-import { createListener } from './http/listener.ts';
-import { createRemoteAddress } from './http/request-head.ts';
+import { createRemoteAddress } from './http/request.ts';
 import { metricsRoutes } from './http/routes/metrics.ts';
 import { openApiRoutes } from './http/routes/openapi.ts';
-import { createRequestHandler } from './http/server.ts';
+import { createListener, createRequestHandler } from './http/server.ts';
 import { openServingCertificate, type ServingCertificate } from './http/serving-certificate.ts';
 import type { Clock } from './kernel/ids.ts';
 import { createLifetime, once, refusedAfterStop } from './kernel/lifetime.ts';
 import { CATALOGUE_WATCH_MS, DRAIN_MS, STOP_MS } from './kernel/limits/limits.ts';
 import { Refusal } from './kernel/refusal.ts';
+import { type AttemptFeed, createAttemptFeed } from './observe/attempt-feed.ts';
 import { type CheckClock, createClockWatch } from './observe/clock-watch.ts';
+import { createFigures, type FigureKeeper } from './observe/figures.ts';
 import { createLog, type Log } from './observe/log.ts';
-import { createObservers, type Observers } from './observe/observers.ts';
+import { createMetrics, type Metrics } from './observe/metrics.ts';
 import { createPortal } from './portal/portal.ts';
 import { type ProgramServices, readingServices } from './program-services.ts';
 import { EMBEDDING_PROGRAM } from './resources/acting.ts';
@@ -124,12 +125,13 @@ type Surroundings = {
 
 function assemble(composed: Composed, { config, log, certificate, stopwatch, failed }: Surroundings): Sallyport {
   const { store, clock, services } = composed;
-  const observers = createObservers({ store, clock });
-  const { metrics, figures } = observers;
+  const metrics = createMetrics({ queues: store.queues, clock });
+  const figures = createFigures({ store: store.figures, clock });
+  const feed = createAttemptFeed();
   const checkClock = createClockWatch({ clockLead: store.clockLead, clock, stopwatch, log });
-  const { send, dispatcher } = createDelivery(composed, checkClock, log, observers);
+  const { send, dispatcher } = createDelivery(composed, { checkClock, log, metrics, figures, feed });
   composed.onWork(dispatcher);
-  const testDelivery = observers.observed(createTestDelivery({ ...composed, send, webhooks: services.webhooks }));
+  const testDelivery = feed.observed(createTestDelivery({ ...composed, send, webhooks: services.webhooks }));
   const doors = { ...composed, dispatcher, log, testDelivery };
   const housekeeping = createHousekeeping({
     ...composed,
@@ -146,7 +148,7 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
   const knownAddress = (): string | null => config.publicUrl ?? address;
   const testOauth = createTestOauth({ ...doors, endpoints: services.endpoints });
   const beside = { config, testOauth, throttle: createThrottle(), publicUrl: knownAddress };
-  const portal = createPortal({ ...doors, ...observers, ...beside });
+  const portal = createPortal({ ...doors, metrics, figures, feed, ...beside });
   // In a host program's server the portal is not served.
   const signInPath = (): string | null => (address === null ? null : '/sign-in');
   const described = [
@@ -176,7 +178,7 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
   const handler = createRequestHandler({
     ...{ gate, clock, log, remoteAddress, elsewhere: portal.elsewhere, stopping: stopping.signal },
     routes: [...routes, ...portal.pages],
-    observe: observers.observeRequest,
+    observe: [metrics.observeRequest, figures.observeRequest],
   });
   const listener = createListener({ handler, tls: certificate.tls, clock, log });
   const listen = once(async () => {
@@ -245,11 +247,17 @@ async function withinStopTime(stopped: Promise<void>, log: Log): Promise<void> {
   }
 }
 
+type DeliveryParts = {
+  readonly checkClock: CheckClock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly figures: FigureKeeper;
+  readonly feed: AttemptFeed;
+};
+
 function createDelivery(
   { store, clock, ids, random, transport, makeLargeBody }: Composed,
-  checkClock: CheckClock,
-  log: Log,
-  { observeSettled: observe, answeredRequests }: Observers,
+  { checkClock, log, metrics, figures, feed }: DeliveryParts,
 ): { send: Send; dispatcher: Dispatcher } {
   const send = createSend({
     transport,
@@ -258,8 +266,9 @@ function createDelivery(
       log.error({ endpointId, problem }, 'an attempt could not be made: a fault of ours'),
   });
   const jitter = (): number => Buffer.from(random(4)).readUInt32BE() / 2 ** 32;
-  const parts = { store, clock, checkClock, ids, log, send, makeLargeBody };
-  return { send, dispatcher: createDispatcher({ ...parts, jitter, observe, answeredRequests }) };
+  const parts = { store, clock, checkClock, ids, log, send, makeLargeBody, jitter };
+  const observe = [metrics.observeSettled, figures.observeSettled, feed.observeSettled];
+  return { send, dispatcher: createDispatcher({ ...parts, observe, answeredRequests: metrics.answeredRequests }) };
 }
 
 function retentionOf({ retentionDeliveredDays, retentionDeadDays, retentionAttemptsDays }: Config): Retention {

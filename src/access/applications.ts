@@ -18,8 +18,7 @@ import type { Beside } from '../store/resource.ts';
 import type { Store } from '../store/store.ts';
 import type { Application } from './application.ts';
 import { requireRightsOfApplication } from './containment.ts';
-import { hashCredential, mintCredential } from './credential.ts';
-import { scopeName } from './scope.ts';
+import { hashCredential, mintCredential, scopeName } from './credential.ts';
 
 export const applicationInput = z
   .strictObject({

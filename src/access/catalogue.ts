@@ -5,6 +5,7 @@
  */
 import { RULES_PER_PRODUCT_MAX } from '../kernel/limits/limits.ts';
 import type { FieldProblem } from '../kernel/refusal.ts';
+import { SCOPE_NAME } from './credential.ts';
 import {
   findPattern,
   indexPatterns,
@@ -12,11 +13,10 @@ import {
   type PatternSegment,
   parsePattern,
   patternShape,
-} from './catalogue-pattern.ts';
-import { rawReserved } from './path.ts';
-import { SCOPE_NAME } from './scope.ts';
+  rawReserved,
+} from './path.ts';
 
-export { parsePattern } from './catalogue-pattern.ts';
+export { parsePattern } from './path.ts';
 
 /** `permission` is the one that the user needs; without it, the permission with the name of the scope. */
 export type Rule = {

@@ -12,8 +12,8 @@ import type { FieldProblem } from '../kernel/refusal.ts';
 import type { Acting, Held } from '../resources/acting.ts';
 import { ADMINISTRATION_SCOPES } from './built-in.ts';
 import type { Product, Rule } from './catalogue.ts';
-import { overlaps, type PatternSegment, parsePattern, patternShape } from './catalogue-pattern.ts';
 import { insufficientPermission } from './gate.ts';
+import { overlaps, type PatternSegment, parsePattern, patternShape } from './path.ts';
 import type { Role, User } from './user.ts';
 
 /** The rights of a user, its own and those of its applications. */

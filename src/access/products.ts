@@ -8,8 +8,8 @@ import { type Administration, administer } from '../resources/administration.ts'
 import { type BodyOf, inputReader } from '../resources/input.ts';
 import type { Store } from '../store/store.ts';
 import { BUILT_IN_PREFIXES, BUILT_IN_PRODUCTS } from './built-in.ts';
-import type { ApiProduct } from './catalogue.ts';
 import {
+  type ApiProduct,
   type Catalogue,
   compileCatalogue,
   conflictsOf,
@@ -19,7 +19,7 @@ import {
   problemsOf,
 } from './catalogue.ts';
 import { requireRightsOfRules } from './containment.ts';
-import { scopeName } from './scope.ts';
+import { scopeName } from './credential.ts';
 
 /** The rules of `parsePattern` as far as a pattern can express them. Repeated names and dot segments are refused in addition. */
 const RULE_PATH =

@@ -1,4 +1,5 @@
 /** Tokens of the client credentials grant (RFC 6749 §4.4, contract §2): authenticating clients, issuing, introspecting and revoking. */
+
 import { timingSafeEqual } from 'node:crypto';
 import { type Clock, type Ids, type Random, rowKeyTime } from '../kernel/ids.ts';
 import { CLIENTS_CACHED, CLIENTS_CACHED_BYTES } from '../kernel/limits/limits.ts';
@@ -7,9 +8,8 @@ import { Refusal } from '../kernel/refusal.ts';
 import { retryStale, StaleWrite } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
 import type { Client } from './application.ts';
-import { credentialBytes, hashCredential, mintToken } from './credential.ts';
+import { credentialBytes, grantScope, hashCredential, mintToken, parseScope } from './credential.ts';
 import { findGrant } from './gate.ts';
-import { grantScope, parseScope } from './scope.ts';
 import type { Constraints } from './user.ts';
 
 export type ClientCredentials = { readonly clientId: string; readonly clientSecret: string };

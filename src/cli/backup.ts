@@ -7,8 +7,8 @@ import { databaseFiles, databasePath, masterKeyPath, masterKeyPrefix, requireDat
 import { isAuthentic, type Manifest } from '../data/manifest.ts';
 import { readMasterKey } from '../data/master-key.ts';
 import { opensWith } from '../data/restore.ts';
+import { randomBytes } from '../kernel/ids.ts';
 import { strangerText } from '../kernel/private-file.ts';
-import { randomBytes } from '../kernel/random.ts';
 import { createVault } from '../kernel/vault.ts';
 import { RESTORE_ADVICE, tellsDamage } from '../store/sqlite/damage.ts';
 import { openSqlite, type SqliteDatabase } from '../store/sqlite/driver/sqlite.ts';

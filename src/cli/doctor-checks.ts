@@ -7,7 +7,7 @@ import { type Config, readSettingFile } from '../config/config.ts';
 import { DATABASE_FILE, databaseFiles, databasePath, FIRST_START_FILE, masterKeyPath } from '../data/data-folder.ts';
 import { LOCK_FILE } from '../data/folder-lock.ts';
 import { readMasterKey } from '../data/master-key.ts';
-import { createIds, rowKeyTime } from '../kernel/ids.ts';
+import { createIds, randomBytes, rowKeyTime } from '../kernel/ids.ts';
 import {
   CLOCK_BEHIND_MAX_MS,
   DISK_FREE_LOW_BYTES,
@@ -16,7 +16,6 @@ import {
   PAGE_MAX,
 } from '../kernel/limits/limits.ts';
 import { exposedMode, ownerOf, strangerText, userText } from '../kernel/private-file.ts';
-import { randomBytes } from '../kernel/random.ts';
 import { createVault, MASTER_KEY_BYTES } from '../kernel/vault.ts';
 import { readAuthorities } from '../outbound/tls.ts';
 import { damages, RESTORE_ADVICE, tellsDamage } from '../store/sqlite/damage.ts';

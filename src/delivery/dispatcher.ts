@@ -53,7 +53,7 @@ export type DispatcherOptions = {
   readonly makeLargeBody: LargeBodies['make'];
   /** A number in [0, 1), for the jitter of retries. */
   readonly jitter: () => number;
-  readonly observe?: ObserveSettled;
+  readonly observe?: readonly ObserveSettled[];
   /** How many requests this process has answered; absent if it answers none. */
   readonly answeredRequests?: () => number;
   readonly inFlight?: number;
@@ -77,7 +77,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   });
   const deliveries = createDeliver({ store, clock, ids, send, makeLargeBody, log, answeredRequests, scheduler });
   const writer = createSettlementWriter({
-    ...{ store, clock, checkClock, ids, jitter, log, owner, scheduler, observe: options.observe },
+    ...{ store, clock, checkClock, ids, jitter, log, owner, scheduler, observe: options.observe ?? [] },
   });
 
   const look = async (): Promise<{ again: boolean; nextAt: number | null }> => {

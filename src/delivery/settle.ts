@@ -59,7 +59,7 @@ export type WriterOptions = {
   /** Names this process in leases. */
   readonly owner: string;
   readonly scheduler: Pick<Scheduler, 'room' | 'hasRoomAfter' | 'hold'>;
-  readonly observe?: ObserveSettled | undefined;
+  readonly observe: readonly ObserveSettled[];
 };
 
 export function createSettlementWriter(options: WriterOptions): SettlementWriter {
@@ -137,7 +137,7 @@ async function writeOnce(
   stateEvents.written(limited, now);
   const logsAttempts = log.isLevelEnabled('debug');
   for (const settled of batches) {
-    observe?.(webhook.id, settled);
+    for (const observed of observe) observed(webhook.id, settled);
     if (logsAttempts && settled.attempt !== null) logAttempt(log, webhook, settled.attempt, settled.fate?.kind);
   }
   for (const change of changes) logChange(log, webhook.id, change);

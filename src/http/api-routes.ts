@@ -5,7 +5,6 @@ import type { Composed } from '../compose.ts';
 import type { Dispatcher } from '../delivery/dispatcher.ts';
 import type { TestDelivery } from '../delivery/test-delivery.ts';
 import type { Log } from '../observe/log.ts';
-import { createClientAuthentication } from './oauth.ts';
 import { createOnce } from './once.ts';
 import type { Route } from './route.ts';
 import { accessRoutes } from './routes/access.ts';
@@ -18,7 +17,7 @@ import { healthRoutes } from './routes/health.ts';
 import { introspectionRoutes } from './routes/introspection.ts';
 import { invitationRoutes } from './routes/invitations.ts';
 import { revocationRoutes } from './routes/revocation.ts';
-import { tokenRoutes } from './routes/token.ts';
+import { createClientAuthentication, tokenRoutes } from './routes/token.ts';
 import { webhookRoutes } from './routes/webhooks.ts';
 
 /** The routes of the authorization server, with a shared throttle. */

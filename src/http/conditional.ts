@@ -4,7 +4,7 @@ import { actingOf } from '../access/callers.ts';
 import { refuseField } from '../kernel/refusal.ts';
 import type { Acting } from '../resources/acting.ts';
 import { entityTag, type IfMatch, parseEntityTags, refuseChanged } from '../resources/entity-tag.ts';
-import { allHeaders } from './request-head.ts';
+import { allHeaders } from './request.ts';
 import { type Call, callerOf, type Reply, type ReplyDescription, type Route } from './route.ts';
 
 const LIST = /^(?:\*|(?:W\/)?"[!#-~]*"(?:, ?(?:W\/)?"[!#-~]*")*)$/;

@@ -11,7 +11,7 @@ import { refuseDeep } from '../kernel/validation.ts';
 import type { KeptReply } from '../store/kept-replies.ts';
 import type { Beside } from '../store/resource.ts';
 import type { Store } from '../store/store.ts';
-import { allHeaders } from './request-head.ts';
+import { allHeaders } from './request.ts';
 import { type Call, callerOf, type Reply, type Route } from './route.ts';
 
 /**

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { DISCARDED_BODY_BYTES, DISCARDED_BODY_MS } from '../kernel/limits/limits.ts';
 import type { Log } from '../observe/log.ts';
-import { hasBody } from './request-head.ts';
+import { hasBody } from './request.ts';
 import type { Reply } from './route.ts';
 
 export const JSON_TYPE = 'application/json;charset=UTF-8';

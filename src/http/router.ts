@@ -1,13 +1,13 @@
-/** Finds the route for a path and method, with the patterns and the precedence of the API catalogue. */
+/** Finds the route for a path and method, with the patterns and the precedence of the API catalogue, and reads the query. */
 import {
+  canonicalPath,
   findPattern,
   indexPatterns,
   type PatternIndex,
   type PatternSegment,
   parsePattern,
-} from '../access/catalogue-pattern.ts';
-import { canonicalPath } from '../access/path.ts';
-import { Refusal } from '../kernel/refusal.ts';
+} from '../access/path.ts';
+import { Refusal, refuseField } from '../kernel/refusal.ts';
 import type { Route } from './route.ts';
 
 export type Routed = {
@@ -95,4 +95,27 @@ function paramsOf(parameters: readonly Parameter[], segments: readonly string[])
 
 function decode(segment: string): string {
   return segment.includes('%') ? decodeURIComponent(segment) : segment;
+}
+
+/** Shared by all requests without a query. Never modified. */
+export const NO_QUERY: URLSearchParams = new URLSearchParams();
+
+/** The query of a request's target. */
+export function queryOf(target: string): URLSearchParams {
+  const at = target.indexOf('?');
+  return at === -1 ? NO_QUERY : new URLSearchParams(target.slice(at + 1));
+}
+
+/** Throws 400 with the first parameter that the route does not take, or that was given twice. */
+export function refuseUnknownQuery(route: Route, query: URLSearchParams): void {
+  const { anyMethod, freeQuery, body } = route;
+  if (query.size === 0 || anyMethod === true || freeQuery === true) return;
+  if (body?.types.includes('application/x-www-form-urlencoded')) return;
+  for (const name of query.keys()) {
+    const field = name.replace(/[^\x20-\x7e]/g, '?').slice(0, 64);
+    if (route.query === undefined || !Object.hasOwn(route.query, name)) {
+      throw refuseField(field, 'is not a known query parameter');
+    }
+    if (query.getAll(name).length > 1) throw refuseField(field, 'was given more than once');
+  }
 }

@@ -1,19 +1,43 @@
 /**
- * Handles one request: route, gate, body, reply. A refusal becomes the error body, and any other error a 500 that shows only its
- * `errorId`. Every request writes one log line.
+ * The HTTP server: its sockets and time-outs, one request from route to reply, and a graceful stop (contract §6). A refusal becomes the
+ * error body, and any other error a 500 that shows only its `errorId`. Every request writes one log line.
  */
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Caller, Gate } from '../access/gate.ts';
 import type { Clock } from '../kernel/ids.ts';
-import { Refusal, type RefusalCode, refuseField } from '../kernel/refusal.ts';
+import {
+  CONNECTIONS_CHECK_MS,
+  DISCARDED_BODY_MS,
+  DRAIN_MS,
+  HEADERS_MS,
+  KEEP_ALIVE_MS,
+  REQUEST_HEADER_BYTES,
+  REQUEST_MS,
+} from '../kernel/limits/limits.ts';
+import { Refusal, type RefusalCode } from '../kernel/refusal.ts';
 import type { Log } from '../observe/log.ts';
-import { readBody } from './body.ts';
 import { asRefusal, errorReply } from './error-body.ts';
-import { createSendLater, sendReply, sendStream } from './reply.ts';
-import { allHeaders, loggedPath, readAbsoluteForm, refuseFraming } from './request-head.ts';
+import { createSendLater, JSON_TYPE, sendReply, sendStream } from './reply.ts';
+import {
+  allHeaders,
+  framingProblem,
+  loggedPath,
+  readAbsoluteForm,
+  readBody,
+  refuseFraming,
+  versionNotSupported,
+} from './request.ts';
 import type { Call, Reply, Route } from './route.ts';
-import { createRouter, NO_PARAMS } from './router.ts';
+import { createRouter, NO_PARAMS, NO_QUERY, queryOf, refuseUnknownQuery } from './router.ts';
 
 /** A request with its reply. `route`: its pattern, null for an unknown path. `refusal`: the code of its refusal. */
 export type ObserveRequest = (request: {
@@ -35,7 +59,7 @@ type Dependencies = {
   readonly remoteAddress: (request: IncomingMessage) => string;
   /** Time limit for receiving a body. Default: REQUEST_BODY_MS. */
   readonly bodyTimeoutMs?: number;
-  readonly observe?: ObserveRequest;
+  readonly observe?: readonly ObserveRequest[];
   /** Words the refusals of requests without a route. */
   readonly elsewhere?: Pick<Route, 'refuse'>;
   /** Aborted when the server stops, to end streams: they would last until their clients disconnect. */
@@ -43,7 +67,7 @@ type Dependencies = {
 };
 
 export function createRequestHandler(dependencies: Dependencies): RequestHandler {
-  const { routes, gate, clock, log, bodyTimeoutMs, observe, elsewhere, stopping } = dependencies;
+  const { routes, gate, clock, log, bodyTimeoutMs, observe = [], elsewhere, stopping } = dependencies;
   const router = createRouter(routes);
   const sendLater = createSendLater(log);
 
@@ -99,7 +123,8 @@ export function createRequestHandler(dependencies: Dependencies): RequestHandler
     });
     const { status } = reply;
     const durationMs = performance.now() - startedAt;
-    observe?.({ route: route?.path ?? null, method, status, refusal, seconds: durationMs / 1000 });
+    const answered = { route: route?.path ?? null, method, status, refusal, seconds: durationMs / 1000 };
+    for (const one of observe) one(answered);
     const clientId = caller?.clientId ?? context.clientId;
     log.request({ method, path: loggedPath(request), status, durationMs, remoteAddress, clientId, refusal, errorId });
   };
@@ -147,23 +172,211 @@ class RequestContext implements Call {
   }
 }
 
-/** Shared by all requests without a query. Never modified. */
-const NO_QUERY: URLSearchParams = new URLSearchParams();
+export type Listener = {
+  /** Starts to accept connections and returns the port, which differs from `port` if that is 0. Rejects if the port is in use. */
+  listen(host: string, port: number): Promise<number>;
+  /** Replaces the certificate for new connections. Throws without TLS, and for an unusable certificate. */
+  serve(tls: { readonly cert: string; readonly key: string }): void;
+  /**
+   * Accepts no new connections or requests, waits at most 10 s for the replies to current requests, and closes every connection after
+   * its last reply. Idle connections close at once.
+   */
+  close(): Promise<void>;
+};
 
-function queryOf(target: string): URLSearchParams {
-  const at = target.indexOf('?');
-  return at === -1 ? NO_QUERY : new URLSearchParams(target.slice(at + 1));
+type ListenerOptions = {
+  readonly handler: RequestHandler;
+  readonly tls: Parameters<Listener['serve']>[0] | null;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** How long a stop waits for current requests. Default: DRAIN_MS. */
+  readonly drainMs?: number;
+};
+
+export function createListener({ handler, tls, clock, log, drainMs = DRAIN_MS }: ListenerOptions): Listener {
+  const limits = {
+    maxHeaderSize: REQUEST_HEADER_BYTES,
+    headersTimeout: HEADERS_MS,
+    requestTimeout: REQUEST_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    // With Node's 30 s, headers could take four times their limit.
+    connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
+    requireHostHeader: false,
+    // A client may close its side after the request and still gets the reply.
+    allowHalfOpen: true,
+    // Saves half a microsecond per request without a body.
+    optimizeEmptyRequests: true,
+  };
+  // The number of connections is limited by the system's limit of open files, and their duration by the limits above.
+  const secure =
+    tls === null ? null : createHttpsServer({ ...limits, ...tls, ...TLS_VERSIONS, handshakeTimeout: HEADERS_MS });
+  const server: Server = secure ?? createHttpServer(limits);
+  // Missing in Node's types. Without it, the reply is cut off when the client closes its side.
+  Object.assign(server, { httpAllowHalfOpen: true });
+  const connections = trackConnections(server);
+  const take = (request: IncomingMessage, response: ServerResponse): void => {
+    if (!connections.admits(request, response)) return;
+    handler(request, response).catch((error: unknown) => {
+      log.error({ err: error }, 'a request failed');
+      response.destroy();
+    });
+  };
+  server.on('request', take);
+  // An expectation other than 100-continue may be ignored (RFC 9110 §10.1.1). Node would refuse it with an empty body.
+  server.on('checkExpectation', take);
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    connections.afterReplies(socket, () => refuseMalformed(error, socket, clock(), log));
+  });
+  // Without a listener, Node closes the connection without a reply. With one, Node no longer handles errors of the socket.
+  server.on('connect', (_, socket: Socket) => {
+    socket.on('error', () => socket.destroy());
+    const refusal = new Refusal('invalid_request', 'CONNECT is not supported: this server is not a proxy');
+    connections.afterReplies(socket, () => refuseRaw(socket, refusal, clock(), log));
+  });
+  return {
+    listen: (host, port) =>
+      new Promise((resolve, reject) => {
+        server.once('error', reject);
+        server.listen(port, host, () => {
+          server.off('error', reject);
+          resolve((server.address() as AddressInfo).port);
+        });
+      }),
+    serve: (next) => {
+      if (secure === null) throw new Error('the server has no TLS');
+      // Replaces all settings: those that are absent would get Node's defaults.
+      secure.setSecureContext({ ...next, ...TLS_VERSIONS });
+    },
+    close: () =>
+      new Promise((resolve) => {
+        const deadline = setTimeout(connections.destroy, drainMs);
+        server.close(() => {
+          clearTimeout(deadline);
+          resolve();
+        });
+        connections.drain();
+      }),
+  };
 }
 
-function refuseUnknownQuery(route: Route, query: URLSearchParams): void {
-  const { anyMethod, freeQuery, body } = route;
-  if (query.size === 0 || anyMethod === true || freeQuery === true) return;
-  if (body?.types.includes('application/x-www-form-urlencoded')) return;
-  for (const name of query.keys()) {
-    const field = name.replace(/[^\x20-\x7e]/g, '?').slice(0, 64);
-    if (route.query === undefined || !Object.hasOwn(route.query, name)) {
-      throw refuseField(field, 'is not a known query parameter');
-    }
-    if (query.getAll(name).length > 1) throw refuseField(field, 'was given more than once');
+/** As for deliveries (contract §5). */
+const TLS_VERSIONS = { minVersion: 'TLSv1.2' } as const;
+
+type Connections = {
+  /** Registers a request. Returns false if it came too late and must not be processed. */
+  admits(request: IncomingMessage, response: ServerResponse): boolean;
+  /**
+   * Calls `refuse` for an unreadable request, once per connection, after the replies to earlier requests, because clients match replies to
+   * requests by order (RFC 9112 §9.3.2). Does not call it if the request already has a reply while its body is unread: the connection ends
+   * after that reply.
+   */
+  afterReplies(socket: Socket, refuse: () => void): void;
+  /** Closes each connection after its last pending reply, and idle connections at once. */
+  drain(): void;
+  /** Closes all connections at once. */
+  destroy(): void;
+};
+
+function trackConnections(server: Server): Connections {
+  // With TLS, the connections below it, which exist before the handshake.
+  const accepted = new Set<Socket>();
+  // The latest response per connection is enough, because replies are sent in the order of their requests.
+  const latest = new Map<Socket, ServerResponse>();
+  // The previous response, if it was pending when the latest request came: clients may pipeline requests.
+  const before = new WeakMap<Socket, ServerResponse>();
+  const refused = new WeakSet<Socket>();
+  const ending = new WeakSet<Socket>();
+  let isDraining = false;
+  server.on('connection', (socket: Socket) => {
+    accepted.add(socket);
+    socket.once('close', () => accepted.delete(socket));
+  });
+  return {
+    admits: (request, response) => {
+      const { socket } = request;
+      if (isDraining || ending.has(socket)) {
+        // After the last reply on its connection (RFC 9112 §9.6). Read it anyway: unread bytes would reset the connection before that reply.
+        request.resume();
+        return false;
+      }
+      if (framingProblem(request) !== null) ending.add(socket);
+      const earlier = latest.get(socket);
+      if (earlier === undefined) socket.once('close', () => latest.delete(socket));
+      else if (!earlier.writableFinished) before.set(socket, earlier);
+      latest.set(socket, response);
+      return true;
+    },
+    afterReplies: (socket, refuse) => {
+      // After one parse error, everything on the connection is an error.
+      if (refused.has(socket)) return;
+      refused.add(socket);
+      const last = latest.get(socket);
+      const isOwnBody = last !== undefined && !last.req.complete;
+      afterwards(isOwnBody ? before.get(socket) : last, () => {
+        if (isOwnBody && last.headersSent) afterwards(last, () => socket.destroySoon());
+        else refuse();
+      });
+    },
+    drain: () => {
+      isDraining = true;
+      const due = new Set<string>();
+      for (const [socket, response] of latest) {
+        if (response.writableFinished) continue;
+        due.add(ends(socket));
+        if (!response.headersSent) response.setHeader('Connection', 'close');
+        else response.once('finish', () => socket.destroySoon());
+      }
+      for (const socket of accepted) if (!due.has(ends(socket))) socket.destroy();
+    },
+    destroy: () => {
+      for (const socket of accepted) socket.destroy();
+    },
+  };
+}
+
+/** Calls `act` when the response is sent, or at once without a response. */
+function afterwards(response: ServerResponse | undefined, act: () => void): void {
+  if (response === undefined || response.writableFinished) act();
+  else response.once('finish', act);
+}
+
+/** A key that a TLS socket shares with the connection below it: both addresses. */
+function ends({ remoteAddress, remotePort, localAddress }: Socket): string {
+  return `${remoteAddress} ${remotePort} ${localAddress}`;
+}
+
+/** Answers a request that Node's parser refused, and closes the connection, because its state is unknown. */
+function refuseMalformed(error: NodeJS.ErrnoException, socket: Socket, now: number, log: Log): void {
+  // Before the TLS handshake, no reply is possible.
+  if (!socket.writable || error.code === 'ECONNRESET' || /^ERR_(TLS|SSL)_/.test(error.code ?? '')) {
+    socket.destroy();
+    return;
   }
+  refuseRaw(socket, malformed(error.code ?? ''), now, log, error.code);
 }
+
+/** Sends a refusal without a `ServerResponse`. */
+function refuseRaw(socket: Socket, refusal: Refusal, now: number, log: Log, cause?: string): void {
+  const errorId = randomUUID();
+  const { status, body } = errorReply(refusal, errorId, now);
+  const text = JSON.stringify(body);
+  log.info({ status, errorId, code: cause ?? refusal.code }, 'malformed request');
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: ${JSON_TYPE}\r\nContent-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`,
+  );
+  // Limits the time for reading it, because Node no longer manages this connection.
+  setTimeout(() => socket.destroy(), DISCARDED_BODY_MS).unref();
+}
+
+function malformed(cause: string): Refusal {
+  // The second is the HTTP/2 preface.
+  if (cause === 'HPE_INVALID_VERSION' || cause === 'HPE_PAUSED_H2_UPGRADE') return versionNotSupported();
+  const [code, description] = MALFORMED[cause] ?? (['invalid_request', 'the request is not valid HTTP'] as const);
+  return new Refusal(code, description);
+}
+
+const MALFORMED: Readonly<Record<string, readonly [RefusalCode, string]>> = {
+  HPE_INVALID_METHOD: ['invalid_request', 'the request does not begin with a known method'],
+  HPE_HEADER_OVERFLOW: ['headers_too_large', `the headers have more than ${REQUEST_HEADER_BYTES} bytes`],
+  ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'the request did not arrive in time'],
+};

@@ -1,9 +1,10 @@
 /**
- * Identifiers in order of time (RFC 9562 UUIDv7), and the integer row keys inside them.
+ * Identifiers in order of time (RFC 9562 UUIDv7), the integer row keys inside them, and random bytes.
  *
  * A row key is `milliseconds × 2048 + counter`, below 2⁵³ until the year 2109, so that rows are stored in the order in which they are
  * written. The UUID of a row carries the row key in its first 60 bits, so it needs no index.
  */
+import { randomFillSync } from 'node:crypto';
 
 /** Milliseconds since 1970, as `Date.now`. */
 export type Clock = () => number;
@@ -105,3 +106,21 @@ function millisecondsOf(uuid: string): number {
 }
 
 const HEX: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
+
+// Random bytes are read from the system in large pools: a system call per token would cost more than the rest of the token.
+const POOL_BYTES = 16 * 1024;
+const pool = new Uint8Array(POOL_BYTES);
+let used = POOL_BYTES;
+
+/** `size` random bytes. Each is used once and erased from the pool. */
+export function randomBytes(size: number): Uint8Array {
+  if (size > POOL_BYTES) return randomFillSync(new Uint8Array(size));
+  if (used + size > POOL_BYTES) {
+    randomFillSync(pool);
+    used = 0;
+  }
+  const bytes = pool.slice(used, used + size);
+  pool.fill(0, used, used + size);
+  used += size;
+  return bytes;
+}

@@ -2,6 +2,7 @@
 
 import type { AttemptRecord, BatchFate } from '../delivery/batch.ts';
 import type { ObserveSettled } from '../delivery/settle.ts';
+import type { TestDelivery } from '../delivery/test-delivery.ts';
 import { FEED_BUFFERED } from '../kernel/limits/portal.ts';
 
 export type FeedItem = {
@@ -16,6 +17,8 @@ export type FeedPiece = { readonly items: readonly FeedItem[]; readonly dropped:
 
 export type AttemptFeed = {
   readonly observeSettled: ObserveSettled;
+  /** Wraps a test delivery, so that its attempts appear in the feed. */
+  observed(testDelivery: TestDelivery): TestDelivery;
   /** The attempts of one webhook, or of all with null, until the signal aborts. */
   subscribe(webhookId: string | null, signal: AbortSignal): AsyncIterable<FeedPiece>;
 };
@@ -44,7 +47,7 @@ export function createAttemptFeed(): AttemptFeed {
     }
   }
 
-  return {
+  const feed: AttemptFeed = {
     observeSettled: (webhookId, { attempt, fate }) => {
       if (readers.size === 0 || attempt === null) return;
       for (const reader of readers) {
@@ -57,6 +60,11 @@ export function createAttemptFeed(): AttemptFeed {
         reader.wake();
       }
     },
+    observed: (testDelivery) => async (webhookId, actorId) => {
+      const attempt = await testDelivery(webhookId, actorId);
+      feed.observeSettled(webhookId, { batch: null, fate: null, attempt });
+      return attempt;
+    },
     subscribe: (webhookId, signal) => {
       const reader: Reader = { webhookId, items: [], dropped: 0, wake: () => undefined };
       readers.add(reader);
@@ -68,4 +76,5 @@ export function createAttemptFeed(): AttemptFeed {
       return read(reader, signal);
     },
   };
+  return feed;
 }

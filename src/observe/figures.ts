@@ -57,7 +57,7 @@ export type FigureKeeper = {
 type Dependencies = { readonly store: FigureStore; readonly clock: Clock };
 
 const SERVICE_NUMBER = 0;
-const GATHERED_SECONDS = 60;
+const GATHERED_MS = 60_000;
 
 export function createFigures({ store, clock }: Dependencies): FigureKeeper {
   let gathered = new Map<string, FigureAt>();
@@ -65,7 +65,8 @@ export function createFigures({ store, clock }: Dependencies): FigureKeeper {
   const writing: FigureAt[] = [];
 
   const figuresOf = (webhookNumber: number): Figures | null => {
-    const at = beginningOf(clock(), GATHERED_SECONDS);
+    const now = clock();
+    const at = now - (now % GATHERED_MS);
     const name = `${webhookNumber} ${at}`;
     let entry = gathered.get(name);
     if (entry === undefined) {

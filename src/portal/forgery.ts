@@ -4,7 +4,7 @@
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { randomBytes } from '../kernel/random.ts';
+import { randomBytes } from '../kernel/ids.ts';
 
 /** SHA-256. */
 const TOKEN_BYTES = 32;

@@ -4,7 +4,7 @@ import type { ApplicationView } from '../../src/access/applications.ts';
 import { createGate } from '../../src/access/gate.ts';
 import { createTokens } from '../../src/access/tokens.ts';
 import { applicationUsesJob, writeApplicationUses } from '../../src/housekeeping/application-uses.ts';
-import { randomBytes } from '../../src/kernel/random.ts';
+import { randomBytes } from '../../src/kernel/ids.ts';
 import type { EndpointView } from '../../src/webhooks/endpoint-schema.ts';
 import { type ApiClient, EMPLOYEES, type Page, succeeded, tokenFor } from '../support/client.ts';
 import { registerApplication } from '../support/journey.ts';

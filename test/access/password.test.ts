@@ -3,8 +3,8 @@ import { scryptSync } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { hashPassword, makePassword, setPasswordCost, verifyPassword } from '../../src/access/password.ts';
+import { randomBytes } from '../../src/kernel/ids.ts';
 import { PASSWORD_LOG2_N, PASSWORDS_WAITING_MAX } from '../../src/kernel/limits/portal.ts';
-import { randomBytes } from '../../src/kernel/random.ts';
 import { refused } from '../support/refusals.ts';
 import '../support/password-cost.ts';
 

@@ -4,7 +4,7 @@ import { describe, it, type TestContext } from 'node:test';
 import type { Application } from '../../src/access/application.ts';
 import { hashCredential, mintToken } from '../../src/access/credential.ts';
 import type { ClientCredentials } from '../../src/access/tokens.ts';
-import { randomBytes } from '../../src/kernel/random.ts';
+import { randomBytes } from '../../src/kernel/ids.ts';
 import { StaleWrite } from '../../src/store/errors.ts';
 import { holdLock } from '../support/lock-holder.ts';
 import { refused } from '../support/refusals.ts';

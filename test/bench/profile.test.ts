@@ -34,7 +34,7 @@ describe('what a function of the event loop is for', () => {
     ['postMessage  < postMessage node:internal/worker', 'handing statements to the writing thread'],
     ['emitMessage node:internal/per_context/messageport', 'handing statements to the writing thread'],
     ['sent src/store/sqlite/driver/thread-writer.ts', 'handing statements to the writing thread'],
-    ['end src/store/sqlite/driver/thread-protocol.ts', 'handing statements to the writing thread'],
+    ['end src/store/sqlite/driver/thread-writer.ts', 'handing statements to the writing thread'],
     ['hash node:internal/crypto/hash < sha256Base64 src/wire/signing.ts', 'hashes and signatures'],
     ['sha256Base64 src/wire/signing.ts', 'hashes and signatures'],
     [
@@ -44,7 +44,7 @@ describe('what a function of the event loop is for', () => {
     ['signDelivery src/wire/signing.ts', 'hashes and signatures'],
     ['toString node:buffer < formatUuid src/kernel/ids.ts < issue src/access/tokens.ts', 'the gate and tokens'],
     ['crc32 node:zlib < checksum src/access/credential.ts', 'the gate and tokens'],
-    ['parse node_modules/zod/v4/core/parse.js < readBody src/http/body.ts', 'http: routing, bodies, replies'],
+    ['parse node_modules/zod/v4/core/parse.js < readBody src/http/request.ts', 'http: routing, bodies, replies'],
     ['_resume node_modules/undici/lib/dispatcher/client.js < send src/outbound/transport.ts', 'undici'],
     ['wasm-to-js  < wasm-function[20] wasm://wasm/00034eea', 'undici'],
     ['observe node_modules/prom-client/lib/histogram.js < answer src/http/server.ts', 'metrics and log'],
@@ -67,19 +67,16 @@ describe('what a function of the writing thread is for', () => {
   const purposes: readonly [stack: string, what: string][] = [
     ['(garbage collector) ', 'garbage collection'],
     ['(program) ', 'the engine'],
-    [
-      ' src/store/sqlite/driver/transaction.ts < commitWaiting src/store/sqlite/driver/thread.ts',
-      'commit, with its fsync',
-    ],
-    ['runStatement src/store/sqlite/driver/transaction.ts', 'statements'],
-    ['now  < now node:internal/perf/performance < runList src/store/sqlite/driver/transaction.ts', 'statements'],
+    [' src/store/sqlite/driver/writer.ts < commitWaiting src/store/sqlite/driver/thread.ts', 'commit, with its fsync'],
+    ['runStatement src/store/sqlite/driver/writer.ts', 'statements'],
+    ['now  < now node:internal/perf/performance < runList src/store/sqlite/driver/writer.ts', 'statements'],
     [
       'pragma node_modules/better-sqlite3/lib/methods/pragma.js < checkpoint src/store/sqlite/driver/thread.ts',
       'copying the log into the file',
     ],
     ['postMessage  < reply src/store/sqlite/driver/thread.ts', "the event loop's messages"],
     [
-      'unpackedValue src/store/sqlite/driver/thread-protocol.ts < bind src/store/sqlite/driver/thread.ts',
+      'unpackedValue src/store/sqlite/driver/thread-writer.ts < bind src/store/sqlite/driver/thread.ts',
       "the event loop's messages",
     ],
     ['processImmediate node:internal/timers', 'the rest'],
@@ -188,12 +185,9 @@ describe('the largest shares', () => {
 
 describe('the profiles that a service leaves', () => {
   const span = { from: 1000, to: 1200 };
-  const loop = profileOf('answer src/http/server.ts', ' src/store/sqlite/driver/transaction.ts');
-  const writer = profileOf(
-    ' src/store/sqlite/driver/transaction.ts',
-    'runStatement src/store/sqlite/driver/transaction.ts',
-  );
-  const copier = profileOf(' src/store/sqlite/driver/transaction.ts', 'checkpoint src/store/sqlite/driver/thread.ts');
+  const loop = profileOf('answer src/http/server.ts', ' src/store/sqlite/driver/writer.ts');
+  const writer = profileOf(' src/store/sqlite/driver/writer.ts', 'runStatement src/store/sqlite/driver/writer.ts');
+  const copier = profileOf(' src/store/sqlite/driver/writer.ts', 'checkpoint src/store/sqlite/driver/thread.ts');
   const folderOf = (t: Parameters<typeof temporaryFolder>[0], profiles: readonly CpuProfile[]): string => {
     const folder = temporaryFolder(t);
     for (const [at, profile] of profiles.entries())

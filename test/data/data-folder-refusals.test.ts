@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import BetterSqlite3 from 'better-sqlite3';
 import { makeMasterKey } from '../../src/data/master-key.ts';
-import { randomBytes } from '../../src/kernel/random.ts';
+import { randomBytes } from '../../src/kernel/ids.ts';
 import { SCHEMA_VERSION } from '../../src/store/sqlite/driver/schema.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { unusedFolder } from '../support/command.ts';

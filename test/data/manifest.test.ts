@@ -5,7 +5,7 @@ import { describe, it, type TestContext } from 'node:test';
 import fc from 'fast-check';
 import { masterKeyOf, verifyBackup, writeBackup } from '../../src/data/backup.ts';
 import { checkManifest, isAuthentic } from '../../src/data/manifest.ts';
-import { randomBytes } from '../../src/kernel/random.ts';
+import { randomBytes } from '../../src/kernel/ids.ts';
 import { createVault, MASTER_KEY_BYTES } from '../../src/kernel/vault.ts';
 import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import { NOW, openTestStore, temporaryFolder } from '../support/store.ts';

@@ -5,7 +5,7 @@ import type { Config } from '../../src/config/config.ts';
 import { masterKeyPath } from '../../src/data/data-folder.ts';
 import { rotateMasterKey } from '../../src/data/rotation.ts';
 import { createErasures } from '../../src/events/erase.ts';
-import { randomBytes } from '../../src/kernel/random.ts';
+import { randomBytes } from '../../src/kernel/ids.ts';
 import { createLog } from '../../src/observe/log.ts';
 import { createServices } from '../../src/services.ts';
 import type { Database } from '../../src/store/sqlite/driver/database.ts';

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { createErasures } from '../../src/events/erase.ts';
-import { createIds } from '../../src/kernel/ids.ts';
-import { randomBytes } from '../../src/kernel/random.ts';
+import { createIds, randomBytes } from '../../src/kernel/ids.ts';
 import { createLog } from '../../src/observe/log.ts';
 import { readingServices, type UntypedServices } from '../../src/program-services.ts';
 import { createServices } from '../../src/services.ts';

@@ -1,7 +1,7 @@
 /** Targets in absolute form (RFC 9112 §3.2.2): any authority is accepted, and the path is handled as usual. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { originForm } from '../../src/http/request-head.ts';
+import { originForm } from '../../src/http/request.ts';
 import { SESSION_COOKIE } from '../../src/portal/cookies.ts';
 import { FORGERY_FIELD, formToken } from '../../src/portal/forgery.ts';
 import { newSession } from '../support/portal-requests.ts';

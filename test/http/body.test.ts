@@ -4,9 +4,8 @@ import { connect, type Socket } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
 import { z } from 'zod';
 import type { Gate } from '../../src/access/gate.ts';
-import { createListener } from '../../src/http/listener.ts';
 import type { Call, Route } from '../../src/http/route.ts';
-import { createRequestHandler, type ObserveRequest } from '../../src/http/server.ts';
+import { createListener, createRequestHandler, type ObserveRequest } from '../../src/http/server.ts';
 import { createLog } from '../../src/observe/log.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { deferred } from '../support/deferred.ts';
@@ -24,7 +23,7 @@ async function serving(
   const log = createLog('silent');
   const handler = createRequestHandler({
     ...{ routes: [route], gate: {} as Gate, clock: Date.now, log, remoteAddress: () => '127.0.0.1' },
-    observe,
+    observe: [observe],
     bodyTimeoutMs: 60_000,
   });
   const listener = createListener({ handler, tls: null, clock: Date.now, log });

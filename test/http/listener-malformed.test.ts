@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { describe, it, type TestContext } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
-import { createListener } from '../../src/http/listener.ts';
+import { createListener } from '../../src/http/server.ts';
 import { createLog } from '../../src/observe/log.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { type Deferred, deferred } from '../support/deferred.ts';

@@ -5,7 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
 import { connect as connectTls } from 'node:tls';
-import { createListener } from '../../src/http/listener.ts';
+import { createListener } from '../../src/http/server.ts';
 import { createLog } from '../../src/observe/log.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { succeeded, tokenFor } from '../support/client.ts';

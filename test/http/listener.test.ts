@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
-import { createListener } from '../../src/http/listener.ts';
+import { createListener } from '../../src/http/server.ts';
 import { HEADERS_MS } from '../../src/kernel/limits/limits.ts';
 import { createLog } from '../../src/observe/log.ts';
 import { makeCertificates } from '../support/tls.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { createRemoteAddress, networkOf } from '../../src/http/request-head.ts';
+import { createRemoteAddress, networkOf } from '../../src/http/request.ts';
 import { formatAddress } from '../../src/outbound/ip-address.ts';
 import { cidr } from '../support/oauth-service.ts';
 

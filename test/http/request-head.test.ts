@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { describe, it } from 'node:test';
-import { allHeaders, firstHeader, hasBody, loggedPath } from '../../src/http/request-head.ts';
+import { allHeaders, firstHeader, hasBody, loggedPath } from '../../src/http/request.ts';
 
 const sent = (...rawHeaders: string[]) => ({ rawHeaders });
 

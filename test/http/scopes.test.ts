@@ -5,7 +5,7 @@ import test from 'node:test';
 import { BUILT_IN_SCOPES } from '../../src/access/built-in.ts';
 import { mintToken } from '../../src/access/credential.ts';
 import { DATABASE_FILE } from '../../src/data/data-folder.ts';
-import { randomBytes } from '../../src/kernel/random.ts';
+import { randomBytes } from '../../src/kernel/ids.ts';
 import { openSqlite } from '../../src/store/sqlite/driver/sqlite.ts';
 import { NO_RECEIVER, PERSON, SEEDED_TYPE, type Seeded, seedApi } from '../support/api-seed.ts';
 import { cleanUp } from '../support/cleanup.ts';

@@ -7,10 +7,10 @@ import {
   deliveryId,
   firstRowKeyAt,
   isUuidV7,
+  randomBytes,
   rowKeyOf,
   rowKeyTime,
 } from '../../src/kernel/ids.ts';
-import { randomBytes } from '../../src/kernel/random.ts';
 
 /** Until the year 2109, when row keys would reach 2⁵³. */
 const instants = fc.integer({ min: 1, max: 2 ** 42 - 1 });

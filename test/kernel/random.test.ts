@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { randomBytes } from '../../src/kernel/random.ts';
+import { randomBytes } from '../../src/kernel/ids.ts';
 
 const POOL_BYTES = 16 * 1024;
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { randomBytes } from '../../src/kernel/random.ts';
+import { randomBytes } from '../../src/kernel/ids.ts';
 import { createVault } from '../../src/kernel/vault.ts';
 
 const PLACE = 'endpoint.secret:0193a1f0-0000-7000-8000-000000000001';

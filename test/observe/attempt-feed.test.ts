@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { SettledBatch } from '../../src/delivery/batch.ts';
-import { createIds } from '../../src/kernel/ids.ts';
+import { createIds, randomBytes } from '../../src/kernel/ids.ts';
 import { FEED_BUFFERED } from '../../src/kernel/limits/portal.ts';
-import { randomBytes } from '../../src/kernel/random.ts';
 import { createAttemptFeed, type FeedPiece } from '../../src/observe/attempt-feed.ts';
 import { batchOf } from '../support/attempts.ts';
 import { attemptOf } from '../support/batches.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { Counter, Histogram, Registry } from 'prom-client';
-import { counterTally, histogramTally } from '../../src/observe/tally.ts';
+import { counterTally, histogramTally } from '../../src/observe/metrics.ts';
 
 const LABELS = ['route', 'status'] as const;
 const labels = fc.tuple(fc.constantFrom('/a', '/b "quoted"', '/c\\d\n'), fc.constantFrom('200', '404'));

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { hashPassword } from '../../src/access/password.ts';
 import type { Role } from '../../src/access/user.ts';
+import { randomBytes } from '../../src/kernel/ids.ts';
 import {
   SESSION_IDLE_MS,
   SESSION_MS,
   SESSION_SEEN_EVERY_MS,
   SESSIONS_PER_USER_MAX,
 } from '../../src/kernel/limits/portal.ts';
-import { randomBytes } from '../../src/kernel/random.ts';
 import { SESSION_COOKIE, VISITOR_COOKIE } from '../../src/portal/cookies.ts';
 import { formToken } from '../../src/portal/forgery.ts';
 import { COMMAND_LINE } from '../../src/resources/acting.ts';

@@ -4,13 +4,13 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, test } from 'node:test';
+import { randomBytes } from '../../src/kernel/ids.ts';
 import {
   ATTEMPT_TIMEOUT_MAX_SECONDS,
   BATCH_RECORDS_MAX,
   TOKEN_VALIDITY_MAX_SECONDS,
   TOKEN_VALIDITY_MIN_SECONDS,
 } from '../../src/kernel/limits/limits.ts';
-import { randomBytes } from '../../src/kernel/random.ts';
 import { createVault } from '../../src/kernel/vault.ts';
 import { DatabaseUnavailable, unavailableReason } from '../../src/store/errors.ts';
 import { FIGURE_SPANS } from '../../src/store/figures.ts';

@@ -5,7 +5,7 @@ import { type Caller, createGate, type Gate } from '../../src/access/gate.ts';
 import { installBuiltInProducts } from '../../src/access/products.ts';
 import type { User } from '../../src/access/user.ts';
 import { createErasures } from '../../src/events/erase.ts';
-import { randomBytes } from '../../src/kernel/random.ts';
+import { randomBytes } from '../../src/kernel/ids.ts';
 import { createLog } from '../../src/observe/log.ts';
 import type { EgressPolicy } from '../../src/outbound/egress.ts';
 import { readingServices, type UntypedServices } from '../../src/program-services.ts';

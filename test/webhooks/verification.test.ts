@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, describe, it, type TestContext } from 'node:test';
+import { randomBytes } from '../../src/kernel/ids.ts';
 import { RESPONSE_KEPT_BYTES } from '../../src/kernel/limits/limits.ts';
-import { randomBytes } from '../../src/kernel/random.ts';
 import { COMMAND_LINE } from '../../src/resources/acting.ts';
 import type { Verification } from '../../src/webhooks/endpoint.ts';
 import { viewEndpoint } from '../../src/webhooks/endpoint-schema.ts';

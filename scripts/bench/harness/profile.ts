@@ -35,7 +35,7 @@ export function readProfiles(folder: string, span: Span, root: string = ROOT): T
   // Requests, of which there are some before every measurement, are answered by the one, and what they write is written by the other.
   const loop = busiestIn('src/http/', profiles, root);
   const others = profiles.filter((profile) => profile !== loop);
-  const writer = busiestIn('src/store/sqlite/driver/transaction.ts', others, root);
+  const writer = busiestIn('src/store/sqlite/driver/writer.ts', others, root);
   if (loop === undefined || writer === undefined) {
     throw new Error(`${folder} has no profile of the ${loop === undefined ? 'event loop' : 'writing thread'}`);
   }

@@ -39,7 +39,9 @@ const CALLERS: readonly Rule[] = [
     url: /^node:(buffer|fs|url|zlib|internal\/(buffer|encoding|errors|event_target|perf\/.+|url|util(\/.+)?|validators))$/,
   },
 ];
-const MESSAGES = /^(node:internal\/(worker|per_context\/messageport)|src\/store\/sqlite\/driver\/thread-protocol\.ts$)/;
+const MESSAGES = /^(node:internal\/(worker|per_context\/messageport))/;
+
+const THREAD_WRITER = /^src\/store\/sqlite\/driver\/thread-writer\.ts$/;
 
 export const LOOP_RULES: readonly Rule[] = [
   GARBAGE,
@@ -50,14 +52,14 @@ export const LOOP_RULES: readonly Rule[] = [
   { what: 'handing statements to the writing thread', url: MESSAGES },
   {
     what: 'handing statements to the writing thread',
-    url: /^src\/store\/sqlite\/driver\/thread-writer\.ts$/,
+    url: THREAD_WRITER,
   },
   { what: 'hashes and signatures', url: /^(node:(internal\/)?crypto(\/|$)|src\/wire\/(web-hash|signing)\.ts$)/ },
   { what: "Node's http, net, streams and timers", url: /^node:/ },
   { what: 'undici', url: /^(node_modules\/undici\/|wasm:)/ },
   { what: 'metrics and log', url: /^node_modules\/(prom-client|pino[^/]*|sonic-boom)\// },
   { what: 'metrics and log', url: /^src\/observe\// },
-  { what: null, url: /^(node_modules\/|src\/(kernel\/(ids|random|secret)|wire\/(bytes|base64))\.ts$)/ },
+  { what: null, url: /^(node_modules\/|src\/(kernel\/(ids|secret)|wire\/(bytes|base64))\.ts$)/ },
   {
     what: 'reading from SQLite',
     url: /^src\/store\/sqlite\/driver\/sqlite\.ts$/,
@@ -83,10 +85,11 @@ export const WRITER_RULES: readonly Rule[] = [
   GARBAGE,
   { what: 'the engine', ...ENGINE },
   { what: "the event loop's messages", url: MESSAGES },
+  { what: "the event loop's messages", url: THREAD_WRITER },
   ...CALLERS,
   // What begins and commits a transaction has no name; the thread stands still in it until the disk has answered.
-  { what: 'commit, with its fsync', url: /^src\/store\/sqlite\/driver\/transaction\.ts$/, name: /^$/ },
-  { what: 'statements', url: /^src\/store\/sqlite\/driver\/transaction\.ts$/ },
+  { what: 'commit, with its fsync', url: /^src\/store\/sqlite\/driver\/writer\.ts$/, name: /^$/ },
+  { what: 'statements', url: /^src\/store\/sqlite\/driver\/writer\.ts$/ },
   { what: 'copying the log into the file', url: /^src\/store\/sqlite\/driver\/thread\.ts$/, name: /^checkpoint$/ },
   { what: "the event loop's messages", url: /^src\/store\/sqlite\/driver\/thread\.ts$/ },
   { what: null, url: /^(node_modules\/|src\/)/ },

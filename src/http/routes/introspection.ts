@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { type Caller, type Gate, requireScope } from '../../access/gate.ts';
 import type { Tokens } from '../../access/tokens.ts';
 import type { UserStore } from '../../store/access.ts';
+import type { Call, Route } from '../route.ts';
 import {
   type ClientAuthentication,
   credentialPlace,
@@ -11,8 +12,7 @@ import {
   oauthRoute,
   type Parameters,
   parametersOf,
-} from '../oauth.ts';
-import type { Call, Route } from '../route.ts';
+} from './token.ts';
 
 export const INTROSPECTION_PATH = '/services/api/oauth2/introspect';
 const INTROSPECT = { scope: 'tokens:introspect', permission: 'tokens:introspect' };

@@ -16,7 +16,7 @@ import { validate } from '../../kernel/validation.ts';
 import { type Html, html } from '../html.ts';
 import { IDEMPOTENCY_KEY, type Once } from '../once.ts';
 import { createPageReply, type PageReply } from '../page.ts';
-import { networkOf } from '../request-head.ts';
+import { networkOf } from '../request.ts';
 import { actionRoute } from '../resource-routes.ts';
 import { type Call, emptyInput, jsonBody, type Reply, type Route } from '../route.ts';
 

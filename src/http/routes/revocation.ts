@@ -1,6 +1,7 @@
 /** Token revocation (RFC 7009): a client revokes one of its own tokens. */
 import { z } from 'zod';
 import type { Tokens } from '../../access/tokens.ts';
+import type { Route } from '../route.ts';
 import {
   type ClientAuthentication,
   formCredentials,
@@ -8,8 +9,7 @@ import {
   oauthErrorSchema,
   oauthRoute,
   parametersOf,
-} from '../oauth.ts';
-import type { Route } from '../route.ts';
+} from './token.ts';
 
 export const REVOCATION_PATH = '/services/api/oauth2/revoke';
 

@@ -2,7 +2,7 @@
 import type { NewSession, Visitor } from '../../access/sessions.ts';
 import { type Attempt, createThrottle, refuseBlocked } from '../../access/throttle.ts';
 import { userNameKey } from '../../access/user-name.ts';
-import { networkOf } from '../../http/request-head.ts';
+import { networkOf } from '../../http/request.ts';
 import {
   CHALLENGES_MAX,
   PASSKEY_REQUEST_BYTES,

@@ -3,13 +3,12 @@
 import type { Ids } from '../../kernel/ids.ts';
 import type { Vault } from '../../kernel/vault.ts';
 import type { Store } from '../store.ts';
-import { watchAccess } from './access/access-version.ts';
-import { applicationStore, applicationTable, applicationUseStore } from './access/applications.ts';
+import { applicationStore, applicationTable } from './access/applications.ts';
 import { keptReplyStore } from './access/kept-replies.ts';
 import { passkeyStore } from './access/passkeys.ts';
 import { productStore } from './access/products.ts';
 import { sessionStore } from './access/sessions.ts';
-import { tokenStore } from './access/tokens.ts';
+import { applicationUseStore, tokenStore, watchAccess } from './access/tokens.ts';
 import { invitationStore, userStore } from './access/users.ts';
 import { auditStore } from './audit.ts';
 import { clockLeadStore } from './clock-lead.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import fc from 'fast-check';
-import { randomBytes } from '../../../src/kernel/random.ts';
+import { randomBytes } from '../../../src/kernel/ids.ts';
 import { type Secret, secret } from '../../../src/kernel/secret.ts';
 import { createVault } from '../../../src/kernel/vault.ts';
 import { StaleWrite } from '../../../src/store/errors.ts';

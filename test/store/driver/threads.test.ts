@@ -11,8 +11,12 @@ import { CHECKPOINT_PAGES, LISTS_HANDED_EARLY, LOG_FILE_BYTES } from '../../../s
 import { DatabaseUnavailable } from '../../../src/store/errors.ts';
 import type { SqlValue, Statement } from '../../../src/store/sqlite/driver/database.ts';
 import { openSqlite, type SqliteDatabase } from '../../../src/store/sqlite/driver/sqlite.ts';
-import { createPacking, type PackedValue, unpackedValue } from '../../../src/store/sqlite/driver/thread-protocol.ts';
-import type { ThreadEvents } from '../../../src/store/sqlite/driver/thread-writer.ts';
+import {
+  createPacking,
+  type PackedValue,
+  type ThreadEvents,
+  unpackedValue,
+} from '../../../src/store/sqlite/driver/thread-writer.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { deferred } from '../../support/deferred.ts';
 import type { FullFile } from '../../support/full-file.ts';

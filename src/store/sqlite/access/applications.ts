@@ -3,7 +3,6 @@ import type { Application } from '../../../access/application.ts';
 import { APPLICATION_USES_AT_ONCE } from '../../../kernel/limits/housekeeping.ts';
 import { DEPENDENTS_NAMED } from '../../../kernel/limits/limits.ts';
 import type { ApplicationStore, ApplicationUseStore } from '../../access.ts';
-import { measured } from '../../steps.ts';
 import type { Database, Row, Statement } from '../driver/database.ts';
 import { bytes, bytesOrNull, flag, json, number, numberOrNull, type Table, table, text } from '../driver/table.ts';
 import { type ListColumns, readOne, resourceStore } from '../resource.ts';
@@ -124,33 +123,5 @@ export function applicationStore(
         userActive: row.user_active === 1,
         permitted: row.permitted === 1,
       })),
-  };
-}
-
-// The application may have been deleted. A later use that another process wrote stays.
-const WRITE = `
-  INSERT INTO application_use (application_id, last_used_at)
-  SELECT a.id, used.value ->> 1 FROM json_each(@uses) AS used JOIN application AS a ON a.id = used.value ->> 0 WHERE true
-  ON CONFLICT (application_id) DO UPDATE SET last_used_at = max(last_used_at, excluded.last_used_at)`;
-
-export function applicationUseStore(database: Database): ApplicationUseStore {
-  // One entry for each application used since the last write. All of them exist, because they were authenticated.
-  const noted = new Map<string, number>();
-  return {
-    note: (applicationId, at) => void noted.set(applicationId, at),
-    latest: (applicationId) => noted.get(applicationId) ?? null,
-    unwritten: () => noted.size,
-    write: (limit) =>
-      measured(database, async (db) => {
-        const uses = [...noted.entries()].slice(0, limit);
-        if (uses.length > 0) await db.commit([{ sql: WRITE, params: { uses: JSON.stringify(uses) } }]);
-        for (const [applicationId, at] of uses) {
-          const latest = noted.get(applicationId) ?? at;
-          noted.delete(applicationId);
-          // It was used again during the write: it goes to the end of the queue.
-          if (latest !== at) noted.set(applicationId, latest);
-        }
-        return { done: uses.length < limit, rows: uses.length };
-      }),
   };
 }

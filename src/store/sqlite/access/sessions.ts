@@ -6,7 +6,7 @@ import type { SessionStore } from '../../access.ts';
 import { auditStatement } from '../audit.ts';
 import type { Database, Row, Statement } from '../driver/database.ts';
 import { bytes, number, oneOf, type Table, table, text } from '../driver/table.ts';
-import type { AccessVersion } from './access-version.ts';
+import type { AccessVersion } from './tokens.ts';
 
 const SESSION: Table<Session> = table<Session>('session', 'id', {
   id: text,

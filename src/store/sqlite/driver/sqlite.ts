@@ -9,7 +9,12 @@ import { BYTES_WAITING_MAX, LISTS_HANDED_EARLY, LISTS_WAITING_MAX } from '../../
 import { DatabaseUnavailable } from '../../errors.ts';
 import {
   type Connection,
+  createFileCheck,
   createStatements,
+  type FileCheck,
+  type FilesProblem,
+  filesProblem,
+  isLogAloneMissing,
   openConnection,
   openToWrite,
   type PreparedStatement,
@@ -17,16 +22,8 @@ import {
   valuesOf,
 } from './connection.ts';
 import type { Database, Parameters, Row, Statement, StatementResult, WriteTime } from './database.ts';
-import {
-  createFileCheck,
-  type FileCheck,
-  type FilesProblem,
-  filesProblem,
-  isLogAloneMissing,
-} from './database-files.ts';
 import { createThreadWriter, type ThreadEvents } from './thread-writer.ts';
-import { createCommitLists } from './transaction.ts';
-import { createInlineWriter, type WaitingList } from './writer.ts';
+import { createCommitLists, createInlineWriter, type WaitingList } from './writer.ts';
 
 export type SqliteDatabase = Database & {
   /** The connection itself, for what only SQLite has: backup, integrity check, pragmas. */

@@ -6,17 +6,17 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { BUSY_GIVE_UP_MS, BUSY_PAUSE_MS, LISTS_PER_COMMIT } from '../../../kernel/limits/database.ts';
 import {
   type Connection,
+  createFileCheck,
   createStatements,
+  type FileCheck,
   isBusy,
   openToWrite,
   type PreparedStatement,
   unavailableError,
 } from './connection.ts';
-import { createFileCheck, type FileCheck } from './database-files.ts';
 import {
   type Attachment,
   type CheckpointMode,
-  type LogState,
   type SentList,
   type SentStatement,
   sentError,
@@ -25,8 +25,8 @@ import {
   type ThreadRequest,
   type ThreadStart,
   unpackedValue,
-} from './thread-protocol.ts';
-import { type Bound, createCommitLists, type ListOutcome } from './transaction.ts';
+} from './thread-writer.ts';
+import { type Bound, createCommitLists, type ListOutcome, type LogState } from './writer.ts';
 
 /** A list with the attachments of its message, and when it arrived by this thread's monotonic clock. */
 type ArrivedList = {
