@@ -32,9 +32,8 @@ import type { Deliveries } from './webhooks/deliveries.ts';
 import type { Endpoint } from './webhooks/endpoint.ts';
 import { type EndpointBody, endpointReader, rotateApiKeyInput, rotateInput } from './webhooks/endpoint-schema.ts';
 import type { Endpoints, WithNewSecret } from './webhooks/endpoints.ts';
-import type { PgpKey } from './webhooks/key.ts';
 import { type KeyInput, type Keys, keyReader } from './webhooks/keys.ts';
-import type { Webhook } from './webhooks/webhook.ts';
+import type { PgpKey, Webhook } from './webhooks/webhook.ts';
 import { replayInput, type WebhookBody, webhookReader } from './webhooks/webhook-schema.ts';
 import type { Webhooks } from './webhooks/webhooks.ts';
 

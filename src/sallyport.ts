@@ -11,10 +11,9 @@ import { type Config, completeConfig, listeningUrl, type Options } from './confi
 import type { FirstCredentials } from './data/data-folder.ts';
 import { inviteFirstAdministrator } from './data/first-start.ts';
 import { createDispatcher, type Dispatcher } from './delivery/dispatcher.ts';
-import { createOauthTokens } from './delivery/oauth.ts';
+import { createOauthTokens, createTestOauth } from './delivery/oauth.ts';
 import { createSend, type Send } from './delivery/send.ts';
 import { createTestDelivery } from './delivery/test-delivery.ts';
-import { createTestOauth } from './delivery/test-oauth.ts';
 import { createEmbedding, type Embedding } from './embedding.ts';
 import { checkedEvents, type PublishInput, readEvents } from './events/publish.ts';
 import { writeApplicationUses } from './housekeeping/application-uses.ts';

@@ -2,8 +2,8 @@
 import type { Composed } from '../compose.ts';
 import { definedFields } from '../kernel/validation.ts';
 import { COMMAND_LINE } from '../resources/acting.ts';
-import type { PgpKey } from '../webhooks/key.ts';
 import { type KeyInput, keyReader, viewKey } from '../webhooks/keys.ts';
+import type { PgpKey } from '../webhooks/webhook.ts';
 import type { CommandGroup, Invocation } from './command.ts';
 import { CommandError } from './errors.ts';
 import { readFileOrInput } from './input.ts';

@@ -2,8 +2,7 @@
 import type { Outcome, Timings } from '../outbound/outcome.ts';
 import type { AuditEntry } from '../resources/audit.ts';
 import type { Endpoint } from '../webhooks/endpoint.ts';
-import type { PgpKey } from '../webhooks/key.ts';
-import type { StateChange, Webhook, WebhookState } from '../webhooks/webhook.ts';
+import type { PgpKey, StateChange, Webhook, WebhookState } from '../webhooks/webhook.ts';
 import type { EnvelopeRecord } from '../wire/envelope.ts';
 
 /** Where deliveries go: a webhook with its endpoint and key. */

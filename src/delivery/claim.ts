@@ -206,19 +206,14 @@ export function idleAt(
   };
 }
 
-/** A stretch of the log that travels together; both ends are included. */
-export type Stretch = Pick<Batch, 'firstOffset' | 'lastOffset' | 'bytes'>;
-
-type CutLimits = { readonly maxRecords: number; readonly maxBatches: number; readonly recordsAllowed: number };
-
 /**
  * Cuts waiting records into batches of at most `maxRecords` and 1 MiB each, `recordsAllowed` in all. A larger record travels alone. (The
  * data of one event is at most 256 KiB, so that does not happen to events that were checked when published.)
  */
 export function cutBatches(
   waiting: readonly { readonly offset: number; readonly bytes: number }[],
-  { maxRecords, maxBatches, recordsAllowed }: CutLimits,
-): Stretch[] {
+  { maxRecords, maxBatches, recordsAllowed }: Readonly<Record<'maxRecords' | 'maxBatches' | 'recordsAllowed', number>>,
+): Pick<Batch, 'firstOffset' | 'lastOffset' | 'bytes'>[] {
   const batches: { firstOffset: number; lastOffset: number; bytes: number }[] = [];
   let records = 0;
   for (const [index, { offset, bytes }] of waiting.entries()) {

@@ -117,7 +117,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     const result = await deliveries.deliver(job);
     const isUrgent = scheduler.finished(job, result.kind === 'sent' && result.sent.outcome.ok);
     runNext();
-    outcomes.add({ job, result }, isUrgent);
+    addOutcome({ job, result }, isUrgent);
   };
 
   /** `isApart`: the store refused the outcome together with others. */
@@ -142,7 +142,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     if (scheduler.isIdle()) onIdle();
   };
 
-  const outcomes = createOutcomeQueue(settle);
+  const addOutcome = createOutcomeQueue(settle);
 
   /**
    * A claim that finds a webhook at its limit and a settlement that makes room may share a commit, in which the claim comes last. Without
@@ -156,7 +156,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   };
 
   const giveBack = (webhookNumber?: number): void => {
-    for (const job of scheduler.withdraw(webhookNumber)) outcomes.add({ job, result: { kind: 'release' } }, true);
+    for (const job of scheduler.withdraw(webhookNumber)) addOutcome({ job, result: { kind: 'release' } }, true);
   };
 
   let stoppedReadAt = Number.NEGATIVE_INFINITY;

@@ -2,10 +2,8 @@
 
 import { BACKOFF_FIRST_MS, BACKOFF_MAX_MS, LINEAR_STEP_MS, RETRY_AFTER_MAX_MS } from '../kernel/limits/limits.ts';
 
-export type RetryPolicy = { readonly policy: 'exponential' | 'linear'; readonly maxAttempts: number };
-
-export type RetryQuestion = {
-  readonly policy: RetryPolicy['policy'];
+type RetryQuestion = {
+  readonly policy: 'exponential' | 'linear';
   /** The attempt that has just failed, counted from 1. */
   readonly attemptNumber: number;
   /** A number in [0, 1), for the jitter. */

@@ -25,7 +25,7 @@ import type { Scheduler } from './scheduler.ts';
 export type ObserveSettled = (webhookId: string, settled: SettledBatch) => void;
 
 /** Outcomes of one webhook that are written, or given up. */
-export type Settled = {
+type Settled = {
   readonly webhookNumber: number;
   readonly finished: readonly Finished[];
   /** The webhook afterwards. Null: it was deleted, or the outcomes could not be written. */
@@ -34,7 +34,7 @@ export type Settled = {
   readonly next: PlannedClaim | null;
 };
 
-export type SettlementWriter = {
+type SettlementWriter = {
   /**
    * Writes outcomes of one webhook in one transaction. While the store fails, it tries again until `giveUp`; outcomes that are not
    * written by then are sent again. Returns `refused` if several outcomes are refused together: written one by one (`isApart`), one that
@@ -49,7 +49,7 @@ export type SettlementWriter = {
   giveUp(): void;
 };
 
-export type WriterOptions = {
+type WriterOptions = {
   readonly store: Store;
   readonly clock: Clock;
   readonly checkClock: CheckClock;
@@ -178,18 +178,14 @@ function logChange(log: Log, webhookId: string, { progress: { state, stateReason
   else log.warn({ webhookId, reason: stateReason }, `webhook ${state}`);
 }
 
-export type OutcomeQueue = {
-  /**
-   * Collects the outcome of a job. Outcomes that end within `SETTLE_EVERY_MS` are written together. `isUrgent`: the webhook sends nothing
-   * until the outcome is written, so it is written at once.
-   */
-  add(finished: Finished, isUrgent: boolean): void;
-};
-
-/** `settle` writes outcomes of one webhook. It runs once at a time for each webhook; webhooks share commits. */
+/**
+ * Returns the function that collects outcomes of jobs. Those that end within `SETTLE_EVERY_MS` are written together. `isUrgent`: the
+ * webhook sends nothing until the outcome is written, so it is written at once. `settle` writes outcomes of one webhook. It runs once at a
+ * time for each webhook; webhooks share commits.
+ */
 export function createOutcomeQueue(
   settle: (webhookNumber: number, finished: readonly Finished[]) => Promise<void>,
-): OutcomeQueue {
+): (finished: Finished, isUrgent: boolean) => void {
   const waiting = new Map<number, Finished[]>();
   const writing = new Set<number>();
   const urgent = new Set<number>();
@@ -227,19 +223,17 @@ export function createOutcomeQueue(
     else setImmediate(writeWaiting);
   };
 
-  return {
-    add: (finished, isUrgent) => {
-      const { webhookNumber } = finished.job;
-      const queue = waiting.get(webhookNumber) ?? [];
-      waiting.set(webhookNumber, queue);
-      queue.push(finished);
-      if (isUrgent) urgent.add(webhookNumber);
-      schedule(isUrgent);
-    },
+  return (finished, isUrgent) => {
+    const { webhookNumber } = finished.job;
+    const queue = waiting.get(webhookNumber) ?? [];
+    waiting.set(webhookNumber, queue);
+    queue.push(finished);
+    if (isUrgent) urgent.add(webhookNumber);
+    schedule(isUrgent);
   };
 }
 
-export type StateEventLimit = {
+type StateEventLimit = {
   /** The changes, without the events beyond `STATE_EVENTS_PER_MINUTE` in the minute before `now`. A stop always keeps its event. */
   limited(changes: readonly StateChange[], now: number): readonly StateChange[];
   /** Counts the events of changes that are written. */

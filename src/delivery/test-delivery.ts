@@ -47,15 +47,9 @@ export function createTestDelivery(dependencies: Dependencies): TestDelivery {
     const sessionId = progress.sessionId ?? ids.uuid();
     const body = await makeBody(bodyRequest(target, { sessionId, attemptNumber: 1, now }), [record]);
     const sent = await send({ ...target, batchId, body, now });
-    const identity = {
-      id: ids.uuid(),
-      kind: 'test',
-      batchId,
-      firstOffset: null,
-      lastOffset: null,
-      attemptNumber: 1,
-    } as const;
-    return attemptRecord({ ...identity, webhookNumber: progress.webhookNumber }, sent);
+    const { webhookNumber } = progress;
+    const records = { batchId, firstOffset: null, lastOffset: null };
+    return attemptRecord({ id: ids.uuid(), webhookNumber, kind: 'test', ...records, attemptNumber: 1 }, sent);
   };
 
   return async (webhookId, actorId) => {

@@ -33,8 +33,8 @@ export type TransportOptions = {
 
 export type TransportRequest = {
   readonly url: URL;
-  /** By name, or flat: name, value, name, value, … `host` and `content-length` are ignored: undici adds them. */
-  readonly headers: Readonly<Record<string, string>> | readonly string[];
+  /** `host` and `content-length` are ignored: undici adds them. */
+  readonly headers: Readonly<Record<string, string>>;
   /** Not read after the outcome. */
   readonly body: Uint8Array;
   /** For everything from the call to the last byte: DNS, connecting, TLS, waiting, reading. */
@@ -142,18 +142,11 @@ type Origin = { readonly key: string; readonly connections: Connections };
 /** Headers that undici adds. */
 const MADE = /^(?:host|content-length)$/i;
 
+/** As undici takes them: name, value, name, value, … */
 function flat(headers: TransportRequest['headers']): string[] {
   const kept: string[] = [];
-  const keep = (name: string, value: string): void => {
-    if (!MADE.test(name)) kept.push(name, value);
-  };
-  if (isFlat(headers)) for (let at = 0; at < headers.length; at += 2) keep(headers[at] ?? '', headers[at + 1] ?? '');
-  else for (const name of Object.keys(headers)) keep(name, headers[name] ?? '');
+  for (const name of Object.keys(headers)) if (!MADE.test(name)) kept.push(name, headers[name] ?? '');
   return kept;
-}
-
-function isFlat(headers: TransportRequest['headers']): headers is readonly string[] {
-  return Array.isArray(headers);
 }
 
 function fingerprint({ certificate, privateKey }: ClientCertificate): string {

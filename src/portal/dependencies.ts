@@ -2,8 +2,8 @@
 import type { Throttle } from '../access/throttle.ts';
 import type { Config } from '../config/config.ts';
 import type { Dispatcher } from '../delivery/dispatcher.ts';
+import type { TestOauth } from '../delivery/oauth.ts';
 import type { TestDelivery } from '../delivery/test-delivery.ts';
-import type { TestOauth } from '../delivery/test-oauth.ts';
 import type { Clock, Ids, Random } from '../kernel/ids.ts';
 import type { Vault } from '../kernel/vault.ts';
 import type { AttemptFeed } from '../observe/attempt-feed.ts';

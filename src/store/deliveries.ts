@@ -3,7 +3,7 @@
 import type { AttemptRecord } from '../delivery/batch.ts';
 import type { DeliveryAddress } from '../kernel/ids.ts';
 import type { AuditEntry } from '../resources/audit.ts';
-import type { Delivery, DeliveryState } from '../webhooks/delivery.ts';
+import type { Delivery, DeliveryState } from '../webhooks/webhook.ts';
 
 /** All given conditions must hold. */
 export type DeliveryFilter = {

@@ -1,8 +1,7 @@
 /** What customers configure: endpoints, PGP keys and webhooks with their states. */
 import type { AuditEntry } from '../resources/audit.ts';
 import type { Endpoint } from '../webhooks/endpoint.ts';
-import type { PgpKey } from '../webhooks/key.ts';
-import type { PastState, StateChange, Webhook, WebhookConfiguration } from '../webhooks/webhook.ts';
+import type { PastState, PgpKey, StateChange, Webhook, WebhookConfiguration } from '../webhooks/webhook.ts';
 import type { After, Filter, ResourceStore } from './resource.ts';
 import type { Statement } from './sqlite/driver/database.ts';
 

@@ -16,8 +16,7 @@ import type {
   ReplayRange,
 } from '../store/deliveries.ts';
 import type { Store } from '../store/store.ts';
-import type { Delivery } from './delivery.ts';
-import type { Webhook } from './webhook.ts';
+import type { Delivery, Webhook } from './webhook.ts';
 import { REPLAYABLE, type ReplayInput } from './webhook-schema.ts';
 
 const milliseconds = z.number().nullable();

@@ -160,22 +160,14 @@ export const rotateApiKeyInput = z
 export type RotateApiKeyInput = z.output<typeof rotateApiKeyInput>;
 
 export function viewEndpoint(endpoint: Endpoint, now: number): EndpointView {
-  const { id, name, url, contentEncoding, tokenChallenge, verified, enabled, oauthClientId, oauthTokenUrl } = endpoint;
+  const { id, name, url, contentEncoding, tokenChallenge, verified, enabled } = endpoint;
   const { clientCertificate, clientCertificateExpiresAt, lastVerification, nextApiKey, nextApiKeyAt } = endpoint;
   const keyWaits = nextApiKeyAt !== null && nextApiKeyAt > now;
   const ahead = (at: number | null): string | null => (at !== null && at > now ? isoInstant(at) : null);
   return {
     ...{ id, name, url, apiKey: currentApiKey(endpoint, now).reveal() },
     ...{ contentEncoding, tokenChallenge, verified, enabled },
-    oauth:
-      oauthClientId === null || oauthTokenUrl === null
-        ? null
-        : {
-            clientId: oauthClientId,
-            tokenUrl: oauthTokenUrl,
-            tokenExpirationMinutes: endpoint.oauthTokenExpirationMinutes ?? 60,
-            scopes: endpoint.oauthScopes,
-          },
+    oauth: viewOauth(endpoint),
     clientCertificate:
       clientCertificate === null
         ? null
@@ -189,6 +181,17 @@ export function viewEndpoint(endpoint: Endpoint, now: number): EndpointView {
     createdAt: isoInstant(endpoint.createdAt),
     updatedAt: isoInstant(endpoint.updatedAt),
   };
+}
+
+/** The OAuth settings without the client secret. */
+export function viewOauth({
+  oauthClientId: clientId,
+  oauthTokenUrl: tokenUrl,
+  oauthTokenExpirationMinutes: minutes,
+  oauthScopes: scopes,
+}: Endpoint): EndpointView['oauth'] {
+  if (clientId === null || tokenUrl === null) return null;
+  return { clientId, tokenUrl, tokenExpirationMinutes: minutes ?? 60, scopes };
 }
 
 /** The endpoint as the audit log compares it: fields by their API names, secrets included, and the verification as the view shows it. */

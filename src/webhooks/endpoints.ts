@@ -34,6 +34,7 @@ import {
   type RotateApiKeyInput,
   type RotateSecretInput,
   viewEndpoint,
+  viewOauth,
 } from './endpoint-schema.ts';
 import { serviceStartEntry, startedProgress, stateChange } from './lifecycle.ts';
 import { standardEndpointProblems } from './standard-webhooks-rule.ts';
@@ -254,23 +255,11 @@ async function challengeAndEnable(
 
 /** The target of a merge patch. Secrets stay unless the patch names them. `enabled` is absent: a patch sets it or leaves it. */
 function writable(endpoint: Endpoint): EndpointBody {
-  const { oauthClientId, oauthClientSecret, oauthTokenUrl } = endpoint;
+  const { name, url, contentEncoding, tokenChallenge, oauthClientSecret } = endpoint;
+  const oauth = viewOauth(endpoint);
   return {
-    name: endpoint.name,
-    url: endpoint.url,
-    apiKey: endpoint.apiKey.reveal(),
-    contentEncoding: endpoint.contentEncoding,
-    tokenChallenge: endpoint.tokenChallenge,
-    oauth:
-      oauthClientId === null || oauthClientSecret === null || oauthTokenUrl === null
-        ? null
-        : {
-            clientId: oauthClientId,
-            clientSecret: oauthClientSecret.reveal(),
-            tokenUrl: oauthTokenUrl,
-            tokenExpirationMinutes: endpoint.oauthTokenExpirationMinutes ?? 60,
-            scopes: endpoint.oauthScopes,
-          },
+    ...{ name, url, apiKey: endpoint.apiKey.reveal(), contentEncoding, tokenChallenge },
+    oauth: oauth === null || oauthClientSecret === null ? null : { ...oauth, clientSecret: oauthClientSecret.reveal() },
     clientCertificate: clientCertificateOf(endpoint),
   };
 }

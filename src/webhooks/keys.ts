@@ -8,7 +8,7 @@ import { type Administration, administer } from '../resources/administration.ts'
 import { inputReader } from '../resources/input.ts';
 import type { Store } from '../store/store.ts';
 import { inspectPublicKey } from '../wire/pgp.ts';
-import type { PgpKey } from './key.ts';
+import type { PgpKey } from './webhook.ts';
 
 /** The name is sent in a header. */
 const keyName = z

@@ -125,11 +125,7 @@ export function serviceStartEntry(webhook: Webhook, after: Progress, ids: Ids): 
 function serviceEntry(action: AuditAction, { id, progress }: Webhook, after: Progress, ids: Ids): AuditEntry {
   const { state, stateReason, stateAt } = after;
   return {
-    id: ids.uuid(),
-    at: stateAt,
-    actor: SERVICE.actor,
-    action,
-    target: `webhook:${id}`,
+    ...{ id: ids.uuid(), at: stateAt, actor: SERVICE.actor, action, target: `webhook:${id}` },
     changes: {
       state: { from: progress.state, to: state },
       stateReason: { from: progress.stateReason, to: stateReason },

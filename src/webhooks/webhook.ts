@@ -1,4 +1,4 @@
-/** A webhook: its configuration and its progress. */
+/** A webhook: its configuration and its progress; its key, and its deliveries. */
 import type { NewEvent } from '../events/event.ts';
 import type { CustomHeader } from '../wire/signature.ts';
 
@@ -58,4 +58,40 @@ export type PastState = {
   /** The code of the reason, with the status if the endpoint answered one. */
   readonly reason: string | null;
   readonly at: number;
+};
+
+/** A PGP key that encrypts payloads. */
+export type PgpKey = {
+  readonly id: string;
+  readonly name: string;
+  readonly publicKey: string;
+  readonly fingerprint: string;
+  readonly algorithm: string;
+  readonly expiresAt: number | null;
+  /** The last warning given before expiry: 30, 7 or 1 days. */
+  readonly warnedDays: number | null;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+};
+
+export type DeliveryState = 'pending' | 'delivered' | 'dead' | 'discarded';
+
+/** One event on its way to one webhook. */
+export type Delivery = {
+  readonly id: string;
+  readonly webhookNumber: number;
+  readonly webhookId: string;
+  readonly webhookName: string;
+  readonly webhookState: WebhookState;
+  readonly eventId: string;
+  readonly eventType: string;
+  readonly subject: string | null;
+  readonly offset: number;
+  readonly state: DeliveryState;
+  readonly attemptCount: number;
+  readonly nextAttemptAt: number | null;
+  readonly createdAt: number;
+  readonly settledAt: number | null;
+  /** When its data was erased. */
+  readonly erasedAt: number | null;
 };

@@ -81,11 +81,7 @@ export function createWebhooks({ store, clock, ids, wake }: Dependencies): Webho
           ? startedProgress(progress, { sessionId: ids.uuid(), now })
           : stoppedProgress(progress, 'stop', 'stopped_by_administrator', now);
       const entry: AuditEntry = {
-        id: ids.uuid(),
-        at: now,
-        actor: acting.actor,
-        action: `webhook.${verb}`,
-        target: `webhook:${id}`,
+        ...{ id: ids.uuid(), at: now, actor: acting.actor, action: `webhook.${verb}`, target: `webhook:${id}` },
         changes: { state: { from: progress.state, to: after.state } },
       };
       await store.webhooks.setState(stateChange(webhook, after, ids), entry, webhook);
@@ -112,11 +108,7 @@ export function createWebhooks({ store, clock, ids, wake }: Dependencies): Webho
       const replayed = await store.replays.replay(
         { ...range, now, newId: ids.uuid },
         {
-          id: ids.uuid(),
-          at: now,
-          actor: acting.actor,
-          action: 'webhook.replay',
-          target: `webhook:${id}`,
+          ...{ id: ids.uuid(), at: now, actor: acting.actor, action: 'webhook.replay', target: `webhook:${id}` },
           changes: { records: { from: null, to: asked } },
         },
       );

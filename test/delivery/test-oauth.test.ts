@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { createOauthTokens } from '../../src/delivery/oauth.ts';
-import { createTestOauth, type TestOauth } from '../../src/delivery/test-oauth.ts';
+import { createOauthTokens, createTestOauth, type TestOauth } from '../../src/delivery/oauth.ts';
 import { type AuthorizationServer, createAuthorizationServer } from '../support/authorization-server.ts';
 import { sharedCertificates } from '../support/journey.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';

@@ -32,16 +32,12 @@ test('a request arrives as it was given, with host and length made here', async 
   });
   const { post } = loopbackTransport(t, { caPem });
   const body = new Uint8Array([0, 255, 10, 13]);
-  const headers = [
-    'x-api-key',
-    'k',
-    'Date',
-    'Sat, 21 Nov 2026 05:00:00 GMT',
-    'Content-Length',
-    '99',
-    'Host',
-    'other.test',
-  ];
+  const headers = {
+    'x-api-key': 'k',
+    Date: 'Sat, 21 Nov 2026 05:00:00 GMT',
+    'Content-Length': '99',
+    Host: 'other.test',
+  };
   const outcome = await post(requestTo(`${receiver.origin}/Hook/%C3%A9?b=2&a=1#part`, { headers, body }));
 
   assert.ok(outcome.ok);

@@ -6,7 +6,7 @@ import type { DeliveryFilter } from '../../src/store/deliveries.ts';
 import { deliveryStore } from '../../src/store/sqlite/delivery/deliveries.ts';
 import { replayStore } from '../../src/store/sqlite/delivery/replays.ts';
 import type { Row } from '../../src/store/sqlite/driver/database.ts';
-import type { DeliveryState } from '../../src/webhooks/delivery.ts';
+import type { DeliveryState } from '../../src/webhooks/webhook.ts';
 import { at, ERASED, EVENTS, eventId, type LargeLog, openLargeLog, RARE, SECOND_MS } from '../support/large-log.ts';
 
 const LIMIT = 50;

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { deliveryId } from '../../src/kernel/ids.ts';
 import type { ReplayableState } from '../../src/store/deliveries.ts';
-import type { DeliveryState } from '../../src/webhooks/delivery.ts';
+import type { DeliveryState } from '../../src/webhooks/webhook.ts';
 import { newEvent, subscribe } from '../support/events.ts';
 import { NOW, openTestStore, type TestStore } from '../support/store.ts';
 

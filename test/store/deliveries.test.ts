@@ -9,7 +9,7 @@ import { NO_TIMINGS } from '../../src/outbound/outcome.ts';
 import type { DeliveryFilter } from '../../src/store/deliveries.ts';
 import { ConstraintViolation } from '../../src/store/errors.ts';
 import { attemptStatement } from '../../src/store/sqlite/delivery/attempts.ts';
-import type { Delivery } from '../../src/webhooks/delivery.ts';
+import type { Delivery } from '../../src/webhooks/webhook.ts';
 import { newEvent, subscribe } from '../support/events.ts';
 import { leavingNothing, NOW, openTestStore, type TestStore } from '../support/store.ts';
 

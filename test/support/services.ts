@@ -12,8 +12,7 @@ import { readingServices, type UntypedServices } from '../../src/program-service
 import type { Acting } from '../../src/resources/acting.ts';
 import { createServices, type Services } from '../../src/services.ts';
 import type { Endpoint } from '../../src/webhooks/endpoint.ts';
-import type { PgpKey } from '../../src/webhooks/key.ts';
-import type { Webhook } from '../../src/webhooks/webhook.ts';
+import type { PgpKey, Webhook } from '../../src/webhooks/webhook.ts';
 import { openTestStore, type TestStore } from './store.ts';
 import { LOOPBACK, loopbackTransport } from './transport.ts';
 import { type PgpVectorName, pgpVector } from './vectors.ts';

@@ -1,7 +1,7 @@
 /** Deliveries of records whose data was erased: what was sent stays on record, and nothing more is told of them than what was. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import type { Delivery } from '../../src/webhooks/delivery.ts';
+import type { Delivery } from '../../src/webhooks/webhook.ts';
 import { newEvent } from '../support/events.ts';
 import { refused } from '../support/refusals.ts';
 import {

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { AttemptRecord } from '../../src/delivery/batch.ts';
 import { NO_TIMINGS } from '../../src/outbound/outcome.ts';
 import { viewAttempt, viewDelivery } from '../../src/webhooks/deliveries.ts';
-import type { Delivery, DeliveryState } from '../../src/webhooks/delivery.ts';
+import type { Delivery, DeliveryState } from '../../src/webhooks/webhook.ts';
 import { refused } from '../support/refusals.ts';
 import {
   ACTOR,

@@ -18,7 +18,7 @@ import {
   viewAttempt,
   viewDelivery,
 } from '../../webhooks/deliveries.ts';
-import type { DeliveryState } from '../../webhooks/delivery.ts';
+import type { DeliveryState } from '../../webhooks/webhook.ts';
 import { ETAG, IF_NONE_MATCH, NOT_MODIFIED, read, requireMatch } from '../conditional.ts';
 import { PAGE_QUERY, pageReply, readFilter, readPageQuery } from '../paging.ts';
 import { actionRoute, EDGE, idOf, ok } from '../resource-routes.ts';

@@ -17,8 +17,8 @@ import {
   viewEndpoint,
 } from '../../webhooks/endpoint-schema.ts';
 import type { WithNewSecret } from '../../webhooks/endpoints.ts';
-import type { PgpKey } from '../../webhooks/key.ts';
 import { keyReader, keyView, viewKey } from '../../webhooks/keys.ts';
+import type { PgpKey } from '../../webhooks/webhook.ts';
 import {
   replayedView,
   replayInput,

@@ -4,7 +4,7 @@ import { isUuidV7 } from '../../kernel/ids.ts';
 import { CHOICES_MAX } from '../../kernel/limits/portal.ts';
 import type { Store } from '../../store/store.ts';
 import type { DeliverySearch } from '../../webhooks/deliveries.ts';
-import type { DeliveryState } from '../../webhooks/delivery.ts';
+import type { DeliveryState } from '../../webhooks/webhook.ts';
 import { selectField, textField } from '../parts/fields.ts';
 import { newForm } from '../parts/form-state.ts';
 import { readChoice, readInstant, readText } from '../query.ts';

@@ -1,8 +1,7 @@
 /** The payload of a delivery: the event's data, and the record as the receiver reads it after decryption and decompression. */
 import { type Html, html } from '../../http/html.ts';
 import type { DeliveryContent } from '../../store/deliveries.ts';
-import type { Delivery } from '../../webhooks/delivery.ts';
-import type { Webhook } from '../../webhooks/webhook.ts';
+import type { Delivery, Webhook } from '../../webhooks/webhook.ts';
 import { encodeEnvelope } from '../../wire/payload.ts';
 import { codePanels } from '../parts/code.ts';
 import { section } from '../parts/header.ts';

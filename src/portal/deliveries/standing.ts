@@ -3,9 +3,8 @@
 import type { AttemptRecord } from '../../delivery/batch.ts';
 import { type Html, html } from '../../http/html.ts';
 import { adviceFor, type ErrorClass } from '../../outbound/outcome.ts';
-import type { Delivery } from '../../webhooks/delivery.ts';
 import { isRunnable } from '../../webhooks/lifecycle.ts';
-import type { Webhook } from '../../webhooks/webhook.ts';
+import type { Delivery, Webhook } from '../../webhooks/webhook.ts';
 import { notice } from '../parts/notice.ts';
 import { sentence } from '../parts/sentence.ts';
 import { spanText } from '../parts/time.ts';

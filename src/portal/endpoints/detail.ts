@@ -1,5 +1,5 @@
 /** `/endpoints/{id}`: the state of an endpoint, its last challenge, its credentials and its webhooks. */
-import type { OauthTest } from '../../delivery/test-oauth.ts';
+import type { OauthTest } from '../../delivery/oauth.ts';
 import { type Html, html } from '../../http/html.ts';
 import { NO_USES, type Uses } from '../../store/directory.ts';
 import { currentApiKey, type Endpoint, signingSecretCreatedAt } from '../../webhooks/endpoint.ts';

@@ -1,5 +1,5 @@
 /** The OAuth settings of an endpoint, and the result of a test. */
-import type { OauthTest } from '../../delivery/test-oauth.ts';
+import type { OauthTest } from '../../delivery/oauth.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { Endpoint } from '../../webhooks/endpoint.ts';
 import type { PageCall } from '../call.ts';

@@ -2,7 +2,7 @@
 import { type Html, html } from '../../http/html.ts';
 import { EXPIRIES_SHOWN } from '../../kernel/limits/portal.ts';
 import { NO_USES, type Uses } from '../../store/directory.ts';
-import type { PgpKey } from '../../webhooks/key.ts';
+import type { PgpKey } from '../../webhooks/webhook.ts';
 import type { PageCall } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import type { PageRoute } from '../page.ts';

@@ -2,8 +2,8 @@
 
 import { type Html, html } from '../../http/html.ts';
 import type { Uses } from '../../store/directory.ts';
-import type { PgpKey } from '../../webhooks/key.ts';
 import { keyReader } from '../../webhooks/keys.ts';
+import type { PgpKey } from '../../webhooks/webhook.ts';
 import { type PageCall, pathId, redirectTo, type View } from '../call.ts';
 import type { PageDependencies } from '../dependencies.ts';
 import { type FieldTable, lines, text } from '../field-table.ts';

@@ -8,8 +8,7 @@ import {
   CUSTOM_HEADERS_MAX,
 } from '../../kernel/limits/limits.ts';
 import type { EndpointName } from '../../store/directory.ts';
-import type { PgpKey } from '../../webhooks/key.ts';
-import type { Webhook } from '../../webhooks/webhook.ts';
+import type { PgpKey, Webhook } from '../../webhooks/webhook.ts';
 import { viewWebhook } from '../../webhooks/webhook-schema.ts';
 import { type FieldTable, number, oneOf, rows, select, text, tick } from '../field-table.ts';
 import { fieldGroup } from '../parts/form.ts';

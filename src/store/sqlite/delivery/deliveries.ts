@@ -11,8 +11,7 @@ import {
 } from '../../../kernel/ids.ts';
 import { BATCH_RECORDS_MAX } from '../../../kernel/limits/limits.ts';
 import { DELIVERIES_EXAMINED_AT_ONCE, DELIVERIES_EXAMINED_MAX } from '../../../kernel/limits/log.ts';
-import type { Delivery, DeliveryState } from '../../../webhooks/delivery.ts';
-import type { WebhookState } from '../../../webhooks/webhook.ts';
+import type { Delivery, DeliveryState, WebhookState } from '../../../webhooks/webhook.ts';
 import type { DeliveryFilter, DeliveryPage, DeliveryStore } from '../../deliveries.ts';
 import type { Database, Row } from '../driver/database.ts';
 import {

@@ -1,6 +1,6 @@
 /** PGP public keys of customers (`pgp_key`). */
 
-import type { PgpKey } from '../../../webhooks/key.ts';
+import type { PgpKey } from '../../../webhooks/webhook.ts';
 import type { KeyStore } from '../../webhooks.ts';
 import type { Database } from '../driver/database.ts';
 import { number, numberOrNull, type Table, table, text } from '../driver/table.ts';
