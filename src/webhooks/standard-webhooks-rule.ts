@@ -3,7 +3,7 @@
  * Other settings are refused, whether the endpoint or the webhook is changed. Pure.
  */
 import type { FieldProblem } from '../kernel/refusal.ts';
-import { decodeStrictBase64 } from '../wire/base64.ts';
+import { decodeStrictBase64 } from '../wire/bytes.ts';
 
 /** The lengths of a key that the specification of Standard Webhooks allows, in bytes. */
 const KEY_MIN_BYTES = 24;

@@ -3,7 +3,7 @@
  * asks and compares. The receiver's side is `challenge-answer.ts`.
  */
 import { CHALLENGE_TOKEN_BYTES } from '../kernel/limits/limits.ts';
-import { decodeStrictBase64, encodeBase64Url } from './base64.ts';
+import { decodeStrictBase64, encodeBase64Url } from './bytes.ts';
 import { type Challenge, challengeHeader, challengeMessage } from './challenge-answer.ts';
 import { secretKey } from './signature.ts';
 import { equalText, hmacSha256Base64 } from './signing.ts';

@@ -2,13 +2,11 @@
  * The sender's side of PGP (contract §5 "Encodings"): checks a public key and encrypts for it. The receiver's side is pgp-decryption.ts. The
  * OpenPGP library takes 40 ms and 20 MB to load, so it is loaded at the first call.
  */
-
-import type { Key } from 'openpgp';
-import { PGP_KEYS_CACHED } from '../kernel/limits/limits.ts';
+import type { AlgorithmInfo, Key, Subkey } from 'openpgp';
+import { PGP_KEY_BYTES, PGP_KEYS_CACHED, PGP_RSA_MIN_BITS } from '../kernel/limits/limits.ts';
 import { createLru } from '../kernel/lru.ts';
 import { heavyTurns } from '../kernel/turns.ts';
-import { firstLine, judgeKey, type KeyFailureCode, type KeyVerdict, refuseArmor, refusePrivate } from './pgp-key.ts';
-import { type Failure, failure } from './verdict.ts';
+import { type Failure, failure, type Verdict } from './verdict.ts';
 
 /** The error of `encryptBinary` for a key that must not be used. `code` says why. */
 export type KeyError = Error & { readonly code: KeyFailureCode };
@@ -80,3 +78,112 @@ async function parsePublicKey(armored: string): Promise<Parsed> {
 function keyError({ code, description }: Failure<KeyFailureCode>): KeyError {
   return Object.assign(new Error(description), { name: 'KeyError', code });
 }
+
+/** Key flags 0x04 and 0x08: encrypt communications, encrypt storage (RFC 9580 §5.2.3.29). */
+const ENCRYPTION_FLAGS = 0x0c;
+
+/** Checks the armored text before it is parsed. Returns null, or why the text is refused. */
+function refuseArmor(armored: string): Failure<KeyFailureCode> | null {
+  if (armored.length > PGP_KEY_BYTES) {
+    return failure('malformed_key', `the key has ${armored.length} characters; at most ${PGP_KEY_BYTES} are allowed`);
+  }
+  if (armored.includes('-----BEGIN PGP PRIVATE KEY BLOCK-----')) return refusePrivate();
+  const blocks = armored.split('-----BEGIN PGP ').length - 1;
+  if (blocks === 1 && armored.includes('-----BEGIN PGP PUBLIC KEY BLOCK-----')) return null;
+  if (blocks > 1) return failure('malformed_key', `expected one armored public key, but the text has ${blocks} blocks`);
+  return failure('malformed_key', 'the text is not an armored PGP public key (-----BEGIN PGP PUBLIC KEY BLOCK-----)');
+}
+
+function refusePrivate(): Failure<KeyFailureCode> {
+  return failure('private_key', 'this is a private key: keep it secret, and use its public key instead');
+}
+
+/** Checks one parsed public key at `now` (epoch milliseconds). The first check of a key verifies its self-signatures, which takes about 1 ms. */
+export async function judgeKey(key: Key, now: number): Promise<KeyVerdict> {
+  const date = new Date(now);
+  if (await key.isRevoked(undefined, undefined, date)) return failure('revoked_key', 'the key is revoked');
+  const keyExpiresAt = Number((await key.getExpirationTime()) ?? Number.NaN);
+  if (Number.isNaN(keyExpiresAt)) {
+    const { algorithm, curve, bits } = key.getAlgorithmInfo();
+    const kind = `${algorithm}, ${curve ?? bits ?? 'no size'}`;
+    return failure('cannot_encrypt', `the key has no self-signature that can be verified here (${kind})`);
+  }
+  if (keyExpiresAt <= now) return expired('the key', keyExpiresAt);
+  const created = key.getCreationTime().getTime();
+  if (created > now) return failure('cannot_encrypt', `the key is not valid before ${new Date(created).toISOString()}`);
+  const chosen = await key.getEncryptionKey(undefined, date).catch((error: Error) => error);
+  const weak = weakness(key) ?? (chosen instanceof Error ? null : weakness(chosen));
+  if (weak !== null) return weak;
+  if (chosen instanceof Error) return whyNoneEncrypts(key, date, chosen);
+  const subkey = key.subkeys.find((candidate) => candidate === chosen);
+  const subkeyExpiresAt = Number((await subkey?.getExpirationTime(date)) ?? Number.POSITIVE_INFINITY);
+  const expiresAt = Math.min(keyExpiresAt, subkeyExpiresAt);
+  return {
+    ok: true,
+    fingerprint: key.getFingerprint().toUpperCase(),
+    algorithm: algorithmName(chosen.getAlgorithmInfo()),
+    expiresAt: expiresAt === Number.POSITIVE_INFINITY ? null : expiresAt,
+  };
+}
+
+/** The newest subkey for encryption says why the key cannot encrypt any more. A key without such a subkey never could. */
+async function whyNoneEncrypts(key: Key, date: Date, error: Error): Promise<Failure<KeyFailureCode>> {
+  const newestFirst = key.subkeys.toSorted((a, b) => b.getCreationTime().getTime() - a.getCreationTime().getTime());
+  for (const subkey of newestFirst) {
+    const bindings = subkey.bindingSignatures.filter(
+      (binding) => ((binding.keyFlags?.[0] ?? 0) & ENCRYPTION_FLAGS) > 0,
+    );
+    for (const binding of bindings) {
+      if (await subkey.isRevoked(binding, key.keyPacket, date)) {
+        return failure('revoked_key', `the key's encryption subkey ${nameOf(subkey)} is revoked`);
+      }
+      const expiresAt = Number((await subkey.getExpirationTime(date)) ?? Number.POSITIVE_INFINITY);
+      if (expiresAt <= date.getTime()) return expired(`the key's encryption subkey ${nameOf(subkey)}`, expiresAt);
+      const weak = weakness(subkey);
+      if (weak !== null) return weak;
+    }
+  }
+  return failure('cannot_encrypt', `the key has no subkey that can encrypt (${firstLine(error)})`);
+}
+
+function weakness(key: Key | Subkey): Failure<KeyFailureCode> | null {
+  const { algorithm, bits } = key.getAlgorithmInfo();
+  if (!algorithm.startsWith('rsa') || bits === undefined || bits >= PGP_RSA_MIN_BITS) return null;
+  return failure('weak_key', `RSA with ${bits} bits is too weak; at least ${PGP_RSA_MIN_BITS} are required`);
+}
+
+/** The library's reason, without further lines, which may be a module path. */
+function firstLine(error: Error): string {
+  return error.message.split('\n', 1).join();
+}
+
+function expired(what: string, at: number): Failure<KeyFailureCode> {
+  return failure('expired_key', `${what} expired on ${new Date(at).toISOString()}`);
+}
+
+function nameOf(subkey: Subkey): string {
+  return subkey.getKeyID().toHex().toUpperCase();
+}
+
+/** `rsa4096`, `curve25519`, `nistp256`, `x448`. */
+function algorithmName({ algorithm, bits, curve }: AlgorithmInfo): string {
+  if (curve !== undefined) return curve.replace(/Legacy$/, '').toLowerCase();
+  return algorithm.startsWith('rsa') ? `rsa${bits}` : algorithm.toLowerCase();
+}
+
+export type KeyFailureCode =
+  | 'private_key'
+  | 'expired_key'
+  | 'revoked_key'
+  | 'cannot_encrypt'
+  | 'weak_key'
+  | 'malformed_key';
+
+/**
+ * `fingerprint` is in upper-case hex. `algorithm` is that of the subkey that encrypts, such as `rsa4096` or `curve25519`. `expiresAt` is in
+ * epoch milliseconds: the earlier of the key's and its encryption subkey's expiry; null for never.
+ */
+export type KeyVerdict = Verdict<
+  KeyFailureCode,
+  { readonly fingerprint: string; readonly algorithm: string; readonly expiresAt: number | null }
+>;

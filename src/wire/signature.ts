@@ -3,7 +3,7 @@
  * It hashes nothing and uses nothing of Node's, so it runs on any JavaScript runtime.
  */
 import { AUTHORIZATION_BYTES, SIGNED_HEADERS_MAX } from '../kernel/limits/limits.ts';
-import { decodeStrictBase64 } from './base64.ts';
+import { decodeStrictBase64 } from './bytes.ts';
 
 /** A custom header of a webhook, with its name in the configured case. */
 export type CustomHeader = { readonly name: string; readonly value: string };

@@ -2,7 +2,7 @@
  * Digests and HMAC with WebCrypto, which every JavaScript runtime has, and comparison in constant time. For receivers; the sender uses
  * hash.ts, which does the same synchronously, because it signs thousands of deliveries a second.
  */
-import { encodeBase64 } from './base64.ts';
+import { encodeBase64 } from './bytes.ts';
 
 /** WebCrypto does not accept memory that is shared between threads. Received bytes are not shared. */
 type Unshared = Uint8Array<ArrayBuffer>;

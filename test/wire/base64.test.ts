@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { decodeStrictBase64, encodeBase64, encodeBase64Url } from '../../src/wire/base64.ts';
+import { decodeStrictBase64, encodeBase64, encodeBase64Url } from '../../src/wire/bytes.ts';
 
 describe('Base64', () => {
   it('encodes any bytes like Buffer, in both alphabets', () => {

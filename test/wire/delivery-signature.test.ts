@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { encodeBase64 } from '../../src/wire/base64.ts';
+import { encodeBase64 } from '../../src/wire/bytes.ts';
 import { parseImfFixdate, pathAndQuery } from '../../src/wire/signature.ts';
 import { contentHeaders, signDelivery } from '../../src/wire/signing.ts';
 import { type DeliveryVector, signingVectors } from '../support/vectors.ts';

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import * as openpgp from 'openpgp';
-import { inspectPublicKey } from '../../src/wire/pgp.ts';
-import type { KeyFailureCode } from '../../src/wire/pgp-key.ts';
+import { inspectPublicKey, type KeyFailureCode } from '../../src/wire/pgp.ts';
 import { type PgpVectorName, pgpVector } from '../support/vectors.ts';
 
 const AT = Date.parse('2026-11-21T05:00:00Z');

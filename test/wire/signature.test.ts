@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { encodeBase64 } from '../../src/wire/base64.ts';
+import { encodeBase64 } from '../../src/wire/bytes.ts';
 import {
   formatAuthorization,
   parseAuthorization,

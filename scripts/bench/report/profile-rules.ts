@@ -59,7 +59,7 @@ export const LOOP_RULES: readonly Rule[] = [
   { what: 'undici', url: /^(node_modules\/undici\/|wasm:)/ },
   { what: 'metrics and log', url: /^node_modules\/(prom-client|pino[^/]*|sonic-boom)\// },
   { what: 'metrics and log', url: /^src\/observe\// },
-  { what: null, url: /^(node_modules\/|src\/(kernel\/(ids|secret)|wire\/(bytes|base64))\.ts$)/ },
+  { what: null, url: /^(node_modules\/|src\/(kernel\/(ids|secret)|wire\/bytes)\.ts$)/ },
   {
     what: 'reading from SQLite',
     url: /^src\/store\/sqlite\/driver\/sqlite\.ts$/,
