@@ -148,3 +148,40 @@ export type AttemptRecord = {
   readonly errorMessage: string | null;
   readonly timings: Timings;
 };
+
+/** Room for a claim of one webhook. */
+export type Room = {
+  readonly now: number;
+  /** Batches that may be claimed. */
+  readonly batches: number;
+  /** When to look again if no batch may be claimed. */
+  readonly next: NextLook;
+  /** Records that the rate allows; infinite without a limit. */
+  readonly records: number;
+  /** Jobs claimed and not settled, without those that the same transaction settles. */
+  readonly claimed: number;
+  /** First offsets of the batches that the same transaction settles. */
+  readonly settling: ReadonlySet<number>;
+  /** Whether this process holds the batch that begins at an offset. */
+  readonly isClaimed: (firstOffset: number) => boolean;
+};
+
+/** Claimed jobs of a webhook, how it sends them, and when to look at it again. */
+export type Claimed = {
+  readonly webhookNumber: number;
+  readonly jobs: readonly Job[];
+  /** One request at a time. */
+  readonly isSequential: boolean;
+  /** Nothing is claimed ahead beyond what may be under way at once. */
+  readonly isRateLimited: boolean;
+  readonly next: NextLook;
+};
+
+/**
+ * When the dispatcher looks at a webhook again: at once if work is due; not before an instant; or when one of its jobs settles, at the
+ * latest at an instant. A published event wakes the webhook in any case.
+ */
+export type NextLook =
+  | { readonly kind: 'at once' }
+  | { readonly kind: 'not before'; readonly at: number }
+  | { readonly kind: 'when settled'; readonly atLatest: number };

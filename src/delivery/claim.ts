@@ -18,17 +18,8 @@ import {
   stoppedProgress,
 } from '../webhooks/lifecycle.ts';
 import type { Progress, WebhookConfiguration } from '../webhooks/webhook.ts';
-import type { Batch, Claim, DeliveryTarget } from './batch.ts';
-import {
-  AT_ONCE,
-  type Claimed,
-  isSequential,
-  type NextLook,
-  type Room,
-  recordsOf,
-  type Scheduler,
-  whenSettled,
-} from './scheduler.ts';
+import type { Batch, Claim, Claimed, DeliveryTarget, NextLook, Room } from './batch.ts';
+import { AT_ONCE, isSequential, recordsOf, type Scheduler, whenSettled } from './scheduler.ts';
 
 /** A claim to write, and the jobs that are under a lease once it is written. */
 export type PlannedClaim = Claimed & { readonly claim: Claim };

@@ -1,13 +1,6 @@
 /** A scheduler, jobs for it, and those that it starts. */
-import type { Job } from '../../src/delivery/batch.ts';
-import {
-  AT_ONCE,
-  type Claimed,
-  createScheduler,
-  type Room,
-  type Scheduler,
-  type SchedulerLimits,
-} from '../../src/delivery/scheduler.ts';
+import type { Claimed, Job, Room } from '../../src/delivery/batch.ts';
+import { AT_ONCE, createScheduler, type Scheduler, type SchedulerLimits } from '../../src/delivery/scheduler.ts';
 import type { Progress, Webhook } from '../../src/webhooks/webhook.ts';
 import { batchOf, progressOf } from './attempts.ts';
 import { NOW } from './store.ts';
