@@ -8,7 +8,7 @@ import { ATTEMPTS_LOOKED_THROUGH } from '../../src/kernel/limits/log.ts';
 import { NO_TIMINGS } from '../../src/outbound/outcome.ts';
 import type { DeliveryFilter } from '../../src/store/deliveries.ts';
 import { ConstraintViolation } from '../../src/store/errors.ts';
-import { attemptStatement } from '../../src/store/sqlite/delivery/attempts.ts';
+import { attemptStatement } from '../../src/store/sqlite/delivery/settlement.ts';
 import type { Delivery } from '../../src/webhooks/webhook.ts';
 import { newEvent, subscribe } from '../support/events.ts';
 import { leavingNothing, NOW, openTestStore, type TestStore } from '../support/store.ts';

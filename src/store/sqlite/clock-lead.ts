@@ -9,7 +9,8 @@ import type { ClockLeadStore } from '../housekeeping.ts';
 import { FIRST_SIZE, measured, nextSize } from '../steps.ts';
 import { makeDue } from './delivery/resume.ts';
 import { IS_RUNNABLE, wokenBy } from './delivery/wake.ts';
-import { type Database, resultsByStatement, type Statement } from './driver/database.ts';
+import type { Database, Statement } from './driver/database.ts';
+import { resultsByStatement } from './driver/table.ts';
 
 // Index: batch_due, one look-up for a webhook without such batches. Leased batches are left to the end of their lease.
 const HELD_UP = `

@@ -4,9 +4,9 @@ import type { Employee } from '../../employees/employee.ts';
 import type { EmployeeStore } from '../employees.ts';
 import type { Filter } from '../resource.ts';
 import type { Database } from './driver/database.ts';
-import { flag, number, table, text, textOrNull } from './driver/table.ts';
+import { flag, number, readOne, table, text, textOrNull } from './driver/table.ts';
 import { publishStatements } from './events.ts';
-import { filtered, readOne } from './resource.ts';
+import { filtered } from './resource.ts';
 
 const EMPLOYEE = table<Employee>('employee', 'userId', {
   userId: text,

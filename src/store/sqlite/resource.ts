@@ -2,8 +2,8 @@
 import type { AuditEntry } from '../../resources/audit.ts';
 import type { Administered, After, Filter, ResourceStore } from '../resource.ts';
 import { auditStatement } from './audit.ts';
-import type { Database, Row, SqlValue, Statement } from './driver/database.ts';
-import type { Table } from './driver/table.ts';
+import type { Database, SqlValue, Statement } from './driver/database.ts';
+import { readOne, type Table } from './driver/table.ts';
 
 export function resourceStore<T extends Administered>(
   db: Database,
@@ -60,10 +60,6 @@ export function resourceStore<T extends Administered>(
       ]);
     },
   };
-}
-
-export function readOne<T>(table: Table<T>, row: Row | undefined): T | null {
-  return row === undefined ? null : table.read(row);
 }
 
 /** The WHERE of a list: every condition of the filter must hold. `known` has the condition of each name, and of `before`, the last id of the previous page. */

@@ -23,14 +23,13 @@ import { directoryStore, registryStore, useStore } from './directory.ts';
 import type { Database } from './driver/database.ts';
 import { employeeStore } from './employees.ts';
 import { erasureStore } from './erasure.ts';
-import { eventStore } from './events.ts';
+import { eventStore, eventTypeStore } from './events.ts';
 import { expiryStore } from './expiry.ts';
 import { figureStore } from './figures.ts';
 import { overviewStore } from './overview.ts';
 import { removalStore, retentionStore } from './retention.ts';
 import { settingStore } from './settings.ts';
 import { endpointStore } from './webhooks/endpoints.ts';
-import { eventTypeStore } from './webhooks/event-types.ts';
 import { keyStore } from './webhooks/keys.ts';
 import { stateHistoryStore, webhookStore } from './webhooks/webhooks.ts';
 

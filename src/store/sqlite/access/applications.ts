@@ -4,8 +4,19 @@ import { APPLICATION_USES_AT_ONCE } from '../../../kernel/limits/housekeeping.ts
 import { DEPENDENTS_NAMED } from '../../../kernel/limits/limits.ts';
 import type { ApplicationStore, ApplicationUseStore } from '../../access.ts';
 import type { Database, Row, Statement } from '../driver/database.ts';
-import { bytes, bytesOrNull, flag, json, number, numberOrNull, type Table, table, text } from '../driver/table.ts';
-import { type ListColumns, readOne, resourceStore } from '../resource.ts';
+import {
+  bytes,
+  bytesOrNull,
+  flag,
+  json,
+  number,
+  numberOrNull,
+  readOne,
+  type Table,
+  table,
+  text,
+} from '../driver/table.ts';
+import { type ListColumns, resourceStore } from '../resource.ts';
 
 const ROW = table<Omit<Application, 'lastUsedAt'>>('application', 'id', {
   id: text,

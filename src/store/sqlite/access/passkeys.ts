@@ -4,8 +4,7 @@ import type { Passkey } from '../../../access/user.ts';
 import type { PasskeyStore } from '../../access.ts';
 import { auditStatement } from '../audit.ts';
 import type { Database } from '../driver/database.ts';
-import { bytes, number, numberOrNull, type Table, table, text } from '../driver/table.ts';
-import { readOne } from '../resource.ts';
+import { bytes, number, numberOrNull, readOne, type Table, table, text } from '../driver/table.ts';
 
 const PASSKEY: Table<Passkey> = table<Passkey>('passkey', 'id', {
   id: text,

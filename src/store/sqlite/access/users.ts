@@ -12,8 +12,8 @@ import type { Ids } from '../../../kernel/ids.ts';
 import type { InvitationStore, UserStore } from '../../access.ts';
 import { auditStatement } from '../audit.ts';
 import type { Database, Statement } from '../driver/database.ts';
-import { flag, json, number, oneOf, type Table, table, text, textOrNull } from '../driver/table.ts';
-import { type ListColumns, readOne, resourceStore } from '../resource.ts';
+import { flag, json, number, oneOf, readOne, type Table, table, text, textOrNull } from '../driver/table.ts';
+import { type ListColumns, resourceStore } from '../resource.ts';
 import { endTokensOfUser } from './applications.ts';
 import { endSessions } from './sessions.ts';
 

@@ -6,15 +6,9 @@ import { BATCH_RECORDS_MAX } from '../../../kernel/limits/limits.ts';
 import { ATTEMPTS_LOOKED_THROUGH, BATCH_BEGUN_MS } from '../../../kernel/limits/log.ts';
 import type { Timings } from '../../../outbound/outcome.ts';
 import type { AttemptStore } from '../../deliveries.ts';
-import type { Database, Row, Statement } from '../driver/database.ts';
-import { CARRIED_ERASED } from '../erasure.ts';
+import type { Database, Row } from '../driver/database.ts';
+import { attemptStatement } from './settlement.ts';
 
-const INSERT = `
-  INSERT INTO attempt (key, id, webhook_number, kind, batch_id, first_offset, last_offset, attempt_number, started_at,
-    request_headers, response_status, response_headers, response_body, error_class, error_message, timings)
-  SELECT @key, @id, @webhookNumber, @kind, @batchId, @firstOffset, @lastOffset, @attemptNumber, @startedAt, @requestHeaders,
-    @responseStatus, iif(erased, NULL, @responseHeaders), iif(erased, NULL, @responseBody), @errorClass, @errorMessage, @timings
-  FROM (SELECT ${CARRIED_ERASED} AS erased)`;
 const GET = 'SELECT * FROM attempt WHERE key = @key AND id = @id';
 // Index: attempt_record. A batch that covers the offset begins less than BATCH_RECORDS_MAX before it. Attempts after the erasure of the
 // record did not carry it.
@@ -42,20 +36,6 @@ const OF_BATCH = `
     ORDER BY key LIMIT ${ATTEMPTS_LOOKED_THROUGH})
   WHERE batch_id = @batchId AND first_offset IS NOT NULL LIMIT 1`;
 const WITH_KEYS = 'SELECT * FROM attempt WHERE key IN (SELECT value FROM json_each(@keys)) ORDER BY key DESC';
-
-export function attemptStatement(attempt: AttemptRecord): Statement {
-  const { responseHeaders, requestHeaders, timings, ...plain } = attempt;
-  return {
-    sql: INSERT,
-    params: {
-      ...plain,
-      key: rowKeyOf(attempt.id),
-      requestHeaders: JSON.stringify(requestHeaders),
-      responseHeaders: responseHeaders === null ? null : JSON.stringify(responseHeaders),
-      timings: JSON.stringify(timings),
-    },
-  };
-}
 
 export function attemptStore(db: Database): AttemptStore {
   return {

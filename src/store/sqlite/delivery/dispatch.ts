@@ -1,13 +1,17 @@
-/** What the dispatcher reads, and its claims: due webhooks, due batches, the records in them. */
-
-import type { Batch, Claim } from '../../../delivery/batch.ts';
-import { RECORD_OVERHEAD_BYTES } from '../../../kernel/limits/delivery.ts';
+/** What the dispatcher reads, and its claims: due webhooks with what a delivery needs, due batches, and the records in them. */
+import type { Batch, Claim, DeliveryTarget, LogRecord } from '../../../delivery/batch.ts';
+import { RECORD_OVERHEAD_BYTES, TARGETS_CACHED } from '../../../kernel/limits/delivery.ts';
+import { createLru } from '../../../kernel/lru.ts';
 import type { Vault } from '../../../kernel/vault.ts';
-import { type DispatchStore, NEVER } from '../../dispatch.ts';
+import type { Endpoint } from '../../../webhooks/endpoint.ts';
+
+import type { PgpKey, WebhookConfiguration } from '../../../webhooks/webhook.ts';
+import { type DispatchStore, NEVER, type ReadRecords } from '../../dispatch.ts';
 import { clockLeadStore } from '../clock-lead.ts';
 import type { Database, Row, Statement } from '../driver/database.ts';
-import { targetReader } from './delivery-targets.ts';
-import { recordReader } from './records.ts';
+import { endpointTable } from '../webhooks/endpoints.ts';
+import { PGP_KEY } from '../webhooks/keys.ts';
+import { PROGRESS, WEBHOOK } from '../webhooks/webhooks.ts';
 import { finishResuming } from './resume.ts';
 import { IS_RUNNABLE, wakeStatement, wokenBy } from './wake.ts';
 
@@ -156,5 +160,90 @@ function readBatch(webhookNumber: number, row: Row): Batch {
     bytes: Number(row.bytes),
     attemptNumber: Number(row.attempt_count) + 1,
     contentRefusals: Number(row.content_refusals),
+  };
+}
+
+/** The settings, with their secrets unsealed. `version` changes with any of them. */
+type Settings = {
+  readonly version: string;
+  readonly configuration: WebhookConfiguration;
+  readonly endpoint: Endpoint;
+  readonly key: PgpKey | null;
+};
+
+// Three look-ups by primary key: the webhook's progress, and the version of its settings.
+const CURRENT = `
+  SELECT ${PROGRESS.columns('p')},
+         w.id || ' ' || w.updated_at || ' ' || e.id || ' ' || e.updated_at || ' ' || coalesce(k.id || ' ' || k.updated_at, '') AS version
+  FROM webhook AS w
+  JOIN webhook_progress AS p ON p.webhook_number = w.number
+  JOIN endpoint AS e ON e.id = w.endpoint_id
+  LEFT JOIN pgp_key AS k ON k.name = w.encryption_key_name
+  WHERE w.number = @webhookNumber`;
+const CONFIGURATION = `SELECT ${WEBHOOK.columns()} FROM webhook WHERE number = @webhookNumber`;
+const KEY = `SELECT ${PGP_KEY.columns()} FROM pgp_key WHERE name = @name`;
+
+/**
+ * Returns the current target of a webhook, or null if there is none. Unsealing the secrets takes 40 µs, so settings are cached until the
+ * version of a row changes: every write changes its `updated_at`.
+ */
+export function targetReader(db: Database, vault: Vault): (webhookNumber: number) => Promise<DeliveryTarget | null> {
+  const endpoints = endpointTable(vault);
+  const endpointSql = `SELECT ${endpoints.columns()} FROM endpoint WHERE id = @id`;
+  const cached = createLru<number, Settings>({ max: TARGETS_CACHED });
+
+  const readSettings = async (webhookNumber: number, version: string): Promise<Settings | null> => {
+    const row = await db.get(CONFIGURATION, { webhookNumber });
+    if (row === undefined) return null;
+    const configuration = WEBHOOK.read(row);
+    const name = configuration.encryptionKeyName;
+    const endpoint = await db.get(endpointSql, { id: configuration.endpointId });
+    const key = name === null ? undefined : await db.get(KEY, { name });
+    if (endpoint === undefined) return null;
+    const settings = {
+      version,
+      configuration,
+      endpoint: endpoints.read(endpoint),
+      key: key === undefined ? null : PGP_KEY.read(key),
+    };
+    cached.set(webhookNumber, settings);
+    return settings;
+  };
+
+  return async (webhookNumber) => {
+    const row = await db.get(CURRENT, { webhookNumber });
+    if (row === undefined) return null;
+    const version = String(row.version);
+    const known = cached.get(webhookNumber);
+    const settings = known?.version === version ? known : await readSettings(webhookNumber, version);
+    if (settings === null) return null;
+    const { configuration, endpoint, key } = settings;
+    return { webhook: { ...configuration, progress: PROGRESS.read(row) }, endpoint, key };
+  };
+}
+
+// The subquery is served by erasure_open, and asked only about events that have a subject.
+const RECORDS = `
+  SELECT o.record_offset, e.id, e.type, e.subject, e.correlation_id, e.actor_id, e.created_at,
+    iif(e.subject IS NOT NULL AND EXISTS (SELECT 1 FROM erasure AS r INDEXED BY erasure_open
+      WHERE r.subject = e.subject AND r.through_key >= e.key AND r.finished_at IS NULL), NULL, e.data) AS data
+  FROM outbox AS o CROSS JOIN event AS e ON e.key = o.event_key
+  WHERE o.webhook_number = @webhookNumber AND o.record_offset BETWEEN @first AND @last
+  ORDER BY o.record_offset`;
+
+export function recordReader(db: Pick<Database, 'all'>): ReadRecords {
+  return async (webhookNumber, first, last) => (await db.all(RECORDS, { webhookNumber, first, last })).map(readRecord);
+}
+
+function readRecord(row: Row): LogRecord {
+  return {
+    offset: Number(row.record_offset),
+    createdAt: Number(row.created_at),
+    correlationId: String(row.correlation_id),
+    messageId: String(row.id),
+    eventType: String(row.type),
+    actorId: row.actor_id === null ? null : String(row.actor_id),
+    dataJson: row.data === null ? null : String(row.data),
+    subject: row.subject === null ? null : String(row.subject),
   };
 }

@@ -10,7 +10,8 @@ import type { AuditEntry } from '../../../resources/audit.ts';
 import type { Replay, ReplayRange, ReplayStore } from '../../deliveries.ts';
 import { FIRST_SIZE, measured, nextSize } from '../../steps.ts';
 import { auditStatement } from '../audit.ts';
-import { type Database, resultsByStatement, type Statement } from '../driver/database.ts';
+import type { Database, Statement } from '../driver/database.ts';
+import { resultsByStatement } from '../driver/table.ts';
 import { IS_RUNNABLE } from './wake.ts';
 
 const SPLIT_RIGHT = `

@@ -1,11 +1,12 @@
 /** Writes the outcomes of attempts: the fates of their batches, the webhook's progress and the attempts, in one transaction. */
 
-import type { Batch, BatchFate, SettledBatch } from '../../../delivery/batch.ts';
+import type { AttemptRecord, Batch, BatchFate, SettledBatch } from '../../../delivery/batch.ts';
+import { rowKeyOf } from '../../../kernel/ids.ts';
 import type { SettlementStore } from '../../dispatch.ts';
 import { auditStatement } from '../audit.ts';
 import type { Database, Statement } from '../driver/database.ts';
+import { CARRIED_ERASED } from '../erasure.ts';
 import { stateStatements } from '../webhooks/webhooks.ts';
-import { attemptStatement } from './attempts.ts';
 import { claimStatements } from './dispatch.ts';
 import { IS_RUNNABLE, wakeStatement } from './wake.ts';
 
@@ -38,6 +39,13 @@ const HEALTH = `
       failing_since_at = iif(@failingSinceAt IS NULL, NULL, coalesce(failing_since_at, @failingSinceAt)),
       failure_streak = @failureStreak, probe_at = @probeAt, dead_streak = @deadStreak
   WHERE webhook_number = @webhookNumber AND state = @state AND ${IS_RUNNABLE}`;
+
+const INSERT_ATTEMPT = `
+  INSERT INTO attempt (key, id, webhook_number, kind, batch_id, first_offset, last_offset, attempt_number, started_at,
+    request_headers, response_status, response_headers, response_body, error_class, error_message, timings)
+  SELECT @key, @id, @webhookNumber, @kind, @batchId, @firstOffset, @lastOffset, @attemptNumber, @startedAt, @requestHeaders,
+    @responseStatus, iif(erased, NULL, @responseHeaders), iif(erased, NULL, @responseBody), @errorClass, @errorMessage, @timings
+  FROM (SELECT ${CARRIED_ERASED} AS erased)`;
 
 export function settlementStore(db: Database): SettlementStore {
   return {
@@ -119,4 +127,19 @@ function fateStatements(batch: Batch, fate: BatchFate, owner: string): Statement
     default:
       return [{ sql: SETTLE, params: { ...row, state: fate.kind, at }, expectChanges: 1 }];
   }
+}
+
+/** Inserts an attempt. What the receiver answered is left out if a record that it carried was erased meanwhile. */
+export function attemptStatement(attempt: AttemptRecord): Statement {
+  const { responseHeaders, requestHeaders, timings, ...plain } = attempt;
+  return {
+    sql: INSERT_ATTEMPT,
+    params: {
+      ...plain,
+      key: rowKeyOf(attempt.id),
+      requestHeaders: JSON.stringify(requestHeaders),
+      responseHeaders: responseHeaders === null ? null : JSON.stringify(responseHeaders),
+      timings: JSON.stringify(timings),
+    },
+  };
 }

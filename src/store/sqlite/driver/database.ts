@@ -33,16 +33,3 @@ export type Database = {
   forgetOverwritten(): Answer<boolean>;
   close(): Answer<void>;
 };
-
-/** Finds the result of one statement of a committed list by the statement itself. Throws a `RangeError` for a statement of another list. */
-export function resultsByStatement(
-  list: readonly Statement[],
-  results: readonly StatementResult[],
-): (statement: Statement) => StatementResult {
-  const byStatement = new Map(list.map((statement, at) => [statement, results[at]]));
-  return (statement) => {
-    const result = byStatement.get(statement);
-    if (result === undefined) throw new RangeError('the statement is not in the list');
-    return result;
-  };
-}

@@ -1,7 +1,7 @@
-/** Maps the fields of a record to the columns of a row and back: `createdAt` is `created_at`, and each field has a codec. */
+/** Maps the fields of a record to the columns of a row and back: `createdAt` is `created_at`, and each field has a codec. Finds the results of statements. */
 import { type Secret, secret } from '../../../kernel/secret.ts';
 import type { Vault } from '../../../kernel/vault.ts';
-import type { Row, SqlValue, Statement } from './database.ts';
+import type { Row, SqlValue, Statement, StatementResult } from './database.ts';
 
 /** Converts a field to a column value and back. `place` names table, column and row: sealed values are bound to their place. */
 export type Codec<T> = {
@@ -99,4 +99,21 @@ export function table<T extends Record<string, unknown>>(
 
 function snakeCase(field: string): string {
   return field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+export function readOne<T>(table: Table<T>, row: Row | undefined): T | null {
+  return row === undefined ? null : table.read(row);
+}
+
+/** Finds the result of one statement of a committed list by the statement itself. Throws a `RangeError` for a statement of another list. */
+export function resultsByStatement(
+  list: readonly Statement[],
+  results: readonly StatementResult[],
+): (statement: Statement) => StatementResult {
+  const byStatement = new Map(list.map((statement, at) => [statement, results[at]]));
+  return (statement) => {
+    const result = byStatement.get(statement);
+    if (result === undefined) throw new RangeError('the statement is not in the list');
+    return result;
+  };
 }

@@ -3,8 +3,8 @@
 import type { PgpKey } from '../../../webhooks/webhook.ts';
 import type { KeyStore } from '../../webhooks.ts';
 import type { Database } from '../driver/database.ts';
-import { number, numberOrNull, type Table, table, text } from '../driver/table.ts';
-import { readOne, resourceStore } from '../resource.ts';
+import { number, numberOrNull, readOne, type Table, table, text } from '../driver/table.ts';
+import { resourceStore } from '../resource.ts';
 
 export const PGP_KEY: Table<PgpKey> = table<PgpKey>('pgp_key', 'id', {
   id: text,
