@@ -256,7 +256,7 @@ export function createTestOauth({ transport, clock, endpoints }: Dependencies): 
       expiresIn: member('expires_in'),
       scope: member('scope'),
       error: reply.ok ? null : reply.problem,
-      // What keeps a connection from standing is not in the settings that the advice for tokens speaks of.
+      // The advice for tokens is about OAuth settings. A failed connection has other causes.
       advice: reply.ok
         ? null
         : adviceFor(outcome.ok || outcome.errorClass === 'http_status' ? 'oauth_token' : outcome.errorClass),

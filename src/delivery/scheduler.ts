@@ -81,7 +81,7 @@ export function createScheduler(limits: SchedulerLimits): Scheduler {
   const queues = new Map<number, Queue>();
   /** Webhooks at their limit. The store looks at them again after `FULL_PAUSE_MS`, unless a settlement makes room first. */
   const atLimit = new Set<number>();
-  const turns = createTurns(limits.perEndpoint);
+  const turns = createEndpointTurns(limits.perEndpoint);
   const requests = createRequests(limits);
   /** Jobs that were started or withdrawn and are not settled. */
   let begun = 0;
@@ -192,7 +192,7 @@ export function createScheduler(limits: SchedulerLimits): Scheduler {
 /** `taken`: requests under way; `queues`: those whose next job goes to this endpoint, in the order of their turns. */
 type Endpoint = { readonly id: string; taken: number; readonly queues: Set<Queue> };
 
-type Turns = {
+type EndpointTurns = {
   /** The webhook's next job waits for its turn, unless the webhook waits for its own last request. */
   enqueue(queue: Queue): void;
   /** Takes a slot of its endpoint. */
@@ -202,7 +202,7 @@ type Turns = {
 };
 
 /** Endpoints take turns, and so do the webhooks of each. */
-export function createTurns(perEndpoint: number): Turns {
+export function createEndpointTurns(perEndpoint: number): EndpointTurns {
   const endpoints = new Map<string, Endpoint>();
   /** Endpoints with a free slot and a waiting job. */
   const ready = new Set<Endpoint>();
