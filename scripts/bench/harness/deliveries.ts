@@ -8,7 +8,7 @@ import type { Certificates } from '../../../test/support/tls.ts';
 import type { Receiver } from '../receiver-process.ts';
 import type { Span } from '../report/profile.ts';
 import type { ThreadProfile } from '../report/result.ts';
-import { cpuMillis } from './cpu.ts';
+import { cpuMillisByThread } from './cpu.ts';
 import { monotonicMicros, profilingFlags, readProfiles } from './profile.ts';
 import { EDGE, type Service, startService } from './service.ts';
 
@@ -22,14 +22,16 @@ export type Drained = {
   readonly requests: number;
   readonly ms: number;
   readonly cpuMs: number;
+  /** The same by the names of the threads. */
+  readonly cpuMsByThread: ReadonlyMap<string, number>;
   /** From the word to begin until the last outcome was seen. */
   readonly span: Span;
 };
 
 export type Delivering = {
   readonly service: Service;
-  /** Starts the webhooks and waits until all that was published is delivered, which must be so many records. */
-  deliver(records: number): Promise<Drained>;
+  /** Starts the webhooks and waits until `meanwhile` is over and all that was published is delivered, which must be so many records. */
+  deliver(records: number, meanwhile?: () => Promise<void>): Promise<Drained>;
   stop(): Promise<void>;
 };
 
@@ -38,12 +40,15 @@ export type DeliveringOptions = {
   readonly receiver: Receiver;
   readonly certificates: Certificates;
   readonly batchRecords: number;
+  readonly ordered?: boolean;
   readonly gzip?: boolean;
   /** A PGP public key, armored. */
   readonly publicKey?: string;
   /** What the names of its event types begin with. */
   readonly category?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** Another program than `src/main.ts`. */
+  readonly main?: string;
   /** The single binary, in place of the sources. */
   readonly binary?: string;
   readonly nodeFlags?: readonly string[];
@@ -52,8 +57,8 @@ export type DeliveringOptions = {
 /** The service with webhooks to the receiver, all stopped. */
 export async function startDelivering({ dataDir, certificates, ...options }: DeliveringOptions): Promise<Delivering> {
   const env = { ...receiverSettings(`${dataDir}.ca.pem`, certificates), ...options.env };
-  const { binary, nodeFlags = [] } = options;
-  const service = await startService({ dataDir, env, nodeFlags, ...(binary === undefined ? {} : { binary }) });
+  const { binary, main, nodeFlags } = options;
+  const service = await startService({ dataDir, env, nodeFlags, binary, main });
   const webhooks = await makeWebhooks(service, options);
   const database = new BetterSqlite3(join(dataDir, DATABASE_FILE), { readonly: true });
   const waiting = database
@@ -69,26 +74,35 @@ export async function startDelivering({ dataDir, certificates, ...options }: Del
     Promise.all(webhooks.map((id) => service.admin.call(200, 'POST', `${EDGE}/webhooks/${id}/${action}`)));
   return {
     service,
-    deliver: async (records) => {
+    deliver: async (records, meanwhile = async () => {}) => {
       const deliveredBefore = Number(delivered.pluck().get());
       const { requests: requestsBefore } = await options.receiver.received();
-      const cpuBefore = cpuMillis(service.pid);
+      const cpuBefore = cpuMillisByThread(service.pid);
       const from = monotonicMicros();
       await all('start');
+      await meanwhile();
       while (Number(waiting.get()) > 0) await sleep(10);
       const to = monotonicMicros();
-      const cpuMs = cpuMillis(service.pid) - cpuBefore;
+      const cpuMsByThread = differences(cpuMillisByThread(service.pid), cpuBefore);
+      const cpuMs = [...cpuMsByThread.values()].reduce((sum, ms) => sum + ms, 0);
       const requests = (await options.receiver.received()).requests - requestsBefore;
       await all('stop');
       const came = Number(delivered.pluck().get()) - deliveredBefore;
       if (came !== records) throw new Error(`${came} of ${records} records were delivered`);
-      return { records, requests, ms: (to - from) / 1000, cpuMs, span: { from, to } };
+      return { records, requests, ms: (to - from) / 1000, cpuMs, cpuMsByThread, span: { from, to } };
     },
     stop: async () => {
       database.close();
       await service.stop();
     },
   };
+}
+
+export function differences(
+  after: ReadonlyMap<string, number>,
+  before: ReadonlyMap<string, number>,
+): Map<string, number> {
+  return new Map(Array.from(after, ([name, value]) => [name, value - (before.get(name) ?? 0)]));
 }
 
 /** What the service is busy with while it delivers, without publishing: so many records, after half as many until it is warm. */
@@ -150,10 +164,11 @@ export async function makeWebhooks(
   {
     receiver,
     batchRecords,
+    ordered = false,
     gzip,
     publicKey,
     category = 'bench',
-  }: Omit<DeliveringOptions, 'dataDir' | 'certificates' | 'binary' | 'nodeFlags'>,
+  }: Omit<DeliveringOptions, 'dataDir' | 'certificates' | 'binary' | 'main' | 'nodeFlags'>,
 ): Promise<string[]> {
   const create = async (what: string, body: unknown): Promise<string> =>
     (await admin.call<{ id: string }>(201, 'POST', `${EDGE}/${what}`, body)).body.id;
@@ -169,7 +184,7 @@ export async function makeWebhooks(
     });
     const encryptionKeyName = publicKey === undefined ? null : 'bench';
     const webhook = { name: `${category} ${n}`, endpointId, eventTypes: [eventType(n, category)], encryptionKeyName };
-    ids.push(await create('webhooks', { ...webhook, maxBatchRecords: batchRecords }));
+    ids.push(await create('webhooks', { ...webhook, maxBatchRecords: batchRecords, ordered }));
   }
   return ids;
 }

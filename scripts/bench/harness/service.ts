@@ -28,9 +28,11 @@ export type ServiceOptions = {
   /** Of a folder that has had its first start. */
   readonly credentials?: Credentials;
   readonly env?: Readonly<Record<string, string>>;
-  readonly nodeFlags?: readonly string[];
+  readonly nodeFlags?: readonly string[] | undefined;
+  /** Another program than `src/main.ts`. */
+  readonly main?: string | undefined;
   /** The single binary, in place of the sources. */
-  readonly binary?: string;
+  readonly binary?: string | undefined;
 };
 
 const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
@@ -43,7 +45,8 @@ export async function startService(
   mkdirSync(dirname(dataDir), { recursive: true });
   const log = openSync(`${dataDir}.log`, 'a');
   const serve = ['serve', '--json', '--port', '0', '--data', dataDir];
-  const [file = MAIN, ...rest] = [...(options.nodeFlags ?? []), MAIN];
+  const { nodeFlags = [], main = MAIN } = options;
+  const [file = main, ...rest] = [...nodeFlags, main];
   const how: StartOptions = { env: { PATH: process.env.PATH, ...env }, stdio: ['ignore', 'pipe', log] };
   const running =
     options.binary === undefined ? startNode(file, [...rest, ...serve], how) : start(options.binary, serve, how);

@@ -1,0 +1,163 @@
+/**
+ * CPU time of the service for each record, by thread: publishing alone, delivering alone, both at once, and one ordered webhook. It uses one
+ * event a request and one record a POST. With two or more folders of the project, it measures each in turn in every round, so that what else
+ * the machine does disturbs all of them alike.
+ *
+ *     node scripts/bench/cost.ts [--rounds 5] [--only steady] [--profile <folder>] [folder …]
+ */
+import { mkdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { Pool } from 'undici';
+import { makeCertificates } from '../../test/support/tls.ts';
+import { cpuMillisByThread } from './harness/cpu.ts';
+import {
+  type Drained,
+  differences,
+  ENDPOINTS,
+  EVENT_BYTES,
+  eventType,
+  publish,
+  startDelivering,
+} from './harness/deliveries.ts';
+import { profilingFlags } from './harness/profile.ts';
+import { EDGE } from './harness/service.ts';
+import { makeWorkFolder, removeFolder } from './harness/work-folder.ts';
+import { startReceiver } from './receiver-process.ts';
+import { median } from './report/statistics.ts';
+
+const PUBLISHERS = 16;
+/** Events a second in the measurement at a low rate. */
+const PACED = 300;
+const RECORDS = { publish: 3000, deliver: 6000, steady: 6000, paced: 900, ordered: 800 } as const;
+type Part = keyof typeof RECORDS;
+const PARTS = Object.keys(RECORDS) as Part[];
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { rounds: { type: 'string', default: '5' }, only: { type: 'string' }, profile: { type: 'string' } },
+});
+const rounds = Number(values.rounds);
+const parts = PARTS.filter((part) => values.only?.split(',').includes(part) ?? true);
+const folders = (positionals.length === 0 ? ['.'] : positionals).map((folder) => resolve(folder));
+
+type Cost = { readonly threads: ReadonlyMap<string, number>; readonly perSecond: number };
+type Measured = Pick<Drained, 'ms' | 'cpuMsByThread'>;
+type Contender = { readonly folder: string; measure(part: Part): Promise<Cost>; stop(): Promise<void> };
+
+const certificates = makeCertificates();
+const work = makeWorkFolder('/var/tmp');
+const receivers = {
+  quick: await startReceiver(certificates.server),
+  slow: await startReceiver(certificates.server, 1),
+};
+const contenders: Contender[] = [];
+try {
+  for (const [at, folder] of folders.entries()) contenders.push(await startContender(folder, join(work, String(at))));
+  const costs = new Map<string, Cost[]>();
+  for (let round = -1; round < rounds; round += 1) {
+    for (const part of parts) {
+      for (const { folder, measure } of round % 2 === 0 ? contenders : contenders.toReversed()) {
+        const cost = await measure(part);
+        // The first round warms the services up.
+        if (round >= 0) costs.set(`${part} ${folder}`, [...(costs.get(`${part} ${folder}`) ?? []), cost]);
+      }
+    }
+    process.stderr.write('.');
+  }
+  report(costs);
+} finally {
+  for (const { stop } of contenders) await stop();
+  for (const receiver of Object.values(receivers)) receiver.stop();
+  removeFolder(work);
+}
+
+async function startContender(folder: string, work: string): Promise<Contender> {
+  mkdirSync(work);
+  const shared = { certificates, batchRecords: 1, main: join(folder, 'src/main.ts') };
+  const nodeFlags = values.profile === undefined ? [] : profilingFlags(values.profile);
+  const some = await startDelivering({ ...shared, nodeFlags, dataDir: join(work, 'some'), receiver: receivers.quick });
+  const ordered = await startDelivering({
+    ...{ ...shared, ordered: true, dataDir: join(work, 'ordered'), receiver: receivers.slow },
+  });
+  const { url, adminToken } = some.service;
+  const pool = new Pool(url, { connections: PUBLISHERS });
+  const publishOne = async (n: number): Promise<void> => {
+    const body = JSON.stringify({ type: eventType(n % ENDPOINTS), data: { text: 'x'.repeat(EVENT_BYTES - 11) } });
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${adminToken}` };
+    const answer = await pool.request({ method: 'POST', path: `${EDGE}/events`, headers, body });
+    await answer.body.dump();
+    if (answer.statusCode !== 202) throw new Error(`publishing was answered with ${answer.statusCode}`);
+  };
+  const measures: Record<Part, (records: number) => Promise<Measured>> = {
+    publish: async (records) => {
+      const { pid } = some.service;
+      const before = cpuMillisByThread(pid);
+      const from = performance.now();
+      await publishAll(records, publishOne);
+      const ms = performance.now() - from;
+      const cpuMsByThread = differences(cpuMillisByThread(pid), before);
+      await some.deliver(records);
+      return { ms, cpuMsByThread };
+    },
+    deliver: async (records) => {
+      await publish(some.service, records);
+      return some.deliver(records);
+    },
+    steady: (records) => some.deliver(records, () => publishAll(records, publishOne)),
+    paced: (records) => some.deliver(records, () => publishPaced(records, publishOne)),
+    ordered: async (records) => {
+      const event = { type: eventType(0), data: { text: 'x'.repeat(200) } };
+      await ordered.service.admin.call(202, 'POST', `${EDGE}/events`, { events: Array<unknown>(records).fill(event) });
+      return ordered.deliver(records);
+    },
+  };
+  return {
+    folder,
+    measure: async (part) => {
+      const records = RECORDS[part];
+      const { ms, cpuMsByThread } = await measures[part](records);
+      const threads = Array.from(cpuMsByThread, ([name, cpuMs]) => [name, (cpuMs * 1000) / records] as const);
+      return { threads: new Map(threads), perSecond: (records * 1000) / ms };
+    },
+    stop: async () => {
+      await pool.close();
+      await some.stop();
+      await ordered.stop();
+    },
+  };
+}
+
+async function publishAll(records: number, publishOne: (n: number) => Promise<void>): Promise<void> {
+  let at = 0;
+  const publisher = async (): Promise<void> => {
+    while (at < records) await publishOne(at++);
+  };
+  await Promise.all(Array.from({ length: PUBLISHERS }, publisher));
+}
+
+async function publishPaced(records: number, publishOne: (n: number) => Promise<void>): Promise<void> {
+  const from = performance.now();
+  const all: Promise<void>[] = [];
+  for (let at = 0; at < records; at += 1) {
+    const waitMs = from + (at * 1000) / PACED - performance.now();
+    if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
+    all.push(publishOne(at));
+  }
+  await Promise.all(all);
+}
+
+function report(costs: ReadonlyMap<string, readonly Cost[]>): void {
+  process.stdout.write(`\n${rounds} rounds: µs of CPU time for each record, median (least), and its threads\n`);
+  for (const [name, all] of costs) {
+    const names = [...new Set(all.flatMap(({ threads }) => [...threads.keys()]))];
+    const totals = all.map(({ threads }) => [...threads.values()].reduce((sum, micros) => sum + micros, 0));
+    const split = names.map(
+      (thread) => `${thread} ${median(all.map(({ threads }) => threads.get(thread) ?? 0)).toFixed(0)}`,
+    );
+    const rate = median(all.map(({ perSecond }) => perSecond)).toFixed(0);
+    process.stdout.write(
+      `${name.padEnd(36)} ${median(totals).toFixed(0).padStart(5)} (${Math.min(...totals).toFixed(0)})  ${rate.padStart(6)}/s  ${split.join(', ')}\n`,
+    );
+  }
+}
