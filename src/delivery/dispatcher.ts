@@ -11,6 +11,7 @@ import {
   DELIVERIES_IN_FLIGHT_IN_ALL,
   DELIVERIES_IN_FLIGHT_PER_ENDPOINT,
   DELIVERY_LINGERS_MS,
+  LOOK_EVERY_MS,
   LOOK_LIMIT_MS,
   POLL_MS,
   UNCLAIMABLE_PAUSE_MS,
@@ -93,6 +94,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   };
 
   const claim = async (webhookNumber: number): Promise<void> => {
+    // It stays due, so the next look finds it again.
+    if (!scheduler.beginClaim(webhookNumber)) return;
     try {
       const claimed = await claimWork({ store, clock, ids, log, owner, scheduler }, webhookNumber);
       if (claimed !== null) scheduler.admit(claimed);
@@ -104,6 +107,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       // A webhook whose claim fails must not keep the others from being looked at.
       await store.dispatch.postpone(webhookNumber, clock() + UNCLAIMABLE_PAUSE_MS);
       log.error({ webhookNumber, err: error }, 'no work could be claimed for a webhook');
+    } finally {
+      scheduler.endClaim(webhookNumber);
     }
   };
 
@@ -127,7 +132,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       for (const one of all) void settle(webhookNumber, [one], true);
       return;
     }
-    const { finished, webhook, next } = settled;
+    const { finished, webhook, next, wantsLook } = settled;
     // Jobs that cannot go out now do not wait here: nobody knows for how long, or under which settings they will be sent.
     const isReleased = finished.some(({ result }) => result.kind === 'release');
     if (isReleased || webhook === null || isHeldUp(webhook, clock())) giveBack(webhookNumber);
@@ -138,7 +143,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     if (!loop.isRunning()) giveBack(webhookNumber);
     runNext();
     void wakeIfRoom(webhookNumber).catch(() => undefined);
-    loop.wake();
+    if (wantsLook) loop.wake();
     if (scheduler.isIdle()) onIdle();
   };
 
@@ -227,18 +232,26 @@ type LoopOptions = {
 export function createLoop({ look, clock, log, pollMs, stopwatch = () => performance.now() }: LoopOptions): Loop {
   let poll: NodeJS.Timeout | null = null;
   let alarm: NodeJS.Timeout | undefined;
+  /** The next look, if it waits for `LOOK_EVERY_MS`. */
+  let soon: NodeJS.Timeout | null = null;
   let round: Promise<void> | null = null;
   let wanted = false;
-  let lookedAt = stopwatch();
+  let lookedAt = Number.NEGATIVE_INFINITY;
 
-  const lookUntilDone = async (): Promise<void> => {
-    do {
-      wanted = false;
-      lookedAt = stopwatch();
+  const lookOnce = async (): Promise<void> => {
+    soon = null;
+    wanted = false;
+    lookedAt = stopwatch();
+    try {
       const { again, nextAt } = await look();
       wanted ||= again;
       if (!wanted) setAlarm(nextAt);
-    } while (wanted && poll !== null);
+    } catch (error) {
+      wanted = false;
+      log.error({ err: error }, 'the dispatcher could not look for work');
+    }
+    round = null;
+    if (wanted) wake();
   };
 
   /** Work that is due between two polls does not wait for the second. */
@@ -248,14 +261,16 @@ export function createLoop({ look, clock, log, pollMs, stopwatch = () => perform
     if (inMs < pollMs && poll !== null) alarm = setTimeout(wake, inMs);
   };
 
+  const begin = (): void => {
+    round = lookOnce();
+  };
+
   const wake = (): void => {
     wanted = true;
-    if (poll === null || round !== null) return;
-    round = lookUntilDone()
-      .catch((error: unknown) => log.error({ err: error }, 'the dispatcher could not look for work'))
-      .finally(() => {
-        round = null;
-      });
+    if (poll === null || round !== null || soon !== null) return;
+    const inMs = lookedAt + LOOK_EVERY_MS - stopwatch();
+    if (inMs > 0) soon = setTimeout(begin, inMs);
+    else begin();
   };
 
   return {
@@ -268,6 +283,7 @@ export function createLoop({ look, clock, log, pollMs, stopwatch = () => perform
       if (poll !== null) clearInterval(poll);
       poll = null;
       clearTimeout(alarm);
+      clearTimeout(soon ?? undefined);
       await round;
     },
     isRunning: () => poll !== null,

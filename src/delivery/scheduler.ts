@@ -26,6 +26,11 @@ export type Scheduler = {
   room(webhook: Webhook, now: number, settling?: readonly Pick<SettledBatch, 'batch'>[]): Room;
   /** Whether a webhook may claim more once `settling` of its jobs are settled. Otherwise it is at its limit until others settle. */
   hasRoomAfter(webhookNumber: number, settling: number): boolean;
+  /** Whether the last claim found the webhook at its limit. */
+  isAtLimit(webhookNumber: number): boolean;
+  /** Begins a claim, until `endClaim`. False while another claim of the webhook is under way: the store would refuse the second one. */
+  beginClaim(webhookNumber: number): boolean;
+  endClaim(webhookNumber: number): void;
   /** Whether a claim that found the webhook at its limit missed a settlement that made room. True once: the caller wakes the webhook. */
   missedRoom(webhookNumber: number): boolean;
   /** Queues claimed jobs. */
@@ -81,6 +86,8 @@ export function createScheduler(limits: SchedulerLimits): Scheduler {
   const queues = new Map<number, Queue>();
   /** Webhooks at their limit. The store looks at them again after `FULL_PAUSE_MS`, unless a settlement makes room first. */
   const atLimit = new Set<number>();
+  /** Webhooks with a claim under way. */
+  const claiming = new Set<number>();
   const turns = createEndpointTurns(limits.perEndpoint);
   const requests = createRequests(limits);
   /** Jobs that were started or withdrawn and are not settled. */
@@ -133,6 +140,13 @@ export function createScheduler(limits: SchedulerLimits): Scheduler {
       else atLimit.add(webhookNumber);
       return has;
     },
+    isAtLimit: (webhookNumber) => atLimit.has(webhookNumber),
+    beginClaim: (webhookNumber) => {
+      if (claiming.has(webhookNumber)) return false;
+      claiming.add(webhookNumber);
+      return true;
+    },
+    endClaim: (webhookNumber) => void claiming.delete(webhookNumber),
     missedRoom: (webhookNumber) => hasRoom(webhookNumber) && atLimit.delete(webhookNumber),
     admit: ({ webhookNumber, jobs, isSequential: sequential, isRateLimited: rateLimited, next }) => {
       if (next.kind === 'when settled') atLimit.add(webhookNumber);

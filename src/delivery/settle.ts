@@ -12,13 +12,14 @@ import {
 import { createLru } from '../kernel/lru.ts';
 import type { CheckClock } from '../observe/clock-watch.ts';
 import type { Log } from '../observe/log.ts';
+import { NEVER } from '../store/dispatch.ts';
 import { ConstraintViolation, StaleWrite } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
 import { isRunnable } from '../webhooks/lifecycle.ts';
 import type { StateChange, Webhook } from '../webhooks/webhook.ts';
 import type { AttemptRecord, DeliveryTarget, Finished, SettledBatch } from './batch.ts';
-import { type PlannedClaim, planClaim, stopReason } from './claim.ts';
-import { conclude } from './judge.ts';
+import { idleAt, type PlannedClaim, planClaim, stopReason } from './claim.ts';
+import { type Conclusion, conclude } from './judge.ts';
 import type { Scheduler } from './scheduler.ts';
 
 /** Observes every outcome that is written. */
@@ -32,6 +33,8 @@ type Settled = {
   readonly webhook: Webhook | null;
   /** The webhook's next work, claimed in the same transaction; null: none. */
   readonly next: PlannedClaim | null;
+  /** Whether this webhook or another one may have become due. */
+  readonly wantsLook: boolean;
 };
 
 type SettlementWriter = {
@@ -58,7 +61,7 @@ type WriterOptions = {
   readonly log: Log;
   /** Names this process in leases. */
   readonly owner: string;
-  readonly scheduler: Pick<Scheduler, 'room' | 'hasRoomAfter' | 'hold'>;
+  readonly scheduler: Pick<Scheduler, 'room' | 'hasRoomAfter' | 'isAtLimit' | 'hold' | 'beginClaim' | 'endClaim'>;
   readonly observe: readonly ObserveSettled[];
 };
 
@@ -74,9 +77,11 @@ export function createSettlementWriter(options: WriterOptions): SettlementWriter
     write: async (webhookNumber, all, { isApart, mayClaim }) => {
       let finished = all;
       for (let round = 1; ; round += 1) {
-        const written = await writeOnce(options, stateEvents, webhookNumber, finished, mayClaim && !isApart).catch(
+        const claims = mayClaim && !isApart && scheduler.beginClaim(webhookNumber);
+        const written = await writeOnce(options, stateEvents, webhookNumber, finished, claims).catch(
           (error: unknown) => ({ error }),
         );
+        if (claims) scheduler.endClaim(webhookNumber);
         if (!('error' in written)) return written;
         const { error } = written;
         if (isRefusal(error)) {
@@ -89,7 +94,7 @@ export function createSettlementWriter(options: WriterOptions): SettlementWriter
         if (ended.signal.aborted) {
           const batchIds = finished.map(({ job }) => job.batch?.id);
           log.error({ webhookNumber, batchIds, err: error }, 'the outcome of an attempt could not be written');
-          return { webhookNumber, finished, webhook: null, next: null };
+          return { webhookNumber, finished, webhook: null, next: null, wantsLook: false };
         }
         log.warn({ webhookNumber, err: error }, 'the outcome of an attempt cannot be written yet');
         await pause(SETTLE_FAILED_PAUSE_MS, undefined, { signal: ended.signal }).catch(() => undefined);
@@ -121,16 +126,13 @@ async function writeOnce(
   const { store, clock, checkClock, ids, jitter, log, owner, observe } = options;
   await checkClock();
   const target = await store.dispatch.target(webhookNumber);
-  if (target === null) return { webhookNumber, finished, webhook: null, next: null };
+  if (target === null) return { webhookNumber, finished, webhook: null, next: null, wantsLook: false };
   const { webhook, endpoint } = target;
   const now = clock();
-  const circumstances = { now, jitter, ids, url: endpoint.url };
-  const { batches, health, changes, audit, progress } = conclude(webhook, finished, circumstances);
+  const conclusion = conclude(webhook, finished, { now, jitter, ids, url: endpoint.url });
+  const { batches, health, changes, audit, progress } = conclusion;
   const after = { ...target, webhook: { ...webhook, progress } };
-  const hasRoom = isRunnable(progress.state) && options.scheduler.hasRoomAfter(webhookNumber, batches.length);
-  const next = hasRoom && mayClaim ? await nextClaim(options, after, batches, now) : null;
-  // A claim sets the next look itself.
-  const wakeAt = hasRoom && next === null ? Math.max(now, progress.probeAt ?? now) : null;
+  const { next, wakeAt } = await nextWork(options, after, conclusion, mayClaim, now);
   const limited = stateEvents.limited(changes, now);
   const outcome = { webhookNumber, owner, batches, health, changes: limited, audit, wakeAt };
   await store.settlements.settle({ ...outcome, next: next?.claim ?? null });
@@ -141,22 +143,49 @@ async function writeOnce(
     if (logsAttempts && settled.attempt !== null) logAttempt(log, webhook, settled.attempt, settled.fate?.kind);
   }
   for (const change of changes) logChange(log, webhook.id, change);
-  return { webhookNumber, finished, webhook: after.webhook, next };
+  const isDue = wakeAt !== null || (next !== null && next.next.kind !== 'when settled');
+  return { webhookNumber, finished, webhook: after.webhook, next, wantsLook: isDue || changes.length > 0 };
+}
+
+type NextWork = { readonly next: PlannedClaim | null; readonly wakeAt: number | null };
+
+/**
+ * The next claim of the webhook, or when to look at it. No claim if one of the batches is retried: it is due later, and no record of an
+ * ordered webhook may overtake it.
+ */
+async function nextWork(
+  { store, ids, owner, scheduler }: WriterOptions,
+  target: DeliveryTarget,
+  { batches, changes }: Conclusion,
+  mayClaim: boolean,
+  now: number,
+): Promise<NextWork> {
+  const { webhook } = target;
+  const { progress } = webhook;
+  const { webhookNumber, probeAt } = progress;
+  const wasAtLimit = scheduler.isAtLimit(webhookNumber);
+  if (!isRunnable(progress.state) || !scheduler.hasRoomAfter(webhookNumber, batches.length))
+    return { next: null, wakeAt: null };
+  const areFinal = batches.every(isFinal);
+  if (areFinal && !wasAtLimit && changes.length === 0 && isCaughtUp(webhook, now)) {
+    const { heartbeatAt } = idleAt(webhook, progress);
+    return { next: null, wakeAt: heartbeatAt === NEVER ? null : heartbeatAt };
+  }
+  if (!mayClaim || !areFinal || stopReason(target, now) !== null) {
+    return { next: null, wakeAt: Math.max(now, probeAt ?? now) };
+  }
+  // A claim sets the next look itself.
+  const next = await planClaim({ store, ids, owner }, target, scheduler.room(webhook, now, batches));
+  return { next, wakeAt: null };
 }
 
 /**
- * The claim that a settlement takes with it if the webhook has nothing else claimed. None if one of the batches is retried: it is due
- * later, and no record of an ordered webhook may overtake it.
+ * Whether nothing waits: no record beyond the cursor, and no batch that is due. Never of an ordered webhook, because a record that is
+ * published before the settlement is written does not wake it.
  */
-async function nextClaim(
-  { store, ids, owner, scheduler }: WriterOptions,
-  target: DeliveryTarget,
-  settled: readonly SettledBatch[],
-  now: number,
-): Promise<PlannedClaim | null> {
-  if (!settled.every(isFinal) || stopReason(target, now) !== null) return null;
-  const room = scheduler.room(target.webhook, now, settled);
-  return room.claimed > 0 ? null : planClaim({ store, ids, owner }, target, room);
+function isCaughtUp({ ordered, progress }: Webhook, now: number): boolean {
+  const { state, cursorOffset, nextOffset, wakeAt } = progress;
+  return !ordered && state === 'running' && cursorOffset === nextOffset && (wakeAt === null || wakeAt > now);
 }
 
 /** Whether the batch needs no further attempt; a heartbeat has no batch. */

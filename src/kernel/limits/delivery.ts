@@ -17,6 +17,8 @@ export const TEST_DELIVERIES_IN_FLIGHT = 16;
 export const TEST_DELIVERIES_RETRY_SECONDS = 5;
 /** The interval between two looks at the outbox without a wake-up; also bounds how late a retry begins. */
 export const POLL_MS = 250;
+/** The least interval between two looks at the outbox: under load, one look claims for several webhooks, and more records of each. */
+export const LOOK_EVERY_MS = 5;
 /** Webhooks looked at in one round. */
 export const WEBHOOKS_PER_ROUND = 64;
 /** Bytes that are read, encoded, hashed and signed in one turn of the event loop: 1 MiB takes 5 to 10 ms. */
