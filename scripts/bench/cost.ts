@@ -76,7 +76,7 @@ async function startContender(folder: string, work: string): Promise<Contender> 
   mkdirSync(work);
   const shared = { certificates, batchRecords: 1, main: join(folder, 'src/main.ts') };
   const nodeFlags = values.profile === undefined ? [] : profilingFlags(values.profile);
-  const some = await startDelivering({ ...shared, nodeFlags, dataDir: join(work, "some"), receiver: receivers.quick });
+  const some = await startDelivering({ ...shared, nodeFlags, dataDir: join(work, 'some'), receiver: receivers.quick });
   const ordered = await startDelivering({
     ...{ ...shared, ordered: true, dataDir: join(work, 'ordered'), receiver: receivers.slow },
   });

@@ -35,7 +35,7 @@ const IS_LEASED = `SELECT 1 FROM batch WHERE ${LEASED}`;
 // Setting the clock moves `failing_since_at`, so an outcome judged by the former clock must not overwrite it.
 const HEALTH = `
   UPDATE webhook_progress
-  SET state_reason = @stateReason, state_detail = @stateDetail, sent_at = @sentAt,
+  SET pending_records = pending_records - @records, state_reason = @stateReason, state_detail = @stateDetail, sent_at = @sentAt,
       failing_since_at = iif(@failingSinceAt IS NULL, NULL, coalesce(failing_since_at, @failingSinceAt)),
       failure_streak = @failureStreak, probe_at = @probeAt, dead_streak = @deadStreak
   WHERE webhook_number = @webhookNumber AND state = @state AND ${IS_RUNNABLE}`;
@@ -54,10 +54,10 @@ export function settlementStore(db: Database): SettlementStore {
       await db.commit([
         ...deliveredStatements(batches, owner),
         ...batches.flatMap((settled) => batchStatements(settled, owner)),
-        ...(records === 0 ? [] : [{ sql: SETTLED, params: { webhookNumber, records } }]),
+        ...(records === 0 || health !== null ? [] : [{ sql: SETTLED, params: { webhookNumber, records } }]),
         ...changes.flatMap(stateStatements),
         ...(audit === null ? [] : [auditStatement(audit)]),
-        ...(health === null ? [] : [{ sql: HEALTH, params: { ...health, webhookNumber }, expectChanges: 1 }]),
+        ...(health === null ? [] : [{ sql: HEALTH, params: { ...health, webhookNumber, records }, expectChanges: 1 }]),
         ...(wakeAt === null ? [] : [wakeStatement(webhookNumber, wakeAt)]),
         // Last: it also computes the webhook's next look from the rows above.
         ...(next === null ? [] : claimStatements(next)),

@@ -71,6 +71,8 @@ export type Packing = {
 /** Longer values are faster as attachments. Long text is mostly JSON, in which every quote would be escaped. */
 const JSON_TEXT_MAX = 200;
 const JSON_BYTES_MAX = 100;
+/** An empty array gets its memory when that is first asked for, which takes 10 µs. Most responses to deliveries have no body. */
+const NO_BYTES: PackedValue = [''];
 
 export function createPacking(): Packing {
   const attachments: Attachment[] = [];
@@ -84,6 +86,7 @@ export function createPacking(): Packing {
           return Number.isFinite(value) && !Object.is(value, -0) ? value : attach(value);
         case 'object':
           if (value === null) return null;
+          if (value.byteLength === 0) return NO_BYTES;
           return value.byteLength > JSON_BYTES_MAX ? attach(withOwnBuffer(value)) : [base64(value)];
         default:
           return attach(value);

@@ -43,6 +43,8 @@ if (port !== null) {
   const { connection } = openToWrite(path, files);
   // The event loop decides when to checkpoint (thread-writer.ts).
   connection.pragma('wal_autocheckpoint = 0');
+  // Otherwise SQLite begins a temporary file whenever the pages that one list changes exceed 64 KiB.
+  connection.pragma('temp_store = MEMORY');
   const reply = (message: ThreadReply): void => port.postMessage(message);
   const answer = createAnswer({ connection, files: createFileCheck(path, files), reply });
   const requests: ArrivedRequest[] = [];
