@@ -1,6 +1,6 @@
 /**
- * Sallyport inside somebody else's server, be it `node:http`, Express or Fastify: `middleware` answers the paths that are
- * Sallyport's, and `guard` asks for an access token on paths that are the program's own.
+ * Sallyport inside the server of another program: `node:http`, Express or Fastify. `middleware` answers requests to Sallyport's paths.
+ * `guard` requires an access token on the program's own paths.
  */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -18,25 +18,25 @@ import type { Log } from './observe/log.ts';
 
 export type { Caller } from './access/gate.ts';
 
-/** A request of `node:http`, as Express has it too; or one of Fastify, which has that inside. */
+/** A request of `node:http` or Express, or a request of Fastify, which contains one. */
 export type HostRequest = IncomingMessage | { readonly raw: IncomingMessage };
 export type HostResponse = ServerResponse | { readonly raw: ServerResponse; hijack(): unknown };
 
 /**
- * For `app.use` of Express and for `onRequest` of Fastify; in `node:http`, call it. `next` is called when the program has to go on
- * with the request, which is then untouched; otherwise the request is answered.
+ * For `app.use` of Express and `onRequest` of Fastify; with `node:http`, call it. Either answers the request, or leaves it untouched and
+ * calls `next`: the program then handles it.
  */
 export type Middleware = (request: HostRequest, response: HostResponse, next: (error?: Error) => void) => void;
 
 export type Embedding = {
-  /** Answers every request, those at paths that are not Sallyport's with 404. After the stop, 503. */
+  /** Answers every request: 404 for a path that is not Sallyport's, 503 after the stop. */
   readonly handler: RequestHandler;
-  /** Answers what is at one of Sallyport's paths. It must come before whatever reads bodies, and not below a path of its own. */
+  /** Answers requests to Sallyport's paths. Mount it at the root, before anything that reads bodies. */
   readonly middleware: Middleware;
   /**
-   * Lets a request through whose bearer token has the scope, and whose user has the permission (that of the scope's name unless
-   * another is given), as they are now. Any other is answered 401 in the error body. `callerOf` then says who calls.
-   * Throws a `TypeError` for what is no scope name.
+   * Passes a request on if its bearer token has the scope and its user has the permission, by default the one with the scope's name. Both
+   * are checked as they are now. Answers any other request with 401 and the error body. `callerOf` returns the caller of a request that was
+   * passed on. Throws a `TypeError` if `scope` is not a scope name.
    */
   guard(scope: string, permission?: string): Middleware;
 };
@@ -48,7 +48,7 @@ type Dependencies = {
   readonly clock: Clock;
   readonly log: Log;
   readonly remoteAddress: (request: IncomingMessage) => string;
-  /** Refuses what comes after the stop, which waits for the rest. */
+  /** Runs a call, which a stop waits for. Refuses calls after the stop. */
   readonly during: Lifetime['during'];
 };
 
@@ -93,24 +93,24 @@ export function createEmbedding(dependencies: Dependencies): Embedding {
         };
         const refuse = (error: unknown): void =>
           answerRefusal(request, takeResponse(hostResponse), error, dependencies);
-        // What the program throws in `next` is not caught here: it is no refusal.
+        // An error that the program throws in `next` is not a refusal, so it is not caught here.
         void during(() => admit(request, scope, permission)).then(enter, refuse);
       };
     },
   };
 }
 
-/** Who calls, in a request that a `guard` let through. Throws for any other. */
+/** The caller of a request that a `guard` passed on. Throws for any other request. */
 export function callerOf(request: HostRequest): Caller {
   const caller = callers.get(rawRequest(request));
-  if (caller === undefined) throw new Error('no guard has let this request through');
+  if (caller === undefined) throw new Error('no guard has passed this request on');
   return caller;
 }
 
 const callers = new WeakMap<IncomingMessage, Caller>();
 
 const BODY_IS_GONE =
-  'the body was read before Sallyport had the request: its middleware must come before whatever reads bodies';
+  'the body was read before Sallyport got the request: put its middleware before anything that reads bodies';
 
 function answerRefusal(
   request: IncomingMessage,
@@ -132,7 +132,7 @@ function rawRequest(request: HostRequest): IncomingMessage {
   return 'raw' in request ? request.raw : request;
 }
 
-/** From here on Fastify leaves the answer to us. */
+/** Fastify leaves the reply to the caller from then on. */
 function takeResponse(response: HostResponse): ServerResponse {
   if (!('raw' in response)) return response;
   response.hijack();

@@ -1,5 +1,5 @@
 /**
- * The whole service: what `serve` runs, and what a program that embeds it imports.
+ * The whole service: `sallyport serve` runs it, and an embedding program imports it.
  *
  *     const sallyport = await createSallyport({ dataDir: './data' });
  *     const { url } = await sallyport.start();
@@ -53,44 +53,43 @@ export { type Acting, EMBEDDING_PROGRAM } from './resources/acting.ts';
 export type Sallyport = Embedding & {
   /** The use cases. They reject with `StoppedError` once `stop` was called. */
   readonly services: ProgramServices;
-  /** What was made for the first administrator at the first start of a data folder; null once it was shown. */
+  /** The credentials that the first start of a data folder made for the administrator; null once they were shown. */
   readonly firstCredentials: FirstCredentials | null;
-  /** Whoever has shown the first credentials says so: they are forgotten. */
+  /** Call this after showing the first credentials: they are then forgotten. */
   credentialsShown(): Promise<void>;
-  /** A one-time link by which the first administrator sets a password of its own; null where there are no first credentials. */
+  /** A one-time link with which the first administrator sets a password; null without first credentials. */
   firstInvitation(): Promise<string | null>;
   /**
-   * Publishes one event, or several with `{events: […]}`, all or none (contract §4). Durable when it resolves. Dates go out as their ISO
-   * text. Rejects with a `Refusal` that names the field of what JSON cannot carry, and with `StoppedError` once `stop` was called.
+   * Publishes one event, or several with `{events: […]}`, all or none (contract §4). The events are durable when it resolves. A `Date` is
+   * sent as ISO text. Rejects with a `Refusal` that names the field if a value does not fit into JSON, and with `StoppedError` after `stop`.
    */
   publish(input: PublishInput): ReturnType<Services['publish']>;
-  /** Begins to deliver, and listens: at `address`, which is known to clients as `url`. Later calls get the same result. */
+  /** Starts to deliver and to listen at `address`; clients use `url`. Later calls return the same result. */
   start(): Promise<{ readonly url: string; readonly address: string }>;
-  /** Begins to deliver without listening: for a program that has `middleware` in a server of its own. Later calls change nothing. */
+  /** Starts to deliver without listening, for a program that uses `middleware` in its own server. Later calls do nothing. */
   startDelivery(): Promise<void>;
-  /** Reads the certificate and its key again, for connections from then on. What cannot be used is told to the log alone. */
+  /** Reads the certificate and its key again, for new connections. Logs an error and keeps the old ones if they cannot be used. */
   renewCertificate(): void;
   /**
-   * Resolves with the reason if a thread of the database ends unexpectedly, and never otherwise. From then on everything that writes
-   * is refused as `unavailable`, and nothing is delivered. Nothing that was acknowledged is lost: call `stop` and create another
-   * Sallyport, or end the process and let its supervisor start it again. `sallyport serve` does the latter.
+   * Resolves with the reason if a thread of the database ends unexpectedly, and never otherwise. From then on every write is refused as
+   * `unavailable`, and nothing is delivered. Nothing acknowledged is lost: call `stop` and create another Sallyport, or end the process and
+   * let its supervisor restart it, as `sallyport serve` does.
    */
   readonly failed: Promise<Error>;
   /**
-   * Stops accepting, finishes what is under way (8 s at most), and closes the data folder. Later calls wait for the same stop; every
-   * other call rejects with `StoppedError` from now on, and the middleware answers 503. Rejects after 9.5 s, with the folder still open,
-   * where another process keeps the database locked for example; nothing that was acknowledged is lost then.
+   * Stops accepting requests, finishes those under way (at most 8 s), and closes the data folder. Later calls wait for the same stop. Every
+   * other call rejects with `StoppedError` from then on, and the middleware answers 503. Rejects after 9.5 s with the folder still open, for
+   * example if another process keeps the database locked; nothing acknowledged is lost.
    */
   stop(): Promise<void>;
 };
 
-/** The services that answer from memory, at once. */
+/** Use cases that answer from memory, synchronously. */
 const IN_MEMORY: ReadonlySet<string> = new Set(['compiled', 'scopeNames', 'isPossible']);
 
 /**
- * Opens the data folder, making it at the first start. Options that are left out have their defaults; the environment is read by
- * `readConfig` alone. Throws `ConfigurationError` or `DataFolderError`.
- * The `clock` of `overrides` is what everything here takes for the time, so that days can pass within a test.
+ * Opens the data folder, and creates it at the first start. Options left out have their defaults; only `readConfig` reads the environment.
+ * Throws `ConfigurationError` or `DataFolderError`. `overrides.clock` replaces the system's clock everywhere, so that a test can advance it.
  */
 export async function createSallyport(
   options: Options = {},
@@ -103,11 +102,11 @@ export async function createSallyport(
   const { promise: failed, resolve: onWriterEnd } = Promise.withResolvers<Error>();
   const composed = await compose(config, { exclusive: true, log, onWriterEnd, ...overrides });
   try {
-    // A test's clock is not set: the time that it shows has passed.
+    // A test's clock only advances, so it measures durations too.
     const stopwatch = overrides.clock ?? (() => performance.now());
     return assemble(composed, { config, log, certificate, stopwatch, failed });
   } catch (error) {
-    // Else the folder would stay locked as long as the process lives.
+    // Otherwise the folder would stay locked until the process ends.
     await composed.close();
     throw error;
   }
@@ -117,7 +116,7 @@ type Surroundings = {
   readonly config: Config;
   readonly log: Log;
   readonly certificate: ServingCertificate;
-  /** Milliseconds that only grow. */
+  /** Milliseconds of a monotonic clock. */
   readonly stopwatch: () => number;
   readonly failed: Sallyport['failed'];
 };
@@ -148,14 +147,14 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
   const testOauth = createTestOauth({ ...doors, endpoints: services.endpoints });
   const beside = { config, testOauth, throttle: createThrottle(), publicUrl: knownAddress };
   const portal = createPortal({ ...doors, metrics, figures, feed, ...beside });
-  // In a host program's server the portal is not served.
+  // The portal is not served in the server of an embedding program.
   const signInPath = (): string | null => (address === null ? null : '/sign-in');
   const described = [
     ...authorizationServer({ ...composed, gate, issuer, knownAddress, signInPath, stylesheet: portal.stylesheet }),
     ...administration(doors),
     ...metricsRoutes({ metrics, gate }),
   ];
-  // Styles are at addresses that no host program has: they hold a hash.
+  // The paths of styles contain a hash, so no embedding program has the same ones.
   const routes = [...described, ...openApiRoutes({ routes: described, publicUrl: issuer }), ...portal.assets];
   let catalogueWatch: NodeJS.Timeout | null = null;
   let endWatch = (): void => {};
@@ -172,7 +171,7 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
         .catch((error: unknown) => log.error({ err: error }, 'the API catalogue could not be read'));
     }, CATALOGUE_WATCH_MS);
   });
-  // Streams end with it: otherwise a stop would wait for those who watch.
+  // Ends streams: otherwise a stop would wait for the viewers of live pages.
   const stopping = new AbortController();
   const handler = createRequestHandler({
     ...{ gate, clock, log, remoteAddress, elsewhere: portal.elsewhere, stopping: stopping.signal },
@@ -193,7 +192,7 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
   });
   const embedding = createEmbedding({ routes, handler, gate, clock, log, remoteAddress, during });
   return {
-    // The portal is for who listens by themselves: a host program has pages of its own at these paths.
+    // Without the portal: an embedding program has its own pages at these paths.
     ...embedding,
     failed,
     services: refusedAfterStop(during, readingServices(services), IN_MEMORY),
@@ -230,13 +229,13 @@ function assemble(composed: Composed, { config, log, certificate, stopwatch, fai
   };
 }
 
-/** What is not done in time is left to the next start: the lock of another process, say, keeps outcomes from being written. */
+/** Work that is not done in time is left to the next start, for example outcomes while another process locks the database. */
 async function withinStopTime(stopped: Promise<void>, log: Log): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
       log.error('the stop took too long');
-      reject(new Error(`the stop took longer than ${STOP_MS} ms; what is not done is left to the next start`));
+      reject(new Error(`the stop took longer than ${STOP_MS} ms; the rest is left to the next start`));
     }, STOP_MS);
   });
   try {
@@ -262,7 +261,7 @@ function createDelivery(
     transport,
     oauth: createOauthTokens({ transport, clock }),
     onFault: (endpointId, problem) =>
-      log.error({ endpointId, problem }, 'an attempt could not be made: a fault of ours'),
+      log.error({ endpointId, problem }, 'an attempt could not be made because of a fault of Sallyport'),
   });
   const jitter = (): number => Buffer.from(random(4)).readUInt32BE() / 2 ** 32;
   const parts = { store, clock, checkClock, ids, log, send, makeLargeBody, jitter };
@@ -274,10 +273,7 @@ function retentionOf({ retentionDeliveredDays, retentionDeadDays, retentionAttem
   return { deliveredDays: retentionDeliveredDays, deadDays: retentionDeadDays, attemptsDays: retentionAttemptsDays };
 }
 
-/** In a program that listens by itself nobody but its operator knows where. */
+/** Sallyport does not know the address of an embedding program's server. */
 function refuseUnknownAddress(): never {
-  throw new Refusal(
-    'unavailable',
-    'SALLYPORT_PUBLIC_URL is not set, and it takes the address that clients see to do this',
-  );
+  throw new Refusal('unavailable', 'SALLYPORT_PUBLIC_URL is not set: this needs the address that clients use');
 }

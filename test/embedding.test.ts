@@ -104,7 +104,7 @@ describe('the middleware', () => {
     for (const body of ['{}', '']) {
       const reply = await fetch(`${url}/ours/1`, { method: 'POST', body });
       assert.equal(reply.status, 500);
-      assert.match(await reply.text(), /must come before whatever reads bodies/);
+      assert.match(await reply.text(), /before anything that reads bodies/);
     }
   });
 });
@@ -202,8 +202,8 @@ describe('a guard', () => {
 
   it('is required for callerOf', async (t) => {
     const url = await serve(t, (request, response) => {
-      assert.throws(() => callerOf(request), /no guard has let this request through/);
-      assert.throws(() => callerOf({ raw: request }), /no guard has let this request through/);
+      assert.throws(() => callerOf(request), /no guard has passed this request on/);
+      assert.throws(() => callerOf({ raw: request }), /no guard has passed this request on/);
       response.end('asked');
     });
     assert.equal(await (await fetch(url)).text(), 'asked');

@@ -5,7 +5,7 @@
  * change.
  *
  * Products: a change of rules must not give a request that the caller could not make to a scope that some application holds. Otherwise
- * whoever may change the catalogue could open any path to twider own scopes. A scope that nobody holds yet may be given anything, since
+ * a caller with `catalogue:manage` could open any path to its own scopes. A scope that nobody holds yet may be given any rule, because
  * only a caller with every right can grant it.
  */
 import type { FieldProblem } from '../kernel/refusal.ts';
