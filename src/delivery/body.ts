@@ -6,9 +6,15 @@ import type { ReadRecords } from '../store/dispatch.ts';
 import { DatabaseUnavailable } from '../store/errors.ts';
 import type { EventTypeStore } from '../store/events.ts';
 import type { EnvelopeRecord } from '../wire/envelope.ts';
-import { type EnvelopeToEncode, encodeEnvelope, encodePayload, type PayloadEncoding } from '../wire/payload.ts';
+import {
+  type ContentHeaders,
+  contentHeaders,
+  type EnvelopeToEncode,
+  encodeEnvelope,
+  encodePayload,
+  type PayloadEncoding,
+} from '../wire/payload.ts';
 import { keyErrorCode } from '../wire/pgp.ts';
-import { type ContentHeaders, contentHeaders } from '../wire/signing.ts';
 import type { DeliveryTarget, LogRecord } from './batch.ts';
 
 /** Everything but the records. `now` is the time of the attempt, in epoch milliseconds. Plain values, so that it can be sent to a thread. */

@@ -13,7 +13,7 @@ import {
   standardWebhookSecrets,
 } from '../webhooks/endpoint.ts';
 import type { WebhookConfiguration } from '../webhooks/webhook.ts';
-import { signDelivery, signingKey, standardWebhookHeaders } from '../wire/signing.ts';
+import { signDelivery, signingKey, standardWebhookHeaders } from '../wire/payload.ts';
 import type { AttemptRecord, Sent } from './batch.ts';
 import type { Body, BodyOrFailure } from './body.ts';
 import type { BearerToken, OauthTokens } from './oauth.ts';

@@ -5,8 +5,8 @@
 import { CHALLENGE_TOKEN_BYTES } from '../kernel/limits/limits.ts';
 import { decodeStrictBase64, encodeBase64Url } from './bytes.ts';
 import { type Challenge, challengeHeader, challengeMessage } from './challenge-answer.ts';
+import { equalText, hmacSha256Base64 } from './payload.ts';
 import { secretKey } from './signature.ts';
-import { equalText, hmacSha256Base64 } from './signing.ts';
 import { failure, type Verdict } from './verdict.ts';
 
 export type ChallengeVerdict = Verdict<'missing_answer' | 'malformed_answer' | 'wrong_answer'>;

@@ -6,7 +6,7 @@ import type { BatchBody } from '../../src/delivery/body.ts';
 import { createDeliver } from '../../src/delivery/deliver.ts';
 import { LARGE_BODY_BYTES } from '../../src/kernel/limits/delivery.ts';
 import { createLog } from '../../src/observe/log.ts';
-import { contentHeaders } from '../../src/wire/signing.ts';
+import { contentHeaders } from '../../src/wire/payload.ts';
 import { ACTOR, makeEventType, makeWebhook, openTestServices, type TestServices } from '../support/services.ts';
 
 const TYPE = 'order.placed';

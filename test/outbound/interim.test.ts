@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { INTERIM_ANSWERS_MAX, INTERIM_HEADS_BYTES } from '../../src/kernel/limits/limits.ts';
-import { createInterimFilter } from '../../src/outbound/incoming.ts';
+import { createInterimFilter } from '../../src/outbound/connections.ts';
 
 /** What the parser gets of an answer that arrives in these pieces. */
 function passed(pieces: readonly string[], filter = createInterimFilter()): string {

@@ -1,9 +1,14 @@
 /** Requests as the service sends them, made by the sender's half of src/wire, to be sent as they are or with one thing wrong. */
 import { randomBytes } from 'node:crypto';
 import type { EnvelopeRecord } from '../../src/wire/envelope.ts';
-import { encodeEnvelope, encodePayload } from '../../src/wire/payload.ts';
+import {
+  contentHeaders,
+  encodeEnvelope,
+  encodePayload,
+  signDelivery,
+  standardWebhookHeaders,
+} from '../../src/wire/payload.ts';
 import type { CustomHeader } from '../../src/wire/signature.ts';
-import { contentHeaders, signDelivery, standardWebhookHeaders } from '../../src/wire/signing.ts';
 
 export type HeaderPair = readonly [name: string, value: string];
 

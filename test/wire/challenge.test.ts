@@ -10,8 +10,8 @@ import {
   verifyChallengeAnswer,
 } from '../../src/wire/challenge.ts';
 import { answerChallenge, challengeHeader } from '../../src/wire/challenge-answer.ts';
+import { standardWebhookHeaders } from '../../src/wire/payload.ts';
 import { pathAndQuery } from '../../src/wire/signature.ts';
-import { standardWebhookHeaders } from '../../src/wire/signing.ts';
 import { signingVectors } from '../support/vectors.ts';
 import { verifyStandardWebhook } from '../support/verification.ts';
 

@@ -3,8 +3,8 @@ import { execFileSync } from 'node:child_process';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { encodeBase64 } from '../../src/wire/bytes.ts';
+import { contentHeaders, signDelivery } from '../../src/wire/payload.ts';
 import { parseImfFixdate, pathAndQuery } from '../../src/wire/signature.ts';
-import { contentHeaders, signDelivery } from '../../src/wire/signing.ts';
 import { type DeliveryVector, signingVectors } from '../support/vectors.ts';
 import { type DeliveryFailureCode, type DeliveryToVerify, verifyDelivery } from '../support/verification.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import * as node from '../../src/wire/signing.ts';
+import * as node from '../../src/wire/payload.ts';
 import * as web from '../../src/wire/web-hash.ts';
 
 for (const [kind, { sha256Base64, hmacSha256Base64, equalText }] of Object.entries({ node, web })) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
-import { standardWebhookHeaders } from '../../src/wire/signing.ts';
+import { standardWebhookHeaders } from '../../src/wire/payload.ts';
 import type { MessageFailureCode } from '../../src/wire/standard-webhooks-verification.ts';
 import { signingVectors } from '../support/vectors.ts';
 import { type MessageToVerify, verifyStandardWebhook } from '../support/verification.ts';

@@ -54,7 +54,12 @@ export const LOOP_RULES: readonly Rule[] = [
     what: 'handing statements to the writing thread',
     url: THREAD_WRITER,
   },
-  { what: 'hashes and signatures', url: /^(node:(internal\/)?crypto(\/|$)|src\/wire\/(web-hash|signing)\.ts$)/ },
+  { what: 'hashes and signatures', url: /^(node:(internal\/)?crypto(\/|$)|src\/wire\/web-hash\.ts$)/ },
+  {
+    what: 'hashes and signatures',
+    url: /^src\/wire\/payload\.ts$/,
+    name: /^(signDelivery|signingKey|contentHeaders|standardWebhookHeaders|sha256Base64|hmacSha256Base64)$/,
+  },
   { what: "Node's http, net, streams and timers", url: /^node:/ },
   { what: 'undici', url: /^(node_modules\/undici\/|wasm:)/ },
   { what: 'metrics and log', url: /^node_modules\/(prom-client|pino[^/]*|sonic-boom)\// },

@@ -13,7 +13,7 @@ import { endpointTable } from '../webhooks/endpoints.ts';
 import { PGP_KEY } from '../webhooks/keys.ts';
 import { PROGRESS, WEBHOOK } from '../webhooks/webhooks.ts';
 import { finishResuming } from './resume.ts';
-import { IS_RUNNABLE, wakeStatement, wokenBy } from './wake.ts';
+import { IS_RUNNABLE, WAKE, wokenBy } from './wake.ts';
 
 // Served by webhook_progress_wake: stopped and idle webhooks are never read.
 const DUE_WEBHOOKS = `
@@ -96,7 +96,7 @@ export function dispatchStore(db: Database, vault: Vault): DispatchStore {
       })),
     records: recordReader(db),
     claim: async (claim) => void (await db.commit(claimStatements(claim))),
-    wake: async (webhookNumber, at) => void (await db.commit([wakeStatement(webhookNumber, at)])),
+    wake: async (webhookNumber, at) => void (await db.commit([{ sql: WAKE, params: { webhookNumber, at } }])),
     postpone: async (webhookNumber, at) => void (await db.commit([{ sql: POSTPONE, params: { webhookNumber, at } }])),
     releaseAll: async (now) => {
       // First, while the leases still keep other processes from claiming.

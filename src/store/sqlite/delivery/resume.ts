@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { FIRST_SIZE, measured, nextSize } from '../../steps.ts';
 import type { Database, Statement } from '../driver/database.ts';
-import { wakeStatement } from './wake.ts';
+import { WAKE } from './wake.ts';
 
 // Served by batch_pending.
 const STRETCH = `
@@ -53,7 +53,7 @@ export async function makeDue(
       const last = Number(stretch?.last ?? from);
       await db.commit([
         { sql: DUE, params: { webhookNumber, from, last, now, earlierMs } },
-        wakeStatement(webhookNumber, now),
+        { sql: WAKE, params: { webhookNumber, at: now } },
       ]);
       return { last, done: Number(stretch?.batches ?? 0) < size };
     });

@@ -8,7 +8,7 @@ import type { Database, Statement } from '../driver/database.ts';
 import { CARRIED_ERASED } from '../erasure.ts';
 import { stateStatements } from '../webhooks/webhooks.ts';
 import { claimStatements } from './dispatch.ts';
-import { IS_RUNNABLE, wakeStatement } from './wake.ts';
+import { IS_RUNNABLE, WAKE } from './wake.ts';
 
 // A lease belongs to one attempt: a process that lost it and claimed the batch again cannot settle it for the previous attempt.
 const LEASED = `webhook_number = @webhookNumber AND first_offset = @firstOffset AND id = @id AND lease_owner = @owner
@@ -58,7 +58,7 @@ export function settlementStore(db: Database): SettlementStore {
         ...changes.flatMap(stateStatements),
         ...(audit === null ? [] : [auditStatement(audit)]),
         ...(health === null ? [] : [{ sql: HEALTH, params: { ...health, webhookNumber, records }, expectChanges: 1 }]),
-        ...(wakeAt === null ? [] : [wakeStatement(webhookNumber, wakeAt)]),
+        ...(wakeAt === null ? [] : [{ sql: WAKE, params: { webhookNumber, at: wakeAt } }]),
         // Last: it also computes the webhook's next look from the rows above.
         ...(next === null ? [] : claimStatements(next)),
       ]);

@@ -27,6 +27,8 @@ export type Database = {
   readAnew(): void;
   /** Runs the list as one transaction. Resolves once it is durable, after calling `onWritten`. Rejects if nothing of it was kept. */
   commit(statements: readonly Statement[], onWritten?: (took: WriteTime) => void): Promise<readonly StatementResult[]>;
+  /** The number of commits of this process so far, also of failed ones. */
+  commits(): number;
   /** Calls back after each commit of this process, also one that failed, before anybody is told what became of it. */
   onCommit(listener: () => void): void;
   /** Removes old versions of rows outside the tables (SQLite: in the write-ahead log). False if another process is reading them. */

@@ -51,8 +51,10 @@ export function openSqlite(path: string, { readOnly = false, writerThread }: Sql
   const prepare = createStatements(connection);
   const snapshot = createSnapshot(connection);
   const listeners: (() => void)[] = [];
+  let commits = 0;
   const onCommit = (): void => {
     snapshot.end();
+    commits += 1;
     for (const listener of listeners) listener();
   };
   const truncateLog = (): boolean => {
@@ -154,6 +156,7 @@ export function openSqlite(path: string, { readOnly = false, writerThread }: Sql
       }
     },
     readAnew: snapshot.end,
+    commits: () => commits,
     onCommit: (listener) => void listeners.push(listener),
     commit: (statements: readonly Statement[], onWritten?: (took: WriteTime) => void) =>
       new Promise<readonly StatementResult[]>((resolve, reject) => {
