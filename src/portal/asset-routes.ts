@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { Route } from '../http/route.ts';
 import { type AssetName, readAsset } from '../kernel/assets.ts';
-import { accepts } from './packing.ts';
+import { accepts } from './headers.ts';
 
 export type AssetUrls = {
   readonly style: string;

@@ -3,8 +3,10 @@ import type { IncomingMessage } from 'node:http';
 import type { PortalRole, SignedIn } from '../access/user.ts';
 import { type Html, html } from '../http/html.ts';
 import type { Reply } from '../http/route.ts';
+import { Refusal, type RefusalCode } from '../kernel/refusal.ts';
 import type { Acting } from '../resources/acting.ts';
 import { FORGERY_FIELD } from './forgery.ts';
+import { sentence } from './parts/text.ts';
 
 /** Chosen by the user, or that of the operating system. */
 export type Theme = 'light' | 'dark' | 'system';
@@ -90,4 +92,27 @@ export function ownPath(path: string | null): string {
   if (!URL.canParse(path, base)) return '/';
   const { origin, pathname, search } = new URL(path, base);
   return origin === base ? `${pathname}${search}` : '/';
+}
+
+/** Redirects to `path` with `done`, or to `otherwise` with the reason of a refusal. 404 and 412 stay. */
+export async function attempted(
+  path: string,
+  done: string,
+  work: () => Promise<unknown>,
+  otherwise: string = path,
+): Promise<Redirect> {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof Refusal) || OWN_PAGES.has(error.code)) throw error;
+    return refusedTo(otherwise, error.message);
+  }
+  return redirectTo(path, done);
+}
+
+const OWN_PAGES: ReadonlySet<RefusalCode> = new Set(['not_found', 'precondition_failed']);
+
+/** Redirects to a page with the reason of a refusal. */
+export function refusedTo(path: string, reason: string): Redirect {
+  return { redirect: path, flash: { tone: 'negative', text: sentence(reason) } };
 }

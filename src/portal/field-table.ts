@@ -4,9 +4,22 @@
  */
 import type { Html } from '../http/html.ts';
 import { isObject } from '../kernel/validation.ts';
-import { checkbox, type RowField, radioGroup, readRows, repeatableRows } from './parts/choices.ts';
-import { type Choice, type Field, selectField, type TextField, textArea, textField } from './parts/fields.ts';
-import { type FormState, newForm, type Values } from './parts/form-state.ts';
+import {
+  type Choice,
+  checkbox,
+  type Field,
+  type FormState,
+  newForm,
+  type RowField,
+  radioGroup,
+  readRows,
+  repeatableRows,
+  selectField,
+  type TextField,
+  textArea,
+  textField,
+  type Values,
+} from './parts/fields.ts';
 
 export type FormField = {
   /** Names the field in messages. */

@@ -1,13 +1,10 @@
 /** The layout of every page: head, navigation, account menu, message and content. Without a session only the last two. */
-
 import type { SignedIn } from '../access/user.ts';
 import { attributes, type Html, html } from '../http/html.ts';
 import { VERSION } from '../kernel/version.ts';
 import type { AssetUrls } from './asset-routes.ts';
 import type { Flash, Theme, View } from './call.ts';
-import { isCurrent, type NavigationGroup } from './navigation.ts';
-import { icon } from './parts/icon.ts';
-import { notice } from './parts/notice.ts';
+import { type IconName, icon, notice } from './parts/mark.ts';
 
 /** The content of the layout besides the page. */
 export type Surroundings = {
@@ -97,3 +94,47 @@ function accountMenu(session: SignedIn, { csrf, theme, url }: Surroundings): Htm
 }
 
 const THEME_LABELS = { light: 'Light', dark: 'Dark', system: 'System' } as const;
+
+type NavigationItem = { readonly path: string; readonly label: string; readonly icon: IconName };
+export type NavigationGroup = { readonly label: string | null; readonly items: readonly NavigationItem[] };
+
+const GROUPS: readonly NavigationGroup[] = [
+  { label: null, items: [{ path: '/', label: 'Overview', icon: 'overview' }] },
+  {
+    label: 'Deliver',
+    items: [
+      { path: '/endpoints', label: 'Endpoints', icon: 'endpoint' },
+      { path: '/webhooks', label: 'Webhooks', icon: 'webhook' },
+      { path: '/event-types', label: 'Event types', icon: 'event' },
+      { path: '/keys', label: 'Keys', icon: 'key' },
+      { path: '/deliveries', label: 'Deliveries', icon: 'delivery' },
+    ],
+  },
+  {
+    label: 'Access',
+    items: [
+      { path: '/applications', label: 'Applications', icon: 'application' },
+      { path: '/users', label: 'Users', icon: 'user' },
+      { path: '/products', label: 'API products', icon: 'product' },
+      { path: '/tester', label: 'Who could call this?', icon: 'tester' },
+    ],
+  },
+  {
+    label: 'Operate',
+    items: [
+      { path: '/audit', label: 'Audit log', icon: 'audit' },
+      { path: '/settings', label: 'Settings', icon: 'settings' },
+    ],
+  },
+];
+
+export function navigationOf(hasPage: (path: string) => boolean): readonly NavigationGroup[] {
+  return GROUPS.map(({ label, items }) => ({ label, items: items.filter(({ path }) => hasPage(path)) })).filter(
+    ({ items }) => items.length > 0,
+  );
+}
+
+/** Whether a page belongs to an item: it is the item's page, or below it. */
+export function isCurrent(item: string, path: string): boolean {
+  return path === item || (item !== '/' && path.startsWith(`${item}/`));
+}

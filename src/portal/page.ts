@@ -6,11 +6,24 @@ import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import type { SessionWatch } from '../access/session-watch.ts';
 import type { Sessions } from '../access/sessions.ts';
+import type { Throttle } from '../access/throttle.ts';
 import type { PortalRole, SignedIn } from '../access/user.ts';
+import type { Config } from '../config/config.ts';
+import type { Dispatcher } from '../delivery/dispatcher.ts';
+import type { TestOauth } from '../delivery/oauth.ts';
+import type { TestDelivery } from '../delivery/test-delivery.ts';
 import type { Method, Reply, Route } from '../http/route.ts';
-import type { Clock, Random } from '../kernel/ids.ts';
+import type { Clock, Ids, Random } from '../kernel/ids.ts';
 import { ADMIN_REQUEST_BYTES } from '../kernel/limits/limits.ts';
 import { Refusal } from '../kernel/refusal.ts';
+import type { Vault } from '../kernel/vault.ts';
+import type { AttemptFeed } from '../observe/attempt-feed.ts';
+import type { FigureKeeper } from '../observe/figures.ts';
+import type { Log } from '../observe/log.ts';
+import type { Metrics } from '../observe/metrics.ts';
+import type { Services } from '../services.ts';
+import type { SqliteDatabase } from '../store/sqlite/driver/sqlite.ts';
+import type { Store } from '../store/store.ts';
 import { mayAct, type OpenCall, type PageCall, type PageResult, type Redirect, type View } from './call.ts';
 import {
   clearedFlash,
@@ -24,9 +37,8 @@ import {
 } from './cookies.ts';
 import { eventStream, type StreamEvent, signedOutStream } from './event-stream.ts';
 import { FORGERY_FIELD, forgeryProblem } from './forgery.ts';
-import { PAGE_HEADERS, pageHeaders } from './headers.ts';
+import { PAGE_HEADERS, packed, pageHeaders } from './headers.ts';
 import type { Layout } from './layout.ts';
-import { packed } from './packing.ts';
 import { NO_COOKIE, refusalView } from './refusal-page.ts';
 import {
   openCallOf,
@@ -37,6 +49,7 @@ import {
   VISITOR_COOKIE_VALUE,
   wantsPage,
 } from './request-context.ts';
+import type { Results } from './results.ts';
 
 export type PageDefinition<C> = {
   readonly method: 'GET' | 'POST';
@@ -249,3 +262,33 @@ function redirect({ redirect: to, flash, cookies = [] }: Redirect, { cookie, isP
     ? { status: 200, headers: { ...headers, 'HX-Redirect': path }, body: '' }
     : { status: 303, headers: { ...headers, Location: path }, body: '' };
 }
+
+export type PortalDependencies = {
+  readonly services: Services;
+  readonly store: Store;
+  readonly db: SqliteDatabase;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly figures: FigureKeeper;
+  readonly feed: AttemptFeed;
+  readonly dispatcher: Dispatcher;
+  readonly testDelivery: TestDelivery;
+  readonly testOauth: TestOauth;
+  /** Of sign-ins. */
+  readonly throttle: Throttle;
+  readonly config: Config;
+  /** The URL that clients use; null if unknown. */
+  readonly publicUrl: () => string | null;
+};
+
+/** The dependencies of every file with pages. */
+export type PageDependencies = PortalDependencies & {
+  readonly pages: Pages;
+  readonly results: Results;
+  /** Whether the portal has a page at this path, as registered (`/endpoints/{id}`). Links to other paths are omitted. */
+  hasPage(path: string): boolean;
+};

@@ -1,27 +1,26 @@
 /** The administration portal: the list of all pages. */
 import { createSessionWatch } from '../access/session-watch.ts';
 import type { Route } from '../http/route.ts';
-import { accountPages } from './account/pages.ts';
-import { sessionPages } from './account/sessions.ts';
-import { themePages } from './account/theme.ts';
+import { accountPages, sessionPages, themePages } from './account.ts';
 import { applicationPages } from './applications/pages.ts';
 import { createAssets } from './asset-routes.ts';
-import { auditPages } from './audit/pages.ts';
-import { deliveryPages } from './deliveries/pages.ts';
-import type { PageDependencies, PortalDependencies } from './dependencies.ts';
+import { auditPages } from './audit.ts';
+import { deliveryDetailPages } from './deliveries/detail.ts';
+import { deliveryListPages } from './deliveries/list.ts';
+import { deliveryLivePages } from './deliveries/live.ts';
+import { deliveryReplayPages } from './deliveries/replay.ts';
 import { endpointPages } from './endpoints/pages.ts';
-import { eventTypePages } from './event-types/pages.ts';
-import { keyPages } from './keys/pages.ts';
-import { createLayout } from './layout.ts';
-import { navigationOf } from './navigation.ts';
-import { overviewPages } from './overview/pages.ts';
-import { createPages, type PageRoute, type Pages } from './page.ts';
-import { testerPages } from './parts/tester.ts';
-import { productPages } from './products/pages.ts';
+import { eventTypePages } from './event-types.ts';
+import { keyPages } from './keys.ts';
+import { createLayout, navigationOf } from './layout.ts';
+import { overviewPages } from './overview.ts';
+import { createPages, type PageDependencies, type PageRoute, type Pages, type PortalDependencies } from './page.ts';
+import { productPages } from './products.ts';
 import { createResults } from './results.ts';
 import { resultPages } from './results-pages.ts';
-import { settingsPages } from './settings/pages.ts';
-import { signInPages } from './sign-in/pages.ts';
+import { settingsPages } from './settings.ts';
+import { signInPages } from './sign-in.ts';
+import { testerPages } from './tester.ts';
 import { userPages } from './users/pages.ts';
 import { webhookPages } from './webhooks/pages.ts';
 
@@ -47,7 +46,10 @@ function allPages(dependencies: PageDependencies): PageRoute[] {
     ...webhookPages(dependencies),
     ...eventTypePages(dependencies),
     ...keyPages(dependencies),
-    ...deliveryPages(dependencies),
+    ...deliveryListPages(dependencies),
+    ...deliveryReplayPages(dependencies),
+    ...deliveryLivePages(dependencies),
+    ...deliveryDetailPages(dependencies),
     ...applicationPages(dependencies),
     ...userPages(dependencies),
     ...productPages(dependencies),

@@ -10,7 +10,7 @@ import { entityTag } from '../resources/entity-tag.ts';
 import { type PageCall, type PageResult, pathId } from './call.ts';
 import { FORGERY_FIELD } from './forgery.ts';
 import type { FormDefinition } from './page.ts';
-import { type FieldDifference, type FormState, newForm, refusedForm, SEEN_FIELD } from './parts/form-state.ts';
+import { type FieldDifference, type FormState, newForm, refusedForm, SEEN_FIELD } from './parts/fields.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

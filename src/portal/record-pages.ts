@@ -4,7 +4,7 @@ import type { Refusal } from '../kernel/refusal.ts';
 import type { Administration } from '../resources/administration.ts';
 import { defaultsOf, type InputReader } from '../resources/input.ts';
 import type { Uses } from '../store/directory.ts';
-import { type PageCall, type PageResult, redirectTo, type View } from './call.ts';
+import { attempted, type PageCall, type PageResult, redirectTo, type View } from './call.ts';
 import {
   type FieldTable,
   type Body as FormBody,
@@ -16,13 +16,11 @@ import {
   withoutSecrets,
 } from './field-table.ts';
 import type { PageRoute, Pages } from './page.ts';
-import { attempted } from './parts/attempted.ts';
-import { confirmPage } from './parts/confirm.ts';
-import { fieldGroup, form, moreFields } from './parts/form.ts';
-import { type FormState, refusedForm } from './parts/form-state.ts';
-import { pageHeader } from './parts/header.ts';
+import { type FormState, refusedForm } from './parts/fields.ts';
+import { confirmPage, fieldGroup, form, moreFields } from './parts/form.ts';
+import { linkButton, type PageHeader, pageHeader } from './parts/header.ts';
+import { notice } from './parts/mark.ts';
 import { recordForm } from './record-form.ts';
-import { stillUsedView } from './webhooks/uses.ts';
 
 /** An entity of the portal. `Choices` is what its forms offer to choose from. */
 type Entity<Rec, Body, Input> = {
@@ -215,4 +213,37 @@ export function removalPages<Rec extends { readonly id: string }>(
         ),
     }),
   );
+}
+
+/** `all` is the path of the whole list. */
+export function usesList({ count, first }: Uses, all: string, none = 'none'): Html {
+  if (count === 0) return html`<span class="quiet">${none}</span>`;
+  const names = first.map(({ id, name }) => html`<li><a href="/webhooks/${id}">${name}</a></li>`);
+  const more = count - first.length;
+  return html`<ul class="uses">${names}${more > 0 ? html`<li><a href="${all}">and ${more} more</a></li>` : null}</ul>`;
+}
+
+/** Shown instead of the question whether to delete a record that webhooks use. */
+function stillUsedView({
+  title,
+  crumbs,
+  uses,
+  all,
+  remedy,
+  back,
+}: {
+  readonly title: string;
+  readonly crumbs: NonNullable<PageHeader['crumbs']>;
+  readonly uses: Uses;
+  readonly all: string;
+  readonly remedy: string;
+  readonly back: string;
+}): View {
+  const who = uses.count === 1 ? 'A webhook uses it' : `${uses.count} webhooks use it`;
+  const content = html`${pageHeader({ title, crumbs })}${notice({
+    tone: 'caution',
+    title: `${who}, so it stays.`,
+    text: html`<p>${remedy}</p>${usesList(uses, all)}`,
+  })}<p>${linkButton({ href: back, label: 'Back', icon: 'previous' })}</p>`;
+  return { title, content };
 }

@@ -2,8 +2,8 @@
 import { html } from '../http/html.ts';
 import type { Refusal } from '../kernel/refusal.ts';
 import type { View } from './call.ts';
-import { linkButton } from './parts/button.ts';
-import { sentence } from './parts/sentence.ts';
+import { linkButton } from './parts/header.ts';
+import { sentence } from './parts/text.ts';
 
 /** The reason to refuse a form that came without its cookie. */
 export const NO_COOKIE = 'the browser did not bring the cookie';

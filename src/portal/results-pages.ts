@@ -1,11 +1,10 @@
 /** `/results/{id}`: the result of a form, as long as it is kept. */
 import { html } from '../http/html.ts';
 import { RESULT_MS } from '../kernel/limits/portal.ts';
-import type { PageDependencies } from './dependencies.ts';
-import type { PageRoute } from './page.ts';
+import type { PageDependencies, PageRoute } from './page.ts';
 import { pageHeader } from './parts/header.ts';
-import { notice } from './parts/notice.ts';
-import { spanText } from './parts/time.ts';
+import { notice } from './parts/mark.ts';
+import { spanText } from './parts/text.ts';
 import { RESULTS_PATH } from './results.ts';
 
 export function resultPages({ pages, results }: PageDependencies): PageRoute[] {

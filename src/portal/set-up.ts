@@ -1,13 +1,11 @@
 /** The steps to the first delivery, for new users. */
-
 import type { PortalRole } from '../access/user.ts';
 import { type Html, html } from '../http/html.ts';
 import { PAGE_MAX } from '../kernel/limits/limits.ts';
 import type { Store } from '../store/store.ts';
 import { mayAct } from './call.ts';
-import { linkButton } from './parts/button.ts';
-import { section } from './parts/header.ts';
-import { icon } from './parts/icon.ts';
+import { linkButton, section } from './parts/header.ts';
+import { icon } from './parts/mark.ts';
 
 export type SetUpStep = {
   readonly title: string;

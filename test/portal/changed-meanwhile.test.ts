@@ -1,7 +1,7 @@
 /** Forms about a record that somebody changes after they were opened. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { SEEN_FIELD } from '../../src/portal/parts/form-state.ts';
+import { SEEN_FIELD } from '../../src/portal/parts/fields.ts';
 import { fieldDifferences } from '../../src/portal/record-form.ts';
 import { type ApiClient, succeeded } from '../support/client.ts';
 import { startDeliverPortal } from '../support/deliver-portal.ts';

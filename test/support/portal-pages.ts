@@ -1,8 +1,6 @@
 /** Every page of the portal as it is registered, so that tests go through those that are added later too. */
-
 import { defaultConfig } from '../../src/config/config.ts';
-import type { PortalDependencies } from '../../src/portal/dependencies.ts';
-import type { PageRoute } from '../../src/portal/page.ts';
+import type { PageRoute, PortalDependencies } from '../../src/portal/page.ts';
 import { createPortal } from '../../src/portal/portal.ts';
 
 /** In their order. Nothing stands behind them: they are to be looked at, not asked. */

@@ -1,14 +1,18 @@
-/** The fields of an application. */
+/** The fields of an application, and its registration with an existing user or a new service account. */
 import type { Application } from '../../access/application.ts';
+import type { ApplicationInput, WithSecret } from '../../access/applications.ts';
 import type { ApiProduct } from '../../access/catalogue.ts';
 import type { User } from '../../access/user.ts';
+import { userReader } from '../../access/users.ts';
 import { type Html, html } from '../../http/html.ts';
 import { TOKEN_VALIDITY_MAX_SECONDS, TOKEN_VALIDITY_MIN_SECONDS } from '../../kernel/limits/limits.ts';
 import { Refusal } from '../../kernel/refusal.ts';
+import type { PageCall } from '../call.ts';
 import { type FieldTable, number, oneOf, text } from '../field-table.ts';
+import type { PageDependencies } from '../page.ts';
+import { scopeChoices } from '../parts/catalogue-choices.ts';
+import { type FormState, refusedForm } from '../parts/fields.ts';
 import { fieldGroup } from '../parts/form.ts';
-import { type FormState, refusedForm } from '../parts/form-state.ts';
-import { scopeChoices } from '../parts/scope-choices.ts';
 import type { FormLayout } from '../record-pages.ts';
 
 export type ApplicationChoices = { readonly users: readonly User[]; readonly products: readonly ApiProduct[] };
@@ -104,4 +108,45 @@ export function refusedApplicationForm(typed: URLSearchParams, refusal: Refusal)
       : { field, problem: problem.replace('the id of', 'the name of') };
   });
   return refusedForm(typed, new Refusal(refusal.code, refusal.message, details === undefined ? {} : { details }));
+}
+
+type Dependencies = Pick<PageDependencies, 'services' | 'store'>;
+
+/** Registers the application. A new service account is deleted again if the application is refused. */
+export async function registerApplication(
+  { services: { applications, users }, store }: Dependencies,
+  { form, acting }: PageCall,
+  input: ApplicationInput,
+): Promise<WithSecret> {
+  if (form.get('actsAs') !== 'new') return applications.create(input, acting);
+  const rules = (await store.products.all()).flatMap((product) => product.rules);
+  const needed = rules.filter(({ scope }) => input.scopes.includes(scope));
+  const permissions = [...new Set(needed.map(({ scope, permission = scope }) => permission))];
+  const account = { userName: form.get('accountName')?.trim() ?? '', displayName: input.name, permissions };
+  const { id } = await namingAccount(async () =>
+    users.create(userReader.create({ ...account, role: 'service' }), acting),
+  );
+  try {
+    return await applications.create({ ...input, userId: id }, acting);
+  } catch (error) {
+    await users.remove(id, acting);
+    throw error;
+  }
+}
+
+/** Moves the problems of the account's name to the field that it was typed in. */
+async function namingAccount<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const taken = 'is the name of a user already: choose that user, or type another name';
+    const all = error.details ?? [{ field: 'userName', problem: error.message }];
+    const details = all.map(({ field, problem }) =>
+      field === 'userName'
+        ? { field: 'accountName', problem: error.code === 'conflict' ? taken : problem }
+        : { field, problem },
+    );
+    throw new Refusal(error.code, error.message, { details });
+  }
 }

@@ -3,18 +3,14 @@ import type { Application } from '../../access/application.ts';
 import { applicationReader } from '../../access/applications.ts';
 import { TOKEN_VALIDITY_DEFAULT_SECONDS } from '../../kernel/limits/limits.ts';
 import { CHOICES_MAX } from '../../kernel/limits/portal.ts';
-import { pathId } from '../call.ts';
-import type { PageDependencies } from '../dependencies.ts';
-import type { PageRoute } from '../page.ts';
-import { attempted } from '../parts/attempted.ts';
-import { confirmPage } from '../parts/confirm.ts';
+import { attempted, pathId } from '../call.ts';
+import type { PageDependencies, PageRoute } from '../page.ts';
+import { confirmPage } from '../parts/form.ts';
 import { recordForm } from '../record-form.ts';
 import { recordPages, removalPages } from '../record-pages.ts';
-import { applicationView } from './detail.ts';
-import { applicationFields, applicationLayout, refusedApplicationForm } from './form.ts';
-import { applicationListPage } from './list.ts';
-import { registerApplication } from './new.ts';
+import { applicationFields, applicationLayout, refusedApplicationForm, registerApplication } from './form.ts';
 import { registeredView, secretPages } from './secret.ts';
+import { applicationListPage, applicationView } from './views.ts';
 
 const LIST = { href: '/applications', label: 'Applications' };
 

@@ -1,24 +1,18 @@
 /** Client secrets: shown once when an application is registered and when its secret is replaced. */
-
 import type { Application } from '../../access/application.ts';
-import type { WithSecret } from '../../access/applications.ts';
-import { regenerateInput } from '../../access/applications.ts';
+import { regenerateInput, type WithSecret } from '../../access/applications.ts';
 import { type Html, html } from '../../http/html.ts';
 import { TOKEN_PATH } from '../../http/routes/token.ts';
 import { SECRET_OVERLAP_MAX_SECONDS } from '../../kernel/limits/limits.ts';
 import { refuseField } from '../../kernel/refusal.ts';
 import { validate } from '../../kernel/validation.ts';
 import type { PageCall, View } from '../call.ts';
-import type { PageDependencies } from '../dependencies.ts';
 import { numberOf } from '../field-table.ts';
-import type { PageRoute } from '../page.ts';
-import { linkButton } from '../parts/button.ts';
-import { checkbox, radioGroup } from '../parts/choices.ts';
-import { codePanels, copyable, secretBox } from '../parts/code.ts';
-import { definitionList } from '../parts/details.ts';
+import type { PageDependencies, PageRoute } from '../page.ts';
+import { codePanels, copyable, definitionList, secretBox } from '../parts/details.ts';
+import { checkbox, type FormState, radioGroup } from '../parts/fields.ts';
 import { form } from '../parts/form.ts';
-import type { FormState } from '../parts/form-state.ts';
-import { pageHeader, section } from '../parts/header.ts';
+import { linkButton, pageHeader, section } from '../parts/header.ts';
 import { recordForm } from '../record-form.ts';
 
 export function secretPages({ pages, results, services: { applications }, publicUrl }: PageDependencies): PageRoute[] {

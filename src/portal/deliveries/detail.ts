@@ -1,27 +1,22 @@
-/** `/deliveries/{id}`: one delivery with its history and its payload. */
-
+/** `/deliveries/{id}`: one delivery with its state, its history and its payload. */
 import type { AttemptRecord } from '../../delivery/batch.ts';
 import { type Html, html } from '../../http/html.ts';
 import { ATTEMPTS_SHOWN } from '../../kernel/limits/limits.ts';
+import { adviceFor, type ErrorClass } from '../../outbound/outcome.ts';
 import type { DeliveryContent } from '../../store/deliveries.ts';
 import { isReplayable } from '../../webhooks/deliveries.ts';
 import type { Endpoint } from '../../webhooks/endpoint.ts';
+import { isRunnable } from '../../webhooks/lifecycle.ts';
 import type { Delivery, Webhook } from '../../webhooks/webhook.ts';
-import type { PageCall } from '../call.ts';
-import type { PageDependencies } from '../dependencies.ts';
-import type { PageRoute } from '../page.ts';
-import { attempted } from '../parts/attempted.ts';
-import { stateBadge } from '../parts/badge.ts';
-import { actionButton, linkButton } from '../parts/button.ts';
-import { copyable } from '../parts/code.ts';
-import { definitionList, type Moment, timeline } from '../parts/details.ts';
-import { pageHeader, section } from '../parts/header.ts';
-import { countText } from '../parts/number.ts';
-import { relativeTime, time } from '../parts/time.ts';
+import { encodeEnvelope } from '../../wire/payload.ts';
+import { attempted, type PageCall } from '../call.ts';
+import type { PageDependencies, PageRoute } from '../page.ts';
+import { codePanels, copyable, definitionList, type Moment, timeline } from '../parts/details.ts';
+import { actionButton, linkButton, pageHeader, section } from '../parts/header.ts';
+import { notice, stateBadge } from '../parts/mark.ts';
+import { countText, relativeTime, sentence, spanText, time } from '../parts/text.ts';
 import { attemptMoment } from './attempt.ts';
-import { DELIVERIES_PATH as PATH } from './filter.ts';
-import { payloadSection } from './payload.ts';
-import { standing } from './standing.ts';
+import { DELIVERIES_PATH as PATH } from './list.ts';
 
 type Story = {
   readonly delivery: Delivery;
@@ -136,4 +131,92 @@ function facts(
       ['Delivery id', copyable(id, 'delivery id')],
     ]),
   });
+}
+
+type Standing = {
+  readonly delivery: Delivery;
+  readonly attempts: readonly AttemptRecord[];
+  readonly webhook: Pick<Webhook, 'maxAttempts' | 'progress'>;
+};
+
+export function standing({ delivery, attempts, webhook }: Standing, now: number): Html {
+  const { state, createdAt, settledAt, attemptCount } = delivery;
+  const problem = problemOf(attempts.at(-1));
+  switch (state) {
+    case 'delivered': {
+      const tries = attemptCount === 1 ? 'at the first attempt' : `at attempt ${attemptCount}`;
+      const text = `Arrived ${tries}, ${spanText((settledAt ?? createdAt) - createdAt)} after it happened.`;
+      return notice({ tone: 'positive', text });
+    }
+    case 'dead':
+      return notice({
+        tone: 'negative',
+        title: `Given up after ${attemptCount === 1 ? 'one attempt' : `${attemptCount} attempts`}.`,
+        text: html`${problem === null ? null : html`<p>${problem}</p>`}<p>It is kept, and can be sent again.</p>`,
+      });
+    case 'discarded':
+      return notice({ tone: 'neutral', title: 'Not sent.', text: 'Its data was erased before it could be.' });
+    default: {
+      const when = waitsFor(delivery.nextAttemptAt, webhook, now);
+      // After a replay, the earlier attempts tell nothing about the present state.
+      if (problem === null || attemptCount === 0) return notice({ tone: 'info', text: `It waits: ${when}.` });
+      const title = `Attempt ${attemptCount} of ${webhook.maxAttempts} failed. It waits: ${when}.`;
+      return notice({ tone: 'caution', title, text: problem });
+    }
+  }
+}
+
+/** The error and the advice. */
+function problemOf(attempt: AttemptRecord | undefined): string | null {
+  if (attempt === undefined || attempt.errorClass === null) return null;
+  const { errorClass, errorMessage } = attempt;
+  return `${sentence(errorMessage ?? errorClass)} ${adviceFor(errorClass as ErrorClass)}`;
+}
+
+function waitsFor(at: number | null, { progress: { state } }: Standing['webhook'], now: number): string {
+  if (!isRunnable(state)) return state === 'failed' ? 'its webhook has failed' : 'its webhook is stopped';
+  if (at === null) return 'others are before it';
+  return at <= now ? 'it is due now' : `the next one is in ${spanText(at - now)}`;
+}
+
+function payloadSection(delivery: Delivery, content: DeliveryContent, webhook: Webhook): Html {
+  const { dataJson, erasedAt } = content;
+  return section({
+    title: 'Payload',
+    lead:
+      webhook.encryptionKeyName === null
+        ? undefined
+        : html`It goes out encrypted for <strong>${webhook.encryptionKeyName}</strong>; this is what is inside.`,
+    content:
+      dataJson === null
+        ? notice({
+            tone: 'neutral',
+            title: 'The data was erased.',
+            text: html`<p>Somebody asked on ${time(erasedAt)} that what is known of this person be forgotten. What had not been sent by then is not sent any more.</p>`,
+          })
+        : codePanels('Payload', [
+            { label: 'Event data', code: pretty(dataJson) },
+            { label: 'As it is received', code: recordText(delivery, { ...content, dataJson }, webhook) },
+          ]),
+  });
+}
+
+/** The body of a request with this record alone, as the next attempt would write it. */
+function recordText(
+  { offset, createdAt, eventId, eventType, attemptCount, settledAt }: Delivery,
+  { dataJson, correlationId, actorId }: DeliveryContent & { readonly dataJson: string },
+  { id, progress }: Webhook,
+): string {
+  const body = encodeEnvelope({
+    subscriptionId: id,
+    sessionId: progress.sessionId ?? '',
+    attemptNumber: Math.max(attemptCount, 1),
+    records: [{ offset, createdAt, correlationId, messageId: eventId, eventType, actorId, dataJson }],
+    now: settledAt ?? createdAt,
+  });
+  return pretty(Buffer.from(body).toString('utf8'));
+}
+
+function pretty(json: string): string {
+  return JSON.stringify(JSON.parse(json), null, 2);
 }

@@ -1,29 +1,27 @@
 /** `/deliveries`: the list of deliveries with its filters. Selected deliveries can be replayed. */
 import { type Html, html } from '../../http/html.ts';
 import { readPageQuery } from '../../http/paging.ts';
-import { deliveryAddress } from '../../kernel/ids.ts';
+import { deliveryAddress, isUuidV7 } from '../../kernel/ids.ts';
 import { DELIVERIES_EXAMINED_MAX } from '../../kernel/limits/log.ts';
+import { CHOICES_MAX } from '../../kernel/limits/portal.ts';
 import type { DeliveryPage } from '../../store/deliveries.ts';
-import { isReplayable } from '../../webhooks/deliveries.ts';
+import type { Store } from '../../store/store.ts';
+import { type DeliverySearch, isReplayable } from '../../webhooks/deliveries.ts';
 import { isRunnable } from '../../webhooks/lifecycle.ts';
-import type { Delivery } from '../../webhooks/webhook.ts';
-import { ownPath, type PageCall, type PageResult, redirectTo, type View } from '../call.ts';
-import type { PageDependencies } from '../dependencies.ts';
-import type { PageRoute } from '../page.ts';
-import { refusedTo } from '../parts/attempted.ts';
-import { stateBadge } from '../parts/badge.ts';
-import { linkButton, submitButton } from '../parts/button.ts';
-import { listView } from '../parts/list.ts';
-import { notice } from '../parts/notice.ts';
-import { countOf, countText } from '../parts/number.ts';
-import { emptyState, nothingFound, table, withQuery } from '../parts/table.ts';
-import { relativeTime, spanText, time } from '../parts/time.ts';
-import { type Asked, deliveryFilters, DELIVERIES_PATH as PATH, readAsked } from './filter.ts';
+import type { Delivery, DeliveryState } from '../../webhooks/webhook.ts';
+import { ownPath, type PageCall, type PageResult, redirectTo, refusedTo, type View } from '../call.ts';
+import type { PageDependencies, PageRoute } from '../page.ts';
+import { newForm, selectField, textField } from '../parts/fields.ts';
+import { linkButton, submitButton } from '../parts/header.ts';
+import { emptyState, listView, nothingFound, table, withQuery } from '../parts/list.ts';
+import { notice, stateBadge } from '../parts/mark.ts';
+import { countOf, countText, relativeTime, spanText, time } from '../parts/text.ts';
+import { readChoice, readInstant, readText } from '../query.ts';
 
 export function deliveryListPages(dependencies: PageDependencies): PageRoute[] {
   const { pages, services, store } = dependencies;
   return [
-    pages.view(PATH, async (call) => {
+    pages.view(DELIVERIES_PATH, async (call) => {
       const asked = readAsked(call.query);
       const place = asked.searched.kind === 'id' ? await placeOf(dependencies, asked.searched.id) : null;
       if (place !== null) return redirectTo(place);
@@ -33,7 +31,7 @@ export function deliveryListPages(dependencies: PageDependencies): PageRoute[] {
     }),
     pages.page({
       method: 'POST',
-      path: `${PATH}/replay-selected`,
+      path: `${DELIVERIES_PATH}/replay-selected`,
       role: 'operator',
       respond: async ({ form, acting }): Promise<PageResult> => {
         const back = ownPath(form.get('back'));
@@ -53,7 +51,7 @@ const SELECTED_MAX = 200;
 /** The page for an id of a delivery, an attempt or a batch; null for other ids, such as an event's. */
 async function placeOf({ store }: PageDependencies, id: string): Promise<string | null> {
   const address = deliveryAddress(id);
-  if (address !== null && (await store.deliveries.get(address)) !== null) return `${PATH}/${id}`;
+  if (address !== null && (await store.deliveries.get(address)) !== null) return `${DELIVERIES_PATH}/${id}`;
   const attempt = await store.attempts.get(id);
   const records =
     attempt?.firstOffset == null || attempt.lastOffset === null
@@ -62,24 +60,24 @@ async function placeOf({ store }: PageDependencies, id: string): Promise<string 
   if (records === null) return null;
   const first = await store.deliveries.at(records.webhookNumber, records.first);
   if (first === null) return null;
-  if (records.first === records.last) return `${PATH}/${first.id}`;
-  return `${PATH}?${new URLSearchParams({ webhook: first.webhookId, q: `#${records.first}-${records.last}` })}`;
+  if (records.first === records.last) return `${DELIVERIES_PATH}/${first.id}`;
+  return `${DELIVERIES_PATH}?${new URLSearchParams({ webhook: first.webhookId, q: `#${records.first}-${records.last}` })}`;
 }
 
 function deliveriesView(call: PageCall, asked: Asked, page: DeliveryPage, filters: readonly Html[]): View {
   const { query } = call;
   const webhook = asked.filter.webhookId ?? null;
-  const replay = withQuery(`${PATH}/replay`, new URLSearchParams(), { webhook, state: query.get('state') });
+  const replay = withQuery(`${DELIVERIES_PATH}/replay`, new URLSearchParams(), { webhook, state: query.get('state') });
   const actions = [
     linkButton({
-      href: withQuery(`${PATH}/watch`, new URLSearchParams(), { webhook }),
+      href: withQuery(`${DELIVERIES_PATH}/watch`, new URLSearchParams(), { webhook }),
       label: 'Watch live',
       icon: 'play',
     }),
     call.may('operator') ? linkButton({ href: replay, label: 'Send many again', icon: 'replay' }) : null,
   ];
   return listView({
-    ...{ title: 'Deliveries', lead: LEAD, actions, path: PATH, query, filters },
+    ...{ title: 'Deliveries', lead: LEAD, actions, path: DELIVERIES_PATH, query, filters },
     layout: 'delivery-list',
     results: html`${hint(asked)}${deliveryTable(call, asked, page)}`,
     nextCursor: page.next,
@@ -111,7 +109,7 @@ function deliveryTable(call: PageCall, asked: Asked, { items, next }: DeliveryPa
     empty: next === null ? (asked.isFiltered ? nothing(asked) : NOTHING_YET) : GO_ON,
   });
   if (!mayReplay || !items.some(isReplayable)) return shown;
-  return html`<form method="post" action="${PATH}/replay-selected" class="results selection" data-selection data-once>${call.csrf}<input type="hidden" name="back" value="${call.url}">${shown}<div class="selection-bar"><label class="selection-all" hidden><input type="checkbox" data-select-all-boxes> All on this page</label>${submitButton({ label: 'Send the chosen again', kind: 'plain', icon: 'replay' })}<span class="quiet" data-selected role="status"></span></div></form>`;
+  return html`<form method="post" action="${DELIVERIES_PATH}/replay-selected" class="results selection" data-selection data-once>${call.csrf}<input type="hidden" name="back" value="${call.url}">${shown}<div class="selection-bar"><label class="selection-all" hidden><input type="checkbox" data-select-all-boxes> All on this page</label>${submitButton({ label: 'Send the chosen again', kind: 'plain', icon: 'replay' })}<span class="quiet" data-selected role="status"></span></div></form>`;
 }
 
 function choice(delivery: Delivery): Html | null {
@@ -122,10 +120,10 @@ function choice(delivery: Delivery): Html | null {
 
 function row(delivery: Delivery, { now, query }: PageCall): Html[] {
   const { id, eventType, subject, webhookId, webhookName, offset, state, attemptCount, createdAt } = delivery;
-  const ofWebhook = withQuery(PATH, query, { webhook: webhookId, cursor: null });
-  const ofSubject = withQuery(PATH, new URLSearchParams(), { q: subject });
+  const ofWebhook = withQuery(DELIVERIES_PATH, query, { webhook: webhookId, cursor: null });
+  const ofSubject = withQuery(DELIVERIES_PATH, new URLSearchParams(), { q: subject });
   return [
-    html`<a href="${PATH}/${id}">${eventType}</a>${subject === null ? null : html`<span class="cell-hint">about <a class="plain-link" href="${ofSubject}">${subject}</a></span>`}`,
+    html`<a href="${DELIVERIES_PATH}/${id}">${eventType}</a>${subject === null ? null : html`<span class="cell-hint">about <a class="plain-link" href="${ofSubject}">${subject}</a></span>`}`,
     html`<a class="plain-link" href="${ofWebhook}">${webhookName}</a><span class="cell-hint">#${offset}</span>`,
     html`${stateBadge(state)}<span class="cell-hint">${since(delivery, now)}</span>`,
     html`${countText(attemptCount)}`,
@@ -144,11 +142,11 @@ function since({ state, createdAt, settledAt, nextAttemptAt, webhookState }: Del
 }
 
 function nothing({ searched }: Asked): Html {
-  if (searched.kind !== 'id') return nothingFound(PATH, 'deliveries');
+  if (searched.kind !== 'id') return nothingFound(DELIVERIES_PATH, 'deliveries');
   return emptyState({
     title: 'Nothing found',
     text: 'No delivery, event, attempt or batch has this id. An event that no webhook was subscribed to has no deliveries, and what is over is kept for some weeks only.',
-    action: linkButton({ href: PATH, label: 'Show all' }),
+    action: linkButton({ href: DELIVERIES_PATH, label: 'Show all' }),
   });
 }
 
@@ -160,3 +158,86 @@ const GO_ON = emptyState({
   title: 'None so far',
   text: `Among ${countText(DELIVERIES_EXAMINED_MAX)} deliveries that were looked at, none fits. The next page goes on from there.`,
 });
+
+export const DELIVERIES_PATH = '/deliveries';
+const DELIVERY_STATES: readonly DeliveryState[] = ['pending', 'delivered', 'dead', 'discarded'];
+
+const NAMES = ['q', 'webhook', 'state', 'type', 'since', 'until'] as const;
+
+/** The typed search, by its form. */
+type Searched =
+  | { readonly kind: 'nothing' }
+  /** The id of a delivery, an event, an attempt or a batch. */
+  | { readonly kind: 'id'; readonly id: string }
+  | { readonly kind: 'offsets'; readonly first: number; readonly last: number }
+  | { readonly kind: 'subject'; readonly subject: string };
+
+type Asked = { readonly filter: DeliverySearch; readonly searched: Searched; readonly isFiltered: boolean };
+
+/** Throws 400 for invalid times. */
+export function readAsked(query: URLSearchParams): Asked {
+  const webhookId = readText(query, 'webhook');
+  const state = readChoice(query, 'state', DELIVERY_STATES);
+  const eventType = readText(query, 'type');
+  const since = readInstant(query, 'since');
+  const until = readInstant(query, 'until');
+  const searched = readSearched(readText(query, 'q'));
+  return {
+    searched,
+    isFiltered: NAMES.some((name) => readText(query, name) !== null),
+    filter: {
+      ...(webhookId !== null && { webhookId }),
+      ...(state !== null && { state }),
+      ...(eventType !== null && { eventType }),
+      ...(since !== null && { since }),
+      ...(until !== null && { until }),
+      ...(searched.kind === 'id' && { eventId: searched.id }),
+      ...(searched.kind === 'offsets' &&
+        webhookId !== null && { offsets: { first: searched.first, last: searched.last } }),
+      ...(searched.kind === 'subject' && { subject: searched.subject }),
+    },
+  };
+}
+
+function readSearched(text: string | null): Searched {
+  if (text === null) return { kind: 'nothing' };
+  // The message id of Standard Webhooks: msg_ and the id of the batch.
+  const id = text.toLowerCase().replace(/^msg_/, '');
+  if (isUuidV7(id)) return { kind: 'id', id };
+  const [, first, last = first] = /^#?(\d{1,15})(?:\s*[-–]\s*#?(\d{1,15}))?$/.exec(text) ?? [];
+  if (first !== undefined) return { kind: 'offsets', first: Number(first), last: Number(last) };
+  return { kind: 'subject', subject: text };
+}
+
+async function deliveryFilters(store: Store, query: URLSearchParams): Promise<Html[]> {
+  const state = newForm(Object.fromEntries(NAMES.map((name) => [name, query.get(name)])));
+  const types = await store.eventTypes.all();
+  return [
+    textField(state, {
+      name: 'q',
+      label: 'Search',
+      type: 'search',
+      placeholder: 'Event or delivery id, subject, #offset',
+    }),
+    selectField(state, { name: 'webhook', label: 'Webhook', choices: await webhookChoices(store, 'Any webhook') }),
+    selectField(state, {
+      name: 'state',
+      label: 'State',
+      choices: [{ value: '', label: 'Any state' }, ...DELIVERY_STATES.map((value) => ({ value, label: value }))],
+    }),
+    selectField(state, {
+      name: 'type',
+      label: 'Event type',
+      choices: [{ value: '', label: 'Any type' }, ...types.map(({ name }) => ({ value: name, label: name }))],
+    }),
+    textField(state, { name: 'since', label: 'From (UTC)', type: 'datetime-local' }),
+    textField(state, { name: 'until', label: 'Until (UTC)', type: 'datetime-local' }),
+  ];
+}
+
+/** By name; the first choice is none. */
+export async function webhookChoices(store: Store, none: string): Promise<{ value: string; label: string }[]> {
+  const webhooks = await store.webhooks.list('', CHOICES_MAX);
+  const named = webhooks.map(({ id, name }) => ({ value: id, label: name }));
+  return [{ value: '', label: none }, ...named.sort((a, b) => a.label.localeCompare(b.label, 'en'))];
+}

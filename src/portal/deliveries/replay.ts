@@ -1,21 +1,17 @@
 /** `/deliveries/replay`: replaying many records of a webhook. The page first shows how many. */
-
 import { type Html, html } from '../../http/html.ts';
 import { type Refusal, refuseBackwards, refuseField } from '../../kernel/refusal.ts';
 import { isoInstant } from '../../kernel/schemas.ts';
 import type { ReplayInput } from '../../webhooks/webhook-schema.ts';
 import { type PageCall, type PageResult, redirectTo, type View } from '../call.ts';
-import type { PageDependencies } from '../dependencies.ts';
-import type { PageRoute } from '../page.ts';
-import { linkButton, submitButton } from '../parts/button.ts';
-import { selectField, textField } from '../parts/fields.ts';
+import type { PageDependencies, PageRoute } from '../page.ts';
+import { type FormState, newForm, refusedForm, selectField, textField } from '../parts/fields.ts';
 import { errorSummary } from '../parts/form.ts';
-import { type FormState, newForm, refusedForm } from '../parts/form-state.ts';
-import { pageHeader, section } from '../parts/header.ts';
-import { notice } from '../parts/notice.ts';
-import { countOf } from '../parts/number.ts';
+import { linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
+import { notice } from '../parts/mark.ts';
+import { countOf } from '../parts/text.ts';
 import { readChoice, readInstant, readText } from '../query.ts';
-import { DELIVERIES_PATH, webhookChoices } from './filter.ts';
+import { DELIVERIES_PATH, webhookChoices } from './list.ts';
 
 const PATH = `${DELIVERIES_PATH}/replay`;
 const NAMES = ['webhook', 'state', 'since', 'until'] as const;

@@ -7,12 +7,9 @@ import { challengeBody } from '../../wire/challenge.ts';
 import { challengeHeader } from '../../wire/challenge-answer.ts';
 import { pathAndQuery } from '../../wire/signature.ts';
 import type { PageCall } from '../call.ts';
-import { badge } from '../parts/badge.ts';
-import { actionButton } from '../parts/button.ts';
-import { section } from '../parts/header.ts';
-import { notice } from '../parts/notice.ts';
-import { sentence } from '../parts/sentence.ts';
-import { time } from '../parts/time.ts';
+import { actionButton, section } from '../parts/header.ts';
+import { badge, notice } from '../parts/mark.ts';
+import { sentence, time } from '../parts/text.ts';
 
 export function challengeSection(call: PageCall, endpoint: Endpoint): Html {
   const { lastVerification } = endpoint;

@@ -1,20 +1,16 @@
-/** `/endpoints/{id}`: the state of an endpoint, its last challenge, its credentials and its webhooks. */
+/** `/endpoints/{id}`: the state of an endpoint, its last challenge, its credentials, its OAuth settings and its webhooks. */
 import type { OauthTest } from '../../delivery/oauth.ts';
 import { type Html, html } from '../../http/html.ts';
+import { EXPIRY_WARNING_MS } from '../../kernel/limits/limits.ts';
 import { NO_USES, type Uses } from '../../store/directory.ts';
 import { currentApiKey, type Endpoint, signingSecretCreatedAt } from '../../webhooks/endpoint.ts';
 import type { PageCall, View } from '../call.ts';
-import { stateBadge } from '../parts/badge.ts';
-import { actionButton, buttonRow, linkButton } from '../parts/button.ts';
-import { copyable } from '../parts/code.ts';
-import { definitionList } from '../parts/details.ts';
-import { pageHeader, section } from '../parts/header.ts';
-import { notice } from '../parts/notice.ts';
-import { emptyState, table } from '../parts/table.ts';
-import { relativeTime, time } from '../parts/time.ts';
+import { codeBlock, copyable, definitionList } from '../parts/details.ts';
+import { actionButton, buttonRow, linkButton, pageHeader, section, submitButton } from '../parts/header.ts';
+import { emptyState, table } from '../parts/list.ts';
+import { badge, notice, stateBadge, type Tone } from '../parts/mark.ts';
+import { relativeTime, sentence, spanText, time } from '../parts/text.ts';
 import { challengeSection } from './challenge.ts';
-import { oauthSection } from './oauth.ts';
-import { endpointBadges, endpointSentence, endpointWarnings, type Warning, waitsUntil } from './standing.ts';
 
 /** `uses` is null if no webhook sends here. `tested` is the result of an OAuth test just made, or null. */
 export function endpointView(call: PageCall, endpoint: Endpoint, uses: Uses | null, tested: OauthTest | null): View {
@@ -147,4 +143,115 @@ function removal({ id }: Endpoint): Html {
     lead: 'With its API key and its secret. Only where no webhook sends here.',
     content: buttonRow([linkButton({ href: `/endpoints/${id}/delete`, label: 'Delete the endpoint', icon: 'trash' })]),
   });
+}
+
+/** `result` is that of a test just made, or null. */
+export function oauthSection(call: PageCall, endpoint: Endpoint, result: OauthTest | null): Html | null {
+  const { oauthTokenUrl: tokenUrl, oauthClientId: clientId } = endpoint;
+  if (tokenUrl === null || clientId === null) return null;
+  return section({
+    id: 'oauth',
+    title: 'OAuth',
+    lead: 'Requests carry a bearer token from this server in place of a signature.',
+    actions: [call.may('operator') ? testButton(call, endpoint) : null],
+    content: html`<div class="stack">${result === null ? null : resultView(result)}${definitionList([
+      ['Token URL', copyable(tokenUrl, 'token URL')],
+      ['Client id', copyable(clientId, 'client id')],
+      ['Client secret', html`<span class="quiet">kept sealed, never shown</span>`],
+      ['Scopes', endpoint.oauthScopes === null ? null : html`<code>${endpoint.oauthScopes}</code>`],
+      [
+        'A token is good for',
+        `${endpoint.oauthTokenExpirationMinutes ?? 60} minutes`,
+        'Where the server does not say when it expires.',
+      ],
+    ])}</div>`,
+  });
+}
+
+/** The script replaces only this section. */
+function testButton({ csrf }: PageCall, { id, name }: Endpoint): Html {
+  const action = `/endpoints/${id}/test-oauth`;
+  return html`<form method="post" action="${action}" class="inline-form" hx-post="${action}" hx-target="#oauth" hx-swap="outerHTML">${csrf}${submitButton({ label: 'Ask for a token', longLabel: `Ask for a token with the settings of ${name}`, kind: 'plain', icon: 'send' })}</form>`;
+}
+
+function resultView(result: OauthTest): Html {
+  const { issued, error, advice, at, timings } = result;
+  const took = timings.totalMs === null ? '' : ` after ${spanText(timings.totalMs)}`;
+  const verdict = issued
+    ? notice({
+        tone: 'positive',
+        title: `A token came${took}.`,
+        text: 'It was neither kept nor used, and is not shown.',
+      })
+    : notice({ tone: 'negative', title: sentence(error ?? 'no token came'), text: advice ?? '' });
+  const answer =
+    result.responseStatus === null
+      ? null
+      : html`${definitionList([
+          ['Asked', time(at)],
+          [
+            'Status',
+            html`${result.responseStatus === 200 ? badge('positive', '200', 'check') : badge('negative', String(result.responseStatus))}`,
+          ],
+          ['token_type', code(result.tokenType)],
+          ['expires_in', code(result.expiresIn)],
+          ['scope', code(result.scope)],
+        ])}${codeBlock({ code: result.responseBody === '' ? '(empty)' : (result.responseBody ?? ''), label: 'Body of the answer, tokens masked', isWrapped: true })}`;
+  return html`<div class="stack" role="status">${verdict}${answer}</div>`;
+}
+
+function code(text: string | null): Html | null {
+  return text === null ? null : html`<code>${text}</code>`;
+}
+
+export function endpointBadges({ enabled, verified, tokenChallenge }: Endpoint): Html[] {
+  const challenge = verified ? [stateBadge('verified')] : tokenChallenge ? [stateBadge('unverified')] : [];
+  return [stateBadge(enabled ? 'enabled' : 'disabled'), ...challenge];
+}
+
+export function endpointSentence({ enabled, verified, tokenChallenge, enableWhenVerified }: Endpoint): string {
+  if (enabled) return 'Deliveries are sent here.';
+  if (tokenChallenge && !verified) {
+    return enableWhenVerified
+      ? 'Nothing is sent here before it has answered the challenge. A right answer switches it on.'
+      : 'Nothing is sent here. It is switched off, and it has not answered the challenge.';
+  }
+  return 'Nothing is sent here: somebody switched it off. Webhooks that send here do not run.';
+}
+
+export type Warning = {
+  readonly about: 'challenge' | 'state' | 'certificate' | 'rotation';
+  readonly tone: Tone;
+  readonly text: string | Html;
+};
+
+export function endpointWarnings(endpoint: Endpoint, uses: Uses, now: number): Warning[] {
+  const { lastVerification, enabled, clientCertificateExpiresAt: certificateEnds } = endpoint;
+  const warnings: Warning[] = [];
+  const warn = (about: Warning['about'], tone: Tone, text: string | Html): void =>
+    void warnings.push({ about, tone, text });
+  if (lastVerification !== null && !lastVerification.verified)
+    warn('challenge', 'caution', 'The last challenge failed.');
+  if (!enabled && uses.count > 0) {
+    warn(
+      'state',
+      'caution',
+      `${uses.count === 1 ? 'A webhook sends' : `${uses.count} webhooks send`} here and cannot.`,
+    );
+  }
+  if (certificateEnds !== null && certificateEnds <= now) {
+    warn('certificate', 'negative', html`The client certificate has expired (${relativeTime(certificateEnds, now)}).`);
+  } else if (certificateEnds !== null && certificateEnds - now < EXPIRY_WARNING_MS) {
+    warn('certificate', 'caution', html`The client certificate expires ${relativeTime(certificateEnds, now)}.`);
+  }
+  const secretWaits = waitsUntil(endpoint.nextSecretAt, now);
+  if (secretWaits !== null) warn('rotation', 'info', html`A new secret signs from ${time(secretWaits)} on.`);
+  const keyWaits = waitsUntil(endpoint.nextApiKeyAt, now);
+  if (keyWaits !== null) warn('rotation', 'info', html`A new API key is sent from ${time(keyWaits)} on.`);
+  return warnings;
+}
+
+/** The instant if it is in the future, or null. */
+export function waitsUntil(at: number | null, now: number): number | null {
+  return at !== null && at > now ? at : null;
 }

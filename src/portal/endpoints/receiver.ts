@@ -1,16 +1,13 @@
 /** What the receiver needs: URL, API key, secret, and code that verifies deliveries. */
 import { type Html, html } from '../../http/html.ts';
+import { type AssetName, readAsset } from '../../kernel/assets.ts';
 import { currentApiKey, type Endpoint } from '../../webhooks/endpoint.ts';
 import { type PageCall, pathId } from '../call.ts';
-import type { PageDependencies } from '../dependencies.ts';
-import type { PageRoute } from '../page.ts';
-import { linkButton } from '../parts/button.ts';
-import { codePanels, copyable, secretBox } from '../parts/code.ts';
-import { definitionList } from '../parts/details.ts';
-import { pageHeader, section } from '../parts/header.ts';
-import { notice } from '../parts/notice.ts';
+import type { PageDependencies, PageRoute } from '../page.ts';
+import { codePanels, copyable, definitionList, secretBox } from '../parts/details.ts';
+import { linkButton, pageHeader, section } from '../parts/header.ts';
+import { notice } from '../parts/mark.ts';
 import { verifyButton } from './challenge.ts';
-import { receiverCode } from './code.ts';
 
 /** `/endpoints/{id}/receiver`: the same page later, without the secret. */
 export function receiverPage({ pages, services: { endpoints } }: PageDependencies): PageRoute {
@@ -88,4 +85,43 @@ function verifyingCode(): Html {
     lead: html`For TypeScript and JavaScript with the package <code>sallyport-receiver</code>, which does all of it. For other languages the core: whole programs, which answer the challenge, decrypt and unzip as well, are in <code>docs/receivers/</code>, and every rule stands in <code>docs/receive-webhooks.md</code>.`,
     content: codePanels('Verify a delivery', receiverCode()),
   });
+}
+
+type CodeExample = { readonly label: string; readonly code: string };
+
+const PROGRAMS: readonly (readonly [label: string, asset: AssetName, excerpt: (text: string) => string])[] = [
+  ['TypeScript', 'receivers/javascript', firstExample],
+  ['Python', 'receivers/python', markedPart],
+  ['Go', 'receivers/go', markedPart],
+  ['Java', 'receivers/java', markedPart],
+  ['C#', 'receivers/csharp', markedPart],
+  ['PHP', 'receivers/php', markedPart],
+  ['Ruby', 'receivers/ruby', markedPart],
+];
+
+let made: readonly CodeExample[] | null = null;
+
+/** Read at the first use. */
+export function receiverCode(): readonly CodeExample[] {
+  made ??= PROGRAMS.map(([label, asset, excerpt]) => ({ label, code: excerpt(readAsset(asset)) }));
+  return made;
+}
+
+/** The lines between `verify:begin` and `verify:end`, without their common indent. */
+export function markedPart(text: string): string {
+  const lines = text.split('\n');
+  const begin = lines.findIndex((line) => line.includes('verify:begin'));
+  const end = lines.findIndex((line) => line.includes('verify:end'));
+  const part = lines.slice(begin + 1, end);
+  const indents = part.filter((line) => line.trim() !== '').map((line) => /^[ \t]*/.exec(line)?.[0].length ?? 0);
+  const indent = Math.min(...indents);
+  return part
+    .map((line) => line.slice(indent))
+    .join('\n')
+    .trim();
+}
+
+/** The first example of a documentation page: the one for `node:http`. */
+export function firstExample(markdown: string): string {
+  return /```ts\n([\s\S]*?)\n```/.exec(markdown)?.[1] ?? '';
 }

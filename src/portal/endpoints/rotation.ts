@@ -1,11 +1,9 @@
 /** Rotating the secret or the API key of an endpoint, at once or later, so that the receiver can accept both until then. */
-
 import { type Html, html } from '../../http/html.ts';
 import { validate } from '../../kernel/validation.ts';
 import type { Endpoint } from '../../webhooks/endpoint.ts';
 import { rotateApiKeyInput, rotateInput } from '../../webhooks/endpoint-schema.ts';
 import { type PageCall, pathId, redirectTo, type View } from '../call.ts';
-import type { PageDependencies } from '../dependencies.ts';
 import {
   type FieldTable,
   fillForm,
@@ -17,17 +15,16 @@ import {
   titlesOf,
   withoutSecrets,
 } from '../field-table.ts';
-import type { PageDefinition, PageRoute } from '../page.ts';
-import { linkButton } from '../parts/button.ts';
-import { secretBox } from '../parts/code.ts';
+import type { PageDefinition, PageDependencies, PageRoute } from '../page.ts';
+import { secretBox } from '../parts/details.ts';
+import { type FormState, refusedForm } from '../parts/fields.ts';
 import { fieldGroup, moreFields } from '../parts/form.ts';
-import { type FormState, refusedForm } from '../parts/form-state.ts';
-import { pageHeader, section } from '../parts/header.ts';
-import { notice } from '../parts/notice.ts';
-import { time } from '../parts/time.ts';
+import { linkButton, pageHeader, section } from '../parts/header.ts';
+import { notice } from '../parts/mark.ts';
+import { time } from '../parts/text.ts';
 import { recordForm } from '../record-form.ts';
 import { formView } from '../record-pages.ts';
-import { waitsUntil } from './standing.ts';
+import { waitsUntil } from './detail.ts';
 
 export function rotationPages({ pages, results, services: { endpoints } }: PageDependencies): PageRoute[] {
   const secretDone: PageDefinition<PageCall>['respond'] = (call) =>

@@ -1,9 +1,95 @@
-/** A chart over time, and its numbers as a table for screen readers and without the script. */
+/** Charts over time, their period from the URL, and their numbers as a table for screen readers and without the script. */
 import { attributes, type Html, html } from '../../http/html.ts';
-import { table } from './table.ts';
-import { time } from './time.ts';
+import { PERIODS, type Period, type Series } from '../../observe/figures.ts';
+import { readChoice } from '../query.ts';
+import { tabs } from './header.ts';
+import { table, withQuery } from './list.ts';
+import { spanText, time } from './text.ts';
 
-export type Series = {
+/** Per minute, whatever the length of an interval. The last interval counts by its elapsed part, or not at all if that is too short. */
+function perMinute({ points, spanSeconds }: Series, now: number, read: (point: Point) => number): (number | null)[] {
+  return points.map((point) => {
+    const overMs = Math.min(now - point.at, spanSeconds * 1000);
+    return overMs < SHORTEST_MS ? null : rounded((read(point) * 60_000) / overMs);
+  });
+}
+
+type Point = Series['points'][number];
+
+const SHORTEST_MS = 10_000;
+
+function rounded(rate: number): number {
+  return rate < 10 ? Math.round(rate * 100) / 100 : Math.round(rate);
+}
+
+export function deliveriesChart(series: Series, now: number): Html {
+  const { delivered, retried, dead } = series.total;
+  if (delivered + retried + dead === 0) return nothing('Nothing was sent', series);
+  return chart({
+    title: 'Deliveries per minute',
+    times: timesOf(series),
+    isStacked: true,
+    series: [
+      { label: 'Delivered', tone: 'positive', values: perMinute(series, now, ({ delivered }) => delivered) },
+      { label: 'To be tried again', tone: 'caution', values: perMinute(series, now, ({ retried }) => retried) },
+      { label: 'Dead', tone: 'negative', values: perMinute(series, now, ({ dead }) => dead) },
+    ],
+  });
+}
+
+export function latencyChart(series: Series): Html {
+  if (series.total.p50Ms === null) return nothing('No receiver answered', series);
+  return chart({
+    title: 'Time to answer',
+    times: timesOf(series),
+    unit: 'ms',
+    format: spanText,
+    series: [
+      { label: 'Half within', tone: 'accent', values: series.points.map(({ p50Ms }) => p50Ms) },
+      { label: '95 of 100 within', tone: 'caution', values: series.points.map(({ p95Ms }) => p95Ms) },
+    ],
+  });
+}
+
+export function tokensChart(series: Series, now: number): Html {
+  const { tokensIssued, tokensRefused } = series.total;
+  if (tokensIssued + tokensRefused === 0) return nothing('No token was asked for', series);
+  return chart({
+    title: 'Tokens per minute',
+    times: timesOf(series),
+    series: [
+      { label: 'Issued', tone: 'accent', values: perMinute(series, now, ({ tokensIssued }) => tokensIssued) },
+      { label: 'Refused', tone: 'negative', values: perMinute(series, now, ({ tokensRefused }) => tokensRefused) },
+    ],
+  });
+}
+
+function timesOf({ points }: Series): number[] {
+  return points.map(({ at }) => at);
+}
+
+function nothing(what: string, { period }: Series): Html {
+  return html`<p class="quiet">${what} in the last ${period}.</p>`;
+}
+
+const NAMES = Object.keys(PERIODS) as readonly Period[];
+
+/** Default: the last hour. */
+export function readPeriod(query: URLSearchParams): Period {
+  return readChoice(query, 'period', NAMES) ?? 'hour';
+}
+
+/** Links to the same page with another period. */
+export function periodTabs(path: string, query: URLSearchParams, period: Period): Html {
+  const items = NAMES.map((name) => ({
+    href: withQuery(path, query, { period: name === 'hour' ? null : name }),
+    label: `Last ${name}`,
+    isCurrent: name === period,
+  }));
+  return tabs('Period', items);
+}
+
+type ChartSeries = {
   readonly label: string;
   /** `accent`, or the meaning of the series. */
   readonly tone: 'accent' | 'positive' | 'negative' | 'caution' | 'info';
@@ -11,10 +97,10 @@ export type Series = {
   readonly values: readonly (number | null)[];
 };
 
-export type Chart = {
+type Chart = {
   readonly title: string;
   readonly times: readonly number[];
-  readonly series: readonly Series[];
+  readonly series: readonly ChartSeries[];
   /** Stacked areas rather than lines. */
   readonly isStacked?: boolean | undefined;
   /** Formats a number in the table. */
@@ -24,7 +110,7 @@ export type Chart = {
 };
 
 /** The page must set `hasCharts: true`. A morph swap updates the drawing with the new numbers. */
-export function chart({ title, times, series, isStacked = false, format = String, unit }: Chart): Html {
+function chart({ title, times, series, isStacked = false, format = String, unit }: Chart): Html {
   const drawn = { times, series, stacked: isStacked, unit };
   const rows = times.map((at, index) => [
     time(at),

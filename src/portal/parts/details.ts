@@ -1,8 +1,7 @@
-/** The details of a record: definitions, a timeline and figures. */
-import { type Html, type HtmlValue, html } from '../../http/html.ts';
-import { icon } from './icon.ts';
-import { TONE_ICONS, type Tone } from './notice.ts';
-import { time } from './time.ts';
+/** The details of a record: definitions, a timeline and figures; identifiers, code and secrets with a copy button. */
+import { attributes, type Html, type HtmlValue, html } from '../../http/html.ts';
+import { icon, TONE_ICONS, type Tone } from './mark.ts';
+import { time } from './text.ts';
 
 /** A null value shows as a dash. */
 export function definitionList(
@@ -46,4 +45,52 @@ export function figures(
     return html`<div class="figure figure-${tone}"><dt>${name}</dt><dd><span class="figure-value">${value}</span>${hint === undefined ? null : html`<span class="figure-hint">${hint}</span>`}</dd></div>`;
   });
   return html`<dl class="figures">${made}</dl>`;
+}
+
+/** An inline identifier. `shown` shortens a long one; the button copies all of it. */
+export function copyable(text: string, what = 'identifier', shown: string = text): Html {
+  return html`<span class="copyable"><code${attributes({ title: shown === text ? null : text })}>${shown}</code>${copyButton(text, `Copy the ${what}`)}</span>`;
+}
+
+/** Several lines in a box that scrolls. */
+export function codeBlock({
+  code,
+  label,
+  isWrapped = false,
+}: {
+  readonly code: string;
+  /** The accessible name. */
+  readonly label: string;
+  readonly isWrapped?: boolean | undefined;
+}): Html {
+  return html`<figure class="code"><figcaption>${label}${copyButton(code, `Copy: ${label}`)}</figcaption><pre class="${isWrapped ? 'wrapped' : ''}" tabindex="0" aria-label="${label}"><code>${code}</code></pre></figure>`;
+}
+
+/**
+ * A secret that is shown once, in the reply to the form that made it. `note` says what to do with it.
+ */
+export function secretBox({
+  label,
+  value,
+  note,
+}: {
+  readonly label: string;
+  readonly value: string;
+  readonly note: string | Html;
+}): Html {
+  return html`<div class="secret" role="group" aria-label="${label}"><p class="secret-label">${icon('key')}${label}<span class="secret-once">shown this once</span></p><div class="secret-line"><code class="secret-value" data-select-all>${value}</code>${copyButton(value, `Copy the ${label.toLowerCase()}`, 'Copy')}</div><p class="hint">${note}</p></div>`;
+}
+
+/** One example in several languages. The script shows one at a time; without it they follow each other. */
+export function codePanels(label: string, panels: readonly { readonly label: string; readonly code: string }[]): Html {
+  const made = panels.map(
+    (panel) =>
+      html`<div class="panel" data-panel="${panel.label}"><p class="panel-label">${panel.label}</p>${codeBlock({ code: panel.code, label: `${label}: ${panel.label}` })}</div>`,
+  );
+  return html`<div class="panels" data-panels="${label}">${made}</div>`;
+}
+
+/** Hidden without the script, which does the copying. */
+function copyButton(text: string, longLabel: string, label?: string): Html {
+  return html`<button type="button" class="copy" data-copy="${text}" aria-label="${longLabel}" hidden>${icon('copy')}${label === undefined ? null : html`<span>${label}</span>`}</button>`;
 }

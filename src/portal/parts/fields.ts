@@ -1,7 +1,74 @@
-/** Form fields, each with its label, hint and problem. They work without the script. */
+/** Form fields, each with its label, hint and problem, and the state of a form. They work without the script. */
+
 import { attributes, type Html, html } from '../../http/html.ts';
-import type { FormState } from './form-state.ts';
-import { sentence } from './sentence.ts';
+import type { FieldProblem, Refusal } from '../../kernel/refusal.ts';
+import { icon } from './mark.ts';
+import { sentence } from './text.ts';
+
+export type FormState = {
+  /** Every field with its values. */
+  readonly fields: URLSearchParams;
+  /** The value of a field: typed or initial. */
+  value(name: string): string;
+  /** The values of a repeated field: checked boxes, rows. */
+  values(name: string): readonly string[];
+  isChecked(name: string): boolean;
+  /** The problem of a field, or null. A problem of `scopes[2]` or `oauth.tokenUrl` also counts for `scopes` and `oauth`. */
+  problem(name: string): string | null;
+  /** Every problem, for the summary above the form. A refusal without fields is one problem with the name ''. */
+  readonly problems: readonly FieldProblem[];
+  /** The entity tag of the record as shown, sent back as `SEEN_FIELD`; null for a form about no record. */
+  readonly seen: string | null;
+  /** The conflict with another change, or null. */
+  readonly overtaken: Overtaken | null;
+};
+
+/** A form whose record somebody changed before it was sent. */
+export type Overtaken = {
+  /** Fields that differ, by their API names. */
+  readonly differences: readonly FieldDifference[];
+  /** Fields with typed secrets, which are not shown again. */
+  readonly notKept: readonly string[];
+};
+export type FieldDifference = { readonly field: string; readonly yours: unknown; readonly now: unknown };
+
+/** The hidden field with the entity tag of the record as shown. */
+export const SEEN_FIELD = 'seen';
+
+export type Values = Readonly<Record<string, string | number | boolean | readonly string[] | null | undefined>>;
+
+/** A form with initial values. Null and false are empty. */
+export function newForm(values: Values = {}): FormState {
+  const form = new URLSearchParams();
+  for (const [name, value] of Object.entries(values)) {
+    if (Array.isArray(value)) for (const item of value) form.append(name, item);
+    else if (value === true) form.append(name, 'on');
+    else if (value !== null && value !== undefined && value !== false) form.append(name, String(value));
+  }
+  return stateOf(form, []);
+}
+
+/** A refused form with the typed values. */
+export function refusedForm(form: URLSearchParams, refusal: Refusal): FormState {
+  return stateOf(form, refusal.details ?? [{ field: '', problem: refusal.message }]);
+}
+
+function stateOf(form: URLSearchParams, problems: readonly FieldProblem[]): FormState {
+  return {
+    fields: form,
+    value: (name) => form.get(name) ?? '',
+    values: (name) => form.getAll(name),
+    isChecked: (name) => form.has(name),
+    problem: (name) => problems.find(({ field }) => isWithin(field, name))?.problem ?? null,
+    problems,
+    seen: null,
+    overtaken: null,
+  };
+}
+
+function isWithin(field: string, name: string): boolean {
+  return field === name || field.startsWith(`${name}[`) || field.startsWith(`${name}.`);
+}
 
 export type Field = {
   /** The name in the form, from which the element's id is made. */
@@ -133,4 +200,106 @@ export function problemLine(name: string, label: string, problem: string | null)
   return problem === null
     ? null
     : html`<p class="problem" id="${idOf(name)}-problem">${sentence(`${label} ${problem}`)}</p>`;
+}
+
+/** Yes or no. Sent as `on`, or not at all: `form.has(name)`. */
+export function checkbox(form: FormState, options: Omit<Field, 'isRequired'>): Html {
+  const { name, label, hint } = options;
+  const input = attributes({ ...describedBy(form, options), type: 'checkbox', checked: form.isChecked(name) });
+  return html`<div class="field choice"><input${input}><div><label for="${idOf(name)}">${label}</label>${hint === undefined ? null : html`<p class="hint" id="${idOf(name)}-hint">${hint}</p>`}${problemLine(name, label, form.problem(name))}</div></div>`;
+}
+
+type Group = Field & {
+  readonly choices: readonly Choice[];
+  /** Distinguishes groups with the same field name. The group whose key is the name shows the problem. */
+  readonly key?: string | undefined;
+  /** Side by side rather than one below the other; for short words. */
+  readonly isCompact?: boolean | undefined;
+};
+
+/** Any number of choices: `form.getAll(name)`. */
+export function checkboxGroup(form: FormState, options: Group): Html {
+  const chosen = new Set(form.values(options.name));
+  return group(form, options, 'checkbox', (value) => chosen.has(value));
+}
+
+/** Exactly one of a few choices, each with a hint. */
+export function radioGroup(form: FormState, options: Group): Html {
+  const chosen = form.value(options.name);
+  return group(form, options, 'radio', (value) => value === chosen);
+}
+
+function group(
+  form: FormState,
+  { name, label, hint, choices, isCompact, key = name }: Group,
+  type: 'checkbox' | 'radio',
+  isChosen: (value: string) => boolean,
+): Html {
+  const problem = key === name ? form.problem(name) : null;
+  const made = choices.map(({ value, label: text, hint: more, isDisabled }, at) => {
+    const id = `${idOf(key)}-${at}`;
+    const input = attributes({
+      ...{ id, name, type, value, checked: isChosen(value), disabled: isDisabled },
+      'aria-describedby': more === undefined ? null : `${id}-hint`,
+    });
+    return html`<div class="choice"><input${input}><div><label for="${id}">${text}</label>${more === undefined ? null : html`<p class="hint" id="${id}-hint">${more}</p>`}</div></div>`;
+  });
+  const described = attributes({
+    id: idOf(key),
+    'aria-describedby': problem === null ? null : `${idOf(key)}-problem`,
+  });
+  return html`<fieldset class="field field-wide"${described}><legend>${label}</legend>${hint === undefined ? null : html`<p class="hint">${hint}</p>`}<div class="${isCompact === true ? 'choices choices-compact' : 'choices'}">${made}</div>${problemLine(name, label, problem)}</fieldset>`;
+}
+
+export type RowField = { readonly name: string; readonly label: string; readonly placeholder?: string | undefined };
+
+/**
+ * Repeated rows of the same fields, such as headers with a name and a value. Without the script there are `spare` empty rows. The script
+ * adds and removes rows. Empty rows do not count (`readRows`).
+ */
+export function repeatableRows(
+  form: FormState,
+  {
+    name,
+    label,
+    hint,
+    fields,
+    spare = 1,
+    max,
+  }: {
+    /** The name in the API's problems: `customHeaders`. */
+    readonly name: string;
+    readonly label: string;
+    readonly hint?: string | Html | undefined;
+    readonly fields: readonly RowField[];
+    readonly spare?: number | undefined;
+    readonly max?: number | undefined;
+  },
+): Html {
+  const filled = readRows(
+    (field) => form.values(field),
+    fields.map((one) => one.name),
+  );
+  const rows = [...filled, ...Array.from({ length: spare }, (): Record<string, string> => ({}))].slice(0, max);
+  const made = rows.map((row, at) => {
+    const inputs = fields.map(
+      (one) =>
+        html`<label class="row-field"><span>${one.label}</span><input${attributes({ name: one.name, value: row[one.name] ?? '', placeholder: one.placeholder, 'aria-invalid': form.problem(`${name}[${at}]`) === null ? null : 'true', spellcheck: 'false', autocomplete: 'off' })}></label>`,
+    );
+    return html`<div class="row" data-row>${inputs}<button type="button" class="icon-button" data-remove-row aria-label="Remove this row" hidden>${icon('cross')}</button></div>`;
+  });
+  const described = attributes({ id: idOf(name), 'data-max-rows': max });
+  return html`<fieldset class="field field-wide" data-rows${described}><legend>${label} <span class="optional">optional</span></legend>${hint === undefined ? null : html`<p class="hint">${hint}</p>`}<div class="rows">${made}</div><button type="button" class="button button-quiet" data-add-row hidden>${icon('plus')}<span>Add another</span></button>${max === undefined ? null : html`<p class="hint" role="status" data-rows-full hidden>There can be ${max} at most.</p>`}${problemLine(name, label, form.problem(name))}</fieldset>`;
+}
+
+/** The values of repeated rows without the empty rows. `read` is `(name) => form.getAll(name)`. */
+export function readRows(
+  read: (name: string) => readonly string[],
+  names: readonly string[],
+): Record<string, string>[] {
+  const columns = names.map(read);
+  const count = Math.max(0, ...columns.map(({ length }) => length));
+  return Array.from({ length: count }, (_, at) =>
+    Object.fromEntries(names.map((name, column) => [name, columns[column]?.[at]?.trim() ?? ''])),
+  ).filter((row) => Object.values(row).some((text) => text !== ''));
 }

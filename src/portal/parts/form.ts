@@ -1,11 +1,12 @@
-/** Whole forms: the summary of problems, groups of fields, and buttons. Also the filters above a list. */
+/** Whole forms: the summary of problems, groups of fields, and buttons; the page that asks before an action. */
 import { attributes, type Html, html } from '../../http/html.ts';
-import { type ButtonKind, linkButton, submitButton } from './button.ts';
-import { idOf } from './fields.ts';
-import type { FormState } from './form-state.ts';
-import { icon } from './icon.ts';
-import { overtakenNotice, seenField } from './overtaken.ts';
-import { sentence } from './sentence.ts';
+import type { View } from '../call.ts';
+import { value } from './differences.ts';
+import { type FormState, idOf, SEEN_FIELD } from './fields.ts';
+import { type ButtonKind, linkButton, type PageHeader, pageHeader, submitButton } from './header.ts';
+import { table } from './list.ts';
+import { icon } from './mark.ts';
+import { sentence } from './text.ts';
 
 export type Form = {
   readonly action: string;
@@ -69,32 +70,52 @@ export function moreFields(
   return html`<details class="more-fields"${attributes({ open: isOpen })}><summary>${title}</summary><div class="fields">${fields}</div></details>`;
 }
 
-/**
- * Filters above a list: a form that requests the same path with its fields in the query. With the script, every change replaces only the
- * element `target` and updates the URL.
- */
-export function filterForm({
-  path,
-  target,
-  fields,
-  query,
-  submit = 'Filter',
-}: {
-  readonly path: string;
-  /** A selector, such as `#results`. */
-  readonly target: string;
-  readonly fields: readonly Html[];
-  readonly query: URLSearchParams;
-  readonly submit?: string | undefined;
-}): Html {
-  const isFiltered = [...query].some(([name, value]) => name !== 'cursor' && value !== '');
-  const swap = attributes({
-    'hx-get': path,
-    'hx-target': target,
-    'hx-swap': 'outerHTML',
-    'hx-push-url': 'true',
-    'hx-trigger': 'submit, change, input delay:300ms changed',
-    'hx-sync': 'this:replace',
-  });
-  return html`<form method="get" action="${path}" class="filters" role="search" data-leave-out-empty${swap}><div class="filter-fields">${fields}</div><div class="buttons">${submitButton({ label: submit, kind: 'plain', icon: 'search' })}${isFiltered ? linkButton({ href: path, label: 'Clear', kind: 'quiet' }) : null}</div></form>`;
+export type Confirmation = {
+  /** The question: `Delete the endpoint shop?` */
+  readonly title: string;
+  readonly crumbs?: PageHeader['crumbs'];
+  /** The consequences, and that they cannot be undone. */
+  readonly text: string | Html;
+  /** The state of the form about the record. */
+  readonly form?: FormState | undefined;
+  /** Further fields of the form. */
+  readonly fields?: Html | undefined;
+  /** The path of the form; may be the path of the page. */
+  readonly action: string;
+  readonly csrf: Html;
+  /** The label of the button: `Delete the endpoint`. */
+  readonly submit: string;
+  readonly cancel: string;
+};
+
+export function confirmPage({ title, crumbs, text, form, fields, action, csrf, submit, cancel }: Confirmation): View {
+  const content = html`${pageHeader({ title, crumbs })}<div class="section confirm"><div class="section-body">${form === undefined ? null : overtakenNotice(form)}<div class="confirm-text">${text}</div><form method="post" action="${action}" class="form" data-once>${csrf}${form === undefined ? null : seenField(form)}${fields ?? null}<div class="buttons form-buttons">${submitButton({ label: submit, kind: 'danger' })}${linkButton({ href: cancel, label: 'Cancel' })}</div></form></div></div>`;
+  return { title, content };
+}
+
+function seenField({ seen }: FormState): Html | null {
+  return seen === null ? null : html`<input type="hidden" name="${SEEN_FIELD}" value="${seen}">`;
+}
+
+/** Says that nothing was saved, and shows both values of each field that differs. It takes the focus, so that screen readers read it first. */
+function overtakenNotice({ overtaken }: FormState, labels: Readonly<Record<string, string>> = {}): Html | null {
+  if (overtaken === null) return null;
+  const { differences, notKept } = overtaken;
+  const labelOf = (field: string): string => labels[field] ?? labels[field.split('.', 1)[0] ?? ''] ?? field;
+  const typeAgain = notKept.length === 0 ? null : html`<p>Enter again: ${notKept.map(labelOf).join(', ')}.</p>`;
+  return html`<div class="error-summary overtaken"><div role="alert" tabindex="-1" data-focus><p class="notice-title">${icon('warning')}Somebody changed this meanwhile</p><p>${differences.length === 0 ? 'Nothing was done. Look at the current settings before you send this again.' : 'Nothing was saved. Compare the values. If you send this again, yours replace the current ones.'}</p>${typeAgain}</div>${
+    differences.length === 0
+      ? null
+      : table({
+          caption: 'What differs',
+          columns: [{ label: 'Field', kind: 'main' }, { label: 'Yours' }, { label: 'Now' }],
+          rows: differences.map(({ field, yours, now }) => [labelOf(field), cell(yours), cell(now)]),
+          empty: html``,
+        })
+  }</div>`;
+}
+
+/** Lists show one item a line. */
+function cell(of: unknown): Html {
+  return Array.isArray(of) ? html`${of.map((item) => html`<div>${value(item)}</div>`)}` : value(of);
 }

@@ -1,10 +1,9 @@
-/** A list page: filters, one page of results, and the part that the script replaces. */
-import { type Html, html } from '../../http/html.ts';
+/** List pages: filters, tables, which become cards on a narrow screen, their empty states, and the pager. */
+import { attributes, type Html, type HtmlValue, html } from '../../http/html.ts';
 import { readPage, readPageQuery } from '../../http/paging.ts';
 import type { View } from '../call.ts';
-import { filterForm } from './form.ts';
-import { type PageHeader, pageHeader } from './header.ts';
-import { pager } from './table.ts';
+import { linkButton, type PageHeader, pageHeader, submitButton } from './header.ts';
+import { icon } from './mark.ts';
 
 /** `cursor` is null on the first page, `nextCursor` on the last. */
 export type Listed<Item> = {
@@ -50,4 +49,125 @@ export function listView(list: ListView): View {
   const partial = html`<div id="results" class="${layout === undefined ? 'results' : `results ${layout}`}">${results}${pages}</div>`;
   const form = filters.length === 0 ? null : filterForm({ path, target, query, fields: filters, submit });
   return { title, content: html`${pageHeader({ title, lead, actions })}${above}${form}${partial}`, partial };
+}
+
+export type Column = {
+  readonly label: string;
+  /** `main` names the row and leads a card; `number` is right-aligned; `actions` holds buttons and needs no visible heading. */
+  readonly kind?: 'main' | 'text' | 'number' | 'actions' | undefined;
+};
+
+export type Table = {
+  /** The accessible name. */
+  readonly caption: string;
+  readonly columns: readonly Column[];
+  /** One cell for each column. */
+  readonly rows: readonly (readonly HtmlValue[])[];
+  /** Shown instead of an empty table; `emptyState` or `nothingFound`. */
+  readonly empty: Html;
+};
+
+export function table({ caption, columns, rows, empty }: Table): Html {
+  if (rows.length === 0) return empty;
+  const heads = columns.map(({ label, kind = 'text' }) => {
+    const name = kind === 'actions' ? html`<span class="visually-hidden">${label}</span>` : label;
+    return html`<th scope="col" class="cell-${kind}">${name}</th>`;
+  });
+  // Explicit roles, because the card layout would remove them.
+  const lines = rows.map((cells) => {
+    const made = columns.map(({ label, kind = 'text' }, at) => {
+      const element = cells[at] ?? null;
+      return kind === 'main'
+        ? html`<th scope="row" role="rowheader" class="cell-main"><div class="cell">${element}</div></th>`
+        : html`<td role="cell" class="cell-${kind}" data-label="${label}"><div class="cell">${element}</div></td>`;
+    });
+    return html`<tr role="row">${made}</tr>`;
+  });
+  return html`<div class="table-box" tabindex="0" role="region" aria-label="${caption}"><table role="table"><caption class="visually-hidden">${caption}</caption><thead><tr>${heads}</tr></thead><tbody>${lines}</tbody></table></div>`;
+}
+
+/** For a list without entries: its purpose and the first step. */
+export function emptyState({
+  title,
+  text,
+  action = null,
+}: {
+  readonly title: string;
+  readonly text: string | Html;
+  readonly action?: Html | null;
+}): Html {
+  return html`<div class="empty"><h2>${title}</h2><div class="empty-text">${text}</div>${action}</div>`;
+}
+
+/** For filters without results. */
+export function nothingFound(path: string, what: string): Html {
+  return html`<div class="empty"><h2>Nothing found</h2><p class="empty-text">No ${what} fit these filters.</p><p><a href="${path}">Show all</a></p></div>`;
+}
+
+/**
+ * Links to the first and the next page, because cursors only lead forward. `query` is that of the page; its filters stay. With `target`
+ * the script replaces that element alone.
+ */
+export function pager({
+  path,
+  query,
+  nextCursor,
+  target,
+}: {
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly nextCursor: string | null;
+  readonly target?: string | undefined;
+}): Html | null {
+  const isFirst = !query.has('cursor');
+  if (isFirst && nextCursor === null) return null;
+  const swap = (href: string): Html | null =>
+    target === undefined
+      ? null
+      : attributes({ 'hx-get': href, 'hx-target': target, 'hx-swap': 'outerHTML', 'hx-push-url': 'true' });
+  const first = withQuery(path, query, { cursor: null });
+  const next = withQuery(path, query, { cursor: nextCursor });
+  return html`<nav class="pager" aria-label="Pages">${isFirst ? html`<span></span>` : html`<a class="button button-plain" href="${first}"${swap(first)}>${icon('previous')}<span>First page</span></a>`}${nextCursor === null ? html`<span class="quiet">End of the list</span>` : html`<a class="button button-plain" href="${next}"${swap(next)} rel="next"><span>Next page</span>${icon('next')}</a>`}</nav>`;
+}
+
+/** The URL with changes to its query; null removes a parameter. Empty values are omitted. */
+export function withQuery(
+  path: string,
+  query: URLSearchParams,
+  changes: Readonly<Record<string, string | null>>,
+): string {
+  const kept = new URLSearchParams([...query].filter(([name, value]) => !Object.hasOwn(changes, name) && value !== ''));
+  for (const [name, value] of Object.entries(changes)) if (value !== null && value !== '') kept.set(name, value);
+  const text = kept.toString();
+  return text === '' ? path : `${path}?${text}`;
+}
+
+/**
+ * Filters above a list: a form that requests the same path with its fields in the query. With the script, every change replaces only the
+ * element `target` and updates the URL.
+ */
+function filterForm({
+  path,
+  target,
+  fields,
+  query,
+  submit = 'Filter',
+}: {
+  readonly path: string;
+  /** A selector, such as `#results`. */
+  readonly target: string;
+  readonly fields: readonly Html[];
+  readonly query: URLSearchParams;
+  readonly submit?: string | undefined;
+}): Html {
+  const isFiltered = [...query].some(([name, value]) => name !== 'cursor' && value !== '');
+  const swap = attributes({
+    'hx-get': path,
+    'hx-target': target,
+    'hx-swap': 'outerHTML',
+    'hx-push-url': 'true',
+    'hx-trigger': 'submit, change, input delay:300ms changed',
+    'hx-sync': 'this:replace',
+  });
+  return html`<form method="get" action="${path}" class="filters" role="search" data-leave-out-empty${swap}><div class="filter-fields">${fields}</div><div class="buttons">${submitButton({ label: submit, kind: 'plain', icon: 'search' })}${isFiltered ? linkButton({ href: path, label: 'Clear', kind: 'quiet' }) : null}</div></form>`;
 }

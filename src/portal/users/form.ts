@@ -4,11 +4,9 @@ import type { Constraints, User } from '../../access/user.ts';
 import { html } from '../../http/html.ts';
 import { Refusal } from '../../kernel/refusal.ts';
 import { type FieldTable, type FormField, oneOf, text } from '../field-table.ts';
-import { radioGroup } from '../parts/choices.ts';
-import { textArea } from '../parts/fields.ts';
-import { type FormState, refusedForm } from '../parts/form-state.ts';
-import { permissionChoices } from '../parts/permission-choices.ts';
-import { ROLE_TEXTS } from './list.ts';
+import { permissionChoices } from '../parts/catalogue-choices.ts';
+import { type FormState, radioGroup, refusedForm, textArea } from '../parts/fields.ts';
+import { ROLE_TEXTS } from './views.ts';
 
 export function userFields(_before: User | null, products: readonly ApiProduct[]): FieldTable {
   return {

@@ -4,19 +4,15 @@ import type { User } from '../../access/user.ts';
 import { userReader } from '../../access/users.ts';
 import { html } from '../../http/html.ts';
 import { Refusal, refuseField } from '../../kernel/refusal.ts';
-import { type PageCall, pathId, redirectTo, type View } from '../call.ts';
-import type { PageDependencies } from '../dependencies.ts';
-import type { PageRoute } from '../page.ts';
-import { attempted, refusedTo } from '../parts/attempted.ts';
-import { linkButton } from '../parts/button.ts';
-import { secretBox } from '../parts/code.ts';
-import { pageHeader, section } from '../parts/header.ts';
-import { notice } from '../parts/notice.ts';
-import { relativeTime } from '../parts/time.ts';
+import { attempted, type PageCall, pathId, redirectTo, refusedTo, type View } from '../call.ts';
+import type { PageDependencies, PageRoute } from '../page.ts';
+import { secretBox } from '../parts/details.ts';
+import { linkButton, pageHeader, section } from '../parts/header.ts';
+import { notice } from '../parts/mark.ts';
+import { relativeTime } from '../parts/text.ts';
 import { recordPages, removalPages } from '../record-pages.ts';
-import { userView } from './detail.ts';
 import { refusedUserForm, userFields } from './form.ts';
-import { userListPage } from './list.ts';
+import { userListPage, userView } from './views.ts';
 
 const LIST = { href: '/users', label: 'Users' };
 

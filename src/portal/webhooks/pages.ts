@@ -1,5 +1,4 @@
 /** The pages of webhooks: the list, one webhook with its actions, and its forms. */
-
 import type { AttemptRecord } from '../../delivery/batch.ts';
 import { type Html, html } from '../../http/html.ts';
 import { CHOICES_MAX, DEAD_COUNTED_BATCHES, STATES_SHOWN } from '../../kernel/limits/portal.ts';
@@ -7,20 +6,16 @@ import { Refusal } from '../../kernel/refusal.ts';
 import type { WebhookListing } from '../../store/directory.ts';
 import type { Webhook } from '../../webhooks/webhook.ts';
 import { webhookReader } from '../../webhooks/webhook-schema.ts';
-import { type PageCall, pathId, type Redirect, redirectTo, type View } from '../call.ts';
-import type { PageDependencies } from '../dependencies.ts';
-import { webhookActivity } from '../live/webhook.ts';
-import type { PageRoute } from '../page.ts';
-import { attempted, refusedTo } from '../parts/attempted.ts';
-import { linkButton } from '../parts/button.ts';
-import { pageHeader } from '../parts/header.ts';
-import { countOf } from '../parts/number.ts';
-import { sentence } from '../parts/sentence.ts';
+import { attempted, type PageCall, pathId, type Redirect, redirectTo, refusedTo, type View } from '../call.ts';
+import type { PageDependencies, PageRoute } from '../page.ts';
+import { linkButton, pageHeader } from '../parts/header.ts';
+import { countOf, sentence } from '../parts/text.ts';
 import { recordPages, removalPages } from '../record-pages.ts';
-import { testSection } from './attempt.ts';
+import { testSection, webhookActivity } from './activity.ts';
 import {
   type DeadRecords,
   deadCount,
+  historySection,
   removalSection,
   settingsSection,
   statusRegion,
@@ -28,10 +23,8 @@ import {
   type WebhookFigures,
   webhookHeader,
 } from './detail.ts';
-import { encryptionRule, patternsOf } from './events.ts';
-import { webhookFields, webhookLayout, webhookSettings } from './form.ts';
+import { encryptionRule, patternsOf, webhookFields, webhookLayout, webhookSettings } from './form.ts';
 import { webhookListPage } from './list.ts';
-import { historySection } from './state.ts';
 
 export function webhookPages(dependencies: PageDependencies): PageRoute[] {
   const { pages, services, store, clock, testDelivery, hasPage } = dependencies;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { challengeAdvice, withoutCode } from '../../../src/portal/endpoints/challenge.ts';
-import { firstExample, markedPart, receiverCode } from '../../../src/portal/endpoints/code.ts';
-import { endpointSentence, endpointWarnings } from '../../../src/portal/endpoints/standing.ts';
+import { endpointSentence, endpointWarnings } from '../../../src/portal/endpoints/detail.ts';
+import { firstExample, markedPart, receiverCode } from '../../../src/portal/endpoints/receiver.ts';
 import { NO_USES } from '../../../src/store/directory.ts';
 import type { Endpoint } from '../../../src/webhooks/endpoint.ts';
 import { makeEndpoint, openTestServices } from '../../support/services.ts';

@@ -5,9 +5,9 @@ import { parseRepeatedForm } from '../../../src/http/request.ts';
 import { JSON_DEPTH_MAX, RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../../../src/kernel/limits/limits.ts';
 import { isDeeperThan, mergePatch } from '../../../src/kernel/validation.ts';
 import { endpointFields, usedSettings } from '../../../src/portal/endpoints/form.ts';
-import { eventTypeFields, patchBetween, schemaPatch } from '../../../src/portal/event-types/form.ts';
+import { eventTypeFields, patchBetween, schemaPatch } from '../../../src/portal/event-types.ts';
 import { readForm, readPatch } from '../../../src/portal/field-table.ts';
-import { PRODUCT_FIELDS } from '../../../src/portal/products/form.ts';
+import { PRODUCT_FIELDS } from '../../../src/portal/products.ts';
 import { webhookFields } from '../../../src/portal/webhooks/form.ts';
 import { refused } from '../../support/refusals.ts';
 

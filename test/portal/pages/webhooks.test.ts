@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { html } from '../../../src/http/html.ts';
 import { NO_TIMINGS } from '../../../src/outbound/outcome.ts';
-import { testSection } from '../../../src/portal/webhooks/attempt.ts';
-import { encryptionRule } from '../../../src/portal/webhooks/events.ts';
-import { historySection, stateNotice, stateSentence } from '../../../src/portal/webhooks/state.ts';
+import { testSection } from '../../../src/portal/webhooks/activity.ts';
+import { historySection, stateNotice, stateSentence } from '../../../src/portal/webhooks/detail.ts';
+import { encryptionRule } from '../../../src/portal/webhooks/form.ts';
 import type { Progress, Webhook } from '../../../src/webhooks/webhook.ts';
 import { makeEventType, makeWebhook, openTestServices } from '../../support/services.ts';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Refusal } from '../../../src/kernel/refusal.ts';
+import { refusedForm } from '../../../src/portal/parts/fields.ts';
 import { errorSummary } from '../../../src/portal/parts/form.ts';
-import { refusedForm } from '../../../src/portal/parts/form-state.ts';
-import { sentence } from '../../../src/portal/parts/sentence.ts';
+import { sentence } from '../../../src/portal/parts/text.ts';
 import { refusalView } from '../../../src/portal/refusal-page.ts';
 
 describe('a reason as a sentence', () => {

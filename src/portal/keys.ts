@@ -1,0 +1,263 @@
+/** The pages of PGP keys: the list with a chart of expiries, one key, importing, changing and deleting. */
+import { type Html, html } from '../http/html.ts';
+import { EXPIRY_WARNING_DAYS } from '../kernel/limits/housekeeping.ts';
+import { EXPIRIES_SHOWN } from '../kernel/limits/portal.ts';
+import { NO_USES, type Uses } from '../store/directory.ts';
+import type { Expiry } from '../store/housekeeping.ts';
+import { keyReader } from '../webhooks/keys.ts';
+import type { PgpKey } from '../webhooks/webhook.ts';
+import { type PageCall, pathId, redirectTo, type View } from './call.ts';
+import { type FieldTable, lines, text } from './field-table.ts';
+import type { PageDependencies, PageRoute } from './page.ts';
+import { codeBlock, copyable, definitionList } from './parts/details.ts';
+import { refusedForm } from './parts/fields.ts';
+import { linkButton, pageHeader, section } from './parts/header.ts';
+import { emptyState, listView, nothingFound, readListed, table } from './parts/list.ts';
+import { badge, icon, notice, stateBadge } from './parts/mark.ts';
+import { relativeTime, time } from './parts/text.ts';
+import { recordPages, removalPages, usesList } from './record-pages.ts';
+
+const LIST = { href: '/keys', label: 'Keys' };
+
+export function keyPages(dependencies: PageDependencies): PageRoute[] {
+  const { pages, services, store } = dependencies;
+  const { keys } = services;
+  const found = (call: PageCall): Promise<PgpKey> => keys.get(pathId(call));
+  const usesOf = async (name: string): Promise<Uses | null> => (await store.uses.ofKeys([name])).get(name) ?? null;
+  const entity = { list: LIST, noun: 'key', nameOf: ({ name }: PgpKey) => name, administration: keys };
+  return [
+    keyListPage(dependencies),
+    ...recordPages(pages, {
+      ...entity,
+      reader: keyReader,
+      choices: async () => null,
+      fields: keyFields,
+      layout: ({ group }) => group('The key', null, 'name', 'publicKey'),
+      refused: (typed, refusal) => refusedForm(withoutPrivateKey(typed), refusal),
+      creation: {
+        title: 'Import a key',
+        lead: 'The public half of a key pair that the customer made. The private half stays with the customer.',
+        submit: 'Import the key',
+        respond: async ({ acting }, input) => {
+          const { id, name } = await keys.create(input, acting);
+          return redirectTo(`/keys/${id}`, `The key ${name} is imported. Webhooks can name it now.`);
+        },
+      },
+      change: { done: ({ name }) => `The key ${name} is saved.` },
+    }),
+    pages.view('/keys/{id}', async (call) => {
+      const key = await found(call);
+      return keyView(call, key, await usesOf(key.name));
+    }),
+    ...removalPages(pages, entity, {
+      text: () => 'Nothing can be encrypted for it any more. The customer, who has it, can give it to you again.',
+      uses: ({ name }) => usesOf(name),
+      used: {
+        all: ({ name }) => listOf(name),
+        remedy: 'Have them encrypt for another key first, or delete them.',
+      },
+    }),
+  ];
+}
+
+function keyFields(before: PgpKey | null): FieldTable {
+  return {
+    name: text({
+      label: 'Name',
+      isRequired: true,
+      isCode: true,
+      placeholder: 'customer-2027',
+      hint: 'Webhooks refer to it, and receivers see it in X-PGP-Key-Name: letters, digits, dots, dashes, underscores.',
+    }),
+    publicKey: lines({
+      label: 'Public key',
+      isRequired: true,
+      isCode: true,
+      rows: 12,
+      placeholder: '-----BEGIN PGP PUBLIC KEY BLOCK-----',
+      takesFile: '.asc,.pgp,.gpg,.txt',
+      hint:
+        before === null
+          ? 'In ASCII armor. It has to be able to encrypt; RSA needs 2048 bits or more.'
+          : 'The same key with a later end, or another one: retries are encrypted for what stands here.',
+    }),
+  };
+}
+
+/** A private key that was pasted by mistake is not shown again. */
+function withoutPrivateKey(typed: URLSearchParams): URLSearchParams {
+  const form = new URLSearchParams(typed);
+  if (form.get('publicKey')?.includes('PRIVATE KEY')) form.delete('publicKey');
+  return form;
+}
+
+function listOf(name: string): string {
+  return `/webhooks?key=${encodeURIComponent(name)}`;
+}
+
+function keyView(call: PageCall, key: PgpKey, uses: Uses | null): View {
+  const { id, name, fingerprint, algorithm, expiresAt, publicKey, createdAt } = key;
+  const manages = call.may('administrator');
+  const content = html`${pageHeader({
+    title: name,
+    crumbs: [LIST],
+    lead: 'A PGP public key. Compare the fingerprint with its owner, on another way than the key came.',
+    actions: manages
+      ? [
+          linkButton({ href: `/keys/${id}/delete`, label: 'Delete', icon: 'trash' }),
+          linkButton({ href: `/keys/${id}/edit`, label: 'Change', icon: 'edit' }),
+        ]
+      : [],
+  })}${expiryNotice(expiresAt, call.now, uses)}${section({
+    title: 'The key',
+    content: definitionList([
+      [
+        'Fingerprint',
+        html`<span class="fingerprint">${copyable(fingerprint, 'fingerprint', grouped(fingerprint))}</span>`,
+      ],
+      ['Algorithm', html`<code>${algorithm}</code>`],
+      ['Expires', expiresAt === null ? 'never' : html`${time(expiresAt)} (${relativeTime(expiresAt, call.now)})`],
+      [
+        'Webhooks',
+        uses === null ? html`<span class="quiet">none encrypts for it</span>` : usesList(uses, listOf(name)),
+      ],
+      ['Imported', time(createdAt)],
+    ]),
+  })}${codeBlock({ code: publicKey, label: 'Public key, in ASCII armor' })}`;
+  return { title: name, content };
+}
+
+function expiryNotice(expiresAt: number | null, now: number, uses: Uses | null): Html | null {
+  if (expiresAt === null || expiryTone(expiresAt, now) === 'positive') return null;
+  const remedy = 'Ask its owner for the key with a later end, or for another, and change this one or the webhooks.';
+  if (expiresAt > now)
+    return notice({
+      tone: 'caution',
+      title: 'It expires soon.',
+      text: `Webhooks that use it will stop then. ${remedy}`,
+    });
+  return notice({
+    tone: 'negative',
+    title: 'It has expired.',
+    text: `${uses === null ? 'Nothing can be encrypted for it.' : 'Webhooks that use it do not run.'} ${remedy}`,
+  });
+}
+
+const PATH = '/keys';
+
+function keyListPage({ pages, services: { keys }, store }: PageDependencies): PageRoute {
+  return pages.view(PATH, async (call) => {
+    const { query, now } = call;
+    const { items, cursor, nextCursor } = await readListed(
+      query,
+      (after, limit) => keys.list(after ?? '', limit),
+      ({ id }) => id,
+    );
+    const uses = await store.uses.ofKeys(items.map(({ name }) => name));
+    const expiries = await store.expiry.all(EXPIRIES_SHOWN);
+    const isEmpty = items.length === 0 && cursor === null;
+    return listView({
+      title: 'Keys',
+      lead: 'PGP public keys of customers. Whatever goes out through a webhook that names one can be read with its private half alone.',
+      actions: [call.may('administrator') && !isEmpty ? importButton() : null],
+      ...{ path: PATH, query, nextCursor },
+      above: expiries.length === 0 ? null : timelineSection(expiries, now),
+      results: keyTable(call, items, uses),
+    });
+  });
+}
+
+function timelineSection(expiries: Parameters<typeof expiryTimeline>[0], now: number): Html {
+  return section({
+    title: 'What expires',
+    lead: 'Keys, and the client certificates of endpoints. 30, 7 and 1 days before, there is a warning in the log and an event webhook.key_expiring. With an expired key nothing is sent.',
+    content: expiryTimeline(expiries, now),
+  });
+}
+
+function keyTable(call: PageCall, keys: readonly PgpKey[], uses: ReadonlyMap<string, Uses>): Html {
+  return table({
+    caption: 'Keys',
+    columns: [
+      { label: 'Name', kind: 'main' },
+      { label: 'Fingerprint' },
+      { label: 'Algorithm' },
+      { label: 'Expires' },
+      { label: 'Webhooks' },
+    ],
+    rows: keys.map(({ id, name, fingerprint, algorithm, expiresAt }) => [
+      html`<a href="${PATH}/${id}">${name}</a>`,
+      copyable(fingerprint, 'fingerprint', `… ${grouped(fingerprint.slice(-16))}`),
+      html`<code>${algorithm}</code>`,
+      expiryCell(expiresAt, call.now),
+      usesList(uses.get(name) ?? NO_USES, `/webhooks?key=${encodeURIComponent(name)}`),
+    ]),
+    empty: call.query.has('cursor') ? nothingFound(PATH, 'keys') : firstKey(call),
+  });
+}
+
+/** In groups of four digits, which are easier to compare. */
+function grouped(fingerprint: string): string {
+  return fingerprint.replace(/(.{4})(?=.)/g, '$1 ');
+}
+
+function expiryCell(expiresAt: number | null, now: number): Html {
+  if (expiresAt === null) return html`<span class="quiet">never</span>`;
+  if (expiresAt <= now)
+    return html`${stateBadge('expired')} <span class="cell-hint">${relativeTime(expiresAt, now)}</span>`;
+  const tone = expiryTone(expiresAt, now);
+  return tone === 'positive'
+    ? relativeTime(expiresAt, now)
+    : html`${badge(tone, 'expiring', 'clock')} <span class="cell-hint">${relativeTime(expiresAt, now)}</span>`;
+}
+
+function firstKey(call: PageCall): Html {
+  return emptyState({
+    title: 'Nothing is encrypted yet',
+    text: html`<p>Employee events, and every event type that says so, go out encrypted or not at all. The customer makes a PGP key pair, keeps the private half and gives you the public one, which you import here. A webhook names the key that its records are encrypted for.</p><p>The customer makes one with <code>gpg --quick-generate-key</code> and exports it with <code>gpg --armor --export</code>.</p>`,
+    action: call.may('administrator') ? importButton() : html`<p class="quiet">An administrator can import one.</p>`,
+  });
+}
+
+function importButton(): Html {
+  return linkButton({ href: `${PATH}/new`, label: 'Import a key', kind: 'primary', icon: 'plus' });
+}
+
+const DAY_MS = 86_400_000;
+/** The length of the axis. A later expiry fills the whole bar. */
+const SPAN_MS: number = 365 * DAY_MS;
+const MARKS: readonly string[] = ['today', '3 months', '6 months', '9 months', 'a year'];
+const WARNED_MS: number = Math.max(...EXPIRY_WARNING_DAYS) * DAY_MS;
+const URGENT_MS: number = 7 * DAY_MS;
+
+/** The tone by the time until expiry. */
+export function expiryTone(expiresAt: number, now: number): 'negative' | 'caution' | 'positive' {
+  const left = expiresAt - now;
+  return left <= URGENT_MS ? 'negative' : left <= WARNED_MS ? 'caution' : 'positive';
+}
+
+/** Every bar has its text beside it. */
+function expiryTimeline(expiries: readonly Expiry[], now: number): Html {
+  const rows = expiries.map((expiry) => {
+    const { kind, id, name, expiresAt } = expiry;
+    const href = kind === 'key' ? `/keys/${id}` : `/endpoints/${id}#credentials`;
+    const what = kind === 'key' ? 'key' : 'client certificate of';
+    return html`<li class="expiry expiry-${expiryTone(expiresAt, now)}"><span class="expiry-name"><span class="expiry-kind">${icon(kind === 'key' ? 'key' : 'endpoint')}<span class="visually-hidden">${what} </span></span><a href="${href}">${name}</a></span>${bar(expiresAt, now)}<span class="expiry-when">${expiresAt <= now ? 'expired ' : ''}${relativeTime(expiresAt, now)}</span></li>`;
+  });
+  const marks = MARKS.map((mark) => html`<span>${mark}</span>`);
+  return html`<div class="expiries"><div class="expiry-marks" aria-hidden="true"><p class="expiry-scale">${marks}</p></div><ol>${rows}</ol></div>`;
+}
+
+const WIDTH = 400;
+const HEIGHT = 10;
+
+function bar(expiresAt: number, now: number): Html {
+  const left = Math.min(Math.max(expiresAt - now, 0), SPAN_MS);
+  const length = Math.max(Math.round((left / SPAN_MS) * WIDTH), left === 0 ? 0 : 3);
+  const marks = [1, 2, 3].map((quarter) => {
+    const x = (WIDTH / 4) * quarter;
+    return html`<line class="expiry-mark" x1="${x}" y1="0" x2="${x}" y2="${HEIGHT}"/>`;
+  });
+  const warned = Math.round((WARNED_MS / SPAN_MS) * WIDTH);
+  return html`<svg class="expiry-bar" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true" focusable="false"><rect class="expiry-track" width="${WIDTH}" height="${HEIGHT}"/><rect class="expiry-left" width="${length}" height="${HEIGHT}"/>${marks}<line class="expiry-warned" x1="${warned}" y1="0" x2="${warned}" y2="${HEIGHT}"/></svg>`;
+}

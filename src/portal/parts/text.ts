@@ -1,0 +1,81 @@
+/**
+ * Words for numbers, instants, durations and reasons. Without the script instants are in UTC; with it in the user's time zone, and UTC on
+ * hover.
+ */
+import { type Html, html } from '../../http/html.ts';
+
+/** `2026-11-21 05:00:00 UTC`; null: an em dash. */
+export function time(at: number | null): Html {
+  if (at === null) return html`<span class="quiet">–</span>`;
+  const iso = new Date(at).toISOString();
+  const utc = `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;
+  return html`<time datetime="${iso}" title="${utc}" data-local="instant">${utc}</time>`;
+}
+
+/** A relative time: `3 minutes ago`, `in 2 days`. The script keeps it up to date. */
+export function relativeTime(at: number | null, now: number): Html {
+  if (at === null) return html`<span class="quiet">never</span>`;
+  const iso = new Date(at).toISOString();
+  const utc = `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;
+  return html`<time datetime="${iso}" title="${utc}" data-local="relative">${relativeText(at - now)}</time>`;
+}
+
+/** A difference as text; negative is in the past. */
+export function relativeText(ms: number): string {
+  const size = Math.abs(ms);
+  if (size < 5000) return 'now';
+  const [unit, length] = UNITS.find(([, length]) => size >= length) ?? (['second', 1000] as const);
+  const count = Math.floor(size / length);
+  const words = `${count} ${unit}${count === 1 ? '' : 's'}`;
+  return ms < 0 ? `${words} ago` : `in ${words}`;
+}
+
+const UNITS = [
+  ['year', 365 * 86_400_000],
+  ['month', 30 * 86_400_000],
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+  ['second', 1000],
+] as const;
+
+/** A duration: `850 ms`, `1.2 s`, `5 min`, `2 h 30 min`, `3 d`. */
+export function spanText(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${Number((ms / 1000).toFixed(1))} s`;
+  const minutes = Math.round(ms / 60_000);
+  if (minutes < 60) return `${minutes} min`;
+  const [days, hours, rest] = [Math.floor(minutes / 1440), Math.floor((minutes % 1440) / 60), minutes % 60];
+  const parts = [
+    days > 0 ? `${days} d` : '',
+    hours > 0 ? `${hours} h` : '',
+    rest > 0 && days === 0 ? `${rest} min` : '',
+  ];
+  return parts.filter((part) => part !== '').join(' ');
+}
+
+/** Numbers as text. */
+
+/** `12,345`, for integers. `toLocaleString` would cost 20 ms at the start of the program. */
+export function countText(count: number): string {
+  return String(count).replace(/\B(?=(?:\d{3})+$)/g, ',');
+}
+
+/** `12,345 records`, `1 record`; `none` for 0 if given. */
+export function countOf(count: number, noun: string, none?: string, plural = `${noun}s`): string {
+  if (count === 0 && none !== undefined) return none;
+  return `${countText(count)} ${count === 1 ? noun : plural}`;
+}
+
+/** A share from 0 to 1: `99.9 %`. Never rounded up to 100 %. */
+export function shareText(share: number): string {
+  return `${(Math.floor(share * 1000) / 10).toFixed(share === 1 ? 0 : 1)} %`;
+}
+
+/** Makes a sentence of the reason of a refusal or an outcome. */
+
+/** Begins with a capital letter and ends with a full stop. A header name at the beginning stays as it is. */
+export function sentence(text: string): string {
+  const first = /^x-/.test(text) ? 'x' : text.slice(0, 1).toUpperCase();
+  return `${first}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
+}

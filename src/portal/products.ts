@@ -1,0 +1,264 @@
+/** The pages of API products: their scopes, and the rules that say which request needs which scope. */
+
+import type { Application } from '../access/application.ts';
+import type { ApiProduct } from '../access/catalogue.ts';
+import { productReader } from '../access/products.ts';
+import { type Html, html } from '../http/html.ts';
+import { RULES_PER_PRODUCT_MAX, SCOPES_PER_PRODUCT_MAX } from '../kernel/limits/limits.ts';
+import { type PageCall, pathId, redirectTo, type View } from './call.ts';
+import { type FieldTable, type FormField, rows, text } from './field-table.ts';
+import type { PageDependencies, PageRoute } from './page.ts';
+import { opens } from './parts/catalogue-choices.ts';
+import { copyable, definitionList } from './parts/details.ts';
+import type { FormState } from './parts/fields.ts';
+import { buttonRow, linkButton, pageHeader, section } from './parts/header.ts';
+import { emptyState, table } from './parts/list.ts';
+import { badge, stateBadge } from './parts/mark.ts';
+import { time } from './parts/text.ts';
+import { recordPages, removalPages } from './record-pages.ts';
+
+const LIST = { href: '/products', label: 'API products' };
+const LEAD = 'Its rules are applied to every request, here and behind your proxy.';
+
+export function productPages(dependencies: PageDependencies): PageRoute[] {
+  const { pages, services, store } = dependencies;
+  const { products } = services;
+  const entity = {
+    list: LIST,
+    noun: 'product',
+    nameOf: ({ name }: ApiProduct) => name,
+    administration: products,
+  };
+  return [
+    pages.view(LIST.href, async (call) => listView(call, await store.products.all())),
+    ...recordPages(pages, {
+      ...entity,
+      reader: productReader,
+      choices: async () => null,
+      fields: () => PRODUCT_FIELDS,
+      layout: ({ group, field }) => html`${group('The API', null, 'name')}${field('scopes')}${field('rules')}`,
+      titles: rowTitles,
+      creation: {
+        title: 'Add an API product',
+        lead: LEAD,
+        submit: 'Add the product',
+        respond: async ({ acting }, input) => {
+          const { id, name } = await products.create(input, acting);
+          return redirectTo(`/products/${id}`, `${name} is part of the catalogue.`);
+        },
+      },
+      change: { lead: LEAD, done: ({ name }) => `${name} is saved. The rules apply from the next request on.` },
+    }),
+    pages.view('/products/{id}', async (call) => {
+      const product = await products.get(pathId(call));
+      const scopes = product.scopes.map(({ name }) => name);
+      return productView(call, product, scopes.length === 0 ? [] : await store.applications.holding(scopes));
+    }),
+    ...removalPages(pages, entity, {
+      text: () => 'Its rules open nothing from the next request on, and its scopes are deleted. This cannot be undone.',
+    }),
+  ];
+}
+
+function listView(call: PageCall, products: readonly ApiProduct[]): View {
+  const content = html`${pageHeader({
+    title: 'API products',
+    lead: 'The APIs that accept tokens. Each has scopes, and rules that say which request needs which scope. A request that no rule matches is refused.',
+    actions: [
+      linkButton({ href: '/tester', label: 'Who could call this?' }),
+      call.may('administrator')
+        ? linkButton({ href: '/products/new', label: 'Add a product', kind: 'primary', icon: 'plus' })
+        : null,
+    ],
+  })}${table({
+    caption: 'API products',
+    columns: [
+      { label: 'Product', kind: 'main' },
+      { label: 'Scopes', kind: 'number' },
+      { label: 'Rules', kind: 'number' },
+      { label: 'Changed' },
+    ],
+    rows: products.map((product) => [
+      html`<a href="/products/${product.id}">${product.name}</a> ${product.builtIn ? builtInBadge() : null}`,
+      product.scopes.length,
+      product.rules.length,
+      time(product.updatedAt),
+    ]),
+    // Never empty: there are always built-in products.
+    empty: html``,
+  })}`;
+  return { title: 'API products', content };
+}
+
+/** `holders` are the first applications that hold one of its scopes. */
+export function productView(call: PageCall, product: ApiProduct, holders: readonly Application[]): View {
+  const { id, name, builtIn, createdAt, updatedAt } = product;
+  const isMine = call.may('administrator') && !builtIn;
+  const content = html`${pageHeader({
+    title: name,
+    crumbs: [{ href: '/products', label: 'API products' }],
+    badges: builtIn ? [builtInBadge()] : [],
+    lead: builtIn ? 'Part of Sallyport. It is rewritten at every start and cannot be changed.' : undefined,
+    actions: [
+      linkButton({ href: '/tester', label: 'Who could call this?' }),
+      isMine ? linkButton({ href: `/products/${id}/edit`, label: 'Change', icon: 'edit' }) : null,
+    ],
+  })}${scopeSection(product)}${ruleSection(product)}${holderSection(holders)}${section({
+    title: 'The product',
+    content: definitionList([
+      ['Product id', copyable(id)],
+      ['Added', time(createdAt)],
+      ['Changed', time(updatedAt)],
+    ]),
+  })}${
+    isMine
+      ? section({
+          title: 'Delete',
+          lead: 'Possible only if no application holds one of its scopes.',
+          content: buttonRow([
+            linkButton({ href: `/products/${id}/delete`, label: 'Delete the product', icon: 'trash' }),
+          ]),
+        })
+      : null
+  }`;
+  return { title: name, content };
+}
+
+function builtInBadge(): Html {
+  return badge('neutral', 'built in');
+}
+
+function scopeSection(product: ApiProduct): Html {
+  return section({
+    title: 'Scopes',
+    isPlain: true,
+    content: table({
+      caption: 'Scopes',
+      columns: [
+        { label: 'Scope', kind: 'main' },
+        { label: 'What it allows' },
+        { label: 'Opens' },
+        { label: 'Held by' },
+      ],
+      rows: product.scopes.map(({ name, description }) => [
+        html`<code>${name}</code>`,
+        description,
+        opens(product, name),
+        html`<a href="/applications?scope=${encodeURIComponent(name)}" class="plain-link">applications with it</a>`,
+      ]),
+      empty: emptyState({
+        title: 'No scopes',
+        text: 'Without scopes, applications cannot use it.',
+      }),
+    }),
+  });
+}
+
+function ruleSection({ rules }: ApiProduct): Html {
+  return section({
+    title: 'Rules',
+    lead: 'Which request needs which scope. A request that no rule matches is refused.',
+    isPlain: true,
+    content: table({
+      caption: 'Rules',
+      columns: [
+        { label: 'Path', kind: 'main' },
+        { label: 'Methods' },
+        { label: 'Scope' },
+        { label: 'Permission of the user' },
+      ],
+      rows: rules.map(({ methods, path, scope, permission }) => [
+        html`<code>${path}</code>`,
+        methods.join(', '),
+        html`<code>${scope}</code>`,
+        permission === undefined ? html`<span class="quiet">as the scope</span>` : html`<code>${permission}</code>`,
+      ]),
+      empty: emptyState({ title: 'No rules', text: 'Its scopes allow nothing, because no rule matches any request.' }),
+    }),
+  });
+}
+
+function holderSection(holders: readonly Application[]): Html {
+  return section({
+    title: 'Applications',
+    lead: 'The first applications that hold one of its scopes.',
+    isPlain: true,
+    content: table({
+      caption: 'Applications that hold a scope of it',
+      columns: [{ label: 'Application', kind: 'main' }, { label: 'State' }],
+      rows: holders.map(({ id, name, active }) => [
+        html`<a href="/applications/${id}">${name}</a>`,
+        stateBadge(active ? 'active' : 'inactive'),
+      ]),
+      empty: emptyState({
+        title: 'Nobody holds one',
+        text: 'Choose scopes when you register or change an application.',
+      }),
+    }),
+  });
+}
+
+const RULE_ROWS = rows({
+  label: 'Rules',
+  hint: html`The scope that each request needs. <code>{id}</code> matches one segment of the path, <code>{rest*}</code> at the end matches the rest. If several rules match, the one with the longest literal beginning wins. The user needs the permission with the name of the scope, unless the rule names another one.`,
+  fields: [
+    { name: 'methods', label: 'Methods', placeholder: 'GET, PATCH' },
+    { name: 'path', label: 'Path', placeholder: '/shop/orders/{id}' },
+    { name: 'scope', label: 'Scope', placeholder: 'orders:view' },
+    { name: 'permission', label: 'Permission', placeholder: 'as the scope' },
+  ],
+  spare: 3,
+  max: RULES_PER_PRODUCT_MAX,
+});
+
+type Row = Readonly<Record<string, string>>;
+type Rule = { readonly methods: readonly string[] };
+const readRules = (...sent: Parameters<FormField['read']>): Row[] => RULE_ROWS.read(...sent) as Row[];
+
+export const PRODUCT_FIELDS: FieldTable = {
+  name: text({ label: 'Name', isRequired: true, hint: 'Shown where people choose scopes.' }),
+  scopes: rows({
+    label: 'Scopes',
+    hint: html`What a program can be allowed to do, such as <code>orders:view</code>, and a sentence that describes it.`,
+    fields: [
+      { name: 'name', label: 'Scope', placeholder: 'orders:view' },
+      { name: 'description', label: 'What it allows', placeholder: 'See orders.' },
+    ],
+    spare: 2,
+    max: SCOPES_PER_PRODUCT_MAX,
+  }),
+  rules: {
+    ...RULE_ROWS,
+    read: (sent, name) =>
+      readRules(sent, name).map(({ methods = '', permission, ...row }) => ({
+        methods: methods.split(/[\s,]+/).filter((method) => method !== ''),
+        ...row,
+        ...(permission && { permission }),
+      })),
+    fill: (value, name) => {
+      const rules = (value ?? []) as readonly Rule[];
+      return RULE_ROWS.fill(
+        rules.map((rule) => ({ ...rule, methods: rule.methods.join(', ') })),
+        name,
+      );
+    },
+    compare: (sent, name) =>
+      readRules(sent, name).map((row) =>
+        Object.values(row)
+          .filter((value) => value !== '')
+          .join(' '),
+      ),
+  },
+};
+
+/** Names the rows that have a problem, counted from 1: `Rule 2, path:`. */
+function rowTitles({ problems }: FormState): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    problems.flatMap(({ field }) => {
+      const [, list, at, member] = /^(scopes|rules)\[(\d+)\](?:\.(\w+))?/.exec(field) ?? [];
+      if (list === undefined) return [];
+      const row = `${list === 'rules' ? 'Rule' : 'Scope'} ${Number(at) + 1}`;
+      return [[field, member === undefined ? row : `${row}, ${member}:`]];
+    }),
+  );
+}

@@ -1,0 +1,137 @@
+/** `/settings`: the configuration with the source of each setting, the versions, and a backup to download. */
+import { statSync } from 'node:fs';
+import { type Config, settingsGiven } from '../config/config.ts';
+import { SETTING_NAMES, SETTINGS, type SettingName } from '../config/names.ts';
+import { databasePath } from '../data/data-folder.ts';
+import { createDownloads, type Download, type Downloads } from '../data/download.ts';
+import { type Html, html } from '../http/html.ts';
+import { Refusal } from '../kernel/refusal.ts';
+import { VERSION } from '../kernel/version.ts';
+import { SCHEMA_VERSION } from '../store/sqlite/driver/schema.ts';
+import type { PageCall, View } from './call.ts';
+import type { PageDependencies, PageRoute } from './page.ts';
+import { definitionList } from './parts/details.ts';
+import { actionButton, pageHeader, section } from './parts/header.ts';
+import { table } from './parts/list.ts';
+import { spanText } from './parts/text.ts';
+
+export function settingsPages({ pages, config, db, vault, store, ids, clock, log }: PageDependencies): PageRoute[] {
+  const file = databasePath(config);
+  const downloads = createDownloads(file, vault);
+  return [
+    pages.view('/settings', async (call) => {
+      const row = await db.get('SELECT sqlite_version() AS version', {});
+      return settingsView(call, config, file, String(row?.version));
+    }),
+    pages.page({
+      method: 'POST',
+      path: '/settings/backup',
+      role: 'administrator',
+      respond: async ({ acting: { actor }, now, signal }) => {
+        const download = await beginDownload(downloads, now, signal);
+        await store.audit.append({
+          ...{ id: ids.uuid(), at: clock(), actor, changes: {} },
+          action: 'backup.download',
+          target: `backup:${download.name}`,
+        });
+        log.info({ actor, bytes: download.bytes }, 'a backup is downloaded');
+        return {
+          reply: {
+            status: 200,
+            headers: {
+              'Content-Type': 'application/vnd.sqlite3',
+              'Content-Length': String(download.bytes),
+              'Content-Disposition': `attachment; filename="${download.name}"`,
+            },
+            stream: download.content,
+          },
+        };
+      },
+    }),
+  ];
+}
+
+/** Bounds concurrent backups: each takes as much disk space as the database until its client has read it. Throws 503. */
+async function beginDownload(downloads: Downloads, now: number, signal: AbortSignal): Promise<Download> {
+  const download = await downloads.begin(now, signal).catch((error: unknown) => {
+    if (signal.aborted) throw new Refusal('unavailable', 'whoever asked for the backup has gone');
+    throw error;
+  });
+  if (download !== null) return download;
+  const headers = { 'Retry-After': '60' };
+  throw new Refusal('unavailable', 'another backup is being downloaded: try again once it is done', { headers });
+}
+
+function settingsView(call: PageCall, config: Config, file: string, sqlite: string): View {
+  const given = settingsGiven(config);
+  const content = html`${pageHeader({ title: 'Settings', lead: 'Set by flags of the command or variables of its environment; a change takes a restart.' })}${backup(call)}${section(
+    {
+      title: 'Configuration',
+      isPlain: true,
+      content: table({
+        caption: 'Configuration',
+        columns: [{ label: 'Setting', kind: 'main' }, { label: 'Value' }, { label: 'Where it came from' }],
+        rows: SETTING_NAMES.map((name) => [
+          html`<code>${SETTINGS[name].variable}</code><span class="cell-hint">${SETTINGS[name].description}</span>`,
+          shownValue(config, name),
+          sourceOf(given?.[name], name),
+        ]),
+        empty: html``,
+      }),
+    },
+  )}${section({
+    title: 'What it runs on',
+    content: definitionList([
+      ['Sallyport', VERSION],
+      ['Schema', `version ${SCHEMA_VERSION}`],
+      ['Node.js', process.version],
+      ['SQLite', sqlite],
+      ['Running for', spanText(process.uptime() * 1000)],
+      ['Memory', sizeText(process.memoryUsage.rss())],
+      ['Database', `${sizeText(sizeOf(file))}, and ${sizeText(sizeOf(`${file}-wal`))} not yet put into it`],
+    ]),
+  })}`;
+  return { title: 'Settings', content };
+}
+
+function backup(call: PageCall): Html | null {
+  if (!call.may('administrator')) return null;
+  return section({
+    title: 'Backup',
+    lead: html`Everything in one file, as it is in this moment, without the master key: what is sealed is of no use without it. It holds personal data and is for people you trust with all of it. <code>sallyport backup</code> does the same on a schedule.`,
+    actions: [
+      actionButton({ action: '/settings/backup', csrf: call.csrf, label: 'Download a backup', icon: 'download' }),
+    ],
+    content: html`<p class="hint">Brought back by <code>sallyport restore</code>, which reads all of it first and refuses what is not whole.</p>`,
+  });
+}
+
+function shownValue(config: Config, name: SettingName): Html {
+  const value = config[name];
+  if (value === null || (Array.isArray(value) && value.length === 0)) return html`<span class="quiet">none</span>`;
+  const given = settingsGiven(config)?.[name]?.text;
+  return html`<code>${name === 'egressProxy' ? withoutCredentials(config) : Array.isArray(value) ? (given ?? `${value.length} blocks`) : String(value)}</code>`;
+}
+
+/** The URL of the proxy may contain a password. */
+function withoutCredentials({ egressProxy }: Config): string {
+  const url = egressProxy === null ? null : URL.parse(egressProxy.reveal());
+  return url === null ? '' : `${url.protocol}//${url.host}`;
+}
+
+function sourceOf(given: { readonly by: string } | null | undefined, name: SettingName): Html {
+  const { variable, flag } = SETTINGS[name];
+  if (given === undefined) return html`the program that it is part of`;
+  if (given === null) return html`<span class="quiet">default</span>`;
+  return given.by === 'flag' ? html`<code>--${flag}</code>` : html`<code>${variable}</code>`;
+}
+
+function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+function sizeText(bytes: number): string {
+  if (bytes < 1024) return `${bytes} B`;
+  const power = Math.min(3, Math.floor(Math.log2(bytes) / 10));
+  return `${(bytes / 1024 ** power).toFixed(1)} ${['B', 'KiB', 'MiB', 'GiB'][power]}`;
+}

@@ -1,0 +1,183 @@
+/** Signing in, with a password or a passkey, and out. */
+import type { NewSession, Visitor } from '../access/sessions.ts';
+import { type Attempt, createThrottle, refuseBlocked } from '../access/throttle.ts';
+import { userNameKey } from '../access/user-name.ts';
+import { type Html, html } from '../http/html.ts';
+import { networkOf } from '../http/request.ts';
+import {
+  CHALLENGES_MAX,
+  PASSKEY_REQUEST_BYTES,
+  SIGN_IN_REQUEST_BYTES,
+  SMALL_FORM_BYTES,
+} from '../kernel/limits/portal.ts';
+import { Refusal } from '../kernel/refusal.ts';
+import { isTrustworthy, originOf } from './browser.ts';
+import { type OpenCall, ownPath, type Redirect, redirectTo, type View } from './call.ts';
+import { clearCookie, readCookie, SESSION_COOKIE, setCookie, VISITOR_COOKIE } from './cookies.ts';
+import type { PageDependencies, PageRoute } from './page.ts';
+import { type FormState, newForm, refusedForm, textField } from './parts/fields.ts';
+import { form } from './parts/form.ts';
+import { submitButton } from './parts/header.ts';
+import { icon, notice } from './parts/mark.ts';
+
+export function signInPages(dependencies: PageDependencies): PageRoute[] {
+  const { pages, services, publicUrl } = dependencies;
+  const { sessions, passkeys } = services;
+  const show = (call: OpenCall, state: FormState): View =>
+    signInView(call, state, {
+      isSecure: isTrustworthy(call.request, publicUrl()),
+      takesPasskeys: passkeys.isPossible(originOf(call.request)),
+    });
+  const invalid = async (call: OpenCall, refusal: Refusal): Promise<View> =>
+    show(call, refusedForm(call.form, refusal));
+  const throttled = throttledBy(dependencies);
+  /** Each challenge counts like a failure: many of them would push out the challenges of others. */
+  const questions = createThrottle(CHALLENGES_MAX);
+  const enter = async (call: OpenCall, who: string, prove: Proof, refused: string): Promise<Redirect> => {
+    const begun = await throttled({ network: networkOf(call.remoteAddress), clientId: who }, prove, refused);
+    if (call.session !== null) await sessions.end(call.session.userId, call.session.id);
+    return signedIn(begun, ownPath(call.form.get('next')));
+  };
+
+  return [
+    pages.openPage({
+      method: 'GET',
+      path: '/sign-in',
+      respond: async (call) => {
+        const next = ownPath(call.query.get('next'));
+        return call.session === null ? show(call, newForm({ next })) : redirectTo(next);
+      },
+    }),
+    pages.openPage({
+      method: 'POST',
+      path: '/sign-in',
+      maxBytes: SIGN_IN_REQUEST_BYTES,
+      respond: (call) => {
+        const userName = call.form.get('userName') ?? '';
+        const password = call.form.get('password') ?? '';
+        return enter(
+          call,
+          userNameKey(userName),
+          () => sessions.signIn({ userName, password }, visitorOf(call)),
+          PASSWORD_REFUSED,
+        );
+      },
+      invalid,
+    }),
+    pages.openPage({
+      method: 'POST',
+      path: '/sign-in/passkey/options',
+      maxBytes: SIGN_IN_REQUEST_BYTES,
+      respond: async ({ request, visitor, remoteAddress, now }) => {
+        refuseBlocked(questions.countFailure({ network: networkOf(remoteAddress), clientId: visitor }, now), tooOften);
+        return { reply: { status: 200, body: await passkeys.beginSignIn({ origin: originOf(request), visitor }) } };
+      },
+    }),
+    pages.openPage({
+      method: 'POST',
+      path: '/sign-in/passkey',
+      maxBytes: PASSKEY_REQUEST_BYTES,
+      respond: (call) => {
+        const place = { origin: originOf(call.request), visitor: call.visitor };
+        const prove: Proof = async () => {
+          const visitor = visitorOf(call);
+          const user = await passkeys.verify({ ...place, address: visitor.address }, call.form.get('response') ?? '');
+          return user === null ? null : sessions.begin(user, 'passkey', visitor);
+        };
+        return enter(call, 'a passkey', prove, PASSKEY_REFUSED);
+      },
+      invalid,
+    }),
+    pages.page({
+      method: 'POST',
+      path: '/sign-out',
+      role: 'viewer',
+      maxBytes: SMALL_FORM_BYTES,
+      respond: async ({ session }) => {
+        await sessions.end(session.userId, session.id);
+        return { ...redirectTo('/sign-in'), cookies: [clearCookie(SESSION_COOKIE)] };
+      },
+    }),
+  ];
+}
+
+/** Null for an invalid proof. */
+type Proof = () => Promise<NewSession | null>;
+
+/**
+ * Checks a proof unless too many failed before, and counts it if it fails. The throttle is asked again afterwards, so that concurrent
+ * tries gain nothing. A session that began meanwhile is ended.
+ */
+function throttledBy({ throttle, clock, services: { sessions } }: PageDependencies) {
+  return async (attempt: Attempt, prove: Proof, refused: string): Promise<NewSession> => {
+    refuseBlocked(throttle.blockedForMs(attempt, clock()), tooOften);
+    const begun = await prove();
+    if (begun === null) {
+      refuseBlocked(throttle.countFailure(attempt, clock()), tooOften);
+      throw new Refusal('unauthorized', refused);
+    }
+    const waitMs = throttle.blockedForMs(attempt, clock());
+    if (waitMs !== null) await sessions.end(begun.session.userId, begun.session.id);
+    refuseBlocked(waitMs, tooOften);
+    return begun;
+  };
+}
+
+// Each the same for whatever is wrong.
+const PASSWORD_REFUSED = 'the user name or password is wrong, or the account may not sign in';
+const PASSKEY_REFUSED = 'this passkey is not known here or was not shown in time, or its account may not sign in';
+
+/** Redirects into the portal with a new cookie. */
+function signedIn({ token }: NewSession, next: string): Redirect {
+  return { redirect: next, cookies: [setCookie(SESSION_COOKIE, token), clearCookie(VISITOR_COOKIE)] };
+}
+
+function visitorOf({ request, remoteAddress }: OpenCall): Visitor {
+  return { address: remoteAddress, userAgent: request.headers['user-agent'] ?? '' };
+}
+
+export function tooOften(seconds: number): string {
+  return `that was tried too often: try again in ${seconds} seconds`;
+}
+
+type Circumstances = {
+  /** Whether the browser keeps the cookie. */
+  readonly isSecure: boolean;
+  /** Whether the address has a host name, which passkeys need. */
+  readonly takesPasskeys: boolean;
+};
+
+function signInView(call: OpenCall, state: FormState, { isSecure, takesPasskeys }: Circumstances): View {
+  const wasSignedIn = readCookie(call.request, SESSION_COOKIE) !== null && state.problems.length === 0;
+  const content = html`<div class="sign-in"><span class="brand">${icon('gate')}<span>Sallyport</span></span>
+<h1>Sign in</h1>
+${wasSignedIn ? notice({ tone: 'info', text: 'Your session is over. Sign in again to go on.' }) : null}
+${isSecure ? passwordForm(call, state) : NEEDS_HTTPS}
+${isSecure && takesPasskeys ? passkeyForm(call, state) : null}
+</div>`;
+  return { title: 'Sign in', content };
+}
+
+function passwordForm(call: OpenCall, state: FormState): Html {
+  return form({
+    action: '/sign-in',
+    csrf: call.csrf,
+    form: state,
+    submit: 'Sign in',
+    title: 'You are not signed in',
+    content: html`<input type="hidden" name="next" value="${state.value('next')}">
+${textField(state, { name: 'userName', label: 'User name', isRequired: true, autocomplete: 'username' })}
+${textField(state, { name: 'password', label: 'Password', type: 'password', isRequired: true, autocomplete: 'current-password' })}`,
+  });
+}
+
+/** Shown by the script, since passkeys need JavaScript. */
+function passkeyForm(call: OpenCall, state: FormState): Html {
+  return html`<form method="post" action="/sign-in/passkey" class="form passkey-form" data-passkey="sign-in" data-options="/sign-in/passkey/options" hidden>${call.csrf}<input type="hidden" name="next" value="${state.value('next')}"><input type="hidden" name="response" value=""><p class="or"><span>or</span></p><p class="problem" data-passkey-problem role="alert" hidden></p><div class="buttons form-buttons">${submitButton({ label: 'Sign in with a passkey', kind: 'plain', icon: 'key' })}</div></form>`;
+}
+
+const NEEDS_HTTPS = notice({
+  tone: 'caution',
+  title: 'Signing in needs HTTPS',
+  text: html`<p>This page came over plain HTTP, where anybody on the way can read a password, so browsers do not keep the cookie that signing in needs. Open it by <code>https://</code>: with a proxy in front that does TLS, or with <code>SALLYPORT_TLS_CERT_FILE</code> and <code>SALLYPORT_TLS_KEY_FILE</code>. On the machine itself <code>http://localhost</code> will do.</p>`,
+});
