@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 const src = fileURLToPath(new URL('../src/', import.meta.url));
 
 /**
- * What each room imports beside itself, from the middle outwards. A room that stands in the second list is imported for its types
+ * What each room imports beside itself, from the middle outwards. A room in the second list is imported for its types
  * alone: they vanish when the program runs.
  */
 const ROOMS: Readonly<Record<string, readonly [imports: string, types: string]>> = {
@@ -58,7 +58,7 @@ describe('the layout of src/', () => {
     const refused = imports.filter(({ from, to, typeOnly }) => {
       const [room, target] = [roomOf(from), roomOf(to)];
       if (room === null || room === target) return false;
-      // The files beside the rooms compose them. The outermost rooms, which are composed last, may ask for what they compose.
+      // The files beside the rooms compose them. The outermost rooms are composed last and may import them.
       if (target === null) return !['http', 'portal', 'cli', 'data'].includes(room);
       const [values = '', types = ''] = ROOMS[room] ?? [];
       return !`${values} ${typeOnly ? types : ''}`.split(' ').includes(target);
@@ -66,7 +66,7 @@ describe('the layout of src/', () => {
     assert.deepEqual(refused.map(shown), []);
   });
 
-  it('lets only those import what is of SQLite that have its file in their hands', () => {
+  it('lets only the rooms that open the database file import the SQLite driver', () => {
     const refused = imports.filter(({ from, to, typeOnly }) => {
       const room = roomOf(from);
       if (!to.startsWith('store/sqlite/') || typeOnly || room === null) return false;

@@ -34,7 +34,7 @@ async function restsUntil(d: Dispatching, connected: Connected, at: number): Pro
 const retryAt = ({ rows }: Dispatching): number =>
   Number(rows(`SELECT min(next_attempt_at) AS at FROM batch WHERE state = 'pending' AND lease_owner IS NULL`)[0]?.at);
 
-/** A dispatcher that is woken by a poll and by nothing else, so that what a change has written is all that tells of it. */
+/** A dispatcher that only its poll wakes, so that it learns of a change from the database alone. */
 async function open(t: TestContext): Promise<Dispatching> {
   const d = await openDispatching(t);
   await d.start();

@@ -38,13 +38,13 @@ describe('while an endpoint fails', () => {
       assert.equal((await progressOf(d, ill)).probeAt, d.clock() + waitMs);
       d.advance(waitMs - 1);
       dispatcher.wake();
-      // Whatever is due by now is a retry or a new record; neither goes out before the probe.
+      // A retry and a new record are due now. Neither is sent before the probe.
       await until('a look', () => Number(d.rows('SELECT wake_at FROM webhook_progress')[0]?.wake_at) === d.clock() + 1);
       assert.equal(ill.at.deliveries.length, failures + 1);
       d.advance(1);
       dispatcher.wake();
     }
-    // What was claimed ahead was given back: nothing is leased while it waits for its probe.
+    // Batches claimed ahead were given back: nothing is leased while the webhook waits for its probe.
     await until('the last failure', () => settled(d, ill.number) === PROBES_UNPACED + 6);
     assert.deepEqual(d.rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL'), []);
   });

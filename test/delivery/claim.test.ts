@@ -95,7 +95,7 @@ describe('cutting the log into batches', () => {
         assert.ok(batches.length <= maxBatches && taken.length <= recordsAllowed);
         const next = waiting[taken.length];
         if (next === undefined || taken.length === recordsAllowed) return;
-        // What was left did not fit into the last batch, and no other could be begun.
+        // The remaining records did not fit into the last batch, and no further batch was allowed.
         assert.equal(batches.length, maxBatches);
         const last = batches.at(-1) ?? assert.fail();
         const records = waiting.filter(({ offset }) => offset >= last.firstOffset && offset <= last.lastOffset);

@@ -44,7 +44,7 @@ describe('a failing webhook', () => {
     assert.equal(await stateOf(d, connected), 'failing');
     const since = Number(d.rows('SELECT failing_since_at AS at FROM webhook_progress')[0]?.at);
     assert.equal(d.clock() - since, 10_000);
-    // What the housekeeper sees of it is the same.
+    // Housekeeping sees the same.
     await keepHouse(d).runOnce();
     assert.equal(await stateOf(d, connected), 'failing');
     d.advance(FAILING_LIMIT_MS - 10_000);
@@ -72,7 +72,7 @@ describe('a failing webhook', () => {
     const { settlements } = d.store;
     const settle: typeof settlements.settle = async (settlement) => {
       const [settled] = settlement.batches;
-      // Behind the look that notices it, with what was read before.
+      // After the look that notices it, with settings read before.
       if (settled?.attempt?.attemptNumber === 2) {
         d.setClock(3 * DAY_MS);
         await d.store.clockLead.moveWebhooks(3 * DAY_MS, d.clock());

@@ -56,7 +56,7 @@ describe('attempts that are settled together', () => {
     assert.equal(told.health?.failureStreak, 1);
     assert.equal(told.health?.state, 'failing');
     assert.equal(told.progress.state, 'failing');
-    assert.equal(told.audit, null, 'nobody stopped it');
+    assert.equal(told.audit, null, 'no person stopped it');
     assert.deepEqual(
       told.batches.map(({ fate }) => fate?.kind),
       ['retry', 'retry', 'delivered', 'retry'],

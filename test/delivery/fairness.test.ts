@@ -19,7 +19,7 @@ import {
 } from '../support/dispatching.ts';
 
 const STUCK = 500_000;
-/** However long an answer is held back on a slow machine, it is no time-out. */
+/** Long enough that a response held back on a slow machine never times out. */
 const SINGLE = { maxBatchRecords: 1, timeoutSeconds: 60 };
 
 /** A further webhook at the endpoint of another. */
@@ -31,7 +31,7 @@ function beside(
   return d.connect({ at, webhook: { endpointId: webhook.endpointId, ...more } });
 }
 
-/** How SQLite would run a statement, whatever its parameters are. */
+/** SQLite's query plan of a statement. */
 function explain({ database }: Dispatching, sql: string): { detail: string }[] {
   const named = Object.fromEntries([...sql.matchAll(/@(\w+)/g)].map(([, name]) => [name, 0]));
   const placed = [...sql.matchAll(/\?/g)].map(() => 0);
@@ -68,7 +68,7 @@ describe('a webhook with half a million stuck batches', () => {
     // Once at a start every webhook is looked at, and every lease: as many as requests were under way.
     const largeAtStart = /^SCAN (batch|outbox|event|attempt|b|o|e|a)\b(?! USING INDEX batch_leased)/;
     for (const { sql, plan } of plans) {
-      // What is sorted is as long as what it reads; of one request's events that is bounded.
+      // It sorts as many rows as it reads, which is bounded by the events of one request.
       const mayGrow = !sql.includes('INSERT INTO outbox');
       const scanned = atStart.has(sql) ? largeAtStart : large;
       const scans = plan.filter(({ detail }) => scanned.test(detail) || (mayGrow && detail.includes('TEMP B-TREE')));
@@ -175,7 +175,7 @@ describe('webhooks at one endpoint', () => {
 });
 
 describe('an endpoint that never answers', () => {
-  it('holds its own eight slots and delays nobody else, however much it has', async (t) => {
+  it('uses its own eight slots and delays no other endpoint, however many records it has', async (t) => {
     const d = await openDispatching(t);
     const slow = await d.connect({ webhook: SINGLE });
     const second = await beside(d, slow, SINGLE);
@@ -218,7 +218,7 @@ describe('endpoints that stop answering, more than there are slots', () => {
     const dispatcher = await d.start();
     await until('no slot is free', () => d.receiver.requests.length >= DELIVERIES_IN_FLIGHT);
     const underWaySince = performance.now();
-    // A change of state is told to the one that is well.
+    // The change of state is an event for the webhook that works.
     await d.connect();
     dispatcher.wake();
     await well.at.next();

@@ -8,7 +8,7 @@ import { connect, deliveriesOf, makeEventType, publish, startJourney } from '../
 import { holdLock } from '../support/lock-holder.ts';
 
 describe('a database that another process holds for a while', () => {
-  it('makes everything wait and loses and repeats nothing: what was under way is recorded, what waited goes out', async (t) => {
+  it('makes all work wait, and loses and repeats nothing: attempts under way are recorded, waiting records are sent', async (t) => {
     const d = await openDispatching(t);
     const { at } = await d.connect({ webhook: { maxBatchRecords: 1, timeoutSeconds: 60 } });
     d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
@@ -22,7 +22,7 @@ describe('a database that another process holds for a while', () => {
     await takeRecords(at, 8);
     const holder = await holdLock(t, d.path);
     open.resolve();
-    // What was claimed before goes out all the same; nothing of it can be recorded, and nothing more be claimed or taken.
+    // Claimed batches are sent all the same. Their outcomes cannot be recorded, and nothing else can be claimed or published.
     const more = d.publishMany(5);
     await takeRecords(at, 32);
     assert.deepEqual(d.rows('SELECT count(*) AS n FROM attempt'), [{ n: 0 }]);

@@ -40,7 +40,7 @@ function mountSmallDisk(t: TestContext, megabytes: number): string | null {
  * it does not, the test is skipped, but not in continuous integration: it is the only one of a full disk.
  */
 async function runWhereDisksCanBeMounted(t: TestContext): Promise<void> {
-  // Told of this one's runner, it would report to that and end well whatever came of it.
+  // With the environment of this test's runner, it would report to that runner and always exit with 0.
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
   const again = [process.execPath, ...FLAGS, import.meta.filename];
   const child = spawn('unshare', ['--map-root-user', '--mount', ...again], {

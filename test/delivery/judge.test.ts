@@ -89,7 +89,7 @@ describe('a failure of the endpoint', () => {
     ...ERROR_CLASSES.filter((errorClass) => errorClass !== 'internal').map(
       (errorClass) => [errorClass, failure(errorClass, 'why')] as const,
     ),
-    // Another server's answer: what the token endpoint refuses says nothing of the records.
+    // The token endpoint is another server: its refusal says nothing about the records.
     ['oauth_token with a 400', failure('oauth_token', 'why', { answer: answered(400).answer })],
     ['oauth_token with a 410', failure('oauth_token', 'why', { answer: answered(410).answer })],
     ['oauth_token with a 413', failure('oauth_token', 'why', { answer: answered(413).answer })],
@@ -159,13 +159,13 @@ describe('a failure of the endpoint', () => {
       assert.equal(asking(503, 7, { ...HEALTHY, failureStreak: 50 }), NOW + 30_000);
     });
 
-    it('gets no request for as long as it asked, whatever was under way meanwhile', () => {
+    it('gets no request for as long as it asked, even if other requests ended meanwhile', () => {
       const held = { ...HEALTHY, failureStreak: 1, failingSinceAt: NOW - 5, probeAt: NOW + 60_000 };
       assert.equal(judged({ outcome: answered(500), progress: held }).health.probeAt, NOW + 60_000);
       assert.equal(judged({ outcome: answered(400), progress: held }).health.probeAt, NOW + 60_000);
       assert.equal(asking(429, 5, held), NOW + 60_000);
       assert.equal(asking(429, 90, held), NOW + 90_000);
-      assert.equal(asking(429, 5, { ...held, probeAt: NOW }), NOW + 5000, 'what has passed');
+      assert.equal(asking(429, 5, { ...held, probeAt: NOW }), NOW + 5000, 'an earlier pause');
       assert.equal(judged({ progress: held }).health.probeAt, null, 'a success ends it');
     });
   });

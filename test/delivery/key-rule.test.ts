@@ -68,7 +68,7 @@ for (const type of ['employee.created', SECRET_TYPE]) {
           ['pending', 0],
         ],
       );
-      // With a key again it goes out, encrypted.
+      // With a key again it is sent, encrypted.
       await d.webhooks.patch(hook.webhook.id, { encryptionKeyName: 'hr' }, ACTOR);
       await d.webhooks.start(hook.webhook.id, ACTOR);
       const { request, records } = await hook.at.next();
@@ -96,7 +96,7 @@ for (const type of ['employee.created', SECRET_TYPE]) {
 }
 
 describe('a record that need not be encrypted', () => {
-  it('goes out in clear after the key was removed', async (t) => {
+  it('is sent in clear after the key was removed', async (t) => {
     const { d, hook } = await withLogFromBefore(t, SECRET_TYPE);
     await withoutKey(d, hook);
     const [secretType] = d.rows(`SELECT id FROM event_type WHERE name = '${SECRET_TYPE}'`);

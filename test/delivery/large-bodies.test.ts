@@ -99,7 +99,7 @@ describe('a large body', () => {
     assert.ok(turn() - before > 20, `${turn() - before} turns`);
     assert.deepEqual(s.refusals, []);
     if (process.platform === 'linux' && process.versions.deno === undefined) {
-      // The thread alone, not those that it shares with everybody.
+      // The thread's own memory, without the memory shared by all threads.
       const nice = readdirSync('/proc/self/task').map((thread) => niceOf(`/proc/self/task/${thread}/stat`));
       const own = niceOf('/proc/self/stat');
       assert.equal(nice.filter((value) => value > own).length, 1);
@@ -151,7 +151,7 @@ describe('the thread that makes large bodies', () => {
     assert.deepEqual(s.faults, [ENDED]);
   });
 
-  it('may end with every body: after a few tries the body is refused, and the next one is tried anew', async (t) => {
+  it('may end with every body: after a few tries the body is refused, and the next body gets a new thread', async (t) => {
     const s = await opened(t, ENDS);
     for (const round of [1, 2]) {
       await assert.rejects(s.bodies.make(s.request(2)), new Error(ENDED));

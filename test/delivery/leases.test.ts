@@ -45,7 +45,7 @@ it('a lease that a clock jump ends during its request costs a claim every few se
     }
     assert.equal(claims, 1);
   }
-  // What is published meanwhile does not wait.
+  // Events published meanwhile do not wait.
   ids.push(...(await d.publishMany(2)));
   dispatcher.wake();
   await takeRecords(jumped.at, 2);

@@ -149,7 +149,7 @@ describe('a webhook that the service stops', () => {
     assert.equal((await d.webhooks.get(webhook.id)).progress.wakeAt, null);
   });
 
-  it('stays stopped if somebody else stopped it during the claim: nothing is sent or logged as an error', async (t) => {
+  it('stays stopped if it was stopped during the claim: nothing is sent, and no error is logged', async (t) => {
     const d = await openDispatching(t);
     const { at, webhook } = await d.connect();
     const other = await d.connect();
@@ -243,7 +243,7 @@ describe('a session', () => {
 });
 
 describe('a heartbeat', () => {
-  it('is not sent while a request is under way, nor before the full silence after it', async (t) => {
+  it('is not sent while a request is under way, or before its interval has passed without requests', async (t) => {
     const d = await openDispatching(t);
     const { at, number } = await d.connect({ webhook: { heartbeatSeconds: 60 } });
     // So that it has places for more than one request.
@@ -282,7 +282,7 @@ describe('a heartbeat', () => {
 });
 
 describe('a webhook whose settings cannot be read', () => {
-  it('delays nobody else, is logged, and continues once they can be read', async (t) => {
+  it('delays no other webhook, is logged, and continues once they can be read', async (t) => {
     const d = await openDispatching(t);
     const broken = await d.connect();
     const well = await d.connect({ webhook: { maxBatchRecords: 1 } });

@@ -8,7 +8,7 @@ import { createMailbox } from '../support/mailbox.ts';
 
 type Looked = { readonly again?: boolean; readonly nextAt?: number | null };
 
-/** A loop whose looks wait to be told what they found. A poll of an hour never comes in a test. */
+/** A loop whose looks end when the test says what they found. Its poll interval of an hour never ends in a test. */
 function startLoop(
   t: TestContext,
   { pollMs = 3_600_000, ...clocks }: { pollMs?: number; clock?: () => number; stopwatch?: () => number } = {},

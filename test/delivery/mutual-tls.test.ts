@@ -16,7 +16,7 @@ import type { LoggedAttempt } from '../support/log-reader.ts';
 
 const TYPE = 'order.placed';
 
-/** A receiver that takes only those who show a certificate of the authority, and says who came. */
+/** A receiver that requires a client certificate of the authority, and records whose certificate it got. */
 async function startStrictReceiver(t: TestContext): Promise<HttpsServer> {
   const { ca, server } = sharedCertificates();
   const strict = await startHttpsServer(server, { tls: { requestCert: true, rejectUnauthorized: true, ca } });

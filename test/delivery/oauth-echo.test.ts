@@ -1,4 +1,4 @@
-/** A token endpoint that echoes what it was asked with: who is shown what of its answer. */
+/** A token endpoint that echoes the request: which part of its answer each role sees. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createOauthTokens } from '../../src/delivery/oauth.ts';
@@ -81,7 +81,7 @@ describe('the client secret in the answer of a token endpoint', () => {
 });
 
 describe('the response of a token endpoint', () => {
-  /** A webhook whose tokens are refused, and what another one is told of it. */
+  /** A webhook whose token requests are refused, and the event about it that another webhook gets. */
   const failing = async (d: Dispatching) => {
     const server = createAuthorizationServer(d.receiver, '/token');
     server.answer((seen) => ({ ...echo(seen), body: `${echo(seen).body} of the tenant Grünspan` }));

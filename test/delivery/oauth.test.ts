@@ -152,7 +152,7 @@ describe('no token is', () => {
     ['that is not there', { access_token: undefined }, /without a usable access_token/],
   ] as const;
   for (const [what, change, message] of answers) {
-    it(`one ${what}; whatever came is shown without a token in it`, async (t) => {
+    it(`one ${what}; the answer is shown without a token`, async (t) => {
       const { oauth, endpoint, server } = await openTokens(t);
       server.alter((answer) => Object.assign(answer, change));
       const refused = refusalOf(await oauth.token(endpoint));

@@ -66,7 +66,7 @@ describe('an ordered webhook', () => {
     assert.deepEqual(offsets(at), [0, 0, 1, 2, 3, 4, 5, 6, 7]);
   });
 
-  it('continues in order after a process died with leases, and repeats only what it had not recorded', async (t) => {
+  it('continues in order after a process died with leases, and repeats only unrecorded records', async (t) => {
     const d = await openDispatching(t);
     const { at } = await d.connect({ webhook: { ...ORDERED, maxBatchRecords: 1 } });
     const ids = await d.publishMany(6);

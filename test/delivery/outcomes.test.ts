@@ -1,4 +1,4 @@
-/** What a receiver answers, by what becomes of the records: on raw connections, below HTTP. */
+/** Responses on raw connections, below HTTP, and the outcome of the records for each. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { TestContext } from 'node:test';
@@ -25,7 +25,7 @@ describe('a 2xx answer', () => {
       void socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nzz'),
   };
   for (const [name, answer] of Object.entries(ends)) {
-    it(`that ${name} delivers the records once, and its body is kept as far as it came`, async (t) => {
+    it(`that ${name} delivers the records once, and the part of its body that arrived is stored`, async (t) => {
       const d = await openDispatching(t);
       let requests = 0;
       const { webhook } = await connectRaw(t, d, async (socket) => {

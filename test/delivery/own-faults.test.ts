@@ -1,4 +1,4 @@
-/** Attempts that this machine cannot make, and what a receiver may bring about that looks alike. */
+/** Attempts that this machine cannot make, and faults of a receiver that look similar. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, it, type TestContext } from 'node:test';
@@ -25,12 +25,12 @@ const OAUTH = { clientId: 'me', clientSecret: 'secret', tokenUrl: 'https://login
 type Exhausted = Dispatching & {
   /** From now on there are descriptors again. */
   recover(): void;
-  /** What was said of faults of ours. */
+  /** The reported faults of this service. */
   readonly told: string[];
   startDispatcher(): ReturnType<Dispatching['start']>;
 };
 
-/** A process that has no descriptor left, as far as looking names up goes: what a resolver says of it is what connecting says. */
+/** A resolver that fails as in a process without a free file descriptor. Connecting fails with the same error. */
 async function exhausted(t: TestContext): Promise<Exhausted> {
   const d = await openDispatching(t);
   let isExhausted = true;

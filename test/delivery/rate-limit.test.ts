@@ -18,7 +18,7 @@ function arrivals(at: ReceivingEndpoint, clock: () => number): Map<string, numbe
 const within = (times: readonly number[], from: number, to: number): number =>
   times.filter((at) => at >= from && at < to).length;
 
-/** Whatever was due has gone out and is settled. */
+/** Resolves when everything due was sent and settled. */
 function isIdle({ rows, clock }: Dispatching): boolean {
   return (
     rows('SELECT 1 FROM batch WHERE lease_owner IS NOT NULL LIMIT 1').length === 0 &&
@@ -62,7 +62,7 @@ it('maxRecordsPerSecond holds within 5 % over 10 s for each of several webhooks 
   assert.equal(isDrained(d), false);
 });
 
-/** When each record of a webhook was sent, by the clock of the test, which is moved on by so much whenever what was due has gone out. */
+/** When each record of a webhook was sent, by the test's clock, which advances by `stepMs` each time everything due was sent. */
 async function sendTimes(t: TestContext, webhook: Readonly<Record<string, unknown>>, stepMs: number, count: number) {
   const sent: number[] = [];
   let now = (): number => Number.NaN;

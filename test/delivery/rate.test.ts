@@ -127,7 +127,7 @@ describe('a rate', () => {
     });
   });
 
-  it('neither gains nor loses tokens when the clock is set back', () => {
+  it('gains and loses no tokens when the clock is set back', () => {
     const limiter = createRateLimiter();
     limiter.spend(1, 10, 2, NOW);
     const ask = (now: number) => limiter.allowance(1, 10, { now, wanted: 1, reserved: 0 }).records;

@@ -280,7 +280,7 @@ describe('withdrawing', () => {
   });
 });
 
-describe('whatever happens', () => {
+describe('in any order of calls', () => {
   type Action = {
     readonly kind: 'admit' | 'start' | 'answer' | 'fail' | 'settle' | 'withdraw' | 'recover' | 'wait';
     readonly pick: number;

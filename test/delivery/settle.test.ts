@@ -51,7 +51,7 @@ describe('an outcome', () => {
     await d.start({ store });
     await connected.at.next();
     await until('two tries', () => refused >= 2);
-    // Far beyond the end of every lease: the process that holds the outcome takes the batch for nobody else.
+    // Long after the end of every lease: the process that holds the outcome does not claim the batch again.
     d.advance(3_600_000);
     unwell = false;
     await until('the end', () => isDrained(d));
@@ -60,7 +60,7 @@ describe('an outcome', () => {
     assert.match(d.log.text(), /cannot be written yet/);
   });
 
-  it('that cannot be written keeps what is claimed ahead from going out, and holds no more of its answer than is kept', async (t) => {
+  it('that cannot be written holds back the batches claimed ahead, and keeps no more of its response in memory than is stored', async (t) => {
     const d = await openDispatching(t);
     const { at } = await d.connect({ webhook: { maxBatchRecords: 1 } });
     d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
@@ -196,7 +196,7 @@ describe('an outcome', () => {
     await until('a look', () => wakesAt(`= (SELECT min(next_attempt_at) FROM batch WHERE state = 'pending')`));
   });
 
-  it('of a webhook that was stopped meanwhile is kept, and leaves the webhook stopped', async (t) => {
+  it('of a webhook that was stopped meanwhile is stored, and the webhook stays stopped', async (t) => {
     const d = await openDispatching(t);
     const { at, webhook } = await d.connect();
     const open = deferred();
@@ -220,7 +220,7 @@ describe('an outcome', () => {
     assert.equal(progress.failureStreak, 0);
   });
 
-  it('of a webhook that was deleted meanwhile is let go, and the others go on', async (t) => {
+  it('of a webhook that was deleted meanwhile is dropped, and other webhooks continue', async (t) => {
     const d = await openDispatching(t);
     const gone = await d.connect();
     const other = await d.connect();

@@ -40,7 +40,7 @@ describe('when an administrator stops a webhook', () => {
     assert.deepEqual(d.rows(batch), [{ state: 'pending', attempt_count: 0, lease_owner: null }]);
     const { progress } = await d.webhooks.get(webhook.id);
     assert.deepEqual([progress.state, progress.stateReason], ['stopped', 'stopped_by_administrator']);
-    // Nobody else's attempt is ended.
+    // No attempt of another webhook is ended.
     answer.resolve();
     await until('the other delivery', () => d.rows(`SELECT 1 FROM batch WHERE state = 'delivered'`).length === 1);
     hangs = false;
@@ -71,7 +71,7 @@ describe('when an administrator stops a webhook', () => {
       const isEnded = sql.includes('administrator');
       if (isEnded) await until('the attempt is written', () => d.rows('SELECT 1 FROM attempt').length === 1);
       answer.resolve();
-      // What the service stops itself ends as it would have ended.
+      // If the service stops a webhook itself, its attempts end normally.
       await until('the attempt is written', () => d.rows('SELECT 1 FROM attempt').length === 1);
       const kept = d.rows('SELECT error_class FROM attempt');
       assert.deepEqual(kept, [{ error_class: isEnded ? 'internal' : null }]);
@@ -81,7 +81,7 @@ describe('when an administrator stops a webhook', () => {
 });
 
 describe('when the dispatcher stops', () => {
-  it('what has not started is given back uncounted, and what is under way is finished', async (t) => {
+  it('attempts that have not started are given back and do not count, and attempts under way are finished', async (t) => {
     const d = await openDispatching(t);
     const { at } = await d.connect({ webhook: { maxBatchRecords: 1 } });
     d.database.connection.exec(`UPDATE webhook_progress SET state = 'running'`);
@@ -104,7 +104,7 @@ describe('when the dispatcher stops', () => {
     assert.equal(at.deliveries.length, 8);
   });
 
-  it('what does not answer in time is cut off: it is kept as an attempt, does not count, and goes out again at the next start', async (t) => {
+  it('an attempt without an answer in time is cut off: it is recorded, does not count, and is sent again at the next start', async (t) => {
     const d = await openDispatching(t);
     const { at, webhook } = await d.connect({ webhook: { maxBatchRecords: 1 } });
     let hangs = true;

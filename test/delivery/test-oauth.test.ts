@@ -55,7 +55,7 @@ describe('the test of OAuth settings', () => {
     );
   });
 
-  it('neither uses nor leaves behind a token of deliveries', async (t) => {
+  it('uses no token of deliveries, and caches none for them', async (t) => {
     const { server, endpointId, services, test } = await openTesting(t);
     const transport = loopbackTransport(t, { caPem: sharedCertificates().ca });
     const oauth = createOauthTokens({ transport, clock: services.clock });
@@ -104,7 +104,7 @@ describe('the test of OAuth settings', () => {
     assert.equal((await test(endpointId)).responseBody, 'x'.repeat(4096));
   });
 
-  it('gives the advice for the connection where none stands', async (t) => {
+  it('gives advice about the connection if none could be opened', async (t) => {
     const { endpointId, test } = await openTesting(t, { tokenUrl: 'https://127.0.0.1:1/token' });
     const { responseStatus, responseBody, error, advice } = await test(endpointId);
     assert.deepEqual([responseStatus, responseBody], [null, null]);

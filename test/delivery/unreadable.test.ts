@@ -1,4 +1,4 @@
-/** A record that is damaged where it is kept goes nowhere, and takes no other with it. */
+/** A record that is damaged in the database is not sent, and holds up no other record. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { LogRecord } from '../../src/delivery/batch.ts';

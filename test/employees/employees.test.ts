@@ -188,7 +188,7 @@ describe('changing an employee', () => {
   });
 
   for (const userId of ['0193a1f0-0000-7000-8000-00000000ffff', 'ada', '', "' OR ''='", 'x'.repeat(5000)]) {
-    it(`answers that there is no employee ${JSON.stringify(userId.slice(0, 40))}`, async (t) => {
+    it(`answers not_found for employee ${JSON.stringify(userId.slice(0, 40))}`, async (t) => {
       const { s, me } = await open(t);
       await s.employees.create(ADA, me);
       await leavingNothing(s, async () => {
@@ -227,7 +227,7 @@ describe("an employee's manager", () => {
       });
     }
     const moved = await s.employees.patch(ada.userId, { managerId: elsewhere.userId }, me);
-    // A manager that is kept is not looked for again.
+    // An unchanged manager is not looked up again.
     await s.employees.patch(moved.userId, { firstName: 'Augusta' }, limited);
     assert.equal((await s.employees.patch(ada.userId, { managerId: null }, me)).managerId, null);
   });

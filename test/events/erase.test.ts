@@ -33,7 +33,7 @@ const SECRET = 'Jane-Doe-of-Elm-Street';
 /** Long enough for any erasure here to finish. */
 const PATIENCE_MS = 60_000;
 
-/** What is to be found of a text in the files of a database. */
+/** The occurrences of a text in the files of a database. */
 function found(path: string, text: string): number {
   return [path, `${path}-wal`].reduce(
     (sum, file) => sum + (existsSync(file) ? occurrences(readFileSync(file), text) : 0),
@@ -218,7 +218,7 @@ describe('erasing a person’s data', () => {
       connection.exec('DELETE FROM outbox WHERE event_key NOT IN (SELECT key FROM event)');
       const others = (): unknown[] => s.rows("SELECT * FROM event WHERE subject <> 'jane' ORDER BY key");
       const attempts = (): unknown[] => s.rows('SELECT key, id, request_headers, timings FROM attempt ORDER BY key');
-      // Answers to what is gone cannot be told to be hers any more; housekeeping takes them with the record.
+      // Responses to removed records can no longer be matched to the subject; housekeeping deletes them with the record.
       connection.exec(`DELETE FROM attempt WHERE first_offset NOT IN (SELECT record_offset FROM outbox)`);
       const [eventsBefore, attemptsBefore] = [others(), attempts()];
       assert.ok(found(s.path, SECRET) > 0);
@@ -261,7 +261,7 @@ describe('an erasure that takes long', () => {
     await erasures.stop();
   });
 
-  it('goes on where it stopped, and counts what was settled without its records as discarded', async (t) => {
+  it('continues where it stopped, and counts batches settled without their records as discarded', async (t) => {
     const { s, number, options, erased, erasures, goOn } = await begun(t);
     const stopped = erasures.stop();
     goOn.resolve();
@@ -385,7 +385,7 @@ describe('POST /events/erase', () => {
     const location = headers.get('location') ?? '';
     assert.equal(location, `${EDGE}/erasures/${body.id}`);
     assert.equal((await succeeded<ErasedView>(admin.get(location))).state, 'removing_copies');
-    // Whoever reads for long holds up no other erasure.
+    // A long read delays no other erasure.
     await succeeded(admin.post('events', { type: 'order.placed', data: { text: 'Joe' }, subject: 'joe' }));
     assert.equal((await succeeded<ErasedView>(admin.post('events/erase', { subject: 'joe' }))).events, 1);
     reader.connection.exec('COMMIT');

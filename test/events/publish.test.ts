@@ -115,7 +115,7 @@ describe('an idempotency key', () => {
     ['another actor', { ...full, actorId: 'b' }],
   ];
   for (const [what, more] of others) {
-    it(`with ${what} is refused, and nothing of the request is kept`, async (t) => {
+    it(`with ${what} is refused, and nothing of the request is stored`, async (t) => {
       const s = await openShop(t);
       await makeEventType(s, 'order.paid');
       await s.publish(order({ ...full, idempotencyKey: 'k' }), ME);
@@ -300,7 +300,11 @@ describe('a request to publish', () => {
       const says = `takes more than ${SCHEMA_CHECK_MS} ms`;
       await leavingNothing(s, () => refused(() => s.publish(body, ME), { code: 'validation_failed', fields, says }));
       if (name === 'doubles') continue;
-      assert.equal((await s.publish({ type, data: { a: 'a' } }, ME)).accepted, 1, 'what is checked soon is taken');
+      assert.equal(
+        (await s.publish({ type, data: { a: 'a' } }, ME)).accepted,
+        1,
+        'data that is checked quickly is accepted',
+      );
     }
     assert.equal(s.wakes(), 2);
   });

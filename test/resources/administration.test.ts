@@ -183,7 +183,7 @@ describe('changes at the same time', () => {
     assert.deepEqual(met, ['done done', 'done not_found']);
   });
 
-  it('that delete a record and refer to it: the first one wins, and the other is told why', async (t) => {
+  it('that delete a record and refer to it: the first one wins, and the other is refused with the reason', async (t) => {
     const s = await openTestServices(t);
     const ofEndpoint = await meetings(async (late) => {
       const { id } = await makeEndpoint(s);

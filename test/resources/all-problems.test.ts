@@ -1,4 +1,4 @@
-/** What is wrong with a request is told all at once: `details` names every field (contract §1), also where it takes the store to know. */
+/** A refusal lists all problems at once: `details` names every field (contract §1), including problems that only the store can find. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { checkAll, Refusal, refuseBackwards, refuseField } from '../../src/kernel/refusal.ts';

@@ -64,7 +64,7 @@ describe('the changes of an audit entry', () => {
     it(`name ${what}`, () => assert.deepEqual(written(before, after), changes));
   }
 
-  it('never hold a secret or a hash, whatever field it stands in', () => {
+  it('never contain a secret or a hash, in any field', () => {
     const text = fc.string({ minLength: 12, maxLength: 30, unit: fc.constantFrom(...'abcdef0123456789') });
     const fields = fc.constantFrom('secret', 'nextSecret', 'apiKey', 'clientPrivateKey');
     fc.assert(

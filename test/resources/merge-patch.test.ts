@@ -30,7 +30,7 @@ describe('mergePatch', () => {
 
   const json = fc.jsonValue({ maxDepth: 4 });
 
-  it('changes neither the target nor the patch', () => {
+  it('leaves the target and the patch unchanged', () => {
     fc.assert(
       fc.property(json, json, (target, patch) => {
         const [targetBefore, patchBefore] = [JSON.stringify(target), JSON.stringify(patch)];

@@ -15,7 +15,7 @@ import {
 import { leavingNothing } from '../support/store.ts';
 
 describe('a patch that changes nothing', () => {
-  it('returns the resource, and neither changes updatedAt nor is audited', async (t) => {
+  it('returns the resource, keeps updatedAt and writes no audit entry', async (t) => {
     const s = await openTestServices(t);
     const constraints = { divisions: ['sales'] };
     const user = await makeUser(s, { role: 'viewer', permissions: ['a:x', 'b:x'], constraints });

@@ -1,4 +1,4 @@
-/** Deliveries of records whose data was erased: what was sent stays on record, and nothing more is told of them than what was. */
+/** Deliveries of records whose data was erased: their attempts stay on record, and nothing shows the data. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import type { Delivery } from '../../src/webhooks/webhook.ts';
@@ -23,7 +23,7 @@ type Log = {
   readonly deliveries: () => Promise<Delivery[]>;
 };
 
-/** Six records, those at odd offsets about somebody, all in one batch that is settled or not. */
+/** Six records in one batch, settled or not. The records at odd offsets are about one subject. */
 async function open(t: TestContext, state: 'pending' | 'delivered' | 'dead', attemptCount: number): Promise<Log> {
   const s = await openTestServices(t);
   await makeEventType(s, 'order.placed');
@@ -57,7 +57,7 @@ const statesOf = async (log: Log): Promise<string> =>
 
 describe('a record that was erased after it was settled', () => {
   for (const state of ['delivered', 'dead'] as const) {
-    it(`stays ${state}, whatever is replayed around it`, async (t) => {
+    it(`stays ${state} when the records around it are replayed`, async (t) => {
       const log = await open(t, state, 1);
       const { s, webhookId } = log;
       s.advance(1000);
@@ -107,7 +107,7 @@ describe('a record that was erased after it was settled', () => {
 describe('a log in which two processes published at the same moment', () => {
   /**
    * The last of eight records was made behind the second and written after all others, as by a command that waited for the server.
-   * Those of `erased` are about somebody. Each is a batch of its own, delivered.
+   * Each is delivered in its own batch. The records in `erased` have a subject.
    */
   async function disordered(t: TestContext, erased: readonly number[]): Promise<Log> {
     const s = await openTestServices(t);

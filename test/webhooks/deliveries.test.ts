@@ -122,7 +122,7 @@ describe('an attempt', () => {
     );
   });
 
-  it('that failed has advice, and shows the response as text whatever its bytes', () => {
+  it('that failed has advice, and shows the response as text even if it is not UTF-8', () => {
     const responseBody = Buffer.from([0x68, 0x69, 0xff]);
     const view = viewAttempt({ ...attempt, responseBody, errorClass: 'tls_untrusted', errorMessage: 'self-signed' });
     assert.deepEqual(

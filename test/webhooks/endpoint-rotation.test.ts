@@ -134,7 +134,7 @@ describe('an API key whose rotation is over', () => {
     await s.endpoints.rotateApiKey(id, { apiKey: second, activateAfterSeconds: 60 }, ACTOR);
     return id;
   };
-  /** What is sent now, and a good while later; and what readers are told of a schedule. */
+  /** The secrets in use now and after the rotation, and the schedule that the API shows. */
   const sent = async (s: TestServices, id: string): Promise<unknown[]> => {
     const endpoint = await s.endpoints.get(id);
     const keys = [0, 120_000].map((later) => currentApiKey(endpoint, s.clock() + later).reveal());

@@ -53,7 +53,7 @@ describe('endpoints', () => {
     assert.equal(endpoint.oauthClientSecret?.reveal(), clientSecret);
   });
 
-  it('have no secret in clear in the file, nor in the audit log', async (t) => {
+  it('have no secret in clear in the database or the audit log', async (t) => {
     const s = await openTestServices(t);
     const texts = { apiKey: 'aaaabbbbccccddddeeeeffff00001111', secret: 'hunter2-secret' };
     const { id } = await s.endpoints.create({ name: 'Receiver', url: URL, ...texts, oauth: OAUTH }, ACTOR);
@@ -130,7 +130,7 @@ describe('endpoints', () => {
       'the same secret, from one who knows it',
     );
     assert.equal((await s.endpoints.get(id)).oauthClientSecret?.reveal(), clientSecret);
-    // Without settings there is no secret to keep.
+    // Without OAuth settings no secret is stored.
     await s.endpoints.patch(id, { oauth: null }, ACTOR);
     assert.equal(await patched(OAUTH), OAUTH.tokenUrl);
   });

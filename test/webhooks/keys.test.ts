@@ -19,7 +19,7 @@ describe('keys', () => {
     ['rsa4096', 'rsa4096'],
   ];
   for (const [vector, algorithm] of usable) {
-    it(`may be ${vector}, and say what they are`, async (t) => {
+    it(`may be ${vector}, and show their algorithm and fingerprint`, async (t) => {
       const s = await openTestServices(t);
       const key = await s.keys.create({ name: 'HR Payroll (2026)', publicKey: pgpVector(vector) }, ACTOR);
       const view = viewKey(key, NOW);

@@ -15,7 +15,7 @@ type Held = {
   readonly server: HttpsServer;
   /** The paths of the challenges, in order of arrival. */
   readonly challenged: string[];
-  /** Has the next challenges wait: each tells its path and goes on when it is let go. */
+  /** Makes the next challenges wait: each reports its path and continues when released. */
   holdNext(): { readonly came: Promise<void>; readonly letGo: () => void };
   readonly id: string;
 };

@@ -169,7 +169,7 @@ describe('an endpoint with tokenChallenge', () => {
     assert.match(lastVerification?.error ?? '', /^egress_refused: /);
   });
 
-  it('that was disabled stays disabled although verified, until somebody enables it', async (t) => {
+  it('that was disabled stays disabled although verified, until it is enabled', async (t) => {
     const m = await open(t);
     const { id, verified, enabled } = await create(m, { enabled: false });
     assert.deepEqual([verified, enabled], [true, false]);
@@ -194,7 +194,7 @@ describe('an endpoint with tokenChallenge', () => {
     assert.deepEqual([verified, enabled], [true, true]);
     const [entry] = await m.s.store.audit.list(null, 1);
     assert.deepEqual([entry?.action, entry?.changes.verified], ['endpoint.verify', { from: false, to: true }]);
-    // As the endpoint's view has it: neither the token nor the answer that would prove the secret.
+    // Like the endpoint's view, without the token and without the answer, which would prove the secret.
     const { lastVerification } = viewEndpoint(await m.s.endpoints.get(id), NOW);
     assert.deepEqual(entry?.changes.lastVerification?.to, lastVerification);
     assert.ok(!JSON.stringify(entry.changes).includes('exchange'));

@@ -30,7 +30,7 @@ const put = ({ database }: TestServices, id: string, state: WebhookState, wakeAt
 };
 
 describe('starting a webhook', () => {
-  it('begins a session, wakes the dispatcher, emits an event, writes an audit entry, and returns what is stored', async (t) => {
+  it('begins a session, wakes the dispatcher, emits an event, writes an audit entry, and returns the stored webhook', async (t) => {
     const s = await openTestServices(t);
     const { id, name, endpointId } = await makeWebhook(s, ['webhook.failed']);
     const watcher = await makeWebhook(s, ['webhook.*']);
